@@ -1,0 +1,93 @@
+/*
+ * The closed list of ways in which a request is turned away, each with one fixed sentence.
+ * Promises: no sentence holds a value from the request, and every one fits RFC 6750 §3 (printable ASCII, no " or \).
+ * Does not decide status, challenge or body: http/challenge.ts does.
+ */
+
+/** Why an access token is refused (401 `invalid_token`, RFC 6750 §3.1): log reason → `error_description`. */
+export const TOKEN_FLAWS = {
+  'credentials-malformed': 'the scheme is not followed by exactly one space and one token',
+  'token-malformed': 'the token is not three parts of canonical base64url',
+  'header-malformed': 'the token header is not a JSON object in UTF-8',
+  'payload-malformed': 'the token payload is not a JSON object in UTF-8',
+  'algorithm-refused': 'the token is not signed with RS256',
+  'critical-header': 'the token header names critical members (crit or b64)',
+  'type-refused': 'the token header names another type (typ) than an access token',
+  'key-id-malformed': 'the key identifier (kid) of the token is not text',
+  'key-unknown': 'the token names no usable signing key of the issuer',
+  'signature-mismatch': 'the token signature does not match',
+  'issuer-mismatch': 'the token has another issuer (iss)',
+  'audience-mismatch': 'the token is not for this audience (aud)',
+  'expiry-malformed': 'the token has no expiry (exp) that is a number',
+  expired: 'the token has expired',
+  'not-before-malformed': 'the start of validity (nbf) of the token is not a number',
+  'not-yet-valid': 'the token is not valid yet',
+  'issued-at-malformed': 'the time of issue (iat) of the token is not a number',
+  'subject-malformed': 'the token has no subject (sub) that is text',
+  'token-use-refused': 'the token is for another use (token_use) than access',
+  'payload-type-refused': 'the token payload names another type (typ) than an access token',
+  'event-token': 'the token is a security event or logout token (events)',
+  'id-token': 'the token is an ID token, not an access token',
+  'profile-required': 'the token is not of the at+jwt profile with client_id, iat and jti',
+  'claim-required': 'the token lacks a claim that this service requires',
+  'bound-token': 'the token is bound to a key and was presented as Bearer',
+} as const;
+
+/** Why a request is refused as such (400 `invalid_request`). */
+export const REQUEST_FLAWS = {
+  'malformed-http': 'the request is not well-formed HTTP',
+  'host-refused': 'the request needs exactly one Host header field with a host and an optional port',
+  'target-refused': 'the request target is not a path',
+  'authorization-repeated': 'the request has more than one Authorization header field',
+  'proof-repeated': 'the request has more than one DPoP header field',
+  'proof-beside-bearer': 'the request has a DPoP header field beside a Bearer token',
+} as const;
+
+/** Why the service cannot decide now (503 `temporarily_unavailable`); never a statement about the token. */
+export const UNAVAILABILITIES = {
+  'keys-unavailable': 'The signing keys are temporarily unavailable',
+  'too-many-waiting': 'Too many requests are waiting for the signing keys',
+  'shutting-down': 'The service is shutting down',
+} as const;
+
+/** Requests that end before a route is looked for, or without one. */
+export const DEAD_ENDS = {
+  not_found: 'There is nothing at this path',
+  method_not_allowed: 'Only GET and HEAD are supported here',
+  request_timeout: 'The request did not arrive in time',
+  expectation_failed: 'The expectation of the request cannot be met',
+  header_fields_too_large: 'The header fields of the request are too large',
+} as const;
+
+export type TokenFlaw = keyof typeof TOKEN_FLAWS;
+export type RequestFlaw = keyof typeof REQUEST_FLAWS;
+export type Unavailability = keyof typeof UNAVAILABILITIES;
+export type DeadEnd = keyof typeof DEAD_ENDS;
+
+/** One refusal. `kind` is the `error` member of the body; `reason` is what the log says. */
+export type Refusal =
+  | { readonly kind: 'unauthorized'; readonly reason: 'no-credentials' | 'scheme-refused' }
+  | { readonly kind: 'invalid_token'; readonly reason: TokenFlaw }
+  | { readonly kind: 'invalid_request'; readonly reason: RequestFlaw }
+  | { readonly kind: 'insufficient_scope'; readonly reason: 'scope-missing'; readonly description: string;
+      readonly scopes: readonly string[] }
+  | { readonly kind: 'insufficient_scope'; readonly reason: 'claim-missing'; readonly description: string }
+  | { readonly kind: 'temporarily_unavailable'; readonly reason: Unavailability; readonly retryAfterSeconds: number }
+  | { readonly kind: DeadEnd; readonly reason: DeadEnd };
+
+export type RefusalReason = Refusal['reason'];
+
+/** What is thrown to turn a request away. Not an `Error`: it is an answer, and a stack would cost and could leak. */
+export class Refused {
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    this.refusal = refusal;
+  }
+}
+
+export const refuseToken = (reason: TokenFlaw) => new Refused({ kind: 'invalid_token', reason });
+export const refuseRequest = (reason: RequestFlaw) => new Refused({ kind: 'invalid_request', reason });
+export const deadEnd = (reason: DeadEnd) => new Refused({ kind: reason, reason });
+export const unavailable = (reason: Unavailability, retryAfterSeconds: number) =>
+  new Refused({ kind: 'temporarily_unavailable', reason, retryAfterSeconds });

@@ -1,0 +1,66 @@
+/*
+ * The door: the process, its signals and exit codes. The only reader of process and of the clock.
+ * Exit codes: 0 after a signal, 1 for configuration or a second signal, 2 when the address or port cannot be had.
+ */
+import { assemble } from './assembly.ts';
+import { createKeyFetcher } from './keys/fetch.ts';
+import { createListener } from './listener.ts';
+import { createLog, printable } from './log.ts';
+import { ConfigurationError, loadSettings, type Settings } from './settings/settings.ts';
+
+const clock = {
+  now: Date.now,
+  after: (millis: number, action: () => void) => {
+    const timer = setTimeout(action, millis).unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+function readSettings(): ReturnType<typeof loadSettings> {
+  try {
+    return loadSettings(process.env, process.cwd());
+  } catch (failure) {
+    if (!(failure instanceof ConfigurationError)) throw failure;
+    process.stderr.write(failure.problems.map((problem) => `configuration: ${problem}\n`).join(''));
+    process.exit(1);
+  }
+}
+
+function start(settings: Settings, unknown: readonly string[]): void {
+  // A reader of the logs that goes away takes the logs with it, not the service.
+  process.stdout.on('error', () => {});
+  const log = createLog(settings.logLevel, (line) => process.stdout.write(line), clock.now);
+  for (const name of unknown) log('unknown setting ignored', { setting: printable(name) });
+
+  let isStopping = false;
+  const { app, keys } = assemble(settings, { clock, log, fetchKeys: createKeyFetcher(settings), isStopping: () => isStopping });
+  const { server, stop } = createListener(app);
+  server.on('error', (error: NodeJS.ErrnoException) => {
+    log('address or port cannot be had', { code: printable(error.code ?? '') });
+    process.exit(2);
+  });
+  server.listen({ port: settings.port, host: settings.host }, () => {
+    const bound = server.address();
+    if (bound === null || typeof bound === 'string') return;
+    log('listening', { port: bound.port, address: printable(bound.address), profile: printable(settings.profile) });
+    void keys.refresh();
+  });
+
+  const onSignal = (signal: 'SIGTERM' | 'SIGINT') => {
+    if (isStopping) {
+      log('stopped', { reason: 'second-signal' });
+      process.exit(1);
+    }
+    isStopping = true;
+    log('shutting down', { reason: signal });
+    setTimeout(async () => {
+      log('stopped', { reason: await stop() });
+      process.exit(0);
+    }, settings.shutdownDelaySeconds * 1000);
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+}
+
+const { settings, unknown } = readSettings();
+start(settings, unknown);

@@ -1,0 +1,59 @@
+/**
+ * The provider's signing keys: the current one, and those that the key set document publishes.
+ * Pre-made keys come first because making an RSA key takes 100 ms; no two providers of a process share a key.
+ */
+import { createPrivateKey, createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
+import type { JsonWebKey, KeyObject } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+
+/** An RSA 2048-bit key pair; `publicJwk` is what the key set publishes (RFC 7517 §4). */
+export interface SigningKey {
+  readonly kid: string;
+  readonly privateKey: KeyObject;
+  readonly publicJwk: JsonWebKey;
+}
+
+let takenFromPool = 0;
+
+function nextPrivateKey(): KeyObject {
+  takenFromPool += 1;
+  const file = new URL(`keys-pool/${takenFromPool}.pem`, import.meta.url);
+  if (existsSync(file)) return createPrivateKey(readFileSync(file));
+  return generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
+}
+
+/** A key that no other provider of this process has, under a `kid` that was never used before. */
+export function makeSigningKey(): SigningKey {
+  const privateKey = nextPrivateKey();
+  const kid = randomUUID();
+  const members = createPublicKey(privateKey).export({ format: 'jwk' });
+  return { kid, privateKey, publicJwk: { ...members, kid, use: 'sig', alg: 'RS256' } };
+}
+
+/** The keys of one provider. */
+export class KeyRing {
+  #current = makeSigningKey();
+  #published: SigningKey[] = [this.#current];
+
+  get current(): SigningKey {
+    return this.#current;
+  }
+
+  /** Makes a new key current and publishes it; the old one stays published if `keepOld`. */
+  rotate(keepOld: boolean): SigningKey {
+    if (!keepOld) this.withdraw(this.#current.kid);
+    this.#current = makeSigningKey();
+    this.#published.push(this.#current);
+    return this.#current;
+  }
+
+  /** Takes a key out of the key set document. The current key goes on signing, unpublished. */
+  withdraw(kid: string): void {
+    this.#published = this.#published.filter((key) => key.kid !== kid);
+  }
+
+  /** The key set document (RFC 7517 §5). */
+  document(): { keys: JsonWebKey[] } {
+    return { keys: this.#published.map((key) => key.publicJwk) };
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * The TLS listener: which certificate it shows, whether it listens at all, and every socket that it accepted.
+ * Closing it destroys the sockets and waits until they are gone.
+ */
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import { isIP, type AddressInfo, type Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+
+/** Names of certificates in `tls/`. */
+export type Certificate = 'provider' | 'other-host' | 'expired';
+
+/** What the listener shows to the network. */
+export interface ListenerState {
+  readonly listening: boolean;
+  readonly certificate: Certificate;
+}
+
+function readCertificate(name: Certificate): { cert: Buffer; key: Buffer } {
+  const read = (file: string) => readFileSync(new URL(`tls/${file}.pem`, import.meta.url));
+  return { cert: read(name), key: read(`${name}-key`) };
+}
+
+/** Who is told of connections, before their handshake, and of requests. */
+export interface ConnectionHandler {
+  countConnection(): void;
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+}
+
+/** Names that no resolver knows are served on the IPv4 loopback address: the caller brings its own `lookup`. */
+function listenAddress(host: string): string {
+  return host === 'localhost' || isIP(host) !== 0 ? host : '127.0.0.1';
+}
+
+/** A listener on one port, which it keeps when it is closed and opened again. */
+export class Listener {
+  readonly #server: Server;
+  readonly #host: string;
+  readonly #sockets = new Set<Socket>();
+  #port: number;
+  #state: ListenerState = { listening: false, certificate: 'provider' };
+  #turn: Promise<void> = Promise.resolve();
+
+  /** `port` 0 picks a free one. */
+  constructor(host: string, port: number, handler: ConnectionHandler) {
+    this.#host = listenAddress(host);
+    this.#port = port;
+    this.#server = createServer(readCertificate('provider'), (request, response) => {
+      void handler.handle(request, response);
+    });
+    this.#server.on('connection', (socket: Socket) => {
+      handler.countConnection();
+      this.#track(socket);
+    });
+    // The timers of an answer end with the TLS socket, which closes after the one that it lies upon.
+    this.#server.on('secureConnection', (socket) => this.#track(socket));
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get openSockets(): number {
+    return [...this.#sockets].filter((socket) => !(socket instanceof TLSSocket)).length;
+  }
+
+  /** Brings the listener into a state; calls are carried out in their order. A change cuts all connections. */
+  enter(state: ListenerState): Promise<void> {
+    const change = () => this.#change(state);
+    this.#turn = this.#turn.then(change, change);
+    return this.#turn;
+  }
+
+  async #change(state: ListenerState): Promise<void> {
+    const { listening, certificate } = this.#state;
+    if (state.listening === listening && state.certificate === certificate) return;
+    if (listening) await this.#close();
+    if (state.certificate !== certificate) this.#server.setSecureContext(readCertificate(state.certificate));
+    if (state.listening) await this.#listen();
+    this.#state = state;
+  }
+
+  #listen(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(this.#port, this.#host, () => {
+        this.#server.off('error', reject);
+        this.#port = (this.#server.address() as AddressInfo).port;
+        resolve();
+      });
+    });
+  }
+
+  async #close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    const gone = [...this.#sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
+    for (const socket of this.#sockets) socket.destroy();
+    await Promise.all([closed, ...gone]);
+  }
+
+  #track(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+  }
+}

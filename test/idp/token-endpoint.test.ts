@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { createHash, generateKeyPairSync } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { startProvider, type Provider } from './provider.ts';
+import { fetchJson, fetchWhole, type RequestOptions } from './request.ts';
+import { signJws } from './tokens.ts';
+
+const client = { id: 'machine', secret: 'hidden', scopes: ['read:messages', 'write:messages'] };
+const NOW_SECONDS = 2_000_000_000;
+
+let provider: Provider;
+let good: Record<string, unknown>;
+
+before(async () => {
+  provider = await startProvider({
+    clients: [
+      { ...client, claims: { org_id: 'org_123456' }, subject: 'robot' },
+      { ...client, id: 'plain', scopes: [] },
+      { ...client, id: 'interactive', grantTypes: ['authorization_code'] },
+    ],
+    scopes: ['read:messages', 'write:messages', 'read:admin'],
+    now: () => NOW_SECONDS * 1000,
+  });
+  const { audience } = provider;
+  good = { client_id: 'machine', client_secret: 'hidden', audience, grant_type: 'client_credentials' };
+});
+
+after(() => provider.stop());
+
+const tokenUrl = () => `${provider.issuer}oauth/token`;
+
+function post(body: unknown, headers: Record<string, string> = {}): RequestOptions {
+  const text = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+  return { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: text };
+}
+
+function claimsOf(answer: Record<string, unknown>): Record<string, unknown> {
+  const payload = String(answer['access_token']).split('.')[1]!;
+  return JSON.parse(String(Buffer.from(payload, 'base64url'))) as Record<string, unknown>;
+}
+
+test('issues a token with all of the client\'s scopes when none is requested', async () => {
+  const { status, headers, body } = await fetchWhole(tokenUrl(), post(good));
+  const answer = JSON.parse(String(body)) as Record<string, unknown>;
+  assert.equal(status, 200);
+  assert.equal(headers['cache-control'], 'no-store');
+  const { access_token: _, ...rest } = answer;
+  assert.deepEqual(rest, { token_type: 'Bearer', expires_in: 3600, scope: 'read:messages write:messages' });
+  const { iss, aud, sub, scope, org_id, iat, exp, cnf } = claimsOf(answer);
+  assert.deepEqual([iss, aud, sub, org_id], [provider.issuer, provider.audience, 'robot', 'org_123456']);
+  assert.deepEqual([scope, iat, exp, cnf], [rest['scope'], NOW_SECONDS, NOW_SECONDS + 3600, undefined]);
+});
+
+test('grants only the requested scopes when some are requested', async () => {
+  const answer = await fetchJson(tokenUrl(), post({ ...good, scope: 'write:messages' }));
+  assert.equal(answer['scope'], 'write:messages');
+  assert.equal(claimsOf(answer)['scope'], 'write:messages');
+});
+
+test('leaves scope and subject to their defaults when the client has neither', async () => {
+  const answer = await fetchJson(tokenUrl(), post({ ...good, client_id: 'plain' }));
+  assert.equal('scope' in answer, false);
+  assert.equal(claimsOf(answer)['sub'], 'plain@clients');
+});
+
+test('ignores a parameter when it does not know it [RFC 6749 §3.2]', async () => {
+  assert.equal((await fetchWhole(tokenUrl(), post({ ...good, extra: true }))).status, 200);
+});
+
+const refusals: [string, number, string, () => RequestOptions][] = [
+  ['the method is GET', 405, 'invalid_request', () => ({})],
+  ['the body is called text', 400, 'invalid_request', () => post(good, { 'Content-Type': 'text/plain' })],
+  ['the body is not JSON', 400, 'invalid_request', () => post('{')],
+  ['the body is not UTF-8', 400, 'invalid_request', () => post(Buffer.from([0x22, 0xff, 0x22]))],
+  ['the body is an array', 400, 'invalid_request', () => post([])],
+  ['the body is over 64 KiB', 400, 'invalid_request', () => post(JSON.stringify(good).padEnd(64 * 1024 + 1))],
+  ['client_id is a number', 400, 'invalid_request', () => post({ ...good, client_id: 1 })],
+  ['the client is unknown', 401, 'invalid_client', () => post({ ...good, client_id: 'nobody' })],
+  ['the secret is wrong', 401, 'invalid_client', () => post({ ...good, client_secret: 'guess' })],
+  ['the grant type is another', 400, 'unsupported_grant_type', () => post({ ...good, grant_type: 'password' })],
+  ['the client may not use the grant', 400, 'unauthorized_client', () => post({ ...good, client_id: 'interactive' })],
+  ['the audience is unknown', 403, 'access_denied', () => post({ ...good, audience: 'https://"é' })],
+  ['the scope is not defined', 400, 'invalid_scope', () => post({ ...good, scope: 'read:messages read:moon' })],
+  ['the scope is not granted', 400, 'invalid_scope', () => post({ ...good, scope: 'read:admin' })],
+  ['the scope is malformed', 400, 'invalid_scope', () => post({ ...good, scope: 'read:messages  write:messages' })],
+  ['the scope is an array', 400, 'invalid_request', () => post({ ...good, scope: ['read:messages'] })],
+];
+
+for (const name of ['client_id', 'client_secret', 'audience', 'grant_type']) {
+  refusals.push([`${name} is missing`, 400, 'invalid_request', () => post({ ...good, [name]: undefined })]);
+}
+
+for (const [condition, status, code, request] of refusals) {
+  test(`answers ${code} when ${condition} [RFC 6749 §5.2]`, async () => {
+    const answer = await fetchWhole(tokenUrl(), request());
+    const { error, error_description: description } = JSON.parse(String(answer.body)) as Record<string, string>;
+    assert.deepEqual([answer.status, error], [status, code]);
+    assert.match(description ?? '', /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/);
+    assert.equal(answer.headers['cache-control'], 'no-store');
+    assert.equal(answer.headers.allow, status === 405 ? 'POST' : undefined);
+  });
+}
+
+const keyPairs = {
+  ES256: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  RS256: generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  EdDSA: generateKeyPairSync('ed25519'),
+};
+
+function proof(alg: keyof typeof keyPairs, header: object = {}, claims: object = {}): string {
+  const { privateKey, publicKey } = keyPairs[alg];
+  const standard = { htm: 'POST', htu: tokenUrl(), iat: NOW_SECONDS, jti: 'a' };
+  const jwk = publicKey.export({ format: 'jwk' });
+  return signJws({ typ: 'dpop+jwt', alg, jwk, ...header }, { ...standard, ...claims }, privateKey, alg);
+}
+
+for (const alg of ['ES256', 'RS256', 'EdDSA'] as const) {
+  test(`binds the token to the proof's key when the proof is made by ${alg} [RFC 9449 §5]`, async () => {
+    const answer = await fetchJson(tokenUrl(), post(good, { DPoP: proof(alg) }));
+    const { crv, e, kty, n, x, y } = keyPairs[alg].publicKey.export({ format: 'jwk' });
+    const jkt = createHash('sha256').update(JSON.stringify({ crv, e, kty, n, x, y })).digest('base64url');
+    assert.equal(answer['token_type'], 'DPoP');
+    assert.deepEqual(claimsOf(answer)['cnf'], { jkt });
+  });
+}
+
+const flaws: Record<string, () => string> = {
+  'it is not a JWS': () => 'proof',
+  'there are two': () => `${proof('ES256')}, ${proof('ES256')}`,
+  'its type is another': () => proof('ES256', { typ: 'JWT' }),
+  'its alg is none': () => proof('ES256', { alg: 'none' }),
+  'its key does not fit its alg': () => proof('ES256', { alg: 'EdDSA' }),
+  'it has no key': () => proof('ES256', { jwk: undefined }),
+  'its key is broken': () => proof('ES256', { jwk: { kty: 'EC', crv: 'P-256' } }),
+  'its key is private': () => proof('ES256', { jwk: keyPairs.ES256.privateKey.export({ format: 'jwk' }) }),
+  'its key did not sign it': () =>
+    proof('ES256', { jwk: generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }) }),
+  'its method is another': () => proof('ES256', {}, { htm: 'post' }),
+  'its address is another': () => proof('ES256', {}, { htu: provider.issuer }),
+  'it is too old': () => proof('ES256', {}, { iat: NOW_SECONDS - 61 }),
+  'it is from the future': () => proof('ES256', {}, { iat: NOW_SECONDS + 61 }),
+  'it has no jti': () => proof('ES256', {}, { jti: undefined }),
+};
+
+for (const [condition, make] of Object.entries(flaws)) {
+  test(`refuses a proof when ${condition} [RFC 9449 §4.3]`, async () => {
+    const answer = await fetchWhole(tokenUrl(), post(good, { DPoP: make() }));
+    const { error } = JSON.parse(String(answer.body)) as Record<string, string>;
+    assert.deepEqual([answer.status, error], [400, 'invalid_dpop_proof']);
+  });
+}

@@ -1,0 +1,173 @@
+/**
+ * `POST /oauth/token`: the client-credentials grant (RFC 6749 §4.4) with a JSON body, as the specification has it.
+ * Parameters that it does not know are ignored (RFC 6749 §3.2). Accepts no form bodies and no `Authorization` header.
+ */
+import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { verifyProof } from './dpop.ts';
+import { OAuthError } from './oauth-error.ts';
+import { json, type Reply } from './reply.ts';
+
+/** A machine-to-machine application that is authorised for the API. */
+export interface Client {
+  readonly id: string;
+  readonly secret: string;
+  /** What may be granted, as far as the API defines it. */
+  readonly scopes: readonly string[];
+  /** Added to its tokens; these win over the standard claims. */
+  readonly claims?: Readonly<Record<string, unknown>>;
+  /** Its tokens' `sub`; by default `<id>@clients`, as Auth0 has it. */
+  readonly subject?: string;
+  /** By default `client_credentials` alone. */
+  readonly grantTypes?: readonly string[];
+}
+
+/** What the endpoint serves, and the functions it needs. */
+export interface TokenService {
+  /** With its trailing slash. */
+  readonly issuer: string;
+  readonly audience: string;
+  /** The scopes that the API defines. */
+  readonly scopes: readonly string[];
+  readonly clients: readonly Client[];
+  readonly nowSeconds: () => number;
+  readonly issue: (claims: Record<string, unknown>) => string;
+}
+
+type Members = Record<string, unknown>;
+
+const MAX_BODY_BYTES = 64 * 1024;
+const GRANT_TYPE = 'client_credentials';
+
+/** Below the issuer. */
+export const TOKEN_PATH = 'oauth/token';
+
+/** Lifetime of every token, in seconds. */
+export const TOKEN_LIFETIME_SECONDS = 3600;
+
+/** Answers one request, whatever its method. */
+export async function answerTokenRequest(request: IncomingMessage, service: TokenService): Promise<Reply> {
+  const body = await readBody(request);
+  try {
+    return json(200, grant(request, body, service), { 'Cache-Control': 'no-store' });
+  } catch (error) {
+    if (error instanceof OAuthError) return error.toReply();
+    throw error;
+  }
+}
+
+/** The body, or nothing if it is too large: the rest is still read, so that the client sees the answer. */
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length <= MAX_BODY_BYTES) chunks.push(chunk);
+  }
+  return length <= MAX_BODY_BYTES ? Buffer.concat(chunks) : undefined;
+}
+
+/** The body of the answer to a good request (RFC 6749 §5.1). */
+function grant(request: IncomingMessage, body: Buffer | undefined, service: TokenService): Members {
+  const parameters = parseParameters(request, body);
+  const grantType = required(parameters, 'grant_type');
+  const audience = required(parameters, 'audience');
+  const id = required(parameters, 'client_id');
+  const client = authenticate(service.clients, id, required(parameters, 'client_secret'));
+  checkGrantType(client, grantType);
+  checkAudience(audience, service, client);
+  const scope = grantedScopes(parameters['scope'], service, client).join(' ');
+  const jkt = boundKey(request, service);
+  return {
+    access_token: service.issue(tokenClaims(client, scope, jkt)),
+    token_type: jkt === undefined ? 'Bearer' : 'DPoP',
+    expires_in: TOKEN_LIFETIME_SECONDS,
+    ...(scope === '' ? {} : { scope }),
+  };
+}
+
+function parseParameters(request: IncomingMessage, body: Buffer | undefined): Members {
+  if (request.method !== 'POST') throw new OAuthError('invalid_request', 'The method must be POST', 405);
+  const mediaType = (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
+  if (mediaType !== 'application/json') {
+    throw new OAuthError('invalid_request', 'Content-Type must be application/json');
+  }
+  if (body === undefined) throw new OAuthError('invalid_request', `The body is over ${MAX_BODY_BYTES} bytes`);
+  const value = parseJson(body);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Members;
+  throw new OAuthError('invalid_request', 'The body must be a JSON object');
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch (error) {
+    // The decoder throws a TypeError, the parser a SyntaxError.
+    if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
+    throw new OAuthError('invalid_request', 'The body is not JSON in UTF-8');
+  }
+}
+
+function required(parameters: Members, name: string): string {
+  const value = parameters[name];
+  if (typeof value === 'string' && value !== '') return value;
+  throw new OAuthError('invalid_request', `${name} is missing or not a string`);
+}
+
+function authenticate(clients: readonly Client[], id: string, secret: string): Client {
+  const client = clients.find((candidate) => candidate.id === id);
+  // An unknown client is compared too, and digests have one length: time tells neither of them.
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  const same = timingSafeEqual(digest(client?.secret ?? ''), digest(secret));
+  if (client !== undefined && same) return client;
+  throw new OAuthError('invalid_client', 'client_id or client_secret is wrong', 401);
+}
+
+function checkGrantType(client: Client, grantType: string): void {
+  if (grantType !== GRANT_TYPE) throw new OAuthError('unsupported_grant_type', `grant_type must be ${GRANT_TYPE}`);
+  if ((client.grantTypes ?? [GRANT_TYPE]).includes(grantType)) return;
+  throw new OAuthError('unauthorized_client', `The client may not use grant_type ${GRANT_TYPE}`);
+}
+
+function checkAudience(audience: string, service: TokenService, client: Client): void {
+  if (audience === service.audience) return;
+  // RFC 6749 §5.2 limits the characters of a description, so the audience is quoted only as far as it holds to them.
+  const shown = audience.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, '?');
+  throw new OAuthError('access_denied', `Client ${client.id} is not authorized to access ${shown}`, 403);
+}
+
+/** All of the client's scopes when none is asked for, as Auth0 grants them; else those asked for, each once. */
+function grantedScopes(scope: unknown, service: TokenService, client: Client): string[] {
+  const grantable = client.scopes.filter((name) => service.scopes.includes(name));
+  if (scope === undefined) return grantable;
+  // RFC 6749 §3.3: one space between scope tokens, of printable characters but quote and backslash.
+  if (typeof scope !== 'string') throw new OAuthError('invalid_request', 'scope must be a string');
+  const names = scope.split(' ');
+  if (!names.every((name) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(name))) {
+    throw new OAuthError('invalid_scope', 'scope must be names with one space between them');
+  }
+  const refused = names.find((name) => !grantable.includes(name));
+  if (refused === undefined) return [...new Set(names)];
+  const reason = service.scopes.includes(refused) ? 'is not granted to the client' : 'is not defined on the API';
+  throw new OAuthError('invalid_scope', `The scope ${refused} ${reason}`);
+}
+
+function boundKey(request: IncomingMessage, service: TokenService): string | undefined {
+  const proof = request.headers['dpop'];
+  if (proof === undefined) return undefined;
+  // Several header fields arrive joined by commas, which no proof contains.
+  return verifyProof(String(proof), service.issuer + TOKEN_PATH, service.nowSeconds());
+}
+
+function tokenClaims(client: Client, scope: string, jkt: string | undefined): Members {
+  return {
+    sub: client.subject ?? `${client.id}@clients`,
+    client_id: client.id,
+    azp: client.id,
+    gty: 'client-credentials',
+    jti: randomUUID(),
+    ...(scope === '' ? {} : { scope }),
+    ...client.claims,
+    ...(jkt === undefined ? {} : { cnf: { jkt } }),
+  };
+}

@@ -1,0 +1,144 @@
+/* Starts the service for tests: in this process with a clock in hand, or as the built process that operators run. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { assemble } from '../../src/assembly.ts';
+import type { JsonObject } from '../../src/encoding.ts';
+import { createKeyFetcher } from '../../src/keys/fetch.ts';
+import type { KeySet } from '../../src/keys/key-set.ts';
+import { createListener } from '../../src/listener.ts';
+import { createLog } from '../../src/log.ts';
+import { loadSettings, type Settings } from '../../src/settings/settings.ts';
+import type { Provider } from '../idp/provider.ts';
+import { ask, type Answer, type Ask } from './client.ts';
+import { TestClock } from './clock.ts';
+
+/** Settings as environment variables. */
+export type Environment = Readonly<Record<string, string>>;
+
+/** The settings that this environment makes, without any file. */
+export function settingsFrom(environment: Environment): Settings {
+  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  try {
+    return loadSettings(environment, directory).settings;
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/** What the provider's tokens and keys demand of the settings. */
+export const providerSettings = (provider: Provider): Environment => ({ IDP_DOMAIN: provider.domain, IDP_AUDIENCE: provider.audience });
+
+export interface TestService {
+  readonly port: number;
+  readonly settings: Settings;
+  readonly clock: TestClock;
+  readonly keys: KeySet;
+  /** Every log line so far, parsed. */
+  readonly logs: readonly Record<string, any>[];
+  ask(path: string, request?: Ask): Promise<Answer>;
+  /** Makes the service behave as during shutdown. */
+  beginStopping(): void;
+  stop(): Promise<void>;
+}
+
+export interface InProcess {
+  readonly provider: Provider;
+  readonly environment?: Environment;
+  readonly clock?: TestClock;
+  /** Instead of fetching from the provider. */
+  readonly fetchKeys?: () => Promise<JsonObject>;
+  /** Do not fetch the keys before the first request. */
+  readonly cold?: boolean;
+}
+
+/** Runs the service in this process, in front of the provider, on a free port, with its keys fetched. */
+export async function startService({ provider, environment = {}, clock = new TestClock(), fetchKeys, cold = false }: InProcess): Promise<TestService> {
+  const settings = settingsFrom({ ...providerSettings(provider), LOG_LEVEL: 'debug', ...environment });
+  const logs: Record<string, any>[] = [];
+  const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
+  let isStopping = false;
+  const { app, keys } = assemble(settings, { clock, log, fetchKeys: fetchKeys ?? createKeyFetcher(settings), isStopping: () => isStopping });
+  const { server } = createListener(app);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  if (!cold) await keys.refresh();
+  const { port } = server.address() as AddressInfo;
+  return {
+    port, settings, clock, keys, logs,
+    ask: (path, request) => ask(port, path, request),
+    beginStopping: () => { isStopping = true; },
+    stop: async () => {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
+
+export interface TestProcess {
+  readonly child: ChildProcess;
+  /** Set once it listens. */
+  readonly port: number;
+  readonly logs: readonly Record<string, any>[];
+  readonly errors: () => string;
+  /** The first log line, past or to come, that has this message. */
+  logged(message: string): Promise<Record<string, any>>;
+  ask(path: string, request?: Ask): Promise<Answer>;
+  /** The exit code, once it has exited. */
+  readonly exited: Promise<number | null>;
+  /** Ends it at once, if it still runs, and removes its directory. */
+  stop(): Promise<void>;
+}
+
+export interface OutOfProcess {
+  readonly environment?: Environment;
+  /** Files for the working directory, by name. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
+const AUTHORITY = fileURLToPath(new URL('../idp/tls/authority.pem', import.meta.url));
+
+/** Runs the built service in a directory of its own; resolves when it listens or has exited. */
+export async function startProcess({ environment = {}, files = {} }: OutOfProcess): Promise<TestProcess> {
+  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content);
+  const { PATH = '', NODE_V8_COVERAGE } = process.env;
+  const coverage = NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE };
+  const env = { PATH, ...coverage, NODE_EXTRA_CA_CERTS: AUTHORITY, PORT: '0', ...environment };
+  const child = spawn(process.execPath, [SERVER], { cwd: directory, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const logs: Record<string, any>[] = [];
+  const watchers = new Set<() => void>();
+  let errors = '';
+  child.stderr.on('data', (chunk) => { errors += chunk; });
+  createInterface(child.stdout).on('line', (line) => {
+    logs.push(JSON.parse(line));
+    for (const watcher of [...watchers]) watcher();
+  });
+  const exited = once(child, 'close').then(([code]) => code as number | null);
+  const logged = (message: string) => new Promise<Record<string, any>>((resolve, reject) => {
+    const watcher = () => {
+      const found = logs.find((entry) => entry.message === message);
+      if (found !== undefined) resolve(found);
+    };
+    watchers.add(watcher);
+    watcher();
+    void exited.then(() => reject(new Error(`exited without logging "${message}": ${errors}`)));
+  });
+  const port = await Promise.race([logged('listening').then((entry) => entry.port as number, () => 0), exited.then(() => 0)]);
+  return {
+    child, port, logs, errors: () => errors, logged, exited,
+    ask: (path, request) => ask(port, path, request),
+    stop: async () => {
+      child.kill('SIGKILL');
+      await exited;
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
