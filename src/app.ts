@@ -1,116 +1,142 @@
-/*
- * The pipeline: request → credentials → token → sender → guards → handler → reply, and the one catch for refusals.
- * Trusts its parts. Promises: every request gets exactly one answer; no promise is awaited while keys are held and the
- * handler is synchronous; only a bug is a 500, and it tells nothing.
- * Does not own sockets, signals or limits: listener.ts and server.ts do.
- */
+// The pipeline: request → credentials → token → sender → guards → handler → reply, and the one catch for refusals.
+// Promises: every request gets exactly one answer; no promise is awaited while keys are held and the handler is synchronous;
+// only a bug is a 500, and it tells nothing. Does not own sockets, signals or limits: listener.ts and server.ts do.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { JsonObject } from './encoding.ts';
 import { refusalReply, type ChallengeRules } from './http/challenge.ts';
-import type { Cors } from './http/cors.ts';
+import { createCors, type Cors } from './http/cors.ts';
 import { reply, send, type Reply } from './http/reply.ts';
-import { pathSegments, Router, targetPath, type Match } from './http/router.ts';
-import { KeysPending } from './keys/key-set.ts';
+import { pathSegments, Router, targetPath } from './http/router.ts';
+import { KeySet, KeysPending, type Clock } from './keys/key-set.ts';
 import { describeBug, type Log } from './log.ts';
-import { deadEnd, refuseRequest, Refused } from './refusal.ts';
-import type { Access, PrefixRule, Row } from './route.ts';
-import { checkCaller, type Caller, type CallerRules } from './sender/caller.ts';
+import { policyA, policyRowsA, rowsA } from './profiles/a.ts';
+import { rowsB } from './profiles/b.ts';
+import { deadEnd, refuseRequest, Refused, unavailable } from './refusal.ts';
+import { get, open, type PrefixRule, type Row } from './route.ts';
+import { after, createSender, type Caller, type Presentation, type Sender } from './sender/caller.ts';
 import { acceptedScheme, fieldValues, parseCredentials } from './sender/credentials.ts';
-import type { TokenVerifier } from './token/verify.ts';
+import { checkHost } from './sender/htu.ts';
+import { createNonces } from './sender/nonce.ts';
+import { createProofVerifier } from './sender/proof.ts';
+import { createReplayStore } from './sender/replay.ts';
+import type { Settings } from './settings/settings.ts';
+import { createTokenVerifier, type TokenVerifier } from './token/verify.ts';
 
-/** What an app is made of. */
-export interface AppParts {
-  readonly rows: readonly Row[];
-  /** Rules for prefixes, decided before rows are looked for. */
-  readonly policy: readonly PrefixRule[];
-  readonly verifyToken: TokenVerifier;
-  readonly rules: CallerRules & ChallengeRules;
-  readonly cors: Cors;
-  readonly log: Log;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** True once the service is stopping: every answer then closes its connection. */
-  readonly isStopping: () => boolean;
-}
+/** The tables, the checks, `now` in milliseconds since the epoch, and whether every answer shall close its connection. */
+export type AppParts = Readonly<{
+  rows: readonly Row[]; policy: readonly PrefixRule[]; verifyToken: TokenVerifier; checkSender: Sender; rules: ChallengeRules;
+  cors: Cors; log: Log; now: () => number; isStopping: () => boolean;
+}>;
 
-export interface App {
-  /** Answers one request of `node:http`. Never throws. */
-  answer(request: IncomingMessage, response: ServerResponse): void;
-  /** The reply to what is turned away before it is a request that can be answered. */
-  refuse(request: IncomingMessage | undefined, refused: Refused): Reply;
-}
+export type App = Readonly<{
+  /** Answers one request of `node:http`, with the refusal if there is one already. Never throws. */
+  answer: (request: IncomingMessage, response: ServerResponse, refused?: Refused) => void;
+  /** The reply to bytes that never became a request. */
+  refuse: (refused: Refused) => Reply;
+}>;
 
 const SERVER_ERROR: Reply = reply(500, { error: 'server_error', message: 'Internal Server Error' });
 
-/** RFC 9110 §7.2, RFC 3986 §3.2.2: a host name, an IPv4 or a bracketed IPv6 address, and an optional port. */
-const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
-
 /** Builds the app. Throws an `Error` when rows overlap. */
 export function createApp(parts: AppParts): App {
+  const { cors, isStopping } = parts;
   const router = new Router(parts.rows);
-  const { rules, log, cors } = parts;
-
-  function respond(request: IncomingMessage, response: ServerResponse, waits: number): void {
+  const respond = (request: IncomingMessage, response: ServerResponse, waits: number, refused?: Refused): void => {
+    let nonce: readonly string[] = [];
+    const offerNonce = (fresh: string) => { nonce = ['DPoP-Nonce', fresh]; };
     const finish = (answer: Reply) => {
-      if (!response.destroyed) send(request, response, answer, cors.headers(request), parts.isStopping());
+      if (!response.destroyed) send(request, response, answer, [...cors.headers(request), ...nonce], isStopping());
     };
+    const fail = (failure: unknown) => finish(replyToFailure(parts, request.rawHeaders, failure));
     try {
+      if (refused !== undefined) throw refused;
+      const path = checkTarget(request);
       const preflight = cors.preflight(request);
-      if (preflight !== undefined) return send(request, response, preflight, [], parts.isStopping());
-      const body = answer(request, waits);
-      if (body instanceof Promise) body.then((later) => finish(reply(200, later)), (failure) => finish(failed(request, failure)));
+      if (preflight !== undefined) return send(request, response, preflight, [], isStopping());
+      const presentation = { method: request.method ?? '', path, rawHeaders: request.rawHeaders, nowMillis: parts.now(), offerNonce };
+      const body = answerBody(parts, router, presentation, waits);
+      if (body instanceof Promise) body.then((later) => finish(reply(200, later))).catch(fail);
       else finish(reply(200, body));
     } catch (failure) {
       if (failure instanceof KeysPending) void failure.settled.then(() => respond(request, response, waits + 1));
-      else finish(failed(request, failure));
+      else fail(failure);
     }
-  }
+  };
+  const refuse = (refused: Refused) => {
+    const answer = replyToFailure(parts, [], refused);
+    return { ...answer, headers: [...answer.headers, ...cors.headers(undefined)] };
+  };
+  return { answer: (request, response, refused) => respond(request, response, 0, refused), refuse };
+}
 
-  function answer(request: IncomingMessage, waits: number): object | Promise<object> {
-    const nowMillis = parts.now();
-    const authenticate = ({ credentials }: Access<unknown>) =>
-      credentials === 'ignored' ? undefined : identify(request.rawHeaders, nowMillis, waits);
-    const { row, parameters } = route(request, authenticate);
-    return row.answer(authenticate(row.access), parameters, nowMillis);
-  }
+/** The path of a request whose Host and target are good. */
+function checkTarget({ rawHeaders, url = '' }: IncomingMessage): string {
+  checkHost(rawHeaders);
+  // Stricter: RFC 9112 §3.2.2 would have us read the absolute form too.
+  const path = targetPath(url);
+  if (path === undefined) throw refuseRequest('target-refused');
+  return path;
+}
 
-  /** Credentials → token → sender. Nobody is identified when there are no credentials. */
-  function identify(rawHeaders: readonly string[], nowMillis: number, waits: number): Caller | undefined {
-    const credentials = parseCredentials(rawHeaders, rules.dpopMode);
-    if (credentials === undefined) return undefined;
-    return checkCaller(parts.verifyToken(credentials.token, nowMillis, waits), credentials, rules);
-  }
+/** Route → credentials → token → sender → guards → handler. */
+function answerBody(parts: AppParts, router: Router<Row>, presentation: Presentation, waits: number): object | Promise<object> {
+  const { method, path, nowMillis } = presentation;
+  const segments = pathSegments(path);
+  if (segments === undefined) throw deadEnd('not_found');
+  const rule = parts.policy.find(({ prefix }) => prefix.every((segment, index) => segments[index] === segment));
+  const match = router.find(segments);
+  const isRow = match !== undefined && (method === 'GET' || method === 'HEAD');
+  const readsCredentials = rule !== undefined || (isRow && match.row.access.credentials !== 'ignored');
+  return after(readsCredentials ? identify(parts, presentation, waits) : undefined, (caller) => {
+    rule?.access.admit(caller);
+    if (!isRow) throw deadEnd(match === undefined ? 'not_found' : 'method_not_allowed');
+    return match.row.answer(caller, match.parameters, nowMillis);
+  });
+}
 
-  function route(request: IncomingMessage, authenticate: (access: Access<unknown>) => Caller | undefined): Match<Row> {
-    // RFC 9112 §3.2
-    const hosts = fieldValues(request.rawHeaders, 'host');
-    if (hosts.length !== 1 || !HOST.test(hosts[0] ?? '')) throw refuseRequest('host-refused');
-    // Stricter: RFC 9112 §3.2.2 would have us read the absolute form too.
-    const path = targetPath(request.url ?? '');
-    if (path === undefined) throw refuseRequest('target-refused');
-    const segments = pathSegments(path);
-    if (segments === undefined) throw deadEnd('not_found');
-    for (const { prefix, access } of parts.policy) {
-      if (prefix.every((segment, index) => segments[index] === segment)) access.admit(authenticate(access));
-    }
-    const match = router.find(segments);
-    if (match === undefined) throw deadEnd('not_found');
-    if (request.method !== 'GET' && request.method !== 'HEAD') throw deadEnd('method_not_allowed');
-    return match;
-  }
+/** Nobody is identified when there are no credentials. */
+function identify({ rules, verifyToken, checkSender }: AppParts, presentation: Presentation, waits: number): Caller | undefined | Promise<Caller> {
+  const credentials = parseCredentials(presentation.rawHeaders, rules.dpopMode);
+  return credentials && checkSender(verifyToken(credentials.token, presentation.nowMillis, waits), credentials, presentation);
+}
 
-  function failed(request: IncomingMessage, failure: unknown): Reply {
-    if (failure instanceof Refused) return refuse(request, failure);
+function replyToFailure({ rules, log }: AppParts, rawHeaders: readonly string[], failure: unknown): Reply {
+  if (!(failure instanceof Refused)) {
     log('request failed', describeBug(failure));
     return SERVER_ERROR;
   }
+  const [authorization = ''] = fieldValues(rawHeaders, 'authorization');
+  const answer = refusalReply(failure.refusal, acceptedScheme(authorization, rules.dpopMode), rules);
+  log('request refused', { status: answer.status, reason: failure.refusal.reason });
+  return answer;
+}
 
-  function refuse(request: IncomingMessage | undefined, { refusal }: Refused): Reply {
-    const [authorization] = fieldValues(request?.rawHeaders ?? [], 'authorization');
-    const used = authorization === undefined ? undefined : acceptedScheme(authorization, rules.dpopMode);
-    const refused = refusalReply(refusal, used, rules);
-    log('request refused', { status: refused.status, reason: refusal.reason });
-    return refused;
-  }
+/** What a process gives the service. `fetchKeys` rejects with `FetchFailure`. */
+export type Surroundings = Readonly<{ clock: Clock; log: Log; fetchKeys: () => Promise<JsonObject>; isStopping: () => boolean }>;
+/** Call `keys.refresh` once at the start; after that requests keep the keys fresh. */
+export type Service = Readonly<{ app: App; keys: KeySet }>;
 
-  return { answer: (request, response) => respond(request, response, 0), refuse };
+/** The rows of the profile that the settings choose. */
+export function tableOf({ profile, scopePolicy, orgId }: Settings): readonly Row[] {
+  if (profile === 'B') return rowsB(orgId);
+  return scopePolicy ? [...rowsA, ...policyRowsA] : rowsA;
+}
+
+/** Settings → the service: keys, verifier, tables and pipeline put together. Nothing is fetched or listened on yet. */
+export function assemble(settings: Settings, { clock, log, fetchKeys, isStopping }: Surroundings): Service {
+  const keys = new KeySet(fetchKeys, clock, log);
+  const { dpopNonceSecret: secret, dpopIatOffsetSeconds, dpopIatLeewaySeconds } = settings;
+  const verifyProof = createProofVerifier(settings, secret === undefined ? undefined : createNonces(secret));
+  const readiness = () => {
+    if (isStopping() || !keys.isReady()) throw unavailable(isStopping() ? 'shutting-down' : 'keys-unavailable', 1);
+    return { status: 'ready' };
+  };
+  const app = createApp({
+    rows: [get('/healthz', open, () => ({ status: 'ok' })), get('/readyz', open, readiness), ...tableOf(settings)],
+    policy: settings.scopePolicy ? policyA : [],
+    verifyToken: createTokenVerifier(settings, keys, settings.tokenCacheEntries),
+    checkSender: createSender(settings, verifyProof, createReplayStore(dpopIatOffsetSeconds + dpopIatLeewaySeconds)),
+    rules: settings, cors: createCors(settings), log, now: clock.now, isStopping,
+  });
+  return { app, keys };
 }

@@ -1,65 +1,54 @@
-/*
- * The listener: node:http with its limits, the answers that Node would give itself, and an orderly end.
- * Trusts Node's parser (never the lenient one). Promises: whoever connects is refused or timed out by a stated limit;
- * at the end every request under way is answered.
- * Does not decide any answer to a well-formed request: app.ts does.
- */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+// The listener: node:http with its limits, the answers that Node would give itself, and an orderly end (contract §3, §10).
+// Trusts Node's parser (never the lenient one). Promises: whoever connects is refused or timed out by a stated limit; at the
+// end every request under way is answered. Does not decide any answer to a well-formed request: app.ts does.
+import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { App } from './app.ts';
-import { rawReply, send } from './http/reply.ts';
+import { CLOSE, contentHeaders, type Reply } from './http/reply.ts';
 import { deadEnd, refuseRequest, type Refused } from './refusal.ts';
 
 const LIMITS = {
-  headersTimeout: 10_000,
-  requestTimeout: 15_000,
-  // Longer than the idle time of load balancers, so that they never send into a closing connection.
-  keepAliveTimeout: 72_000,
-  connectionsCheckingInterval: 1_000,
-  maxHeaderSize: 16 * 1024,
+  // Keep-alive lasts longer than the idle time of load balancers, so that they never send into a closing connection.
+  headersTimeout: 10_000, requestTimeout: 15_000, keepAliveTimeout: 72_000, connectionsCheckingInterval: 1_000,
   // A missing Host is answered by the app, in its own shape.
-  requireHostHeader: false,
+  maxHeaderSize: 16 * 1024, requireHostHeader: false,
 };
-const LINGER_MILLIS = 1_000;
-const IDLE_GRACE_MILLIS = 1_000;
-const STOP_MILLIS = 10_000;
+const [LINGER_MILLIS, IDLE_GRACE_MILLIS, STOP_MILLIS] = [1_000, 1_000, 10_000];
+/** `stop` takes no new connections and resolves when the last is gone, at the latest after ten seconds. */
+export type Listener = Readonly<{ server: Server; stop: () => Promise<'drained' | 'deadline'> }>;
 
-export interface Listener {
-  readonly server: Server;
-  /** Takes no new connections and resolves when the last is gone, at the latest after ten seconds. */
-  stop(): Promise<'drained' | 'deadline'>;
-}
-
-/** A server for the app that does not listen yet. */
-export function createListener(app: App): Listener {
+/** A server for the app that does not listen yet; `now` gives milliseconds since the epoch. */
+export function createListener(app: App, now: () => number): Listener {
   const server = createServer(LIMITS);
   // Node would drop fields after the 2,000th unseen, a second Authorization among them.
   server.maxHeadersCount = 0;
-  const unanswered = new Map<Socket, ServerResponse>();
-  const sockets = new Set<Socket>();
-
-  const answer = (request: IncomingMessage, response: ServerResponse) => {
-    unanswered.set(request.socket, response);
-    response.once('close', () => { if (unanswered.get(request.socket) === response) unanswered.delete(request.socket); });
-    app.answer(request, response);
+  /** Every open connection, with its latest response. */
+  const sockets = new Map<Socket, ServerResponse | undefined>();
+  const broken = new WeakSet<Socket>();
+  const answer = (refused?: Refused) => (request: IncomingMessage, response: ServerResponse) => {
+    sockets.set(request.socket, response);
+    app.answer(request, response, refused);
   };
-  server.on('connection', (socket) => {
-    sockets.add(socket);
+  const refuse = (socket: Socket, refused: Refused) => endWith(socket, rawReply(app.refuse(refused), now()));
+  server.on('connection', (socket: Socket) => {
+    sockets.set(socket, undefined);
     socket.once('close', () => sockets.delete(socket));
   });
-  server.on('request', answer);
+  server.on('request', answer());
   // The body is never wanted, so the client is not told to go on (RFC 9110 §10.1.1).
-  server.on('checkContinue', answer);
-  server.on('checkExpectation', (request, response) => send(request, response, app.refuse(request, deadEnd('expectation_failed')), [], true));
-  server.on('connect', (request, socket) => endWith(socket as Socket, rawReply(app.refuse(request, refuseRequest('target-refused')))));
+  server.on('checkContinue', answer());
+  server.on('checkExpectation', answer(deadEnd('expectation_failed')));
+  server.on('connect', ({ socket }) => refuse(socket, refuseRequest('target-refused')));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const before = unanswered.get(socket);
-    const refusal = () => endWith(socket, rawReply(app.refuse(undefined, refusalFor(error))));
+    const before = sockets.get(socket);
     if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
-    else if (before === undefined || before.writableEnded) refusal();
+    // Every further piece of what is broken comes here again.
+    else if (broken.has(socket)) return;
+    else if (before === undefined || before.writableFinished) refuse(socket, refusalFor(error));
     // Broken bytes in a body that is being drained: its request has been answered.
-    else if (before.headersSent) before.end();
-    else before.once('finish', refusal);
+    else if (before.headersSent && !before.writableEnded) before.end();
+    else before.once('finish', () => refuse(socket, refusalFor(error)));
+    broken.add(socket);
   });
   return { server, stop: () => stop(server, sockets) };
 }
@@ -68,6 +57,14 @@ export function createListener(app: App): Listener {
 function refusalFor({ code }: NodeJS.ErrnoException): Refused {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return deadEnd('request_timeout');
   return code === 'HPE_HEADER_OVERFLOW' ? deadEnd('header_fields_too_large') : refuseRequest('malformed-http');
+}
+
+/** The reply as text, for a connection on which there is no request that could be answered; it closes it. */
+function rawReply({ status, headers, body }: Reply, nowMillis: number): string {
+  const text = JSON.stringify(body);
+  const fields = ['Date', new Date(nowMillis).toUTCString(), ...contentHeaders(text), ...headers, ...CLOSE];
+  const lines = fields.map((field, index) => field + (index % 2 === 0 ? ': ' : '\r\n')).join('');
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${text}`;
 }
 
 /** Answers on a bare socket, and gives the client a moment to read before a reset can overtake the answer. */
@@ -79,22 +76,21 @@ function endWith(socket: Socket, text: string): void {
 }
 
 /** RFC 9112 §9.6: what is under way is answered, then connections close. */
-function stop(server: Server, sockets: ReadonlySet<Socket>): Promise<'drained' | 'deadline'> {
+function stop(server: Server, sockets: ReadonlyMap<Socket, unknown>): Promise<'drained' | 'deadline'> {
   return new Promise((resolve) => {
-    const timers = [
-      setTimeout(() => {
-        server.closeIdleConnections();
-        // Node counts a connection that has not sent anything yet as busy.
-        for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
-      }, IDLE_GRACE_MILLIS),
-      setTimeout(() => {
-        resolve('deadline');
-        server.closeAllConnections();
-      }, STOP_MILLIS),
-    ];
+    const grace = setTimeout(() => {
+      server.closeIdleConnections();
+      // Node counts a connection that has not sent anything yet as busy.
+      for (const socket of sockets.keys()) if (socket.bytesRead === 0) socket.destroy();
+    }, IDLE_GRACE_MILLIS);
+    const deadline = setTimeout(() => {
+      resolve('deadline');
+      server.closeAllConnections();
+    }, STOP_MILLIS);
     // The close of node:http would at once reset connections whose next request is already in the socket's buffer.
     NetServer.prototype.close.call(server, () => {
-      timers.forEach(clearTimeout);
+      clearTimeout(grace);
+      clearTimeout(deadline);
       resolve('drained');
     });
   });

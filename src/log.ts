@@ -1,29 +1,9 @@
-/*
- * The closed set of log events, written as JSON lines.
- * Promises: every field is a number, a word of a closed list or a bounded Printable, so that no line can hold a token.
- * Does not open or own the output: server.ts does.
- */
+// The closed set of log events, written as JSON lines. Does not open or own the output: server.ts does.
+// Promises: every field is a number, a word of a closed list or a bounded Printable, so that no line can hold a token.
 import type { RefusalReason } from './refusal.ts';
 
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
-
-/** Text of at most 64 printable ASCII characters, made by `printable`: too short for a token. */
-export type Printable = string & { readonly printable: unique symbol };
-
-/** Bounds and escapes text from outside for a log line: 64 characters, anything but printable ASCII as `?`. */
-export const printable = (text: string) => text.slice(0, 64).replace(/[^\x20-\x7e]/g, '?') as Printable;
-
-/** Why a fetch of the signing keys failed. */
-export type FetchFlaw =
-  | 'timeout' | 'name-not-resolved' | 'connection-refused' | 'connection-failed' | 'certificate-refused'
-  | 'status-refused' | 'redirect-refused' | 'too-large' | 'not-a-json-object' | 'issuer-mismatch'
-  | 'address-refused' | 'not-a-key-set' | 'too-many-keys' | 'no-usable-key' | 'unforeseen';
-
-/** Why a key of the provider's set is not used. */
-export type KeyFlaw =
-  | 'not-an-object' | 'key-type' | 'private-member' | 'key-id' | 'use' | 'key-operations' | 'algorithm'
-  | 'encoding' | 'size' | 'exponent' | 'not-importable' | 'key-id-repeated';
 
 /** The closed list of events. */
 const LEVELS = {
@@ -40,23 +20,30 @@ const LEVELS = {
   'request refused': 'debug',
 } as const;
 
+/** Why a fetch of the signing keys failed. */
+export type FetchFlaw =
+  | 'timeout' | 'name-not-resolved' | 'connection-refused' | 'connection-failed' | 'certificate-refused' | 'status-refused'
+  | 'redirect-refused' | 'too-large' | 'not-a-json-object' | 'issuer-mismatch' | 'address-refused' | 'not-a-key-set'
+  | 'too-many-keys' | 'no-usable-key' | 'unforeseen';
+/** Why a key is not used. */
+export type KeyFlaw =
+  | 'not-an-object' | 'key-type' | 'private-member' | 'key-id' | 'use' | 'key-operations' | 'algorithm' | 'encoding' | 'size'
+  | 'exponent' | 'not-importable' | 'key-id-repeated';
 type Reason =
-  | RefusalReason | FetchFlaw | KeyFlaw | 'keys-too-old' | 'bug'
-  | 'SIGTERM' | 'SIGINT' | 'drained' | 'deadline' | 'second-signal';
+  | RefusalReason | FetchFlaw | KeyFlaw | 'keys-too-old' | 'bug' | 'SIGTERM' | 'SIGINT' | 'drained' | 'deadline' | 'second-signal';
 
+/** Text of at most 64 printable ASCII characters, made by `printable`: too short for a token. */
+export type Printable = string & { readonly printable: unique symbol };
+/** Bounds and escapes text from outside for a log line: 64 characters, anything but printable ASCII as `?`. */
+export const printable = (text: string) => text.slice(0, 64).replace(/[^\x20-\x7e]/g, '?') as Printable;
 /** Beside its reason a line holds only numbers and Printables. */
-interface Fields {
-  readonly reason?: Reason;
-  readonly [name: string]: number | null | Printable | readonly Printable[] | Reason | undefined;
-}
-
+type Fields = Readonly<{ reason?: Reason; [name: string]: number | null | Printable | readonly Printable[] | Reason | undefined }>;
 export type Log = (message: keyof typeof LEVELS, fields: Fields) => void;
 
 /** A log that writes one JSON line per event at or above `level`; `now` gives milliseconds since the epoch. */
 export function createLog(level: LogLevel, write: (line: string) => void, now: () => number): Log {
-  const threshold = LOG_LEVELS.indexOf(level);
   return (message, fields) => {
-    if (LOG_LEVELS.indexOf(LEVELS[message]) > threshold) return;
+    if (LOG_LEVELS.indexOf(LEVELS[message]) > LOG_LEVELS.indexOf(level)) return;
     write(`${JSON.stringify({ time: new Date(now()).toISOString(), level: LEVELS[message], message, ...fields })}\n`);
   };
 }
@@ -64,6 +51,7 @@ export function createLog(level: LogLevel, write: (line: string) => void, now: (
 /** What a log may say of an unforeseen error: its name and where in the code, never its message, which may hold data. */
 export function describeBug(error: unknown): Fields {
   if (!(error instanceof Error)) return { reason: 'bug', error: printable(typeof error) };
-  const places = (error.stack ?? '').match(/^ +at .*$/gm) ?? [];
-  return { reason: 'bug', error: printable(error.name), frames: places.slice(0, 8).map((place) => printable(place.slice(-64))) };
+  // The stack begins with the message.
+  const places = String(error.stack).replace(error.message, '').match(/^ +at .*:\d+:\d+\)?$/gm) ?? [];
+  return { reason: 'bug', error: printable(String(error.name)), frames: places.slice(0, 8).map((place) => printable(place.slice(-64))) };
 }

@@ -1,8 +1,6 @@
-/*
- * The closed list of ways in which a request is turned away, each with one fixed sentence.
- * Promises: no sentence holds a value from the request, and every one fits RFC 6750 §3 (printable ASCII, no " or \).
- * Does not decide status, challenge or body: http/challenge.ts does.
- */
+// The closed list of ways in which a request is turned away, each with one fixed sentence.
+// Promises: no sentence holds a value from the request, and every one fits RFC 6750 §3 (printable ASCII, no " or \).
+// Does not decide status, challenge or body: http/challenge.ts does.
 
 /** Why an access token is refused (401 `invalid_token`, RFC 6750 §3.1): log reason → `error_description`. */
 export const TOKEN_FLAWS = {
@@ -31,6 +29,28 @@ export const TOKEN_FLAWS = {
   'profile-required': 'the token is not of the at+jwt profile with client_id, iat and jti',
   'claim-required': 'the token lacks a claim that this service requires',
   'bound-token': 'the token is bound to a key and was presented as Bearer',
+  'not-bound': 'the token is not bound to a key (cnf.jkt) and was presented as DPoP',
+  'confirmation-refused': 'the token names a confirmation (cnf) that cannot be checked here',
+  'key-mismatch': 'the token is bound to another key than that of the proof',
+} as const;
+
+/** Why a DPoP proof is refused (401 `invalid_dpop_proof`, RFC 9449 §7.1). */
+export const PROOF_FLAWS = {
+  'proof-missing': 'the request has no DPoP proof',
+  'proof-malformed': 'the proof is not one JWS of canonical base64url and JSON objects',
+  'proof-type': 'the proof header does not say that it is of type dpop+jwt (typ)',
+  'proof-algorithm': 'the proof is not signed with an accepted algorithm (alg)',
+  'proof-critical': 'the proof header names critical members (crit or b64)',
+  'proof-key': 'the proof has no public key (jwk) that fits its algorithm',
+  'proof-jti': 'the proof has no identifier (jti) of 1 to 256 characters',
+  'proof-iat': 'the proof has no time of issue (iat) that is a number',
+  'proof-htm': 'the proof is for another method (htm)',
+  'proof-htu': 'the proof is for another URI (htu)',
+  'proof-too-old': 'the proof is too old (iat)',
+  'proof-too-new': 'the proof is from the future (iat)',
+  'proof-ath': 'the proof is for another token (ath)',
+  'proof-signature': 'the proof signature does not match',
+  'proof-replayed': 'the proof has been used before (jti)',
 } as const;
 
 /** Why a request is refused as such (400 `invalid_request`). */
@@ -40,12 +60,14 @@ export const REQUEST_FLAWS = {
   'target-refused': 'the request target is not a path',
   'authorization-repeated': 'the request has more than one Authorization header field',
   'proof-repeated': 'the request has more than one DPoP header field',
+  'forwarded-refused': 'the forwarded scheme or host of the request is not one',
   'proof-beside-bearer': 'the request has a DPoP header field beside a Bearer token',
 } as const;
 
 /** Why the service cannot decide now (503 `temporarily_unavailable`); never a statement about the token. */
 export const UNAVAILABILITIES = {
   'keys-unavailable': 'The signing keys are temporarily unavailable',
+  'replay-memory-full': 'The memory of used proofs is full',
   'too-many-waiting': 'Too many requests are waiting for the signing keys',
   'shutting-down': 'The service is shutting down',
 } as const;
@@ -60,33 +82,33 @@ export const DEAD_ENDS = {
 } as const;
 
 export type TokenFlaw = keyof typeof TOKEN_FLAWS;
+export type ProofFlaw = keyof typeof PROOF_FLAWS;
 export type RequestFlaw = keyof typeof REQUEST_FLAWS;
-export type Unavailability = keyof typeof UNAVAILABILITIES;
 export type DeadEnd = keyof typeof DEAD_ENDS;
+type Unavailability = keyof typeof UNAVAILABILITIES;
 
 /** One refusal. `kind` is the `error` member of the body; `reason` is what the log says. */
-export type Refusal =
-  | { readonly kind: 'unauthorized'; readonly reason: 'no-credentials' | 'scheme-refused' }
-  | { readonly kind: 'invalid_token'; readonly reason: TokenFlaw }
-  | { readonly kind: 'invalid_request'; readonly reason: RequestFlaw }
-  | { readonly kind: 'insufficient_scope'; readonly reason: 'scope-missing'; readonly description: string;
-      readonly scopes: readonly string[] }
-  | { readonly kind: 'insufficient_scope'; readonly reason: 'claim-missing'; readonly description: string }
-  | { readonly kind: 'temporarily_unavailable'; readonly reason: Unavailability; readonly retryAfterSeconds: number }
-  | { readonly kind: DeadEnd; readonly reason: DeadEnd };
+export type Refusal = Readonly<
+  | { kind: 'unauthorized'; reason: 'no-credentials' | 'scheme-refused' }
+  | { kind: 'invalid_token'; reason: TokenFlaw }
+  | { kind: 'invalid_dpop_proof'; reason: ProofFlaw }
+  | { kind: 'use_dpop_nonce'; reason: 'proof-nonce' }
+  | { kind: 'invalid_request'; reason: RequestFlaw }
+  | { kind: 'insufficient_scope'; reason: 'scope-missing'; description: string; scopes: readonly string[] }
+  | { kind: 'insufficient_scope'; reason: 'claim-missing'; description: string }
+  | { kind: 'temporarily_unavailable'; reason: Unavailability; retryAfterSeconds: number }
+  | { kind: DeadEnd; reason: DeadEnd }
+>;
 
 export type RefusalReason = Refusal['reason'];
-
 /** What is thrown to turn a request away. Not an `Error`: it is an answer, and a stack would cost and could leak. */
 export class Refused {
   readonly refusal: Refusal;
-
-  constructor(refusal: Refusal) {
-    this.refusal = refusal;
-  }
+  constructor(refusal: Refusal) { this.refusal = refusal; }
 }
 
 export const refuseToken = (reason: TokenFlaw) => new Refused({ kind: 'invalid_token', reason });
+export const refuseProof = (reason: ProofFlaw) => new Refused({ kind: 'invalid_dpop_proof', reason });
 export const refuseRequest = (reason: RequestFlaw) => new Refused({ kind: 'invalid_request', reason });
 export const deadEnd = (reason: DeadEnd) => new Refused({ kind: reason, reason });
 export const unavailable = (reason: Unavailability, retryAfterSeconds: number) =>

@@ -1,55 +1,39 @@
-/*
- * The vocabulary of the tables: a row is a path, its access and its handler, and nothing else decides access.
- * Promises: a handler runs only after its row's access has admitted the caller, and receives what the row's type says.
- */
+// The vocabulary of the tables: a row is a path, its access and its handler, and nothing else decides access.
+// Promises: a handler runs only after its row's access has admitted the caller, and receives what the row's type says.
 import type { Guard } from './guards.ts';
 import { Refused } from './refusal.ts';
-import type { Caller } from './sender/caller.ts';
+import { isGenuine, type Caller } from './sender/caller.ts';
 
 /** Who may use a row. `Admitted` is what the handler then receives as `caller`. */
-export interface Access<Admitted> {
-  /** How the tables call it. */
-  readonly name: string;
-  /** Whether credentials are read at all. */
-  readonly credentials: 'ignored' | 'optional' | 'required';
+export type Access<Admitted> = Readonly<{
+  name: string;
+  credentials: 'ignored' | 'optional' | 'required';
   /** The caller as the handler receives it. Throws `Refused` when a required caller or a guard is missing. */
-  admit(caller: Caller | undefined): Admitted;
-}
+  admit: (caller: Caller | undefined) => Admitted;
+}>;
 
+type Parameters = Readonly<Record<string, string>>;
 /** What a handler receives. `nowMillis` is the time of the request in milliseconds since the epoch. */
-export interface RouteRequest<Admitted> {
-  readonly caller: Admitted;
-  readonly parameters: Readonly<Record<string, string>>;
-  readonly nowMillis: number;
-}
-
+export type RouteRequest<Admitted> = Readonly<{ caller: Admitted; parameters: Parameters; nowMillis: number }>;
 /** Gives the JSON body of the 200 answer, now or later. */
 export type Handler<Admitted> = (request: RouteRequest<Admitted>) => object | Promise<object>;
 
 /** A row with its access built in: `answer` admits the caller and runs the handler. */
-export interface Row {
-  readonly pattern: string;
-  readonly access: Access<unknown>;
-  answer(caller: Caller | undefined, parameters: Readonly<Record<string, string>>, nowMillis: number): object | Promise<object>;
-}
-
+export type Row = Readonly<{
+  pattern: string;
+  access: Access<unknown>;
+  answer: (caller: Caller | undefined, parameters: Parameters, nowMillis: number) => object | Promise<object>;
+}>;
 /** A rule for a prefix and everything under it, decided before the row is looked for. */
-export interface PrefixRule {
-  readonly prefix: readonly string[];
-  readonly access: Access<Caller>;
-}
-
+export type PrefixRule = Readonly<{ prefix: readonly string[]; access: Access<Caller> }>;
 /** Everyone; credentials are ignored. */
 export const open: Access<undefined> = { name: 'open', credentials: 'ignored', admit: () => undefined };
-
 /** Everyone; credentials that are present must be good, and then name the caller. */
-export const optional: Access<Caller | undefined> = { name: 'optional', credentials: 'optional', admit: (caller) => caller };
-
+export const optional: Access<Caller | undefined> = { name: 'optional', credentials: 'optional', admit: (caller) => caller && requireCaller(caller) };
 /** Callers with a valid access token. */
 export const authenticated: Access<Caller> = { name: 'authenticated', credentials: 'required', admit: requireCaller };
-
 /** Callers with a valid access token that passes every guard. */
-export const needs = (...guards: [Guard, ...Guard[]]): Access<Caller> => ({
+export const needs = (...guards: readonly [Guard, ...Guard[]]): Access<Caller> => ({
   name: guards.map((guard) => guard.name).join(', '),
   credentials: 'required',
   admit: (caller) => {
@@ -68,5 +52,6 @@ export const get = <Admitted>(pattern: string, access: Access<Admitted>, handler
 
 function requireCaller(caller: Caller | undefined): Caller {
   if (caller === undefined) throw new Refused({ kind: 'unauthorized', reason: 'no-credentials' });
+  if (!isGenuine(caller)) throw new TypeError('a caller that no sender made');
   return caller;
 }

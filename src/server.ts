@@ -1,12 +1,10 @@
-/*
- * The door: the process, its signals and exit codes. The only reader of process and of the clock.
- * Exit codes: 0 after a signal, 1 for configuration or a second signal, 2 when the address or port cannot be had.
- */
-import { assemble } from './assembly.ts';
+// The door: the process, its signals and exit codes. The only reader of process and of the clock.
+// Exit codes: 0 after a signal, 1 for configuration or a second signal, 2 when the address or port cannot be had.
+import { assemble } from './app.ts';
 import { createKeyFetcher } from './keys/fetch.ts';
 import { createListener } from './listener.ts';
 import { createLog, printable } from './log.ts';
-import { ConfigurationError, loadSettings, type Settings } from './settings/settings.ts';
+import { ConfigurationError, loadSettings } from './settings/settings.ts';
 
 const clock = {
   now: Date.now,
@@ -16,17 +14,7 @@ const clock = {
   },
 };
 
-function readSettings(): ReturnType<typeof loadSettings> {
-  try {
-    return loadSettings(process.env, process.cwd());
-  } catch (failure) {
-    if (!(failure instanceof ConfigurationError)) throw failure;
-    process.stderr.write(failure.problems.map((problem) => `configuration: ${problem}\n`).join(''));
-    process.exit(1);
-  }
-}
-
-function start(settings: Settings, unknown: readonly string[]): void {
+function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
   // A reader of the logs that goes away takes the logs with it, not the service.
   process.stdout.on('error', () => {});
   const log = createLog(settings.logLevel, (line) => process.stdout.write(line), clock.now);
@@ -34,7 +22,7 @@ function start(settings: Settings, unknown: readonly string[]): void {
 
   let isStopping = false;
   const { app, keys } = assemble(settings, { clock, log, fetchKeys: createKeyFetcher(settings), isStopping: () => isStopping });
-  const { server, stop } = createListener(app);
+  const { server, stop } = createListener(app, clock.now);
   server.on('error', (error: NodeJS.ErrnoException) => {
     log('address or port cannot be had', { code: printable(error.code ?? '') });
     process.exit(2);
@@ -42,7 +30,8 @@ function start(settings: Settings, unknown: readonly string[]): void {
   server.listen({ port: settings.port, host: settings.host }, () => {
     const bound = server.address();
     if (bound === null || typeof bound === 'string') return;
-    log('listening', { port: bound.port, address: printable(bound.address), profile: printable(settings.profile) });
+    const { applicationName, profile } = settings;
+    log('listening', { port: bound.port, address: printable(bound.address), profile: printable(profile), application: printable(applicationName) });
     void keys.refresh();
   });
 
@@ -58,9 +47,13 @@ function start(settings: Settings, unknown: readonly string[]): void {
       process.exit(0);
     }, settings.shutdownDelaySeconds * 1000);
   };
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
 }
 
-const { settings, unknown } = readSettings();
-start(settings, unknown);
+try {
+  start(loadSettings(process.env, process.cwd()));
+} catch (failure) {
+  if (!(failure instanceof ConfigurationError)) throw failure;
+  process.stderr.write(failure.problems.map((problem) => `configuration: ${problem}\n`).join(''));
+  process.exit(1);
+}

@@ -1,23 +1,146 @@
-import { strict as assert } from 'node:assert';
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after, before, test } from 'node:test';
-import { startProvider, type Provider } from './idp/provider.ts';
-import { startProcess, startService, providerSettings } from './support/service.ts';
+import { KeysPending } from '../src/keys/key-set.ts';
+import { unavailable } from '../src/refusal.ts';
+import { authenticated, get, open } from '../src/route.ts';
+import { clock, tokenWith, verifyToken } from './support/caller.ts';
+import { createTable, startTable, type TableService } from './support/table.ts';
 
-let provider: Provider;
-before(async () => { provider = await startProvider(); });
-after(() => provider.stop());
+const SECRET = 'a-secret-of-the-inside';
+const failure = () => new TypeError(SECRET);
+const circular: { self?: object } = {};
+circular.self = circular;
 
-test('answers a public row without credentials', async () => {
-  const service = await startService({ provider });
-  assert.equal((await service.ask('/api/public')).status, 200);
-  assert.equal((await service.ask('/api/private', { token: provider.issue() })).status, 200);
-  await service.stop();
+const BUGS = [
+  get('/throws', open, () => { throw failure(); }),
+  get('/rejects', open, () => Promise.reject(failure())),
+  get('/throws-text', open, () => { throw SECRET; }),
+  get('/rejects-nothing', open, () => Promise.reject()),
+  /* The message carries the trace of another error, as those of wrapped errors do. */
+  get('/throws-a-trace', open, () => { throw new TypeError(`x\n    at ${SECRET} (/inside/${SECRET}.ts:1:1)`); }),
+  get('/circular', open, () => circular),
+  get('/circular-later', open, async () => circular),
+  get('/number-too-large-later', open, async () => ({ amount: 1n })),
+];
+
+let service: TableService;
+before(async () => {
+  service = await startTable({
+    rows: [
+      ...BUGS,
+      get('/later', authenticated, async ({ caller, nowMillis, parameters }) => ({ user: caller.subject, nowMillis, parameters })),
+      get('/of/{name}/{other}', open, ({ caller, nowMillis, parameters }) => ({ caller: caller ?? null, nowMillis, parameters })),
+      get('/not-now', open, () => { throw unavailable('too-many-waiting', 9); }),
+      get('/not-now-later', open, () => Promise.reject(unavailable('too-many-waiting', 9))),
+      get('/who/{name}', authenticated, ({ caller, parameters }) => ({ user: caller.subject, ...parameters })),
+    ],
+  });
+});
+after(() => service.stop());
+
+for (const { pattern } of BUGS) {
+  for (const method of ['GET', 'HEAD']) {
+    test(`answers 500 to ${method} and tells nothing of the inside when a handler ${pattern.slice(1)} [contract §6]`, { timeout: 5_000 }, async () => {
+      const logged = service.logs.length;
+      const { status, text, headers, challenges } = await service.ask(pattern, { method });
+      assert.deepEqual([status, text], [500, method === 'HEAD' ? '' : '{"error":"server_error","message":"Internal Server Error"}']);
+      assert.deepEqual([challenges, headers['retry-after'], headers['cache-control']], [[], undefined, 'no-store']);
+      const lines = service.logs.slice(logged);
+      assert.deepEqual(lines.map(({ level, message, reason }) => [level, message, reason]), [['error', 'request failed', 'bug']]);
+      assert.doesNotMatch(JSON.stringify(lines), new RegExp(SECRET));
+    });
+  }
+}
+
+test('logs where in the code a failure is, without its message', async () => {
+  const logged = service.logs.length;
+  await service.ask('/throws');
+  await service.ask('/throws-text');
+  const [bug, text] = service.logs.slice(logged);
+  assert.equal(bug?.error, 'TypeError');
+  assert.match(bug?.frames[0], /app\.test\.ts:\d+:\d+\)?$/);
+  assert.deepEqual([text?.error, text?.frames], ['string', undefined]);
 });
 
-test('works as a process', async () => {
-  const service = await startProcess({ environment: providerSettings(provider) });
-  assert.equal((await service.ask('/api/public')).status, 200);
-  service.child.kill('SIGTERM');
-  assert.equal(await service.exited, 0);
-  await service.stop();
+test('answers what an asynchronous handler gives, with the time of the request and no parameters', async () => {
+  const { status, body } = await service.ask('/later', { token: tokenWith() });
+  assert.deepEqual([status, body], [200, { user: 'auth0|user', nowMillis: clock.now(), parameters: {} }]);
+});
+
+test('gives a handler the decoded parameters, and no caller on an open row', async () => {
+  const { body } = await service.ask('/of/a%2Fb/%C3%A9', { token: tokenWith() });
+  assert.deepEqual(body, { caller: null, nowMillis: clock.now(), parameters: { name: 'a/b', other: 'é' } });
+});
+
+for (const path of ['/not-now', '/not-now-later']) {
+  test(`answers the refusal that the handler of ${path} throws`, async () => {
+    const logged = service.logs.length;
+    const { status, body, headers } = await service.ask(path);
+    assert.deepEqual([status, body.error, headers['retry-after']], [503, 'temporarily_unavailable', '9']);
+    const { time, ...line } = service.logs[logged] ?? {};
+    assert.deepEqual(line, { level: 'debug', message: 'request refused', status: 503, reason: 'too-many-waiting' });
+    assert.equal(time, new Date(clock.now()).toISOString());
+  });
+}
+
+test('gives every caller an answer about itself when requests interleave [G10]', async () => {
+  const asked = Array.from({ length: 200 }, async (_, index) => {
+    const { body } = await service.ask(`/who/${index}`, { token: tokenWith({ sub: `user-${index}` }) });
+    assert.deepEqual(body, { user: `user-${index}`, name: String(index) });
+  });
+  assert.equal((await Promise.all(asked)).length, 200);
+});
+
+test('logs each refusal with its status and reason, and no token [contract §10]', async () => {
+  const logged = service.logs.length;
+  const token = tokenWith({ exp: 1 });
+  await service.ask(`/later?access_token=${token}`, { token });
+  await service.ask(`/${token}`, { token });
+  const lines = service.logs.slice(logged);
+  assert.deepEqual(lines.map(({ message, status, reason }) => [message, status, reason]), [['request refused', 401, 'expired'], ['request refused', 404, 'not_found']]);
+  assert.ok(!JSON.stringify(lines).includes(token.slice(0, 20)));
+});
+
+test('refuses rows that overlap before anything is served', () => {
+  assert.throws(() => createTable({ rows: [get('/a/{b}', open, () => ({})), get('/a/b', open, () => ({}))] }), /\/a\/\{b\} and \/a\/b both match \/a\/b/);
+});
+
+test('tries again after each fetch that a request has to wait for, and counts them', async () => {
+  const waits: number[] = [];
+  const waiting = await startTable({
+    rows: [get('/x', authenticated, ({ caller }) => ({ user: caller.subject }))],
+    verify: (token, nowMillis, waited) => {
+      waits.push(waited);
+      if (waited < 2) throw new KeysPending(Promise.resolve());
+      return verifyToken(token, nowMillis, waited);
+    },
+  });
+  const { status, body } = await waiting.ask('/x', { token: tokenWith() });
+  assert.deepEqual([status, body, waits], [200, { user: 'auth0|user' }, [0, 1, 2]]);
+  assert.deepEqual(waiting.logs, []);
+  await waiting.stop();
+});
+
+test('answers without awaiting a promise when the token is known and the handler is synchronous', () => {
+  const { app } = createTable({ rows: [get('/x', authenticated, () => ({ a: 1 }))] });
+  const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${tokenWith()}`];
+  const request = Object.assign(new EventEmitter(), { method: 'GET', url: '/x', headers: { host: 'a' }, rawHeaders });
+  const written: unknown[] = [];
+  const response = { destroyed: false, writeHead: (status: number) => written.push(status), end: (text: string) => written.push(text) };
+  app.answer(request as unknown as IncomingMessage, response as unknown as ServerResponse);
+  assert.deepEqual(written, [200, '{"a":1}']);
+});
+
+test('writes nothing when the client has gone before a late answer', async () => {
+  const late = Promise.resolve({ a: 1 });
+  const { app, logs } = createTable({ rows: [get('/x', open, () => late)] });
+  const request = Object.assign(new EventEmitter(), { method: 'GET', url: '/x', headers: { host: 'a' }, rawHeaders: ['Host', 'a'] });
+  const written: unknown[] = [];
+  const response = { destroyed: true, writeHead: (status: number) => written.push(status), end: (text: string) => written.push(text) };
+  app.answer(request as unknown as IncomingMessage, response as unknown as ServerResponse);
+  await late;
+  await new Promise(setImmediate);
+  assert.deepEqual([written, logs], [[], []]);
 });

@@ -1,48 +1,41 @@
-/*
- * Cross-origin answers (Fetch standard §3.2; contract §9), on only when origins are configured.
- * Trusts the Origin field for nothing but choosing whether a browser may read the answer; access is decided elsewhere.
- * Promises: an origin gets permission only when it equals a listed one; `*` and `null` never do.
- */
+// Cross-origin answers (Fetch standard §3.2; contract §9), on only when origins are configured.
+// Trusts the Origin field for nothing but choosing whether a browser may read the answer; access is decided elsewhere.
+// Promises: an origin gets permission only when it equals a listed one; `*` and `null` never do.
 import type { IncomingMessage } from 'node:http';
+import type { DpopMode } from '../sender/credentials.ts';
 import type { Reply } from './reply.ts';
 
 /** Settings; origins are exact, and none turns all of this off. */
-export interface CorsRules {
-  readonly corsAllowedOrigins: readonly string[];
-  readonly corsAllowCredentials: boolean;
-  readonly corsAllowedMethods: readonly string[];
-}
+export type CorsRules = Readonly<{
+  dpopMode: DpopMode; corsAllowedOrigins: readonly string[]; corsAllowCredentials: boolean; corsAllowedMethods: readonly string[];
+}>;
 
-export interface Cors {
-  /** The header fields of every answer to this request, names and values in turn. */
-  headers(request: IncomingMessage): readonly string[];
-  /** The whole answer when the request is a preflight. */
-  preflight(request: IncomingMessage): Reply | undefined;
-}
-
-const OFF: Cors = { headers: () => [], preflight: () => undefined };
-const MAX_AGE_SECONDS = '600';
+/** `headers` gives the fields of every answer to a request, in turn; `preflight` the whole answer when it is a preflight. */
+export type Cors = Readonly<{
+  headers: (request: IncomingMessage | undefined) => readonly string[]; preflight: (request: IncomingMessage) => Reply | undefined;
+}>;
 
 /** Header fields for every listed origin are written here, once. */
-export function createCors({ corsAllowedOrigins: origins, corsAllowCredentials, corsAllowedMethods }: CorsRules): Cors {
-  if (origins.length === 0) return OFF;
+export function createCors({ dpopMode, corsAllowedOrigins, corsAllowCredentials, corsAllowedMethods }: CorsRules): Cors {
+  if (corsAllowedOrigins.length === 0) return { headers: () => [], preflight: () => undefined };
   const vary = ['Vary', 'Origin'];
+  const [proof, nonce] = dpopMode === 'DISABLED' ? ['', ''] : [', DPoP', ', DPoP-Nonce'];
   const credentials = corsAllowCredentials ? ['Access-Control-Allow-Credentials', 'true'] : [];
-  const granted = new Map(origins.map((origin) => [origin, ['Access-Control-Allow-Origin', origin, ...credentials]]));
-  const exposed = ['Access-Control-Expose-Headers', 'WWW-Authenticate', ...vary];
+  const exposed = ['Access-Control-Expose-Headers', `WWW-Authenticate${nonce}`];
   const allowed = [
     'Access-Control-Allow-Methods', corsAllowedMethods.join(', '),
-    'Access-Control-Allow-Headers', 'Authorization, Content-Type',
-    'Access-Control-Max-Age', MAX_AGE_SECONDS, ...vary,
+    'Access-Control-Allow-Headers', `Authorization, Content-Type${proof}`,
+    'Access-Control-Max-Age', '600',
   ];
-  const answers = new Map([...granted].map(([origin, headers]) => [origin, [...headers, ...exposed]]));
-  const preflights = new Map([...granted].map(([origin, headers]) => [origin, [...headers, ...allowed]]));
+  const forOrigins = (fields: readonly string[]) =>
+    new Map(corsAllowedOrigins.map((origin) => [origin, ['Access-Control-Allow-Origin', origin, ...credentials, ...fields, ...vary]]));
+  const answers = forOrigins(exposed);
+  const preflights = forOrigins(allowed);
   return {
-    headers: ({ headers }) => answers.get(headers.origin ?? '') ?? vary,
-    preflight: ({ method, headers }) => {
-      const { origin } = headers;
+    headers: (request) => answers.get(request?.headers.origin ?? '') ?? vary,
+    preflight: ({ method, headers: { origin, 'access-control-request-method': intended } }) => {
       // Fetch standard §3.2.2: what makes a request a CORS preflight.
-      if (method !== 'OPTIONS' || origin === undefined || headers['access-control-request-method'] === undefined) return undefined;
+      if (method !== 'OPTIONS' || origin === undefined || intended === undefined) return undefined;
       return { status: 204, headers: preflights.get(origin) ?? vary, body: undefined };
     },
   };

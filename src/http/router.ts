@@ -1,45 +1,29 @@
-/*
- * Request target → decoded segments → row. One reading of the path decides both the route and its access.
- * Trusts nothing in the target, and never parses it as a URL (`//host/x` would change the host).
- * Promises: a path has one canonical form or none (404); rows that overlap stop the start.
- */
+// Request target → decoded segments → row. One reading of the path decides both the route and its access.
+// Trusts nothing in the target, and never parses it as a URL (`//host/x` would change the host).
+// Promises: a path has one canonical form or none (404); rows that overlap stop the start.
+import { unless } from '../encoding.ts';
 
 /** One segment of a pattern: literal text, or the name of a parameter. */
-type PatternSegment = { readonly literal: string } | { readonly parameter: string };
-
-export interface Match<Row> {
-  readonly row: Row;
-  readonly parameters: Readonly<Record<string, string>>;
-}
-
-const NO_PARAMETERS: Readonly<Record<string, string>> = Object.freeze({});
+type PatternSegment = Readonly<{ literal: string } | { parameter: string }>;
+type Parameters = Readonly<Record<string, string>>;
+export type Match<Row> = Readonly<{ row: Row; parameters: Parameters }>;
 
 /** The path of an origin-form target (RFC 9112 §3.2.1) without its query; `undefined` for any other form. */
 export function targetPath(target: string): string | undefined {
-  if (target[0] !== '/') return undefined;
   const query = target.indexOf('?');
-  return query < 0 ? target : target.slice(0, query);
+  return target[0] !== '/' ? undefined : query < 0 ? target : target.slice(0, query);
 }
 
-/**
- * The percent-decoded segments of a path; `undefined` when an escape is broken or not UTF-8 (RFC 3986 §2.1), or a
- * segment is empty (trailing slash, `//`) or a dot segment (§3.3). An encoded slash stays inside its segment.
- */
+/** The percent-decoded segments of a path; `undefined` when an escape is broken or not UTF-8 (RFC 3986 §2.1), or a segment is
+ * empty (trailing slash, `//`) or a dot segment (§3.3). An encoded slash stays inside its segment. */
 export function pathSegments(path: string): readonly string[] | undefined {
-  try {
-    const segments = path.slice(1).split('/').map(decodeURIComponent);
-    return segments.some((segment) => segment === '' || segment === '.' || segment === '..') ? undefined : segments;
-  } catch (failure) {
-    if (failure instanceof URIError) return undefined;
-    throw failure;
-  }
+  const segments = unless(URIError, () => path.slice(1).split('/').map(decodeURIComponent));
+  return segments?.some((segment) => segment === '' || segment === '.' || segment === '..') ? undefined : segments;
 }
 
 /** Finds the row for a path among rows whose patterns are literals and `{parameters}`. */
 export class Router<Row extends { readonly pattern: string }> {
-  readonly #rows: readonly { readonly row: Row; readonly segments: readonly PatternSegment[] }[];
-  /** Literal patterns by the path as it is written: the common case needs no decoding. */
-  readonly #literal = new Map<string, Match<Row>>();
+  readonly #rows: readonly Readonly<{ row: Row; segments: readonly PatternSegment[] }>[];
 
   /** Throws an `Error` that names both rows and a common path when two rows overlap. */
   constructor(rows: readonly Row[]) {
@@ -49,19 +33,13 @@ export class Router<Row extends { readonly pattern: string }> {
         const common = commonPath(other.segments, segments);
         if (common !== undefined) throw new Error(`${other.row.pattern} and ${row.pattern} both match ${common}`);
       }
-      if (/^[\w/.-]+$/.test(row.pattern)) this.#literal.set(row.pattern, { row, parameters: NO_PARAMETERS });
     }
-  }
-
-  /** The row that is written exactly like this path, if there is one. */
-  findLiteral(path: string): Match<Row> | undefined {
-    return this.#literal.get(path);
   }
 
   find(segments: readonly string[]): Match<Row> | undefined {
     const found = this.#rows.find((candidate) => matches(candidate.segments, segments));
     if (found === undefined) return undefined;
-    const named = found.segments.flatMap((part, index) => 'parameter' in part ? [[part.parameter, segments[index] ?? '']] : []);
+    const named = found.segments.flatMap((part, index) => ('parameter' in part ? [[part.parameter, segments[index] ?? '']] : []));
     return { row: found.row, parameters: Object.fromEntries(named) };
   }
 }
@@ -75,17 +53,11 @@ function parsePattern(pattern: string): readonly PatternSegment[] {
   });
 }
 
-function matches(pattern: readonly PatternSegment[], segments: readonly string[]): boolean {
-  return pattern.length === segments.length
-    && pattern.every((part, index) => 'parameter' in part || part.literal === segments[index]);
-}
+const matches = (pattern: readonly PatternSegment[], segments: readonly string[]) =>
+  pattern.length === segments.length && pattern.every((part, index) => 'parameter' in part || part.literal === segments[index]);
 
 /** A path that both patterns match, if there is one. */
 function commonPath(one: readonly PatternSegment[], other: readonly PatternSegment[]): string | undefined {
-  const path = one.map((part, index) => {
-    const against = other[index];
-    if ('literal' in part) return part.literal;
-    return against !== undefined && 'literal' in against ? against.literal : 'x';
-  });
+  const path = one.map((part, index) => [part, other[index]].flatMap((either) => (either && 'literal' in either ? [either.literal] : []))[0] ?? 'x');
   return matches(one, path) && matches(other, path) ? `/${path.map(encodeURIComponent).join('/')}` : undefined;
 }

@@ -1,72 +1,53 @@
-/*
- * The only outbound socket: fetches the provider's key set over HTTPS, found by discovery unless configured.
- * Trusts the certificate authorities of Node (NODE_EXTRA_CA_CERTS adds to them) and nothing that the token says.
- * Promises: HTTPS only, no redirect followed, one deadline over everything, bounded bytes, the socket gone at the end.
- * Does not judge the keys: keys/key-set.ts does.
- */
+// The only outbound socket: fetches the provider's key set over HTTPS, found by discovery unless configured (contract §7).
+// Trusts the certificate authorities of Node (NODE_EXTRA_CA_CERTS adds to them) and nothing that a token says.
+// Promises: HTTPS only, no redirect followed, one deadline over everything, bounded bytes, the socket gone at the end.
+// Does not judge the keys: keys/key-set.ts does.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { parseJsonObject, type JsonObject } from '../encoding.ts';
+import type { FetchFlaw } from '../log.ts';
 import { FetchFailure } from './key-set.ts';
 
 const MAX_BYTES = 512 * 1024;
-
 /** Where the keys are: host (and port), expected issuer URL, and the key-set address when it is configured. */
-export interface KeySource {
-  readonly domain: string;
-  readonly issuer: string;
-  readonly jwksUri: string | undefined;
-}
+export type KeySource = Readonly<{ domain: string; issuer: string; jwksUri: string | undefined }>;
 
-/**
- * A function that fetches the key set within `timeoutMillis` in all, discovery included (OpenID Connect Discovery §4).
- * It rejects with `FetchFailure`.
- */
+/** A function that fetches the key set within `timeoutMillis` in all, discovery included; it rejects with `FetchFailure`. */
 export function createKeyFetcher(source: KeySource, timeoutMillis = 5_000): () => Promise<JsonObject> {
   return async () => {
     const signal = AbortSignal.timeout(timeoutMillis);
     try {
-      const address = source.jwksUri ?? (await discover(source, signal));
-      return (await fetchJson(address, signal)) ?? fail('status-refused', '404');
+      return (await fetchJson(source.jwksUri ?? (await discover(source, signal)), signal)) ?? fail('status-refused', '404');
     } catch (failure) {
       throw signal.aborted ? new FetchFailure('timeout') : describe(failure);
     }
   };
 }
 
-/** The key-set address: found anew at every fetch, since a provider may move it. */
+/** The key-set address (OpenID Connect Discovery §4): found anew at every fetch, since a provider may move it. */
 async function discover({ issuer, domain }: KeySource, signal: AbortSignal): Promise<string> {
   const document = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal);
   if (document === undefined) return `https://${domain}/.well-known/jwks.json`;
   // OpenID Connect Discovery §4.3: the issuer must be the very one that was asked.
-  if (document.issuer !== issuer) throw new FetchFailure('issuer-mismatch');
-  const { jwks_uri: address } = document;
-  if (typeof address !== 'string' || !URL.canParse(address) || new URL(address).protocol !== 'https:') {
-    throw new FetchFailure('address-refused');
-  }
-  return address;
+  if (document.issuer !== issuer) fail('issuer-mismatch');
+  const address = document.jwks_uri;
+  return typeof address === 'string' && URL.canParse(address) && new URL(address).protocol === 'https:' ? address : fail('address-refused');
 }
 
 /** The JSON object at `address`; `undefined` when there is nothing (404). */
 async function fetchJson(address: string, signal: AbortSignal): Promise<JsonObject | undefined> {
-  const response = await request(address, signal);
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    // rejectUnauthorized is said aloud so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.
+    get(address, { signal, agent: false, rejectUnauthorized: true, headers: { Accept: 'application/json' } }, resolve).on('error', reject);
+  });
   try {
     const status = response.statusCode ?? 0;
     if (status === 404) return undefined;
-    if (status >= 300 && status < 400 && status !== 304) throw new FetchFailure('redirect-refused', String(status));
-    if (status !== 200) throw new FetchFailure('status-refused', String(status));
+    if (status !== 200) fail(status >= 300 && status < 400 && response.headers.location ? 'redirect-refused' : 'status-refused', String(status));
     return parseJsonObject(await readBody(response)) ?? fail('not-a-json-object');
   } finally {
     response.destroy();
   }
-}
-
-function request(address: string, signal: AbortSignal): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    // rejectUnauthorized is said aloud so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.
-    const options = { signal, agent: false, rejectUnauthorized: true, headers: { Accept: 'application/json' } };
-    get(address, options, resolve).on('error', reject);
-  });
 }
 
 async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
@@ -74,24 +55,22 @@ async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
   let bytes = 0;
   for await (const chunk of response) {
     bytes += chunk.length;
-    if (bytes > MAX_BYTES) throw new FetchFailure('too-large');
+    if (bytes > MAX_BYTES) fail('too-large');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 }
 
-function fail(...why: ConstructorParameters<typeof FetchFailure>): never {
-  throw new FetchFailure(...why);
+function fail(reason: FetchFlaw, code?: string): never {
+  throw new FetchFailure(reason, code);
 }
-
-const CERTIFICATE_CODE = /CERT|SIGNATURE|ISSUER|ALTNAME|TLS|SSL/;
 
 /** Sorts Node's errors by what an operator would do about them. */
 function describe(failure: unknown): FetchFailure {
   if (failure instanceof FetchFailure) return failure;
   const code = failure instanceof Error && 'code' in failure ? String(failure.code) : '';
+  if (code === '') return new FetchFailure('unforeseen');
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return new FetchFailure('name-not-resolved', code);
-  if (code === 'ECONNREFUSED') return new FetchFailure('connection-refused', code);
-  if (CERTIFICATE_CODE.test(code)) return new FetchFailure('certificate-refused', code);
-  return code === '' ? new FetchFailure('unforeseen') : new FetchFailure('connection-failed', code);
+  if (/CERT|SIGNATURE|TLS|SSL|CA$|PATH_LENGTH|PURPOSE|HOSTNAME/.test(code)) return new FetchFailure('certificate-refused', code);
+  return new FetchFailure(code === 'ECONNREFUSED' ? 'connection-refused' : 'connection-failed', code);
 }

@@ -1,68 +1,92 @@
-/*
- * Verified token × credentials × mode → Caller: who is calling, entitled to be heard under this mode.
- * Trusts the verified token. Promises: a Caller's token was presented in the way that its binding demands.
- * Does not check scopes or claims: guards.ts does.
- */
-import type { JsonObject } from '../encoding.ts';
-import { refuseToken } from '../refusal.ts';
+// Verified token × credentials × mode → Caller: who is calling, entitled to be heard under this mode (RFC 9449 §7).
+// Trusts the verified token. Promises: a Caller's token was presented in the way that its binding demands, and one proof
+// made one Caller. Does not check scopes or claims: guards.ts does.
+import { asJsonObject, type JsonObject } from '../encoding.ts';
+import { refuseProof, refuseToken, unavailable } from '../refusal.ts';
 import { claimsOf, type VerifiedToken } from '../token/verify.ts';
 import type { Credentials, DpopMode } from './credentials.ts';
+import { requestUri, type UriRules } from './htu.ts';
+import { provenBy, type ProofSubject, type ProofVerifier } from './proof.ts';
+import type { ReplayStore } from './replay.ts';
 
 /** How claims are named at this provider, and which schemes are on; settings decide. */
-export interface CallerRules {
-  readonly dpopMode: DpopMode;
-  readonly claimNamespace: string;
-  readonly scopeClaim: string;
-}
+export type CallerRules = UriRules & Readonly<{ dpopMode: DpopMode; claimNamespace: string; scopeClaim: string }>;
 
-class VerifiedCaller {
-  readonly #token: VerifiedToken;
+class AdmittedCaller {
   readonly #rules: CallerRules;
-
-  constructor(token: VerifiedToken, rules: CallerRules) {
-    this.#token = token;
-    this.#rules = rules;
-  }
-
   /** The claims of the token, as the provider wrote them. */
-  get claims(): JsonObject {
-    return claimsOf(this.#token);
+  readonly claims: JsonObject;
+  constructor(token: VerifiedToken, rules: CallerRules) {
+    this.claims = claimsOf(token);
+    this.#rules = rules;
+    Object.freeze(this);
   }
-
+  static isGenuine(caller: AdmittedCaller): boolean { return #rules in caller; }
   /** The `sub` claim: the principal's name. */
-  get subject(): string {
-    return String(this.claims.sub);
-  }
-
+  get subject(): string { return String(this.claims.sub); }
   /** The value of `<namespace>name` when the token has that claim, whatever its value; else of `name`. */
   claim(name: string): unknown {
     const namespaced = this.claims[this.#rules.claimNamespace + name];
     return namespaced === undefined ? this.claims[name] : namespaced;
   }
-
   /** The granted scopes: the words of a text (RFC 6749 §3.3) or an array of strings; none if it is anything else. */
   get scopes(): readonly string[] {
     const granted = this.claims[this.#rules.scopeClaim];
-    if (typeof granted === 'string') return granted.split(' ').filter((word) => word !== '');
-    return isTextArray(granted) ? granted : [];
+    const words: unknown = typeof granted === 'string' ? granted.split(' ').filter(Boolean) : granted;
+    return Array.isArray(words) && words.every((word) => typeof word === 'string') ? words : [];
   }
-
   /** The granted scopes as one space-separated text, or `null` when the token has none to show. */
   get scopeText(): string | null {
     const granted = this.claims[this.#rules.scopeClaim];
-    return typeof granted === 'string' ? granted : isTextArray(granted) ? granted.join(' ') : null;
+    return typeof granted === 'string' ? granted : this.scopes.join(' ') || null;
   }
 }
-/** Whoever presented a verified token as its binding and the mode demand. Only `checkCaller` makes one. */
-export type Caller = VerifiedCaller;
+Object.defineProperty(AdmittedCaller.prototype, 'constructor', { value: Object });
+/** Whoever presented a verified token as its binding and the mode demand. Only a `Sender` makes one. */
+export type Caller = AdmittedCaller;
+/** False for anything that merely looks like a Caller. */
+export const { isGenuine } = AdmittedCaller;
+/** The request that the credentials came with; `path` as it stands there, `nowMillis` since the epoch. */
+export type Presentation = Readonly<{ path: string; rawHeaders: readonly string[] }> & Omit<ProofSubject, 'uri' | 'token'>;
+/** Checks that the token may be presented like this. Throws, or rejects with, `Refused`. */
+export type Sender = (token: VerifiedToken, credentials: Credentials, presentation: Presentation) => Caller | Promise<Caller>;
 
-const isTextArray = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every((member) => typeof member === 'string');
-
-/** Checks that the token may be presented like this. Throws `Refused`. */
-export function checkCaller(token: VerifiedToken, credentials: Credentials, rules: CallerRules): Caller {
-  // RFC 9449 §7.2, RFC 8705 §3: a bound token is no Bearer token, unless the operator has turned bindings off.
-  const isBound = claimsOf(token).cnf !== undefined;
-  if (rules.dpopMode !== 'DISABLED' && credentials.scheme === 'Bearer' && isBound) throw refuseToken('bound-token');
-  return new VerifiedCaller(token, rules);
+/** The checks on how a token is presented, in the contract's order (§8). */
+export function createSender(rules: CallerRules, verifyProof: ProofVerifier, used: ReplayStore): Sender {
+  return (token, { scheme, token: text, proof: proofText }, presentation) => {
+    const caller = new AdmittedCaller(token, rules);
+    // Choice: an operator who turns DPoP off takes bound tokens as if they were not.
+    if (rules.dpopMode === 'DISABLED') return caller;
+    if (scheme === 'Bearer') {
+      // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it.
+      if (caller.claims.cnf !== undefined) throw refuseToken('bound-token');
+      return caller;
+    }
+    const thumbprint = confirmedThumbprint(caller.claims.cnf);
+    // RFC 9449 §7.1
+    if (proofText === undefined) throw refuseProof('proof-missing');
+    const uri = requestUri(presentation.rawHeaders, presentation.path, rules);
+    const proof = provenBy(verifyProof(proofText, { ...presentation, uri, token: text }));
+    // RFC 9449 §4.3(12), second half; §6.1
+    if (proof.thumbprint !== thumbprint) throw refuseToken('key-mismatch');
+    // RFC 9449 §11.1: last, and as one step, so that of many uses at once one is the first.
+    return after(used.record(thumbprint, proof.jti, proof.expiresAt, Math.floor(presentation.nowMillis / 1000)), (verdict) => {
+      if (verdict === 'seen') throw refuseProof('proof-replayed');
+      if (verdict === 'full') throw unavailable('replay-memory-full', 10);
+      return caller;
+    });
+  };
 }
+
+/** The thumbprint to which `cnf` binds the token (RFC 9449 §6.1). */
+function confirmedThumbprint(cnf: unknown): string {
+  if (cnf === undefined) throw refuseToken('not-bound');
+  const { jkt, ...others } = asJsonObject(cnf) ?? {};
+  // Stricter: RFC 7800 §3.1 lets a recipient ignore what it does not understand beside `jkt`.
+  if (typeof jkt !== 'string' || Object.keys(others).length > 0) throw refuseToken('confirmation-refused');
+  return jkt;
+}
+
+/** Runs the next step at once when the value is there, and later only when it has to be awaited. */
+export const after = <Value, Result>(value: Value | Promise<Value>, next: (value: Value) => Result | Promise<Result>): Result | Promise<Result> =>
+  value instanceof Promise ? value.then(next) : next(value);

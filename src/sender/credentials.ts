@@ -1,29 +1,15 @@
-/*
- * Header fields → credentials (RFC 9110 §11.4, RFC 6750 §2.1, RFC 9449 §7.1).
- * Trusts nothing; reads the raw list of fields, because Node's `headers` hides a second Authorization field and joins
- * DPoP fields. A token in a query or a body is never looked for (RFC 9700 §4.3.2).
- * Does not look inside the token: token/verify.ts does.
- */
+// Header fields → credentials (RFC 9110 §11.4, RFC 6750 §2.1, RFC 9449 §7.1). Trusts nothing; reads the raw list of fields,
+// because Node's `headers` hides a second Authorization field and joins DPoP fields. A token in a query or a body is never
+// looked for (RFC 9700 §4.3.2). Does not look inside the token: token/verify.ts does.
 import { refuseRequest, Refused, refuseToken } from '../refusal.ts';
 
 export const DPOP_MODES = ['DISABLED', 'ALLOWED', 'REQUIRED'] as const;
-/** Which schemes are accepted: only `Bearer`, both, or only `DPoP`. */
 export type DpopMode = (typeof DPOP_MODES)[number];
-
 export type Scheme = 'Bearer' | 'DPoP';
-
-/** What the caller presented. `proof` is the DPoP proof, if there was one. */
-export interface Credentials {
-  readonly scheme: Scheme;
-  readonly token: string;
-  readonly proof: string | undefined;
-}
-
-const ACCEPTED: Readonly<Record<DpopMode, readonly Scheme[]>> = {
-  DISABLED: ['Bearer'],
-  ALLOWED: ['Bearer', 'DPoP'],
-  REQUIRED: ['DPoP'],
-};
+/** The schemes that a mode accepts. */
+export const SCHEMES: Readonly<Record<DpopMode, readonly Scheme[]>> = { DISABLED: ['Bearer'], ALLOWED: ['Bearer', 'DPoP'], REQUIRED: ['DPoP'] };
+/** What the caller presented; `proof` is the DPoP proof, if there was one. */
+export type Credentials = Readonly<{ scheme: Scheme; token: string; proof: string | undefined }>;
 
 /** Every value of a header field; `rawHeaders` lists names and values in turn, `name` is in lower case. */
 export function fieldValues(rawHeaders: readonly string[], name: string): string[] {
@@ -35,32 +21,26 @@ export function fieldValues(rawHeaders: readonly string[], name: string): string
   return values;
 }
 
-/** RFC 9110 §11.1: a scheme is an RFC 9110 §5.6.2 token, matched without regard to case. */
-const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+/;
-
-/** The accepted scheme that an Authorization value uses, if it does. */
+/** The accepted scheme that an Authorization value uses, if it does: an RFC 9110 §5.6.2 token, in any case (§11.1). */
 export function acceptedScheme(authorization: string, mode: DpopMode): Scheme | undefined {
-  const name = SCHEME.exec(authorization)?.[0].toLowerCase();
-  return ACCEPTED[mode].find((scheme) => scheme.toLowerCase() === name);
+  const name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+/.exec(authorization)?.[0].toLowerCase();
+  return SCHEMES[mode].find((scheme) => scheme.toLowerCase() === name);
 }
 
 /** The credentials of a request, or `undefined` when it has no Authorization field. Throws `Refused`. */
 export function parseCredentials(rawHeaders: readonly string[], mode: DpopMode): Credentials | undefined {
-  const authorizations = fieldValues(rawHeaders, 'authorization');
+  const [authorization, ...others] = fieldValues(rawHeaders, 'authorization');
   const proofs = mode === 'DISABLED' ? [] : fieldValues(rawHeaders, 'dpop');
   // RFC 9110 §5.3: a field that is not a list occurs once.
-  if (authorizations.length > 1) throw refuseRequest('authorization-repeated');
+  if (others.length > 0) throw refuseRequest('authorization-repeated');
   // RFC 9449 §4.3(1)
   if (proofs.length > 1) throw refuseRequest('proof-repeated');
-  const [authorization] = authorizations;
   if (authorization === undefined) return undefined;
   const scheme = acceptedScheme(authorization, mode);
-  if (scheme === undefined || authorization.length === scheme.length) {
-    throw new Refused({ kind: 'unauthorized', reason: 'scheme-refused' });
-  }
-  const token = authorization.slice(scheme.length + 1);
+  if (scheme === undefined || authorization.length === scheme.length) throw new Refused({ kind: 'unauthorized', reason: 'scheme-refused' });
   // RFC 6750 §2.1: one space, then one token.
-  if (authorization[scheme.length] !== ' ' || /^$|[\s,]/.test(token)) throw refuseToken('credentials-malformed');
+  const token = /^ [^\s,]+$/.exec(authorization.slice(scheme.length))?.[0].slice(1);
+  if (token === undefined) throw refuseToken('credentials-malformed');
   // Stricter: RFC 9449 §7.2 would let the server ignore the proof.
   if (scheme === 'Bearer' && proofs.length > 0) throw refuseRequest('proof-beside-bearer');
   return { scheme, token, proof: proofs[0] };

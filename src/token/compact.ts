@@ -1,29 +1,18 @@
-/*
- * The JWS Compact Serialization (RFC 7515 §3.1, §5.2): text → its parts, nothing of which is verified yet.
- * Trusts nothing. Promises: one spelling only, so that the text identifies the token (its hash is a safe key).
- * Does not check any member's meaning, nor the signature.
- */
+// The JWS Compact Serialization (RFC 7515 §3.1, §5.2): text → its parts, nothing of which is verified yet. Trusts nothing.
+// Promises: one spelling only, so that the text identifies the token (its hash is a safe key).
+// Does not check any member's meaning, nor the signature.
 import { decodeBase64url, parseJsonObject, type JsonObject } from '../encoding.ts';
 
 /** A JWS of unknown origin. `signingInput` is the ASCII text that the signature covers. */
-export interface UnverifiedJws {
-  readonly header: JsonObject;
-  readonly payload: JsonObject;
-  readonly signingInput: string;
-  readonly signature: Buffer;
-}
-
+export type UnverifiedJws = Readonly<{ header: JsonObject; payload: JsonObject; signingInput: string; signature: Buffer }>;
 export type CompactFlaw = 'malformed' | 'header-malformed' | 'payload-malformed';
 
 /** Splits and decodes a compact JWS, or says what is wrong with it. */
 export function parseCompact(text: string): UnverifiedJws | CompactFlaw {
-  const first = text.indexOf('.');
-  const second = text.indexOf('.', first + 1);
+  const parts = text.split('.', 4);
   // RFC 7515 §5.2(1), RFC 7516 §9: five parts are a JWE, which is never a token here.
-  if (first < 0 || second < 0 || text.includes('.', second + 1)) return 'malformed';
-  const headerBytes = decodeBase64url(text.slice(0, first));
-  const payloadBytes = decodeBase64url(text.slice(first + 1, second));
-  const signature = decodeBase64url(text.slice(second + 1));
+  if (parts.length !== 3) return 'malformed';
+  const [headerBytes, payloadBytes, signature] = parts.map(decodeBase64url);
   // RFC 7515 §5.2(2), (6), (7)
   if (headerBytes === undefined || payloadBytes === undefined || signature === undefined) return 'malformed';
   // RFC 7515 §5.2(3)
@@ -31,8 +20,7 @@ export function parseCompact(text: string): UnverifiedJws | CompactFlaw {
   if (header === undefined) return 'header-malformed';
   // RFC 7519 §7.2(10)
   const payload = parseJsonObject(payloadBytes);
-  if (payload === undefined) return 'payload-malformed';
-  return { header, payload, signingInput: text.slice(0, second), signature };
+  return payload === undefined ? 'payload-malformed' : { header, payload, signingInput: text.slice(0, text.lastIndexOf('.')), signature };
 }
 
 /** A media type in a `typ` member: case aside, with or without its `application/` (RFC 7515 §4.1.9). */

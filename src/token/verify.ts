@@ -1,50 +1,24 @@
-/*
- * The order of the checks on an access token (contract §5); the only maker of a verified token.
- * Trusts the key set for keys and nothing of the token's header but `kid`, which only looks a key up.
- * Promises: a VerifiedToken has passed every check at the moment it is given out, remembered or not.
- * Does not check guards or the binding to a key: guards.ts and sender/ do.
- */
+// The order of the checks on an access token (contract §5); the only maker of a verified token.
+// Trusts the key set for keys, and nothing of the token's header but `kid`, which only looks a key up.
+// Promises: a VerifiedToken has passed every check at the moment it is given out, remembered or not.
+// Does not check guards or the binding to a key: guards.ts and sender/ do.
 import { hash } from 'node:crypto';
 import type { JsonObject } from '../encoding.ts';
 import type { VerificationKey } from '../keys/jwk.ts';
 import type { KeySet } from '../keys/key-set.ts';
+import { Memory } from '../memory.ts';
 import { refuseToken } from '../refusal.ts';
+import { sealing, type Sealed } from '../sealed.ts';
 import { checkClaims, checkTimes, type TokenRules } from './claims.ts';
-import { mediaType, parseCompact, type UnverifiedJws } from './compact.ts';
-import { Memory } from './memory.ts';
+import { mediaType, parseCompact } from './compact.ts';
 import { verifySignature } from './signature.ts';
 
-class Verified {
-  readonly #claims: JsonObject;
-  readonly #kid: string | undefined;
-  readonly #key: VerificationKey;
-
-  constructor(claims: JsonObject, kid: string | undefined, key: VerificationKey) {
-    this.#claims = claims;
-    this.#kid = kid;
-    this.#key = key;
-  }
-
-  static claimsOf(token: Verified): JsonObject {
-    return token.#claims;
-  }
-
-  /** Checks again all that time can change, `exp`, `nbf` and the key's place in the set; throws as `find` does. */
-  static isStillGood(token: Verified, keys: KeySet, rules: TokenRules, nowSeconds: number, waits: number): boolean {
-    if (keys.find(token.#kid, waits) !== token.#key) return false;
-    checkTimes(token.#claims, rules.clockToleranceSeconds, nowSeconds);
-    return true;
-  }
-}
-/** An access token that passed every check of contract §5. */
-export type VerifiedToken = Verified;
-export const { claimsOf } = Verified;
-const { isStillGood } = Verified;
-
-/**
- * Verifies a token at `nowMillis` (since the epoch); `waits` counts the fetches that this request has awaited.
- * Throws `Refused` with the first failed check, or `KeysPending` when keys must be fetched first.
- */
+type Verified = Readonly<{ claims: JsonObject; kid: string | undefined; key: VerificationKey }>;
+/** An access token that passed every check of contract §5. Only a `TokenVerifier` makes one. */
+export type VerifiedToken = Sealed<Verified, 'VerifiedToken'>;
+const { seal, open } = sealing<Verified, 'VerifiedToken'>();
+export const claimsOf = (token: VerifiedToken): JsonObject => open(token).claims;
+/** `nowMillis` is since the epoch, `waits` how often this request has awaited a fetch. Throws `Refused` or `KeysPending`. */
 export type TokenVerifier = (token: string, nowMillis: number, waits: number) => VerifiedToken;
 
 /** A verifier for one issuer and audience that remembers up to `cacheEntries` verified tokens, by their SHA-256. */
@@ -54,26 +28,36 @@ export function createTokenVerifier(rules: TokenRules, keys: KeySet, cacheEntrie
     const nowSeconds = nowMillis / 1000;
     const digest = cacheEntries === 0 ? '' : hash('sha256', token, 'base64url');
     const remembered = memory.take(digest);
-    if (remembered !== undefined && isStillGood(remembered, keys, rules, nowSeconds, waits)) {
-      memory.set(digest, remembered);
-      return remembered;
-    }
-    const jws = parseToken(token);
-    const kid = checkHeader(jws.header);
-    const key = keys.find(kid, waits);
-    const signed = verifySignature(jws, key);
-    if (signed === undefined) throw refuseToken('signature-mismatch');
-    const verified = new Verified(checkClaims(signed, jws.header, rules, nowSeconds), kid, key);
+    const isGood = remembered !== undefined && isStillGood(open(remembered), keys, rules, nowSeconds, waits);
+    const verified = isGood ? remembered : seal(verify(token, keys, rules, nowSeconds, waits));
     memory.set(digest, verified);
     return verified;
   };
 }
 
-function parseToken(token: string): UnverifiedJws {
+/** Checks again all that time can change: the key's place in the set, `exp` and `nbf`. Throws as `verify` does. */
+function isStillGood({ claims, kid, key }: Verified, keys: KeySet, rules: TokenRules, nowSeconds: number, waits: number): boolean {
+  if (keys.find(kid, waits) !== key) return false;
+  checkTimes(claims, rules.clockToleranceSeconds, nowSeconds);
+  return true;
+}
+
+function verify(token: string, keys: KeySet, rules: TokenRules, nowSeconds: number, waits: number): Verified {
   const jws = parseCompact(token);
-  if (jws === 'malformed') throw refuseToken('token-malformed');
-  if (typeof jws === 'string') throw refuseToken(jws);
-  return jws;
+  if (typeof jws === 'string') throw refuseToken(jws === 'malformed' ? 'token-malformed' : jws);
+  const kid = checkHeader(jws.header);
+  const key = keys.find(kid, waits);
+  const signed = verifySignature(jws, key);
+  if (signed === undefined) throw refuseToken('signature-mismatch');
+  return { claims: frozen(checkClaims(signed, jws.header, rules, nowSeconds)), kid, key };
+}
+
+/** Claims are shared by every request that brings the same token: no handler may change them for the next. */
+function frozen(claims: JsonObject): JsonObject {
+  // A list, because claims may be nested deeper than the stack.
+  const rest: unknown[] = [claims];
+  for (const next of rest) if (typeof next === 'object' && next !== null) for (const member of Object.values(Object.freeze(next))) rest.push(member);
+  return claims;
 }
 
 /** Checks the header before any key is looked for, and gives its `kid`. Members that carry keys are never read. */
@@ -83,9 +67,8 @@ function checkHeader({ alg, crit, b64, typ, kid }: JsonObject): string | undefin
   // RFC 7515 §4.1.11, RFC 7797 §6: no extension is understood here. Stricter: `b64` without `crit` neither.
   if (crit !== undefined || b64 !== undefined) throw refuseToken('critical-header');
   // RFC 8725 §3.11, RFC 9068 §2.1
-  if (typ !== undefined && !(typeof typ === 'string' && ['jwt', 'at+jwt'].includes(mediaType(typ)))) {
-    throw refuseToken('type-refused');
-  }
+  const type = typeof typ === 'string' ? mediaType(typ) : typ;
+  if (type !== undefined && type !== 'jwt' && type !== 'at+jwt') throw refuseToken('type-refused');
   // RFC 7515 §4.1.4
   if (kid !== undefined && typeof kid !== 'string') throw refuseToken('key-id-malformed');
   return kid;

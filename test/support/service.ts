@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { assemble } from '../../src/assembly.ts';
+import { assemble } from '../../src/app.ts';
 import type { JsonObject } from '../../src/encoding.ts';
 import { createKeyFetcher } from '../../src/keys/fetch.ts';
 import type { KeySet } from '../../src/keys/key-set.ts';
@@ -64,7 +64,7 @@ export async function startService({ provider, environment = {}, clock = new Tes
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
   let isStopping = false;
   const { app, keys } = assemble(settings, { clock, log, fetchKeys: fetchKeys ?? createKeyFetcher(settings), isStopping: () => isStopping });
-  const { server } = createListener(app);
+  const { server } = createListener(app, clock.now);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   if (!cold) await keys.refresh();

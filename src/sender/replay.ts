@@ -1,0 +1,36 @@
+// The memory of used proofs (RFC 9449 §11.1): each is accepted once while it could be accepted at all. Does not judge proofs:
+// only those that passed every other check get here, so strangers cannot fill it.
+// Promises: no live entry is dropped, whatever the load; at most `capacity` entries of about 100 bytes.
+import { hash } from 'node:crypto';
+
+/** `new`: recorded now, and only now. `seen`: used before. `full`: not recorded, there is no room. */
+export type ReplayVerdict = 'new' | 'seen' | 'full';
+/** Where used proofs are recorded. A store that replicas share answers later; it must record atomically. */
+export interface ReplayStore {
+  /** Records the proof of a key (RFC 7638 thumbprint) with this `jti` while `nowSeconds <= expiresAt` (seconds since the epoch). */
+  record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): ReplayVerdict | Promise<ReplayVerdict>;
+}
+
+/** A store in this process for proofs that can be accepted during `windowSeconds`; `capacity` is in entries. */
+export function createReplayStore(windowSeconds: number, capacity = 2 ** 20): ReplayStore {
+  // Entries lie in drawers by the time they expire, so that whole drawers go at once.
+  const drawerSeconds = Math.max(1, Math.ceil(windowSeconds / 8));
+  const drawers = new Map<number, Set<string>>();
+  let entries = 0;
+  const record = (thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): ReplayVerdict => {
+    for (const [drawer, names] of drawers) {
+      if ((drawer + 1) * drawerSeconds > nowSeconds) continue;
+      drawers.delete(drawer);
+      entries -= names.size;
+    }
+    // A thumbprint has a fixed length, so the two cannot be split in another way.
+    const name = hash('sha256', thumbprint + jti, 'binary');
+    for (const names of drawers.values()) if (names.has(name)) return 'seen';
+    if (entries >= capacity) return 'full';
+    const drawer = Math.floor(expiresAt / drawerSeconds);
+    drawers.set(drawer, (drawers.get(drawer) ?? new Set()).add(name));
+    entries += 1;
+    return 'new';
+  };
+  return { record };
+}

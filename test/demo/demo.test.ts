@@ -1,0 +1,139 @@
+/* Runs the demo as a developer does, pastes every line that it prints into a shell, and ends it as a terminal does. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { policyRowsA, rowsA } from '../../src/profiles/a.ts';
+import { rowsB } from '../../src/profiles/b.ts';
+import { authenticated, type Row } from '../../src/route.ts';
+import { ask } from '../support/client.ts';
+import {
+  assertGone, blocksOf, cutLike, isOpen, occupy, paste, portOf, processIdOf, run, signalGroup, startDemo, UP, type Demo,
+} from './terminal.ts';
+
+interface Case {
+  readonly name: string;
+  readonly words: readonly string[];
+  readonly rows: readonly Row[];
+  /** The one that it takes when it can. */
+  readonly port: number;
+  /** What ends it beside Ctrl-C. */
+  readonly signal: NodeJS.Signals;
+}
+
+const cases: readonly Case[] = [
+  { name: 'A', words: ['A'], rows: [...rowsA, ...policyRowsA], port: 8080, signal: 'SIGTERM' },
+  { name: 'B', words: [], rows: rowsB('org_123456'), port: 3001, signal: 'SIGHUP' },
+];
+
+for (const { name, words, rows, port, signal } of cases) {
+  describe(`the demo of profile ${name}`, { timeout: 30_000 }, () => {
+    let demo: Demo;
+    let isTaken: boolean;
+    before(async () => {
+      isTaken = await isOpen(port);
+      demo = startDemo(words);
+      await demo.until(UP);
+    });
+    after(() => demo.end());
+
+    test('runs the profile in a directory of its own when the developer has settings lying about', () => {
+      assert.match(demo.output(), new RegExp(`^gatehouse, profile ${name}$`, 'm'));
+      assert.equal(demo.directories().length, 1);
+      assert.equal(demo.errors(), '');
+    });
+
+    test('listens on the loopback address alone, on its own port if it can', async () => {
+      const bound = portOf(demo.output(), 'service');
+      assert.equal(await isOpen(bound, '::1'), false);
+      assert.ok(bound === port || isTaken || await isOpen(port));
+    });
+
+    test('prints an answer of each kind that a row can give', () => {
+      const printed = blocksOf(demo.output());
+      for (const { pattern, access } of rows) {
+        const path = new RegExp(`^GET ${pattern.replace(/\{\w+\}/g, '[^/]+')}$`);
+        const statuses = new Set(printed.filter(({ route }) => path.test(route)).map(({ status }) => status));
+        const refusals = access.credentials === 'ignored' ? [] : [401];
+        const guarded = access.credentials === 'required' && access !== authenticated ? [403] : [];
+        assert.deepEqual([...statuses].sort(), [200, ...refusals, ...guarded], pattern);
+      }
+      const routes = printed.map(({ route, status }) => `${route} ${status}`);
+      const others = ['GET /healthz 200', 'GET /readyz 200', 'GET /no/such/path 404', 'POST /oauth/token 200'];
+      assert.deepEqual(others.filter((route) => !routes.includes(route)), []);
+    });
+
+    test('prints curl lines that give what stands under them', async () => {
+      await run('/bin/sh', ['-c', 'command -v curl']).catch(() => assert.fail('curl is not installed: this test needs it'));
+      const printed = blocksOf(demo.output());
+      const answers = await Promise.all(printed.map(({ curl }) => paste(curl)));
+      const announced = printed.map(({ route, status, body }) => `${route} ${status} ${body}`);
+      const got = answers.map(({ status, body }, index) => `${printed[index]?.route} ${status} ${body}`);
+      assert.deepEqual(got.map((text, index) => cutLike(announced[index] ?? '', text)), announced);
+    });
+
+    test('gives a token to whoever asks the provider as shown', async () => {
+      const request = blocksOf(demo.output()).find(({ route }) => route === 'POST /oauth/token');
+      const { body } = await paste(request?.curl ?? '');
+      const token: string = JSON.parse(body).access_token;
+      assert.equal((await ask(portOf(demo.output(), 'service'), '/api/private', { token })).status, 200);
+      const { exp } = JSON.parse(String(Buffer.from(token.split('.')[1] ?? '', 'base64url')));
+      assert.ok(exp > Date.now() / 1000 + 11 * 3600, 'it lives for hours');
+    });
+
+    test('prints plain lines of at most 100 columns when nobody looks at a terminal', () => {
+      const [shown = ''] = demo.output().split(UP);
+      assert.doesNotMatch(shown, /[^\n\x20-\x7e]/);
+      assert.deepEqual(shown.split('\n').filter((line) => line.length > 100 && !line.startsWith('curl ')), []);
+    });
+
+    test('shows the log of the service, which has the reasons that the headings give', async () => {
+      const reasons = ['no-credentials', 'expired', 'audience-mismatch', 'scope-missing', 'not_found'];
+      for (const reason of reasons) await demo.until(`reason=${reason}\n`);
+      const [before = '', log = ''] = demo.output().split(UP);
+      assert.doesNotMatch(before, /reason=/);
+      assert.match(log, /^debug: request refused .*reason=expired$/m);
+    });
+
+    test('leaves nothing behind when Ctrl-C is pressed and npm passes it on once more', async () => {
+      signalGroup(demo, 'SIGINT');
+      demo.child.kill('SIGINT');
+      assert.equal(await demo.exited, 0);
+      assert.match(demo.output(), /^info: stopped reason=drained$/m);
+      await assertGone(demo);
+    });
+
+    test('listens on another port when its own is taken, and ends when the terminal or an operator says so', async (context) => {
+      const holder = await occupy(port);
+      const second = startDemo(words);
+      context.after(() => {
+        holder.close();
+        return second.end();
+      });
+      await second.until(UP);
+      assert.notEqual(portOf(second.output(), 'service'), port);
+      assert.match(second.output(), /^error: address or port cannot be had code=EADDRINUSE$/m);
+      signalGroup(second, signal);
+      assert.equal(await second.exited, 0);
+      await assertGone(second);
+    });
+  });
+}
+
+test('the demo tells and fails when the service ends by itself', { timeout: 30_000 }, async (context) => {
+  const demo = startDemo(['b']);
+  context.after(() => demo.end());
+  await demo.until(UP);
+  process.kill(processIdOf(demo.output()), 'SIGKILL');
+  assert.equal(await demo.exited, 1);
+  assert.equal(demo.errors(), 'The service has ended by itself (SIGKILL).\n');
+  await assertGone(demo);
+});
+
+for (const words of [['C'], ['A', 'B']]) {
+  test(`the demo shows its usage when its arguments are ${JSON.stringify(words)}`, { timeout: 30_000 }, async (context) => {
+    const demo = startDemo(words);
+    context.after(() => demo.end());
+    assert.equal(await demo.exited, 1);
+    assert.match(demo.errors(), /^usage: npm run demo \[-- A \| -- B\]\n/);
+    assert.equal(demo.output(), '');
+  });
+}

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startProvider, type Provider } from '../idp/provider.ts';
+import type { Answer } from '../support/client.ts';
+import { startService, type TestService } from '../support/service.ts';
+import { askRaw } from '../support/wire-answer.ts';
+
+const APP = 'https://app.example';
+const OTHER = 'http://localhost:3000';
+const ORIGINS = { CORS_ALLOWED_ORIGINS: `${APP}, ${OTHER}` };
+
+let provider: Provider;
+let service: TestService;
+let proofs: TestService;
+let plain: TestService;
+let off: TestService;
+before(async () => {
+  provider = await startProvider();
+  service = await startService({ provider, environment: ORIGINS });
+  proofs = await startService({ provider, environment: { ...ORIGINS, IDP_DPOP_MODE: 'ALLOWED' } });
+  plain = await startService({ provider, environment: { ...ORIGINS, CORS_ALLOW_CREDENTIALS: 'false', CORS_ALLOWED_METHODS: 'GET' } });
+  off = await startService({ provider });
+});
+after(async () => {
+  for (const running of [service, proofs, plain, off]) await running.stop();
+  await provider.stop();
+});
+
+/** The header fields that a browser's decision rests on. */
+const decisive = ({ headers }: Answer) => Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('access-control-') || name === 'vary'));
+
+const granted = (origin: string) => ({
+  'access-control-allow-origin': origin,
+  'access-control-allow-credentials': 'true',
+  'access-control-expose-headers': 'WWW-Authenticate',
+  vary: 'Origin',
+});
+
+for (const [what, path, status, init] of [
+  ['200', '/api/public', 200, {}],
+  ['401', '/api/private', 401, {}],
+  ['403', '/api/admin', 403, { withToken: true }],
+  ['404', '/nowhere', 404, {}],
+  ['404 for a malformed path', '/api/public/', 404, {}],
+  ['405', '/api/public', 405, { method: 'DELETE' }],
+  ['HEAD', '/api/public', 200, { method: 'HEAD' }],
+  ['400', '/api/private', 400, { twice: true }],
+  ['health', '/healthz', 200, {}],
+] as const) {
+  const { method = 'GET', withToken = false, twice = false }: { method?: string; withToken?: boolean; twice?: boolean } = init;
+  const asked = (origin: string | undefined) => service.ask(path, {
+    method,
+    ...(withToken ? { token: provider.issue() } : {}),
+    headers: { ...(origin === undefined ? {} : { Origin: origin }), ...(twice ? { Authorization: ['Bearer a', 'Bearer b'] } : {}) },
+  });
+
+  test(`lets a listed origin read the answer: ${what} [contract §9]`, async () => {
+    for (const origin of [APP, OTHER]) {
+      const answer = await asked(origin);
+      assert.equal(answer.status, status);
+      assert.deepEqual(decisive(answer), granted(origin));
+    }
+  });
+
+  test(`only varies with the origin when it is missing or not listed: ${what} [contract §9]`, async () => {
+    for (const origin of [undefined, 'https://evil.example']) {
+      const answer = await asked(origin);
+      assert.equal(answer.status, status);
+      assert.deepEqual(decisive(answer), { vary: 'Origin' });
+    }
+  });
+}
+
+test('lets a listed origin read that keys cannot be had', async () => {
+  const cold = await startService({ provider, environment: ORIGINS, fetchKeys: () => Promise.reject(new Error('x')) });
+  const answer = await cold.ask('/api/private', { token: provider.issue(), headers: { Origin: APP } });
+  assert.equal(answer.status, 503);
+  assert.deepEqual(decisive(answer), granted(APP));
+  await cold.stop();
+});
+
+test('varies with the origin, and lets a listed one read, when an expectation is refused [contract §9]', async () => {
+  const answer = await service.ask('/api/public', { headers: { Origin: APP, Expect: 'the-impossible' } });
+  assert.equal(answer.status, 417);
+  assert.deepEqual(decisive(answer), granted(APP));
+});
+
+test('varies with the origin on the answer to what is not HTTP [contract §9]', async () => {
+  const { status, headers } = await askRaw(service.port, 'GET /api/public HTTP/1.1', 'Host: a', 'not a field');
+  assert.deepEqual([status, headers.get('vary')], [400, 'Origin']);
+});
+
+const STRANGERS = ['null', '', '*', 'HTTPS://app.example', 'https://APP.example', `${APP}/`, `${APP}:443`, 'http://app.example', 'https://sub.app.example', 'https://app.example.evil', 'https://app.exampl', `${APP}, ${OTHER}`, `${APP}#`, 'constructor'];
+for (const origin of STRANGERS) {
+  test(`takes the origin "${origin}" for an unlisted one [contract §9]`, async () => {
+    assert.deepEqual(decisive(await service.ask('/api/public', { headers: { Origin: origin } })), { vary: 'Origin' });
+    const preflight = await service.ask('/api/public', { method: 'OPTIONS', headers: { Origin: origin, 'Access-Control-Request-Method': 'GET' } });
+    assert.deepEqual(decisive(preflight), { vary: 'Origin' });
+  });
+}
+
+const preflight = (running: TestService, path: string, origin = APP) =>
+  running.ask(path, { method: 'OPTIONS', headers: { Origin: origin, 'Access-Control-Request-Method': 'GET', 'Access-Control-Request-Headers': 'authorization' } });
+
+for (const path of ['/api/public', '/api/private', '/api/admin', '/nowhere', '/api/public/', '/', '/%zz', '/healthz']) {
+  test(`answers the preflight of ${path} without asking for a token [Fetch §3.2.2]`, async () => {
+    const answer = await preflight(service, path);
+    assert.deepEqual([answer.status, answer.text], [204, '']);
+    const { 'access-control-max-age': maxAge, ...others } = decisive(answer);
+    assert.match(String(maxAge), /^[1-9]\d*$/);
+    assert.deepEqual(others, {
+      'access-control-allow-origin': APP,
+      'access-control-allow-credentials': 'true',
+      'access-control-allow-methods': 'GET, POST, PUT, DELETE',
+      'access-control-allow-headers': 'Authorization, Content-Type',
+      vary: 'Origin',
+    });
+    assert.deepEqual([answer.headers['cache-control'], answer.headers['x-content-type-options']], ['no-store', 'nosniff']);
+    assert.deepEqual([answer.headers['content-type'], answer.headers['content-length'], answer.headers.allow], [undefined, undefined, undefined]);
+  });
+}
+
+test('answers the preflight even with bad credentials', async () => {
+  const headers = { Origin: APP, 'Access-Control-Request-Method': 'GET', Authorization: ['Bearer a', 'Basic b'] };
+  assert.equal((await service.ask('/api/private', { method: 'OPTIONS', headers })).status, 204);
+});
+
+for (const [what, headers] of [
+  ['without Origin', { 'Access-Control-Request-Method': 'GET' }],
+  ['without Access-Control-Request-Method', { Origin: APP }],
+] as const) {
+  test(`takes OPTIONS ${what} for no preflight [contract §9]`, async () => {
+    const known = await service.ask('/api/private', { method: 'OPTIONS', headers });
+    assert.deepEqual([known.status, known.headers.allow, known.body.error], [405, 'GET, HEAD', 'method_not_allowed']);
+    assert.equal((await service.ask('/nowhere', { method: 'OPTIONS', headers })).status, 404);
+  });
+}
+
+test('takes another method with the fields of a preflight for no preflight', async () => {
+  const headers = { Origin: APP, 'Access-Control-Request-Method': 'GET' };
+  assert.equal((await service.ask('/api/private', { headers })).status, 401);
+  assert.equal((await service.ask('/api/private', { method: 'POST', headers })).status, 405);
+});
+
+test('allows the DPoP header field and exposes DPoP-Nonce when DPoP is on [contract §9]', async () => {
+  const answer = await proofs.ask('/api/public', { headers: { Origin: APP } });
+  assert.equal(answer.headers['access-control-expose-headers'], 'WWW-Authenticate, DPoP-Nonce');
+  assert.equal((await preflight(proofs, '/api/public')).headers['access-control-allow-headers'], 'Authorization, Content-Type, DPoP');
+});
+
+test('says what the settings say of credentials and methods', async () => {
+  const answer = await plain.ask('/api/public', { headers: { Origin: APP } });
+  assert.equal(answer.headers['access-control-allow-origin'], APP);
+  assert.equal(answer.headers['access-control-allow-credentials'], undefined);
+  const asked = await preflight(plain, '/api/public');
+  assert.deepEqual([asked.headers['access-control-allow-methods'], asked.headers['access-control-allow-credentials']], ['GET', undefined]);
+});
+
+test('gives no cross-origin answer when no origin is set [contract §9]', async () => {
+  assert.deepEqual(decisive(await off.ask('/api/public', { headers: { Origin: APP } })), {});
+  const asked = await preflight(off, '/api/public');
+  assert.deepEqual([asked.status, decisive(asked)], [405, {}]);
+  assert.equal((await preflight(off, '/nowhere')).status, 404);
+});
+
+test('closes the connection after a preflight when the service is stopping', async () => {
+  const stopping = await startService({ provider, environment: ORIGINS });
+  stopping.beginStopping();
+  const asked = await askRaw(stopping.port, 'OPTIONS /api/public HTTP/1.1', 'Host: a', `Origin: ${APP}`, 'Access-Control-Request-Method: GET');
+  assert.deepEqual([asked.status, asked.headers.get('connection')], [204, 'close']);
+  await stopping.stop();
+});

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { pathSegments, Router, targetPath } from '../../src/http/router.ts';
+
+for (const [target, path] of [
+  ['/', '/'],
+  ['/a/b', '/a/b'],
+  ['/a?x=/b', '/a'],
+  ['/a?', '/a'],
+  ['/a?x?y', '/a'],
+  ['//host/x', '//host/x'],
+  ['/a%3Fb', '/a%3Fb'],
+  ['/a#b?c', '/a#b'],
+] as const) {
+  test(`takes the path ${path} from the target ${target} [RFC 9112 §3.2.1]`, () => assert.equal(targetPath(target), path));
+}
+
+for (const target of ['', '*', '?x', 'a/b', 'http://host/a', 'host:443', '\\a']) {
+  test(`takes no path from the target "${target}" [RFC 9112 §3.2.2]`, () => assert.equal(targetPath(target), undefined));
+}
+
+for (const [path, segments] of [
+  ['/api/public', ['api', 'public']],
+  ['/%61pi/%70ublic', ['api', 'public']],
+  ['/a%2Fb/c', ['a/b', 'c']],
+  ['/a%252Fb', ['a%2Fb']],
+  ['/a;b/c=d', ['a;b', 'c=d']],
+  ['/a+b', ['a+b']],
+  ['/%E4%B8%AD', ['中']],
+  ['/...', ['...']],
+  ['/.a/a.', ['.a', 'a.']],
+  ['/.%20', ['. ']],
+] as const) {
+  test(`decodes each segment of ${path} once [RFC 3986 §2.4]`, () => assert.deepEqual(pathSegments(path), segments));
+}
+
+for (const [what, paths] of [
+  ['an empty segment', ['/', '//', '/a/', '//a', '/a//b', '/a/b//']],
+  ['a dot segment', ['/.', '/..', '/a/.', '/a/../b', '/./a', '/%2e/a', '/a/.%2E', '/a/%2e./b']],
+  ['a broken escape', ['/%', '/a%2', '/%zz/a', '/a/%u0061', '/%%41']],
+  ['bytes that are not UTF-8', ['/%C0%AF', '/%c0%ae%c0%ae/a', '/%ED%A0%80', '/a/%FF', '/%E4%B8', '/%80']],
+] as const) {
+  for (const path of paths) {
+    test(`finds no segments in ${path} with ${what} [RFC 3986 §2.1, §3.3]`, () => assert.equal(pathSegments(path), undefined));
+  }
+}
+
+const ROWS = ['/api/public', '/api/org/{orgId}', '/x/{one}/{two}/end', '/files/v1.0/a-b_c', '/caf%C3%A9'].map((pattern) => ({ pattern }));
+const router = new Router(ROWS);
+
+for (const [path, pattern, parameters] of [
+  ['/api/public', '/api/public', {}],
+  ['/%61pi/public', '/api/public', {}],
+  ['/api/org/7', '/api/org/{orgId}', { orgId: '7' }],
+  ['/api/org/a%2Fb', '/api/org/{orgId}', { orgId: 'a/b' }],
+  ['/x/y/z/end', '/x/{one}/{two}/end', { one: 'y', two: 'z' }],
+  ['/files/v1.0/a-b_c', '/files/v1.0/a-b_c', {}],
+  ['/caf%c3%a9', '/caf%C3%A9', {}],
+] as const) {
+  test(`matches ${path} with the row ${pattern} on decoded segments`, () => {
+    const match = router.find(pathSegments(path) ?? []);
+    assert.equal(match?.row, ROWS.find((row) => row.pattern === pattern));
+    assert.deepEqual({ ...match?.parameters }, parameters);
+  });
+}
+
+for (const path of ['/api', '/api/public/x', '/api/Public', '/API/public', '/api%2Fpublic', '/api/org', '/api/org/7/8', '/x/y/z/End', '/files/v1x0/a-b_c']) {
+  test(`matches ${path} with no row`, () => assert.equal(router.find(pathSegments(path) ?? []), undefined));
+}
+
+for (const [one, other, common] of [
+  ['/a/b', '/a/b', '/a/b'],
+  ['/a/{x}', '/a/b', '/a/b'],
+  ['/a/b', '/{x}/b', '/a/b'],
+  ['/a/{x}', '/{y}/b', '/a/b'],
+  ['/{x}', '/{y}', '/x'],
+  ['/a%20b/{x}', '/{y}/{z}', '/a%20b/x'],
+] as const) {
+  test(`refuses the rows ${one} and ${other}, which overlap, with both rows and a path`, () => {
+    const rows = ['/z/z/z', one, other].map((pattern) => ({ pattern }));
+    assert.throws(() => new Router(rows), { name: 'Error', message: `${one} and ${other} both match ${common}` });
+  });
+}
+
+for (const [one, other] of [['/a', '/b'], ['/a', '/a/b'], ['/{x}', '/{x}/{y}'], ['/a/{x}', '/b/{x}'], ['/a/{x}/c', '/a/{x}/d'], ['/a', '/A']] as const) {
+  test(`takes the rows ${one} and ${other}, which have no path in common`, () => {
+    const both = new Router([{ pattern: one }, { pattern: other }]);
+    for (const pattern of [one, other]) assert.equal(both.find(pattern.slice(1).split('/'))?.row.pattern, pattern);
+  });
+}
+
+for (const pattern of ['', 'api', 'api/public', '/', '/api/', '//api', '/./api', '/%zz']) {
+  test(`refuses "${pattern}" as a pattern`, () => {
+    assert.throws(() => new Router([{ pattern }]), { message: `${pattern} is not a path pattern` });
+  });
+}
+
+test('takes a segment that is only partly in braces as literal text', () => {
+  const literal = new Router([{ pattern: '/a{x}' }, { pattern: '/{y}b' }]);
+  assert.equal(literal.find(['ab']), undefined);
+  assert.equal(literal.find(['a{x}'])?.row.pattern, '/a{x}');
+  assert.equal(literal.find(['{y}b'])?.row.pattern, '/{y}b');
+});

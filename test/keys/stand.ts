@@ -1,0 +1,121 @@
+/* A key set in front of a provider that answers when the test says so, under a clock that the test moves. */
+import type { JsonObject } from '../../src/encoding.ts';
+import { factsOf, type VerificationKey } from '../../src/keys/jwk.ts';
+import { FetchFailure, KeysPending, KeySet } from '../../src/keys/key-set.ts';
+import { createLog } from '../../src/log.ts';
+import { Refused, type Refusal } from '../../src/refusal.ts';
+import { TestClock } from '../support/clock.ts';
+
+export const SECOND = 1000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+
+/** An odd integer of exactly this many bits, base64url; importing it needs no prime factors. */
+export function integer(bits: number, fill = 0xff): string {
+  const bytes = Buffer.alloc(Math.ceil(bits / 8), fill);
+  bytes[0] = 0xff >> ((8 - (bits % 8)) % 8);
+  bytes[bytes.length - 1] = fill | 1;
+  return bytes.toString('base64url');
+}
+
+/** A usable JWK; the same `fill` gives the same key. Members given as `undefined` are left out. */
+export function jwk(kid: string | undefined, change: Record<string, unknown> = {}, fill = 0x55): Record<string, unknown> {
+  const members = { kty: 'RSA', kid, use: 'sig', alg: 'RS256', n: integer(2048, fill), e: 'AQAB', ...change };
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+export const kidOf = (key: VerificationKey) => factsOf(key).kid;
+export const thumbprintOf = (key: VerificationKey) => factsOf(key).thumbprint;
+
+interface Call {
+  readonly resolve: (document: JsonObject) => void;
+  readonly reject: (failure: unknown) => void;
+}
+
+const inOneWord = (result: VerificationKey | Refusal) => ('reason' in result ? result.reason : 'found');
+
+export class Stand {
+  readonly clock = new TestClock(Date.UTC(2030, 0, 1));
+  readonly logs: Record<string, any>[] = [];
+  readonly keys: KeySet;
+  #fetches = 0;
+  #calls: Call[] = [];
+  #underWay = 0;
+  /** The most fetches that were ever under way at the same time. */
+  overlap = 0;
+
+  constructor() {
+    const log = createLog('debug', (line) => this.logs.push(JSON.parse(line)), this.clock.now);
+    this.keys = new KeySet(() => this.#fetch(), this.clock, log);
+  }
+
+  #fetch(): Promise<JsonObject> {
+    this.#fetches += 1;
+    this.#underWay += 1;
+    this.overlap = Math.max(this.overlap, this.#underWay);
+    return new Promise<JsonObject>((resolve, reject) => this.#calls.push({ resolve, reject })).finally(() => { this.#underWay -= 1; });
+  }
+
+  /** How many fetches have begun. */
+  get fetches(): number {
+    return this.#fetches;
+  }
+
+  /** Answers the fetch under way, or one begun now, with these keys; resolves when that has taken effect. */
+  answer(...keys: unknown[]): Promise<void> {
+    return this.#settle(({ resolve }) => resolve(structuredClone({ keys }) as unknown as JsonObject));
+  }
+
+  /** Answers with this document, which need not be a key set. */
+  answerDocument(document: object): Promise<void> {
+    return this.#settle(({ resolve }) => resolve(structuredClone(document) as unknown as JsonObject));
+  }
+
+  /** Lets the fetch under way, or one begun now, fail. */
+  fail(reason: FetchFailure['reason'] = 'timeout', code?: string): Promise<void> {
+    return this.failWith(new FetchFailure(reason, code));
+  }
+
+  failWith(failure: unknown): Promise<void> {
+    return this.#settle(({ reject }) => reject(failure));
+  }
+
+  async #settle(how: (call: Call) => void): Promise<void> {
+    const settled = this.keys.refresh();
+    const call = this.#calls.shift();
+    if (call === undefined) throw new Error('no fetch is under way');
+    how(call);
+    await settled;
+  }
+
+  /** What `find` gives: the key, the refusal, or the promise to wait for. */
+  look(kid?: string, waits = 0): VerificationKey | Refusal | KeysPending {
+    try {
+      return this.keys.find(kid, waits);
+    } catch (thrown) {
+      if (thrown instanceof KeysPending) return thrown;
+      if (thrown instanceof Refused) return thrown.refusal;
+      throw thrown;
+    }
+  }
+
+  /** The same in a word: `found`, `waits`, or the reason of the refusal. */
+  outcome(kid?: string, waits = 0): string {
+    const result = this.look(kid, waits);
+    return result instanceof KeysPending ? 'waits' : inOneWord(result);
+  }
+
+  /** What a request for this key gets in the end, waiting as the pipeline does. */
+  async request(kid?: string): Promise<string> {
+    for (let waits = 0; ; waits += 1) {
+      const result = this.look(kid, waits);
+      if (!(result instanceof KeysPending)) return inOneWord(result);
+      await result.settled;
+    }
+  }
+
+  /** The lines with this message, without their time. */
+  logged(message: string): Record<string, unknown>[] {
+    return this.logs.filter((line) => line.message === message).map(({ time: _, message: __, ...fields }) => fields);
+  }
+}

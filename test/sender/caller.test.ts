@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Refused } from '../../src/refusal.ts';
+import { callerWith } from '../support/caller.ts';
+
+test('names the subject of the token [RFC 7519 §4.1.2]', () => {
+  assert.equal(callerWith({ sub: 'client@clients' }).subject, 'client@clients');
+});
+
+test('shows the claims as the provider wrote them, without a prototype', () => {
+  const { claims } = callerWith({ email: null, 'https://ns.example/email': 'x' });
+  assert.equal(claims.email, null);
+  assert.equal(claims['https://ns.example/email'], 'x');
+  assert.equal(claims.constructor, undefined);
+});
+
+for (const [what, granted, scopes, text] of [
+  ['a text', 'read write', ['read', 'write'], 'read write'],
+  ['one word', 'read', ['read'], 'read'],
+  ['a text with needless spaces', ' read  write ', ['read', 'write'], ' read  write '],
+  ['an empty text', '', [], ''],
+  ['a text with a tab', 'read\twrite', ['read\twrite'], 'read\twrite'],
+  ['a text with a line feed', 'read\nwrite', ['read\nwrite'], 'read\nwrite'],
+  ['an array of strings', ['read', 'write'], ['read', 'write'], 'read write'],
+  ['an array with a word that has a space', ['read write'], ['read write'], 'read write'],
+  ['an empty array', [], [], ''],
+  ['an array with a number', ['read', 1], [], undefined],
+  ['an array with an array', [['read'], 'write'], [], undefined],
+  ['an array with null', [null, 'write'], [], undefined],
+  ['a number', 7, [], null],
+  ['null', null, [], null],
+  ['an object', { read: true }, [], null],
+  ['true', true, [], null],
+  ['nothing', undefined, [], null],
+] as const) {
+  for (const [name, environment] of [['scope', {}], ['scp', { IDP_SCOPE_CLAIM: 'scp' }]] as const) {
+    test(`reads the scopes from ${name} when it is ${what} [RFC 6749 §3.3, contract §5]`, () => {
+      const caller = callerWith({ [name]: granted }, environment);
+      assert.deepEqual(caller.scopes, scopes);
+      if (text !== undefined) assert.equal(caller.scopeText, text);
+    });
+  }
+}
+
+test('reads only the claim that the settings name when a token has scope and scp', () => {
+  const both = { scope: 'from-scope', scp: ['from-scp'] };
+  assert.deepEqual(callerWith(both).scopes, ['from-scope']);
+  assert.equal(callerWith(both).scopeText, 'from-scope');
+  assert.deepEqual(callerWith(both, { IDP_SCOPE_CLAIM: 'scp' }).scopes, ['from-scp']);
+  assert.equal(callerWith(both, { IDP_SCOPE_CLAIM: 'scp' }).scopeText, 'from-scp');
+});
+
+test('reads scopes without regard to the claim namespace', () => {
+  const namespaced = { scope: 'a', 'https://ns.example/scope': 'b' };
+  assert.deepEqual(callerWith(namespaced, { IDP_CLAIM_NAMESPACE: 'https://ns.example/' }).scopes, ['a']);
+});
+
+const NAMESPACE = 'https://ns.example/';
+for (const [what, claims, value] of [
+  ['the plain claim when the namespaced one is missing', { org_id: 'plain' }, 'plain'],
+  ['the namespaced claim when there are both', { org_id: 'plain', [`${NAMESPACE}org_id`]: 'spaced' }, 'spaced'],
+  ['the namespaced claim when it is null', { org_id: 'plain', [`${NAMESPACE}org_id`]: null }, null],
+  ['the namespaced claim when it is false', { org_id: 'plain', [`${NAMESPACE}org_id`]: false }, false],
+  ['the namespaced claim when it is empty', { org_id: 'plain', [`${NAMESPACE}org_id`]: '' }, ''],
+  ['the namespaced claim when it is alone', { [`${NAMESPACE}org_id`]: 0 }, 0],
+  ['no claim of another namespace', { 'https://ns.example.evil/org_id': 'x', 'https://ns.exampleorg_id': 'x' }, undefined],
+] as const) {
+  test(`reads ${what} [contract §2 IDP_CLAIM_NAMESPACE]`, () => {
+    assert.equal(callerWith(claims, { IDP_CLAIM_NAMESPACE: NAMESPACE }).claim('org_id'), value);
+  });
+}
+
+test('reads the plain claim when no namespace is set', () => {
+  const caller = callerWith({ org_id: 'plain', [`${NAMESPACE}org_id`]: 'spaced' });
+  assert.equal(caller.claim('org_id'), 'plain');
+  for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) assert.equal(caller.claim(name), undefined);
+});
+
+const boundRefused = (failure: unknown) => {
+  assert.ok(failure instanceof Refused);
+  assert.deepEqual(failure.refusal, { kind: 'invalid_token', reason: 'bound-token' });
+  return true;
+};
+
+for (const cnf of [{ jkt: 'x' }, { 'x5t#S256': 'x' }, {}, null, [], 'x', false, 0]) {
+  test(`refuses a token with cnf ${JSON.stringify(cnf)} as Bearer when DPoP is on [RFC 9449 §7.2, RFC 8705 §3]`, () => {
+    assert.equal(callerWith({ cnf: undefined }, { IDP_DPOP_MODE: 'ALLOWED' }).subject, 'auth0|user');
+    assert.throws(() => callerWith({ cnf }, { IDP_DPOP_MODE: 'ALLOWED' }), boundRefused);
+  });
+}
+
+test('ignores cnf when DPoP is off [contract §8]', () => {
+  assert.equal(callerWith({ cnf: { jkt: 'x' } }, { IDP_DPOP_MODE: 'DISABLED' }).subject, 'auth0|user');
+});

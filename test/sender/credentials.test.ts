@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Refused, type Refusal } from '../../src/refusal.ts';
+import { acceptedScheme, DPOP_MODES, fieldValues, parseCredentials, type DpopMode } from '../../src/sender/credentials.ts';
+
+const refused = (kind: Refusal['kind'], reason: Refusal['reason']) => (failure: unknown) => {
+  assert.ok(failure instanceof Refused);
+  assert.deepEqual([failure.refusal.kind, failure.refusal.reason], [kind, reason]);
+  return true;
+};
+
+const parse = (mode: DpopMode, ...rawHeaders: string[]) => parseCredentials(rawHeaders, mode);
+
+test('gives every value of a header field, whatever the case of its name [RFC 9110 §5.1]', () => {
+  const raw = ['Host', 'a', 'X-Host', 'b', 'HOST', 'c', 'hos', 'd', 'hosts', 'e', 'Other', 'host', 'last', 'f'];
+  assert.deepEqual(fieldValues(raw, 'host'), ['a', 'c']);
+  assert.deepEqual(fieldValues(raw, 'last'), ['f']);
+  assert.deepEqual(fieldValues(raw, 'missing'), []);
+});
+
+for (const mode of DPOP_MODES) {
+  test(`finds no credentials without an Authorization field in mode ${mode}`, () => {
+    assert.equal(parse(mode, 'Host', 'a', 'X-Authorization', 'Bearer x.y.z', 'Cookie', 'Authorization=Bearer x'), undefined);
+  });
+
+  test(`refuses two Authorization fields in mode ${mode} [RFC 9110 §5.3]`, () => {
+    for (const second of ['Bearer x.y.z', 'Basic x', '']) {
+      const fields = ['Authorization', 'Bearer x.y.z', 'Host', 'a', 'authorization', second];
+      assert.throws(() => parse(mode, ...fields), refused('invalid_request', 'authorization-repeated'));
+    }
+  });
+}
+
+for (const value of ['Bearer x.y.z', 'bearer x.y.z', 'BEARER x.y.z', 'bEaReR x.y.z']) {
+  test(`takes "${value}" as a Bearer token [RFC 9110 §11.1]`, () => {
+    for (const mode of ['DISABLED', 'ALLOWED'] as const) {
+      const credentials = parse(mode, 'Host', 'a', 'authorization', value);
+      assert.deepEqual([credentials?.scheme, credentials?.token, credentials?.proof], ['Bearer', 'x.y.z', undefined]);
+    }
+  });
+}
+
+for (const value of ['DPoP x.y.z', 'dpop x.y.z', 'DPOP x.y.z']) {
+  test(`takes "${value}" with its proof as a DPoP token [RFC 9449 §7.1]`, () => {
+    for (const mode of ['ALLOWED', 'REQUIRED'] as const) {
+      const credentials = parse(mode, 'Authorization', value, 'DPOP', 'p.q.r');
+      assert.deepEqual([credentials?.scheme, credentials?.token, credentials?.proof], ['DPoP', 'x.y.z', 'p.q.r']);
+    }
+  });
+}
+
+const FOREIGN = ['', ' ', 'Basic dXNlcjpwYXNz', 'Digest x', 'Token x.y.z', 'Bearerx', 'Bearer1 x.y.z', 'Bearer-Token x.y.z', 'Bear x.y.z', 'x.y.z', ' Bearer x.y.z', ',Bearer x', 'DPo x', 'Bearer', 'bearer'];
+for (const value of FOREIGN) {
+  test(`refuses "${value}", which names no accepted scheme or has no token [RFC 6750 §3.1]`, () => {
+    for (const mode of DPOP_MODES) {
+      assert.throws(() => parse(mode, 'Authorization', value), refused('unauthorized', 'scheme-refused'));
+    }
+  });
+}
+
+for (const separator of ['  ', '\t', ' \t', ',', '=', ':', '\u00a0', '/', '"']) {
+  test(`refuses an accepted scheme followed by ${JSON.stringify(separator)} and a token [RFC 6750 §2.1]`, () => {
+    assert.throws(() => parse('ALLOWED', 'Authorization', `Bearer${separator}x.y.z`), refused('invalid_token', 'credentials-malformed'));
+    assert.throws(() => parse('ALLOWED', 'Authorization', `DPoP${separator}x.y.z`), refused('invalid_token', 'credentials-malformed'));
+  });
+}
+
+for (const tail of [' ', '\t', ' a', '\u00a0', ',', ',Basic a', ', Bearer x.y.z', '\n']) {
+  test(`refuses a token followed by ${JSON.stringify(tail)} [RFC 6750 §2.1]`, () => {
+    assert.throws(() => parse('DISABLED', 'Authorization', `Bearer x.y.z${tail}`), refused('invalid_token', 'credentials-malformed'));
+  });
+}
+
+test('refuses the scheme that the mode does not accept [contract §8]', () => {
+  assert.throws(() => parse('DISABLED', 'Authorization', 'DPoP x.y.z', 'DPoP', 'p'), refused('unauthorized', 'scheme-refused'));
+  assert.throws(() => parse('REQUIRED', 'Authorization', 'Bearer x.y.z'), refused('unauthorized', 'scheme-refused'));
+  assert.throws(() => parse('REQUIRED', 'Authorization', 'Bearer x.y.z', 'DPoP', 'p'), refused('unauthorized', 'scheme-refused'));
+});
+
+test('refuses two DPoP fields where DPoP is on, and ignores them where it is off [RFC 9449 §4.3(1)]', () => {
+  const proofs = ['DPoP', 'p', 'dpop', 'q'];
+  for (const mode of ['ALLOWED', 'REQUIRED'] as const) {
+    for (const before of [[], ['Authorization', 'DPoP x.y.z'], ['Authorization', 'Basic x']]) {
+      assert.throws(() => parse(mode, ...before, ...proofs), refused('invalid_request', 'proof-repeated'));
+    }
+  }
+  assert.equal(parse('DISABLED', ...proofs), undefined);
+  assert.deepEqual([parse('DISABLED', 'Authorization', 'Bearer x', ...proofs)?.token, parse('DISABLED', 'Authorization', 'Bearer x', ...proofs)?.proof], ['x', undefined]);
+});
+
+test('refuses a DPoP field beside a Bearer token only in mode ALLOWED [contract §8]', () => {
+  const both = ['Authorization', 'Bearer x.y.z', 'DPoP', ''];
+  assert.throws(() => parse('ALLOWED', ...both), refused('invalid_request', 'proof-beside-bearer'));
+  assert.equal(parse('DISABLED', ...both)?.token, 'x.y.z');
+});
+
+test('takes a DPoP field without an Authorization field for no credentials', () => {
+  for (const mode of DPOP_MODES) assert.equal(parse(mode, 'DPoP', 'p.q.r'), undefined);
+});
+
+test('names the accepted scheme that a value uses, good or not, for the challenge', () => {
+  for (const [value, mode, scheme] of [
+    ['bearer', 'ALLOWED', 'Bearer'], ['Bearer\tx', 'DISABLED', 'Bearer'], ['dpop  x', 'ALLOWED', 'DPoP'], ['DPoP', 'REQUIRED', 'DPoP'],
+    ['DPoP x', 'DISABLED', undefined], ['Bearer x', 'REQUIRED', undefined], ['Basic x', 'ALLOWED', undefined], ['', 'ALLOWED', undefined],
+  ] as const) assert.equal(acceptedScheme(value, mode), scheme, value);
+});

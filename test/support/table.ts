@@ -1,0 +1,58 @@
+/* Runs the pipeline with a table of its own, for tests of rows that no profile has. */
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createApp, type App } from '../../src/app.ts';
+import { createCors } from '../../src/http/cors.ts';
+import { createListener } from '../../src/listener.ts';
+import { createLog } from '../../src/log.ts';
+import type { PrefixRule, Row } from '../../src/route.ts';
+import type { TokenVerifier } from '../../src/token/verify.ts';
+import { clock, senderWith, settingsWith, verifyToken } from './caller.ts';
+import { ask, type Answer, type Ask } from './client.ts';
+import type { Environment } from './service.ts';
+
+export interface Table {
+  readonly rows: readonly Row[];
+  readonly policy?: readonly PrefixRule[];
+  readonly environment?: Environment;
+  readonly verify?: TokenVerifier;
+}
+
+export interface TableApp {
+  readonly app: App;
+  /** Every log line so far, parsed. */
+  readonly logs: readonly Record<string, any>[];
+}
+
+/** The pipeline over these rows; it accepts the tokens of `tokenWith`. */
+export function createTable({ rows, policy = [], environment = {}, verify = verifyToken }: Table): TableApp {
+  const settings = settingsWith(environment);
+  const logs: Record<string, any>[] = [];
+  const log = createLog('debug', (line) => logs.push(JSON.parse(line)), clock.now);
+  const judges = { verifyToken: verify, checkSender: senderWith(environment), rules: settings, cors: createCors(settings) };
+  return { app: createApp({ rows, policy, ...judges, log, now: clock.now, isStopping: () => false }), logs };
+}
+
+export interface TableService extends TableApp {
+  readonly port: number;
+  ask(path: string, request?: Ask): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+/** The same behind a listener on a free port. */
+export async function startTable(table: Table): Promise<TableService> {
+  const { app, logs } = createTable(table);
+  const { server } = createListener(app, clock.now);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    app, logs, port,
+    ask: (path, request) => ask(port, path, request),
+    stop: async () => {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}

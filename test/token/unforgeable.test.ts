@@ -1,0 +1,65 @@
+/* A check is a value that only the check can make: neither proof of one can be made by hand, nor one of the other. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { asJsonObject } from '../../src/encoding.ts';
+import { importSigningKey } from '../../src/keys/jwk.ts';
+import { parseCompact } from '../../src/token/compact.ts';
+import { payloadOf, verifySignature } from '../../src/token/signature.ts';
+import { claimsOf } from '../../src/token/verify.ts';
+import { CLAIMS, GOOD, issue, NOW, openVerifier, signingKey } from './issuer.ts';
+
+const forged = { ...CLAIMS, sub: 'forged', claims: { ...CLAIMS, sub: 'forged' } };
+
+function signedPayload(token: string): object {
+  const jws = parseCompact(token);
+  const key = importSigningKey(asJsonObject({ ...signingKey.publicJwk })!);
+  assert.ok(typeof jws === 'object' && typeof key === 'object');
+  return verifySignature(jws, key) ?? assert.fail('the signature does not match');
+}
+
+type Constructor = new (...values: unknown[]) => object;
+const constructorOf = (proof: object) => proof.constructor as Constructor;
+
+const lookAlikes: Readonly<Record<string, (proof: object) => unknown>> = {
+  'a plain object': () => forged, 'nothing': () => undefined, 'null': () => null, 'a spread copy': (proof) => ({ ...proof }),
+  'a structured clone': (proof) => structuredClone(proof), 'a JSON copy': (proof) => JSON.parse(JSON.stringify(proof)),
+  'an heir': (proof) => Object.create(proof),
+  'an object of the same prototype': (proof) => Object.create(Object.getPrototypeOf(proof)),
+  'an object with its properties': (proof) => Object.create(Object.getPrototypeOf(proof), Object.getOwnPropertyDescriptors(proof)),
+  'an assigned copy': (proof) => Object.assign(Object.create(Object.getPrototypeOf(proof)), proof, forged),
+  'a proxy': (proof) => new Proxy(proof, {}),
+  'what its constructor makes': (proof) => new (constructorOf(proof))(forged, undefined, undefined),
+  'what an heir of its constructor makes': (proof) => new (class extends constructorOf(proof) {})(forged, undefined, undefined),
+  'what its constructor is made to make': (proof) => Reflect.construct(constructorOf(proof), [forged], Object),
+};
+
+const proofs: readonly [string, object, (proof: never) => unknown][] = [
+  ['a signed payload', signedPayload(GOOD), payloadOf],
+  ['a verified token', (await openVerifier(0))(GOOD, NOW * 1000, 0), claimsOf],
+];
+for (const [what, proof, open] of proofs) {
+  test(`takes the claims from ${what}`, () => assert.deepEqual({ ...open(proof as never) as object }, CLAIMS));
+  for (const [likeness, make] of Object.entries(lookAlikes)) {
+    test(`takes no claims from ${likeness} in place of ${what}`, () => assert.throws(() => open(make(proof) as never), TypeError));
+  }
+}
+
+test('takes no claims from a payload that was signed but not verified', () => {
+  assert.throws(() => claimsOf(signedPayload(issue({ ...forged, exp: 0 })) as never), TypeError);
+});
+
+test('takes no payload from a verified token', () => {
+  assert.throws(() => payloadOf(proofs[1]?.[1] as never), TypeError);
+});
+
+test('gives claims that nobody can change for the next request with the same token, however deep', async () => {
+  const verify = await openVerifier(1);
+  const token = issue({ roles: ['viewer'], cnf: { jkt: 'a' }, nested: [{ deep: [1] }] });
+  const { roles, cnf, nested } = claimsOf(verify(token, NOW * 1000, 0)) as Record<string, any>;
+  const changes: readonly (() => void)[] = [
+    () => roles.push('editor'), () => { cnf.jkt = 'b'; }, () => { nested[0].deep[0] = 2; }, () => { delete nested[0].deep; },
+    () => { (claimsOf(verify(token, NOW * 1000, 0)) as Record<string, unknown>).scope = 'admin'; },
+  ];
+  for (const change of changes) assert.throws(change, TypeError);
+  assert.deepEqual(JSON.parse(JSON.stringify(claimsOf(verify(token, NOW * 1000, 0)))), JSON.parse(JSON.stringify({ ...CLAIMS, roles, cnf, nested })));
+});
