@@ -1,6 +1,5 @@
-// The pipeline: request → credentials → token → sender → guards → handler → reply, and the one catch for refusals.
-// Promises: every request gets exactly one answer; no promise is awaited while keys are held and the handler is synchronous;
-// only a bug is a 500, and it tells nothing. Does not own sockets, signals or limits: listener.ts and server.ts do.
+// The pipeline: request → credentials → token → sender → guards → handler → reply, and the one catch for refusals. Promises: every
+// request gets exactly one answer; nothing is awaited while keys are held and the handler is synchronous; only a bug is a 500.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { JsonObject } from './encoding.ts';
 import { refusalReply, type ChallengeRules } from './http/challenge.ts';
@@ -27,15 +26,10 @@ export type AppParts = Readonly<{
   rows: readonly Row[]; policy: readonly PrefixRule[]; verifyToken: TokenVerifier; checkSender: Sender; rules: ChallengeRules;
   cors: Cors; log: Log; now: () => number; isStopping: () => boolean;
 }>;
-
+/** `answer` never throws, and answers with the refusal if there is one already; `refuse` is for bytes that never became a request. */
 export type App = Readonly<{
-  /** Answers one request of `node:http`, with the refusal if there is one already. Never throws. */
-  answer: (request: IncomingMessage, response: ServerResponse, refused?: Refused) => void;
-  /** The reply to bytes that never became a request. */
-  refuse: (refused: Refused) => Reply;
+  answer: (request: IncomingMessage, response: ServerResponse, refused?: Refused) => void; refuse: (refused: Refused) => Reply;
 }>;
-
-const SERVER_ERROR: Reply = reply(500, { error: 'server_error', message: 'Internal Server Error' });
 
 /** Builds the app. Throws an `Error` when rows overlap. */
 export function createApp(parts: AppParts): App {
@@ -69,7 +63,6 @@ export function createApp(parts: AppParts): App {
   return { answer: (request, response, refused) => respond(request, response, 0, refused), refuse };
 }
 
-/** The path of a request whose Host and target are good. */
 function checkTarget({ rawHeaders, url = '' }: IncomingMessage): string {
   checkHost(rawHeaders);
   // Stricter: RFC 9112 §3.2.2 would have us read the absolute form too.
@@ -103,24 +96,20 @@ function identify({ rules, verifyToken, checkSender }: AppParts, presentation: P
 function replyToFailure({ rules, log }: AppParts, rawHeaders: readonly string[], failure: unknown): Reply {
   if (!(failure instanceof Refused)) {
     log('request failed', describeBug(failure));
-    return SERVER_ERROR;
+    return reply(500, { error: 'server_error', message: 'Internal Server Error' });
   }
   const [authorization = ''] = fieldValues(rawHeaders, 'authorization');
   const answer = refusalReply(failure.refusal, acceptedScheme(authorization, rules.dpopMode), rules);
   log('request refused', { status: answer.status, reason: failure.refusal.reason });
   return answer;
 }
-
 /** What a process gives the service. `fetchKeys` rejects with `FetchFailure`. */
 export type Surroundings = Readonly<{ clock: Clock; log: Log; fetchKeys: () => Promise<JsonObject>; isStopping: () => boolean }>;
 /** Call `keys.refresh` once at the start; after that requests keep the keys fresh. */
 export type Service = Readonly<{ app: App; keys: KeySet }>;
-
 /** The rows of the profile that the settings choose. */
-export function tableOf({ profile, scopePolicy, orgId }: Settings): readonly Row[] {
-  if (profile === 'B') return rowsB(orgId);
-  return scopePolicy ? [...rowsA, ...policyRowsA] : rowsA;
-}
+export const tableOf = ({ profile, scopePolicy, orgId }: Settings): readonly Row[] =>
+  profile === 'B' ? rowsB(orgId) : scopePolicy ? [...rowsA, ...policyRowsA] : rowsA;
 
 /** Settings → the service: keys, verifier, tables and pipeline put together. Nothing is fetched or listened on yet. */
 export function assemble(settings: Settings, { clock, log, fetchKeys, isStopping }: Surroundings): Service {

@@ -3,7 +3,6 @@
 
 /** A JSON object without a prototype: an absent member is `undefined`, whatever its name. */
 export type JsonObject = Readonly<Record<string, unknown>>;
-
 /** The result, or `undefined` when the action throws an error of the expected class; any other error is a bug and flies on. */
 export function unless<Result>(expected: new () => Error, action: () => Result): Result | undefined {
   try {
@@ -13,7 +12,6 @@ export function unless<Result>(expected: new () => Error, action: () => Result):
     throw failure;
   }
 }
-
 /** Decodes canonical unpadded base64url (RFC 4648 §5, RFC 7515 §2); `undefined` for any other text. */
 export function decodeBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');
@@ -24,19 +22,16 @@ export function decodeBase64url(text: string): Buffer | undefined {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** Decodes UTF-8; `undefined` for ill-formed bytes. A byte-order mark stays and is for the caller to judge. */
 export const decodeUtf8 = (bytes: Uint8Array): string | undefined => unless(TypeError, () => utf8.decode(bytes));
-
 /** The value as a JSON object if it is one: not `null`, not an array. */
 export function asJsonObject(value: unknown): JsonObject | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   return Object.assign(Object.create(null), value);
 }
-
 /** Parses a JSON object in UTF-8 without byte-order mark; `undefined` for anything else. */
 export function parseJsonObject(bytes: Uint8Array): JsonObject | undefined {
   const text = decodeUtf8(bytes);
   // Choice: of a repeated member the last one counts (RFC 7519 §4).
   return text === undefined ? undefined : asJsonObject(unless(SyntaxError, () => JSON.parse(text)));
 }
-
 /** True for a number that arithmetic can trust: JSON reads `1e999` as Infinity. */
 export const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value);

@@ -1,6 +1,5 @@
 // The listener: node:http with its limits, the answers that Node would give itself, and an orderly end (contract §3, §10).
-// Trusts Node's parser (never the lenient one). Promises: whoever connects is refused or timed out by a stated limit; at the
-// end every request under way is answered. Does not decide any answer to a well-formed request: app.ts does.
+// Promises: whoever connects is refused or timed out by a stated limit; at the end every request under way is answered.
 import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { App } from './app.ts';
@@ -58,7 +57,6 @@ function refusalFor({ code }: NodeJS.ErrnoException): Refused {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return deadEnd('request_timeout');
   return code === 'HPE_HEADER_OVERFLOW' ? deadEnd('header_fields_too_large') : refuseRequest('malformed-http');
 }
-
 /** The reply as text, for a connection on which there is no request that could be answered; it closes it. */
 function rawReply({ status, headers, body }: Reply, nowMillis: number): string {
   const text = JSON.stringify(body);
@@ -66,7 +64,6 @@ function rawReply({ status, headers, body }: Reply, nowMillis: number): string {
   const lines = fields.map((field, index) => field + (index % 2 === 0 ? ': ' : '\r\n')).join('');
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${text}`;
 }
-
 /** Answers on a bare socket, and gives the client a moment to read before a reset can overtake the answer. */
 function endWith(socket: Socket, text: string): void {
   if (socket.writableEnded) return;

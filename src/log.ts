@@ -4,28 +4,17 @@ import type { RefusalReason } from './refusal.ts';
 
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
-
 /** The closed list of events. */
 const LEVELS = {
-  'address or port cannot be had': 'error',
-  'signing keys expired': 'error',
-  'request failed': 'error',
-  'unknown setting ignored': 'warn',
-  'signing key skipped': 'warn',
-  'signing keys could not be fetched': 'warn',
-  'signing keys loaded': 'info',
-  listening: 'info',
-  'shutting down': 'info',
-  stopped: 'info',
+  'address or port cannot be had': 'error', 'signing keys expired': 'error', 'request failed': 'error',
+  'unknown setting ignored': 'warn', 'signing key skipped': 'warn', 'signing keys could not be fetched': 'warn',
+  'signing keys loaded': 'info', listening: 'info', 'shutting down': 'info', stopped: 'info',
   'request refused': 'debug',
 } as const;
-
-/** Why a fetch of the signing keys failed. */
 export type FetchFlaw =
   | 'timeout' | 'name-not-resolved' | 'connection-refused' | 'connection-failed' | 'certificate-refused' | 'status-refused'
   | 'redirect-refused' | 'too-large' | 'not-a-json-object' | 'issuer-mismatch' | 'address-refused' | 'not-a-key-set'
   | 'too-many-keys' | 'no-usable-key' | 'unforeseen';
-/** Why a key is not used. */
 export type KeyFlaw =
   | 'not-an-object' | 'key-type' | 'private-member' | 'key-id' | 'use' | 'key-operations' | 'algorithm' | 'encoding' | 'size'
   | 'exponent' | 'not-importable' | 'key-id-repeated';
@@ -39,7 +28,6 @@ export const printable = (text: string) => text.slice(0, 64).replace(/[^\x20-\x7
 /** Beside its reason a line holds only numbers and Printables. */
 type Fields = Readonly<{ reason?: Reason; [name: string]: number | null | Printable | readonly Printable[] | Reason | undefined }>;
 export type Log = (message: keyof typeof LEVELS, fields: Fields) => void;
-
 /** A log that writes one JSON line per event at or above `level`; `now` gives milliseconds since the epoch. */
 export function createLog(level: LogLevel, write: (line: string) => void, now: () => number): Log {
   return (message, fields) => {
@@ -47,7 +35,6 @@ export function createLog(level: LogLevel, write: (line: string) => void, now: (
     write(`${JSON.stringify({ time: new Date(now()).toISOString(), level: LEVELS[message], message, ...fields })}\n`);
   };
 }
-
 /** What a log may say of an unforeseen error: its name and where in the code, never its message, which may hold data. */
 export function describeBug(error: unknown): Fields {
   if (!(error instanceof Error)) return { reason: 'bug', error: printable(typeof error) };

@@ -6,9 +6,7 @@ export class Memory<Value> {
   readonly #entries = new Map<string, Value>();
   /** `capacity` in entries; 0 remembers nothing. */
   constructor(capacity: number) { this.#capacity = capacity; }
-  get size(): number {
-    return this.#entries.size;
-  }
+  get size(): number { return this.#entries.size; }
   /** The value, which is no longer remembered then: `set` it again once it has proved to be still good. */
   take(key: string): Value | undefined {
     const value = this.#entries.get(key);

@@ -1,6 +1,5 @@
-// The closed list of ways in which a request is turned away, each with one fixed sentence.
-// Promises: no sentence holds a value from the request, and every one fits RFC 6750 §3 (printable ASCII, no " or \).
-// Does not decide status, challenge or body: http/challenge.ts does.
+// The closed list of ways in which a request is turned away. Promises: each has one fixed sentence, which holds no value from the
+// request and fits RFC 6750 §3 (printable ASCII, no " or \). Does not decide status, challenge or body: http/challenge.ts does.
 
 /** Why an access token is refused (401 `invalid_token`, RFC 6750 §3.1): log reason → `error_description`. */
 export const TOKEN_FLAWS = {
@@ -63,7 +62,6 @@ export const REQUEST_FLAWS = {
   'forwarded-refused': 'the forwarded scheme or host of the request is not one',
   'proof-beside-bearer': 'the request has a DPoP header field beside a Bearer token',
 } as const;
-
 /** Why the service cannot decide now (503 `temporarily_unavailable`); never a statement about the token. */
 export const UNAVAILABILITIES = {
   'keys-unavailable': 'The signing keys are temporarily unavailable',
@@ -86,7 +84,6 @@ export type ProofFlaw = keyof typeof PROOF_FLAWS;
 export type RequestFlaw = keyof typeof REQUEST_FLAWS;
 export type DeadEnd = keyof typeof DEAD_ENDS;
 type Unavailability = keyof typeof UNAVAILABILITIES;
-
 /** One refusal. `kind` is the `error` member of the body; `reason` is what the log says. */
 export type Refusal = Readonly<
   | { kind: 'unauthorized'; reason: 'no-credentials' | 'scheme-refused' }
@@ -106,7 +103,6 @@ export class Refused {
   readonly refusal: Refusal;
   constructor(refusal: Refusal) { this.refusal = refusal; }
 }
-
 export const refuseToken = (reason: TokenFlaw) => new Refused({ kind: 'invalid_token', reason });
 export const refuseProof = (reason: ProofFlaw) => new Refused({ kind: 'invalid_dpop_proof', reason });
 export const refuseRequest = (reason: RequestFlaw) => new Refused({ kind: 'invalid_request', reason });

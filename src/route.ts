@@ -19,11 +19,8 @@ export type RouteRequest<Admitted> = Readonly<{ caller: Admitted; parameters: Pa
 export type Handler<Admitted> = (request: RouteRequest<Admitted>) => object | Promise<object>;
 
 /** A row with its access built in: `answer` admits the caller and runs the handler. */
-export type Row = Readonly<{
-  pattern: string;
-  access: Access<unknown>;
-  answer: (caller: Caller | undefined, parameters: Parameters, nowMillis: number) => object | Promise<object>;
-}>;
+export type Row = Readonly<{ pattern: string; access: Access<unknown>; answer: Answer }>;
+type Answer = (caller: Caller | undefined, parameters: Parameters, nowMillis: number) => object | Promise<object>;
 /** A rule for a prefix and everything under it, decided before the row is looked for. */
 export type PrefixRule = Readonly<{ prefix: readonly string[]; access: Access<Caller> }>;
 /** Everyone; credentials are ignored. */
@@ -45,11 +42,9 @@ export const needs = (...guards: readonly [Guard, ...Guard[]]): Access<Caller> =
 
 /** A row for GET (and so HEAD) on a pattern such as `/api/org/{orgId}`. */
 export const get = <Admitted>(pattern: string, access: Access<Admitted>, handler: Handler<NoInfer<Admitted>>): Row => ({
-  pattern,
-  access,
+  pattern, access,
   answer: (caller, parameters, nowMillis) => handler({ caller: access.admit(caller), parameters, nowMillis }),
 });
-
 function requireCaller(caller: Caller | undefined): Caller {
   if (caller === undefined) throw new Refused({ kind: 'unauthorized', reason: 'no-credentials' });
   if (!isGenuine(caller)) throw new TypeError('a caller that no sender made');

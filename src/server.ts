@@ -6,13 +6,11 @@ import { createListener } from './listener.ts';
 import { createLog, printable } from './log.ts';
 import { ConfigurationError, loadSettings } from './settings/settings.ts';
 
-const clock = {
-  now: Date.now,
-  after: (millis: number, action: () => void) => {
-    const timer = setTimeout(action, millis).unref();
-    return () => clearTimeout(timer);
-  },
+const after = (millis: number, action: () => void) => {
+  const timer = setTimeout(action, millis).unref();
+  return () => clearTimeout(timer);
 };
+const clock = { now: Date.now, after };
 
 function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
   // A reader of the logs that goes away takes the logs with it, not the service.
@@ -28,10 +26,9 @@ function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
     process.exit(2);
   });
   server.listen({ port: settings.port, host: settings.host }, () => {
-    const bound = server.address();
-    if (bound === null || typeof bound === 'string') return;
-    const { applicationName, profile } = settings;
-    log('listening', { port: bound.port, address: printable(bound.address), profile: printable(profile), application: printable(applicationName) });
+    const { port, address } = server.address() as { port: number; address: string };
+    const [profile, application] = [printable(settings.profile), printable(settings.applicationName)];
+    log('listening', { port, address: printable(address), profile, application });
     void keys.refresh();
   });
 

@@ -10,21 +10,13 @@ const STATUSES: Readonly<Record<Refusal['kind'], number>> = {
   not_found: 404, method_not_allowed: 405, request_timeout: 408, expectation_failed: 417, header_fields_too_large: 431,
   temporarily_unavailable: 503,
 };
-
 /** The fixed sentence that names the failed check; guards bring their own. */
 const SENTENCES: Readonly<Record<Exclude<RefusalReason, 'scope-missing' | 'claim-missing'>, string>> = {
   ...TOKEN_FLAWS, ...PROOF_FLAWS, ...REQUEST_FLAWS, ...UNAVAILABILITIES, ...DEAD_ENDS,
-  'no-credentials': 'Authentication required',
-  'scheme-refused': 'Authentication required',
-  'proof-nonce': 'the proof needs the nonce of this answer (nonce)',
+  'no-credentials': '', 'scheme-refused': '', 'proof-nonce': 'the proof needs the nonce of this answer (nonce)',
 };
-
-/** What ERROR_DETAIL says instead of `Authentication required`. */
-const DETAILS: Readonly<Partial<Record<Refusal['kind'], string>>> = {
-  invalid_token: 'The access token is invalid or has expired',
-  invalid_dpop_proof: 'The DPoP proof is invalid',
-};
-
+const DETAILS: Readonly<Partial<Record<Refusal['kind'], string>>> =
+  { invalid_token: 'The access token is invalid or has expired', invalid_dpop_proof: 'The DPoP proof is invalid' };
 /** Refusals after which the bytes that follow on the connection cannot be trusted to be a request. */
 const CLOSING: readonly RefusalReason[] = ['malformed-http', 'host-refused', 'target-refused', 'request_timeout', 'expectation_failed', 'header_fields_too_large'];
 /** How refusals are shown; settings decide. */
@@ -50,10 +42,7 @@ export function refusalReply(refusal: Refusal, used: Scheme | undefined, { dpopM
 /** RFC 9110 §10.2.3, §15.5.6 */
 const otherHeaders = (refusal: Refusal) =>
   'retryAfterSeconds' in refusal ? ['Retry-After', String(refusal.retryAfterSeconds)] : refusal.kind === 'method_not_allowed' ? ['Allow', 'GET, HEAD'] : [];
-
-/** RFC 9449 §7.1 */
 const ALGS = `algs="${PROOF_ALGORITHMS.join(' ')}"`;
-
 /** One field for each accepted scheme (RFC 9110 §11.6.1); the error goes on the scheme that the caller used. */
 function challenges(mode: DpopMode, used: Scheme | undefined, error: string): string[] {
   const [first] = SCHEMES[mode];

@@ -1,6 +1,5 @@
-// Cross-origin answers (Fetch standard §3.2; contract §9), on only when origins are configured.
-// Trusts the Origin field for nothing but choosing whether a browser may read the answer; access is decided elsewhere.
-// Promises: an origin gets permission only when it equals a listed one; `*` and `null` never do.
+// Cross-origin answers (Fetch standard §3.2; contract §9), on only when origins are configured. Trusts Origin for nothing but
+// whether a browser may read the answer. Promises: only an origin equal to a listed one gets permission; `*` and `null` never do.
 import type { IncomingMessage } from 'node:http';
 import type { DpopMode } from '../sender/credentials.ts';
 import type { Reply } from './reply.ts';
@@ -9,7 +8,6 @@ import type { Reply } from './reply.ts';
 export type CorsRules = Readonly<{
   dpopMode: DpopMode; corsAllowedOrigins: readonly string[]; corsAllowCredentials: boolean; corsAllowedMethods: readonly string[];
 }>;
-
 /** `headers` gives the fields of every answer to a request, in turn; `preflight` the whole answer when it is a preflight. */
 export type Cors = Readonly<{
   headers: (request: IncomingMessage | undefined) => readonly string[]; preflight: (request: IncomingMessage) => Reply | undefined;
@@ -22,15 +20,12 @@ export function createCors({ dpopMode, corsAllowedOrigins, corsAllowCredentials,
   const [proof, nonce] = dpopMode === 'DISABLED' ? ['', ''] : [', DPoP', ', DPoP-Nonce'];
   const credentials = corsAllowCredentials ? ['Access-Control-Allow-Credentials', 'true'] : [];
   const exposed = ['Access-Control-Expose-Headers', `WWW-Authenticate${nonce}`];
-  const allowed = [
-    'Access-Control-Allow-Methods', corsAllowedMethods.join(', '),
-    'Access-Control-Allow-Headers', `Authorization, Content-Type${proof}`,
-    'Access-Control-Max-Age', '600',
-  ];
-  const forOrigins = (fields: readonly string[]) =>
-    new Map(corsAllowedOrigins.map((origin) => [origin, ['Access-Control-Allow-Origin', origin, ...credentials, ...fields, ...vary]]));
+  const methods = ['Access-Control-Allow-Methods', corsAllowedMethods.join(', ')];
+  const fields = ['Access-Control-Allow-Headers', `Authorization, Content-Type${proof}`, 'Access-Control-Max-Age', '600'];
+  const forOrigins = (more: readonly string[]) =>
+    new Map(corsAllowedOrigins.map((origin) => [origin, ['Access-Control-Allow-Origin', origin, ...credentials, ...more, ...vary]]));
   const answers = forOrigins(exposed);
-  const preflights = forOrigins(allowed);
+  const preflights = forOrigins([...methods, ...fields]);
   return {
     headers: (request) => answers.get(request?.headers.origin ?? '') ?? vary,
     preflight: ({ method, headers: { origin, 'access-control-request-method': intended } }) => {

@@ -1,5 +1,4 @@
-// One reply: status, JSON body, the header fields that every answer carries, written at once.
-// Trusts its caller for header values, which are constants or come from settings.
+// One reply: status, JSON body, the header fields that every answer carries, written at once. Trusts its caller for header values.
 // Promises: JSON in UTF-8 with Content-Length; never cached, never sniffed; a body that was sent is drained, not read.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
@@ -15,10 +14,8 @@ const JSON_ALWAYS = ['Content-Type', 'application/json; charset=utf-8', ...ALWAY
 const [DRAIN_MILLIS, DRAIN_BYTES] = [1_000, 1024 * 1024];
 
 export const reply = (status: number, body: object, headers = NO_HEADERS): Reply => ({ status, headers, body });
-
 /** The header fields of a JSON text, names and values in turn. */
 export const contentHeaders = (text: string) => [...JSON_ALWAYS, 'Content-Length', String(Buffer.byteLength(text))];
-
 /** Writes the reply; `more` are header fields, in turn, that depend on the request; `isLast` closes the connection. */
 export function send(request: IncomingMessage, response: ServerResponse, answer: Reply, more: readonly string[], isLast: boolean): void {
   const { status, headers, body, closes } = answer;
@@ -32,7 +29,6 @@ export function send(request: IncomingMessage, response: ServerResponse, answer:
   if (drains) endAfterDrain(request, response, text);
   else response.end(text);
 }
-
 /** Ending while the client still sends would reset the connection, and the reset could overtake the answer (RFC 9112 §9.6).
  * So the answer is sent whole, and the connection ends a little later. */
 function endAfterDrain(request: IncomingMessage, response: ServerResponse, text: string): void {

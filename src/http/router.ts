@@ -1,26 +1,22 @@
-// Request target → decoded segments → row. One reading of the path decides both the route and its access.
-// Trusts nothing in the target, and never parses it as a URL (`//host/x` would change the host).
-// Promises: a path has one canonical form or none (404); rows that overlap stop the start.
+// Request target → decoded segments → row: one reading of the path decides both the route and its access. Never parses the target
+// as a URL (`//host/x` would change the host). Promises: one canonical form or none (404); rows that overlap stop the start.
 import { unless } from '../encoding.ts';
 
 /** One segment of a pattern: literal text, or the name of a parameter. */
 type PatternSegment = Readonly<{ literal: string } | { parameter: string }>;
 type Parameters = Readonly<Record<string, string>>;
 export type Match<Row> = Readonly<{ row: Row; parameters: Parameters }>;
-
 /** The path of an origin-form target (RFC 9112 §3.2.1) without its query; `undefined` for any other form. */
 export function targetPath(target: string): string | undefined {
   const query = target.indexOf('?');
   return target[0] !== '/' ? undefined : query < 0 ? target : target.slice(0, query);
 }
-
 /** The percent-decoded segments of a path; `undefined` when an escape is broken or not UTF-8 (RFC 3986 §2.1), or a segment is
  * empty (trailing slash, `//`) or a dot segment (§3.3). An encoded slash stays inside its segment. */
 export function pathSegments(path: string): readonly string[] | undefined {
   const segments = unless(URIError, () => path.slice(1).split('/').map(decodeURIComponent));
   return segments?.some((segment) => segment === '' || segment === '.' || segment === '..') ? undefined : segments;
 }
-
 /** Finds the row for a path among rows whose patterns are literals and `{parameters}`. */
 export class Router<Row extends { readonly pattern: string }> {
   readonly #rows: readonly Readonly<{ row: Row; segments: readonly PatternSegment[] }>[];
@@ -55,7 +51,6 @@ function parsePattern(pattern: string): readonly PatternSegment[] {
 
 const matches = (pattern: readonly PatternSegment[], segments: readonly string[]) =>
   pattern.length === segments.length && pattern.every((part, index) => 'parameter' in part || part.literal === segments[index]);
-
 /** A path that both patterns match, if there is one. */
 function commonPath(one: readonly PatternSegment[], other: readonly PatternSegment[]): string | undefined {
   const path = one.map((part, index) => [part, other[index]].flatMap((either) => (either && 'literal' in either ? [either.literal] : []))[0] ?? 'x');

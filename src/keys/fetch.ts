@@ -1,7 +1,5 @@
-// The only outbound socket: fetches the provider's key set over HTTPS, found by discovery unless configured (contract §7).
-// Trusts the certificate authorities of Node (NODE_EXTRA_CA_CERTS adds to them) and nothing that a token says.
-// Promises: HTTPS only, no redirect followed, one deadline over everything, bounded bytes, the socket gone at the end.
-// Does not judge the keys: keys/key-set.ts does.
+// The only outbound socket: fetches the provider's key set over HTTPS (contract §7). Trusts the authorities of Node (and of
+// NODE_EXTRA_CA_CERTS). Promises: no redirect followed, one deadline over everything, bounded bytes, the socket gone at the end.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { parseJsonObject, type JsonObject } from '../encoding.ts';
@@ -11,7 +9,6 @@ import { FetchFailure } from './key-set.ts';
 const MAX_BYTES = 512 * 1024;
 /** Where the keys are: host (and port), expected issuer URL, and the key-set address when it is configured. */
 export type KeySource = Readonly<{ domain: string; issuer: string; jwksUri: string | undefined }>;
-
 /** A function that fetches the key set within `timeoutMillis` in all, discovery included; it rejects with `FetchFailure`. */
 export function createKeyFetcher(source: KeySource, timeoutMillis = 5_000): () => Promise<JsonObject> {
   return async () => {
@@ -23,7 +20,6 @@ export function createKeyFetcher(source: KeySource, timeoutMillis = 5_000): () =
     }
   };
 }
-
 /** The key-set address (OpenID Connect Discovery §4): found anew at every fetch, since a provider may move it. */
 async function discover({ issuer, domain }: KeySource, signal: AbortSignal): Promise<string> {
   const document = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal);
@@ -45,9 +41,7 @@ async function fetchJson(address: string, signal: AbortSignal): Promise<JsonObje
     if (status === 404) return undefined;
     if (status !== 200) fail(status >= 300 && status < 400 && response.headers.location ? 'redirect-refused' : 'status-refused', String(status));
     return parseJsonObject(await readBody(response)) ?? fail('not-a-json-object');
-  } finally {
-    response.destroy();
-  }
+  } finally { response.destroy(); }
 }
 
 async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
@@ -61,10 +55,7 @@ async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-function fail(reason: FetchFlaw, code?: string): never {
-  throw new FetchFailure(reason, code);
-}
-
+function fail(reason: FetchFlaw, code?: string): never { throw new FetchFailure(reason, code); }
 /** Sorts Node's errors by what an operator would do about them. */
 function describe(failure: unknown): FetchFailure {
   if (failure instanceof FetchFailure) return failure;

@@ -1,6 +1,5 @@
-// A JSON Web Key becomes a key that can verify, or is turned away with the reason. Trusts nothing in the JWK: type, size,
-// encoding and purpose are settled here, because crypto.verify takes whatever key it is given (RFC 8725 §3.1, §3.2).
-// Does not say whose key it is: keys/key-set.ts and sender/proof.ts do.
+// A JSON Web Key becomes a key that can verify, or is turned away with the reason. Trusts nothing in the JWK: type, size and
+// purpose are settled here, because crypto.verify takes whatever key it is given (RFC 8725 §3.1). Does not say whose key it is.
 import { constants, createPublicKey, hash, type VerifyKeyObjectInput } from 'node:crypto';
 import { decodeBase64url, type JsonObject } from '../encoding.ts';
 import type { KeyFlaw } from '../log.ts';
@@ -73,11 +72,8 @@ function importPublic(members: JwkMembers, algorithm: Algorithm, thumbprint: str
     throw failure;
   }
 }
-
 /** RFC 7638 §3: fixed words and base64url need no escapes, so JSON.stringify gives the canonical form. */
 const thumbprintOf = (members: JwkMembers) => hash('sha256', JSON.stringify(members), 'base64url');
-
-/** What is wrong with an RSA key of at most these many bits of modulus and exponent. */
 function rsaFlaw({ n, e }: JwkMembers, maxBits: number, maxExponentBits: number): KeyFlaw | undefined {
   const [modulus, exponent] = [decodeInteger(n), decodeInteger(e)];
   if (modulus === undefined || exponent === undefined) return 'encoding';
@@ -90,7 +86,6 @@ function rsaFlaw({ n, e }: JwkMembers, maxBits: number, maxExponentBits: number)
 /** RFC 7518 §6.2.1.2, RFC 8037 §2: coordinates have the full length of the curve; OKP keys have no `y`. */
 const pointFlaw = ({ kty, x, y }: JwkMembers, bytes: number): KeyFlaw | undefined =>
   [x, kty === 'EC' ? y : x].every((value) => typeof value === 'string' && decodeBase64url(value)?.length === bytes) ? undefined : 'encoding';
-
 /** Base64urlUInt (RFC 7518 §2): big-endian in the fewest bytes, so without leading zeros. */
 function decodeInteger(value: unknown): Buffer | undefined {
   const bytes = typeof value === 'string' ? decodeBase64url(value) : undefined;

@@ -1,23 +1,17 @@
-// The provider's signing keys: which key a token means, when to fetch, how long to trust (contract §7).
-// Trusts the document that `fetch` gives only as far as importSigningKey does. Does not know the network: keys/fetch.ts does.
-// Promises: one fetch at a time; a failed one changes nothing; keys over an hour old are never used; a withdrawn key is
-// gone with the next refresh; `find` answers at once while good keys are held.
+// The provider's signing keys: which key a token means, when to fetch, how long to trust (contract §7). Promises: one fetch at a
+// time; a failed one changes nothing; no key over an hour old is used; a withdrawn key is gone with the next refresh; `find`
+// answers at once while good keys are held. Does not know the network: keys/fetch.ts does.
 import { asJsonObject, type JsonObject } from '../encoding.ts';
 import { printable, type FetchFlaw, type KeyFlaw, type Log, type Printable } from '../log.ts';
 import { refuseToken, unavailable, type Refused } from '../refusal.ts';
 import { factsOf, importSigningKey, type VerificationKey } from './jwk.ts';
 
-const REFRESH_AFTER_MILLIS = 10 * 60_000;
-const MAX_AGE_MILLIS = 60 * 60_000;
-const UNKNOWN_KEY_PAUSE_MILLIS = 5_000;
-const MAX_BACKOFF_MILLIS = 30_000;
-const MAX_WAITING = 1_000;
-const MAX_KEYS = 100;
+const [REFRESH_AFTER_MILLIS, MAX_AGE_MILLIS] = [10 * 60_000, 60 * 60_000];
+const [UNKNOWN_KEY_PAUSE_MILLIS, MAX_BACKOFF_MILLIS] = [5_000, 30_000];
 /** A request waits for a fetch under way and then for one of its own, never longer. */
-const MAX_WAITS = 2;
+const [MAX_WAITING, MAX_WAITS, MAX_KEYS] = [1_000, 2, 100];
 /** Time as the service sees it: `now` in milliseconds since the epoch; `after` runs an action once and can be cancelled. */
 export type Clock = Readonly<{ now(): number; after(millis: number, action: () => void): () => void }>;
-
 /** A fetch of the key set that failed; `code` is Node's error code or the HTTP status. */
 export class FetchFailure {
   readonly reason: FetchFlaw;
@@ -27,7 +21,6 @@ export class FetchFailure {
     this.code = code;
   }
 }
-
 /** Thrown when a request has to wait for a fetch: try again once `settled` is, which never rejects. */
 export class KeysPending {
   readonly settled: Promise<void>;
@@ -69,10 +62,8 @@ export class KeySet {
     if (waits < MAX_WAITS && this.#fetchForUnknownKey()) throw this.#wait(waits);
     throw this.#failure === undefined ? refuseToken('key-unknown') : this.#unavailable();
   }
-
   /** True while usable keys are held. Asking counts as use: it starts the refresh that old keys need. */
   isReady(): boolean { return this.#current() !== undefined; }
-
   /** Starts a fetch, or joins the one under way. The promise never rejects; the outcome shows in `find`. */
   refresh(): Promise<void> {
     this.#flight ??= this.#attempt(this.#clock.now()).finally(() => {
@@ -94,7 +85,6 @@ export class KeySet {
     }
     return undefined;
   }
-
   /** Unknown `kid`s, however many, cause one fetch in five seconds, counted from its start. True: there is one to await. */
   #fetchForUnknownKey(): boolean {
     const now = this.#clock.now();
@@ -112,7 +102,6 @@ export class KeySet {
     this.#waiting += 1;
     return new KeysPending(this.#flight);
   }
-
   /** Tells the caller to come back at the next attempt, in 1 to 30 seconds (RFC 9110 §10.2.3). */
   #unavailable(): Refused {
     return unavailable('keys-unavailable', Math.min(30, Math.max(1, Math.ceil((this.#retryAt - this.#clock.now()) / 1000))));
@@ -162,13 +151,11 @@ export class KeySet {
     this.#cancelRetry = this.#clock.after(delay, () => void this.refresh());
   }
 }
-
 /** Imports what is usable of a key set (RFC 7517 §5); a key that was held before stays the same object. */
 function readKeys(document: JsonObject, before: readonly VerificationKey[]): { usable: VerificationKey[]; skipped: SkippedKey[] } {
   if (!Array.isArray(document.keys)) throw new FetchFailure('not-a-key-set');
   if (document.keys.length > MAX_KEYS) throw new FetchFailure('too-many-keys');
-  const usable: VerificationKey[] = [];
-  const skipped: SkippedKey[] = [];
+  const [usable, skipped]: [VerificationKey[], SkippedKey[]] = [[], []];
   for (const member of document.keys) {
     const jwk = asJsonObject(member);
     const key = jwk === undefined ? 'not-an-object' : importSigningKey(jwk);

@@ -12,7 +12,6 @@ export const rowsA: readonly Row[] = [
 
 const admins = needs(scope('admin'));
 const users = needs(anyScope('read:users', 'write:users'));
-
 /** Access to everything under a prefix while the scope policy is on. */
 export const policyA: readonly PrefixRule[] = [
   { prefix: ['api', 'admin'], access: admins },
@@ -27,7 +26,6 @@ export const policyRowsA: readonly Row[] = [
 function readPrivate({ caller }: RouteRequest<Caller>): object {
   return { message: 'Hello from a private endpoint!', user: caller.subject, scopes: caller.scopes.map((name) => `SCOPE_${name}`) };
 }
-
 function readProfile({ caller }: RouteRequest<Caller>): object {
   const { email, iss, aud } = caller.claims;
   return { userId: caller.subject, email: typeof email === 'object' ? null : email ?? null, scope: caller.scopeText, issuer: iss, audience: aud };

@@ -6,7 +6,6 @@ import type { Caller } from '../sender/caller.ts';
 
 const hasPremium = claimCheck('subscription is premium and verified is true',
   (claim) => claim('subscription') === 'premium' && claim('verified') === true);
-
 /** `orgId` is the one value of the claim `org_id` that the organisation route accepts. */
 export const rowsB = (orgId: string): readonly Row[] => [
   get('/api/public',         open,                                                 readPublic),
@@ -23,28 +22,18 @@ export const rowsB = (orgId: string): readonly Row[] => [
 function readPublic({ nowMillis }: RouteRequest<undefined>): object {
   return { message: 'Hello from a public endpoint!', timestamp: timestamp(nowMillis) };
 }
-
 function readPrivate({ caller, nowMillis }: RouteRequest<Caller>): object {
   return { message: 'Hello from a private endpoint!', user: caller.subject, timestamp: timestamp(nowMillis) };
 }
-
 function readScoped({ caller, nowMillis }: RouteRequest<Caller>): object {
   const message = 'Hello from a private endpoint that needs the scope read:messages!';
   return { message, user: caller.subject, scope: caller.scopeText, timestamp: timestamp(nowMillis) };
 }
-
-function listMessages(): object {
-  return { messages: [{ id: 1, text: 'Hello' }, { id: 2, text: 'World' }] };
-}
-
-function readAdmin({ caller }: RouteRequest<Caller>): object {
-  return { message: 'Hello, administrator!', userId: caller.subject };
-}
-
+function listMessages(): object { return { messages: [{ id: 1, text: 'Hello' }, { id: 2, text: 'World' }] }; }
+function readAdmin({ caller }: RouteRequest<Caller>): object { return { message: 'Hello, administrator!', userId: caller.subject }; }
 function readFeed({ caller }: RouteRequest<Caller | undefined>): object {
   return caller === undefined
     ? { message: 'Welcome, guest!', personalizedContent: false }
     : { message: `Welcome back, ${caller.subject}!`, personalizedContent: true };
 }
-
 const timestamp = (nowMillis: number) => new Date(nowMillis).toISOString();

@@ -1,6 +1,5 @@
-// Verified token × credentials × mode → Caller: who is calling, entitled to be heard under this mode (RFC 9449 §7).
-// Trusts the verified token. Promises: a Caller's token was presented in the way that its binding demands, and one proof
-// made one Caller. Does not check scopes or claims: guards.ts does.
+// Verified token × credentials × mode → Caller: entitled to be heard under this mode (RFC 9449 §7). Promises: the token was
+// presented in the way that its binding demands, and one proof made one Caller. Does not check scopes or claims: guards.ts does.
 import { asJsonObject, type JsonObject } from '../encoding.ts';
 import { refuseProof, refuseToken, unavailable } from '../refusal.ts';
 import { claimsOf, type VerifiedToken } from '../token/verify.ts';
@@ -57,11 +56,9 @@ export function createSender(rules: CallerRules, verifyProof: ProofVerifier, use
     const caller = new AdmittedCaller(token, rules);
     // Choice: an operator who turns DPoP off takes bound tokens as if they were not.
     if (rules.dpopMode === 'DISABLED') return caller;
-    if (scheme === 'Bearer') {
-      // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it.
-      if (caller.claims.cnf !== undefined) throw refuseToken('bound-token');
-      return caller;
-    }
+    // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it.
+    if (scheme === 'Bearer' && caller.claims.cnf !== undefined) throw refuseToken('bound-token');
+    if (scheme === 'Bearer') return caller;
     const thumbprint = confirmedThumbprint(caller.claims.cnf);
     // RFC 9449 §7.1
     if (proofText === undefined) throw refuseProof('proof-missing');
@@ -86,7 +83,6 @@ function confirmedThumbprint(cnf: unknown): string {
   if (typeof jkt !== 'string' || Object.keys(others).length > 0) throw refuseToken('confirmation-refused');
   return jkt;
 }
-
 /** Runs the next step at once when the value is there, and later only when it has to be awaited. */
 export const after = <Value, Result>(value: Value | Promise<Value>, next: (value: Value) => Result | Promise<Result>): Result | Promise<Result> =>
   value instanceof Promise ? value.then(next) : next(value);

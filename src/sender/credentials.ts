@@ -1,16 +1,13 @@
-// Header fields → credentials (RFC 9110 §11.4, RFC 6750 §2.1, RFC 9449 §7.1). Trusts nothing; reads the raw list of fields,
-// because Node's `headers` hides a second Authorization field and joins DPoP fields. A token in a query or a body is never
-// looked for (RFC 9700 §4.3.2). Does not look inside the token: token/verify.ts does.
+// Header fields → credentials. Reads the raw list of fields, because Node's `headers` hides a second Authorization field and joins
+// DPoP fields; never looks for a token in a query or a body (RFC 9700 §4.3.2), nor inside the token: token/verify.ts does.
 import { refuseRequest, Refused, refuseToken } from '../refusal.ts';
 
-export const DPOP_MODES = ['DISABLED', 'ALLOWED', 'REQUIRED'] as const;
-export type DpopMode = (typeof DPOP_MODES)[number];
+export type DpopMode = 'DISABLED' | 'ALLOWED' | 'REQUIRED';
 export type Scheme = 'Bearer' | 'DPoP';
 /** The schemes that a mode accepts. */
 export const SCHEMES: Readonly<Record<DpopMode, readonly Scheme[]>> = { DISABLED: ['Bearer'], ALLOWED: ['Bearer', 'DPoP'], REQUIRED: ['DPoP'] };
 /** What the caller presented; `proof` is the DPoP proof, if there was one. */
 export type Credentials = Readonly<{ scheme: Scheme; token: string; proof: string | undefined }>;
-
 /** Every value of a header field; `rawHeaders` lists names and values in turn, `name` is in lower case. */
 export function fieldValues(rawHeaders: readonly string[], name: string): string[] {
   const values: string[] = [];
@@ -20,7 +17,6 @@ export function fieldValues(rawHeaders: readonly string[], name: string): string
   }
   return values;
 }
-
 /** The accepted scheme that an Authorization value uses, if it does: an RFC 9110 §5.6.2 token, in any case (§11.1). */
 export function acceptedScheme(authorization: string, mode: DpopMode): Scheme | undefined {
   const name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+/.exec(authorization)?.[0].toLowerCase();

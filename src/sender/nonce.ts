@@ -8,7 +8,6 @@ export type Nonces = Readonly<{
   present: (nowMillis: number) => string;
   age: (nonce: unknown, nowMillis: number) => 'present' | 'previous' | undefined;
 }>;
-
 /** `secret`: at least 32 characters, the same for all replicas. */
 export function createNonces(secret: string): Nonces {
   const present = (nowMillis: number) =>
@@ -20,7 +19,6 @@ export function createNonces(secret: string): Nonces {
   };
   return { present, age };
 }
-
 /** Compares without telling by its time how much was right. */
 const isSame = (given: string, expected: string) =>
   Buffer.byteLength(given) === Buffer.byteLength(expected) && timingSafeEqual(Buffer.from(given), Buffer.from(expected));

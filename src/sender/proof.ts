@@ -1,9 +1,8 @@
 // The checks on a DPoP proof (RFC 9449 §4.3), cheap before dear; (1) is in credentials.ts, the key and replay in caller.ts.
-// Trusts the token that the proof comes with, which has been verified, and nothing in the proof.
-// Promises: a VerifiedProof was made by the holder of its key for this method, URI, time and token.
+// Promises: a VerifiedProof was made by the holder of its key for this method, URI, time and verified token.
 import { hash } from 'node:crypto';
 import { asJsonObject, isFiniteNumber, type JsonObject } from '../encoding.ts';
-import { factsOf, importProofKey, isProofAlgorithm, type VerificationKey } from '../keys/jwk.ts';
+import { factsOf, importProofKey, isProofAlgorithm, type Algorithm, type VerificationKey } from '../keys/jwk.ts';
 import { Memory } from '../memory.ts';
 import { refuseProof, Refused } from '../refusal.ts';
 import { sealing, type Sealed } from '../sealed.ts';
@@ -19,7 +18,6 @@ export type ProofRules = Readonly<{ dpopIatOffsetSeconds: number; dpopIatLeewayS
 export type ProofSubject = Readonly<{
   method: string; uri: string | undefined; token: string; nowMillis: number; offerNonce: (nonce: string) => void;
 }>;
-
 /** The key's RFC 7638 thumbprint, and the seconds since the epoch up to which the proof could be accepted. */
 type Proven = Readonly<{ thumbprint: string; jti: string; expiresAt: number }>;
 /** A proof that passed RFC 9449 §4.3(2) to (12), first half. Only a `ProofVerifier` makes one. */
@@ -36,8 +34,11 @@ export function createProofVerifier(rules: ProofRules, nonces: Nonces | undefine
     // RFC 9449 §4.3(2)
     const jws = parseCompact(proof);
     if (typeof jws === 'string') throw refuseProof('proof-malformed');
-    const key = checkHeader(jws.header, known);
+    const { alg, jwk } = checkHeader(jws.header);
     const { jti, iat } = checkClaims(jws.payload, subject, rules);
+    // RFC 9449 §4.3(7)
+    const key = importProofKey(jwk, alg, known);
+    if (typeof key === 'string') throw refuseProof('proof-key');
     // RFC 9449 §4.3(6)
     if (verifySignature(jws, key) === undefined) throw refuseProof('proof-signature');
     if (nonces !== undefined) checkNonce(jws.payload.nonce, nonces, subject);
@@ -45,18 +46,17 @@ export function createProofVerifier(rules: ProofRules, nonces: Nonces | undefine
   };
 }
 
-function checkHeader({ typ, alg, crit, b64, jwk }: JsonObject, known: Memory<VerificationKey>): VerificationKey {
+function checkHeader({ typ, alg, crit, b64, jwk }: JsonObject): { alg: Algorithm; jwk: JsonObject } {
   // RFC 9449 §4.3(4)
   if (typeof typ !== 'string' || mediaType(typ) !== 'dpop+jwt') throw refuseProof('proof-type');
   // RFC 9449 §4.3(5)
   if (!isProofAlgorithm(alg)) throw refuseProof('proof-algorithm');
   // RFC 7515 §4.1.11, RFC 7797 §6
   if (crit !== undefined || b64 !== undefined) throw refuseProof('proof-critical');
-  // RFC 9449 §4.3(7)
+  // RFC 9449 §4.2
   const members = asJsonObject(jwk);
-  const key = members === undefined ? 'not-an-object' : importProofKey(members, alg, known);
-  if (typeof key === 'string') throw refuseProof('proof-key');
-  return key;
+  if (members === undefined) throw refuseProof('proof-key');
+  return { alg, jwk: members };
 }
 
 function checkClaims({ jti, htm, htu, iat, ath }: JsonObject, subject: ProofSubject, rules: ProofRules): { jti: string; iat: number } {

@@ -1,5 +1,4 @@
-// The memory of used proofs (RFC 9449 §11.1): each is accepted once while it could be accepted at all. Does not judge proofs:
-// only those that passed every other check get here, so strangers cannot fill it.
+// The memory of used proofs (RFC 9449 §11.1). Only proofs that passed every other check get here, so strangers cannot fill it.
 // Promises: no live entry is dropped, whatever the load; at most `capacity` entries of about 100 bytes.
 import { hash } from 'node:crypto';
 

@@ -1,6 +1,5 @@
-// The rules for single settings: raw value → typed value, or a fault that says what to change. Trusts nothing.
-// Promises: a fault never repeats the value, which may be a secret in the wrong place.
-// Does not know where a value came from: settings.ts does.
+// The rules for single settings: raw value → typed value, or a fault that says what to change. Promises: a fault never repeats
+// the value, which may be a secret in the wrong place. Does not know where a value came from: settings.ts does.
 import type { YamlScalar } from './yaml.ts';
 
 /** A value as a source has it; the environment and `.env` have only text. */
@@ -9,9 +8,7 @@ export type RawValue = YamlScalar | readonly YamlScalar[];
 export class Fault extends Error {}
 /** Reads one raw value. Throws `Fault`. */
 export type Rule<Value> = (raw: RawValue) => Value;
-/** What is wrong with a text, if anything. */
 type TextFault = (value: string) => string | false;
-
 /** Text in which `faultOf` finds nothing wrong. */
 export const text = (faultOf: TextFault = () => false): Rule<string> => (raw) => {
   if (typeof raw !== 'string') throw new Fault('must be text; quote it');
@@ -19,7 +16,6 @@ export const text = (faultOf: TextFault = () => false): Rule<string> => (raw) =>
   if (fault !== false) throw new Fault(fault);
   return raw;
 };
-
 /** A rule for a setting that may be absent. */
 export const optionally = <Value>(rule: Rule<Value>): Rule<Value | undefined> => rule;
 
@@ -29,10 +25,8 @@ export const integer = (min: number, max: number): Rule<number> => (raw) => {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
   throw new Fault(`must be a whole number from ${min} to ${max}`);
 };
-
 /** `true` or `false`, in either case. */
 export const boolean: Rule<boolean> = (raw) => wordInEitherCase('true', 'false')(typeof raw === 'boolean' ? String(raw) : raw) === 'true';
-
 /** One of the words as they stand. */
 export const word = <Word extends string>(...words: readonly Word[]): Rule<Word> => (raw) => {
   const found = words.find((known) => known === raw);
@@ -43,14 +37,12 @@ export const word = <Word extends string>(...words: readonly Word[]): Rule<Word>
 /** One of the words in either case. */
 export const wordInEitherCase = <Word extends string>(...words: readonly Word[]): Rule<Word> => (raw) =>
   word(...words)(words.find((known) => typeof raw === 'string' && known.toLowerCase() === raw.toLowerCase()) ?? raw);
-
 /** A list of texts, or one text with commas between them. */
 export const list = (faultOf: TextFault): Rule<readonly string[]> => (raw) => {
   const members = typeof raw === 'string' ? raw.split(',').map((member) => member.trim()).filter((member) => member !== '') : raw;
   if (!Array.isArray(members)) throw new Fault('must be a list of texts; quote them');
   return members.map(text(faultOf));
 };
-
 /** A host name with an optional port, and nothing else of a URL. */
 export const hostFault: TextFault = (value) => {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) return 'has a scheme; remove "https://" and keep the host name';
@@ -67,7 +59,6 @@ export const secretFault: TextFault = (value) => value.length < 32 && 'must have
 export const prefixFault: TextFault = (value) => (!URL.canParse(value) || /\s/.test(value)) && 'must be a URL prefix';
 /** A method name (RFC 9110 §9.1). */
 export const methodFault: TextFault = (value) => !/^[A-Z]+$/.test(value) && 'must be a method name in upper case';
-
 /** An absolute URL of one of these schemes, with neither user information nor fragment. */
 export const urlFault = (...schemes: readonly string[]): TextFault => (value) => {
   const isGood = URL.canParse(value) && schemes.includes(new URL(value).protocol.slice(0, -1)) && /^[a-z]+:\/\/[^/\s@#\\][^\s@#\\]*$/i.test(value);
@@ -76,7 +67,6 @@ export const urlFault = (...schemes: readonly string[]): TextFault => (value) =>
 /** The same, without a query (OpenID Connect Discovery §2 for issuers). */
 export const plainUrlFault = (...schemes: readonly string[]): TextFault => (value) =>
   urlFault(...schemes)(value) || (value.includes('?') && 'has a query; remove the "?" and what follows');
-
 /** A web origin exactly as browsers send it. */
 export const originFault: TextFault = (value) => {
   if (value.includes('*')) return 'must not have a "*"; list every origin';

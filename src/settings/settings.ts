@@ -1,12 +1,11 @@
-// All sources → settings, or every problem at once (contract §2).
-// Precedence: environment, .env, application.yml, the profile's default; an empty value counts as absent.
+// All sources → settings, or every problem at once (contract §2): environment, .env, application.yml, the profile's default.
 // Promises: nothing is guessed; an unknown key in a known section is a problem, because it may be a misspelt safeguard.
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { decodeUtf8 } from '../encoding.ts';
 import { LOG_LEVELS } from '../log.ts';
-import { DPOP_MODES, type DpopMode } from '../sender/credentials.ts';
+import type { DpopMode } from '../sender/credentials.ts';
 import * as rules from './rules.ts';
 import { boolean, Fault, integer, list, optionally, text, word, wordInEitherCase, type RawValue, type Rule } from './rules.ts';
 import { parseYaml, YamlError, type YamlEntry } from './yaml.ts';
@@ -27,7 +26,7 @@ const TABLE = {
   applicationName: setting('', 'application.name', text(), 'gatehouse'),
   issuer: setting('IDP_ISSUER', 'idp.issuer', optionally(text(rules.plainUrlFault('https'))), undefined),
   jwksUri: setting('IDP_JWKS_URI', 'idp.jwksUri', optionally(text(rules.urlFault('https'))), undefined),
-  dpopMode: setting('IDP_DPOP_MODE', 'idp.dpopMode', wordInEitherCase(...DPOP_MODES), (profile): DpopMode => (profile === 'A' ? 'ALLOWED' : 'DISABLED')),
+  dpopMode: setting('IDP_DPOP_MODE', 'idp.dpopMode', wordInEitherCase('DISABLED', 'ALLOWED', 'REQUIRED'), (profile): DpopMode => (profile === 'A' ? 'ALLOWED' : 'DISABLED')),
   dpopIatOffsetSeconds: setting('IDP_DPOP_IAT_OFFSET_SECONDS', 'idp.dpopIatOffsetSeconds', integer(0, 1e9), 300),
   dpopIatLeewaySeconds: setting('IDP_DPOP_IAT_LEEWAY_SECONDS', 'idp.dpopIatLeewaySeconds', integer(0, 1e9), 30),
   dpopNonceSecret: setting('IDP_DPOP_NONCE_SECRET', 'idp.dpopNonceSecret', optionally(text(rules.secretFault)), undefined),
@@ -61,67 +60,51 @@ export class ConfigurationError extends Error {
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
-
 /** Reads the settings of a process that has this environment and working directory. `unknown` names what was set and is not
  * known, for the log. Throws `ConfigurationError`. */
 export function loadSettings(environment: Environment, directory: string): { settings: Settings; unknown: string[] } {
   const problems: string[] = [];
-  const dotEnv: Environment = parseEnv(readText(join(directory, '.env'), false, problems).replace(/^\uFEFF/, ''));
-  const entries = readYaml(environment.CONFIG_FILE || dotEnv.CONFIG_FILE || '', directory, problems);
+  const attempt = collecting(problems);
+  const dotEnvFile = join(directory, '.env');
+  const dotEnv: Environment = parseEnv(attempt(dotEnvFile, Error, () => readText(dotEnvFile, false)) ?? '');
+  const configFile = environment.CONFIG_FILE || dotEnv.CONFIG_FILE;
+  const yamlFile = resolve(directory, configFile || 'application.yml');
+  const yamlText = attempt(configFile ? `CONFIG_FILE: ${yamlFile}` : yamlFile, Error, () => readText(yamlFile, Boolean(configFile))) ?? '';
+  const entries = attempt(yamlFile, YamlError, () => parseYaml(yamlText)) ?? [];
   const yamlValues = new Map<string, RawValue>(entries.filter(({ value }) => isSet(value)).map(({ path, value }) => [ALIASES[path] ?? path, value]));
-
   const read = <Value>({ env, yaml, rule, byDefault }: Setting<Value>, profile: Profile): Value | undefined => {
     const raw = [environment[env], dotEnv[env], yamlValues.get(yaml)].find(isSet);
-    try {
-      return raw === undefined ? byDefault(profile) : rule(raw);
-    } catch (failure) {
-      if (!(failure instanceof Fault)) throw failure;
-      problems.push(`${[env, yaml].filter(Boolean).join(' or ')}: ${failure.message}`);
-      return undefined;
-    }
+    return attempt([env, yaml].filter(Boolean).join(' or '), Fault, () => (raw === undefined ? byDefault(profile) : rule(raw)));
   };
   const { profile: first, ...others } = TABLE;
   const chosen = read(first, 'B');
-  const profile = chosen ?? 'B';
-  const settings: Read = Object.fromEntries([['profile', profile], ...Object.entries(others).map(([name, row]) => [name, read<unknown>(row, profile)])]);
+  const values = Object.entries(others).map(([name, row]) => [name, read<unknown>(row, chosen ?? 'B')]);
+  const settings: Read = Object.fromEntries([['profile', chosen], ...values]);
   if (settings.scopePolicy && chosen === 'B') problems.push('SCOPE_POLICY or api.scopePolicy: belongs to profile A; remove it or set PROFILE=A');
-  const unknown = unknownEntries(entries, problems);
-  if (problems.length > 0) throw new ConfigurationError(problems.map((problem) => problem.replace(/[^\x20-\x7e]/g, '?')).join('\n'));
-  const issuer = settings.issuer ?? `https://${settings.domain}/`;
-  return { settings: { ...settings, issuer, publicUrl: settings.publicUrl?.replace(/\/$/, '') }, unknown };
-}
-
-/** An empty value counts as absent. */
-const isSet = (raw: RawValue | undefined): raw is RawValue => raw !== undefined && raw !== null && raw !== '';
-
-/** The text of a file; nothing when it is absent and not demanded, or when it is a problem. */
-function readText(file: string, isDemanded: boolean, problems: string[]): string {
-  try {
-    const content = decodeUtf8(readFileSync(file));
-    if (content === undefined) problems.push(`${file}: is not UTF-8`);
-    return content ?? '';
-  } catch (failure) {
-    if (!(failure instanceof Error && 'code' in failure)) throw failure;
-    if (isDemanded || failure.code !== 'ENOENT') problems.push(`${isDemanded ? 'CONFIG_FILE: ' : ''}${file}: cannot be read (${failure.code})`);
-    return '';
-  }
-}
-
-function readYaml(configFile: string, directory: string, problems: string[]): YamlEntry[] {
-  const file = resolve(directory, configFile || 'application.yml');
-  try {
-    return parseYaml(readText(file, configFile !== '', problems));
-  } catch (failure) {
-    if (!(failure instanceof YamlError)) throw failure;
-    problems.push(`${file}: ${failure.message}`);
-    return [];
-  }
-}
-
-/** Unknown keys: in sections of ours each is a problem, elsewhere they are given back. */
-function unknownEntries(entries: readonly YamlEntry[], problems: string[]): string[] {
   const strangers = entries.filter(({ path, value }) => !KNOWN_PATHS.includes(path) && !(value === null && SECTIONS_OF_OURS.includes(path)));
   const isOurs = ({ path }: YamlEntry) => SECTIONS_OF_OURS.includes(path.split('.')[0] ?? '');
   for (const { path, line } of strangers.filter(isOurs)) problems.push(`${path}: line ${line}: is not a setting; correct or remove it`);
-  return strangers.filter((entry) => !isOurs(entry)).map(({ path }) => path);
+  if (problems.length > 0) throw new ConfigurationError(problems.map((problem) => problem.replace(/[^\x20-\x7e]/g, '?')).join('\n'));
+  const issuer = settings.issuer ?? `https://${settings.domain}/`;
+  const unknown = strangers.filter((entry) => !isOurs(entry)).map(({ path }) => path);
+  return { settings: { ...settings, issuer, publicUrl: settings.publicUrl?.replace(/\/$/, '') }, unknown };
+}
+
+/** Runs an action; a failure of the expected class becomes a problem. */
+const collecting = (problems: string[]) => <Result>(label: string, expected: new () => Error, action: () => Result): Result | undefined => {
+  try {
+    return action();
+  } catch (failure) {
+    if (!(failure instanceof expected)) throw failure;
+    problems.push(`${label}: ${failure.message}`);
+    return undefined;
+  }
+};
+/** An empty value counts as absent. */
+const isSet = (raw: RawValue | undefined): raw is RawValue => raw !== undefined && raw !== null && raw !== '';
+/** The text of a file without byte-order mark; nothing when it is absent and not demanded. */
+function readText(file: string, isDemanded: boolean): string {
+  const text = isDemanded || existsSync(file) ? decodeUtf8(readFileSync(file)) : '';
+  if (text === undefined) throw new Error('is not UTF-8');
+  return text.replace(/^\uFEFF/, '');
 }

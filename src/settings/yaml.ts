@@ -1,16 +1,12 @@
 // A strict reader of the part of YAML 1.2 that settings need: nested maps, lists of scalars, plain and quoted scalars.
-// Trusts nothing. Promises: what it accepts it reads as YAML 1.2 (core schema) does; all else is an error with its line.
-// Does not know any setting: settings.ts does.
+// Promises: what it accepts it reads as YAML 1.2 (core schema) does; all else is an error that names its line.
 
 export type YamlScalar = string | number | boolean | null;
 /** One value of the file: its keys joined by dots, and the line where it stands (from 1). */
 export type YamlEntry = { readonly path: string; value: YamlScalar | YamlScalar[]; readonly line: number };
 /** What stops the reading; the message names the line. */
 export class YamlError extends Error {}
-
-function fail(line: number, what: string): never {
-  throw new YamlError(`line ${line}: ${what}`);
-}
+function fail(line: number, what: string): never { throw new YamlError(`line ${line}: ${what}`); }
 
 /** Reads a document into its values, in order. Throws `YamlError`. */
 export function parseYaml(source: string): YamlEntry[] {
@@ -71,8 +67,6 @@ function readKey(text: string, line: number): { key: string; rest: string } {
   if (typeof key !== 'string' || key === '') return fail(line, 'a key that is not text; quote it');
   return { key, rest: text.slice(colon + 1) };
 }
-
-/** A value on one line after its colon or dash: nothing, a scalar or a flow list; then at most a comment. */
 function readValue(after: string, line: number): YamlScalar | YamlScalar[] {
   const text = after.replace(/^ +/, '');
   if (!/^["'[]/.test(text)) return readPlain(after.replace(/ +#.*$/, '').replace(/^ +/, ''), line);
@@ -96,7 +90,6 @@ function readFlowList(text: string, line: number): { value: YamlScalar[]; rest: 
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '"': '"', '\\': '\\', '/': '/', n: '\n', r: '\r', t: '\t', 0: '\0' };
-
 /** A single- or double-quoted scalar at the start of `text`, and what follows it. */
 function readQuoted(text: string, line: number): { value: string; rest: string } {
   const match = /^'((?:[^']|'')*)'(?!')|^"((?:[^"\\]|\\.)*)"/.exec(text) ?? fail(line, 'a quoted text that does not end on its line');
@@ -107,7 +100,6 @@ function readQuoted(text: string, line: number): { value: string; rest: string }
   });
   return { value, rest: text.slice(all.length) };
 }
-
 /** A plain scalar, resolved by the core schema (YAML 1.2.2 §10.3.2). */
 function readPlain(padded: string, line: number): YamlScalar {
   const text = padded.replace(/ +$/, '');

@@ -1,6 +1,5 @@
-// The rules that the claims of an access token must meet (RFC 7519 §4.1, RFC 9068 §4), in the contract's order.
-// Trusts the signature: it reads only a SignedPayload. Every other member is judged here or not read at all.
-// Does not check scopes, guards (guards.ts) or the binding to a key (sender/).
+// The rules that the claims of an access token must meet (RFC 7519 §4.1, RFC 9068 §4), in the contract's order. Reads only a
+// SignedPayload. Does not check scopes, guards (guards.ts) or the binding to a key (sender/).
 import { isFiniteNumber, type JsonObject } from '../encoding.ts';
 import { refuseToken } from '../refusal.ts';
 import { mediaType } from './compact.ts';
@@ -36,7 +35,6 @@ export function checkTimes({ exp, nbf }: JsonObject, toleranceSeconds: number, n
   if (!isFiniteNumber(nbf)) throw refuseToken('not-before-malformed');
   if (nowSeconds < nbf - toleranceSeconds) throw refuseToken('not-yet-valid');
 }
-
 /** RFC 7519 §4.1.3: the audience itself, or an array of strings that has it. */
 const isForAudience = (aud: unknown, audience: string) =>
   Array.isArray(aud) ? aud.includes(audience) && aud.every((member) => typeof member === 'string') : aud === audience;
@@ -44,7 +42,6 @@ const isForAudience = (aud: unknown, audience: string) =>
 const ACCESS_PAYLOAD_TYPES: readonly unknown[] = ['bearer', 'dpop', 'jwt', 'at+jwt'];
 /** Members that only ID tokens carry (OpenID Connect Core §2, §3.3.2.11). */
 const ID_TOKEN_MEMBERS = ['nonce', 'at_hash', 'c_hash', 's_hash'];
-
 /** Not another kind of token of the same provider (RFC 8725 §3.11, §3.12). */
 function checkKind(claims: JsonObject, header: JsonObject): void {
   const { token_use: use, typ, events } = claims;
@@ -56,10 +53,8 @@ function checkKind(claims: JsonObject, header: JsonObject): void {
   const saysAccess = use === 'access' || type === 'bearer' || type === 'dpop' || isAccessTokenType(header.typ);
   if (!saysAccess && ID_TOKEN_MEMBERS.some((name) => claims[name] !== undefined)) throw refuseToken('id-token');
 }
-
 /** RFC 9068 §2.1, §4 */
 const isAccessTokenType = (typ: unknown) => typeof typ === 'string' && mediaType(typ) === 'at+jwt';
-
 /** What the operator asked for beyond that: RFC 9068 §2.2, §4, and claims by name. */
 function checkDemands(claims: JsonObject, header: JsonObject, { tokenType, requiredClaims }: TokenRules): void {
   const { client_id: client, jti, iat } = claims;

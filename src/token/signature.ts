@@ -1,6 +1,5 @@
-// The signature check. Makes SignedPayload: the proof that a given key signed these very bytes.
-// Trusts the key, which was fitted to its one algorithm when it was imported (keys/jwk.ts).
-// Does not choose the key or the algorithm, and does not look at the header: the callers do.
+// The signature check. Makes SignedPayload: the proof that a given key signed these very bytes. Trusts the key, which was fitted
+// to its one algorithm when it was imported (keys/jwk.ts). Does not look at the header: the callers do.
 import { verify } from 'node:crypto';
 import type { JsonObject } from '../encoding.ts';
 import { factsOf, type VerificationKey } from '../keys/jwk.ts';
@@ -11,7 +10,6 @@ import type { UnverifiedJws } from './compact.ts';
 export type SignedPayload = Sealed<JsonObject, 'SignedPayload'>;
 const { seal, open } = sealing<JsonObject, 'SignedPayload'>();
 export const payloadOf = open;
-
 /** The payload as signed by `key`, or `undefined` when the signature does not match (RFC 7515 §5.2(8), RFC 7518 §3). */
 export function verifySignature(jws: UnverifiedJws, key: VerificationKey): SignedPayload | undefined {
   const { digest, input } = factsOf(key);

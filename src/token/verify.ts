@@ -1,5 +1,4 @@
-// The order of the checks on an access token (contract §5); the only maker of a verified token.
-// Trusts the key set for keys, and nothing of the token's header but `kid`, which only looks a key up.
+// The order of the checks on an access token (contract §5). Trusts nothing of its header but `kid`, which only looks a key up.
 // Promises: a VerifiedToken has passed every check at the moment it is given out, remembered or not.
 // Does not check guards or the binding to a key: guards.ts and sender/ do.
 import { hash } from 'node:crypto';
@@ -20,7 +19,6 @@ const { seal, open } = sealing<Verified, 'VerifiedToken'>();
 export const claimsOf = (token: VerifiedToken): JsonObject => open(token).claims;
 /** `nowMillis` is since the epoch, `waits` how often this request has awaited a fetch. Throws `Refused` or `KeysPending`. */
 export type TokenVerifier = (token: string, nowMillis: number, waits: number) => VerifiedToken;
-
 /** A verifier for one issuer and audience that remembers up to `cacheEntries` verified tokens, by their SHA-256. */
 export function createTokenVerifier(rules: TokenRules, keys: KeySet, cacheEntries: number): TokenVerifier {
   const memory = new Memory<VerifiedToken>(cacheEntries);
@@ -34,7 +32,6 @@ export function createTokenVerifier(rules: TokenRules, keys: KeySet, cacheEntrie
     return verified;
   };
 }
-
 /** Checks again all that time can change: the key's place in the set, `exp` and `nbf`. Throws as `verify` does. */
 function isStillGood({ claims, kid, key }: Verified, keys: KeySet, rules: TokenRules, nowSeconds: number, waits: number): boolean {
   if (keys.find(kid, waits) !== key) return false;
@@ -51,10 +48,9 @@ function verify(token: string, keys: KeySet, rules: TokenRules, nowSeconds: numb
   if (signed === undefined) throw refuseToken('signature-mismatch');
   return { claims: frozen(checkClaims(signed, jws.header, rules, nowSeconds)), kid, key };
 }
-
 /** Claims are shared by every request that brings the same token: no handler may change them for the next. */
 function frozen(claims: JsonObject): JsonObject {
-  // A list, because claims may be nested deeper than the stack.
+  // Not by recursion: claims may be nested deeper than the stack.
   const rest: unknown[] = [claims];
   for (const next of rest) if (typeof next === 'object' && next !== null) for (const member of Object.values(Object.freeze(next))) rest.push(member);
   return claims;

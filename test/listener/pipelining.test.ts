@@ -1,0 +1,125 @@
+/* Several requests on one connection, and garbage among them (contract §3). */
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { describe, test } from 'node:test';
+import { exchange, openWire } from '../support/client.ts';
+import { CONNECT, GARBAGE, GOOD, HELD, HOST, LAST, openHouse, openUsedWire, post } from '../support/house.ts';
+import { assertRefused, MALFORMED, statusesIn } from '../support/raw-answers.ts';
+
+describe('a connection with several requests', { timeout: 30_000 }, () => {
+  test('answers a good request before it refuses the garbage behind it', async (t) => {
+    const { port } = await openHouse(t);
+    const received = await exchange(port, `${GOOD}${GARBAGE}`);
+    assertRefused(received, 400, 'invalid_request', MALFORMED, 2);
+    assert.deepEqual(statusesIn(received), [200, 400]);
+  });
+
+  test('refuses garbage on a connection that has been used', async (t) => {
+    const { port } = await openHouse(t);
+    const wire = await openWire(port);
+    wire.send(GOOD);
+    await wire.until((text) => text.endsWith('}'));
+    wire.send(GARBAGE);
+    assertRefused(await wire.untilClosed(), 400, 'invalid_request', MALFORMED, 2);
+  });
+
+  test('waits with the refusal until the request before the garbage is answered', async (t) => {
+    const house = await openHouse(t);
+    const arrival = house.held();
+    const received = exchange(house.port, `${HELD}${GARBAGE}`);
+    (await arrival)();
+    assert.deepEqual(statusesIn(await received), [200, 400]);
+  });
+
+  test('waits with the refusal until every request before the garbage is answered', async (t) => {
+    const house = await openHouse(t);
+    const arrival = house.held();
+    // The second one has its answer at once, which waits behind the first.
+    const received = exchange(house.port, `${HELD}GET /nowhere HTTP/1.1\r\n${HOST}\r\n${GARBAGE}`);
+    const answer = await arrival;
+    await new Promise(setImmediate);
+    answer();
+    assert.deepEqual(statusesIn(await received), [200, 404, 400]);
+  });
+
+  test('remembers the request under way when an earlier one is done', async (t) => {
+    const house = await openHouse(t);
+    const wire = await openWire(house.port);
+    const answers: (() => void)[] = [];
+    for (let count = 0; count < 2; count += 1) {
+      const arrival = house.held();
+      wire.send(HELD);
+      answers.push(await arrival);
+    }
+    answers[0]!();
+    await wire.until((text) => text.endsWith('}'));
+    const broken = once(house.server, 'clientError');
+    wire.send(GARBAGE);
+    await broken;
+    answers[1]!();
+    assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200, 400]);
+  });
+
+  test('refuses garbage once, however much of it comes', async (t) => {
+    const house = await openHouse(t);
+    const warnings: Error[] = [];
+    const note = (warning: Error) => warnings.push(warning);
+    process.on('warning', note);
+    t.after(() => process.off('warning', note));
+    const wire = await openWire(house.port);
+    const arrival = house.held();
+    wire.send(HELD);
+    const answer = await arrival;
+    const [socket] = house.sockets;
+    for (let count = 0; count < 12; count += 1) {
+      // Each piece must reach the parser by itself.
+      const before = socket!.bytesRead;
+      wire.send(GARBAGE);
+      while (socket!.bytesRead === before && !socket!.destroyed) await new Promise(setImmediate);
+    }
+    answer();
+    assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 400]);
+    await new Promise(setImmediate);
+    assert.deepEqual(warnings, []);
+    assert.equal(house.logs.filter(({ reason }) => reason === 'malformed-http').length, 1);
+  });
+
+  test('survives callers that go away in the middle', async (t) => {
+    const house = await openHouse(t);
+    for (const bytes of ['', 'GET /heal', GOOD, post('Content-Length: 9\r\n', 'abc'), HELD]) {
+      const wire = await openWire(house.port);
+      const arrival = bytes === HELD ? house.held() : undefined;
+      wire.send(bytes);
+      await arrival;
+      wire.socket.resetAndDestroy();
+    }
+    await house.gone();
+    assert.deepEqual(statusesIn(await exchange(house.port, LAST)), [200]);
+  });
+
+  test('lets a refused caller read before the connection is gone, for one second', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const house = await openHouse(t);
+    for (const bytes of [GARBAGE, CONNECT]) {
+      const wire = await openWire(house.port);
+      wire.socket.allowHalfOpen = true;
+      wire.send(bytes);
+      assert.deepEqual(statusesIn(await wire.untilClosed()), [400]);
+      const socket = house.sockets.at(-1)!;
+      t.mock.timers.tick(999);
+      assert.equal(socket.destroyed, false);
+      t.mock.timers.tick(1);
+      assert.equal(socket.destroyed, true);
+      wire.destroy();
+    }
+  });
+
+  test('ends with a refused caller that closes its side, without waiting', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const house = await openHouse(t);
+    for (const bytes of [GARBAGE, `CONNECT api.test:443 HTTP/1.1\r\n${HOST}\r\n and more`]) {
+      assert.deepEqual(statusesIn(await exchange(house.port, bytes)), [400]);
+      await house.gone();
+    }
+  });
+});

@@ -1,0 +1,108 @@
+/* Bytes that never reach a route, on the wire: what is not HTTP, impossible hosts and targets (contract §3). */
+import { strict as assert } from 'node:assert';
+import { describe, test } from 'node:test';
+import { exchange, openWire } from '../support/client.ts';
+import { get, GOOD, HOST, LAST, openHouse, post, PREFLIGHT } from '../support/house.ts';
+import { answersIn, assertRefused, MALFORMED, statusesIn } from '../support/raw-answers.ts';
+
+const NOT_HTTP: Readonly<Record<string, string>> = {
+  'a TLS greeting': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+  'no request line': 'hello\r\n\r\n',
+  'a version after 1.1': get(HOST, 'HTTP/1.2'),
+  'an HTTP/2 preface': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  'a lower-case version': get(HOST, 'http/1.1'),
+  'an unknown method': `FETCH /healthz HTTP/1.1\r\n${HOST}\r\n`,
+  'a space in the target': `GET /health z HTTP/1.1\r\n${HOST}\r\n`,
+  'a null byte in the target': `GET /healthz\0 HTTP/1.1\r\n${HOST}\r\n`,
+  'a byte over 127 in the target': `GET /\xe9 HTTP/1.1\r\n${HOST}\r\n`,
+  'a null byte in a value': get(`${HOST}X: a\0b\r\n`),
+  'a null byte in a name': get(`${HOST}X\0: a\r\n`),
+  'a space before the colon': get('Host : api.test\r\n'),
+  'a field without a colon': get(`${HOST}nothing\r\n`),
+  'a folded line [RFC 9112 §5.2]': get(`${HOST}X: a\r\n b\r\n`),
+  'a folded line with a tab': get(`${HOST}X: a\r\n\tb\r\n`),
+  'a bare LF': get('Host: api.test\nX: a\r\n'),
+  'a bare CR': get('Host: api.test\rX: a\r\n'),
+  'two lengths [RFC 9112 §6.3]': post('Content-Length: 1\r\nContent-Length: 2\r\n', 'ab'),
+  'two equal lengths': post('Content-Length: 1\r\nContent-Length: 1\r\n', 'a'),
+  'a list of lengths': post('Content-Length: 1, 1\r\n', 'a'),
+  'a length with chunking [RFC 9112 §6.1]': post('Content-Length: 5\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'),
+  'chunking with a length': post('Transfer-Encoding: chunked\r\nContent-Length: 5\r\n', '0\r\n\r\n'),
+  'chunking that is not the last coding': post('Transfer-Encoding: chunked, gzip\r\n', '0\r\n\r\n'),
+  'a negative length': post('Content-Length: -1\r\n'),
+  'a signed length': post('Content-Length: +1\r\n', 'a'),
+  'a length that is not decimal': post('Content-Length: 0x1\r\n', 'a'),
+  'an empty length': post('Content-Length:\r\n'),
+};
+
+const BAD_HOST = 'the request needs exactly one Host header field with a host and an optional port';
+const IMPOSSIBLE_HOSTS = [
+  '', ' ', 'a b', 'a\tb', 'a/b', 'a/', '/a', 'a?b', 'a#b', 'a@b', 'user:pass@a', 'http://a',
+  'a,b', 'a, a', 'a;b', 'a\\b', '"a"', '<a>', '{a}', 'a|b', 'a^b', 'a`b', '\xe9.test',
+  'a:b', 'a:-1', 'a:+1', 'a:8o', 'a:1:2', 'a:1/', 'a:123456', 'a:65536', 'a:99999', ':80', ':',
+  '::1', '[::1', '::1]', '[]', '[]:80', '[::1]x',
+  '[::1]:', '[::1]:x', '[zz]', '[:::]', '[1.2.3.4]', '[1:2]', '[::1%25lo]', '[a]b]',
+];
+const POSSIBLE_HOSTS = [
+  'a', 'A.b-C_d.example', 'api.example.', 'localhost:8080', '127.0.0.1', '127.0.0.1:1', 'a:0', 'a:65535',
+  '[::1]', '[::1]:8080', '[2001:DB8::a]', '[::ffff:1.2.3.4]:443',
+];
+
+describe('the listener', { timeout: 30_000 }, () => {
+  test('refuses bytes that are not well-formed HTTP [RFC 9112 §2.2], and does not trouble its other callers', async (t) => {
+    const house = await openHouse(t);
+    const neighbour = await openWire(house.port);
+    neighbour.send(GOOD);
+    await neighbour.until((text) => text.endsWith('}'));
+    for (const [what, bytes] of Object.entries(NOT_HTTP)) {
+      await t.test(`refuses ${what}`, async () => {
+        const received = await exchange(house.port, Buffer.from(bytes, 'latin1'));
+        assertRefused(received, 400, 'invalid_request', MALFORMED);
+        // RFC 9110 §6.6.1, by the clock of the service.
+        assert.equal(answersIn(received)[0]?.fields.get('date'), 'Tue, 01 Jan 2030 00:00:00 GMT');
+        assert.deepEqual(house.logs.at(-1)?.reason, 'malformed-http');
+      });
+    }
+    neighbour.send(LAST);
+    assert.deepEqual(statusesIn(await neighbour.untilClosed()), [200, 200]);
+    await house.gone();
+  });
+
+  test('refuses a request whose Host is missing, repeated or impossible [RFC 9112 §3.2]', async (t) => {
+    const house = await openHouse(t);
+    const cases: Record<string, string> = {
+      'no Host': get(''), 'no Host in HTTP/1.0': get('', 'HTTP/1.0'), 'no version': 'GET /healthz\r\n\r\n',
+      'two Hosts': get(`${HOST}Host: other.test\r\n`), 'two equal Hosts': get(HOST + HOST),
+      'two Hosts in other cases': get(`${HOST}HOST: api.test\r\n`),
+      'a good and an empty Host': get(`${HOST}Host:\r\n`), 'X-Forwarded-Host alone': get('X-Forwarded-Host: api.test\r\n'),
+      'no Host at a path that does not exist': 'GET /nowhere HTTP/1.1\r\n\r\n',
+      'no Host with another method': 'PUT /healthz HTTP/1.1\r\n\r\n',
+      'no Host on a preflight': `OPTIONS /healthz HTTP/1.1\r\n${PREFLIGHT}Connection: close\r\n\r\n`,
+      'two Hosts on a preflight': `OPTIONS /healthz HTTP/1.1\r\n${HOST}${HOST}${PREFLIGHT}Connection: close\r\n\r\n`,
+    };
+    for (const host of IMPOSSIBLE_HOSTS) cases[`Host ${JSON.stringify(host)}`] = get(`Host: ${host}\r\nConnection: close\r\n`);
+    for (const [what, bytes] of Object.entries(cases)) {
+      await t.test(`refuses ${what}`, async () => {
+        assertRefused(await exchange(house.port, Buffer.from(bytes, 'latin1')), 400, 'invalid_request', BAD_HOST);
+        assert.deepEqual(house.logs.at(-1)?.reason, 'host-refused');
+      });
+    }
+    await house.gone();
+  });
+
+  test('takes every form of Host that can be [RFC 3986 §3.2.2]', async (t) => {
+    const { port } = await openHouse(t);
+    for (const host of POSSIBLE_HOSTS) {
+      assert.deepEqual(statusesIn(await exchange(port, get(`hOST: ${host}\r\nConnection: close\r\n`))), [200], host);
+    }
+  });
+
+  test('refuses a target that is not a path, and closes', async (t) => {
+    const house = await openHouse(t);
+    for (const line of ['GET http://api.test/healthz', 'OPTIONS *', 'CONNECT api.test:443', 'CONNECT api.test:443']) {
+      assertRefused(await exchange(house.port, `${line} HTTP/1.1\r\n${HOST}\r\n`), 400, 'invalid_request', 'the request target is not a path');
+      assert.equal(house.logs.at(-1)?.reason, 'target-refused');
+    }
+    await house.gone();
+  });
+});

@@ -1,0 +1,88 @@
+/* The listener and the whole service behind it, without keys, for tests that send bytes and look at connections. */
+import { EventEmitter, once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { TestContext } from 'node:test';
+import { assemble } from '../../src/app.ts';
+import { createListener, type Listener } from '../../src/listener.ts';
+import { createLog } from '../../src/log.ts';
+import { openWire, type Wire } from './client.ts';
+import { TestClock } from './clock.ts';
+import { settingsFrom, type Environment } from './service.ts';
+
+export const HOST = 'Host: api.test\r\n';
+export const ORIGIN = 'https://app.test';
+export const PREFLIGHT = `Origin: ${ORIGIN}\r\nAccess-Control-Request-Method: GET\r\n`;
+export const get = (fields: string, version = 'HTTP/1.1') => `GET /healthz ${version}\r\n${fields}\r\n`;
+export const post = (fields: string, body = '') => `POST /healthz HTTP/1.1\r\n${HOST}${fields}\r\n${body}`;
+export const GOOD = get(HOST);
+export const LAST = get(`${HOST}Connection: close\r\n`);
+/** A request that the house keeps until the test lets it go on. */
+export const HELD = `GET /held HTTP/1.1\r\n${HOST}\r\n`;
+export const GARBAGE = 'garbage\r\n\r\n';
+export const CONNECT = `CONNECT api.test:443 HTTP/1.1\r\n${HOST}\r\n`;
+
+export interface House extends Listener {
+  readonly port: number;
+  readonly logs: readonly Record<string, unknown>[];
+  /** The server's side of every connection so far. */
+  readonly sockets: readonly Socket[];
+  /** Resolves with what answers the next `HELD` request. */
+  held(): Promise<() => void>;
+  beginStopping(): void;
+  /** Resolves when every connection but those of `open` wires is gone. */
+  gone(open?: number): Promise<void>;
+}
+
+export interface HousePlan {
+  readonly environment?: Environment;
+  /** Sees the server before it listens. */
+  readonly prepare?: (server: Server) => void;
+}
+
+/** A house with cross-origin answers for `ORIGIN`, unless told otherwise, that falls with the test. */
+export async function openHouse(context: TestContext, plan: HousePlan = {}): Promise<House> {
+  const { environment = { CORS_ALLOWED_ORIGINS: ORIGIN }, prepare } = plan;
+  const settings = settingsFrom({ IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'api', LOG_LEVEL: 'debug', ...environment });
+  const clock = new TestClock(Date.UTC(2030, 0, 1));
+  const logs: Record<string, unknown>[] = [];
+  const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
+  let isStopping = false;
+  const { app } = assemble(settings, { clock, log, fetchKeys: () => new Promise(() => {}), isStopping: () => isStopping });
+  const holder = new EventEmitter();
+  const { server, stop } = createListener({
+    ...app,
+    answer: (request, response, refused) => {
+      if (request.url !== '/held') return app.answer(request, response, refused);
+      request.url = '/healthz';
+      holder.emit('held', () => app.answer(request, response, refused));
+    },
+  }, clock.now);
+  prepare?.(server);
+  const sockets: Socket[] = [];
+  server.on('connection', (socket: Socket) => sockets.push(socket));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  context.after(() => {
+    server.close();
+    server.closeAllConnections();
+    for (const socket of sockets) socket.destroy();
+  });
+  const left = () => sockets.filter((socket) => !socket.closed);
+  const oneCloses = () => Promise.race(left().map((socket) => new Promise((resolve) => socket.once('close', resolve))));
+  return {
+    server, stop, logs, sockets,
+    port: (server.address() as AddressInfo).port,
+    held: async () => (await once(holder, 'held'))[0],
+    beginStopping: () => { isStopping = true; },
+    gone: async (open = 0) => { while (left().length > open) await oneCloses(); },
+  };
+}
+
+/** A connection that has had an answer and could have another. */
+export async function openUsedWire(port: number): Promise<Wire> {
+  const wire = await openWire(port);
+  wire.send(GOOD);
+  await wire.until((text) => text.endsWith('}'));
+  return wire;
+}

@@ -1,0 +1,100 @@
+/* Makes DPoP proofs (RFC 9449 §4.2), good ones and ones that are good but for one thing. Shares no code with src. */
+import { constants, createHash, createPublicKey, generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto';
+import { makeSigningKey } from '../idp/keys.ts';
+import { rawJws } from '../idp/tokens.ts';
+
+export type Members = Record<string, unknown>;
+
+const ecdsa = (digest: string) => (input: Buffer, key: KeyObject) => sign(digest, input, { key, dsaEncoding: 'ieee-p1363' });
+const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 };
+/** How each algorithm signs (RFC 7518 §3.1, RFC 8037 §3.1). */
+const SIGNERS = {
+  ES256: ecdsa('sha256'),
+  ES384: ecdsa('sha384'),
+  ES512: ecdsa('sha512'),
+  EdDSA: (input: Buffer, key: KeyObject) => sign(null, input, key),
+  PS256: (input: Buffer, key: KeyObject) => sign('sha256', input, { key, ...pss }),
+  RS256: (input: Buffer, key: KeyObject) => sign('sha256', input, key),
+};
+export type ProofAlgorithm = keyof typeof SIGNERS;
+export const PROOF_ALGORITHMS = Object.keys(SIGNERS) as ProofAlgorithm[];
+
+/** The key of a client; `jwk` has its public members alone. */
+export interface ProofKey {
+  readonly alg: ProofAlgorithm;
+  readonly privateKey: KeyObject;
+  readonly jwk: Readonly<Members>;
+  /** RFC 7638 */
+  readonly thumbprint: string;
+}
+
+const CURVES = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const;
+
+function generate(alg: ProofAlgorithm): KeyObject {
+  if (alg === 'EdDSA') return generateKeyPairSync('ed25519').privateKey;
+  if (alg === 'PS256' || alg === 'RS256') return makeSigningKey().privateKey;
+  return generateKeyPairSync('ec', { namedCurve: CURVES[alg] }).privateKey;
+}
+
+/** A key that nobody else has. */
+export function makeProofKey(alg: ProofAlgorithm = 'ES256', privateKey = generate(alg)): ProofKey {
+  const jwk = { ...createPublicKey(privateKey).export({ format: 'jwk' }) };
+  return { alg, privateKey, jwk, thumbprint: thumbprintOf(jwk) };
+}
+
+/** RFC 7638 §3.2, RFC 8037 §2: the required members in alphabetical order. */
+export function thumbprintOf(jwk: Readonly<Members>): string {
+  const names = Object.keys(jwk).filter((name) => ['crv', 'e', 'kty', 'n', 'x', 'y'].includes(name)).sort();
+  return hashOf(JSON.stringify(Object.fromEntries(names.map((name) => [name, jwk[name]]))));
+}
+
+/** The base64url of the SHA-256 of an ASCII text, as in `ath` (RFC 9449 §4.2). */
+export const hashOf = (text: string) => createHash('sha256').update(text, 'ascii').digest('base64url');
+
+/** What a good proof is about; `nowSeconds` becomes its `iat`. */
+export interface Subject {
+  readonly token: string;
+  readonly uri: string;
+  readonly nowSeconds: number;
+  readonly method?: string;
+  readonly nonce?: unknown;
+}
+
+/** A proof before it is signed: change what shall be wrong. */
+export interface ProofDraft {
+  readonly header: Members;
+  readonly claims: Members;
+  /** Instead of the JSON of the header or of the claims. */
+  headerText?: string | Buffer;
+  payloadText?: string | Buffer;
+  /** Signs, by its own algorithm, whatever the header says. */
+  signer: ProofKey;
+  /** Makes of the right signature the one that is sent. */
+  alter: (signature: Buffer) => Buffer;
+  /** Makes of the whole proof the text that is sent. */
+  finish: (proof: string) => string;
+}
+
+const same = <Value>(value: Value) => value;
+
+/** A draft that makes a good proof when nothing is changed; members that are `undefined` are left out. */
+export function draftProof(key: ProofKey, { token, uri, nowSeconds, method = 'GET', nonce }: Subject): ProofDraft {
+  return {
+    header: { typ: 'dpop+jwt', alg: key.alg, jwk: { ...key.jwk } },
+    claims: { jti: randomUUID(), htm: method, htu: uri, iat: nowSeconds, ath: hashOf(token), nonce },
+    signer: key, alter: same, finish: same,
+  };
+}
+
+export function sealProof({ header, claims, headerText, payloadText, signer, alter, finish }: ProofDraft): string {
+  const texts = [headerText ?? JSON.stringify(header), payloadText ?? JSON.stringify(claims)] as const;
+  return finish(rawJws(...texts, (input) => alter(SIGNERS[signer.alg](input, signer.privateKey))));
+}
+
+/** A proof that is good but for these members. */
+export function makeProof(key: ProofKey, subject: Subject, claims: Members = {}, header: Members = {}): string {
+  const draft = draftProof(key, subject);
+  Object.assign(draft.claims, claims);
+  Object.assign(draft.header, header);
+  return sealProof(draft);
+}
