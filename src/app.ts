@@ -7,10 +7,10 @@ import { createCors, type Cors } from './http/cors.ts';
 import { reply, send, type Reply } from './http/reply.ts';
 import { pathSegments, Router, targetPath } from './http/router.ts';
 import { KeySet, KeysPending, type Clock } from './keys/key-set.ts';
-import { describeBug, type Log } from './log.ts';
+import { describeBug, printable, type Log } from './log.ts';
 import { policyA, policyRowsA, rowsA } from './profiles/a.ts';
 import { rowsB } from './profiles/b.ts';
-import { deadEnd, refuseRequest, Refused, unavailable } from './refusal.ts';
+import { deadEnd, Refused, unavailable } from './refusal.ts';
 import { get, open, type PrefixRule, type Row } from './route.ts';
 import { after, createSender, type Caller, type Presentation, type Sender } from './sender/caller.ts';
 import { acceptedScheme, fieldValues, parseCredentials } from './sender/credentials.ts';
@@ -30,25 +30,29 @@ export type AppParts = Readonly<{
 export type App = Readonly<{
   answer: (request: IncomingMessage, response: ServerResponse, refused?: Refused) => void; refuse: (refused: Refused) => Reply;
 }>;
+/** A request on its way: how often it has waited for keys, and where to note the provider's name of the key that its token uses. */
+type Asking = Presentation & Readonly<{ waits: number; noteKey: (kid: string | undefined) => void }>;
 
 /** Builds the app. Throws an `Error` when rows overlap. */
 export function createApp(parts: AppParts): App {
   const { cors, isStopping } = parts;
   const router = new Router(parts.rows);
   const respond = (request: IncomingMessage, response: ServerResponse, waits: number, refused?: Refused): void => {
-    let nonce: readonly string[] = [];
+    let [nonce, kid]: [readonly string[], string | undefined] = [[], undefined];
     const offerNonce = (fresh: string) => { nonce = ['DPoP-Nonce', fresh]; };
+    const noteKey = (used: string | undefined) => { kid = used; };
     const finish = (answer: Reply) => {
       if (!response.destroyed) send(request, response, answer, [...cors.headers(request), ...nonce], isStopping());
     };
-    const fail = (failure: unknown) => finish(replyToFailure(parts, request.rawHeaders, failure));
+    const fail = (failure: unknown) => finish(replyToFailure(parts, request.rawHeaders, failure, kid));
     try {
       if (refused !== undefined) throw refused;
-      const path = checkTarget(request);
+      checkHost(request.rawHeaders);
+      const path = targetPath(request.url ?? '');
       const preflight = cors.preflight(request);
       if (preflight !== undefined) return send(request, response, preflight, [], isStopping());
-      const presentation = { method: request.method ?? '', path, rawHeaders: request.rawHeaders, nowMillis: parts.now(), offerNonce };
-      const body = answerBody(parts, router, presentation, waits);
+      const presentation = { method: request.method ?? '', path, rawHeaders: request.rawHeaders, nowMillis: parts.now(), waits, offerNonce, noteKey };
+      const body = answerBody(parts, router, presentation);
       if (body instanceof Promise) body.then((later) => finish(reply(200, later))).catch(fail);
       else finish(reply(200, body));
     } catch (failure) {
@@ -63,16 +67,8 @@ export function createApp(parts: AppParts): App {
   return { answer: (request, response, refused) => respond(request, response, 0, refused), refuse };
 }
 
-function checkTarget({ rawHeaders, url = '' }: IncomingMessage): string {
-  checkHost(rawHeaders);
-  // Stricter: RFC 9112 §3.2.2 would have us read the absolute form too.
-  const path = targetPath(url);
-  if (path === undefined) throw refuseRequest('target-refused');
-  return path;
-}
-
 /** Route → credentials → token → sender → guards → handler. */
-function answerBody(parts: AppParts, router: Router<Row>, presentation: Presentation, waits: number): object | Promise<object> {
+function answerBody(parts: AppParts, router: Router<Row>, presentation: Asking): object | Promise<object> {
   const { method, path, nowMillis } = presentation;
   const segments = pathSegments(path);
   if (segments === undefined) throw deadEnd('not_found');
@@ -80,27 +76,27 @@ function answerBody(parts: AppParts, router: Router<Row>, presentation: Presenta
   const match = router.find(segments);
   const isRow = match !== undefined && (method === 'GET' || method === 'HEAD');
   const readsCredentials = rule !== undefined || (isRow && match.row.access.credentials !== 'ignored');
-  return after(readsCredentials ? identify(parts, presentation, waits) : undefined, (caller) => {
+  return after(readsCredentials ? identify(parts, presentation) : undefined, (caller) => {
     rule?.access.admit(caller);
     if (!isRow) throw deadEnd(match === undefined ? 'not_found' : 'method_not_allowed');
     return match.row.answer(caller, match.parameters, nowMillis);
   });
 }
-
 /** Nobody is identified when there are no credentials. */
-function identify({ rules, verifyToken, checkSender }: AppParts, presentation: Presentation, waits: number): Caller | undefined | Promise<Caller> {
+function identify({ rules, verifyToken, checkSender }: AppParts, presentation: Asking): Caller | undefined | Promise<Caller> {
   const credentials = parseCredentials(presentation.rawHeaders, rules.dpopMode);
-  return credentials && checkSender(verifyToken(credentials.token, presentation.nowMillis, waits), credentials, presentation);
+  const { nowMillis, waits, noteKey } = presentation;
+  return credentials && checkSender(verifyToken(credentials.token, nowMillis, waits, noteKey), credentials, presentation);
 }
 
-function replyToFailure({ rules, log }: AppParts, rawHeaders: readonly string[], failure: unknown): Reply {
+function replyToFailure({ rules, log }: AppParts, rawHeaders: readonly string[], failure: unknown, kid?: string): Reply {
   if (!(failure instanceof Refused)) {
     log('request failed', describeBug(failure));
     return reply(500, { error: 'server_error', message: 'Internal Server Error' });
   }
   const [authorization = ''] = fieldValues(rawHeaders, 'authorization');
   const answer = refusalReply(failure.refusal, acceptedScheme(authorization, rules.dpopMode), rules);
-  log('request refused', { status: answer.status, reason: failure.refusal.reason });
+  log('request refused', { status: answer.status, reason: failure.refusal.reason, ...(kid !== undefined && { kid: printable(kid) }) });
   return answer;
 }
 /** What a process gives the service. `fetchKeys` rejects with `FetchFailure`. */
@@ -110,12 +106,12 @@ export type Service = Readonly<{ app: App; keys: KeySet }>;
 /** The rows of the profile that the settings choose. */
 export const tableOf = ({ profile, scopePolicy, orgId }: Settings): readonly Row[] =>
   profile === 'B' ? rowsB(orgId) : scopePolicy ? [...rowsA, ...policyRowsA] : rowsA;
-
 /** Settings → the service: keys, verifier, tables and pipeline put together. Nothing is fetched or listened on yet. */
 export function assemble(settings: Settings, { clock, log, fetchKeys, isStopping }: Surroundings): Service {
   const keys = new KeySet(fetchKeys, clock, log);
   const { dpopNonceSecret: secret, dpopIatOffsetSeconds, dpopIatLeewaySeconds } = settings;
   const verifyProof = createProofVerifier(settings, secret === undefined ? undefined : createNonces(secret));
+  const used = createReplayStore(dpopIatOffsetSeconds + dpopIatLeewaySeconds, undefined, () => log('memory of used proofs full', {}));
   const readiness = () => {
     if (isStopping() || !keys.isReady()) throw unavailable(isStopping() ? 'shutting-down' : 'keys-unavailable', 1);
     return { status: 'ready' };
@@ -124,7 +120,7 @@ export function assemble(settings: Settings, { clock, log, fetchKeys, isStopping
     rows: [get('/healthz', open, () => ({ status: 'ok' })), get('/readyz', open, readiness), ...tableOf(settings)],
     policy: settings.scopePolicy ? policyA : [],
     verifyToken: createTokenVerifier(settings, keys, settings.tokenCacheEntries),
-    checkSender: createSender(settings, verifyProof, createReplayStore(dpopIatOffsetSeconds + dpopIatLeewaySeconds)),
+    checkSender: createSender(settings, verifyProof, used),
     rules: settings, cors: createCors(settings), log, now: clock.now, isStopping,
   });
   return { app, keys };

@@ -31,11 +31,10 @@ export const claimCheck = (what: string, check: (claim: (name: string) => unknow
 function scopeGuard(name: string, description: string, scopes: Several, passes: (granted: readonly string[]) => boolean): Guard {
   // RFC 6749 §3.3: scope-token
   for (const word of scopes) if (!/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(word)) throw new Error(`"${word}" is not a scope`);
-  const refused = new Refused({ kind: 'insufficient_scope', reason: 'scope-missing', description, scopes });
-  return { name, refused, passes: (caller) => passes(caller.scopes) };
+  return { name, refused: new Refused({ kind: 'insufficient_scope', reason: 'scope-missing', description, scopes }), passes: (caller) => passes(caller.scopes) };
 }
 function claimGuard(name: string, description: string, passes: (caller: Caller) => boolean): Guard {
   // RFC 6750 §3: what an error_description may hold.
   if (!/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/.test(description)) throw new Error(`"${name}" cannot be named in a challenge`);
-  return { name, passes, refused: new Refused({ kind: 'insufficient_scope', reason: 'claim-missing', description }) };
+  return { name, refused: new Refused({ kind: 'insufficient_scope', reason: 'claim-missing', description }), passes };
 }

@@ -6,7 +6,7 @@ export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 /** The closed list of events. */
 const LEVELS = {
-  'address or port cannot be had': 'error', 'signing keys expired': 'error', 'request failed': 'error',
+  'address or port cannot be had': 'error', 'signing keys expired': 'error', 'memory of used proofs full': 'error', 'request failed': 'error',
   'unknown setting ignored': 'warn', 'signing key skipped': 'warn', 'signing keys could not be fetched': 'warn',
   'signing keys loaded': 'info', listening: 'info', 'shutting down': 'info', stopped: 'info',
   'request refused': 'debug',
@@ -20,7 +20,6 @@ export type KeyFlaw =
   | 'exponent' | 'not-importable' | 'key-id-repeated';
 type Reason =
   | RefusalReason | FetchFlaw | KeyFlaw | 'keys-too-old' | 'bug' | 'SIGTERM' | 'SIGINT' | 'drained' | 'deadline' | 'second-signal';
-
 /** Text of at most 64 printable ASCII characters, made by `printable`: too short for a token. */
 export type Printable = string & { readonly printable: unique symbol };
 /** Bounds and escapes text from outside for a log line: 64 characters, anything but printable ASCII as `?`. */

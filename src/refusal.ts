@@ -51,7 +51,6 @@ export const PROOF_FLAWS = {
   'proof-signature': 'the proof signature does not match',
   'proof-replayed': 'the proof has been used before (jti)',
 } as const;
-
 /** Why a request is refused as such (400 `invalid_request`). */
 export const REQUEST_FLAWS = {
   'malformed-http': 'the request is not well-formed HTTP',
@@ -69,7 +68,6 @@ export const UNAVAILABILITIES = {
   'too-many-waiting': 'Too many requests are waiting for the signing keys',
   'shutting-down': 'The service is shutting down',
 } as const;
-
 /** Requests that end before a route is looked for, or without one. */
 export const DEAD_ENDS = {
   not_found: 'There is nothing at this path',

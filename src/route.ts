@@ -17,7 +17,6 @@ type Parameters = Readonly<Record<string, string>>;
 export type RouteRequest<Admitted> = Readonly<{ caller: Admitted; parameters: Parameters; nowMillis: number }>;
 /** Gives the JSON body of the 200 answer, now or later. */
 export type Handler<Admitted> = (request: RouteRequest<Admitted>) => object | Promise<object>;
-
 /** A row with its access built in: `answer` admits the caller and runs the handler. */
 export type Row = Readonly<{ pattern: string; access: Access<unknown>; answer: Answer }>;
 type Answer = (caller: Caller | undefined, parameters: Parameters, nowMillis: number) => object | Promise<object>;
@@ -39,7 +38,6 @@ export const needs = (...guards: readonly [Guard, ...Guard[]]): Access<Caller> =
     return present;
   },
 });
-
 /** A row for GET (and so HEAD) on a pattern such as `/api/org/{orgId}`. */
 export const get = <Admitted>(pattern: string, access: Access<Admitted>, handler: Handler<NoInfer<Admitted>>): Row => ({
   pattern, access,

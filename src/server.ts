@@ -29,7 +29,8 @@ function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
     const { port, address } = server.address() as { port: number; address: string };
     const [profile, application] = [printable(settings.profile), printable(settings.applicationName)];
     log('listening', { port, address: printable(address), profile, application });
-    void keys.refresh();
+    // Loading TLS holds up the process for a moment, for which the first answers need not wait.
+    clock.after(20, () => void keys.refresh());
   });
 
   const onSignal = (signal: 'SIGTERM' | 'SIGINT') => {

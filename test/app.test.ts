@@ -42,7 +42,8 @@ after(() => service.stop());
 
 for (const { pattern } of BUGS) {
   for (const method of ['GET', 'HEAD']) {
-    test(`answers 500 to ${method} and tells nothing of the inside when a handler ${pattern.slice(1)} [contract §6]`, { timeout: 5_000 }, async () => {
+    const what = `answers 500 to ${method} and tells nothing of the inside when a handler ${pattern.slice(1)} [contract §6]`;
+    test(what, { timeout: 5_000 }, async () => {
       const logged = service.logs.length;
       const { status, text, headers, challenges } = await service.ask(pattern, { method });
       assert.deepEqual([status, text], [500, method === 'HEAD' ? '' : '{"error":"server_error","message":"Internal Server Error"}']);
@@ -99,12 +100,14 @@ test('logs each refusal with its status and reason, and no token [contract §10]
   await service.ask(`/later?access_token=${token}`, { token });
   await service.ask(`/${token}`, { token });
   const lines = service.logs.slice(logged);
-  assert.deepEqual(lines.map(({ message, status, reason }) => [message, status, reason]), [['request refused', 401, 'expired'], ['request refused', 404, 'not_found']]);
+  const told = lines.map(({ message, status, reason }) => [message, status, reason]);
+  assert.deepEqual(told, [['request refused', 401, 'expired'], ['request refused', 404, 'not_found']]);
   assert.ok(!JSON.stringify(lines).includes(token.slice(0, 20)));
 });
 
 test('refuses rows that overlap before anything is served', () => {
-  assert.throws(() => createTable({ rows: [get('/a/{b}', open, () => ({})), get('/a/b', open, () => ({}))] }), /\/a\/\{b\} and \/a\/b both match \/a\/b/);
+  const rows = [get('/a/{b}', open, () => ({})), get('/a/b', open, () => ({}))];
+  assert.throws(() => createTable({ rows }), /\/a\/\{b\} and \/a\/b both match \/a\/b/);
 });
 
 test('tries again after each fetch that a request has to wait for, and counts them', async () => {

@@ -25,12 +25,18 @@ check('a guard of two scopes', scope('read', 'write'), {
 
 check('a guard of any of two scopes', anyScope('read:users', 'write:users'), {
   held: [{ scope: 'read:users' }, { scope: 'write:users' }, { scope: 'x write:users read:users' }, { scope: ['write:users'] }],
-  missing: [{}, { scope: '' }, { scope: 'read' }, { scope: 'users' }, { scope: 'read:users:all' }, { scope: 'read:users\twrite:users' }, { scope: ['read:users write:users'] }, { scope: 7 }],
+  missing: [
+    {}, { scope: '' }, { scope: 'read' }, { scope: 'users' }, { scope: 'read:users:all' }, { scope: 'read:users\twrite:users' },
+    { scope: ['read:users write:users'] }, { scope: 7 },
+  ],
 });
 
 check('a guard of a text claim', claimEquals('org', 'a1'), {
   held: [{ org: 'a1' }],
-  missing: [{}, { org: 'a' }, { org: 'a12' }, { org: 'A1' }, { org: ' a1' }, { org: ['a1'] }, { org: null }, { org: { toString: 'a1' } }, { org: true }],
+  missing: [
+    {}, { org: 'a' }, { org: 'a12' }, { org: 'A1' }, { org: ' a1' }, { org: ['a1'] }, { org: null }, { org: { toString: 'a1' } },
+    { org: true },
+  ],
 });
 check('a guard of a number claim', claimEquals('level', 1), {
   held: [{ level: 1 }, { level: 1.0 }],
@@ -42,15 +48,20 @@ check('a guard of a boolean claim', claimEquals('verified', false), {
 });
 
 check('a guard of included values', claimIncludes('roles', ['editor', 'viewer']), {
-  held: [{ roles: ['editor', 'viewer'] }, { roles: ['viewer', 'x', 'editor', 7, null] }, { roles: 'editor viewer' }, { roles: 'viewer admin editor' }],
+  held: [
+    { roles: ['editor', 'viewer'] }, { roles: ['viewer', 'x', 'editor', 7, null] },
+    { roles: 'editor viewer' }, { roles: 'viewer admin editor' },
+  ],
   missing: [
     {}, { roles: ['editor'] }, { roles: ['viewer'] }, { roles: 'editor' }, { roles: 'editors viewers' }, { roles: 'editor\tviewer' },
     { roles: 'editor,viewer' }, { roles: ['editor viewer'] }, { roles: [['editor'], ['viewer']] }, { roles: { editor: 1, viewer: 1 } },
-    { roles: { 0: 'editor', 1: 'viewer', length: 2 } }, { roles: ['Editor', 'Viewer'] }, { roles: [] }, { roles: '' }, { roles: 7 }, { roles: null }, { roles: true },
+    { roles: { 0: 'editor', 1: 'viewer', length: 2 } }, { roles: ['Editor', 'Viewer'] }, { roles: [] }, { roles: '' },
+    { roles: 7 }, { roles: null }, { roles: true },
   ],
 });
 
-for (const [verdict, passed] of [[true, true], [false, false], [1, false], ['true', false], [{}, false], [undefined, false], [null, false]] as const) {
+for (const verdict of [true, false, 1, 'true', {}, undefined, null]) {
+  const passed = verdict === true;
   test(`a claim check that returns ${JSON.stringify(verdict)} ${passed ? 'passes' : 'refuses'} the caller [contract §5]`, () => {
     assert.equal(passes(claimCheck('something', () => verdict), {}), passed);
   });
@@ -87,10 +98,14 @@ test('a scope guard reads the claim that the settings name', () => {
 });
 
 for (const [guard, name, refusal] of [
-  [scope('a', 'b'), 'scope a b', { reason: 'scope-missing', description: 'the token lacks a required scope', scopes: ['a', 'b'] }],
-  [anyScope('a', 'b'), 'any scope of a b', { reason: 'scope-missing', description: 'the token has none of the required scopes', scopes: ['a', 'b'] }],
-  [claimEquals('org', 'a1'), 'claim org equals a1', { reason: 'claim-missing', description: 'the claim org is missing or has another value' }],
-  [claimIncludes('roles', ['x', 'y']), 'claim roles includes x y', { reason: 'claim-missing', description: 'the claim roles is missing or lacks a required value' }],
+  [scope('a', 'b'), 'scope a b',
+    { reason: 'scope-missing', description: 'the token lacks a required scope', scopes: ['a', 'b'] }],
+  [anyScope('a', 'b'), 'any scope of a b',
+    { reason: 'scope-missing', description: 'the token has none of the required scopes', scopes: ['a', 'b'] }],
+  [claimEquals('org', 'a1'), 'claim org equals a1',
+    { reason: 'claim-missing', description: 'the claim org is missing or has another value' }],
+  [claimIncludes('roles', ['x', 'y']), 'claim roles includes x y',
+    { reason: 'claim-missing', description: 'the claim roles is missing or lacks a required value' }],
   [claimCheck('a is b', () => true), 'claims a is b', { reason: 'claim-missing', description: 'the claims do not satisfy: a is b' }],
 ] as const) {
   test(`the guard "${name}" is data: its name and its refusal [RFC 6750 §3.1]`, () => {
@@ -121,5 +136,7 @@ for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u000
 }
 
 test('takes every character of an error_description in what a claim check demands [RFC 6750 §3]', () => {
-  for (const what of ['!', '#', '[', ']', '~', ' ', 'https://ns.example/x']) assert.equal(claimCheck(what, () => true).name, `claims ${what}`);
+  for (const what of ['!', '#', '[', ']', '~', ' ', 'https://ns.example/x']) {
+    assert.equal(claimCheck(what, () => true).name, `claims ${what}`);
+  }
 });

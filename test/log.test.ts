@@ -10,6 +10,7 @@ import { startService } from './support/service.ts';
 const EVENTS: Readonly<Record<Parameters<Log>[0], LogLevel>> = {
   'address or port cannot be had': 'error',
   'signing keys expired': 'error',
+  'memory of used proofs full': 'error',
   'request failed': 'error',
   'unknown setting ignored': 'warn',
   'signing key skipped': 'warn',
@@ -59,7 +60,8 @@ describe('the log', () => {
     const place = (index: number) => `    at place${index} (${'/deep'.repeat(20)}/file.ts:${index}:1)`;
     error.stack = ['RangeError: secret', ...Array.from({ length: 9 }, (_, index) => place(index + 1))].join('\n');
     const described = describeBug(error);
-    assert.deepEqual(described, { reason: 'bug', error: 'RangeError', frames: [1, 2, 3, 4, 5, 6, 7, 8].map((index) => place(index).slice(-64)) });
+    const frames = [1, 2, 3, 4, 5, 6, 7, 8].map((index) => place(index).slice(-64));
+    assert.deepEqual(described, { reason: 'bug', error: 'RangeError', frames });
   });
 
   test('tells where a real bug is', () => {
@@ -85,7 +87,8 @@ describe('the log', () => {
 });
 
 const SLICE = 20;
-const slicesOf = (text: string) => Array.from({ length: Math.max(0, text.length - SLICE + 1) }, (_, index) => text.slice(index, index + SLICE));
+const slicesOf = (text: string) =>
+  Array.from({ length: Math.max(0, text.length - SLICE + 1) }, (_, index) => text.slice(index, index + SLICE));
 
 /** The secrets of which 20 characters in a row occur in the text. */
 function leaked(secrets: readonly string[], text: string): string[] {
@@ -163,6 +166,8 @@ test('lets no token, signature or key into a log line or a reply', async (t) => 
 
   const logged = [...service.logs, ...cold.logs];
   const messages = new Set(logged.map(({ message }) => message));
-  for (const message of ['signing keys loaded', 'request refused', 'signing keys could not be fetched']) assert.ok(messages.has(message), message);
+  for (const message of ['signing keys loaded', 'request refused', 'signing keys could not be fetched']) {
+    assert.ok(messages.has(message), message);
+  }
   assert.deepEqual(leaked(secrets, [...seen, ...logged.map((line) => JSON.stringify(line))].join('\n')), []);
 });

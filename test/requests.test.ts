@@ -35,14 +35,17 @@ for (const target of ['*', 'http://127.0.0.1/api/public', 'https://evil.example/
 }
 
 const NOWHERE = [
-  '//api/public', '//evil.example/api/public', '/api//public', '/api/public/', '/api/public//', '/./api/public', '/api/./public', '/api/x/../public',
-  '/api/public/..', '/%2e/api/public', '/api/%2E%2E/api/public', '/api/public/%2e', '/api/%zz', '/api/public%', '/api/%c0%af', '/api/%ed%a0%80',
-  '/api%2fpublic', '/api%2Fprivate', '/api/public%2F..%2Fprivate', '/api/private%00', '/api/private%20', '/api/private;x', '/api/private;/', '/API/private',
-  '/api/Private', '/api/private%2f', '/api/private#x', '/api\\private', '/api/private.json', '/api/private%3Fx', '/api/public/private', '/', '/api', '/?', '/api/%u0070ublic',
+  '//api/public', '//evil.example/api/public', '/api//public', '/api/public/', '/api/public//', '/./api/public', '/api/./public',
+  '/api/x/../public', '/api/public/..', '/%2e/api/public', '/api/%2E%2E/api/public', '/api/public/%2e', '/api/%zz', '/api/public%',
+  '/api/%c0%af', '/api/%ed%a0%80', '/api%2fpublic', '/api%2Fprivate', '/api/public%2F..%2Fprivate', '/api/private%00', '/api/private%20',
+  '/api/private;x', '/api/private;/', '/API/private',
+  '/api/Private', '/api/private%2f', '/api/private#x', '/api\\private', '/api/private.json', '/api/private%3Fx',
+  '/api/public/private', '/', '/api', '/?', '/api/%u0070ublic',
 ];
 for (const target of NOWHERE) {
   test(`has nothing at ${target}, before it reads credentials or the method [contract §3, G2]`, async () => {
-    for (const [method, ...fields] of [['GET'], ['POST'], ['OPTIONS'], ['GET', 'Authorization: Bearer x.y.z'], ['GET', 'Authorization: a', 'Authorization: b']] as const) {
+    const repeated = ['GET', 'Authorization: a', 'Authorization: b'] as const;
+    for (const [method, ...fields] of [['GET'], ['POST'], ['OPTIONS'], ['GET', 'Authorization: Bearer x.y.z'], repeated] as const) {
       const { status, headers, body } = await askRaw(service.port, `${method} ${target} HTTP/1.1`, 'Host: a', ...fields);
       assert.deepEqual([status, body.error, body.message], [404, 'not_found', 'There is nothing at this path']);
       assert.equal(headers.get('www-authenticate'), undefined);
@@ -56,18 +59,24 @@ for (const host of ['a', 'A.example', 'a:0', 'a:65535', '127.0.0.1:80', '[::1]',
   });
 }
 
+const BAD_HOSTS = [
+  '', 'a/b', 'a?b', 'a#b', 'u@a', 'a b', 'a:b', 'a:65536', 'a:123456', 'a:-1', 'a,b', '[::1', '::1', '[g]', 'http://a', 'é', 'a:1:2',
+  '%61',
+];
 for (const [what, hosts] of [
   ['no Host', []], ['two Hosts', ['a', 'b']], ['the same Host twice', ['a', 'a']],
-  ...['', 'a/b', 'a?b', 'a#b', 'u@a', 'a b', 'a:b', 'a:65536', 'a:123456', 'a:-1', 'a,b', '[::1', '::1', '[g]', 'http://a', 'é', 'a:1:2', '%61'].map((host) => [`the Host "${host}"`, [host]] as const),
+  ...BAD_HOSTS.map((host) => [`the Host "${host}"`, [host]] as const),
 ] as const) {
   test(`refuses ${what} and closes the connection [RFC 9112 §3.2, G7]`, async () => {
-    const { status, headers, body } = await askRaw(service.port, 'GET /api/public HTTP/1.1', 'X: 1', ...hosts.map((host) => `Host: ${host}`));
+    const fields = hosts.map((host) => `Host: ${host}`);
+    const { status, headers, body } = await askRaw(service.port, 'GET /api/public HTTP/1.1', 'X: 1', ...fields);
     assert.deepEqual([status, body.error, headers.get('connection')], [400, 'invalid_request', 'close']);
   });
 }
 
 test('refuses a length beside chunks and closes the connection [RFC 9112 §6.3, G8]', async () => {
-  const { status, headers, body } = await askRaw(service.port, 'POST /api/public HTTP/1.1', 'Host: a', 'Content-Length: 5', 'Transfer-Encoding: chunked');
+  const fields = ['Host: a', 'Content-Length: 5', 'Transfer-Encoding: chunked'];
+  const { status, headers, body } = await askRaw(service.port, 'POST /api/public HTTP/1.1', ...fields);
   assert.deepEqual([status, body.error, headers.get('connection')], [400, 'invalid_request', 'close']);
 });
 
@@ -93,31 +102,38 @@ for (const [path, status] of [['/api/public', 200], ['/api/private', 401], ['/no
 
 test('answers pipelined requests in order, each with its own credentials [G10]', async () => {
   const wire = await openWire(service.port);
-  const of = (sub: string) => `GET /api/private HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${provider.issue({ sub })}\r\n\r\n`;
-  wire.send(`${of('one')}GET /api/private HTTP/1.1\r\nHost: a\r\n\r\n${of('two')}GET /nowhere HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+  const request = (path: string, field: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n${field}\r\n\r\n`;
+  const from = (sub: string) => request('/api/private', `Authorization: Bearer ${provider.issue({ sub })}`);
+  wire.send(from('one') + request('/api/private', 'X: 1') + from('two') + request('/nowhere', 'Connection: close'));
   const received = await wire.untilClosed();
-  assert.deepEqual(received.match(/HTTP\/1\.1 \d+|"user":"\w+"/g), ['HTTP/1.1 200', '"user":"one"', 'HTTP/1.1 401', 'HTTP/1.1 200', '"user":"two"', 'HTTP/1.1 404']);
+  assert.deepEqual(received.match(/(?<=HTTP\/1\.1 )\d+|"user":"\w+"/g), ['200', '"user":"one"', '401', '200', '"user":"two"', '404']);
 });
 
 test('ignores header fields that only resemble Authorization, and Connection options that name it [G4]', async () => {
   const token = provider.issue();
-  const resembling = await service.ask('/api/private', { headers: { 'X-Authorization': `Bearer ${token}`, Authorization_: `Bearer ${token}`, 'Proxy-Authorization': `Bearer ${token}` } });
-  assert.equal(resembling.status, 401);
-  const named = await askRaw(service.port, 'GET /api/private HTTP/1.1', 'Host: a', 'Connection: authorization', `Authorization: Bearer ${token}`);
+  for (const name of ['X-Authorization', 'Authorization_', 'Proxy-Authorization']) {
+    assert.equal((await service.ask('/api/private', { headers: { [name]: `Bearer ${token}` } })).status, 401, name);
+  }
+  const fields = ['Host: a', 'Connection: authorization', `Authorization: Bearer ${token}`];
+  const named = await askRaw(service.port, 'GET /api/private HTTP/1.1', ...fields);
   assert.equal(named.status, 200);
 });
 
 const guest = '{"message":"Welcome, guest!","personalizedContent":false}';
 for (const [value, status, error] of [
-  [undefined, 200, undefined], ['', 401, 'unauthorized'], ['Basic dTpw', 401, 'unauthorized'], ['DPoP x.y.z', 401, 'unauthorized'], ['Bearer', 401, 'unauthorized'], ['Bearer ', 401, 'unauthorized'],
-  ['Bearer x', 401, 'invalid_token'], ['Bearer  x.y.z', 401, 'invalid_token'], ['Bearer\tx.y.z', 401, 'invalid_token'], ['Bearer x.y.z, Basic a', 401, 'invalid_token'], ['Bearer,x', 401, 'invalid_token'],
-  ['Bearer null', 401, 'invalid_token'], ['bearer undefined', 401, 'invalid_token'],
+  [undefined, 200, undefined],
+  ...['', 'Basic dTpw', 'DPoP x.y.z', 'Bearer', 'Bearer '].map((value) => [value, 401, 'unauthorized'] as const),
+  ...['Bearer x', 'Bearer  x.y.z', 'Bearer\tx.y.z', 'Bearer x.y.z, Basic a', 'Bearer,x', 'Bearer null', 'bearer undefined']
+    .map((value) => [value, 401, 'invalid_token'] as const),
 ] as const) {
-  test(`answers ${status} ${error ?? 'as to a guest'} on an optional row to Authorization ${JSON.stringify(value)} [contract §4]`, async () => {
-    const answer = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', ...(value === undefined ? [] : [`Authorization: ${value}`]));
+  const how = `${status} ${error ?? 'as to a guest'}`;
+  test(`answers ${how} on an optional row to Authorization ${JSON.stringify(value)} [RFC 9110 §5.6.2, contract §4]`, async () => {
+    const fields = value === undefined ? [] : [`Authorization: ${value}`];
+    const answer = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', ...fields);
     assert.equal(answer.status, status);
     assert.equal(answer.text, error === undefined ? guest : JSON.stringify({ error, message: 'Authentication required' }));
-    const challenge = error === 'invalid_token' ? /^Bearer realm="api", error="invalid_token", error_description="[^"]+"$/ : /^Bearer realm="api"$/;
+    const challenge = error === 'invalid_token'
+      ? /^Bearer realm="api", error="invalid_token", error_description="[^"]+"$/ : /^Bearer realm="api"$/;
     if (error !== undefined) assert.match(answer.headers.get('www-authenticate') ?? '', challenge);
   });
 }
@@ -126,12 +142,14 @@ test('refuses two Authorization fields on an optional row, one of them empty too
   for (const fields of [['Bearer a', 'Bearer a'], ['', ''], ['Basic a', `Bearer ${provider.issue()}`]]) {
     const answer = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', ...fields.map((value) => `Authorization: ${value}`));
     assert.deepEqual([answer.status, answer.body.error], [400, 'invalid_request']);
-    assert.match(answer.headers.get('www-authenticate') ?? '', /^Bearer realm="api", error="invalid_request", error_description="the request has more than one Authorization header field"$/);
+    const error = 'error="invalid_request", error_description="the request has more than one Authorization header field"';
+    assert.equal(answer.headers.get('www-authenticate'), `Bearer realm="api", ${error}`);
   }
 });
 
 test('takes the scheme in any case and the DPoP field for nothing when DPoP is off [RFC 9110 §11.1]', async () => {
-  const answer = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', `aUTHORIZATION: bEARER ${provider.issue()}`, 'DPoP: x', 'DPoP: y');
+  const fields = [`aUTHORIZATION: bEARER ${provider.issue()}`, 'DPoP: x', 'DPoP: y'];
+  const answer = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', ...fields);
   assert.deepEqual(answer.body, { message: 'Welcome back, auth0|user!', personalizedContent: true });
 });
 
@@ -141,7 +159,8 @@ test('challenges by each scheme in a field of its own where both are accepted [R
   assert.deepEqual(challenges.map((challenge) => challenge.replace(algorithms, '')), ['Bearer realm="api"', 'DPoP']);
   const expired = provider.issue({ exp: 1 });
   const blamed = await both.ask('/api/private', { headers: { Authorization: `dpop ${expired}`, DPoP: 'x' } });
-  assert.deepEqual(blamed.challenges.map((challenge) => challenge.replace(algorithms, '')), ['Bearer realm="api"', 'DPoP error="invalid_token", error_description="the token has expired"']);
+  assert.deepEqual(blamed.challenges.map((challenge) => challenge.replace(algorithms, '')),
+    ['Bearer realm="api"', 'DPoP error="invalid_token", error_description="the token has expired"']);
 });
 
 test('challenges only by DPoP, without an error, when it is required and Bearer is used [RFC 9449 §7.2]', async () => {
@@ -161,8 +180,8 @@ for (const path of ['/api/private', '/api/feed']) {
 }
 
 test('needs no keys where no token is read or given', async () => {
-  const asked = await Promise.all([['/api/public', 200], ['/api/feed', 200], ['/api/private', 401], ['/nowhere', 404]].map(async ([path, status]) => [(await keyless.ask(String(path))).status, status]));
-  for (const [found, expected] of asked) assert.equal(found, expected);
+  const asked = ['/api/public', '/api/feed', '/api/private', '/nowhere'].map((path) => keyless.ask(path));
+  assert.deepEqual((await Promise.all(asked)).map(({ status }) => status), [200, 200, 401, 404]);
 });
 
 test('waits for the keys when a request comes before them', async () => {
@@ -170,26 +189,3 @@ test('waits for the keys when a request comes before them', async () => {
   assert.equal((await cold.ask('/api/private', { token: provider.issue() })).status, 200);
   await cold.stop();
 });
-
-for (const PROFILE of ['A', 'B']) {
-  test(`tells in profile ${PROFILE} that it lives and whether it is ready, whatever the credentials [contract §3]`, async () => {
-    let canFetch = false;
-    const fetchKeys = async () => { if (canFetch) return { keys: [provider.signingKey.publicJwk] }; throw new FetchFailure('timeout'); };
-    const running = await startService({ provider, environment: { PROFILE }, fetchKeys });
-    const headers = { Authorization: ['Bearer a', 'Bearer b'] };
-    const state = async () => [await running.ask('/healthz', { headers }), await running.ask('/readyz', { headers })].map(({ status, text }) => [status, text]);
-    const unready = (message: string) => [503, JSON.stringify({ error: 'temporarily_unavailable', message })];
-    assert.deepEqual(await state(), [[200, '{"status":"ok"}'], unready('The signing keys are temporarily unavailable')]);
-    assert.match((await running.ask('/readyz')).headers['retry-after'] ?? '', /^([1-9]|[12]\d|30)$/);
-    canFetch = true;
-    await running.keys.refresh();
-    assert.deepEqual(await state(), [[200, '{"status":"ok"}'], [200, '{"status":"ready"}']]);
-    assert.deepEqual([(await running.ask('/readyz', { method: 'HEAD' })).status, (await running.ask('/healthz', { method: 'POST' })).status], [200, 405]);
-    const kept = await askRaw(running.port, 'GET /healthz HTTP/1.1', 'Host: a');
-    running.beginStopping();
-    assert.deepEqual(await state(), [[200, '{"status":"ok"}'], unready('The service is shutting down')]);
-    const closed = await askRaw(running.port, 'GET /healthz HTTP/1.1', 'Host: a');
-    assert.deepEqual([kept.headers.get('connection'), closed.headers.get('connection')], ['keep-alive', 'close']);
-    await running.stop();
-  });
-}

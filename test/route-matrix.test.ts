@@ -30,13 +30,20 @@ const lackingOne = (values: readonly string[]) => values.map((value) => values.f
 
 function demandOf(guard: string): Demand {
   const [, anyOf] = /^any scope of (.+)$/.exec(guard) ?? [];
-  if (anyOf !== undefined) return { held: { scope: words(anyOf)[0] }, missing: [{}, { scope: 'other' }, { scope: anyOf.replaceAll(' ', '\t') }] };
+  if (anyOf !== undefined) {
+    return { held: { scope: words(anyOf)[0] }, missing: [{}, { scope: 'other' }, { scope: anyOf.replaceAll(' ', '\t') }] };
+  }
   const [, scopes] = /^scope (.+)$/.exec(guard) ?? [];
-  if (scopes !== undefined) return { held: { scope: scopes }, missing: [{}, ...lackingOne(words(scopes)).map((some) => ({ scope: some.join(' ') })), { scope: `x${scopes}` }] };
+  if (scopes !== undefined) {
+    const lacking = lackingOne(words(scopes)).map((some) => ({ scope: some.join(' ') }));
+    return { held: { scope: scopes }, missing: [{}, ...lacking, { scope: `x${scopes}` }] };
+  }
   const [, claim = '', value] = /^claim (\S+) equals (.+)$/.exec(guard) ?? [];
   if (value !== undefined) return { held: { [claim]: value }, missing: [{}, { [claim]: `${value}x` }, { [claim]: null }] };
   const [, list = '', values] = /^claim (\S+) includes (.+)$/.exec(guard) ?? [];
-  if (values !== undefined) return { held: { [list]: words(values) }, missing: [{}, ...lackingOne(words(values)).map((some) => ({ [list]: some }))] };
+  if (values !== undefined) {
+    return { held: { [list]: words(values) }, missing: [{}, ...lackingOne(words(values)).map((some) => ({ [list]: some }))] };
+  }
   const found = CHECKS[guard.replace(/^claims /, '')];
   if (found === undefined) throw new Error(`say in CHECKS which claims pass the guard "${guard}"`);
   return found;
@@ -44,21 +51,25 @@ function demandOf(guard: string): Demand {
 
 const isScopeGuard = (guard: string) => /^(any )?scope /.test(guard);
 const SCOPE_DESCRIPTIONS = /^the token (lacks a required scope|has none of the required scopes)$/;
+const INSUFFICIENT = /^Bearer realm="api", error="insufficient_scope", error_description="([^"]+)"(?:, scope="([^"]+)")?$/;
 const METHODS = ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND'];
 
-for (const environment of [{ PROFILE: 'A' }, { PROFILE: 'A', SCOPE_POLICY: 'true' }, { PROFILE: 'B' }, { PROFILE: 'B', ERROR_DETAIL: 'true' }] as const) {
+const ENVIRONMENTS = [
+  { PROFILE: 'A' }, { PROFILE: 'A', SCOPE_POLICY: 'true' }, { PROFILE: 'B' }, { PROFILE: 'B', ERROR_DETAIL: 'true' },
+] as const;
+
+let provider: Provider;
+before(async () => { provider = await startProvider(); });
+after(() => provider.stop());
+
+for (const environment of ENVIRONMENTS) {
   describe(JSON.stringify(environment), () => {
     const settings = settingsWith(environment);
-    let provider: Provider;
     let service: TestService;
     before(async () => {
-      provider = await startProvider();
       service = await startService({ provider, environment: { ...environment, IDP_DPOP_MODE: 'DISABLED' } });
     });
-    after(async () => {
-      await service.stop();
-      await provider.stop();
-    });
+    after(() => service.stop());
 
     for (const { pattern, access } of tableOf(settings)) {
       const path = pattern.replace(/\{\w+\}/g, 'any%2Fthing');
@@ -98,7 +109,8 @@ for (const environment of [{ PROFILE: 'A' }, { PROFILE: 'A', SCOPE_POLICY: 'true
 
       if (access.credentials === 'required') {
         test(`${pattern} refuses a caller without credentials`, () => refuses({}, 'unauthorized', 'Bearer realm="api"'));
-        test(`${pattern} refuses another scheme`, () => refuses({ headers: { Authorization: 'Basic dTpw' } }, 'unauthorized', 'Bearer realm="api"'));
+        test(`${pattern} refuses another scheme`, () =>
+          refuses({ headers: { Authorization: 'Basic dTpw' } }, 'unauthorized', 'Bearer realm="api"'));
         test(`${pattern} refuses a token in the query, and a probe's name for a login [RFC 9700, G3]`, async () => {
           const answer = await service.ask(`${path}?access_token=${good()}`, { headers: { 'User-Agent': 'kube-probe/1.30' } });
           assert.deepEqual([answer.status, answer.body.error], [401, 'unauthorized']);
@@ -115,8 +127,10 @@ for (const environment of [{ PROFILE: 'A' }, { PROFILE: 'A', SCOPE_POLICY: 'true
           }
         });
       } else {
-        test(`${pattern} refuses a token that has expired`, () => refuses({ token: expired() }, 'invalid_token', invalid('the token has expired')));
-        test(`${pattern} refuses a forged signature`, () => refuses({ token: forged() }, 'invalid_token', invalid('the token signature does not match')));
+        test(`${pattern} refuses a token that has expired`, () =>
+          refuses({ token: expired() }, 'invalid_token', invalid('the token has expired')));
+        test(`${pattern} refuses a forged signature`, () =>
+          refuses({ token: forged() }, 'invalid_token', invalid('the token signature does not match')));
         test(`${pattern} refuses two Authorization fields`, async () => {
           const answer = await ask({ headers: { Authorization: [`Bearer ${good()}`, `Bearer ${good()}`] } });
           assert.deepEqual([answer.status, answer.body.error], [400, 'invalid_request']);
@@ -129,7 +143,7 @@ for (const environment of [{ PROFILE: 'A' }, { PROFILE: 'A', SCOPE_POLICY: 'true
           test(`${pattern} refuses ${JSON.stringify(missing)} for the guard "${guard}"`, async () => {
             const answer = await ask({ token: provider.issue({ ...others, ...missing }) });
             assert.equal(answer.status, 403);
-            const [, description = '', scope] = /^Bearer realm="api", error="insufficient_scope", error_description="([^"]+)"(?:, scope="([^"]+)")?$/.exec(answer.challenges.join('|')) ?? [];
+            const [, description = '', scope] = INSUFFICIENT.exec(answer.challenges.join('|')) ?? [];
             const required = isScopeGuard(guard) ? words(guard.replace(/^(any scope of|scope) /, '')) : undefined;
             assert.equal(scope, required?.join(' '));
             assert.match(description, required === undefined ? /^the claims? / : SCOPE_DESCRIPTIONS);
@@ -141,7 +155,8 @@ for (const environment of [{ PROFILE: 'A' }, { PROFILE: 'A', SCOPE_POLICY: 'true
         }
       }
 
-      test(`${pattern} refuses another method ${isPoliced ? 'only of callers that its policy admits' : 'before it reads a token'}`, async () => {
+      const whom = isPoliced ? 'only of callers that its policy admits' : 'before it reads a token';
+      test(`${pattern} refuses another method ${whom}`, async () => {
         for (const method of METHODS) {
           const refused = [405, 'GET, HEAD', 'method_not_allowed'];
           for (const [request, policed] of [
@@ -156,7 +171,8 @@ for (const environment of [{ PROFILE: 'A' }, { PROFILE: 'A', SCOPE_POLICY: 'true
       });
 
       test(`${pattern} is not found under another spelling, whoever calls [G2]`, async () => {
-        const spellings = [`${path}/`, `${path}//`, `/${path}`, `${path}/.`, `${path}/%2e`, path.replace('/api/', '/api//'), path.replace('/api/', '/api%2F'), path.replace('/api/', '/API/'), path.replace('/api/', '/api/x/../')];
+        const beginnings = ['/api//', '/api%2F', '/API/', '/api/x/../'].map((beginning) => path.replace('/api/', beginning));
+        const spellings = [`${path}/`, `${path}//`, `/${path}`, `${path}/.`, `${path}/%2e`, ...beginnings];
         for (const spelling of spellings) {
           const answer = await service.ask(spelling, { token: expired() });
           assert.deepEqual([answer.status, answer.body.error, answer.challenges], [404, 'not_found', []], spelling);

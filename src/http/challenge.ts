@@ -21,7 +21,6 @@ const DETAILS: Readonly<Partial<Record<Refusal['kind'], string>>> =
 const CLOSING: readonly RefusalReason[] = ['malformed-http', 'host-refused', 'target-refused', 'request_timeout', 'expectation_failed', 'header_fields_too_large'];
 /** How refusals are shown; settings decide. */
 export type ChallengeRules = Readonly<{ dpopMode: DpopMode; errorDetail: boolean }>;
-
 /** The reply to a refusal; `used` is the scheme of the caller's credentials, if it was an accepted one. */
 export function refusalReply(refusal: Refusal, used: Scheme | undefined, { dpopMode, errorDetail }: ChallengeRules): Reply {
   const { kind, reason } = refusal;
@@ -38,7 +37,6 @@ export function refusalReply(refusal: Refusal, used: Scheme | undefined, { dpopM
   const message = (errorDetail && DETAILS[kind]) || (status === 401 ? 'Authentication required' : description);
   return { ...reply(status, { error: kind, message }, headers), closes: CLOSING.includes(reason) };
 }
-
 /** RFC 9110 §10.2.3, §15.5.6 */
 const otherHeaders = (refusal: Refusal) =>
   'retryAfterSeconds' in refusal ? ['Retry-After', String(refusal.retryAfterSeconds)] : refusal.kind === 'method_not_allowed' ? ['Allow', 'GET, HEAD'] : [];

@@ -12,7 +12,6 @@ export type CorsRules = Readonly<{
 export type Cors = Readonly<{
   headers: (request: IncomingMessage | undefined) => readonly string[]; preflight: (request: IncomingMessage) => Reply | undefined;
 }>;
-
 /** Header fields for every listed origin are written here, once. */
 export function createCors({ dpopMode, corsAllowedOrigins, corsAllowCredentials, corsAllowedMethods }: CorsRules): Cors {
   if (corsAllowedOrigins.length === 0) return { headers: () => [], preflight: () => undefined };

@@ -34,11 +34,9 @@ export function send(request: IncomingMessage, response: ServerResponse, answer:
 function endAfterDrain(request: IncomingMessage, response: ServerResponse, text: string): void {
   response.flushHeaders();
   if (text !== '') response.write(text);
+  const finish = () => void response.end();
   const deadline = setTimeout(finish, DRAIN_MILLIS);
-  function finish(): void {
-    clearTimeout(deadline);
-    response.end();
-  }
+  response.once('finish', () => clearTimeout(deadline));
   let bytes = 0;
   request.on('data', (chunk: Buffer) => { if ((bytes += chunk.length) > DRAIN_BYTES) finish(); });
   request.once('end', finish).once('close', finish);

@@ -1,15 +1,17 @@
 // Request target → decoded segments → row: one reading of the path decides both the route and its access. Never parses the target
 // as a URL (`//host/x` would change the host). Promises: one canonical form or none (404); rows that overlap stop the start.
 import { unless } from '../encoding.ts';
+import { refuseRequest } from '../refusal.ts';
 
 /** One segment of a pattern: literal text, or the name of a parameter. */
 type PatternSegment = Readonly<{ literal: string } | { parameter: string }>;
 type Parameters = Readonly<Record<string, string>>;
 export type Match<Row> = Readonly<{ row: Row; parameters: Parameters }>;
-/** The path of an origin-form target (RFC 9112 §3.2.1) without its query; `undefined` for any other form. */
-export function targetPath(target: string): string | undefined {
-  const query = target.indexOf('?');
-  return target[0] !== '/' ? undefined : query < 0 ? target : target.slice(0, query);
+/** The path of an origin-form target (RFC 9112 §3.2.1) without its query. Throws `Refused` for any other form. */
+export function targetPath(target: string): string {
+  // Stricter: RFC 9112 §3.2.2 would have us read the absolute form too.
+  if (target[0] !== '/') throw refuseRequest('target-refused');
+  return target.split('?', 1)[0] ?? '';
 }
 /** The percent-decoded segments of a path; `undefined` when an escape is broken or not UTF-8 (RFC 3986 §2.1), or a segment is
  * empty (trailing slash, `//`) or a dot segment (§3.3). An encoded slash stays inside its segment. */
@@ -20,7 +22,6 @@ export function pathSegments(path: string): readonly string[] | undefined {
 /** Finds the row for a path among rows whose patterns are literals and `{parameters}`. */
 export class Router<Row extends { readonly pattern: string }> {
   readonly #rows: readonly Readonly<{ row: Row; segments: readonly PatternSegment[] }>[];
-
   /** Throws an `Error` that names both rows and a common path when two rows overlap. */
   constructor(rows: readonly Row[]) {
     this.#rows = rows.map((row) => ({ row, segments: parsePattern(row.pattern) }));

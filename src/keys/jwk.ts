@@ -45,7 +45,6 @@ export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
   const members = { e, kty, n };
   return rsaFlaw(members, 8192, Infinity) ?? importPublic(members, 'RS256', thumbprintOf(members), kid);
 }
-
 /** Imports the key of a proof (RFC 9449 §4.3(5), (7)), or says why it is refused. The caller chooses this key: its size is bounded
  * because a larger one makes the service pay, and one that is `known` is not imported again. */
 export function importProofKey(jwk: JsonObject, algorithm: Algorithm, known: Memory<VerificationKey>): VerificationKey | KeyFlaw {
@@ -54,6 +53,7 @@ export function importProofKey(jwk: JsonObject, algorithm: Algorithm, known: Mem
   if (hasPrivateMember(jwk)) return 'private-member';
   if (kty !== facts.kty || (facts.crv !== undefined && crv !== facts.crv)) return 'key-type';
   const members: JwkMembers = kty === 'RSA' ? { e, kty, n } : kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x };
+  if (Object.values(members).some((member) => typeof member !== 'string')) return 'encoding';
   const thumbprint = thumbprintOf(members);
   const name = `${algorithm} ${thumbprint}`;
   const key = known.take(name) ?? (facts.kty === 'RSA' ? rsaFlaw(members, 4096, 32) : pointFlaw(members, facts.bytes))
@@ -82,7 +82,6 @@ function rsaFlaw({ n, e }: JwkMembers, maxBits: number, maxExponentBits: number)
   // RFC 8017 §3.1: an odd exponent of at least 3; with 1 every text would be its own signature.
   return bitLength(exponent) < 2 || bitLength(exponent) > maxExponentBits || !isOdd(exponent) ? 'exponent' : undefined;
 }
-
 /** RFC 7518 §6.2.1.2, RFC 8037 §2: coordinates have the full length of the curve; OKP keys have no `y`. */
 const pointFlaw = ({ kty, x, y }: JwkMembers, bytes: number): KeyFlaw | undefined =>
   [x, kty === 'EC' ? y : x].every((value) => typeof value === 'string' && decodeBase64url(value)?.length === bytes) ? undefined : 'encoding';

@@ -50,7 +50,6 @@ export class KeySet {
     this.#clock = clock;
     this.#log = log;
   }
-
   /** The key that `kid` names, or without `kid` the only one (contract §5, RFC 7515 §4.1.4); `waits` is how often this request
    * has waited. Throws `KeysPending` when a fetch must settle first, `Refused` when there is no such key or no answer to be had. */
   find(kid: string | undefined, waits: number): VerificationKey {

@@ -22,7 +22,6 @@ export function acceptedScheme(authorization: string, mode: DpopMode): Scheme | 
   const name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+/.exec(authorization)?.[0].toLowerCase();
   return SCHEMES[mode].find((scheme) => scheme.toLowerCase() === name);
 }
-
 /** The credentials of a request, or `undefined` when it has no Authorization field. Throws `Refused`. */
 export function parseCredentials(rawHeaders: readonly string[], mode: DpopMode): Credentials | undefined {
   const [authorization, ...others] = fieldValues(rawHeaders, 'authorization');

@@ -26,7 +26,6 @@ const { seal, open } = sealing<Proven, 'VerifiedProof'>();
 export const provenBy = open;
 /** Throws `Refused`. */
 export type ProofVerifier = (proof: string, subject: ProofSubject) => VerifiedProof;
-
 /** A verifier that demands nonces if there are any. */
 export function createProofVerifier(rules: ProofRules, nonces: Nonces | undefined): ProofVerifier {
   const known = new Memory<VerificationKey>(KNOWN_KEYS);
@@ -75,7 +74,6 @@ function checkClaims({ jti, htm, htu, iat, ath }: JsonObject, subject: ProofSubj
   if (ath !== hash('sha256', subject.token, 'base64url')) throw refuseProof('proof-ath');
   return { jti, iat };
 }
-
 /** RFC 9449 §4.3(10), §9: a missing nonce is as bad as a wrong one; the answer says which one to use. */
 function checkNonce(nonce: unknown, nonces: Nonces, { nowMillis, offerNonce }: ProofSubject): void {
   const age = nonces.age(nonce, nowMillis);

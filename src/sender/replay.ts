@@ -10,12 +10,13 @@ export interface ReplayStore {
   record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): ReplayVerdict | Promise<ReplayVerdict>;
 }
 
-/** A store in this process for proofs that can be accepted during `windowSeconds`; `capacity` is in entries. */
-export function createReplayStore(windowSeconds: number, capacity = 2 ** 20): ReplayStore {
+/** A store in this process for proofs that can be accepted during `windowSeconds`; `capacity` is in entries; `onFull` is called
+ * once whenever there is no room any more. */
+export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onFull = () => {}): ReplayStore {
   // Entries lie in drawers by the time they expire, so that whole drawers go at once.
   const drawerSeconds = Math.max(1, Math.ceil(windowSeconds / 8));
   const drawers = new Map<number, Set<string>>();
-  let entries = 0;
+  let [entries, isFull] = [0, false];
   const record = (thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): ReplayVerdict => {
     for (const [drawer, names] of drawers) {
       if ((drawer + 1) * drawerSeconds > nowSeconds) continue;
@@ -25,7 +26,9 @@ export function createReplayStore(windowSeconds: number, capacity = 2 ** 20): Re
     // A thumbprint has a fixed length, so the two cannot be split in another way.
     const name = hash('sha256', thumbprint + jti, 'binary');
     for (const names of drawers.values()) if (names.has(name)) return 'seen';
-    if (entries >= capacity) return 'full';
+    if (entries >= capacity && !isFull) onFull();
+    isFull = entries >= capacity;
+    if (isFull) return 'full';
     const drawer = Math.floor(expiresAt / drawerSeconds);
     drawers.set(drawer, (drawers.get(drawer) ?? new Set()).add(name));
     entries += 1;

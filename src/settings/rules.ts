@@ -18,7 +18,6 @@ export const text = (faultOf: TextFault = () => false): Rule<string> => (raw) =>
 };
 /** A rule for a setting that may be absent. */
 export const optionally = <Value>(rule: Rule<Value>): Rule<Value | undefined> => rule;
-
 /** A whole number within bounds. */
 export const integer = (min: number, max: number): Rule<number> => (raw) => {
   const value = typeof raw === 'string' && /^\d{1,15}$/.test(raw) ? Number(raw) : raw;

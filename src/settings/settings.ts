@@ -15,12 +15,12 @@ export type Profile = 'A' | 'B';
 type Setting<Value> = Readonly<{ env: string; yaml: string; rule: Rule<Value>; byDefault: (profile: Profile) => Value }>;
 const setting = <Value>(env: string, yaml: string, rule: Rule<Value>, byDefault: NoInfer<Value> | ((profile: Profile) => NoInfer<Value>)): Setting<Value> =>
   ({ env, yaml, rule, byDefault: byDefault instanceof Function ? byDefault : () => byDefault });
-const required = (what: string) => (): never => { throw new Fault(`${what} is required`); };
+const required = (what: string, fix: string) => (): never => { throw new Fault(`${what} is required; set it to ${fix}`); };
 
 const TABLE = {
   profile: setting('PROFILE', '', wordInEitherCase('A', 'B'), 'B'),
-  domain: setting('IDP_DOMAIN', 'idp.domain', text(rules.hostFault), required('the issuer base URL: the host name of the identity provider')),
-  audience: setting('IDP_AUDIENCE', 'idp.audience', text(rules.blankFault), required('the audience: the identifier of this API at the provider')),
+  domain: setting('IDP_DOMAIN', 'idp.domain', text(rules.hostFault), required('the issuer base URL', 'the host name of the identity provider')),
+  audience: setting('IDP_AUDIENCE', 'idp.audience', text(rules.blankFault), required('the audience', 'the identifier of this API at the provider')),
   port: setting('PORT', 'server.port', integer(0, 65535), (profile) => (profile === 'A' ? 8080 : 3001)),
   host: setting('HOST', 'server.host', optionally(text(rules.blankFault)), undefined),
   applicationName: setting('', 'application.name', text(), 'gatehouse'),
@@ -96,7 +96,7 @@ const collecting = (problems: string[]) => <Result>(label: string, expected: new
     return action();
   } catch (failure) {
     if (!(failure instanceof expected)) throw failure;
-    problems.push(`${label}: ${failure.message}`);
+    problems.push(`${label}: ${'code' in failure ? `cannot be read (${failure.code})` : failure.message}`);
     return undefined;
   }
 };

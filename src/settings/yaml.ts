@@ -57,7 +57,6 @@ function contentLines(source: string): { line: number; indent: number; text: str
     return isMarker ? [] : [{ line, indent: raw.search(/[^ ]/), text: raw.replace(/^ +/, '') }];
   });
 }
-
 /** Splits `key: rest`; the rest begins with the space, if there is one. */
 function readKey(text: string, line: number): { key: string; rest: string } {
   const quoted = /^["']/.test(text) ? readQuoted(text, line) : undefined;

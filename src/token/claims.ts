@@ -9,7 +9,6 @@ import { payloadOf, type SignedPayload } from './signature.ts';
 export type TokenRules = Readonly<{
   issuer: string; audience: string; clockToleranceSeconds: number; tokenType: 'any' | 'at+jwt'; requiredClaims: readonly string[];
 }>;
-
 /** Checks every claim rule at `nowSeconds` (since the epoch) and gives the claims. Throws `Refused`. */
 export function checkClaims(signed: SignedPayload, header: JsonObject, rules: TokenRules, nowSeconds: number): JsonObject {
   const claims = payloadOf(signed);
@@ -25,7 +24,6 @@ export function checkClaims(signed: SignedPayload, header: JsonObject, rules: To
   checkDemands(claims, header, rules);
   return claims;
 }
-
 /** Checks `exp` and `nbf` (RFC 7519 §4.1.4, §4.1.5); again whenever a remembered token is used. Throws `Refused`. */
 export function checkTimes({ exp, nbf }: JsonObject, toleranceSeconds: number, nowSeconds: number): void {
   // Stricter: RFC 7519 §4.1.4 leaves `exp` optional; a token without end is refused.

@@ -3,7 +3,7 @@
 // Does not check guards or the binding to a key: guards.ts and sender/ do.
 import { hash } from 'node:crypto';
 import type { JsonObject } from '../encoding.ts';
-import type { VerificationKey } from '../keys/jwk.ts';
+import { factsOf, type VerificationKey } from '../keys/jwk.ts';
 import type { KeySet } from '../keys/key-set.ts';
 import { Memory } from '../memory.ts';
 import { refuseToken } from '../refusal.ts';
@@ -17,33 +17,39 @@ type Verified = Readonly<{ claims: JsonObject; kid: string | undefined; key: Ver
 export type VerifiedToken = Sealed<Verified, 'VerifiedToken'>;
 const { seal, open } = sealing<Verified, 'VerifiedToken'>();
 export const claimsOf = (token: VerifiedToken): JsonObject => open(token).claims;
-/** `nowMillis` is since the epoch, `waits` how often this request has awaited a fetch. Throws `Refused` or `KeysPending`. */
-export type TokenVerifier = (token: string, nowMillis: number, waits: number) => VerifiedToken;
+/** `nowMillis` is since the epoch, `waits` how often this request has awaited a fetch; `noteKey` learns of the key. Throws `Refused` or `KeysPending`. */
+export type TokenVerifier = (token: string, nowMillis: number, waits: number, noteKey?: (kid: string | undefined) => void) => VerifiedToken;
 /** A verifier for one issuer and audience that remembers up to `cacheEntries` verified tokens, by their SHA-256. */
 export function createTokenVerifier(rules: TokenRules, keys: KeySet, cacheEntries: number): TokenVerifier {
   const memory = new Memory<VerifiedToken>(cacheEntries);
-  return (token, nowMillis, waits) => {
+  return (token, nowMillis, waits, noteKey) => {
     const nowSeconds = nowMillis / 1000;
+    const find = (kid: string | undefined) => {
+      const key = keys.find(kid, waits);
+      noteKey?.(factsOf(key).kid);
+      return key;
+    };
     const digest = cacheEntries === 0 ? '' : hash('sha256', token, 'base64url');
     const remembered = memory.take(digest);
-    const isGood = remembered !== undefined && isStillGood(open(remembered), keys, rules, nowSeconds, waits);
-    const verified = isGood ? remembered : seal(verify(token, keys, rules, nowSeconds, waits));
+    const isGood = remembered !== undefined && isStillGood(open(remembered), find, rules, nowSeconds);
+    const verified = isGood ? remembered : seal(verify(token, find, rules, nowSeconds));
     memory.set(digest, verified);
     return verified;
   };
 }
+
+type Find = (kid: string | undefined) => VerificationKey;
 /** Checks again all that time can change: the key's place in the set, `exp` and `nbf`. Throws as `verify` does. */
-function isStillGood({ claims, kid, key }: Verified, keys: KeySet, rules: TokenRules, nowSeconds: number, waits: number): boolean {
-  if (keys.find(kid, waits) !== key) return false;
+function isStillGood({ claims, kid, key }: Verified, find: Find, rules: TokenRules, nowSeconds: number): boolean {
+  if (find(kid) !== key) return false;
   checkTimes(claims, rules.clockToleranceSeconds, nowSeconds);
   return true;
 }
-
-function verify(token: string, keys: KeySet, rules: TokenRules, nowSeconds: number, waits: number): Verified {
+function verify(token: string, find: Find, rules: TokenRules, nowSeconds: number): Verified {
   const jws = parseCompact(token);
   if (typeof jws === 'string') throw refuseToken(jws === 'malformed' ? 'token-malformed' : jws);
   const kid = checkHeader(jws.header);
-  const key = keys.find(kid, waits);
+  const key = find(kid);
   const signed = verifySignature(jws, key);
   if (signed === undefined) throw refuseToken('signature-mismatch');
   return { claims: frozen(checkClaims(signed, jws.header, rules, nowSeconds)), kid, key };

@@ -58,7 +58,7 @@ export const ownToken: Section = async ({ provider, clients }) =>
       route: `POST /${path}`,
       status: 200,
       why: 'a token of your own; for another client write its name twice',
-      curl: curlLine('--cacert', provider.authorityFile, '-H', `Content-Type: ${type}`, '-d', body, provider.issuer + path),
+      line: curlLine('--cacert', provider.authorityFile, '-H', `Content-Type: ${type}`, '-d', body, provider.issuer + path),
       body: '{"access_token":"eyJ',
     };
   });
@@ -69,7 +69,7 @@ export const requests = (examples: readonly Example[]): Section => async ({ prov
   const tokens = new Map(await Promise.all(named));
   return examples.map(({ path, as, status, body, why }): Block => {
     const block = { route: `GET ${path}`, status, body };
-    if (as === undefined) return { ...block, why, curl: curlLine(origin + path) };
-    return { ...block, why: `${as}: ${why}`, curl: curlLine('-H', `Authorization: Bearer ${tokens.get(as)}`, origin + path) };
+    if (as === undefined) return { ...block, why, line: curlLine(origin + path) };
+    return { ...block, why: `${as}: ${why}`, line: curlLine('-H', `Authorization: Bearer ${tokens.get(as)}`, origin + path) };
   });
 };

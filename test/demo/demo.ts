@@ -1,6 +1,6 @@
 /*
  * `npm run demo`, `npm run demo -- A`, `npm run demo -- B`: the built service in front of the development provider on
- * loopback, with curl lines to paste. Stays up until a signal, then ends all that it started.
+ * loopback, with lines to paste. Stays up until a signal, then ends all that it started.
  * Exit codes: 0 after a signal, 1 for a bad argument or when the service ends by itself.
  */
 import { styleText } from 'node:util';
@@ -80,7 +80,7 @@ ${style('bold', `gatehouse, profile ${profile}`)}
   service    ${origin} (process ${processId})
   provider   ${issuer}
 
-Each line that begins with curl can be pasted into another terminal, now and for ${TOKEN_LIFETIME_HOURS} hours.
+Each line that begins with curl or node can be pasted into another terminal, now and for ${TOKEN_LIFETIME_HOURS} hours.
 The answer to expect stands under it.
 `;
 
@@ -96,9 +96,9 @@ function isWhole(body: string): boolean {
 }
 
 /** The heading, the line to paste alone on its line, and the answer. */
-function render({ route, status, why, curl, body }: Block): string {
+function render({ route, status, why, line, body }: Block): string {
   const answer = `# ${status} ${body}${isWhole(body) ? '' : ' ...'}`;
-  return `${style('bold', `${route} -> ${status}`)}  ${why}\n${curl}\n${style('dim', answer)}\n`;
+  return `${style('bold', `${route} -> ${status}`)}  ${why}\n${line}\n${style('dim', answer)}\n`;
 }
 
 function describe({ level, message, fields }: LogLine): string {

@@ -1,4 +1,4 @@
-/* An example is one request with the answer to expect; a block is how it is printed, with its curl line. */
+/* An example is one request with the answer to expect; a block is how it is printed, with its line for the shell. */
 import type { Client, Provider } from '../idp/provider.ts';
 
 /** One request and its answer. `Name` is the identifier of a client whose token is sent. */
@@ -19,7 +19,8 @@ export interface Block {
   readonly route: string;
   readonly status: number;
   readonly why: string;
-  readonly curl: string;
+  /** One line for a POSIX shell. */
+  readonly line: string;
   readonly body: string;
 }
 
@@ -72,7 +73,9 @@ export const health: readonly Example<never>[] = [
 const hasProxy = ['http_proxy', 'https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY'].some((name) => process.env[name]);
 const CURL = hasProxy ? "curl -i --noproxy '*'" : 'curl -i';
 
-/** A curl line for a POSIX shell; the arguments are quoted unless they are plain. */
-export const curlLine = (...words: readonly string[]): string => [CURL, ...words.map(quote)].join(' ');
+/** A line for a POSIX shell; the words are quoted unless they are plain. */
+export const shellLine = (...words: readonly string[]): string => words.map(quote).join(' ');
+/** A curl line. */
+export const curlLine = (...words: readonly string[]): string => `${CURL} ${shellLine(...words)}`;
 
 const quote = (word: string) => (/^[\w/.:=@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

@@ -1,5 +1,6 @@
 /* What the demo shows of profile A, with the scope policy on. */
 import { everyone, makeClients, ownToken, requests } from './clients.ts';
+import { boundCalls } from './dpop.ts';
 import {
   answered, forbidden, granted, health, notFound, tokenRefused, withoutToken, type Example, type Script,
 } from './examples.ts';
@@ -42,5 +43,5 @@ const examples: readonly Example<(typeof clients)[number]['id']>[] = [
 export const profileA: Script = {
   clients,
   settings: { SCOPE_POLICY: 'true' },
-  sections: [requests(examples), ownToken],
+  sections: [requests(examples), boundCalls, ownToken],
 };

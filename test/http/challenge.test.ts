@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { refusalReply } from '../../src/http/challenge.ts';
-import { DEAD_ENDS, REQUEST_FLAWS, TOKEN_FLAWS, UNAVAILABILITIES, type DeadEnd, type Refusal, type RequestFlaw, type TokenFlaw } from '../../src/refusal.ts';
+import {
+  DEAD_ENDS, REQUEST_FLAWS, TOKEN_FLAWS, UNAVAILABILITIES, type DeadEnd, type Refusal, type RequestFlaw, type TokenFlaw,
+} from '../../src/refusal.ts';
 import type { Scheme } from '../../src/sender/credentials.ts';
 import { settingsWith } from '../support/caller.ts';
 
@@ -21,7 +23,9 @@ const lines = (headers: readonly string[]) => headers.flatMap((name, index) =>
 const NO_TOKEN: Refusal = { kind: 'unauthorized', reason: 'no-credentials' };
 const EXPIRED: Refusal = { kind: 'invalid_token', reason: 'expired' };
 const REPEATED: Refusal = { kind: 'invalid_request', reason: 'authorization-repeated' };
-const SCOPE: Refusal = { kind: 'insufficient_scope', reason: 'scope-missing', description: 'the token lacks a required scope', scopes: ['a', 'b:c'] };
+const SCOPE: Refusal = {
+  kind: 'insufficient_scope', reason: 'scope-missing', description: 'the token lacks a required scope', scopes: ['a', 'b:c'],
+};
 const CLAIM: Refusal = { kind: 'insufficient_scope', reason: 'claim-missing', description: 'the claim x is missing' };
 const NO_KEYS: Refusal = { kind: 'temporarily_unavailable', reason: 'keys-unavailable', retryAfterSeconds: 7 };
 
@@ -46,7 +50,8 @@ for (const [what, refusal, error] of [
     [{ mode: 'REQUIRED', used: 'DPoP' }, [line('DPoP', 'realm="api"', error)]],
   ] as const) {
     const { mode, used }: Shown = shown;
-    test(`challenges ${what} after ${used ?? 'no accepted scheme'} in mode ${mode} with one field a scheme [RFC 6750 §3, RFC 9449 §7.1]`, () => {
+    const after = used ?? 'no accepted scheme';
+    test(`challenges ${what} after ${after} in mode ${mode} with one field a scheme [RFC 6750 §3, RFC 9110 §11.6.1, RFC 9449 §7.1]`, () => {
       assert.deepEqual(lines(show(refusal, shown).headers), expected);
     });
   }
@@ -57,7 +62,8 @@ test('asks to retry and does not challenge while keys cannot be had [RFC 9110 §
 });
 
 test('names the methods and does not challenge when the method is another [RFC 9110 §15.5.6]', () => {
-  assert.deepEqual(lines(show({ kind: 'method_not_allowed', reason: 'method_not_allowed' }, { mode: 'ALLOWED' }).headers), ['Allow: GET, HEAD']);
+  const { headers } = show({ kind: 'method_not_allowed', reason: 'method_not_allowed' }, { mode: 'ALLOWED' });
+  assert.deepEqual(lines(headers), ['Allow: GET, HEAD']);
 });
 
 for (const kind of ['not_found', 'request_timeout', 'expectation_failed', 'header_fields_too_large'] as const) {
@@ -74,10 +80,14 @@ for (const [refusal, status, body] of [
   [CLAIM, 403, { error: 'insufficient_scope', message: 'the claim x is missing' }],
   [NO_KEYS, 503, { error: 'temporarily_unavailable', message: 'The signing keys are temporarily unavailable' }],
   [{ kind: 'not_found', reason: 'not_found' }, 404, { error: 'not_found', message: 'There is nothing at this path' }],
-  [{ kind: 'method_not_allowed', reason: 'method_not_allowed' }, 405, { error: 'method_not_allowed', message: 'Only GET and HEAD are supported here' }],
-  [{ kind: 'request_timeout', reason: 'request_timeout' }, 408, { error: 'request_timeout', message: 'The request did not arrive in time' }],
-  [{ kind: 'expectation_failed', reason: 'expectation_failed' }, 417, { error: 'expectation_failed', message: 'The expectation of the request cannot be met' }],
-  [{ kind: 'header_fields_too_large', reason: 'header_fields_too_large' }, 431, { error: 'header_fields_too_large', message: 'The header fields of the request are too large' }],
+  [{ kind: 'method_not_allowed', reason: 'method_not_allowed' }, 405,
+    { error: 'method_not_allowed', message: 'Only GET and HEAD are supported here' }],
+  [{ kind: 'request_timeout', reason: 'request_timeout' }, 408,
+    { error: 'request_timeout', message: 'The request did not arrive in time' }],
+  [{ kind: 'expectation_failed', reason: 'expectation_failed' }, 417,
+    { error: 'expectation_failed', message: 'The expectation of the request cannot be met' }],
+  [{ kind: 'header_fields_too_large', reason: 'header_fields_too_large' }, 431,
+    { error: 'header_fields_too_large', message: 'The header fields of the request are too large' }],
 ] as const) {
   test(`answers ${refusal.reason} with ${status}, error and message in this order [contract §6]`, () => {
     const shown = show(refusal);
@@ -100,7 +110,9 @@ for (const [refusal, status, body] of DETAILED) {
   });
 }
 
-for (const refusal of [NO_TOKEN, REPEATED, NO_KEYS, { kind: 'not_found', reason: 'not_found' }, { kind: 'method_not_allowed', reason: 'method_not_allowed' }] as const) {
+for (const refusal of [
+  NO_TOKEN, REPEATED, NO_KEYS, { kind: 'not_found', reason: 'not_found' }, { kind: 'method_not_allowed', reason: 'method_not_allowed' },
+] as const) {
   test(`answers ${refusal.reason} under ERROR_DETAIL as without it [contract §6]`, () => {
     assert.deepEqual(show(refusal, { detail: true }), show(refusal));
   });

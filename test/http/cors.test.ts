@@ -27,7 +27,8 @@ after(async () => {
 });
 
 /** The header fields that a browser's decision rests on. */
-const decisive = ({ headers }: Answer) => Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('access-control-') || name === 'vary'));
+const isDecisive = (name: string) => name.startsWith('access-control-') || name === 'vary';
+const decisive = ({ headers }: Answer) => Object.fromEntries(Object.entries(headers).filter(([name]) => isDecisive(name)));
 
 const granted = (origin: string) => ({
   'access-control-allow-origin': origin,
@@ -90,17 +91,22 @@ test('varies with the origin on the answer to what is not HTTP [contract §9]', 
   assert.deepEqual([status, headers.get('vary')], [400, 'Origin']);
 });
 
-const STRANGERS = ['null', '', '*', 'HTTPS://app.example', 'https://APP.example', `${APP}/`, `${APP}:443`, 'http://app.example', 'https://sub.app.example', 'https://app.example.evil', 'https://app.exampl', `${APP}, ${OTHER}`, `${APP}#`, 'constructor'];
+const STRANGERS = [
+  'null', '', '*', 'HTTPS://app.example', 'https://APP.example', `${APP}/`, `${APP}:443`, 'http://app.example',
+  'https://sub.app.example', 'https://app.example.evil', 'https://app.exampl', `${APP}, ${OTHER}`, `${APP}#`, 'constructor',
+];
 for (const origin of STRANGERS) {
   test(`takes the origin "${origin}" for an unlisted one [contract §9]`, async () => {
     assert.deepEqual(decisive(await service.ask('/api/public', { headers: { Origin: origin } })), { vary: 'Origin' });
-    const preflight = await service.ask('/api/public', { method: 'OPTIONS', headers: { Origin: origin, 'Access-Control-Request-Method': 'GET' } });
-    assert.deepEqual(decisive(preflight), { vary: 'Origin' });
+    const headers = { Origin: origin, 'Access-Control-Request-Method': 'GET' };
+    assert.deepEqual(decisive(await service.ask('/api/public', { method: 'OPTIONS', headers })), { vary: 'Origin' });
   });
 }
 
-const preflight = (running: TestService, path: string, origin = APP) =>
-  running.ask(path, { method: 'OPTIONS', headers: { Origin: origin, 'Access-Control-Request-Method': 'GET', 'Access-Control-Request-Headers': 'authorization' } });
+const preflight = (running: TestService, path: string, origin = APP) => {
+  const intended = { 'Access-Control-Request-Method': 'GET', 'Access-Control-Request-Headers': 'authorization' };
+  return running.ask(path, { method: 'OPTIONS', headers: { Origin: origin, ...intended } });
+};
 
 for (const path of ['/api/public', '/api/private', '/api/admin', '/nowhere', '/api/public/', '/', '/%zz', '/healthz']) {
   test(`answers the preflight of ${path} without asking for a token [Fetch §3.2.2]`, async () => {
@@ -116,7 +122,7 @@ for (const path of ['/api/public', '/api/private', '/api/admin', '/nowhere', '/a
       vary: 'Origin',
     });
     assert.deepEqual([answer.headers['cache-control'], answer.headers['x-content-type-options']], ['no-store', 'nosniff']);
-    assert.deepEqual([answer.headers['content-type'], answer.headers['content-length'], answer.headers.allow], [undefined, undefined, undefined]);
+    for (const name of ['content-type', 'content-length', 'allow']) assert.equal(answer.headers[name], undefined);
   });
 }
 
@@ -166,7 +172,8 @@ test('gives no cross-origin answer when no origin is set [contract §9]', async 
 test('closes the connection after a preflight when the service is stopping', async () => {
   const stopping = await startService({ provider, environment: ORIGINS });
   stopping.beginStopping();
-  const asked = await askRaw(stopping.port, 'OPTIONS /api/public HTTP/1.1', 'Host: a', `Origin: ${APP}`, 'Access-Control-Request-Method: GET');
+  const asked = await askRaw(stopping.port, 'OPTIONS /api/public HTTP/1.1',
+    'Host: a', `Origin: ${APP}`, 'Access-Control-Request-Method: GET');
   assert.deepEqual([asked.status, asked.headers.get('connection')], [204, 'close']);
   await stopping.stop();
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pathSegments, Router, targetPath } from '../../src/http/router.ts';
+import { Refused } from '../../src/refusal.ts';
 
 for (const [target, path] of [
   ['/', '/'],
@@ -16,7 +17,7 @@ for (const [target, path] of [
 }
 
 for (const target of ['', '*', '?x', 'a/b', 'http://host/a', 'host:443', '\\a']) {
-  test(`takes no path from the target "${target}" [RFC 9112 §3.2.2]`, () => assert.equal(targetPath(target), undefined));
+  test(`takes no path from the target "${target}" [RFC 9112 §3.2.2]`, () => assert.throws(() => targetPath(target), (failure) => failure instanceof Refused && failure.refusal.reason === 'target-refused'));
 }
 
 for (const [path, segments] of [
@@ -64,7 +65,9 @@ for (const [path, pattern, parameters] of [
   });
 }
 
-for (const path of ['/api', '/api/public/x', '/api/Public', '/API/public', '/api%2Fpublic', '/api/org', '/api/org/7/8', '/x/y/z/End', '/files/v1x0/a-b_c']) {
+for (const path of [
+  '/api', '/api/public/x', '/api/Public', '/API/public', '/api%2Fpublic', '/api/org', '/api/org/7/8', '/x/y/z/End', '/files/v1x0/a-b_c',
+]) {
   test(`matches ${path} with no row`, () => assert.equal(router.find(pathSegments(path) ?? []), undefined));
 }
 
@@ -82,7 +85,9 @@ for (const [one, other, common] of [
   });
 }
 
-for (const [one, other] of [['/a', '/b'], ['/a', '/a/b'], ['/{x}', '/{x}/{y}'], ['/a/{x}', '/b/{x}'], ['/a/{x}/c', '/a/{x}/d'], ['/a', '/A']] as const) {
+for (const [one, other] of [
+  ['/a', '/b'], ['/a', '/a/b'], ['/{x}', '/{x}/{y}'], ['/a/{x}', '/b/{x}'], ['/a/{x}/c', '/a/{x}/d'], ['/a', '/A'],
+] as const) {
   test(`takes the rows ${one} and ${other}, which have no path in common`, () => {
     const both = new Router([{ pattern: one }, { pattern: other }]);
     for (const pattern of [one, other]) assert.equal(both.find(pattern.slice(1).split('/'))?.row.pattern, pattern);

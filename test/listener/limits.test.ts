@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import type { Server } from 'node:http';
 import { describe, test } from 'node:test';
 import { exchange, openWire } from '../support/client.ts';
-import { CONNECT, GARBAGE, get, HOST, LAST, openHouse, openUsedWire, ORIGIN, post, PREFLIGHT } from '../support/house.ts';
+import { CONNECT, GARBAGE, get, HOST, LAST, openHouse, ORIGIN, post, PREFLIGHT } from '../support/house.ts';
 import { answersIn, assertRefused, statusesIn } from '../support/raw-answers.ts';
 
 const TOO_LARGE = 'The header fields of the request are too large';
@@ -11,7 +11,8 @@ const TOO_LARGE = 'The header fields of the request are too large';
 describe('the listener', { timeout: 30_000 }, () => {
   test('refuses any other expectation than 100-continue, by the app like every request [RFC 9110 §10.1.1]', async (t) => {
     const house = await openHouse(t);
-    const requests = [get(`${HOST}Expect: 200-ok\r\n`), get(`Expect: 200-ok\r\n`), `OPTIONS /healthz HTTP/1.1\r\n${HOST}Expect: x\r\n${PREFLIGHT}\r\n`];
+    const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}Expect: x\r\n${PREFLIGHT}\r\n`;
+    const requests = [get(`${HOST}Expect: 200-ok\r\n`), get('Expect: 200-ok\r\n'), preflight];
     for (const bytes of requests) {
       assertRefused(await exchange(house.port, bytes), 417, 'expectation_failed', 'The expectation of the request cannot be met');
       assert.equal(house.logs.at(-1)?.reason, 'expectation_failed');

@@ -16,9 +16,7 @@ describe('a connection with several requests', { timeout: 30_000 }, () => {
 
   test('refuses garbage on a connection that has been used', async (t) => {
     const { port } = await openHouse(t);
-    const wire = await openWire(port);
-    wire.send(GOOD);
-    await wire.until((text) => text.endsWith('}'));
+    const wire = await openUsedWire(port);
     wire.send(GARBAGE);
     assertRefused(await wire.untilClosed(), 400, 'invalid_request', MALFORMED, 2);
   });
@@ -28,6 +26,16 @@ describe('a connection with several requests', { timeout: 30_000 }, () => {
     const arrival = house.held();
     const received = exchange(house.port, `${HELD}${GARBAGE}`);
     (await arrival)();
+    assert.deepEqual(statusesIn(await received), [200, 400]);
+  });
+
+  test('waits with the refusal of CONNECT until the request before it is answered [RFC 9112 §9.3.2]', async (t) => {
+    const house = await openHouse(t);
+    const arrival = house.held();
+    const received = exchange(house.port, `${HELD}${CONNECT}`);
+    const answer = await arrival;
+    await new Promise(setImmediate);
+    answer();
     assert.deepEqual(statusesIn(await received), [200, 400]);
   });
 

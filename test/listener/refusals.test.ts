@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { exchange, openWire } from '../support/client.ts';
-import { get, GOOD, HOST, LAST, openHouse, post, PREFLIGHT } from '../support/house.ts';
+import { GARBAGE, get, GOOD, HOST, LAST, openHouse, ORIGIN, post, PREFLIGHT } from '../support/house.ts';
 import { answersIn, assertRefused, MALFORMED, statusesIn } from '../support/raw-answers.ts';
 
 const NOT_HTTP: Readonly<Record<string, string>> = {
@@ -68,6 +68,22 @@ describe('the listener', { timeout: 30_000 }, () => {
     await house.gone();
   });
 
+  for (const [what, environment, more] of [
+    ['', {}, []],
+    [' and the fields of cross-origin answers', { CORS_ALLOWED_ORIGINS: ORIGIN }, ['Vary: Origin']],
+  ] as const) {
+    test(`answers without a request as with one: status line, date, fixed fields${what}, and the end [RFC 9112 §4]`, async (t) => {
+      const { port } = await openHouse(t, { environment });
+      const [head = '', text] = (await exchange(port, GARBAGE)).split('\r\n\r\n');
+      assert.deepEqual(head.split('\r\n'), [
+        'HTTP/1.1 400 Bad Request', 'Date: Tue, 01 Jan 2030 00:00:00 GMT',
+        'Content-Type: application/json; charset=utf-8', 'Cache-Control: no-store', 'X-Content-Type-Options: nosniff', 'Content-Length: 75',
+        `WWW-Authenticate: Bearer realm="api", error="invalid_request", error_description="${MALFORMED}"`, ...more, 'Connection: close',
+      ]);
+      assert.equal(text, `{"error":"invalid_request","message":"${MALFORMED}"}`);
+    });
+  }
+
   test('refuses a request whose Host is missing, repeated or impossible [RFC 9112 §3.2]', async (t) => {
     const house = await openHouse(t);
     const cases: Record<string, string> = {
@@ -100,7 +116,8 @@ describe('the listener', { timeout: 30_000 }, () => {
   test('refuses a target that is not a path, and closes', async (t) => {
     const house = await openHouse(t);
     for (const line of ['GET http://api.test/healthz', 'OPTIONS *', 'CONNECT api.test:443', 'CONNECT api.test:443']) {
-      assertRefused(await exchange(house.port, `${line} HTTP/1.1\r\n${HOST}\r\n`), 400, 'invalid_request', 'the request target is not a path');
+      const received = await exchange(house.port, `${line} HTTP/1.1\r\n${HOST}\r\n`);
+      assertRefused(received, 400, 'invalid_request', 'the request target is not a path');
       assert.equal(house.logs.at(-1)?.reason, 'target-refused');
     }
     await house.gone();

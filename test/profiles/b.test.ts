@@ -28,7 +28,10 @@ for (const [path, claims, body] of [
   ['/api/public', undefined, { message: 'Hello from a public endpoint!', timestamp: STAMP }],
   ['/api/private', {}, { message: 'Hello from a private endpoint!', user: 'auth0|user', timestamp: STAMP }],
   ['/api/private-scoped', { scope: 'openid read:messages' },
-    { message: 'Hello from a private endpoint that needs the scope read:messages!', user: 'auth0|user', scope: 'openid read:messages', timestamp: STAMP }],
+    {
+      message: 'Hello from a private endpoint that needs the scope read:messages!',
+      user: 'auth0|user', scope: 'openid read:messages', timestamp: STAMP,
+    }],
   ['/api/messages', { scope: 'read:messages' }, { messages: [{ id: 1, text: 'Hello' }, { id: 2, text: 'World' }] }],
   ['/api/admin', { scope: 'admin:access' }, { message: 'Hello, administrator!', userId: 'auth0|user' }],
   ['/api/org/org_123456', { org_id: 'org_123456' }, { message: 'Hello, member of the organisation!' }],
@@ -38,7 +41,8 @@ for (const [path, claims, body] of [
   ['/api/feed', { sub: 'Zoë' }, { message: 'Welcome back, Zoë!', personalizedContent: true }],
   ['/api/feed', undefined, { message: 'Welcome, guest!', personalizedContent: false }],
 ] as const) {
-  test(`sends the body of ${path} ${claims === undefined ? 'without a token' : `for ${JSON.stringify(claims)}`}, fields in order`, async () => {
+  const whom = claims === undefined ? 'without a token' : `for ${JSON.stringify(claims)}`;
+  test(`sends the body of ${path} ${whom}, fields in order`, async () => {
     const answer = await service.ask(path, claims === undefined ? {} : { token: provider.issue(claims) });
     assert.equal(answer.status, 200);
     assert.equal(answer.text, JSON.stringify(body));

@@ -48,10 +48,6 @@ export const FAULTS: Readonly<Record<ProofFlaw | Neighbour, Fault>> = {
   'proof-type': { what: 'a proof of another type [RFC 9449 §4.3(4)]', ...header('typ', 'JWT') },
   'proof-algorithm': { what: 'a proof with a symmetric algorithm [RFC 9449 §4.3(5)]', ...header('alg', 'HS256') },
   'proof-critical': { what: 'a proof with critical members [RFC 7515 §4.1.11]', ...header('crit', ['exp']) },
-  'proof-key': {
-    what: 'a proof with a private key [RFC 9449 §4.3(7)]',
-    apply: ({ proof }) => { proof.header.jwk = { ...proof.header.jwk as object, d: 'AQ' }; },
-  },
   'proof-jti': { what: 'a proof without jti [RFC 9449 §4.3(3)]', ...claim('jti', undefined) },
   'proof-iat': { what: 'a proof without iat [RFC 9449 §4.3(3)]', ...claim('iat', undefined) },
   'proof-htm': { what: 'a proof for another method [RFC 9449 §4.3(8)]', ...claim('htm', 'POST') },
@@ -59,6 +55,10 @@ export const FAULTS: Readonly<Record<ProofFlaw | Neighbour, Fault>> = {
   'proof-too-old': { what: 'a proof that is too old [RFC 9449 §4.3(11)]', ...claim('iat', NOW - 301) },
   'proof-too-new': { what: 'a proof from the future [RFC 9449 §4.3(11)]', ...claim('iat', NOW + 31) },
   'proof-ath': { what: 'a proof without ath [RFC 9449 §4.3(12)]', ...claim('ath', undefined) },
+  'proof-key': {
+    what: 'a proof with a private key [RFC 9449 §4.3(7)]',
+    apply: ({ proof }) => { proof.header.jwk = { ...proof.header.jwk as object, d: 'AQ' }; },
+  },
   'proof-signature': {
     what: 'a proof with another signature [RFC 9449 §4.3(6)]',
     apply: ({ proof }) => { proof.alter = (signature) => Buffer.from(signature.map((byte, index) => (index === 0 ? byte ^ 1 : byte))); },

@@ -154,7 +154,7 @@ for (const [offset, leeway] of [[300, 30], [0, 0], [1, 0], [0, 1], [5, 7]] as co
   ] as const) {
     test(`says ${verdict} of iat now${iat < NOW ? '' : '+'}${iat - NOW} when offset is ${offset} and leeway ${leeway} [RFC 9449 §4.3(11)]`, async () => {
       const rules = { dpopIatOffsetSeconds: offset, dpopIatLeewaySeconds: leeway };
-      assert.equal(await verdictOn(inClaims('iat', iat), key, { rules: iat === NOW ? rules : rules }), verdict);
+      assert.equal(await verdictOn(inClaims('iat', iat), key, { rules }), verdict);
     });
   }
 }

@@ -82,7 +82,7 @@ export const SETTINGS: readonly SettingRow[] = [
   { name: 'corsAllowedOrigins', env: 'CORS_ALLOWED_ORIGINS', yaml: 'cors.allowedOrigins', byDefault: [],
     good: [['https://one.test', ['https://one.test']],
     ['http://two.test:81, https://three.test', ['http://two.test:81', 'https://three.test']],
-    ['http://four.test', ['http://four.test']]], bad: ['https://one.test,*', /must not be "\*"/] },
+    ['http://four.test', ['http://four.test']]], bad: ['https://one.test,*', /must not have a "\*"/] },
   { name: 'corsAllowCredentials', env: 'CORS_ALLOW_CREDENTIALS', yaml: 'cors.allowCredentials', byDefault: true, good: [NO, YES],
     bad: NOT_BOOLEAN },
   { name: 'corsAllowedMethods', env: 'CORS_ALLOWED_METHODS', yaml: 'cors.allowedMethods',

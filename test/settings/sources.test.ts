@@ -61,10 +61,10 @@ test('reads a CONFIG_FILE elsewhere', () => {
 test('refuses a CONFIG_FILE that cannot be read [contract §2]', () => {
   for (const [file, code] of [['missing.yml', 'ENOENT'], ['.', 'EISDIR']] as const) {
     const problem = onlyProblem({ environment: { ...REQUIRED, CONFIG_FILE: file } });
-    assert.ok(problem.startsWith('CONFIG_FILE: ') && problem.includes(`cannot be read (${code})`), problem);
+    assert.ok(problem.startsWith('CONFIG_FILE: ') && problem.includes(code), problem);
   }
   assert.match(onlyProblem({ environment: REQUIRED, files: { '.env': 'CONFIG_FILE=missing.yml' } }),
-    /^CONFIG_FILE: .*missing\.yml: cannot be read/);
+    /^CONFIG_FILE: .*missing\.yml: .*ENOENT/);
 });
 
 test('does without .env and application.yml, but not when they cannot be read [contract §2]', () => {
@@ -72,10 +72,12 @@ test('does without .env and application.yml, but not when they cannot be read [c
   assert.equal(loadSettings(REQUIRED, directory).settings.port, 3001);
   mkdirSync(join(directory, '.env'));
   mkdirSync(join(directory, 'application.yml'));
-  const problems = ['.env', 'application.yml'].map((name) => `${join(directory, name)}: cannot be read (EISDIR)`);
+  const files = ['.env', 'application.yml'].map((name) => join(directory, name));
   assert.throws(() => loadSettings(REQUIRED, directory), (failure) => {
     assert.ok(failure instanceof ConfigurationError);
-    assert.deepEqual([failure.problems, failure.message], [problems, problems.join('\n')]);
+    assert.equal(failure.message, failure.problems.join('\n'));
+    assert.deepEqual(failure.problems.map((problem) => problem.split(': ')[0]), files);
+    for (const problem of failure.problems) assert.match(problem, /\bEISDIR\b/);
     return true;
   });
   rmSync(directory, { recursive: true });

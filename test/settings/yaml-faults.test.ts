@@ -23,9 +23,10 @@ const FAULTS: readonly (readonly [what: string, source: string, line: number, re
     .map((item) => [`the item ${text(item)}`, `a:\n  - x\n  - ${item}\n`, 3, FORM] as const),
   ...['# x', '&x', '*x', '!x', '- x', '-', '? x', ': x', '%x', '@x', '`x', '| x', '> x', 'x: y', 'x:']
     .map((item) => [`the flow item ${text(item)}`, `z: 0\na: [y, ${item}]`, 2, FORM] as const),
-  ...['&x a', '*x', '!x a', '? a', '{a}', '[a]', '%a', '@a', '`a', '| a', 'a #b', ', a', '} a']
+  ...['&x a', '*x', '!x a', '? a', '{a}', '[a]', '@a', '`a', '| a', 'a #b', ', a', '} a']
     .map((key) => [`the key ${text(key)}`, `z: 0\n${key}: 1`, 2, FORM] as const),
-  ['a directive', '%YAML 1.2\n---\na: 1', 1, /./], ['a directive after a comment', '# x\n%TAG ! x\n---\na: 1', 2, /./],
+  ['a directive', '%YAML 1.2\n---\na: 1', 1, /a directive/], ['a directive after a comment', '# x\n%TAG ! x\n---\na: 1', 2, /a directive/],
+  ['a key like a directive', 'z: 0\n%a: 1', 2, /a directive/], ['a nested key like a directive', 'z:\n  %a: 1', 2, FORM],
   ...['1', '-1.5', '0x1F', 'true', 'null', '~', '.inf', '.nan', '""', "''"]
   .map((key) => [`the key ${text(key)}`, `z: 0\n${key}: 1`, 2, KEY] as const),
   ['a key without text', 'z: 0\n: 1', 2, KEY],

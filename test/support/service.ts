@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { assemble } from '../../src/app.ts';
 import type { JsonObject } from '../../src/encoding.ts';
@@ -58,12 +59,14 @@ export interface InProcess {
 }
 
 /** Runs the service in this process, in front of the provider, on a free port, with its keys fetched. */
-export async function startService({ provider, environment = {}, clock = new TestClock(), fetchKeys, cold = false }: InProcess): Promise<TestService> {
+export async function startService(plan: InProcess): Promise<TestService> {
+  const { provider, environment = {}, clock = new TestClock(), cold = false } = plan;
   const settings = settingsFrom({ ...providerSettings(provider), LOG_LEVEL: 'debug', ...environment });
   const logs: Record<string, any>[] = [];
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
   let isStopping = false;
-  const { app, keys } = assemble(settings, { clock, log, fetchKeys: fetchKeys ?? createKeyFetcher(settings), isStopping: () => isStopping });
+  const fetchKeys = plan.fetchKeys ?? createKeyFetcher(settings);
+  const { app, keys } = assemble(settings, { clock, log, fetchKeys, isStopping: () => isStopping });
   const { server } = createListener(app, clock.now);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -87,8 +90,8 @@ export interface TestProcess {
   readonly port: number;
   readonly logs: readonly Record<string, any>[];
   readonly errors: () => string;
-  /** The first log line, past or to come, that has this message. */
-  logged(message: string): Promise<Record<string, any>>;
+  /** The first log line, past or to come, that has this message; or the `count`-th. */
+  logged(message: string, count?: number): Promise<Record<string, any>>;
   ask(path: string, request?: Ask): Promise<Answer>;
   /** The exit code, once it has exited. */
   readonly exited: Promise<number | null>;
@@ -100,31 +103,38 @@ export interface OutOfProcess {
   readonly environment?: Environment;
   /** Files for the working directory, by name. */
   readonly files?: Readonly<Record<string, string>>;
+  /** Words before the command: a program that runs it in its own way. */
+  readonly through?: readonly string[];
+  /** Sees each log line, and says whether to keep it in `logs`. Default: every line is kept. */
+  readonly keeps?: (line: Record<string, any>) => boolean;
 }
 
 const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
 const AUTHORITY = fileURLToPath(new URL('../idp/tls/authority.pem', import.meta.url));
 
 /** Runs the built service in a directory of its own; resolves when it listens or has exited. */
-export async function startProcess({ environment = {}, files = {} }: OutOfProcess): Promise<TestProcess> {
+export async function startProcess({ environment = {}, files = {}, through = [], keeps = () => true }: OutOfProcess): Promise<TestProcess> {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
   for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content);
   const { PATH = '', NODE_V8_COVERAGE } = process.env;
   const coverage = NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE };
   const env = { PATH, ...coverage, NODE_EXTRA_CA_CERTS: AUTHORITY, PORT: '0', ...environment };
-  const child = spawn(process.execPath, [SERVER], { cwd: directory, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [program, ...words] = [...through, process.execPath, SERVER];
+  const child = spawn(program!, words, { cwd: directory, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const logs: Record<string, any>[] = [];
   const watchers = new Set<() => void>();
   let errors = '';
   child.stderr.on('data', (chunk) => { errors += chunk; });
   createInterface(child.stdout).on('line', (line) => {
-    logs.push(JSON.parse(line));
+    const entry = JSON.parse(line);
+    if (!keeps(entry)) return;
+    logs.push(entry);
     for (const watcher of [...watchers]) watcher();
   });
   const exited = once(child, 'close').then(([code]) => code as number | null);
-  const logged = (message: string) => new Promise<Record<string, any>>((resolve, reject) => {
+  const logged = (message: string, count = 1) => new Promise<Record<string, any>>((resolve, reject) => {
     const watcher = () => {
-      const found = logs.find((entry) => entry.message === message);
+      const found = logs.filter((entry) => entry.message === message)[count - 1];
       if (found !== undefined) resolve(found);
     };
     watchers.add(watcher);
@@ -141,4 +151,14 @@ export async function startProcess({ environment = {}, files = {} }: OutOfProces
       rmSync(directory, { recursive: true });
     },
   };
+}
+
+/** A provider at whose port nobody listens. */
+export const DOWN: Environment = { IDP_DOMAIN: '127.0.0.1:1', IDP_AUDIENCE: 'https://api.test' };
+
+/** The same for one test, without a provider unless the environment has one. */
+export async function runProcess(context: TestContext, { environment, ...others }: OutOfProcess = {}): Promise<TestProcess> {
+  const service = await startProcess({ environment: { ...DOWN, ...environment }, ...others });
+  context.after(() => service.stop());
+  return service;
 }

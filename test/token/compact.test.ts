@@ -10,7 +10,7 @@ const encode = (text: string | Buffer) => Buffer.from(text as string).toString('
 const sealed = (header: string, payload: string) =>
   `${header}.${payload}.${rs256(Buffer.from(`${header}.${payload}`)).toString('base64url')}`;
 
-test('splits a token into its header, payload, signing input and signature [RFC 7515 §7.1]', () => {
+test('splits a token into its header, payload, signing input and signature [RFC 7515 §3.1]', () => {
   const jws = parseCompact(`${encode('{"alg":"x","n":1}')}.${encode('{"a":[2]}')}.AQID`);
   assert.ok(typeof jws === 'object');
   assert.deepEqual({ ...jws.header }, { alg: 'x', n: 1 });
@@ -32,7 +32,7 @@ const wrongParts: readonly [string, string][] = [
   ['another separator', GOOD.replaceAll('.', ',')],
 ];
 for (const [what, text] of wrongParts) {
-  test(`refuses a token that is ${what} [RFC 7519 §7.2]`, async () => assert.equal(await verdict(text), 'token-malformed'));
+  test(`refuses a token that is ${what} [RFC 7515 §5.2(1), RFC 7519 §7.2]`, async () => assert.equal(await verdict(text), 'token-malformed'));
 }
 
 const misspellings: readonly [string, (part: string) => string][] = [
@@ -53,7 +53,7 @@ test('accepts the token that the misspellings are made of', async () => {
   assert.equal(await verdict(sealed(header, payload)), 'accepted');
 });
 for (const [what, misspell] of misspellings) {
-  test(`refuses a token one of whose parts has ${what} [RFC 7515 §2]`, async () => {
+  test(`refuses a token one of whose parts has ${what} [RFC 7515 §2, §5.2(2), (6), (7)]`, async () => {
     assert.equal(await verdict(sealed(misspell(header), payload)), 'token-malformed', 'header');
     assert.equal(await verdict(sealed(header, misspell(payload))), 'token-malformed', 'payload');
     assert.equal(await verdict(`${HEADER_PART}.${PAYLOAD_PART}.${misspell(SIGNATURE_PART)}`), 'token-malformed', 'signature');
@@ -121,5 +121,6 @@ test('accepts a token with claims that it does not know, nested deeply and large
 
 test('reads a media type without its case and its application prefix [RFC 7515 §4.1.9]', () => {
   assert.deepEqual(['JWT', 'at+JWT', 'Application/AT+JWT', ''].map(mediaType), ['jwt', 'at+jwt', 'at+jwt', '']);
-  assert.deepEqual(['application/application/jwt', 'x-application/jwt', 'text/jwt'].map(mediaType), ['application/jwt', 'x-application/jwt', 'text/jwt']);
+  assert.equal(mediaType('application/application/jwt'), 'application/jwt');
+  for (const type of ['x-application/jwt', 'text/jwt']) assert.equal(mediaType(type), type);
 });

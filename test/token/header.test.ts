@@ -96,7 +96,7 @@ const goodTypes = [
   undefined, 'JWT', 'jwt', 'Jwt', 'at+jwt', 'AT+JWT', 'application/jwt', 'application/at+jwt', 'APPLICATION/AT+JWT',
 ];
 for (const typ of goodTypes) {
-  test(`accepts a token whose typ is ${typ ?? 'absent'} [RFC 9068 §4, RFC 7515 §4.1.9]`, async () => {
+  test(`accepts a token whose typ is ${typ ?? 'absent'} [RFC 9068 §2.1, §4, RFC 7515 §4.1.9]`, async () => {
     assert.equal(await verdict(issue({}, { typ })), 'accepted');
   });
 }

@@ -1,0 +1,173 @@
+/*
+ * A load client: keep-alive connections over bare sockets, each with one request under way (or more, pipelined).
+ * Counts what came back, how fast, and above all what did not come back.
+ */
+import { connect, type Socket } from 'node:net';
+import { Latencies } from './latencies.ts';
+
+/** A request to send, and the name under which it is counted. */
+export interface Shot { readonly kind: string; readonly bytes: string }
+export interface LoadAnswer { readonly shot: Shot; readonly status: number; readonly head: string; readonly text: string; readonly millis: number }
+
+export interface LoadPlan {
+  readonly port: number;
+  readonly connections: number;
+  /** The next request; `undefined` ends the work of the connection that asks. */
+  readonly next: () => Shot | undefined;
+  /** Requests under way on one connection. Default 1; more are pipelined. */
+  readonly depth?: number;
+  /** Between an answer and the next request. Default 0. */
+  readonly pauseMillis?: number;
+  /** Whether a connection that has ended is opened anew. Default: always. */
+  readonly reconnects?: () => boolean;
+  readonly heed?: (answer: LoadAnswer) => void;
+}
+
+export class Tally {
+  sent = 0;
+  answered = 0;
+  /** Answers by kind and status: `valid 200`. */
+  readonly statuses = new Map<string, number>();
+  readonly latencies = new Latencies();
+  /** The longest time in milliseconds in which no answer came at all. */
+  longestGap = 0;
+  /** Requests without an answer, although nothing had told the client that the connection would close. */
+  lost = 0;
+  /** Requests without an answer behind one that was answered with `Connection: close`; a client may repeat these. */
+  lostAfterClose = 0;
+  /** Connections that were closed, without a word, while no request was under way on them. */
+  closedIdle = 0;
+  /** Connections that could not be opened. */
+  refusedConnections = 0;
+
+  /** Answers whose kind and status are none of these. */
+  except(...expected: readonly string[]): Record<string, number> {
+    return Object.fromEntries([...this.statuses].filter(([name]) => !expected.includes(name)));
+  }
+}
+
+export interface Load {
+  readonly tally: Tally;
+  /** Resolves when every connection has ended its work. */
+  readonly ended: Promise<void>;
+  /** Lets requests under way be answered, then resolves. */
+  stop(): Promise<Tally>;
+}
+
+/** Who gives no answer for this long, in milliseconds, has lost the request. */
+const PATIENCE = 20_000;
+
+interface Shared { readonly plan: LoadPlan; readonly tally: Tally; isStopping: boolean; lastAnswerAt: number }
+
+class LoadConnection {
+  readonly #shared: Shared;
+  readonly #end: () => void;
+  #socket: Socket | undefined;
+  #underWay: { shot: Shot; sentAt: number }[] = [];
+  #received = '';
+  #isToldToClose = false;
+  #isDone = false;
+
+  constructor(shared: Shared, end: () => void) {
+    this.#shared = shared;
+    this.#end = end;
+    this.#open();
+  }
+
+  #open(): void {
+    const { plan, tally } = this.#shared;
+    let isConnected = false;
+    this.#received = '';
+    this.#isToldToClose = false;
+    const socket = connect({ port: plan.port, host: '127.0.0.1', noDelay: true });
+    this.#socket = socket;
+    socket.setTimeout(PATIENCE, () => void socket.destroy());
+    socket.on('connect', () => { isConnected = true; this.#fill(); });
+    socket.on('data', (chunk) => this.#read(chunk.toString('latin1')));
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      if (!isConnected) tally.refusedConnections += 1;
+      this.#closed(isConnected);
+    });
+  }
+
+  #closed(wasConnected: boolean): void {
+    const { plan, tally, isStopping } = this.#shared;
+    if (this.#isToldToClose) tally.lostAfterClose += this.#underWay.length;
+    else tally.lost += this.#underWay.length;
+    if (wasConnected && !this.#isDone && !this.#isToldToClose && this.#underWay.length === 0) tally.closedIdle += 1;
+    this.#underWay = [];
+    if (this.#isDone || isStopping || !wasConnected || !(plan.reconnects?.() ?? true)) this.#end();
+    else this.#open();
+  }
+
+  /** Sends until as many requests as planned are under way. */
+  #fill(): void {
+    const { plan, tally } = this.#shared;
+    while (!this.#isToldToClose && !this.#isDone && this.#socket?.writable && this.#underWay.length < (plan.depth ?? 1)) {
+      const shot = this.#shared.isStopping ? undefined : plan.next();
+      if (shot === undefined) this.#isDone = true;
+      else {
+        tally.sent += 1;
+        this.#underWay.push({ shot, sentAt: performance.now() });
+        this.#socket.write(shot.bytes, 'latin1');
+      }
+    }
+    if (this.#isDone && this.#underWay.length === 0) this.#socket?.end();
+  }
+
+  #read(text: string): void {
+    this.#received += text;
+    for (;;) {
+      const end = this.#received.indexOf('\r\n\r\n');
+      if (end < 0) return;
+      const head = this.#received.slice(0, end);
+      const whole = end + 4 + Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
+      if (this.#received.length < whole) return;
+      this.#count(head, this.#received.slice(end + 4, whole));
+      this.#received = this.#received.slice(whole);
+      if (this.#shared.plan.pauseMillis === undefined) this.#fill();
+      else setTimeout(() => this.#fill(), this.#shared.plan.pauseMillis);
+    }
+  }
+
+  #count(head: string, text: string): void {
+    const { plan, tally, lastAnswerAt } = this.#shared;
+    const under = this.#underWay.shift();
+    if (under === undefined) throw new Error(`an answer that nobody asked for: ${head.slice(0, 60)}`);
+    const now = performance.now();
+    const answer = { shot: under.shot, status: Number(head.slice(9, 12)), head, text, millis: now - under.sentAt };
+    const name = `${answer.shot.kind} ${answer.status}`;
+    tally.answered += 1;
+    tally.statuses.set(name, (tally.statuses.get(name) ?? 0) + 1);
+    tally.latencies.add(answer.millis);
+    tally.longestGap = Math.max(tally.longestGap, now - lastAnswerAt);
+    this.#shared.lastAnswerAt = now;
+    if (/\r\nconnection: close/i.test(head)) this.#isToldToClose = true;
+    plan.heed?.(answer);
+  }
+}
+
+export function startLoad(plan: LoadPlan): Load {
+  const shared: Shared = { plan, tally: new Tally(), isStopping: false, lastAnswerAt: performance.now() };
+  const connections = Array.from({ length: plan.connections }, () => new Promise<void>((end) => void new LoadConnection(shared, end)));
+  const ended = Promise.all(connections).then(() => {});
+  const stop = async () => {
+    shared.isStopping = true;
+    await ended;
+    return shared.tally;
+  };
+  return { tally: shared.tally, ended, stop };
+}
+
+/** A GET with this token, if any, that keeps its connection. */
+export function getBytes(path: string, token?: string, more = ''): string {
+  const authorization = token === undefined ? '' : `Authorization: Bearer ${token}\r\n`;
+  return `GET ${path} HTTP/1.1\r\nHost: api.test\r\n${authorization}${more}\r\n`;
+}
+
+/** Gives the shots in turn, over and over. */
+export function inTurn(shots: readonly Shot[]): () => Shot {
+  let count = 0;
+  return () => shots[count++ % shots.length]!;
+}

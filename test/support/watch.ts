@@ -1,0 +1,64 @@
+/* What can be seen of a service from outside: memory and descriptors of its process, its fetches at the provider, and time. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as pass } from 'node:timers/promises';
+import type { Provider } from '../idp/provider.ts';
+
+/** Resident memory in MiB (Linux). */
+export function residentMebibytes(pid: number): number {
+  const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Math.round(Number(kibibytes) / 1024);
+}
+
+/** Open descriptors (Linux). */
+export const descriptors = (pid: number) => readdirSync(`/proc/${pid}/fd`).length;
+
+/** Looks every ten milliseconds until it is so; gives the seconds that it took, and throws after `limitSeconds`. */
+export async function until(what: string, isSo: () => boolean | Promise<boolean>, limitSeconds: number): Promise<number> {
+  const start = performance.now();
+  const seconds = () => (performance.now() - start) / 1000;
+  while (!(await isSo())) {
+    if (seconds() > limitSeconds) throw new Error(`waited ${limitSeconds} s in vain until ${what}`);
+    await pass(10);
+  }
+  return seconds();
+}
+
+/** Watches the fetches that arrive at a provider, to about ten milliseconds. */
+export class FetchWatch {
+  /** When each fetch began, in seconds of `performance.now`. */
+  readonly starts: number[] = [];
+  /** The longest time in seconds for which sockets of one fetch were open. */
+  longest = 0;
+  readonly #provider: Provider;
+  readonly #timer: NodeJS.Timeout;
+  #seen: number;
+
+  constructor(provider: Provider) {
+    this.#provider = provider;
+    this.#seen = this.#count();
+    this.#timer = setInterval(() => this.#look(), 10).unref();
+  }
+
+  /** Every fetch begins with discovery, unless its connection is not even secured. */
+  #count(): number {
+    const { discovery, connections } = this.#provider.counts;
+    return discovery === 0 ? connections : discovery;
+  }
+
+  #look(): void {
+    const [now, count] = [performance.now() / 1000, this.#count()];
+    if (count !== this.#seen) this.starts.push(now);
+    this.#seen = count;
+    const last = this.starts.at(-1);
+    if (last !== undefined && this.#provider.openSockets > 0) this.longest = Math.max(this.longest, now - last);
+  }
+
+  /** The seconds between the beginnings of fetches. */
+  get gaps(): number[] {
+    return this.starts.slice(1).map((start, index) => start - this.starts[index]!);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+}
