@@ -40,9 +40,8 @@ export function createListener(app: App, now: () => number, batchSize = 64): Lis
     sockets.set(socket, undefined);
     socket.once('close', () => sockets.delete(socket));
   });
-  server.on('request', answer());
   // The body is never wanted, so the client is not told to go on (RFC 9110 §10.1.1).
-  server.on('checkContinue', answer());
+  server.on('request', answer()).on('checkContinue', answer());
   server.on('checkExpectation', answer(deadEnd('expectation_failed')));
   server.on('connect', ({ socket }) => refuse(socket, refuseRequest('target-refused')));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {

@@ -34,9 +34,8 @@ export function send(request: IncomingMessage, response: ServerResponse, answer:
 function endAfterDrain(request: IncomingMessage, response: ServerResponse, text: string): void {
   response.flushHeaders();
   if (text !== '') response.write(text);
-  const finish = () => void response.end();
+  const finish = () => { clearTimeout(deadline); response.end(); };
   const deadline = setTimeout(finish, DRAIN_MILLIS);
-  response.once('finish', () => clearTimeout(deadline));
   let bytes = 0;
   request.on('data', (chunk: Buffer) => { if ((bytes += chunk.length) > DRAIN_BYTES) finish(); });
   request.once('end', finish).once('close', finish);

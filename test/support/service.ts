@@ -135,7 +135,9 @@ export async function startProcess({ environment = {}, files = {}, through = [],
   const logged = (message: string, count = 1) => new Promise<Record<string, any>>((resolve, reject) => {
     const watcher = () => {
       const found = logs.filter((entry) => entry.message === message)[count - 1];
-      if (found !== undefined) resolve(found);
+      if (found === undefined) return;
+      watchers.delete(watcher);
+      resolve(found);
     };
     watchers.add(watcher);
     watcher();

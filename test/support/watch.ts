@@ -30,23 +30,20 @@ export class FetchWatch {
   /** The longest time in seconds for which sockets of one fetch were open. */
   longest = 0;
   readonly #provider: Provider;
+  readonly #by: 'discovery' | 'connections';
   readonly #timer: NodeJS.Timeout;
   #seen: number;
 
-  constructor(provider: Provider) {
+  /** Every fetch begins with discovery, unless its connection is not even secured. */
+  constructor(provider: Provider, by: 'discovery' | 'connections' = 'discovery') {
     this.#provider = provider;
-    this.#seen = this.#count();
+    this.#by = by;
+    this.#seen = provider.counts[by];
     this.#timer = setInterval(() => this.#look(), 10).unref();
   }
 
-  /** Every fetch begins with discovery, unless its connection is not even secured. */
-  #count(): number {
-    const { discovery, connections } = this.#provider.counts;
-    return discovery === 0 ? connections : discovery;
-  }
-
   #look(): void {
-    const [now, count] = [performance.now() / 1000, this.#count()];
+    const [now, count] = [performance.now() / 1000, this.#provider.counts[this.#by]];
     if (count !== this.#seen) this.starts.push(now);
     this.#seen = count;
     const last = this.starts.at(-1);
