@@ -55,10 +55,9 @@ export function importProofKey(jwk: JsonObject, algorithm: Algorithm, known: Mem
   const members: JwkMembers = kty === 'RSA' ? { e, kty, n } : kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x };
   if (Object.values(members).some((member) => typeof member !== 'string')) return 'encoding';
   const thumbprint = thumbprintOf(members);
-  const name = `${algorithm} ${thumbprint}`;
-  const key = known.take(name) ?? (facts.kty === 'RSA' ? rsaFlaw(members, 4096, 32) : pointFlaw(members, facts.bytes))
+  const key = known.take(algorithm + thumbprint) ?? (facts.kty === 'RSA' ? rsaFlaw(members, 4096, 32) : pointFlaw(members, facts.bytes))
     ?? importPublic(members, algorithm, thumbprint);
-  if (typeof key !== 'string') known.set(name, key);
+  if (typeof key !== 'string') known.set(algorithm + thumbprint, key);
   return key;
 }
 

@@ -68,8 +68,7 @@ export function createSender(rules: CallerRules, verifyProof: ProofVerifier, use
     if (proof.thumbprint !== thumbprint) throw refuseToken('key-mismatch');
     // RFC 9449 §11.1: last, and as one step, so that of many uses at once one is the first.
     return after(used.record(thumbprint, proof.jti, proof.expiresAt, Math.floor(presentation.nowMillis / 1000)), (verdict) => {
-      if (verdict === 'seen') throw refuseProof('proof-replayed');
-      if (verdict === 'full') throw unavailable('replay-memory-full', 10);
+      if (verdict !== 'new') throw verdict === 'seen' ? refuseProof('proof-replayed') : unavailable('replay-memory-full', 10);
       return caller;
     });
   };

@@ -1,5 +1,5 @@
 // The memory of used proofs (RFC 9449 §11.1). Only proofs that passed every other check get here, so strangers cannot fill it.
-// Promises: no live entry is dropped, whatever the load; at most `capacity` entries of about 100 bytes.
+// Promises: no live entry is dropped, whatever the load; at most `capacity` entries of about 120 bytes.
 import { hash } from 'node:crypto';
 
 /** `new`: recorded now, and only now. `seen`: used before. `full`: not recorded, there is no room. */

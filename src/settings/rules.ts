@@ -1,5 +1,6 @@
 // The rules for single settings: raw value → typed value, or a fault that says what to change. Promises: a fault never repeats
 // the value, which may be a secret in the wrong place. Does not know where a value came from: settings.ts does.
+import { normalUri } from '../sender/htu.ts';
 import type { YamlScalar } from './yaml.ts';
 
 /** A value as a source has it; the environment and `.env` have only text. */
@@ -66,6 +67,9 @@ export const urlFault = (...schemes: readonly string[]): TextFault => (value) =>
 /** The same, without a query (OpenID Connect Discovery §2 for issuers). */
 export const plainUrlFault = (...schemes: readonly string[]): TextFault => (value) =>
   urlFault(...schemes)(value) || (value.includes('?') && 'has a query; remove the "?" and what follows');
+/** A public URL in a spelling that proofs can be compared with (RFC 9449 §4.3(9)). */
+export const publicUrlFault: TextFault = (value) =>
+  plainUrlFault('https', 'http')(value) || (normalUri(value) === undefined && 'must have its host and path as URL gives them; write it in its normal form');
 /** A web origin exactly as browsers send it. */
 export const originFault: TextFault = (value) => {
   if (value.includes('*')) return 'must not have a "*"; list every origin';

@@ -39,7 +39,7 @@ const TABLE = {
   orgId: setting('IDP_ORG_ID', 'idp.orgId', text(), 'org_123456'),
   scopePolicy: setting('SCOPE_POLICY', 'api.scopePolicy', boolean, false),
   errorDetail: setting('ERROR_DETAIL', 'api.errorDetail', boolean, false),
-  publicUrl: setting('PUBLIC_URL', 'api.publicUrl', optionally(text(rules.plainUrlFault('https', 'http'))), undefined),
+  publicUrl: setting('PUBLIC_URL', 'api.publicUrl', optionally(text(rules.publicUrlFault)), undefined),
   trustProxy: setting('TRUST_PROXY', 'api.trustProxy', boolean, false),
   corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', list(rules.originFault), []),
   corsAllowCredentials: setting('CORS_ALLOW_CREDENTIALS', 'cors.allowCredentials', boolean, true),

@@ -128,6 +128,8 @@ for (const [alg, { bytes, prime }] of Object.entries(FIELDS) as [keyof typeof FI
     'has an x that lacks a byte': { x: bytesOf(x).subarray(1).toString('base64url') },
     'has a y that lacks a byte': { y: bytesOf(y).subarray(0, -1).toString('base64url') },
     'has an x with a zero byte before it': { x: Buffer.concat([Buffer.alloc(1), bytesOf(x)]).toString('base64url') },
+    'has a y with a zero byte before it': { y: Buffer.concat([Buffer.alloc(1), bytesOf(y)]).toString('base64url') },
+    'has a y with padding': { y: `${String(y)}==` },
     'has a y with a byte more': { y: Buffer.concat([bytesOf(y), Buffer.alloc(1)]).toString('base64url') },
     'has an x with padding': { x: `${String(x)}=` },
     'has a y in base64': { y: `${String(y).slice(0, -3)}+/A` },

@@ -27,12 +27,14 @@ export async function until(what: string, isSo: () => boolean | Promise<boolean>
 export class FetchWatch {
   /** When each fetch began, in seconds of `performance.now`. */
   readonly starts: number[] = [];
-  /** The longest time in seconds for which sockets of one fetch were open. */
+  /** The longest time in seconds for which one fetch had a socket. */
   longest = 0;
   readonly #provider: Provider;
   readonly #by: 'discovery' | 'connections';
   readonly #timer: NodeJS.Timeout;
   #seen: number;
+  #openSince: number | undefined;
+  #lastOpenAt = -Infinity;
 
   /** Every fetch begins with discovery, unless its connection is not even secured. */
   constructor(provider: Provider, by: 'discovery' | 'connections' = 'discovery') {
@@ -44,10 +46,21 @@ export class FetchWatch {
 
   #look(): void {
     const [now, count] = [performance.now() / 1000, this.#provider.counts[this.#by]];
-    if (count !== this.#seen) this.starts.push(now);
+    const isNew = count !== this.#seen;
+    if (isNew) this.starts.push(now);
     this.#seen = count;
-    const last = this.starts.at(-1);
-    if (last !== undefined && this.#provider.openSockets > 0) this.longest = Math.max(this.longest, now - last);
+    if (this.#provider.openSockets === 0) {
+      this.#openSince = undefined;
+      return;
+    }
+    if (isNew || this.#openSince === undefined) this.#openSince = now;
+    this.#lastOpenAt = now;
+    this.longest = Math.max(this.longest, now - this.#openSince);
+  }
+
+  /** True when the last fetch has had no socket for a tenth of a second, so not just between its two requests. */
+  get isQuiet(): boolean {
+    return this.#provider.openSockets === 0 && performance.now() / 1000 - this.#lastOpenAt > 0.1;
   }
 
   /** The seconds between the beginnings of fetches. */

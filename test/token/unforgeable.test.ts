@@ -6,6 +6,7 @@ import { importSigningKey } from '../../src/keys/jwk.ts';
 import { parseCompact } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature } from '../../src/token/signature.ts';
 import { claimsOf } from '../../src/token/verify.ts';
+import { lookAlikes } from '../unforgeable/look-alikes.ts';
 import { CLAIMS, GOOD, issue, NOW, openVerifier, signingKey } from './issuer.ts';
 
 const forged = { ...CLAIMS, sub: 'forged', claims: { ...CLAIMS, sub: 'forged' } };
@@ -17,29 +18,13 @@ function signedPayload(token: string): object {
   return verifySignature(jws, key) ?? assert.fail('the signature does not match');
 }
 
-type Constructor = new (...values: unknown[]) => object;
-const constructorOf = (proof: object) => proof.constructor as Constructor;
-
-const lookAlikes: Readonly<Record<string, (proof: object) => unknown>> = {
-  'a plain object': () => forged, 'nothing': () => undefined, 'null': () => null, 'a spread copy': (proof) => ({ ...proof }),
-  'a structured clone': (proof) => structuredClone(proof), 'a JSON copy': (proof) => JSON.parse(JSON.stringify(proof)),
-  'an heir': (proof) => Object.create(proof),
-  'an object of the same prototype': (proof) => Object.create(Object.getPrototypeOf(proof)),
-  'an object with its properties': (proof) => Object.create(Object.getPrototypeOf(proof), Object.getOwnPropertyDescriptors(proof)),
-  'an assigned copy': (proof) => Object.assign(Object.create(Object.getPrototypeOf(proof)), proof, forged),
-  'a proxy': (proof) => new Proxy(proof, {}),
-  'what its constructor makes': (proof) => new (constructorOf(proof))(forged, undefined, undefined),
-  'what an heir of its constructor makes': (proof) => new (class extends constructorOf(proof) {})(forged, undefined, undefined),
-  'what its constructor is made to make': (proof) => Reflect.construct(constructorOf(proof), [forged], Object),
-};
-
 const proofs: readonly [string, object, (proof: never) => unknown][] = [
   ['a signed payload', signedPayload(GOOD), payloadOf],
   ['a verified token', (await openVerifier(0))(GOOD, NOW * 1000, 0), claimsOf],
 ];
 for (const [what, proof, open] of proofs) {
   test(`takes the claims from ${what}`, () => assert.deepEqual({ ...open(proof as never) as object }, CLAIMS));
-  for (const [likeness, make] of Object.entries(lookAlikes)) {
+  for (const [likeness, make] of Object.entries(lookAlikes(forged))) {
     test(`takes no claims from ${likeness} in place of ${what}`, () => assert.throws(() => open(make(proof) as never), TypeError));
   }
 }
