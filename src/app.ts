@@ -67,7 +67,7 @@ export function createApp(parts: AppParts): App {
   return { answer: (request, response, refused) => respond(request, response, 0, refused), refuse };
 }
 
-/** Route → credentials → token → sender → guards → handler. */
+/** Route → credentials → token → sender → guards → handler. HEAD goes the way of GET (RFC 9110 §9.3.2). */
 function answerBody(parts: AppParts, router: Router<Row>, presentation: Asking): object | Promise<object> {
   const { method, path, nowMillis } = presentation;
   const segments = pathSegments(path);

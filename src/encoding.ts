@@ -33,5 +33,7 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject | undefined {
   // Choice: of a repeated member the last one counts (RFC 7519 §4).
   return text === undefined ? undefined : asJsonObject(unless(SyntaxError, () => JSON.parse(text)));
 }
+export const isTextArray = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((member) => typeof member === 'string');
 /** True for a number that arithmetic can trust: JSON reads `1e999` as Infinity. */
 export const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value);

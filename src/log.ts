@@ -4,7 +4,6 @@ import type { RefusalReason } from './refusal.ts';
 
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
-/** The closed list of events. */
 const LEVELS = {
   'address or port cannot be had': 'error', 'signing keys expired': 'error', 'memory of used proofs full': 'error', 'request failed': 'error',
   'unknown setting ignored': 'warn', 'signing key skipped': 'warn', 'signing keys could not be fetched': 'warn',

@@ -1,5 +1,5 @@
 // Makes the values that prove a check: only the holder of `seal` can make one, and only its own `open` opens it.
-// Promises: no spread, clone, Object.create or constructor call makes a look-alike that opens, in the compiler or at run time.
+// Promises: no spread, clone, Object.create or constructor call makes a look-alike that opens at run time.
 
 declare const sealedAs: unique symbol;
 /** A value that was sealed under this name. */

@@ -140,3 +140,7 @@ test('takes every character of an error_description in what a claim check demand
     assert.equal(claimCheck(what, () => true).name, `claims ${what}`);
   }
 });
+
+test('says which guard cannot be named in a challenge', () => {
+  assert.throws(() => claimEquals('é', 'x'), { name: 'Error', message: '"claim é equals x" cannot be named in a challenge' });
+});

@@ -17,7 +17,7 @@ const SENTENCES: Readonly<Record<Exclude<RefusalReason, 'scope-missing' | 'claim
 };
 const DETAILS: Readonly<Partial<Record<Refusal['kind'], string>>> =
   { invalid_token: 'The access token is invalid or has expired', invalid_dpop_proof: 'The DPoP proof is invalid' };
-/** Refusals after which the bytes that follow on the connection cannot be trusted to be a request. */
+/** Refusals after which the bytes that follow on the connection cannot be trusted to be a request (RFC 9110 §15.5.9). */
 const CLOSING: readonly RefusalReason[] = ['malformed-http', 'host-refused', 'target-refused', 'request_timeout', 'expectation_failed', 'header_fields_too_large'];
 /** How refusals are shown; settings decide. */
 export type ChallengeRules = Readonly<{ dpopMode: DpopMode; errorDetail: boolean }>;

@@ -2,7 +2,7 @@
 // Promises: JSON in UTF-8 with Content-Length; never cached, never sniffed; a body that was sent is drained, not read.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** `headers` lists names and values in turn; without a body (204) there is no content; `closes` ends the connection. */
+/** `headers` lists names and values in turn; without a body (RFC 9110 §15.3.5) there is no content; `closes` ends the connection. */
 export type Reply = Readonly<{ status: number; headers: readonly string[]; body: object | undefined; closes?: boolean }>;
 
 const NO_HEADERS: readonly string[] = [];
@@ -22,7 +22,7 @@ export function send(request: IncomingMessage, response: ServerResponse, answer:
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;
   // RFC 9112 §6.3: what announces a body.
   const drains = coding !== undefined || length !== '0';
-  // Node reads nothing more from a connection after a request that offers an upgrade.
+  // Node reads nothing more from a connection after a request that offers an upgrade (RFC 9110 §7.8).
   const isEnd = isLast || closes || drains || upgrade !== undefined;
   const text = body === undefined ? '' : JSON.stringify(body);
   response.writeHead(status, [...(body === undefined ? ALWAYS : contentHeaders(text)), ...headers, ...more, ...(isEnd ? CLOSE : NO_HEADERS)]);
@@ -37,6 +37,6 @@ function endAfterDrain(request: IncomingMessage, response: ServerResponse, text:
   const finish = () => { clearTimeout(deadline); response.end(); };
   const deadline = setTimeout(finish, DRAIN_MILLIS);
   let bytes = 0;
-  request.on('data', (chunk: Buffer) => { if ((bytes += chunk.length) > DRAIN_BYTES) finish(); });
+  request.on('data', (chunk: Buffer) => { if ((bytes += chunk.length) > DRAIN_BYTES) request.pause(); });
   request.once('end', finish).once('close', finish);
 }

@@ -1,7 +1,7 @@
 // A JSON Web Key becomes a key that can verify, or is turned away with the reason. Trusts nothing in the JWK: type, size and
 // purpose are settled here, because crypto.verify takes whatever key it is given (RFC 8725 §3.1). Does not say whose key it is.
 import { constants, createPublicKey, hash, type VerifyKeyObjectInput } from 'node:crypto';
-import { decodeBase64url, type JsonObject } from '../encoding.ts';
+import { decodeBase64url, isTextArray, type JsonObject } from '../encoding.ts';
 import type { KeyFlaw } from '../log.ts';
 import type { Memory } from '../memory.ts';
 import { sealing, type Sealed } from '../sealed.ts';
@@ -40,7 +40,7 @@ export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
   // RFC 7517 §4.5, §4.2, §4.3, §4.4
   if (kid !== undefined && typeof kid !== 'string') return 'key-id';
   if (use !== undefined && use !== 'sig') return 'use';
-  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return 'key-operations';
+  if (operations !== undefined && !(isTextArray(operations) && operations.includes('verify'))) return 'key-operations';
   if (alg !== undefined && alg !== 'RS256') return 'algorithm';
   const members = { e, kty, n };
   return rsaFlaw(members, 8192, Infinity) ?? importPublic(members, 'RS256', thumbprintOf(members), kid);

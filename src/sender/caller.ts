@@ -1,6 +1,6 @@
 // Verified token × credentials × mode → Caller: entitled to be heard under this mode (RFC 9449 §7). Promises: the token was
-// presented in the way that its binding demands, and one proof made one Caller. Does not check scopes or claims: guards.ts does.
-import { asJsonObject, type JsonObject } from '../encoding.ts';
+// presented in the way that its binding demands, and one proof made one Caller (RFC 9449 §2). Does not check scopes or claims: guards.ts does.
+import { asJsonObject, isTextArray, type JsonObject } from '../encoding.ts';
 import { refuseProof, refuseToken, unavailable } from '../refusal.ts';
 import { claimsOf, type VerifiedToken } from '../token/verify.ts';
 import type { Credentials, DpopMode } from './credentials.ts';
@@ -31,8 +31,8 @@ class AdmittedCaller {
   /** The granted scopes: the words of a text (RFC 6749 §3.3) or an array of strings; none if it is anything else. */
   get scopes(): readonly string[] {
     const granted = this.claims[this.#rules.scopeClaim];
-    const words: unknown = typeof granted === 'string' ? granted.split(' ').filter(Boolean) : granted;
-    return Array.isArray(words) && words.every((word) => typeof word === 'string') ? words : [];
+    if (typeof granted === 'string') return granted.split(' ').filter(Boolean);
+    return isTextArray(granted) ? granted : [];
   }
   /** The granted scopes as one space-separated text, or `null` when the token has none to show. */
   get scopeText(): string | null {

@@ -8,7 +8,7 @@ export type Scheme = 'Bearer' | 'DPoP';
 export const SCHEMES: Readonly<Record<DpopMode, readonly Scheme[]>> = { DISABLED: ['Bearer'], ALLOWED: ['Bearer', 'DPoP'], REQUIRED: ['DPoP'] };
 /** What the caller presented; `proof` is the DPoP proof, if there was one. */
 export type Credentials = Readonly<{ scheme: Scheme; token: string; proof: string | undefined }>;
-/** Every value of a header field; `rawHeaders` lists names and values in turn, `name` is in lower case. */
+/** Every value of a header field; `rawHeaders` lists names and values in turn, `name` is in lower case (RFC 9110 §5.1). */
 export function fieldValues(rawHeaders: readonly string[], name: string): string[] {
   const values: string[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -1,6 +1,6 @@
 // The rules that the claims of an access token must meet (RFC 7519 §4.1, RFC 9068 §4), in the contract's order. Reads only a
 // SignedPayload. Does not check scopes, guards (guards.ts) or the binding to a key (sender/).
-import { isFiniteNumber, type JsonObject } from '../encoding.ts';
+import { isFiniteNumber, isTextArray, type JsonObject } from '../encoding.ts';
 import { refuseToken } from '../refusal.ts';
 import { mediaType } from './compact.ts';
 import { payloadOf, type SignedPayload } from './signature.ts';
@@ -34,8 +34,7 @@ export function checkTimes({ exp, nbf }: JsonObject, toleranceSeconds: number, n
   if (nowSeconds < nbf - toleranceSeconds) throw refuseToken('not-yet-valid');
 }
 /** RFC 7519 §4.1.3: the audience itself, or an array of strings that has it. */
-const isForAudience = (aud: unknown, audience: string) =>
-  Array.isArray(aud) ? aud.includes(audience) && aud.every((member) => typeof member === 'string') : aud === audience;
+const isForAudience = (aud: unknown, audience: string) => (isTextArray(aud) ? aud.includes(audience) : aud === audience);
 
 const ACCESS_PAYLOAD_TYPES: readonly unknown[] = ['bearer', 'dpop', 'jwt', 'at+jwt'];
 /** Members that only ID tokens carry (OpenID Connect Core §2, §3.3.2.11). */

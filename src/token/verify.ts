@@ -64,14 +64,14 @@ function frozen(claims: JsonObject): JsonObject {
 
 /** Checks the header before any key is looked for, and gives its `kid`. Members that carry keys are never read. */
 function checkHeader({ alg, crit, b64, typ, kid }: JsonObject): string | undefined {
-  // RFC 8725 §3.1: the verifier names the algorithm, the header must equal it.
+  // RFC 7515 §4.1.1, RFC 8725 §2.1, §3.1, §3.2: the verifier names the algorithm, the header must equal it.
   if (alg !== 'RS256') throw refuseToken('algorithm-refused');
   // RFC 7515 §4.1.11, RFC 7797 §6: no extension is understood here. Stricter: `b64` without `crit` neither.
   if (crit !== undefined || b64 !== undefined) throw refuseToken('critical-header');
   // RFC 8725 §3.11, RFC 9068 §2.1
   const type = typeof typ === 'string' ? mediaType(typ) : typ;
   if (type !== undefined && type !== 'jwt' && type !== 'at+jwt') throw refuseToken('type-refused');
-  // RFC 7515 §4.1.4
+  // RFC 7515 §4.1.4, RFC 8725 §3.10
   if (kid !== undefined && typeof kid !== 'string') throw refuseToken('key-id-malformed');
   return kid;
 }

@@ -47,7 +47,8 @@ export const isWithin = (part: Clause, clause: Clause) =>
 
 /** The comments of a source text; lines of `//` that follow one another are one comment. */
 export const commentsOf = (source: string): string[] =>
-  [...source.matchAll(/\/\*[^]*?\*\/|(?:(?:^|(?<=\s))\/\/ .*(?:\n[ \t]*(?=\/\/ )|$))+/gm)].map(([comment]) => comment.replace(/\s*\n\s*(?:\*|\/\/) ?/g, ' '));
+  [...source.matchAll(/\/\*[^]*?\*\/|(?:(?:^|(?<=\s))\/\/ .*(?:\n[ \t]*(?=\/\/ )|$))+/gm)]
+    .map(([comment]) => comment.replace(/\s*\n\s*(?:\*|\/\/) ?/g, ' '));
 
 /** The source text with its comments blank, line for line. */
 export const withoutComments = (source: string) =>

@@ -4,13 +4,6 @@ import { INDEXED, clausesIn, commentsOf, isWithin, withoutComments, type Clause 
 
 const ROOT = new URL('../../', import.meta.url);
 
-/** Clauses that tests cite and whose code needs no comment there: clause → the file of src that does it. */
-const WITHOUT_COMMENT: Readonly<Record<Clause, string>> = {
-  'RFC 7515 §4.1.1': 'token/verify.ts', 'RFC 8725 §2.1': 'token/verify.ts', 'RFC 8725 §3.2': 'token/verify.ts', 'RFC 8725 §3.10': 'token/verify.ts',
-  'RFC 9110 §5.1': 'sender/credentials.ts', 'RFC 9110 §7.8': 'http/reply.ts', 'RFC 9110 §9.3.2': 'app.ts',
-  'RFC 9110 §15.3.5': 'http/reply.ts', 'RFC 9110 §15.5.9': 'http/challenge.ts', 'RFC 9449 §2': 'sender/caller.ts',
-};
-
 export interface Entry {
   readonly clause: Clause;
   readonly files: readonly string[];
@@ -28,7 +21,7 @@ const sourcesIn = (folder: string, isWanted: (name: string) => boolean) =>
 function citedByCode(): Citation[] {
   const marked = sourcesIn('src/', (name) => name.endsWith('.ts')).flatMap(([where, source]) =>
     commentsOf(source).flatMap(clausesIn).map((clause) => ({ clause, where })));
-  return [...marked, ...Object.entries(WITHOUT_COMMENT).map(([clause, where]) => ({ clause, where }))];
+  return marked;
 }
 
 /** The name of the test that a place in a test file belongs to: its own line's, else that of the next test whose name has a gap to fill. */

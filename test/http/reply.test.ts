@@ -108,6 +108,7 @@ for (const [what, field] of [['no body', 'X: 1'], ['an empty body', 'Content-Len
 function silentRequest() {
   const request = Object.assign(new EventEmitter(), { headers: { 'content-length': '5' }, method: 'POST' });
   const done: string[] = [];
+  Object.assign(request, { pause: () => done.push('pause') });
   const response = {
     writeHead: () => done.push('head'), flushHeaders: () => done.push('flush'),
     write: () => done.push('write'), end: () => done.push('end'),
@@ -133,6 +134,8 @@ test('drains a part of a long body and not all of it', () => {
   for (let chunk = 0; chunk < 4; chunk += 1) request.emit('data', Buffer.alloc(64 * 1024));
   assert.equal(done.at(-1), 'write');
   for (let chunk = 0; chunk < 64; chunk += 1) request.emit('data', Buffer.alloc(64 * 1024));
+  assert.equal(done.at(-1), 'pause');
+  mock.timers.tick(1_000);
   assert.equal(done.at(-1), 'end');
   mock.timers.reset();
 });

@@ -80,8 +80,10 @@ for (const [one, other, common] of [
   ['/a%20b/{x}', '/{y}/{z}', '/a%20b/x'],
 ] as const) {
   test(`refuses the rows ${one} and ${other}, which overlap, with both rows and a path`, () => {
-    const rows = ['/z/z/z', one, other].map((pattern) => ({ pattern }));
-    assert.throws(() => new Router(rows), { name: 'Error', message: `${one} and ${other} both match ${common}` });
+    for (const patterns of [['/z/z/z', one, other], [one, '/z/z/z', other], [one, other]]) {
+      const rows = patterns.map((pattern) => ({ pattern }));
+      assert.throws(() => new Router(rows), { name: 'Error', message: `${one} and ${other} both match ${common}` });
+    }
   });
 }
 

@@ -58,18 +58,23 @@ describe('a request body', { timeout: 30_000 }, () => {
     const house = await openHouse(t);
     let drained = 0;
     const progress = new EventEmitter();
-    house.server.on('request', (request) => request.on('data', (chunk: Buffer) => {
-      drained += chunk.length;
-      if (drained === MEBIBYTE) progress.emit('full');
-    }));
-    const full = once(progress, 'full');
+    house.server.on('request', (request) => {
+      request.on('data', (chunk: Buffer) => {
+        drained += chunk.length;
+        if (drained === MEBIBYTE) progress.emit('full', request);
+      });
+      request.on('pause', () => progress.emit('pause'));
+    });
+    const [full, paused] = [once(progress, 'full'), once(progress, 'pause')];
     const wire = await openWire(house.port);
     wire.send(post('Content-Length: 5000000\r\n'));
     wire.send(Buffer.alloc(MEBIBYTE));
-    await full;
+    const [request] = await full;
     await new Promise(setImmediate);
-    assert.equal(house.sockets[0]!.writableEnded, false);
+    assert.equal(request.isPaused(), false);
     wire.send('x');
+    await paused;
+    t.mock.timers.tick(1_000);
     assert.deepEqual(statusesIn(await wire.untilClosed()), [405]);
     await house.gone();
   });
@@ -91,6 +96,8 @@ describe('a request body', { timeout: 30_000 }, () => {
     const pour = () => { if (wire.socket.writable) wire.socket.write(chunk, pour); };
     wire.send(post('Transfer-Encoding: chunked\r\n'));
     pour();
+    await wire.until((text) => text.endsWith('}'));
+    t.mock.timers.tick(1_000);
     assert.deepEqual(statusesIn(await wire.untilClosed()), [405]);
     await house.gone();
   });

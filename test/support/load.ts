@@ -7,7 +7,13 @@ import { Latencies } from './latencies.ts';
 
 /** A request to send, and the name under which it is counted. */
 export interface Shot { readonly kind: string; readonly bytes: string }
-export interface LoadAnswer { readonly shot: Shot; readonly status: number; readonly head: string; readonly text: string; readonly millis: number }
+export interface LoadAnswer {
+  readonly shot: Shot;
+  readonly status: number;
+  readonly head: string;
+  readonly text: string;
+  readonly millis: number;
+}
 
 export interface LoadPlan {
   readonly port: number;
@@ -43,6 +49,10 @@ export class Tally {
   /** Answers whose kind and status are none of these. */
   except(...expected: readonly string[]): Record<string, number> {
     return Object.fromEntries([...this.statuses].filter(([name]) => !expected.includes(name)));
+  }
+
+  countExcept(...expected: readonly string[]): number {
+    return Object.values(this.except(...expected)).reduce((sum, count) => sum + count, 0);
   }
 }
 

@@ -1,0 +1,70 @@
+/* Puts load on a server and refuses to give a figure if any answer was not the expected one. */
+import { fileURLToPath } from 'node:url';
+import { hasWrk, outputOf, type RunningServer } from './processes.ts';
+import type { Expected } from './plan.ts';
+import type { Records } from './pools.ts';
+
+export interface Job {
+  readonly connections: number;
+  readonly seconds: number;
+  readonly path: string;
+  readonly expected: Expected;
+  /** What stands in each request's Authorization field behind the scheme; no field without it. */
+  readonly records?: Records | undefined;
+  readonly scheme?: 'Bearer' | 'DPoP';
+  /** Whether a record may be sent twice. */
+  readonly repeats: boolean;
+}
+
+const fileNamed = (name: string) => fileURLToPath(new URL(`load/${name}`, import.meta.url));
+
+/** The text of a request before and after its record. */
+function textsOf({ path, records, scheme = 'Bearer' }: Job, port: number): { before: string; after: string } {
+  const head = `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n`;
+  return records === undefined ? { before: head, after: '\r\n' } : { before: `${head}Authorization: ${scheme} `, after: '\r\n\r\n' };
+}
+
+async function runOwn(file: string, job: Job, port: number, more = {}): Promise<Record<string, number>> {
+  const argument = JSON.stringify({ ...job, ...textsOf(job, port), port, ...more });
+  return JSON.parse(await outputOf([process.execPath, fileNamed(file), argument]));
+}
+
+async function runWrk({ connections, seconds, records, ...job }: Job, port: number): Promise<Record<string, number>> {
+  const { before, after } = textsOf({ connections, seconds, records, ...job }, port);
+  const { file, width, first, count } = records ?? {};
+  const environment = {
+    JOB_BEFORE: before, JOB_AFTER: after,
+    ...(file !== undefined && { JOB_FILE: file, JOB_WIDTH: String(width), JOB_FIRST: String(first), JOB_COUNT: String(count) }),
+  };
+  // wrk takes whole seconds.
+  const options = ['-t', '1', '-c', String(connections), '-d', `${Math.ceil(seconds)}s`, '-s', fileNamed('wrk.lua'), `http://127.0.0.1:${port}`];
+  const output = await outputOf(['wrk', ...options], environment);
+  const result = JSON.parse(/^JOB (.*)$/m.exec(output)?.[1] ?? 'null');
+  const refused = job.expected.status >= 400 ? result.requests - result.refused : result.refused;
+  // A server that cannot answer gives no figure; wrk itself says only how many answers had a status of 400 or more.
+  if (result.requests === 0 || refused !== 0 || result.broken !== 0) throw new Error(`unexpected answers: ${JSON.stringify(result)}`);
+  return result;
+}
+
+/** Load for a moment, every answer read whole and checked: what compiles and remembers has done so afterwards. */
+export async function sample(server: RunningServer, job: Job, seconds = 0.15): Promise<void> {
+  await runOwn('closed.mjs', { ...job, seconds }, server.port);
+}
+
+/** Requests per second. wrk does not read bodies, so a sample by our own generator, which does, goes before it. */
+export async function throughput(server: RunningServer, job: Job): Promise<number> {
+  try {
+    const isWrk = hasWrk && job.repeats;
+    if (isWrk) await sample(server, job);
+    const { requests = 0, seconds = 0 } = isWrk ? await runWrk(job, server.port) : await runOwn('closed.mjs', job, server.port);
+    return requests / seconds;
+  } catch (error) {
+    throw new Error(`${server.name}, ${job.path}: ${String(error)}`, { cause: error });
+  }
+}
+
+/** Latencies in milliseconds at a constant rate. */
+export async function latency(server: RunningServer, job: Job, rate: number): Promise<{ p50: number; p99: number }> {
+  const { p50 = NaN, p99 = NaN } = await runOwn('rate.mjs', job, server.port, { rate });
+  return { p50, p99 };
+}

@@ -1,0 +1,107 @@
+/* What is measured: the servers, the cases, and how long, as the environment says. */
+import { SLICES, type Records } from './pools.ts';
+
+const wholeNumber = (name: string, otherwise: number): number => {
+  const value = Number(process.env[name] ?? otherwise);
+  if (!Number.isFinite(value) || value <= 0) throw new Error(`${name} must be a positive number`);
+  return value;
+};
+export const ROUNDS = wholeNumber('BENCH_ROUNDS', 5);
+export const SECONDS = wholeNumber('BENCH_SECONDS', 1);
+/** Distinct tokens in the measurement of memory. */
+export const DISTINCT_TOKENS = wholeNumber('BENCH_TOKENS', process.env.BENCH_FULL === '1' ? 1_000_000 : 100_000);
+/** Requests a second at which latency is measured. */
+export const RATE = 1_000;
+/** New tokens, and as many forged ones, for each round of their cases. */
+export const SLICE = Math.ceil(15_000 * SECONDS);
+
+export interface ServerPlan {
+  readonly name: string;
+  readonly title: string;
+  /** Relative to this folder. */
+  readonly file: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+const peer = (name: string, title: string, file: string, environment = {}): ServerPlan =>
+  ({ name, title, file: `servers/${file}.mjs`, environment });
+
+export const PLAIN = peer('plain', 'plain node:http', 'plain');
+export const GATEHOUSE: ServerPlan = { name: 'gatehouse', title: 'gatehouse', file: '../../dist/server.js', environment: {} };
+const PEERS = [
+  peer('express', 'Express 5 + express-oauth2-jwt-bearer', 'express'),
+  peer('fastify', 'Fastify 5 + @fastify/jwt', 'fastify', { CACHE: '0' }),
+  // As many entries as gatehouse remembers by default.
+  peer('fastify-cache', 'Fastify 5 + @fastify/jwt, cache on', 'fastify', { CACHE: '10000' }),
+  peer('jose', 'node:http + jose', 'jose'),
+  peer('hono', 'Hono + jwk middleware', 'hono'),
+];
+/** The base and the service of the DPoP case. */
+export const ES256 = peer('es256', 'plain node:http + one ES256 verification', 'es256');
+export const GATEHOUSE_DPOP: ServerPlan = {
+  ...GATEHOUSE, name: 'gatehouse-dpop', title: 'gatehouse, DPoP on',
+  // Proofs are made before they are sent.
+  environment: { IDP_DPOP_MODE: 'ALLOWED', IDP_DPOP_IAT_OFFSET_SECONDS: '3600' },
+};
+
+/** What each answer must be: its status, and a text that it holds. */
+export interface Expected { readonly status: number; readonly sample: string }
+
+export interface Case {
+  readonly name: string;
+  readonly title: string;
+  readonly connections: number;
+  readonly path: string;
+  /** The path under which the plain server sends the same bytes; as long as `path`. */
+  readonly plainPath: string;
+  readonly expected: Expected;
+  /** The tokens of a round, if any. */
+  readonly tokens?: (round: number) => Records;
+  /** The tokens may be sent again and again; otherwise a server sees each once. */
+  readonly repeats: boolean;
+}
+
+const WELCOME: Expected = { status: 200, sample: '"user":"auth0|user"' };
+const PRIVATE = { path: '/api/private', plainPath: '/api/private', expected: WELCOME };
+const warm = (tokens: number, connections: number): Case => ({
+  name: `warm-${tokens}-${connections}`, connections, ...PRIVATE, repeats: true, tokens: () => SLICES.warm(tokens),
+  title: `warm, ${tokens.toLocaleString('en')} token${tokens > 1 ? 's' : ''}, ${connections} connection${connections > 1 ? 's' : ''}`,
+});
+const CASES: readonly Case[] = [
+  {
+    name: 'no-token', title: 'no token (401)', connections: 50, path: '/api/private', plainPath: '/api/missing',
+    expected: { status: 401, sample: '' }, repeats: true,
+  },
+  {
+    name: 'public', title: 'public route', connections: 50, path: '/api/public', plainPath: '/api/public',
+    expected: { status: 200, sample: 'Hello from a public endpoint!' }, repeats: true,
+  },
+  warm(1, 50), warm(1_000, 50), warm(1, 1), warm(1_000, 1), warm(1_000, 4),
+  { name: 'cold', title: 'cold, every token new', connections: 50, ...PRIVATE, repeats: false, tokens: (round) => SLICES.cold(round, SLICE) },
+  {
+    name: 'forged', title: 'forged signatures', connections: 50, path: '/api/private', plainPath: '/api/invalid',
+    expected: { status: 401, sample: '' }, repeats: false, tokens: (round) => SLICES.forged(round, SLICE),
+  },
+];
+/** Warm with 1,000 tokens, as at constant rate. */
+export const WARM = warm(1_000, 50);
+export const DPOP = { name: 'dpop', title: 'DPoP warm, ES256 (to one ES256 verification)', connections: 50, ...PRIVATE };
+
+const MEASURES = [...CASES.map(({ name }) => name), 'dpop', 'latency', 'start', 'memory', 'review'];
+const chosen = (process.env.BENCH_ONLY ?? '').split(',').map((name) => name.trim()).filter((name) => name !== '');
+const known = [...MEASURES, PLAIN.name, GATEHOUSE.name, ...PEERS.map(({ name }) => name)];
+const strange = chosen.filter((name) => !known.includes(name));
+if (strange.length > 0) throw new Error(`BENCH_ONLY: ${strange.join(', ')} is none of ${known.join(', ')}`);
+
+/** Whether BENCH_ONLY leaves anything out. */
+export const isPartial = chosen.length > 0;
+const choose = (names: readonly string[]): readonly string[] => {
+  const some = names.filter((name) => chosen.includes(name));
+  return some.length > 0 ? some : names;
+};
+const serverNames = choose([GATEHOUSE, ...PEERS].map(({ name }) => name));
+/** The plain server first, since every ratio is to it. */
+export const servers: readonly ServerPlan[] = [PLAIN, ...[GATEHOUSE, ...PEERS].filter(({ name }) => serverNames.includes(name))];
+const measures = choose(MEASURES);
+export const isMeasured = (measure: string): boolean => measures.includes(measure);
+export const cases = CASES.filter(({ name }) => isMeasured(name));

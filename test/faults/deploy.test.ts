@@ -1,0 +1,28 @@
+/* The short form of long/deploy.ts: SIGTERM under load loses no request (contract §10). */
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { describe, test } from 'node:test';
+import { startLoad, type LoadAnswer } from '../support/load.ts';
+import { openStand, validShots } from './stand.ts';
+
+describe('the process under load', { timeout: 60_000 }, () => {
+  test('answers every request that was sent before its SIGTERM, says Connection: close, and exits with 0', async (t) => {
+    const { provider, service } = await openStand(t);
+    const progress = new EventTarget();
+    const heads: string[] = [];
+    const heed = ({ head }: LoadAnswer) => {
+      heads.push(head);
+      if (heads.length === 1_000) progress.dispatchEvent(new Event('under way'));
+    };
+    const underWay = once(progress, 'under way');
+    const { tally, ended } = startLoad({ port: service.port, connections: 8, next: validShots(provider), reconnects: () => false, heed });
+    await underWay;
+    service.child.kill('SIGTERM');
+    assert.equal(await service.exited, 0);
+    await ended;
+    assert.deepEqual([tally.except('valid 200'), tally.lost, tally.lostAfterClose, tally.closedIdle], [{}, 0, 0, 0]);
+    assert.ok(tally.answered >= 1_000 && tally.answered === tally.sent);
+    // The last answer on each connection.
+    assert.equal(heads.filter((head) => /\r\nConnection: close/.test(head)).length, 8);
+  });
+});

@@ -1,0 +1,39 @@
+/* The short form of long/flood.ts and long/rotation.ts: a flood of unknown keys, and a withdrawn one (contract §7, THREATS F1, F3). */
+import { strict as assert } from 'node:assert';
+import { describe, test } from 'node:test';
+import { startLoad } from '../support/load.ts';
+import { addKey, assertUntroubled, openStand, privately, startGoodLoad, unsignedShot, warnings } from './stand.ts';
+
+describe('the process', { concurrency: 2, timeout: 60_000 }, () => {
+  test('fetches once in five seconds for two thousand unknown keys, and serves good requests beside them', async (t) => {
+    const stand = await openStand(t);
+    const { provider, service } = stand;
+    provider.resetCounts();
+    const beside = startGoodLoad(stand, { connections: 2 });
+    const start = performance.now();
+    let left = 2_000;
+    const next = () => (left-- > 0 ? unsignedShot('flood') : undefined);
+    const { tally, ended } = startLoad({ port: service.port, connections: 8, next });
+    await ended;
+    assertUntroubled(await beside.stop());
+    assert.deepEqual([tally.except('flood 401'), tally.lost, tally.answered], [{}, 0, 2_000]);
+    // One, unless the machine is so busy that the flood lasts.
+    const { discovery } = provider.counts;
+    assert.ok(discovery >= 1 && discovery <= 1 + Math.floor((performance.now() - start) / 5_000), `${discovery} fetches`);
+    assert.deepEqual(warnings(service), []);
+  });
+
+  test('refuses a token that it accepted before once its key has been withdrawn [THREATS F3]', async (t) => {
+    const stand = await openStand(t);
+    const { provider } = stand;
+    const withdrawn = provider.issue();
+    assert.equal((await privately(stand, withdrawn)).status, 200);
+    const token = addKey(provider, 'rotated in');
+    const { publicJwk } = provider.signingKey;
+    provider.publish({ keys: [{ ...publicJwk, kid: 'rotated in' }] });
+    assert.equal((await privately(stand, withdrawn)).status, 200);
+    assert.equal((await privately(stand, token)).status, 200);
+    const { status, body } = await privately(stand, withdrawn);
+    assert.deepEqual([status, body.error], [401, 'invalid_token']);
+  });
+});

@@ -1,0 +1,20 @@
+/* The short form of long/hostile.ts: shapes that are refused by the built service, and a healthy client beside them (contract §3). */
+import { strict as assert } from 'node:assert';
+import { describe, test } from 'node:test';
+import { exchange } from '../support/client.ts';
+import { statusesIn } from '../support/raw-answers.ts';
+import { SHAPES } from './shapes.ts';
+import { assertUntroubled, openStand, startGoodLoad } from './stand.ts';
+
+describe('the process', { timeout: 60_000 }, () => {
+  test('gives one answer to each request that is not for it, and serves a good client beside them', async (t) => {
+    const stand = await openStand(t);
+    const load = startGoodLoad(stand, { connections: 1 });
+    for (const [name, { bytes, status }] of Object.entries(SHAPES)) {
+      await t.test(`gives ${status} to ${name}`, async () => {
+        assert.deepEqual(statusesIn(await exchange(stand.service.port, Buffer.from(bytes, 'latin1'))), [status]);
+      });
+    }
+    assertUntroubled(await load.stop());
+  });
+});

@@ -1,0 +1,99 @@
+/* What changes of the keys' checks would otherwise go unseen (npm run mutants): why exactly a proof's key is refused, and what of it
+   is remembered. What becomes of the proofs: sender/proof-key.test.ts. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../../src/encoding.ts';
+import { factsOf, importProofKey, type VerificationKey } from '../../src/keys/jwk.ts';
+import type { KeyFlaw } from '../../src/log.ts';
+import { Memory } from '../../src/memory.ts';
+import { parseCompact } from '../../src/token/compact.ts';
+import { verifySignature } from '../../src/token/signature.ts';
+import { makeProof, makeProofKey, PROOF_ALGORITHMS, type Members, type ProofAlgorithm } from '../support/proof.ts';
+import { HOUR, integer, jwk, Stand } from './stand.ts';
+
+const KEYS = Object.fromEntries(PROOF_ALGORITHMS.map((alg) => [alg, makeProofKey(alg)]));
+const importKey = (alg: ProofAlgorithm, change: Members = {}, known = new Memory<VerificationKey>(10)) =>
+  importProofKey({ ...KEYS[alg]?.jwk, ...change } as JsonObject, alg, known);
+const bytes = (length: number) => Buffer.alloc(length, 1).toString('base64url');
+
+const FLAWS: [alg: ProofAlgorithm, change: Members, flaw: KeyFlaw][] = [
+  ['ES256', { d: 'AQ' }, 'private-member'], ['RS256', { d: 'AQ' }, 'private-member'], ['EdDSA', { d: 'AQ' }, 'private-member'],
+  ['ES256', { kty: 'RSA' }, 'key-type'], ['ES256', { crv: 'P-384' }, 'key-type'], ['EdDSA', { crv: 'Ed448' }, 'key-type'],
+  ['RS256', { kty: 'EC' }, 'key-type'], ['PS256', { kty: undefined }, 'key-type'],
+  ['ES256', { x: bytes(31) }, 'encoding'], ['ES256', { y: bytes(33) }, 'encoding'], ['ES256', { y: undefined }, 'encoding'],
+  ['ES384', { x: bytes(32) }, 'encoding'], ['ES512', { y: bytes(65) }, 'encoding'], ['EdDSA', { x: bytes(33) }, 'encoding'],
+  ['EdDSA', { x: 7 }, 'encoding'], ['RS256', { n: undefined }, 'encoding'], ['PS256', { e: 'AAEAAQ' }, 'encoding'],
+  ['ES256', { x: bytes(32), y: bytes(32) }, 'not-importable'],
+  ['RS256', { n: integer(2047) }, 'size'], ['PS256', { n: integer(4097) }, 'size'],
+  ['RS256', { e: 'AQ' }, 'exponent'], ['PS256', { e: integer(33) }, 'exponent'],
+];
+
+for (const [alg, change, flaw] of FLAWS) {
+  test(`refuses a proof key for ${alg} with ${JSON.stringify(change).slice(0, 60)} as ${flaw}, and remembers nothing of it`, () => {
+    const known = new Memory<VerificationKey>(10);
+    for (let time = 0; time < 2; time += 1) assert.equal(importKey(alg, change, known), flaw);
+    assert.equal(known.size, 0);
+  });
+}
+
+for (const alg of PROOF_ALGORITHMS) {
+  test(`imports a proof key for ${alg} once and knows it again by its thumbprint [RFC 7638 §3]`, () => {
+    const known = new Memory<VerificationKey>(10);
+    const key = importKey(alg, {}, known);
+    assert.ok(typeof key === 'object');
+    assert.equal(factsOf(key).thumbprint, KEYS[alg]?.thumbprint);
+    assert.equal(importKey(alg, {}, known), key);
+    assert.equal(importKey(alg, { kid: 'x', use: 'sig' }, known), key);
+    assert.equal(known.size, 1);
+  });
+}
+
+for (const alg of PROOF_ALGORITHMS) {
+  test(`verifies with a proof key for ${alg} what its private key signed and nothing else [RFC 7518 §3]`, () => {
+    const key = importKey(alg);
+    const proof = makeProof(KEYS[alg]!, { token: 't', uri: 'https://api.test/', nowSeconds: 1 });
+    const [jws, other] = [proof, `${proof.slice(0, proof.indexOf('.'))}.e30${proof.slice(proof.lastIndexOf('.'))}`].map(parseCompact);
+    assert.ok(typeof key === 'object' && typeof jws === 'object' && typeof other === 'object');
+    assert.notEqual(verifySignature(jws, key), undefined);
+    assert.equal(verifySignature(other, key), undefined);
+  });
+}
+
+test('knows a key for one algorithm only, though another takes the same members', () => {
+  const known = new Memory<VerificationKey>(10);
+  const members = { ...KEYS.RS256?.jwk };
+  const [one, other] = [importKey('RS256', members, known), importKey('PS256', members, known)];
+  assert.notEqual(one, other);
+  assert.deepEqual([importKey('RS256', members, known), importKey('PS256', members, known), known.size], [one, other, 2]);
+});
+
+test('gives a proof key no name', () => {
+  const key = importKey('ES256', { kid: 'x' });
+  assert.ok(typeof key === 'object');
+  assert.equal(factsOf(key).kid, undefined);
+});
+
+for (const [random, shares] of [[0, [0.8, 1.6, 3.2, 6.4, 12.8, 24, 24]], [0.5, [0.9, 1.8, 3.6, 7.2, 14.4, 27, 27]], [1 - 2 ** -53, [1, 2, 4, 8, 16, 30, 30]]] as const) {
+  test(`retries after between four fifths and the whole of 1 to 30 seconds when chance says ${random}`, async () => {
+    const chance = Math.random;
+    Math.random = () => random;
+    try {
+      const stand = new Stand();
+      for (const seconds of shares) {
+        await stand.fail();
+        assert.ok(Math.abs((stand.clock.pending[0] ?? NaN) - seconds * 1000) < 1e-6);
+      }
+    } finally {
+      Math.random = chance;
+    }
+  });
+}
+
+test('logs to the second how long the keys have been held when a fetch fails', async () => {
+  const stand = new Stand();
+  await stand.answer(jwk('a'));
+  stand.clock.advance(3 * HOUR);
+  await stand.fail();
+  const [line] = stand.logged('signing keys could not be fetched');
+  assert.equal(line?.heldForSeconds, 3 * 60 * 60);
+});

@@ -1,0 +1,87 @@
+/* Puts the compiled copy to its tests: first those of the worker, then those that need a process of their own, until one fails or takes
+   too long. */
+import { fork, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Coverage } from './coverage.ts';
+import type { Task } from './worker.ts';
+
+const LEAST_LIMIT_MILLIS = 10_000;
+const FIRST_LIMIT_MILLIS = 120_000;
+/** Modules that were made are never forgotten: a worker ends before they are too many. */
+const MOST_TASKS = 150;
+const FLAGS = ['--max-old-space-size=1024', '--no-warnings'];
+
+const compiled = (file: string) => file.replace(/\.ts$/, '.js');
+
+export class Trial {
+  readonly #directory: string;
+  #worker: ChildProcess | undefined;
+  #tasks = 0;
+  /** Of the worker's tests under '', of each other file under its name. */
+  readonly #limits = new Map<string, number>();
+  constructor(directory: string) { this.#directory = directory; }
+
+  close(): void {
+    this.#worker?.kill('SIGKILL');
+    this.#worker = undefined;
+  }
+
+  /** Takes the time that the tests need when nothing is changed. Throws when they do not pass. */
+  async rehearse(file: string, text: string, coverage: Coverage): Promise<void> {
+    this.#limits.clear();
+    for (const name of ['', ...coverage.alone]) {
+      const begun = performance.now();
+      const isGood = name === '' ? await this.#passTogether(file, text, coverage.together) : await this.#passesAlone(name);
+      if (!isGood) throw new Error(`tests fail without any mutation: ${name || coverage.together.join(', ')}`);
+      this.#limits.set(name, Math.max(LEAST_LIMIT_MILLIS, Math.ceil(5 * (performance.now() - begun))));
+    }
+  }
+
+  /** Whether no test tells this text, which is already in its place, from the right one. */
+  async survives(file: string, text: string, { together, alone }: Coverage): Promise<boolean> {
+    if (!await this.#passTogether(file, text, together)) return false;
+    for (const name of alone) if (!await this.#passesAlone(name)) return false;
+    return true;
+  }
+
+  async #passTogether(file: string, text: string, names: readonly string[]): Promise<boolean> {
+    if (names.length === 0) return true;
+    this.#tasks += 1;
+    if (this.#tasks % MOST_TASKS === 0) this.close();
+    this.#worker ??= fork(join(this.#directory, 'test/mutants/worker.js'), {
+      cwd: this.#directory, execArgv: ['--experimental-vm-modules', ...FLAGS], env: { PATH: process.env.PATH },
+      serialization: 'json', stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    const worker = this.#worker;
+    const files = names.map((name) => join(this.#directory, 'test', compiled(name)));
+    worker.send({ files, changed: join(this.#directory, 'src', compiled(file)), text } satisfies Task);
+    const isPassed = await this.#answer(worker);
+    if (isPassed === undefined) this.close();
+    return isPassed ?? false;
+  }
+
+  /** What the worker says; `undefined` when it ends or takes too long. */
+  #answer(worker: ChildProcess): Promise<boolean | undefined> {
+    return new Promise((resolve) => {
+      const settle = (answer?: boolean) => {
+        clearTimeout(timer);
+        worker.removeAllListeners();
+        resolve(answer);
+      };
+      const timer = setTimeout(settle, this.#limits.get('') ?? FIRST_LIMIT_MILLIS);
+      worker.once('exit', () => settle()).once('error', () => settle()).once('message', (isPassed) => settle(isPassed === true));
+    });
+  }
+
+  async #passesAlone(name: string): Promise<boolean> {
+    const reporter = join(this.#directory, 'test/mutants/first-failure.js');
+    const flags = [...FLAGS, `--test-reporter=${reporter}`, '--test-reporter-destination=stdout'];
+    const child = spawn(process.execPath, [...flags, join(this.#directory, 'test', compiled(name))], {
+      cwd: this.#directory, stdio: 'ignore', timeout: this.#limits.get(name) ?? FIRST_LIMIT_MILLIS, killSignal: 'SIGKILL',
+      env: { PATH: process.env.PATH, NODE_EXTRA_CA_CERTS: join(this.#directory, 'test/idp/tls/authority.pem') },
+    });
+    const [code] = await once(child, 'exit');
+    return code === 0;
+  }
+}

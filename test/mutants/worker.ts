@@ -1,0 +1,69 @@
+/* Runs test files in this one process again and again, each time with all modules made anew and one of them changed: what a process for
+   each would do, without the time that a process takes to begin. Knows as much of node:test as those files use; the parent process has
+   the time limit, and begins another worker where this one hangs. */
+import { readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { SourceTextModule, SyntheticModule, type Module } from 'node:vm';
+
+/** Test files in order; `changed` names the file that has `text` instead of its own. */
+export interface Task { readonly files: readonly string[]; readonly changed: string; readonly text: string }
+
+type Action = (context: object) => unknown;
+
+/** Compiled code is kept, since most modules are the same each time. */
+const known = new Map<string, { text: string; cachedData?: Buffer }>();
+const builtins = new Map<string, Record<string, unknown>>();
+
+function moduleOf(path: string, { changed, text }: Task): Module {
+  const isChanged = path === changed;
+  if (!isChanged && !known.has(path)) known.set(path, { text: readFileSync(path, 'utf8') });
+  const { cachedData, text: source } = isChanged ? { text, cachedData: undefined } : known.get(path)!;
+  const initializeImportMeta = (meta: ImportMeta) => { meta.url = pathToFileURL(path).href; };
+  const module = new SourceTextModule(source, { identifier: path, initializeImportMeta, ...cachedData && { cachedData } });
+  // The types know it of scripts only.
+  const { createCachedData } = module as unknown as { createCachedData(): Buffer };
+  if (!isChanged && cachedData === undefined) known.set(path, { text: source, cachedData: createCachedData.call(module) });
+  return module;
+}
+
+function synthetic(name: string, values: Readonly<Record<string, unknown>>): Module {
+  return new SyntheticModule(Object.keys(values), function () {
+    for (const [key, value] of Object.entries(values)) this.setExport(key, value);
+  }, { identifier: name });
+}
+
+/** Whether every test of every file passes; the first that does not is the last that runs. */
+async function passes(task: Task): Promise<boolean> {
+  const actions: Action[] = [];
+  const test = (_: string, ...rest: unknown[]) => void actions.push(rest.at(-1) as Action);
+  const describe = (_: string, register: () => void) => register();
+  const modules = new Map<string, Module>([['node:test', synthetic('node:test', { test, describe, default: test })]]);
+  const resolve = (specifier: string, from: string) =>
+    isBuiltin(specifier) ? specifier : fileURLToPath(new URL(specifier, pathToFileURL(from)));
+  const load = async (name: string) => {
+    if (isBuiltin(name) && !builtins.has(name)) builtins.set(name, await import(name));
+    const module = modules.get(name) ?? (isBuiltin(name) ? synthetic(name, builtins.get(name)!) : moduleOf(name, task));
+    modules.set(name, module);
+    return module;
+  };
+  try {
+    for (const file of task.files) {
+      const module = await load(file);
+      await module.link((specifier, { identifier }) => load(resolve(specifier, identifier)));
+      await module.evaluate();
+      for (const action of actions.splice(0)) {
+        const ends: (() => unknown)[] = [];
+        await action({ after: (end: () => unknown) => ends.push(end) });
+        for (const end of ends) await end();
+      }
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// What a mutant left behind must not end the worker.
+process.on('unhandledRejection', () => {}).on('uncaughtException', () => {});
+process.on('message', async (task: Task) => process.send!(await passes(task)));
