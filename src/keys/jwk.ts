@@ -46,7 +46,7 @@ export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
   return rsaFlaw(members, 8192, Infinity) ?? importPublic(members, 'RS256', thumbprintOf(members), kid);
 }
 /** Imports the key of a proof (RFC 9449 §4.3(5), (7)), or says why it is refused. The caller chooses this key: its size is bounded
- * because a larger one makes the service pay, and one that is `known` is not imported again. */
+ * because a larger one makes the service pay, and one that is `known` (by algorithm and thumbprint) is not imported again. */
 export function importProofKey(jwk: JsonObject, algorithm: Algorithm, known: Memory<VerificationKey>): VerificationKey | KeyFlaw {
   const facts = ALGORITHMS[algorithm];
   const { kty, crv, x, y, n, e } = jwk;
@@ -55,10 +55,8 @@ export function importProofKey(jwk: JsonObject, algorithm: Algorithm, known: Mem
   const members: JwkMembers = kty === 'RSA' ? { e, kty, n } : kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x };
   if (Object.values(members).some((member) => typeof member !== 'string')) return 'encoding';
   const thumbprint = thumbprintOf(members);
-  const key = known.take(algorithm + thumbprint) ?? (facts.kty === 'RSA' ? rsaFlaw(members, 4096, 32) : pointFlaw(members, facts.bytes))
+  return known.take(algorithm + thumbprint) ?? (facts.kty === 'RSA' ? rsaFlaw(members, 4096, 32) : pointFlaw(members, facts.bytes))
     ?? importPublic(members, algorithm, thumbprint);
-  if (typeof key !== 'string') known.set(algorithm + thumbprint, key);
-  return key;
 }
 
 function importPublic(members: JwkMembers, algorithm: Algorithm, thumbprint: string, kid?: string): VerificationKey | KeyFlaw {

@@ -40,6 +40,7 @@ export function createProofVerifier(rules: ProofRules, nonces: Nonces | undefine
     if (typeof key === 'string') throw refuseProof('proof-key');
     // RFC 9449 §4.3(6)
     if (verifySignature(jws, key) === undefined) throw refuseProof('proof-signature');
+    known.set(alg + factsOf(key).thumbprint, key);
     if (nonces !== undefined) checkNonce(jws.payload.nonce, nonces, subject);
     return seal({ thumbprint: factsOf(key).thumbprint, jti, expiresAt: iat + rules.dpopIatOffsetSeconds });
   };

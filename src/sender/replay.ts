@@ -16,20 +16,21 @@ export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onF
   // Entries lie in drawers by the time they expire, so that whole drawers go at once.
   const drawerSeconds = Math.max(1, Math.ceil(windowSeconds / 8));
   const drawers = new Map<number, Set<string>>();
-  let [entries, isFull] = [0, false];
+  let [entries, isFull, emptied] = [0, false, -Infinity];
   const record = (thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): ReplayVerdict => {
     for (const [drawer, names] of drawers) {
       if ((drawer + 1) * drawerSeconds > nowSeconds) continue;
       drawers.delete(drawer);
-      entries -= names.size;
+      [entries, emptied] = [entries - names.size, Math.max(emptied, drawer)];
     }
-    // A thumbprint has a fixed length, so the two cannot be split in another way.
-    const name = hash('sha256', thumbprint + jti, 'binary');
-    for (const names of drawers.values()) if (names.has(name)) return 'seen';
+    // A thumbprint has a fixed length, so the two cannot be split in another way; JSON keeps lone surrogates apart.
+    const name = hash('sha256', thumbprint + JSON.stringify(jti), 'binary');
+    const drawer = Math.floor(expiresAt / drawerSeconds);
+    // After a clock was set back, what an emptied drawer held cannot be told from what is new.
+    if (drawer <= emptied || [...drawers.values()].some((names) => names.has(name))) return 'seen';
     if (entries >= capacity && !isFull) onFull();
     isFull = entries >= capacity;
     if (isFull) return 'full';
-    const drawer = Math.floor(expiresAt / drawerSeconds);
     drawers.set(drawer, (drawers.get(drawer) ?? new Set()).add(name));
     entries += 1;
     return 'new';

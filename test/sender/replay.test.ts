@@ -146,3 +146,17 @@ test('accepts the same jti under another key, with the token of that key', async
     assert.equal(await judge(sender, sealProof(proof), { token }), 'proof-replayed');
   }
 });
+
+test('takes nothing as new whose time was over before the clock was set back [RFC 9449 §11.1]', () => {
+  const store = createReplayStore(330);
+  const [thumbprint, expiresAt] = ['T'.repeat(43), 42 * 40_476_190 - 1];
+  assert.equal(store.record(thumbprint, 'a', expiresAt, expiresAt - 290), 'new');
+  assert.equal(store.record(thumbprint, 'other', expiresAt + 400, expiresAt + 1), 'new');
+  assert.equal(store.record(thumbprint, 'a', expiresAt, expiresAt), 'seen');
+});
+
+test('tells apart identifiers that are not well-formed Unicode [RFC 9449 §11.1]', () => {
+  const store = createReplayStore(330);
+  const verdicts = ['\ud800', '\ud801', '\ufffd', '\ud800'].map((jti) => store.record('T'.repeat(43), jti, 1_300, 1_000));
+  assert.deepEqual(verdicts, ['new', 'new', 'new', 'seen']);
+});
