@@ -24,7 +24,7 @@ export const COVERAGE: Readonly<Record<string, Coverage>> = {
   'token/verify.ts': token('header', 'verify', 'mutants'),
   'keys/jwk.ts': { together: first(named('keys', 'jwk', 'mutants'), ...named('sender', 'proof-key', 'proof'), ...KEY_SET), alone: named('keys', 'unforeseen') },
   'keys/key-set.ts': { together: first(KEY_SET, ...named('token', 'key-choice')), alone: named('keys', 'outage', 'rotation') },
-  'keys/fetch.ts': { together: [], alone: named('keys', 'fetch', 'fetch-faults', 'certificates') },
+  'keys/fetch.ts': { together: [], alone: named('keys', 'fetch-mutants', 'fetch', 'fetch-faults', 'certificates') },
   'sender/credentials.ts': sender('credentials'),
   'sender/htu.ts': sender('htu', 'mutants'),
   'sender/nonce.ts': sender('nonce'),
