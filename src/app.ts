@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { JsonObject } from './encoding.ts';
 import { refusalReply, type ChallengeRules } from './http/challenge.ts';
 import { createCors, type Cors } from './http/cors.ts';
-import { reply, send, type Reply } from './http/reply.ts';
+import { prepare, reply, type Reply } from './http/reply.ts';
 import { pathSegments, Router, targetPath } from './http/router.ts';
 import { KeySet, KeysPending, type Clock } from './keys/key-set.ts';
 import { describeBug, printable, type Log } from './log.ts';
@@ -26,10 +26,10 @@ export type AppParts = Readonly<{
   rows: readonly Row[]; policy: readonly PrefixRule[]; verifyToken: TokenVerifier; checkSender: Sender; rules: ChallengeRules;
   cors: Cors; log: Log; now: () => number; isStopping: () => boolean;
 }>;
-/** `answer` never throws, and answers with the refusal if there is one already; `refuse` is for bytes that never became a request. */
-export type App = Readonly<{
-  answer: (request: IncomingMessage, response: ServerResponse, refused?: Refused) => void; refuse: (refused: Refused) => Reply;
-}>;
+type Answer<Given> = (request: IncomingMessage, response: ServerResponse, refused?: Refused) => Given;
+/** `answer` never throws, and answers with the refusal if there is one already; `prepare` does the same up to the writing, which it
+ * gives unless the answer comes later; `refuse` is for bytes that never became a request. */
+export type App = Readonly<{ answer: Answer<void>; prepare: Answer<(() => void) | undefined>; refuse: (refused: Refused) => Reply }>;
 /** A request on its way: how often it has waited for keys, and where to note the provider's name of the key that its token uses. */
 type Asking = Presentation & Readonly<{ waits: number; noteKey: (kid: string | undefined) => void }>;
 
@@ -37,34 +37,34 @@ type Asking = Presentation & Readonly<{ waits: number; noteKey: (kid: string | u
 export function createApp(parts: AppParts): App {
   const { cors, isStopping } = parts;
   const router = new Router(parts.rows);
-  const respond = (request: IncomingMessage, response: ServerResponse, waits: number, refused?: Refused): void => {
+  const respond = (request: IncomingMessage, response: ServerResponse, waits: number, refused?: Refused): (() => void) | undefined => {
     let [nonce, kid]: [readonly string[], string | undefined] = [[], undefined];
     const offerNonce = (fresh: string) => { nonce = ['DPoP-Nonce', fresh]; };
     const noteKey = (used: string | undefined) => { kid = used; };
-    const finish = (answer: Reply) => {
-      if (!response.destroyed) send(request, response, answer, [...cors.headers(request), ...nonce], isStopping());
-    };
+    const finish = (answer: Reply) => prepare(request, response, answer, [...cors.headers(request), ...nonce], isStopping());
     const fail = (failure: unknown) => finish(replyToFailure(parts, request.rawHeaders, failure, kid));
     try {
       if (refused !== undefined) throw refused;
       checkHost(request.rawHeaders);
       const path = targetPath(request.url ?? '');
       const preflight = cors.preflight(request);
-      if (preflight !== undefined) return send(request, response, preflight, [], isStopping());
+      if (preflight !== undefined) return prepare(request, response, preflight, [], isStopping());
       const presentation = { method: request.method ?? '', path, rawHeaders: request.rawHeaders, nowMillis: parts.now(), waits, offerNonce, noteKey };
       const body = answerBody(parts, router, presentation);
-      if (body instanceof Promise) body.then((later) => finish(reply(200, later))).catch(fail);
-      else finish(reply(200, body));
+      if (!(body instanceof Promise)) return finish(reply(200, body));
+      body.then((later) => finish(reply(200, later))).catch(fail).then((write) => write());
     } catch (failure) {
-      if (failure instanceof KeysPending) void failure.settled.then(() => respond(request, response, waits + 1));
-      else fail(failure);
+      if (!(failure instanceof KeysPending)) return fail(failure);
+      void failure.settled.then(() => respond(request, response, waits + 1)?.());
     }
+    return undefined;
   };
   const refuse = (refused: Refused) => {
     const answer = replyToFailure(parts, [], refused);
     return { ...answer, headers: [...answer.headers, ...cors.headers(undefined)] };
   };
-  return { answer: (request, response, refused) => respond(request, response, 0, refused), refuse };
+  const begin: App['prepare'] = (request, response, refused) => respond(request, response, 0, refused);
+  return { answer: (...asked) => begin(...asked)?.(), prepare: begin, refuse };
 }
 
 /** Route → credentials → token → sender → guards → handler. HEAD goes the way of GET (RFC 9110 §9.3.2). */

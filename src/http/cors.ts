@@ -9,9 +9,7 @@ export type CorsRules = Readonly<{
   dpopMode: DpopMode; corsAllowedOrigins: readonly string[]; corsAllowCredentials: boolean; corsAllowedMethods: readonly string[];
 }>;
 /** `headers` gives the fields of every answer to a request, in turn; `preflight` the whole answer when it is a preflight. */
-export type Cors = Readonly<{
-  headers: (request: IncomingMessage | undefined) => readonly string[]; preflight: (request: IncomingMessage) => Reply | undefined;
-}>;
+export type Cors = Readonly<{ headers: (request?: IncomingMessage) => readonly string[]; preflight: (request: IncomingMessage) => Reply | undefined }>;
 /** Header fields for every listed origin are written here, once. */
 export function createCors({ dpopMode, corsAllowedOrigins, corsAllowCredentials, corsAllowedMethods }: CorsRules): Cors {
   if (corsAllowedOrigins.length === 0) return { headers: () => [], preflight: () => undefined };

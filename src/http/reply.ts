@@ -5,7 +5,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 /** `headers` lists names and values in turn; without a body (RFC 9110 §15.3.5) there is no content; `closes` ends the connection. */
 export type Reply = Readonly<{ status: number; headers: readonly string[]; body: object | undefined; closes?: boolean }>;
 
-const NO_HEADERS: readonly string[] = [];
 export const CLOSE = ['Connection', 'close'];
 /** RFC 9111 §5.2.2.5: nothing that depends on a token may be stored. */
 const ALWAYS = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
@@ -13,11 +12,11 @@ const JSON_ALWAYS = ['Content-Type', 'application/json; charset=utf-8', ...ALWAY
 /** How long, and how much of, a request body is drained before the connection ends. */
 const [DRAIN_MILLIS, DRAIN_BYTES] = [1_000, 1024 * 1024];
 
-export const reply = (status: number, body: object, headers = NO_HEADERS): Reply => ({ status, headers, body });
+export const reply = (status: number, body: object, headers: readonly string[] = []): Reply => ({ status, headers, body });
 /** The header fields of a JSON text, names and values in turn. */
 export const contentHeaders = (text: string) => [...JSON_ALWAYS, 'Content-Length', String(Buffer.byteLength(text))];
-/** Writes the reply; `more` are header fields, in turn, that depend on the request; `isLast` closes the connection. */
-export function send(request: IncomingMessage, response: ServerResponse, answer: Reply, more: readonly string[], isLast: boolean): void {
+/** Gives what writes the reply, all ready. `more` are header fields that depend on the request; `isLast` closes the connection. */
+export function prepare(request: IncomingMessage, response: ServerResponse, answer: Reply, more: readonly string[], isLast: boolean): () => void {
   const { status, headers, body, closes } = answer;
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;
   // RFC 9112 §6.3: what announces a body.
@@ -25,10 +24,16 @@ export function send(request: IncomingMessage, response: ServerResponse, answer:
   // Node reads nothing more from a connection after a request that offers an upgrade (RFC 9110 §7.8).
   const isEnd = isLast || closes || drains || upgrade !== undefined;
   const text = body === undefined ? '' : JSON.stringify(body);
-  response.writeHead(status, [...(body === undefined ? ALWAYS : contentHeaders(text)), ...headers, ...more, ...(isEnd ? CLOSE : NO_HEADERS)]);
-  if (drains) endAfterDrain(request, response, text);
-  else response.end(text);
-}
+  const fields = [...(body === undefined ? ALWAYS : contentHeaders(text)), ...headers, ...more, ...(isEnd ? CLOSE : [])];
+  return () => {
+    if (response.destroyed) return;
+    response.writeHead(status, fields);
+    if (drains) endAfterDrain(request, response, text);
+    else response.end(text);
+  };
+}/** Writes the reply at once. */
+export const send = (...all: Parameters<typeof prepare>): void => prepare(...all)();
+
 /** Ending while the client still sends would reset the connection, and the reset could overtake the answer (RFC 9112 §9.6).
  * So the answer is sent whole, and the connection ends a little later. */
 function endAfterDrain(request: IncomingMessage, response: ServerResponse, text: string): void {

@@ -33,7 +33,7 @@ async function discover({ issuer, domain }: KeySource, signal: AbortSignal): Pro
 /** The JSON object at `address`; `undefined` when there is nothing (404). */
 async function fetchJson(address: string, signal: AbortSignal): Promise<JsonObject | undefined> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    // rejectUnauthorized is said aloud so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.
+    // rejectUnauthorized is said aloud so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off. Accept: RFC 9110 §12.5.1.
     get(address, { signal, agent: false, rejectUnauthorized: true, headers: { Accept: 'application/json' } }, resolve).on('error', reject);
   });
   try {

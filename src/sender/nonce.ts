@@ -4,12 +4,9 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const SLOT_MILLIS = 60_000;
 /** `present` gives the nonce to hand out, base64url (RFC 9449 §8.1), `age` the slot of a good one; `nowMillis` is since the epoch. */
-export type Nonces = Readonly<{
-  present: (nowMillis: number) => string;
-  age: (nonce: unknown, nowMillis: number) => 'present' | 'previous' | undefined;
-}>;
+export type Nonces = ReturnType<typeof createNonces>;
 /** `secret`: at least 32 characters, the same for all replicas. */
-export function createNonces(secret: string): Nonces {
+export function createNonces(secret: string) {
   const present = (nowMillis: number) =>
     createHmac('sha256', secret).update(`gatehouse DPoP nonce ${Math.floor(nowMillis / SLOT_MILLIS)}`).digest('base64url');
   const age = (nonce: unknown, nowMillis: number) => {

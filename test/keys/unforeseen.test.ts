@@ -8,7 +8,8 @@ import { importSigningKey } from '../../src/keys/jwk.ts';
 import { jwk } from './stand.ts';
 
 const FAILURES: [condition: string, failure: unknown][] = [
-  ['an error without a code', new RangeError('secret')], ['an object with a code that is no error', { code: 'ERR_OSSL' }], ['text', 'secret'],
+  ['an error without a code', new RangeError('secret')], ['an object with a code that is no error', { code: 'ERR_OSSL' }],
+  ['text', 'secret'],
 ];
 
 for (const [condition, failure] of FAILURES) {

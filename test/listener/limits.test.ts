@@ -83,6 +83,7 @@ describe('the listener', { timeout: 30_000 }, () => {
     const { server } = await openHouse(t);
     const limits = {
       headersTimeout: 10_000, requestTimeout: 15_000, keepAliveTimeout: 72_000, connectionsCheckingInterval: 1_000, maxRequestsPerSocket: 0,
+      timeout: 90_000, maxHeadersCount: 0,
     };
     assert.deepEqual(Object.fromEntries(Object.keys(limits).map((name) => [name, Reflect.get(server, name)])), limits);
   });

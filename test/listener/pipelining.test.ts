@@ -39,6 +39,19 @@ describe('a connection with several requests', { timeout: 30_000 }, () => {
     assert.deepEqual(statusesIn(await received), [200, 400]);
   });
 
+  test('survives a client that resets the connection behind CONNECT [RFC 9112 §9.3.2]', async (t) => {
+    const house = await openHouse(t);
+    const arrival = house.held();
+    const wire = await openWire(house.port);
+    wire.send(`${HELD}${CONNECT}`);
+    const answer = await arrival;
+    await new Promise(setImmediate);
+    wire.socket.resetAndDestroy();
+    await house.gone();
+    answer();
+    assert.deepEqual(statusesIn(await exchange(house.port, `${GOOD}${LAST}`)), [200, 200]);
+  });
+
   test('waits with the refusal until every request before the garbage is answered', async (t) => {
     const house = await openHouse(t);
     const arrival = house.held();

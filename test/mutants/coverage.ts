@@ -4,25 +4,30 @@
 export interface Coverage { readonly together: readonly string[]; readonly alone: readonly string[] }
 
 const named = (directory: string, ...names: string[]) => names.map((name) => `${directory}/${name}.test.ts`);
-const TOKEN = named('token', 'claims', 'compact', 'header', 'key-choice', 'kind', 'signature', 'verify', 'unforgeable', 'mutants', 'order');
+const TOKEN = named(
+  'token', 'claims', 'compact', 'header', 'key-choice', 'kind', 'signature', 'verify', 'unforgeable', 'mutants', 'order',
+);
 const TOKEN_ALONE = named('token', 'flaws', 'requests');
 const KEY_SET = named('keys', 'key-set', 'waiting', 'retry', 'refresh', 'mutants');
 const SENDER = named('sender', 'caller', 'credentials', 'nonce', 'htu', 'mutants', 'proof', 'proof-key', 'replay');
-const SENDER_ALONE = named('sender', 'dpop', 'dpop-nonce', 'dpop-requests');
+const SENDER_ALONE = named('sender', 'known-keys', 'dpop', 'dpop-nonce', 'dpop-requests');
 
 /** The first ones, then the others once each. */
 const first = (names: readonly string[], ...others: readonly string[]) => [...new Set([...names, ...others])];
 const token = (...names: string[]): Coverage => ({ together: first(named('token', ...names), ...TOKEN), alone: TOKEN_ALONE });
 const sender = (...names: string[]): Coverage => ({ together: first(named('sender', ...names), ...SENDER), alone: SENDER_ALONE });
 /** Proofs are read by the same code as tokens. */
-const withProofs = ({ together, alone }: Coverage): Coverage => ({ together: [...together, ...named('sender', 'proof', 'proof-key')], alone });
+const withProofs = ({ together, alone }: Coverage): Coverage =>
+  ({ together: [...together, ...named('sender', 'proof', 'proof-key')], alone });
 
 export const COVERAGE: Readonly<Record<string, Coverage>> = {
   'token/claims.ts': token('claims', 'kind'),
   'token/compact.ts': withProofs(token('compact', 'header')),
   'token/signature.ts': withProofs(token('signature', 'unforgeable')),
   'token/verify.ts': token('header', 'verify', 'mutants'),
-  'keys/jwk.ts': { together: first(named('keys', 'jwk', 'mutants'), ...named('sender', 'proof-key', 'proof'), ...KEY_SET), alone: named('keys', 'unforeseen') },
+  'keys/jwk.ts': {
+    together: first(named('keys', 'jwk', 'mutants'), ...named('sender', 'proof-key', 'proof'), ...KEY_SET), alone: named('keys', 'unforeseen'),
+  },
   'keys/key-set.ts': { together: first(KEY_SET, ...named('token', 'key-choice')), alone: named('keys', 'outage', 'rotation') },
   'keys/fetch.ts': { together: [], alone: named('keys', 'fetch-mutants', 'fetch', 'fetch-faults', 'certificates') },
   'sender/credentials.ts': sender('credentials'),

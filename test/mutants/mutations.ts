@@ -21,7 +21,8 @@ const WORDS: Readonly<Record<string, string>> = { true: 'false', false: 'true', 
 const DOCUMENTS = ['claims', 'header', 'payload', 'document', 'jwk'];
 const NOT_STATEMENTS = [
   'const', 'let', 'return', 'throw', 'if', 'else', 'for', 'while', 'do', 'try', 'catch', 'finally', 'switch', 'case', 'break', 'continue',
-  'import', 'export', 'from', 'function', 'class', 'type', 'interface', 'declare', 'static', 'readonly', 'get', 'set', 'async', 'constructor',
+  'import', 'export', 'from', 'function', 'class', 'type', 'interface', 'declare', 'static', 'readonly', 'get', 'set', 'async',
+  'constructor',
 ];
 
 type Operator = (token: Token, index: number, tokens: readonly Token[], source: string) => readonly Omit<Mutation, 'operator'>[];
@@ -49,7 +50,8 @@ function ternaryStart(tokens: readonly Token[], index: number): number {
 
 /** From this token to the semicolon that ends its statement; `undefined` when something else ends it. */
 function statement(tokens: readonly Token[], index: number): { start: number; end: number } | undefined {
-  const opensBlock = (token: Token, at: number) => isSign(token, '{') && (isSign(tokens[at - 1], ')', '>') || tokens[at - 1]?.kind === 'word');
+  const opensBlock = (token: Token, at: number) =>
+    isSign(token, '{') && (isSign(tokens[at - 1], ')', '>') || tokens[at - 1]?.kind === 'word');
   const end = tokens[walk(tokens, index, 1, (token, at) => isSign(token, ';') || opensBlock(token, at))];
   return isSign(end, ';') ? { start: tokens[index]!.start, end: end!.end } : undefined;
 }
@@ -74,7 +76,8 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   result: (token, index, tokens, source) => {
     const range = token.kind === 'word' && token.text === 'return' ? statement(tokens, index) : undefined;
     // To a condition nothing is what `false` is.
-    return range === undefined || /^return( undefined| false)?;$/.test(source.slice(range.start, range.end)) ? [] : replaced(range, 'return undefined;');
+    if (range === undefined || /^return( undefined| false)?;$/.test(source.slice(range.start, range.end))) return [];
+    return replaced(range, 'return undefined;');
   },
   effect: (token, index, tokens) => {
     const begins = isSign(tokens[index - 1], ';', '{', '}') || isDecidedBy('for', tokens, index);

@@ -26,6 +26,8 @@ process.on('exit', () => {
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 
 const survivors: Mutant[] = [];
+/** Of equivalents.json. */
+const faults: string[] = [];
 const total = { mutants: 0, killed: 0, explained: 0 };
 for (const file of files) {
   const coverage = COVERAGE[file]!;
@@ -39,7 +41,7 @@ for (const file of files) {
     if (isExplained && !words.includes('--equivalents')) continue;
     workshop.replace(file, mutant.text);
     const isSurvivor = await trial.survives(file, mutant.text, coverage);
-    if (isExplained && !isSurvivor) console.log(`src/${file}:${mutant.line}: explained, yet killed: ${mutant.becomes}`);
+    if (isExplained && !isSurvivor) faults.push(`explains what tests tell apart: src/${file}:${mutant.line}: ${mutant.becomes}`);
     if (!isExplained && isSurvivor) {
       survivors.push(mutant);
       console.log(`src/${file}:${mutant.line}: ${mutant.operator} survives\n  - ${mutant.was}\n  + ${mutant.becomes}`);
@@ -57,8 +59,10 @@ for (const file of files) {
 }
 
 const stale = equivalents.filter((one) => files.includes(one.file) && !workshop.mutants.some((mutant) => isSame(mutant, one)));
-for (const { file, becomes } of stale) console.log(`equivalents.json explains what is no longer there: src/${file}: ${becomes}`);
+faults.push(...stale.map(({ file, becomes }) => `explains what is no longer there: src/${file}: ${becomes}`));
+for (const fault of faults) console.log(`equivalents.json ${fault}`);
 const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
-console.log(`${total.mutants} mutants, ${total.killed} killed, ${total.explained} equivalent, ${survivors.length} survivors, ${minutes} minutes`);
-if (survivors.length > 0 || stale.length > 0) process.exitCode = 1;
+const { mutants, killed, explained } = total;
+console.log(`${mutants} mutants, ${killed} killed, ${explained} equivalent, ${survivors.length} survivors, ${minutes} minutes`);
+if (survivors.length > 0 || faults.length > 0) process.exitCode = 1;
 trial.close();

@@ -75,8 +75,10 @@ export function tokensOf(source: string): readonly Token[] {
 const OPENING = ['(', '[', '{', '${'];
 const CLOSING = [')', ']', '}'];
 
-/** Goes from the token at `index` in steps until `stops` holds on the same level of brackets, or the level ends; -1 at the end of the text. */
-export function walk(tokens: readonly Token[], index: number, step: 1 | -1, stops: (token: Token, index: number) => boolean): number {
+/** Goes from the token at `index` in steps until `stops` holds on the same level of brackets, or the level ends; -1 at the end. */
+export function walk(
+  tokens: readonly Token[], index: number, step: 1 | -1, stops: (token: Token, index: number) => boolean,
+): number {
   const [deeper, higher] = step === 1 ? [OPENING, CLOSING] : [CLOSING, OPENING];
   let depth = 0;
   for (let at = index; at >= 0 && at < tokens.length; at += step) {

@@ -17,12 +17,18 @@ const compiled = (file: string) => file.replace(/\.ts$/, '.js');
 export class Trial {
   readonly #directory: string;
   #worker: ChildProcess | undefined;
+  #alone: ChildProcess | undefined;
   #tasks = 0;
   /** Of the worker's tests under '', of each other file under its name. */
   readonly #limits = new Map<string, number>();
   constructor(directory: string) { this.#directory = directory; }
 
   close(): void {
+    this.#endWorker();
+    this.#alone?.kill('SIGKILL');
+  }
+
+  #endWorker(): void {
     this.#worker?.kill('SIGKILL');
     this.#worker = undefined;
   }
@@ -34,7 +40,7 @@ export class Trial {
       const begun = performance.now();
       const isGood = name === '' ? await this.#passTogether(file, text, coverage.together) : await this.#passesAlone(name);
       if (!isGood) throw new Error(`tests fail without any mutation: ${name || coverage.together.join(', ')}`);
-      this.#limits.set(name, Math.max(LEAST_LIMIT_MILLIS, Math.ceil(5 * (performance.now() - begun))));
+      this.#limits.set(name, Math.max(LEAST_LIMIT_MILLIS, Math.ceil(3 * (performance.now() - begun))));
     }
   }
 
@@ -48,7 +54,7 @@ export class Trial {
   async #passTogether(file: string, text: string, names: readonly string[]): Promise<boolean> {
     if (names.length === 0) return true;
     this.#tasks += 1;
-    if (this.#tasks % MOST_TASKS === 0) this.close();
+    if (this.#tasks % MOST_TASKS === 0) this.#endWorker();
     this.#worker ??= fork(join(this.#directory, 'test/mutants/worker.js'), {
       cwd: this.#directory, execArgv: ['--experimental-vm-modules', ...FLAGS], env: { PATH: process.env.PATH },
       serialization: 'json', stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
@@ -57,7 +63,7 @@ export class Trial {
     const files = names.map((name) => join(this.#directory, 'test', compiled(name)));
     worker.send({ files, changed: join(this.#directory, 'src', compiled(file)), text } satisfies Task);
     const isPassed = await this.#answer(worker);
-    if (isPassed === undefined) this.close();
+    if (isPassed === undefined) this.#endWorker();
     return isPassed ?? false;
   }
 
@@ -81,6 +87,7 @@ export class Trial {
       cwd: this.#directory, stdio: 'ignore', timeout: this.#limits.get(name) ?? FIRST_LIMIT_MILLIS, killSignal: 'SIGKILL',
       env: { PATH: process.env.PATH, NODE_EXTRA_CA_CERTS: join(this.#directory, 'test/idp/tls/authority.pem') },
     });
+    this.#alone = child;
     const [code] = await once(child, 'exit');
     return code === 0;
   }

@@ -48,7 +48,8 @@ export function openWorkshop(files: readonly string[]): Workshop {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-mutants-'));
   const out = join(directory, 'out');
   const close = () => rmSync(directory, { recursive: true, force: true });
-  for (const part of ['src', 'test']) cpSync(join(ROOT, part), join(directory, part), { recursive: true, filter: (path) => !LEFT_OUT.test(path) });
+  const isWanted = (path: string) => !LEFT_OUT.test(path);
+  for (const part of ['src', 'test']) cpSync(join(ROOT, part), join(directory, part), { recursive: true, filter: isWanted });
   cpSync(join(directory, 'test'), join(out, 'test'), { recursive: true, filter: (path) => !path.endsWith('.ts') });
   writeFileSync(join(out, 'package.json'), '{"type":"module"}');
   // For a test that runs a module of src in a process of its own.

@@ -15,7 +15,8 @@ test('gives the nonce that every replica gives, of whatever version, for this se
 });
 
 test('takes the last of several forwarded fields, each with one hop, under TRUST_PROXY', () => {
-  const fields = ['X-Forwarded-Proto', 'http', 'X-Forwarded-Host', 'evil.test', 'X-Forwarded-Proto', 'https', 'X-Forwarded-Host', 'outer.test'];
+  const hops = [['http', 'evil.test'], ['https', 'outer.test']] as const;
+  const fields = hops.flatMap(([scheme, host]) => ['X-Forwarded-Proto', scheme, 'X-Forwarded-Host', host]);
   assert.equal(requestUri(fields, '/a', { publicUrl: undefined, trustProxy: true }), 'https://outer.test/a');
 });
 

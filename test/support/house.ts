@@ -52,10 +52,11 @@ export async function openHouse(context: TestContext, plan: HousePlan = {}): Pro
   const holder = new EventEmitter();
   const { server, stop } = createListener({
     ...app,
-    answer: (request, response, refused) => {
-      if (request.url !== '/held') return app.answer(request, response, refused);
+    prepare: (request, response, refused) => {
+      if (request.url !== '/held') return app.prepare(request, response, refused);
       request.url = '/healthz';
       holder.emit('held', () => app.answer(request, response, refused));
+      return undefined;
     },
   }, clock.now);
   prepare?.(server);

@@ -1,0 +1,26 @@
+/* What is remembered of the keys of proofs: importing a key costs, and only what has signed is worth remembering. */
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+import { test } from 'node:test';
+import { sealProof } from '../support/proof.ts';
+import { draft, judge, openSender } from './stand.ts';
+
+test('imports the key of proofs anew until one of them has verified, and then no more', async (context) => {
+  const imports = context.mock.method(crypto, 'createPublicKey').mock;
+  syncBuiltinESMExports();
+  try {
+    const sender = openSender();
+    const forged = draft();
+    forged.alter = (signature) => Buffer.alloc(signature.length);
+    const counts: number[] = [];
+    for (const proof of [forged, forged, draft(), draft(), draft()]) {
+      await judge(sender, sealProof(proof));
+      counts.push(imports.callCount());
+    }
+    assert.deepEqual(counts, [1, 2, 3, 3, 3]);
+  } finally {
+    context.mock.restoreAll();
+    syncBuiltinESMExports();
+  }
+});
