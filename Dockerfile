@@ -7,7 +7,6 @@ RUN npm run build
 
 FROM node:20-bookworm-slim
 WORKDIR /app
-COPY --from=builder /build/package.json ./
 COPY --from=builder /build/dist dist
 USER node
 # Profile B, profile A.

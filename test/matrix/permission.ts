@@ -25,7 +25,7 @@ function flagsOf(binary: string): { on: string[]; files: string[] } {
   const takes = (...given: string[]) => spawnSync(binary, [...given, '--allow-fs-read=*', '-e', '']).status === 0;
   const on = takes('--permission') ? '--permission' : '--experimental-permission';
   const network = takes(on, '--allow-net') ? ['--allow-net'] : [];
-  return { on: [on, ...network], files: ['dist/', 'package.json', 'application.yml', '.env'] };
+  return { on: [on, ...network], files: ['dist/', 'application.yml', '.env'] };
 }
 
 type Expected = readonly [what: string, path: string, request: Ask, expected: string];
@@ -71,7 +71,7 @@ export async function askUnderPermission(binary: string): Promise<Outcome> {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'gatehouse-')));
   const provider = await startProvider();
   const flags = [...on, ...files.map((name) => `--allow-fs-read=${join(directory, name)}`)];
-  for (const name of ['dist', 'package.json']) cpSync(join(ROOT, name), join(directory, name), { recursive: true });
+  cpSync(join(ROOT, 'dist'), join(directory, 'dist'), { recursive: true });
   const idp = `idp:\n  domain: "${provider.domain}"\n  audience: "${provider.audience}"\n`;
   writeFileSync(join(directory, 'application.yml'), `${idp}api:\n  scopePolicy: true\ncors:\n  allowedOrigins: ["${ORIGIN}"]\nserver:\n  port: 0\n`);
   const env = { PATH: process.env.PATH ?? '', PROFILE: 'A', NODE_EXTRA_CA_CERTS: provider.authorityFile };
