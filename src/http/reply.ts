@@ -31,7 +31,8 @@ export function prepare(request: IncomingMessage, response: ServerResponse, answ
     if (drains) endAfterDrain(request, response, text);
     else response.end(text);
   };
-}/** Writes the reply at once. */
+}
+/** Writes the reply at once. */
 export const send = (...all: Parameters<typeof prepare>): void => prepare(...all)();
 
 /** Ending while the client still sends would reset the connection, and the reset could overtake the answer (RFC 9112 §9.6).

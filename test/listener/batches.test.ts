@@ -1,0 +1,34 @@
+/* The queue in front of the app: requests of one turn are prepared together and then written together (contract §10). */
+import { strict as assert } from 'node:assert';
+import { test } from 'node:test';
+import { createListener } from '../../src/listener.ts';
+
+/** What is done, and in which turn, with requests that arrive together; `batchSize` of them may be worked off at once. */
+async function worksOff(names: readonly string[], batchSize: number, gone: readonly string[] = []): Promise<string[]> {
+  const done: string[] = [];
+  const prepare = (request: object) => {
+    const { name } = request as { name: string };
+    done.push(`prepare ${name}`);
+    return name === 'later' ? undefined : () => done.push(`write ${name}`);
+  };
+  const { server } = createListener({ prepare, answer: () => {}, refuse: () => assert.fail() } as never, () => 0, batchSize);
+  for (const name of names) server.emit('request', { name, socket: {} }, { destroyed: gone.includes(name) });
+  assert.equal(done.length, 0);
+  for (const _ of names) {
+    await new Promise(setImmediate);
+    done.push('turn');
+  }
+  return done.slice(0, done.findLastIndex((entry) => entry !== 'turn') + 1);
+}
+
+test('prepares the requests of one turn, then writes their answers', async () => {
+  assert.deepEqual(await worksOff(['a', 'later', 'b'], 64), ['prepare a', 'prepare later', 'prepare b', 'write a', 'write b']);
+});
+
+test('works off no more requests at once than a batch has, and the others in the next turns', async () => {
+  assert.deepEqual(await worksOff(['a', 'b', 'c'], 1), ['prepare a', 'write a', 'turn', 'prepare b', 'write b', 'turn', 'prepare c', 'write c']);
+});
+
+test('drops a request whose connection has gone while it waited', async () => {
+  assert.deepEqual(await worksOff(['a', 'b'], 64, ['a']), ['prepare b', 'write b']);
+});
