@@ -55,7 +55,7 @@ export function importProofKey(jwk: JsonObject, algorithm: Algorithm, known: Mem
   const members: JwkMembers = kty === 'RSA' ? { e, kty, n } : kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x };
   if (Object.values(members).some((member) => typeof member !== 'string')) return 'encoding';
   const thumbprint = thumbprintOf(members);
-  return known.take(algorithm + thumbprint) ?? (facts.kty === 'RSA' ? rsaFlaw(members, 4096, 32) : pointFlaw(members, facts.bytes))
+  return known.get(algorithm + thumbprint) ?? (facts.kty === 'RSA' ? rsaFlaw(members, 4096, 32) : pointFlaw(members, facts.bytes))
     ?? importPublic(members, algorithm, thumbprint);
 }
 

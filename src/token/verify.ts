@@ -30,9 +30,15 @@ export function createTokenVerifier(rules: TokenRules, keys: KeySet, cacheEntrie
       return key;
     };
     const digest = cacheEntries === 0 ? '' : hash('sha256', token, 'base64url');
-    const remembered = memory.take(digest);
-    const isGood = remembered !== undefined && isStillGood(open(remembered), find, rules, nowSeconds);
-    const verified = isGood ? remembered : seal(verify(token, find, rules, nowSeconds));
+    const remembered = memory.get(digest);
+    let good: VerifiedToken | undefined;
+    try {
+      if (remembered !== undefined && isStillGood(open(remembered), find, rules, nowSeconds)) good = remembered;
+    } finally {
+      if (good === undefined) memory.delete(digest);
+    }
+    if (good !== undefined) return good;
+    const verified = seal(verify(token, find, rules, nowSeconds));
     memory.set(digest, verified);
     return verified;
   };
