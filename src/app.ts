@@ -2,10 +2,10 @@
 // request gets exactly one answer; nothing is awaited while keys are held and the handler is synchronous; only a bug is a 500.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { JsonObject } from './encoding.ts';
-import { refusalReply, type ChallengeRules } from './http/challenge.ts';
+import { createRefusalReplies, type ChallengeRules } from './http/challenge.ts';
 import { createCors, type Cors } from './http/cors.ts';
 import { prepare, reply, type Reply } from './http/reply.ts';
-import { pathSegments, Router, targetPath } from './http/router.ts';
+import { Router, targetPath } from './http/router.ts';
 import { KeySet, KeysPending, type Clock } from './keys/key-set.ts';
 import { describeBug, printable, type Log } from './log.ts';
 import { policyA, policyRowsA, rowsA } from './profiles/a.ts';
@@ -32,17 +32,17 @@ type Answer<Given> = (request: IncomingMessage, response: ServerResponse, refuse
 export type App = Readonly<{ answer: Answer<void>; prepare: Answer<(() => void) | undefined>; refuse: (refused: Refused) => Reply }>;
 /** A request on its way: how often it has waited for keys, and where to note the provider's name of the key that its token uses. */
 type Asking = Presentation & Readonly<{ waits: number; noteKey: (kid: string | undefined) => void }>;
-
 /** Builds the app. Throws an `Error` when rows overlap. */
 export function createApp(parts: AppParts): App {
   const { cors, isStopping } = parts;
-  const router = new Router(parts.rows);
+  const [router, replyTo] = [new Router(parts.rows, parts.policy), createRefusalReplies(parts.rules)];
   const respond = (request: IncomingMessage, response: ServerResponse, waits: number, refused?: Refused): (() => void) | undefined => {
     let [nonce, kid]: [readonly string[], string | undefined] = [[], undefined];
     const offerNonce = (fresh: string) => { nonce = ['DPoP-Nonce', fresh]; };
     const noteKey = (used: string | undefined) => { kid = used; };
     const finish = (answer: Reply) => prepare(request, response, answer, [...cors.headers(request), ...nonce], isStopping());
-    const fail = (failure: unknown) => finish(replyToFailure(parts, request.rawHeaders, failure, kid));
+    const settle = (outcome: object) => (outcome instanceof Refused ? fail(outcome) : finish(reply(200, outcome)));
+    const fail = (failure: unknown) => finish(replyToFailure(parts, replyTo, request.rawHeaders, failure, kid));
     try {
       if (refused !== undefined) throw refused;
       checkHost(request.rawHeaders);
@@ -50,9 +50,9 @@ export function createApp(parts: AppParts): App {
       const preflight = cors.preflight(request);
       if (preflight !== undefined) return prepare(request, response, preflight, [], isStopping());
       const presentation = { method: request.method ?? '', path, rawHeaders: request.rawHeaders, nowMillis: parts.now(), waits, offerNonce, noteKey };
-      const body = answerBody(parts, router, presentation);
-      if (!(body instanceof Promise)) return finish(reply(200, body));
-      body.then((later) => finish(reply(200, later))).catch(fail).then((write) => write());
+      const outcome = answerBody(parts, router, presentation);
+      if (!(outcome instanceof Promise)) return settle(outcome);
+      outcome.then(settle).catch(fail).then((write) => write());
     } catch (failure) {
       if (!(failure instanceof KeysPending)) return fail(failure);
       void failure.settled.then(() => respond(request, response, waits + 1)?.());
@@ -60,26 +60,25 @@ export function createApp(parts: AppParts): App {
     return undefined;
   };
   const refuse = (refused: Refused) => {
-    const answer = replyToFailure(parts, [], refused);
-    return { ...answer, headers: [...answer.headers, ...cors.headers(undefined)] };
+    const answer = replyToFailure(parts, replyTo, [], refused);
+    return { ...answer, fields: [...answer.fields, ...cors.headers(undefined)] };
   };
   const begin: App['prepare'] = (request, response, refused) => respond(request, response, 0, refused);
   return { answer: (...asked) => begin(...asked)?.(), prepare: begin, refuse };
 }
-
-/** Route → credentials → token → sender → guards → handler. HEAD goes the way of GET (RFC 9110 §9.3.2). */
-function answerBody(parts: AppParts, router: Router<Row>, presentation: Asking): object | Promise<object> {
+/** Route → credentials → token → sender → guards → handler, which gives the body, or the `Refused`. HEAD goes the way of GET (RFC 9110 §9.3.2). */
+function answerBody(parts: AppParts, router: Router<Row, PrefixRule>, presentation: Asking): object | Promise<object> {
   const { method, path, nowMillis } = presentation;
-  const segments = pathSegments(path);
-  if (segments === undefined) throw deadEnd('not_found');
-  const rule = parts.policy.find(({ prefix }) => prefix.every((segment, index) => segments[index] === segment));
-  const match = router.find(segments);
-  const isRow = match !== undefined && (method === 'GET' || method === 'HEAD');
-  const readsCredentials = rule !== undefined || (isRow && match.row.access.credentials !== 'ignored');
+  const place = router.find(path);
+  if (place === undefined) return deadEnd('not_found');
+  const { rule, row, parameters } = place;
+  const isRow = row !== undefined && (method === 'GET' || method === 'HEAD');
+  const readsCredentials = rule !== undefined || (isRow && row.access.credentials !== 'ignored');
   return after(readsCredentials ? identify(parts, presentation) : undefined, (caller) => {
-    rule?.access.admit(caller);
-    if (!isRow) throw deadEnd(match === undefined ? 'not_found' : 'method_not_allowed');
-    return match.row.answer(caller, match.parameters, nowMillis);
+    const admitted = rule?.access.admit(caller);
+    if (admitted instanceof Refused) return admitted;
+    if (!isRow) return deadEnd(row === undefined ? 'not_found' : 'method_not_allowed');
+    return row.answer(caller, parameters, nowMillis);
   });
 }
 /** Nobody is identified when there are no credentials. */
@@ -88,14 +87,13 @@ function identify({ rules, verifyToken, checkSender }: AppParts, presentation: A
   const { nowMillis, waits, noteKey } = presentation;
   return credentials && checkSender(verifyToken(credentials.token, nowMillis, waits, noteKey), credentials, presentation);
 }
-
-function replyToFailure({ rules, log }: AppParts, rawHeaders: readonly string[], failure: unknown, kid?: string): Reply {
+function replyToFailure({ rules, log }: AppParts, replyTo: ReturnType<typeof createRefusalReplies>, rawHeaders: readonly string[], failure: unknown, kid?: string): Reply {
   if (!(failure instanceof Refused)) {
     log('request failed', describeBug(failure));
     return reply(500, { error: 'server_error', message: 'Internal Server Error' });
   }
   const [authorization = ''] = fieldValues(rawHeaders, 'authorization');
-  const answer = refusalReply(failure.refusal, acceptedScheme(authorization, rules.dpopMode), rules);
+  const answer = replyTo(failure.refusal, acceptedScheme(authorization, rules.dpopMode));
   log('request refused', { status: answer.status, reason: failure.refusal.reason, ...(kid !== undefined && { kid: printable(kid) }) });
   return answer;
 }

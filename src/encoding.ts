@@ -18,7 +18,6 @@ export function decodeBase64url(text: string): Buffer | undefined {
   // Node's decoder ignores blanks, padding and spare bits; only the canonical spelling comes out again as it went in.
   return bytes.toString('base64url') === text ? bytes : undefined;
 }
-
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** Decodes UTF-8; `undefined` for ill-formed bytes. A byte-order mark stays and is for the caller to judge. */
 export const decodeUtf8 = (bytes: Uint8Array): string | undefined => unless(TypeError, () => utf8.decode(bytes));

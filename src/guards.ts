@@ -27,7 +27,6 @@ export const claimIncludes = (name: string, values: Several): Guard =>
 /** Passes when `check` returns `true`; `what` says in printable ASCII what it demands, and shows in the challenge. */
 export const claimCheck = (what: string, check: (claim: (name: string) => unknown) => unknown): Guard =>
   claimGuard(`claims ${what}`, `the claims do not satisfy: ${what}`, (caller) => check((name) => caller.claim(name)) === true);
-
 function scopeGuard(name: string, description: string, scopes: Several, passes: (granted: readonly string[]) => boolean): Guard {
   // RFC 6749 §3.3: scope-token
   for (const word of scopes) if (!/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(word)) throw new Error(`"${word}" is not a scope`);

@@ -3,7 +3,7 @@
 import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { App } from './app.ts';
-import { CLOSE, contentHeaders, type Reply } from './http/reply.ts';
+import { CLOSE, type Reply } from './http/reply.ts';
 import { deadEnd, refuseRequest, type Refused } from './refusal.ts';
 
 const LIMITS = {
@@ -15,7 +15,6 @@ const LIMITS = {
 const [LINGER_MILLIS, IDLE_GRACE_MILLIS, STOP_MILLIS] = [1_000, 1_000, 10_000];
 /** `stop` takes no new connections and resolves when the last is gone, at the latest after ten seconds. */
 export type Listener = Readonly<{ server: Server; stop: () => Promise<'drained' | 'deadline'> }>;
-
 /** A server for the app that does not listen yet; `now` gives milliseconds since the epoch; `batchSize` is in requests. */
 export function createListener(app: App, now: () => number, batchSize = 64): Listener {
   const server = createServer(LIMITS);
@@ -55,15 +54,16 @@ export function createListener(app: App, now: () => number, batchSize = 64): Lis
   });
   return { server, stop: () => stop(server, sockets) };
 }
-
 /** Works off together the requests that arrive in one turn of the event loop, then writes their answers together: under load both
- * cost less than in turns. With one request waiting nothing is held back, since the same turn works it off. */
+ * cost less than in turns. A few are answered one by one, so that the first client goes on meanwhile; the same turn works them off. */
 function inBatches({ prepare }: App, batchSize: number): App['answer'] {
   const queue: Parameters<App['answer']>[] = [];
   const drain = () => {
     const batch = queue.splice(0, batchSize);
     if (queue.length > 0) setImmediate(drain);
-    for (const write of batch.map((asked) => (asked[1].destroyed ? undefined : prepare(...asked)))) write?.();
+    const workOff = (asked: Parameters<App['answer']>) => (asked[1].destroyed ? undefined : prepare(...asked));
+    if (batch.length < 8) for (const asked of batch) workOff(asked)?.();
+    else for (const write of batch.map(workOff)) write?.();
   };
   return (...entry) => { if (queue.push(entry) === 1) setImmediate(drain); };
 }
@@ -72,10 +72,8 @@ function refusalFor({ code }: NodeJS.ErrnoException): Refused {
   return code === 'HPE_HEADER_OVERFLOW' ? deadEnd('header_fields_too_large') : refuseRequest('malformed-http');
 }
 /** The reply as text, for a connection on which there is no request that could be answered; it closes it. */
-function rawReply({ status, headers, body }: Reply, nowMillis: number): string {
-  const text = JSON.stringify(body);
-  const fields = ['Date', new Date(nowMillis).toUTCString(), ...contentHeaders(text), ...headers, ...CLOSE];
-  const lines = fields.map((field, index) => field + (index % 2 === 0 ? ': ' : '\r\n')).join('');
+function rawReply({ status, fields, text }: Reply, nowMillis: number): string {
+  const lines = ['Date', new Date(nowMillis).toUTCString(), ...fields, ...CLOSE].map((field, index) => field + (index % 2 === 0 ? ': ' : '\r\n')).join('');
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${text}`;
 }
 /** Answers on a bare socket, and gives the client a moment to read before a reset can overtake the answer. */

@@ -5,43 +5,39 @@ class Entry<Value> {
   older: Entry<Value> = this;
   newer: Entry<Value> = this;
   readonly key: string;
-  readonly value: Value;
-  constructor(key: string, value: Value) { [this.key, this.value] = [key, value]; }
+  readonly value: Value | undefined;
+  constructor(key = '', value?: Value) { [this.key, this.value] = [key, value]; }
+  leave(): void { [this.older.newer, this.newer.older] = [this.newer, this.older]; }
+  standBefore(end: Entry<Value>): void {
+    this.leave();
+    [this.older, this.newer] = [end.older, end];
+    this.older.newer = end.older = this;
+  }
 }
 export class Memory<Value> {
   readonly #capacity: number;
-  readonly #entries = new Map<string, Entry<Value | undefined>>();
-  /** The entries as a ring in the order of their use, the longest unused after this one, the last used before it. A Map has an order
-   * too, but keeping it would cost a deletion at every use, and every deletion of the first a walk past those deleted before. */
-  readonly #end = new Entry<Value | undefined>('', undefined);
+  readonly #entries = new Map<string, Entry<Value>>();
+  /** The entries as a ring in the order of their use: the longest unused after this one, the last used before it. The order of the Map
+   * itself would cost a deletion at every use, and every deletion of the first entry a walk past all that were deleted before it. */
+  readonly #end = new Entry<Value>();
   /** `capacity` in entries; 0 remembers nothing. */
   constructor(capacity: number) { this.#capacity = capacity; }
   get size(): number { return this.#entries.size; }
   /** The value, if it is remembered; asking counts as use. */
   get(key: string): Value | undefined {
     const entry = this.#entries.get(key);
-    if (entry !== undefined && entry !== this.#end.older) this.#append(unlink(entry));
+    entry?.standBefore(this.#end);
     return entry?.value;
   }
   set(key: string, value: Value): void {
     this.delete(key);
-    const entry = new Entry<Value | undefined>(key, value);
+    const entry = new Entry(key, value);
     this.#entries.set(key, entry);
-    this.#append(entry);
+    entry.standBefore(this.#end);
     if (this.#entries.size > this.#capacity) this.delete(this.#end.newer.key);
   }
   delete(key: string): void {
-    const entry = this.#entries.get(key);
-    if (entry !== undefined) this.#entries.delete(unlink(entry).key);
+    this.#entries.get(key)?.leave();
+    this.#entries.delete(key);
   }
-  #append(entry: Entry<Value | undefined>): void {
-    entry.older = this.#end.older;
-    entry.newer = this.#end;
-    entry.older.newer = entry.newer.older = entry;
-  }
-}
-function unlink<Value>(entry: Entry<Value>): Entry<Value> {
-  entry.older.newer = entry.newer;
-  entry.newer.older = entry.older;
-  return entry;
 }

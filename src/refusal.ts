@@ -32,7 +32,6 @@ export const TOKEN_FLAWS = {
   'confirmation-refused': 'the token names a confirmation (cnf) that cannot be checked here',
   'key-mismatch': 'the token is bound to another key than that of the proof',
 } as const;
-
 /** Why a DPoP proof is refused (401 `invalid_dpop_proof`, RFC 9449 §7.1). */
 export const PROOF_FLAWS = {
   'proof-missing': 'the request has no DPoP proof',
@@ -76,7 +75,6 @@ export const DEAD_ENDS = {
   expectation_failed: 'The expectation of the request cannot be met',
   header_fields_too_large: 'The header fields of the request are too large',
 } as const;
-
 export type TokenFlaw = keyof typeof TOKEN_FLAWS;
 export type ProofFlaw = keyof typeof PROOF_FLAWS;
 export type RequestFlaw = keyof typeof REQUEST_FLAWS;
@@ -94,7 +92,6 @@ export type Refusal = Readonly<
   | { kind: 'temporarily_unavailable'; reason: Unavailability; retryAfterSeconds: number }
   | { kind: DeadEnd; reason: DeadEnd }
 >;
-
 export type RefusalReason = Refusal['reason'];
 /** What is thrown to turn a request away. Not an `Error`: it is an answer, and a stack would cost and could leak. */
 export class Refused {

@@ -8,16 +8,16 @@ import { isGenuine, type Caller } from './sender/caller.ts';
 export type Access<Admitted> = Readonly<{
   name: string;
   credentials: 'ignored' | 'optional' | 'required';
-  /** The caller as the handler receives it. Throws `Refused` when a required caller or a guard is missing. */
-  admit: (caller: Caller | undefined) => Admitted;
+  /** The caller as the handler receives it, or the refusal when a required caller or a guard is missing. */
+  admit: (caller: Caller | undefined) => Admitted | Refused;
 }>;
-
 type Parameters = Readonly<Record<string, string>>;
 /** What a handler receives. `nowMillis` is the time of the request in milliseconds since the epoch. */
 export type RouteRequest<Admitted> = Readonly<{ caller: Admitted; parameters: Parameters; nowMillis: number }>;
 /** Gives the JSON body of the 200 answer, now or later. */
 export type Handler<Admitted> = (request: RouteRequest<Admitted>) => object | Promise<object>;
-/** A row with its access built in: `answer` admits the caller and runs the handler. */
+/** A row with its access built in: `answer` admits the caller and runs the handler, or gives the refusal: thrown, it would cost more
+ * than all the rest of the answer to a request without a token. */
 export type Row = Readonly<{ pattern: string; access: Access<unknown>; answer: Answer }>;
 type Answer = (caller: Caller | undefined, parameters: Parameters, nowMillis: number) => object | Promise<object>;
 /** A rule for a prefix and everything under it, decided before the row is looked for. */
@@ -34,17 +34,20 @@ export const needs = (...guards: readonly [Guard, ...Guard[]]): Access<Caller> =
   credentials: 'required',
   admit: (caller) => {
     const present = requireCaller(caller);
-    for (const guard of guards) if (!guard.passes(present)) throw guard.refused;
-    return present;
+    if (present instanceof Refused) return present;
+    return guards.find((guard) => !guard.passes(present))?.refused ?? present;
   },
 });
 /** A row for GET (and so HEAD) on a pattern such as `/api/org/{orgId}`. */
 export const get = <Admitted>(pattern: string, access: Access<Admitted>, handler: Handler<NoInfer<Admitted>>): Row => ({
   pattern, access,
-  answer: (caller, parameters, nowMillis) => handler({ caller: access.admit(caller), parameters, nowMillis }),
+  answer: (caller, parameters, nowMillis) => {
+    const admitted = access.admit(caller);
+    return admitted instanceof Refused ? admitted : handler({ caller: admitted, parameters, nowMillis });
+  },
 });
-function requireCaller(caller: Caller | undefined): Caller {
-  if (caller === undefined) throw new Refused({ kind: 'unauthorized', reason: 'no-credentials' });
+function requireCaller(caller: Caller | undefined): Caller | Refused {
+  if (caller === undefined) return new Refused({ kind: 'unauthorized', reason: 'no-credentials' });
   if (!isGenuine(caller)) throw new TypeError('a caller that no sender made');
   return caller;
 }

@@ -17,7 +17,6 @@ function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
   process.stdout.on('error', () => {});
   const log = createLog(settings.logLevel, (line) => process.stdout.write(line), clock.now);
   for (const name of unknown) log('unknown setting ignored', { setting: printable(name) });
-
   let isStopping = false;
   const { app, keys } = assemble(settings, { clock, log, fetchKeys: createKeyFetcher(settings), isStopping: () => isStopping });
   const { server, stop } = createListener(app, clock.now);
@@ -32,7 +31,6 @@ function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
     // Loading TLS holds up the process for a moment, for which the first answers need not wait.
     clock.after(20, () => void keys.refresh());
   });
-
   const onSignal = (signal: 'SIGTERM' | 'SIGINT') => {
     if (isStopping) {
       log('stopped', { reason: 'second-signal' });
@@ -47,7 +45,6 @@ function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
   };
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
 }
-
 try {
   start(loadSettings(process.env, process.cwd()));
 } catch (failure) {

@@ -8,8 +8,8 @@ function memoryOf(capacity: number, ...keys: string[]): Memory<string> {
   return memory;
 }
 
-/** Which of the keys are still remembered; asking takes them out. */
-const held = (memory: Memory<string>, ...keys: string[]) => keys.filter((key) => memory.take(key) === `value of ${key}`).join('');
+/** Which of the keys are still remembered; asking counts as use. */
+const held = (memory: Memory<string>, ...keys: string[]) => keys.filter((key) => memory.get(key) === `value of ${key}`).join('');
 
 test('gives each value by its own key', () => {
   assert.equal(held(memoryOf(3, 'a', 'b', 'c'), 'a', 'b', 'c'), 'abc');
@@ -17,16 +17,19 @@ test('gives each value by its own key', () => {
 
 test('gives nothing for a key that was never set and loses nothing over it', () => {
   const memory = memoryOf(1, 'a');
-  assert.equal(memory.take('b'), undefined);
+  assert.equal(memory.get('b'), undefined);
   assert.equal(held(memory, 'a'), 'a');
 });
 
-test('forgets what is taken', () => {
-  const memory = memoryOf(2, 'a', 'b');
-  assert.equal(held(memory, 'a'), 'a');
-  assert.equal(memory.size, 1);
-  assert.equal(held(memory, 'a', 'b'), 'b');
-  assert.equal(memory.size, 0);
+test('forgets what is deleted, and nothing else', () => {
+  const memory = memoryOf(3, 'a', 'b', 'c');
+  for (const [gone, left] of [['b', 'ac'], ['c', 'a'], ['c', 'a'], ['a', '']] as const) {
+    memory.delete(gone);
+    assert.equal(memory.size, left.length);
+    assert.equal(held(memory, 'a', 'b', 'c'), left);
+  }
+  memory.set('d', 'value of d');
+  assert.equal(held(memory, 'd'), 'd');
 });
 
 for (const capacity of [0, 1, 2, 5]) {
@@ -41,11 +44,31 @@ for (const capacity of [0, 1, 2, 5]) {
   });
 }
 
-test('forgets the least recently used entry when one that was used is set again', () => {
-  const memory = memoryOf(2, 'a', 'b');
-  memory.set('a', memory.take('a') ?? 'lost');
-  memory.set('c', 'value of c');
-  assert.equal(held(memory, 'a', 'b', 'c'), 'ac');
+for (const [used, left] of [['', 'bcd'], ['a', 'acd'], ['b', 'bcd'], ['c', 'bcd'], ['ab', 'abd'], ['aab', 'abd'], ['ba', 'abd'], ['abc', 'bcd'], ['cba', 'abd']] as const) {
+  test(`forgets the entry that was used longest ago after ${used === '' ? 'no use' : `the uses ${used}`}`, () => {
+    const memory = memoryOf(3, 'a', 'b', 'c');
+    for (const key of used) assert.equal(memory.get(key), `value of ${key}`);
+    memory.set('d', 'value of d');
+    assert.equal(held(memory, 'a', 'b', 'c', 'd'), left);
+  });
+}
+
+test('forgets in the order of use whatever the history', () => {
+  const capacity = 5;
+  const memory = new Memory<string>(capacity);
+  let model: string[] = [];
+  let state = 1;
+  for (let step = 0; step < 20_000; step += 1) {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    const [key, action] = [String((state >> 8) % 9), (state >> 16) % 5];
+    const isHeld = model.includes(key);
+    if (action < 2) assert.equal(memory.get(key), isHeld ? `value of ${key}` : undefined);
+    else if (action === 2) memory.delete(key);
+    else memory.set(key, `value of ${key}`);
+    if (action > 1 || isHeld) model = model.filter((other) => other !== key);
+    if (action > 2 || (action < 2 && isHeld)) model = [...model, key].slice(-capacity);
+    assert.equal(memory.size, model.length);
+  }
 });
 
 test('replaces a value under its key in a full memory, forgets no other, and counts it as used', () => {
@@ -53,6 +76,6 @@ test('replaces a value under its key in a full memory, forgets no other, and cou
   memory.set('a', 'new');
   assert.equal(memory.size, 2);
   memory.set('c', 'value of c');
-  assert.equal(memory.take('a'), 'new');
+  assert.equal(memory.get('a'), 'new');
   assert.equal(held(memory, 'b', 'c'), 'c');
 });

@@ -21,6 +21,16 @@ const DETAILS: Readonly<Partial<Record<Refusal['kind'], string>>> =
 const CLOSING: readonly RefusalReason[] = ['malformed-http', 'host-refused', 'target-refused', 'request_timeout', 'expectation_failed', 'header_fields_too_large'];
 /** How refusals are shown; settings decide. */
 export type ChallengeRules = Readonly<{ dpopMode: DpopMode; errorDetail: boolean }>;
+/** `refusalReply` under these rules. What depends on nothing but reason and scheme is written once. */
+export function createRefusalReplies(rules: ChallengeRules): (refusal: Refusal, used: Scheme | undefined) => Reply {
+  const written = { none: new Map<RefusalReason, Reply>(), Bearer: new Map<RefusalReason, Reply>(), DPoP: new Map<RefusalReason, Reply>() };
+  return (refusal, used) => {
+    const known = written[used ?? 'none'];
+    const answer = known.get(refusal.reason) ?? refusalReply(refusal, used, rules);
+    if (!known.has(refusal.reason) && Object.keys(refusal).length === 2) known.set(refusal.reason, answer);
+    return answer;
+  };
+}
 /** The reply to a refusal; `used` is the scheme of the caller's credentials, if it was an accepted one. */
 export function refusalReply(refusal: Refusal, used: Scheme | undefined, { dpopMode, errorDetail }: ChallengeRules): Reply {
   const { kind, reason } = refusal;

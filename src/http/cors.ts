@@ -2,7 +2,7 @@
 // whether a browser may read the answer. Promises: only an origin equal to a listed one gets permission; `*` and `null` never do.
 import type { IncomingMessage } from 'node:http';
 import type { DpopMode } from '../sender/credentials.ts';
-import type { Reply } from './reply.ts';
+import { noContent, type Reply } from './reply.ts';
 
 /** Settings; origins are exact, and none turns all of this off. */
 export type CorsRules = Readonly<{
@@ -28,7 +28,7 @@ export function createCors({ dpopMode, corsAllowedOrigins, corsAllowCredentials,
     preflight: ({ method, headers: { origin, 'access-control-request-method': intended } }) => {
       // Fetch standard §3.2.2: what makes a request a CORS preflight.
       if (method !== 'OPTIONS' || origin === undefined || intended === undefined) return undefined;
-      return { status: 204, headers: preflights.get(origin) ?? vary, body: undefined };
+      return noContent(preflights.get(origin) ?? vary);
     },
   };
 }

@@ -6,12 +6,14 @@ import { refuseRequest } from '../refusal.ts';
 /** One segment of a pattern: literal text, or the name of a parameter. */
 type PatternSegment = Readonly<{ literal: string } | { parameter: string }>;
 type Parameters = Readonly<Record<string, string>>;
-export type Match<Row> = Readonly<{ row: Row; parameters: Parameters }>;
+/** What stands at a path: the rule that covers it, if any, and the row with its parameters, if any. */
+export type Place<Row, Rule> = Readonly<{ rule: Rule | undefined; row: Row | undefined; parameters: Parameters }>;
 /** The path of an origin-form target (RFC 9112 §3.2.1) without its query. Throws `Refused` for any other form. */
 export function targetPath(target: string): string {
   // Stricter: RFC 9112 §3.2.2 would have us read the absolute form too.
   if (target[0] !== '/') throw refuseRequest('target-refused');
-  return target.split('?', 1)[0] ?? '';
+  const end = target.indexOf('?');
+  return end < 0 ? target : target.slice(0, end);
 }
 /** The percent-decoded segments of a path; `undefined` when an escape is broken or not UTF-8 (RFC 3986 §2.1), or a segment is
  * empty (trailing slash, `//`) or a dot segment (§3.3). An encoded slash stays inside its segment. */
@@ -19,28 +21,36 @@ export function pathSegments(path: string): readonly string[] | undefined {
   const segments = unless(URIError, () => path.slice(1).split('/').map(decodeURIComponent));
   return segments?.some((segment) => segment === '' || segment === '.' || segment === '..') ? undefined : segments;
 }
-/** Finds the row for a path among rows whose patterns are literals and `{parameters}`. */
-export class Router<Row extends { readonly pattern: string }> {
+/** Finds the row for a path among rows whose patterns are literals and `{parameters}`, and the first rule whose prefix covers it. */
+export class Router<Row extends { readonly pattern: string }, Rule extends { readonly prefix: readonly string[] }> {
   readonly #rows: readonly Readonly<{ row: Row; segments: readonly PatternSegment[] }>[];
+  readonly #rules: readonly Rule[];
+  /** The places of rows without parameters, found beforehand. */
+  readonly #known = new Map<string, Place<Row, Rule> | undefined>();
   /** Throws an `Error` that names both rows and a common path when two rows overlap. */
-  constructor(rows: readonly Row[]) {
+  constructor(rows: readonly Row[], rules: readonly Rule[] = []) {
+    this.#rules = rules;
     this.#rows = rows.map((row) => ({ row, segments: parsePattern(row.pattern) }));
     for (const [index, { row, segments }] of this.#rows.entries()) {
       for (const other of this.#rows.slice(0, index)) {
         const common = commonPath(other.segments, segments);
         if (common !== undefined) throw new Error(`${other.row.pattern} and ${row.pattern} both match ${common}`);
       }
+      if (segments.every((part) => 'literal' in part)) this.#known.set(row.pattern, this.find(row.pattern));
     }
   }
-
-  find(segments: readonly string[]): Match<Row> | undefined {
+  /** `undefined` when the path has no canonical form. */
+  find(path: string): Place<Row, Rule> | undefined {
+    return this.#known.get(path) ?? this.#search(pathSegments(path));
+  }
+  #search(segments: readonly string[] | undefined): Place<Row, Rule> | undefined {
+    if (segments === undefined) return undefined;
+    const rule = this.#rules.find(({ prefix }) => prefix.every((segment, index) => segments[index] === segment));
     const found = this.#rows.find((candidate) => matches(candidate.segments, segments));
-    if (found === undefined) return undefined;
-    const named = found.segments.flatMap((part, index) => ('parameter' in part ? [[part.parameter, segments[index] ?? '']] : []));
-    return { row: found.row, parameters: Object.fromEntries(named) };
+    const named = found?.segments.flatMap((part, index) => ('parameter' in part ? [[part.parameter, segments[index] ?? '']] : [])) ?? [];
+    return { rule, row: found?.row, parameters: Object.freeze(Object.fromEntries(named)) };
   }
 }
-
 function parsePattern(pattern: string): readonly PatternSegment[] {
   const segments = pathSegments(pattern);
   if (pattern[0] !== '/' || segments === undefined) throw new Error(`${pattern} is not a path pattern`);
@@ -49,7 +59,6 @@ function parsePattern(pattern: string): readonly PatternSegment[] {
     return parameter === undefined ? { literal: text } : { parameter };
   });
 }
-
 const matches = (pattern: readonly PatternSegment[], segments: readonly string[]) =>
   pattern.length === segments.length && pattern.every((part, index) => 'parameter' in part || part.literal === segments[index]);
 /** A path that both patterns match, if there is one. */

@@ -29,7 +29,6 @@ async function discover({ issuer, domain }: KeySource, signal: AbortSignal): Pro
   const address = document.jwks_uri;
   return typeof address === 'string' && URL.canParse(address) && new URL(address).protocol === 'https:' ? address : fail('address-refused');
 }
-
 /** The JSON object at `address`; `undefined` when there is nothing (404). */
 async function fetchJson(address: string, signal: AbortSignal): Promise<JsonObject | undefined> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -43,7 +42,6 @@ async function fetchJson(address: string, signal: AbortSignal): Promise<JsonObje
     return parseJsonObject(await readBody(response)) ?? fail('not-a-json-object');
   } finally { response.destroy(); }
 }
-
 async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -54,7 +52,6 @@ async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
   }
   return Buffer.concat(chunks);
 }
-
 function fail(reason: FetchFlaw, code?: string): never { throw new FetchFailure(reason, code); }
 /** Sorts Node's errors by what an operator would do about them. */
 function describe(failure: unknown): FetchFailure {

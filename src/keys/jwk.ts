@@ -31,7 +31,6 @@ type JwkMembers = Readonly<Record<string, unknown>>;
 /** Members that only a private or symmetric key has (RFC 7518 §6.2.2, §6.3.2, §6.4); createPublicKey would quietly take it. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 const hasPrivateMember = (jwk: JsonObject) => PRIVATE_MEMBERS.some((name) => jwk[name] !== undefined);
-
 /** Imports a key of the provider's set for RS256, or says why it is not usable (RFC 7517 §4, RFC 7518 §6.3.1). */
 export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
   const { kty, kid, use, key_ops: operations, alg, n, e } = jwk;
@@ -58,7 +57,6 @@ export function importProofKey(jwk: JsonObject, algorithm: Algorithm, known: Mem
   return known.get(algorithm + thumbprint) ?? (facts.kty === 'RSA' ? rsaFlaw(members, 4096, 32) : pointFlaw(members, facts.bytes))
     ?? importPublic(members, algorithm, thumbprint);
 }
-
 function importPublic(members: JwkMembers, algorithm: Algorithm, thumbprint: string, kid?: string): VerificationKey | KeyFlaw {
   const { digest, options } = ALGORITHMS[algorithm];
   try {
@@ -87,6 +85,5 @@ function decodeInteger(value: unknown): Buffer | undefined {
   const bytes = typeof value === 'string' ? decodeBase64url(value) : undefined;
   return bytes?.[0] ? bytes : undefined;
 }
-
 const bitLength = (integer: Buffer) => integer.length * 8 - (Math.clz32(integer[0] ?? 0) - 24);
 const isOdd = (integer: Buffer) => (integer[integer.length - 1] ?? 0) % 2 === 1;

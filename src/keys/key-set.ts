@@ -16,21 +16,16 @@ export type Clock = Readonly<{ now(): number; after(millis: number, action: () =
 export class FetchFailure {
   readonly reason: FetchFlaw;
   readonly code: string;
-  constructor(reason: FetchFlaw, code = '') {
-    this.reason = reason;
-    this.code = code;
-  }
+  constructor(reason: FetchFlaw, code = '') { [this.reason, this.code] = [reason, code]; }
 }
 /** Thrown when a request has to wait for a fetch: try again once `settled` is, which never rejects. */
 export class KeysPending {
   readonly settled: Promise<void>;
   constructor(settled: Promise<void>) { this.settled = settled; }
 }
-
 type SkippedKey = Readonly<{ reason: KeyFlaw; kid: Printable }>;
 /** `byKid` has the keys by the `kid` that they alone bear; one that several bear means none of them. */
 type HeldKeys = Readonly<{ usable: readonly VerificationKey[]; byKid: ReadonlyMap<string, VerificationKey | undefined>; fetchedAt: number }>;
-
 export class KeySet {
   readonly #fetch: () => Promise<JsonObject>;
   readonly #clock: Clock;
@@ -45,11 +40,7 @@ export class KeySet {
   #lastForUnknownKey = -Infinity;
   #isExpiryLogged = false;
   #composition = '';
-  constructor(fetch: () => Promise<JsonObject>, clock: Clock, log: Log) {
-    this.#fetch = fetch;
-    this.#clock = clock;
-    this.#log = log;
-  }
+  constructor(fetch: () => Promise<JsonObject>, clock: Clock, log: Log) { [this.#fetch, this.#clock, this.#log] = [fetch, clock, log]; }
   /** The key that `kid` names, or without `kid` the only one (contract §5, RFC 7515 §4.1.4); `waits` is how often this request
    * has waited. Throws `KeysPending` when a fetch must settle first, `Refused` when there is no such key or no answer to be had. */
   find(kid: string | undefined, waits: number): VerificationKey {
@@ -71,7 +62,6 @@ export class KeySet {
     });
     return this.#flight;
   }
-
   /** The keys held, unless they are too old. After a failure the next attempt is the timer's, not a request's. */
   #current(): HeldKeys | undefined {
     // A wall clock that was set back makes keys old, not young.
@@ -94,7 +84,6 @@ export class KeySet {
     }
     return true;
   }
-
   #wait(waits: number): KeysPending | Refused {
     if (this.#flight === undefined || waits >= MAX_WAITS) return this.#unavailable();
     if (this.#waiting >= MAX_WAITING) return unavailable('too-many-waiting', 1);
@@ -105,7 +94,6 @@ export class KeySet {
   #unavailable(): Refused {
     return unavailable('keys-unavailable', Math.min(30, Math.max(1, Math.ceil((this.#retryAt - this.#clock.now()) / 1000))));
   }
-
   async #attempt(startedAt: number): Promise<void> {
     try {
       this.#replace(await this.#fetch(), startedAt);
@@ -113,7 +101,6 @@ export class KeySet {
       this.#fail(failure instanceof FetchFailure ? failure : new FetchFailure('unforeseen'));
     }
   }
-
   #replace(document: JsonObject, fetchedAt: number): void {
     const { usable, skipped } = readKeys(document, this.#held?.usable ?? []);
     if (usable.length === 0) throw new FetchFailure('no-usable-key', skipped[0]?.reason);
@@ -136,7 +123,6 @@ export class KeySet {
     this.#failures = 0;
     this.#isExpiryLogged = false;
   }
-
   #fail({ reason, code }: FetchFailure): void {
     const now = this.#clock.now();
     const heldForSeconds = this.#held === undefined ? null : Math.round((now - this.#held.fetchedAt) / 1000);
@@ -163,7 +149,6 @@ function readKeys(document: JsonObject, before: readonly VerificationKey[]): { u
   }
   return { usable, skipped };
 }
-
 const isSameKey = (one: VerificationKey, other: VerificationKey) =>
   factsOf(one).kid === factsOf(other).kid && factsOf(one).thumbprint === factsOf(other).thumbprint;
 const soleKey = ({ usable }: HeldKeys) => (usable.length === 1 ? usable[0] : undefined);

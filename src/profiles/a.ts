@@ -22,7 +22,6 @@ export const policyRowsA: readonly Row[] = [
   get('/api/admin', admins, () => ({ message: 'Hello from the admin API!' })),
   get('/api/users', users,  () => ({ message: 'Hello from the users API!' })),
 ];
-
 function readPrivate({ caller }: RouteRequest<Caller>): object {
   return { message: 'Hello from a private endpoint!', user: caller.subject, scopes: caller.scopes.map((name) => `SCOPE_${name}`) };
 }

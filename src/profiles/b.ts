@@ -18,7 +18,6 @@ export const rowsB = (orgId: string): readonly Row[] => [
   get('/api/premium',        needs(hasPremium),                                    () => ({ message: 'Hello, premium subscriber!' })),
   get('/api/feed',           optional,                                             readFeed),
 ];
-
 function readPublic({ nowMillis }: RouteRequest<undefined>): object {
   return { message: 'Hello from a public endpoint!', timestamp: timestamp(nowMillis) };
 }
@@ -36,4 +35,7 @@ function readFeed({ caller }: RouteRequest<Caller | undefined>): object {
     ? { message: 'Welcome, guest!', personalizedContent: false }
     : { message: `Welcome back, ${caller.subject}!`, personalizedContent: true };
 }
-const timestamp = (nowMillis: number) => new Date(nowMillis).toISOString();
+let latest = { millis: NaN, text: '' };
+/** ISO 8601, written once for all requests of a millisecond. */
+const timestamp = (nowMillis: number): string =>
+  (nowMillis === latest.millis ? latest : latest = { millis: nowMillis, text: new Date(nowMillis).toISOString() }).text;

@@ -10,7 +10,6 @@ import type { ReplayStore } from './replay.ts';
 
 /** How claims are named at this provider, and which schemes are on; settings decide. */
 export type CallerRules = UriRules & Readonly<{ dpopMode: DpopMode; claimNamespace: string; scopeClaim: string }>;
-
 class AdmittedCaller {
   readonly #rules: CallerRules;
   /** The claims of the token, as the provider wrote them. */
@@ -49,7 +48,6 @@ export const { isGenuine } = AdmittedCaller;
 export type Presentation = Readonly<{ path: string; rawHeaders: readonly string[] }> & Omit<ProofSubject, 'uri' | 'token'>;
 /** Checks that the token may be presented like this. Throws, or rejects with, `Refused`. */
 export type Sender = (token: VerifiedToken, credentials: Credentials, presentation: Presentation) => Caller | Promise<Caller>;
-
 /** The checks on how a token is presented, in the contract's order (§8). */
 export function createSender(rules: CallerRules, verifyProof: ProofVerifier, used: ReplayStore): Sender {
   return (token, { scheme, token: text, proof: proofText }, presentation) => {
@@ -73,7 +71,6 @@ export function createSender(rules: CallerRules, verifyProof: ProofVerifier, use
     });
   };
 }
-
 /** The thumbprint to which `cnf` binds the token (RFC 9449 §6.1). */
 function confirmedThumbprint(cnf: unknown): string {
   if (cnf === undefined) throw refuseToken('not-bound');

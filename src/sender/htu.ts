@@ -9,11 +9,13 @@ export type UriRules = Readonly<{ publicUrl: string | undefined; trustProxy: boo
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
 /** URL knows what is a port and what is an IPv6 address. */
 const isHost = (text: string) => HOST.test(text) && URL.canParse(`http://${text}`);
+let lastGoodHost: string | undefined;
 /** The one good Host of a request (RFC 9112 §3.2). Throws `Refused`. */
 export function checkHost(rawHeaders: readonly string[]): string {
   const [host = '', ...others] = fieldValues(rawHeaders, 'host');
-  if (others.length > 0 || !isHost(host)) throw refuseRequest('host-refused');
-  return host;
+  // Nearly every request names the same one, whose form need not be judged again.
+  if (others.length > 0 || (host !== lastGoodHost && !isHost(host))) throw refuseRequest('host-refused');
+  return lastGoodHost = host;
 }
 /** The normal form of the URI that was asked for, without its query; `path` as it stands in the request. Throws `Refused`. */
 export function requestUri(rawHeaders: readonly string[], path: string, { publicUrl, trustProxy }: UriRules): string | undefined {
@@ -24,7 +26,6 @@ export function requestUri(rawHeaders: readonly string[], path: string, { public
   if (!/^https?$/i.test(scheme) || !isHost(host)) throw refuseRequest('forwarded-refused');
   return normalUri(`${scheme}://${host}${path}`);
 }
-
 const URI = /^https?:\/\/([a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::\d{0,5})?(?:\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*)?(?:\?[^#]*)?(?:#.*)?$/i;
 /** The normal form of an absolute http(s) URI without query and fragment (RFC 9449 §4.3(9)); `undefined` for other text.
  * URL does scheme, host, default port, dot segments and the empty path (RFC 3986 §6.2.2.1, §6.2.2.3, §6.2.3). */

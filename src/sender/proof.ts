@@ -45,7 +45,6 @@ export function createProofVerifier(rules: ProofRules, nonces: Nonces | undefine
     return seal({ thumbprint: factsOf(key).thumbprint, jti, expiresAt: iat + rules.dpopIatOffsetSeconds });
   };
 }
-
 function checkHeader({ typ, alg, crit, b64, jwk }: JsonObject): { alg: Algorithm; jwk: JsonObject } {
   // RFC 9449 §4.3(4)
   if (typeof typ !== 'string' || mediaType(typ) !== 'dpop+jwt') throw refuseProof('proof-type');
@@ -58,7 +57,6 @@ function checkHeader({ typ, alg, crit, b64, jwk }: JsonObject): { alg: Algorithm
   if (members === undefined) throw refuseProof('proof-key');
   return { alg, jwk: members };
 }
-
 function checkClaims({ jti, htm, htu, iat, ath }: JsonObject, subject: ProofSubject, rules: ProofRules): { jti: string; iat: number } {
   // RFC 9449 §4.3(3), §4.2. Stricter: the length of `jti` is bounded (§11.1).
   if (typeof jti !== 'string' || jti.length < 1 || jti.length > 256) throw refuseProof('proof-jti');

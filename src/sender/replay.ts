@@ -9,7 +9,6 @@ export interface ReplayStore {
   /** Records the proof of a key (RFC 7638 thumbprint) with this `jti` while `nowSeconds <= expiresAt` (seconds since the epoch). */
   record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): ReplayVerdict | Promise<ReplayVerdict>;
 }
-
 /** A store in this process for proofs that can be accepted during `windowSeconds`; `capacity` is in entries; `onFull` is called
  * once whenever there is no room any more. */
 export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onFull = () => {}): ReplayStore {

@@ -33,7 +33,6 @@ export const word = <Word extends string>(...words: readonly Word[]): Rule<Word>
   if (found === undefined) throw new Fault(`must be one of ${words.join(', ')}`);
   return found;
 };
-
 /** One of the words in either case. */
 export const wordInEitherCase = <Word extends string>(...words: readonly Word[]): Rule<Word> => (raw) =>
   word(...words)(words.find((known) => typeof raw === 'string' && known.toLowerCase() === raw.toLowerCase()) ?? raw);
@@ -53,7 +52,6 @@ export const hostFault: TextFault = (value) => {
   const isHost = /^([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[1-9]\d*)?$/i.test(value) && host === value.toLowerCase().replace(/:443$/, '');
   return !isHost && 'is not a host name with an optional ":port"; write it as the provider shows it';
 };
-
 export const blankFault: TextFault = (value) => /^$|\s/.test(value) && 'is empty or has white space; remove it';
 export const secretFault: TextFault = (value) => value.length < 32 && 'must have at least 32 characters';
 export const prefixFault: TextFault = (value) => (!URL.canParse(value) || /\s/.test(value)) && 'must be a URL prefix';

@@ -16,7 +16,6 @@ type Setting<Value> = Readonly<{ env: string; yaml: string; rule: Rule<Value>; b
 const setting = <Value>(env: string, yaml: string, rule: Rule<Value>, byDefault: NoInfer<Value> | ((profile: Profile) => NoInfer<Value>)): Setting<Value> =>
   ({ env, yaml, rule, byDefault: byDefault instanceof Function ? byDefault : () => byDefault });
 const required = (what: string, fix: string) => (): never => { throw new Fault(`${what} is required; set it to ${fix}`); };
-
 const TABLE = {
   profile: setting('PROFILE', '', wordInEitherCase('A', 'B'), 'B'),
   domain: setting('IDP_DOMAIN', 'idp.domain', text(rules.hostFault), required('the issuer base URL', 'the host name of the identity provider')),
@@ -53,12 +52,10 @@ const KNOWN_PATHS = [...Object.values(TABLE).map(({ yaml }) => yaml), ...Object.
 type Read = { readonly [Name in keyof typeof TABLE]: (typeof TABLE)[Name] extends Setting<infer Value> ? Value : never };
 /** Every setting with its value; `issuer` is settled. Units are those of the names. */
 export type Settings = Read & { readonly issuer: string };
-
 /** Why the service does not start: every problem, one line each. */
 export class ConfigurationError extends Error {
   readonly problems = this.message.split('\n');
 }
-
 type Environment = Readonly<Record<string, string | undefined>>;
 /** Reads the settings of a process that has this environment and working directory. `unknown` names what was set and is not
  * known, for the log. Throws `ConfigurationError`. */
@@ -89,7 +86,6 @@ export function loadSettings(environment: Environment, directory: string): { set
   const unknown = strangers.filter((entry) => !isOurs(entry)).map(({ path }) => path);
   return { settings: { ...settings, issuer, publicUrl: settings.publicUrl?.replace(/\/$/, '') }, unknown };
 }
-
 /** Runs an action; a failure of the expected class becomes a problem. */
 const collecting = (problems: string[]) => <Result>(label: string, expected: new () => Error, action: () => Result): Result | undefined => {
   try {

@@ -7,7 +7,6 @@ export type YamlEntry = { readonly path: string; value: YamlScalar | YamlScalar[
 /** What stops the reading; the message names the line. */
 export class YamlError extends Error {}
 function fail(line: number, what: string): never { throw new YamlError(`line ${line}: ${what}`); }
-
 /** Reads a document into its values, in order. Throws `YamlError`. */
 export function parseYaml(source: string): YamlEntry[] {
   const entries: YamlEntry[] = [];
@@ -40,7 +39,6 @@ export function parseYaml(source: string): YamlEntry[] {
   }
   return entries;
 }
-
 /** The lines that hold something: no comments, no blank lines, no marker, no byte-order mark. */
 function contentLines(source: string): { line: number; indent: number; text: string }[] {
   let isStarted = false;
@@ -73,7 +71,6 @@ function readValue(after: string, line: number): YamlScalar | YamlScalar[] {
   if (!/^( +#.*| *)$/.test(rest)) fail(line, 'something after the end of the value');
   return value;
 }
-
 function readFlowList(text: string, line: number): { value: YamlScalar[]; rest: string } {
   const value: YamlScalar[] = [];
   let rest = text.replace(/^\[ */, '');
@@ -87,7 +84,6 @@ function readFlowList(text: string, line: number): { value: YamlScalar[]; rest: 
   }
   return { value, rest: rest.slice(1) };
 }
-
 const ESCAPES: Readonly<Record<string, string>> = { '"': '"', '\\': '\\', '/': '/', n: '\n', r: '\r', t: '\t', 0: '\0' };
 /** A single- or double-quoted scalar at the start of `text`, and what follows it. */
 function readQuoted(text: string, line: number): { value: string; rest: string } {

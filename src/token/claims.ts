@@ -35,7 +35,6 @@ export function checkTimes({ exp, nbf }: JsonObject, toleranceSeconds: number, n
 }
 /** RFC 7519 §4.1.3: the audience itself, or an array of strings that has it. */
 const isForAudience = (aud: unknown, audience: string) => (isTextArray(aud) ? aud.includes(audience) : aud === audience);
-
 const ACCESS_PAYLOAD_TYPES: readonly unknown[] = ['bearer', 'dpop', 'jwt', 'at+jwt'];
 /** Members that only ID tokens carry (OpenID Connect Core §2, §3.3.2.11). */
 const ID_TOKEN_MEMBERS = ['nonce', 'at_hash', 'c_hash', 's_hash'];

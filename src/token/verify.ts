@@ -12,7 +12,8 @@ import { checkClaims, checkTimes, type TokenRules } from './claims.ts';
 import { mediaType, parseCompact } from './compact.ts';
 import { verifySignature } from './signature.ts';
 
-type Verified = Readonly<{ claims: JsonObject; kid: string | undefined; key: VerificationKey }>;
+/** `exp` and `nbf` stand beside the other claims because they are checked at every use. */
+type Verified = Readonly<{ claims: JsonObject; exp: unknown; nbf: unknown; kid: string | undefined; key: VerificationKey }>;
 /** An access token that passed every check of contract §5. Only a `TokenVerifier` makes one. */
 export type VerifiedToken = Sealed<Verified, 'VerifiedToken'>;
 const { seal, open } = sealing<Verified, 'VerifiedToken'>();
@@ -31,24 +32,22 @@ export function createTokenVerifier(rules: TokenRules, keys: KeySet, cacheEntrie
     };
     const digest = cacheEntries === 0 ? '' : hash('sha256', token, 'base64url');
     const remembered = memory.get(digest);
-    let good: VerifiedToken | undefined;
+    let verified: VerifiedToken | undefined;
     try {
-      if (remembered !== undefined && isStillGood(open(remembered), find, rules, nowSeconds)) good = remembered;
+      const isGood = remembered !== undefined && isStillGood(open(remembered), find, rules, nowSeconds);
+      verified = isGood ? remembered : seal(verify(token, find, rules, nowSeconds));
     } finally {
-      if (good === undefined) memory.delete(digest);
+      if (verified === undefined) memory.delete(digest);
     }
-    if (good !== undefined) return good;
-    const verified = seal(verify(token, find, rules, nowSeconds));
-    memory.set(digest, verified);
+    if (verified !== remembered) memory.set(digest, verified);
     return verified;
   };
 }
-
 type Find = (kid: string | undefined) => VerificationKey;
 /** Checks again all that time can change: the key's place in the set, `exp` and `nbf`. Throws as `verify` does. */
-function isStillGood({ claims, kid, key }: Verified, find: Find, rules: TokenRules, nowSeconds: number): boolean {
-  if (find(kid) !== key) return false;
-  checkTimes(claims, rules.clockToleranceSeconds, nowSeconds);
+function isStillGood(verified: Verified, find: Find, rules: TokenRules, nowSeconds: number): boolean {
+  if (find(verified.kid) !== verified.key) return false;
+  checkTimes(verified, rules.clockToleranceSeconds, nowSeconds);
   return true;
 }
 function verify(token: string, find: Find, rules: TokenRules, nowSeconds: number): Verified {
@@ -58,7 +57,8 @@ function verify(token: string, find: Find, rules: TokenRules, nowSeconds: number
   const key = find(kid);
   const signed = verifySignature(jws, key);
   if (signed === undefined) throw refuseToken('signature-mismatch');
-  return { claims: frozen(checkClaims(signed, jws.header, rules, nowSeconds)), kid, key };
+  const claims = frozen(checkClaims(signed, jws.header, rules, nowSeconds));
+  return { claims, exp: claims.exp, nbf: claims.nbf, kid, key };
 }
 /** Claims are shared by every request that brings the same token: no handler may change them for the next. */
 function frozen(claims: JsonObject): JsonObject {
@@ -67,7 +67,6 @@ function frozen(claims: JsonObject): JsonObject {
   for (const next of rest) if (typeof next === 'object' && next !== null) for (const member of Object.values(Object.freeze(next))) rest.push(member);
   return claims;
 }
-
 /** Checks the header before any key is looked for, and gives its `kid`. Members that carry keys are never read. */
 function checkHeader({ alg, crit, b64, typ, kid }: JsonObject): string | undefined {
   // RFC 7515 §4.1.1, RFC 8725 §2.1, §3.1, §3.2: the verifier names the algorithm, the header must equal it.

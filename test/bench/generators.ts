@@ -54,7 +54,7 @@ export async function sample(server: RunningServer, job: Job, seconds = 0.15): P
 /** Requests per second. wrk does not read bodies, so a sample by our own generator, which does, goes before it. */
 export async function throughput(server: RunningServer, job: Job): Promise<number> {
   try {
-    const isWrk = hasWrk && job.repeats;
+    const isWrk = hasWrk;
     if (isWrk) await sample(server, job);
     const { requests = 0, seconds = 0 } = isWrk ? await runWrk(job, server.port) : await runOwn('closed.mjs', job, server.port);
     return requests / seconds;

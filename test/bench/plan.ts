@@ -13,7 +13,7 @@ export const DISTINCT_TOKENS = wholeNumber('BENCH_TOKENS', process.env.BENCH_FUL
 /** Requests a second at which latency is measured. */
 export const RATE = 1_000;
 /** New tokens, and as many forged ones, for each round of their cases. */
-export const SLICE = Math.ceil(15_000 * SECONDS);
+export const SLICE = Math.ceil(30_000 * SECONDS);
 
 export interface ServerPlan {
   readonly name: string;

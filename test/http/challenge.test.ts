@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { refusalReply } from '../../src/http/challenge.ts';
+import { createRefusalReplies, refusalReply } from '../../src/http/challenge.ts';
 import {
   DEAD_ENDS, REQUEST_FLAWS, TOKEN_FLAWS, UNAVAILABILITIES, type DeadEnd, type Refusal, type RequestFlaw, type TokenFlaw,
 } from '../../src/refusal.ts';
 import type { Scheme } from '../../src/sender/credentials.ts';
 import { settingsWith } from '../support/caller.ts';
+import { readReply } from '../support/reply.ts';
 
 interface Shown {
   readonly mode?: 'DISABLED' | 'ALLOWED' | 'REQUIRED';
@@ -14,7 +15,7 @@ interface Shown {
 }
 
 const show = (refusal: Refusal, { mode = 'DISABLED', used, detail = false }: Shown = {}) =>
-  refusalReply(refusal, used, settingsWith({ IDP_DPOP_MODE: mode, ERROR_DETAIL: String(detail) }));
+  readReply(refusalReply(refusal, used, settingsWith({ IDP_DPOP_MODE: mode, ERROR_DETAIL: String(detail) })));
 
 /** Header fields as lines; what `algs` says is shown elsewhere. */
 const lines = (headers: readonly string[]) => headers.flatMap((name, index) =>
@@ -138,11 +139,32 @@ test('describes every refusal in printable ASCII without quotes, so that no head
 });
 
 test('closes the connection exactly after what leaves its bytes in doubt [contract §3]', () => {
-  const closing = EVERY.filter((refusal) => show(refusal).closes === true).map((refusal) => refusal.reason);
+  const closing = EVERY.filter((refusal) => show(refusal).closes).map((refusal) => refusal.reason);
   for (const reason of ['malformed-http', 'host-refused', 'request_timeout', 'expectation_failed', 'header_fields_too_large']) {
     assert.ok(closing.includes(reason as (typeof closing)[number]), reason);
   }
   for (const reason of ['expired', 'authorization-repeated', 'keys-unavailable', 'not_found', 'method_not_allowed']) {
     assert.ok(!closing.includes(reason as (typeof closing)[number]), reason);
   }
+});
+
+test('gives every refusal the same reply again, whatever was refused before, by scheme, reason and what is its own', () => {
+  const rules = settingsWith({ IDP_DPOP_MODE: 'ALLOWED' });
+  const replyTo = createRefusalReplies(rules);
+  const ofItsOwn: readonly Refusal[] = [
+    SCOPE, { ...SCOPE, scopes: ['c'] }, CLAIM, { ...CLAIM, description: 'the claim y is missing' }, NO_KEYS, { ...NO_KEYS, retryAfterSeconds: 8 },
+  ];
+  for (const _ of ['written', 'written before']) {
+    for (const refusal of [NO_TOKEN, ...EVERY, ...ofItsOwn]) {
+      for (const used of [undefined, 'Bearer', 'DPoP'] as const) {
+        assert.deepEqual(replyTo({ ...refusal }, used), refusalReply(refusal, used, rules));
+      }
+    }
+  }
+});
+
+test('writes the reply to a refusal that has nothing of its own once', () => {
+  const replyTo = createRefusalReplies(settingsWith({}));
+  assert.equal(replyTo({ ...EXPIRED }, 'Bearer'), replyTo({ ...EXPIRED }, 'Bearer'));
+  assert.notEqual(replyTo({ ...CLAIM }, 'Bearer'), replyTo({ ...CLAIM }, 'Bearer'));
 });

@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mock, test } from 'node:test';
-import { reply, send, type Reply } from '../../src/http/reply.ts';
+import { noContent, reply, send, type Reply } from '../../src/http/reply.ts';
 import { openWire } from '../support/client.ts';
 import { isWhole, parseAnswer, type WireAnswer } from '../support/wire-answer.ts';
 
@@ -34,12 +34,14 @@ async function exchange(requestText: string, how: Exchange): Promise<WireAnswer 
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const hello = reply(200, { message: 'hällo' });
-const NO_CONTENT: Reply = { status: 204, headers: ['A', '1'], body: undefined };
+const NO_CONTENT = noContent(['A', '1']);
 const ALWAYS = [['cache-control', 'no-store'], ['x-content-type-options', 'nosniff']] as const;
 
 test('makes a reply of a status, a body and header fields', () => {
-  assert.deepEqual(hello, { status: 200, headers: [], body: { message: 'hällo' } });
-  assert.deepEqual(reply(405, {}, ['Allow', 'GET']), { status: 405, headers: ['Allow', 'GET'], body: {} });
+  const fields = (length: string) =>
+    ['Content-Type', 'application/json; charset=utf-8', 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff', 'Content-Length', length];
+  assert.deepEqual(hello, { status: 200, fields: fields('20'), text: '{"message":"hällo"}' });
+  assert.deepEqual(reply(405, {}, ['Allow', 'GET']), { status: 405, fields: [...fields('2'), 'Allow', 'GET'], text: '{}' });
 });
 
 test('answers JSON in UTF-8, counted in bytes, never stored and never sniffed [RFC 9111 §5.2.2.5]', async () => {
@@ -153,3 +155,10 @@ for (const event of ['end', 'close']) {
     mock.timers.reset();
   });
 }
+
+test('leaves a reply that is sent often as it is', async () => {
+  const before = structuredClone(hello);
+  await exchange(GET, { answer: hello, more: ['B', '3'], isLast: true });
+  await exchange(GET, { answer: hello });
+  assert.deepEqual(hello, before);
+});

@@ -59,7 +59,7 @@ for (const [path, pattern, parameters] of [
   ['/caf%c3%a9', '/caf%C3%A9', {}],
 ] as const) {
   test(`matches ${path} with the row ${pattern} on decoded segments`, () => {
-    const match = router.find(pathSegments(path) ?? []);
+    const match = router.find(path);
     assert.equal(match?.row, ROWS.find((row) => row.pattern === pattern));
     assert.deepEqual({ ...match?.parameters }, parameters);
   });
@@ -68,7 +68,7 @@ for (const [path, pattern, parameters] of [
 for (const path of [
   '/api', '/api/public/x', '/api/Public', '/API/public', '/api%2Fpublic', '/api/org', '/api/org/7/8', '/x/y/z/End', '/files/v1x0/a-b_c',
 ]) {
-  test(`matches ${path} with no row`, () => assert.equal(router.find(pathSegments(path) ?? []), undefined));
+  test(`matches ${path} with no row`, () => assert.equal(router.find(path)?.row, undefined));
 }
 
 for (const [one, other, common] of [
@@ -92,7 +92,7 @@ for (const [one, other] of [
 ] as const) {
   test(`takes the rows ${one} and ${other}, which have no path in common`, () => {
     const both = new Router([{ pattern: one }, { pattern: other }]);
-    for (const pattern of [one, other]) assert.equal(both.find(pattern.slice(1).split('/'))?.row.pattern, pattern);
+    for (const pattern of [one, other]) assert.equal(both.find(pattern)?.row?.pattern, pattern);
   });
 }
 
@@ -104,7 +104,35 @@ for (const pattern of ['', 'api', 'api/public', '/', '/api/', '//api', '/./api',
 
 test('takes a segment that is only partly in braces as literal text', () => {
   const literal = new Router([{ pattern: '/a{x}' }, { pattern: '/{y}b' }]);
-  assert.equal(literal.find(['ab']), undefined);
-  assert.equal(literal.find(['a{x}'])?.row.pattern, '/a{x}');
-  assert.equal(literal.find(['{y}b'])?.row.pattern, '/{y}b');
+  assert.equal(literal.find('/ab')?.row, undefined);
+  assert.equal(literal.find('/a{x}')?.row?.pattern, '/a{x}');
+  assert.equal(literal.find('/{y}b')?.row?.pattern, '/{y}b');
+});
+
+test('finds no place in a path without a canonical form [RFC 3986 §2.1, §3.3]', () => {
+  for (const path of ['/', '/api/', '/api//public', '/api/./public', '/api/../api/public', '/%zz', '/api/%FF']) assert.equal(router.find(path), undefined);
+});
+
+const RULES = [{ prefix: ['api', 'org'] }, { prefix: ['api'] }] as const;
+for (const [path, rule] of [
+  ['/api/org/7', RULES[0]], ['/api/org', RULES[0]], ['/%61pi/org/x/y', RULES[0]], ['/api/org%2F7', RULES[1]], ['/api/public', RULES[1]], ['/%61pi/public', RULES[1]],
+  ['/api', RULES[1]], ['/api/nowhere', RULES[1]], ['/apis/public', undefined], ['/files/v1.0/a-b_c', undefined],
+] as const) {
+  test(`covers ${path} with ${rule === undefined ? 'no rule' : `the first rule that begins it, ${rule.prefix.join('/')}`}, whether or not it has a row`, () => {
+    assert.equal(new Router(ROWS, RULES).find(path)?.rule, rule);
+  });
+}
+
+test('finds the same at a path and at every other spelling of it', () => {
+  const both = new Router(ROWS, RULES);
+  for (const { pattern } of ROWS.filter((row) => !row.pattern.includes('{'))) {
+    const spelled = pattern.replace(/[a-z]/, (letter) => `%${letter.charCodeAt(0).toString(16)}`);
+    assert.notEqual(spelled, pattern);
+    assert.deepEqual(both.find(spelled), both.find(pattern));
+  }
+});
+
+test('gives parameters that no handler can change for the next request', () => {
+  const parameters = router.find('/api/public')?.parameters ?? {};
+  assert.throws(() => Object.assign(parameters, { orgId: '7' }), TypeError);
 });

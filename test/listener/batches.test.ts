@@ -21,8 +21,19 @@ async function worksOff(names: readonly string[], batchSize: number, gone: reado
   return done.slice(0, done.findLastIndex((entry) => entry !== 'turn') + 1);
 }
 
-test('prepares the requests of one turn, then writes their answers', async () => {
-  assert.deepEqual(await worksOff(['a', 'later', 'b'], 64), ['prepare a', 'prepare later', 'prepare b', 'write a', 'write b']);
+const each = (what: string, names: readonly string[]) => names.map((name) => `${what} ${name}`);
+
+test('prepares the requests of one turn, then writes their answers, when there are many', async () => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+  const withLater = ['a', 'later', ...names.slice(1)];
+  assert.deepEqual(await worksOff(withLater, 64), [...each('prepare', withLater), ...each('write', names)]);
+  assert.deepEqual(await worksOff(names, 64), [...each('prepare', names), ...each('write', names)]);
+});
+
+test('answers the requests of one turn one by one when they are few', async () => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+  assert.deepEqual(await worksOff(names, 64), names.flatMap((name) => [`prepare ${name}`, `write ${name}`]));
+  assert.deepEqual(await worksOff(['a', 'later', 'b'], 64), ['prepare a', 'write a', 'prepare later', 'prepare b', 'write b']);
 });
 
 test('works off no more requests at once than a batch has, and the others in the next turns', async () => {
@@ -31,4 +42,6 @@ test('works off no more requests at once than a batch has, and the others in the
 
 test('drops a request whose connection has gone while it waited', async () => {
   assert.deepEqual(await worksOff(['a', 'b'], 64, ['a']), ['prepare b', 'write b']);
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+  assert.deepEqual(await worksOff(names, 64, ['c']), [...each('prepare', names), ...each('write', names)].filter((entry) => !entry.endsWith('c')));
 });

@@ -6,6 +6,7 @@ import { refusalReply } from '../../src/http/challenge.ts';
 import { createLog, LOG_LEVELS, type FetchFlaw, type KeyFlaw, type Log } from '../../src/log.ts';
 import { DEAD_ENDS, PROOF_FLAWS, REQUEST_FLAWS, TOKEN_FLAWS, UNAVAILABILITIES, type Refusal } from '../../src/refusal.ts';
 import type { DpopMode } from '../../src/sender/credentials.ts';
+import { readReply } from '../support/reply.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { code, README, tablesUnder, tableUnder } from './tables.ts';
@@ -19,7 +20,7 @@ test('the README has every error_description with its reason', () => {
     Object.fromEntries(tableUnder(heading, index).map(([sentence, reason = '']) => [reason.slice(1, -1), sentence]));
   assert.deepEqual(sentences(FLAWS[0]), { ...TOKEN_FLAWS });
   const rules = { dpopMode: 'REQUIRED', errorDetail: false } as const;
-  const { headers } = refusalReply({ kind: 'use_dpop_nonce', reason: 'proof-nonce' }, 'DPoP', rules);
+  const { headers } = readReply(refusalReply({ kind: 'use_dpop_nonce', reason: 'proof-nonce' }, 'DPoP', rules));
   const nonce = /error_description="([^"]+)"/.exec(headers[1] ?? '')?.[1];
   assert.deepEqual(sentences(FLAWS[1]), { ...PROOF_FLAWS, 'proof-nonce': nonce });
   assert.deepEqual(sentences(FLAWS[2]), { ...REQUEST_FLAWS });
@@ -60,7 +61,7 @@ test('the README has every error with its status and its detailed body', () => {
   };
   const expected = Object.values(kinds).flat().map((refusal) => {
     const [plain, detailed] = [false, true].map((errorDetail) => refusalReply(refusal, 'Bearer', { dpopMode: 'ALLOWED', errorDetail }));
-    const [before, detail] = [JSON.stringify(plain?.body), JSON.stringify(detailed?.body)];
+    const [before, detail = ''] = [plain?.text, detailed?.text];
     return [String(plain?.status), code(refusal.kind), before === detail ? 'the same' : code(detail)];
   });
   const written = tableUnder('Errors').map(([status, error, , detail]) => [status, error, detail]);
@@ -69,7 +70,7 @@ test('the README has every error with its status and its detailed body', () => {
 
 test('the README has the challenges of every mode', () => {
   const fields = modes.map((dpopMode) =>
-    refusalReply({ kind: 'unauthorized', reason: 'no-credentials' }, undefined, { dpopMode, errorDetail: false }).headers
+    readReply(refusalReply({ kind: 'unauthorized', reason: 'no-credentials' }, undefined, { dpopMode, errorDetail: false })).headers
       .join(': ').replaceAll(': WWW-Authenticate', '\nWWW-Authenticate').replace(/^/gm, '    '));
   assert.ok(README.includes(fields.join('\n\n')), fields.join('\n\n'));
 });

@@ -1,0 +1,17 @@
+/* A reply read back: the header fields that it has beside those of every JSON answer, and its body. */
+import assert from 'node:assert/strict';
+import { reply, type Reply } from '../../src/http/reply.ts';
+
+export interface ReadReply {
+  readonly status: number;
+  readonly headers: readonly string[];
+  readonly body: unknown;
+  readonly closes: boolean;
+}
+
+export function readReply({ status, fields, text, closes = false }: Reply): ReadReply {
+  const body = JSON.parse(text);
+  const common = reply(status, body).fields;
+  assert.deepEqual(fields.slice(0, common.length), common);
+  return { status, headers: fields.slice(common.length), body, closes };
+}
