@@ -18,8 +18,8 @@ export type Listener = Readonly<{ server: Server; stop: () => Promise<'drained' 
 /** A server for the app that does not listen yet; `now` gives milliseconds since the epoch; `batchSize` is in requests. */
 export function createListener(app: App, now: () => number, batchSize = 64): Listener {
   const server = createServer(LIMITS);
-  // Node would drop fields after the 2,000th unseen, a second Authorization among them; and wait for ever for who does not read.
-  Object.assign(server, { maxHeadersCount: 0, timeout: 90_000 });
+  // Node would drop fields after the 2,000th unseen, a second Authorization among them.
+  server.maxHeadersCount = 0;
   /** Every open connection, with its latest response. */
   const sockets = new Map<Socket, ServerResponse | undefined>();
   const broken = new WeakSet<Socket>();

@@ -11,7 +11,6 @@ const after = (millis: number, action: () => void) => {
   return () => clearTimeout(timer);
 };
 const clock = { now: Date.now, after };
-
 function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
   // A reader of the logs that goes away takes the logs with it, not the service.
   process.stdout.on('error', () => {});

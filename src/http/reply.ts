@@ -8,8 +8,8 @@ export const CLOSE = ['Connection', 'close'];
 /** RFC 9111 §5.2.2.5: nothing that depends on a token may be stored. */
 const ALWAYS = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
 const JSON_ALWAYS = ['Content-Type', 'application/json; charset=utf-8', ...ALWAYS];
-/** How long, and how much of, a request body is drained before the connection ends. */
-const [DRAIN_MILLIS, DRAIN_BYTES] = [1_000, 1024 * 1024];
+/** How long, and how much of, a request body is drained before the connection ends; how long an answer may lie unread. */
+const [DRAIN_MILLIS, DRAIN_BYTES, UNREAD_MILLIS] = [1_000, 1024 * 1024, 90_000];
 /** A JSON reply; `headers` are more fields, names and values in turn. */
 export function reply(status: number, body: object, headers: readonly string[] = []): Reply {
   const text = JSON.stringify(body);
@@ -31,6 +31,8 @@ export function prepare(request: IncomingMessage, response: ServerResponse, answ
     response.writeHead(status, fields as string[]);
     if (drains) endAfterDrain(request, response, text);
     else response.end(text);
+    // Node would wait for ever for a client that does not read.
+    if (response.writableLength > 0) response.setTimeout(UNREAD_MILLIS);
   };
 }
 /** Writes the reply at once. */

@@ -9,7 +9,6 @@ export const rowsA: readonly Row[] = [
   get('/api/private', authenticated, readPrivate),
   get('/api/profile', authenticated, readProfile),
 ];
-
 const admins = needs(scope('admin'));
 const users = needs(anyScope('read:users', 'write:users'));
 /** Access to everything under a prefix while the scope policy is on. */

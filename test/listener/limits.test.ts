@@ -1,6 +1,8 @@
 /* What the listener decides about a request before its route does: expectations, upgrades, sizes and times (contract §3, §10). */
 import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
 import type { Server } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { exchange, openWire } from '../support/client.ts';
 import { CONNECT, GARBAGE, get, HOST, LAST, openHouse, ORIGIN, post, PREFLIGHT } from '../support/house.ts';
@@ -79,11 +81,31 @@ describe('the listener', { timeout: 30_000 }, () => {
     await house.gone();
   });
 
+  test('gives a client that does not read 90 seconds without any progress, and others the time of keep-alive', async (t) => {
+    const house = await openHouse(t);
+    const accepted = once(house.server, 'connection') as Promise<[Socket]>;
+    const client = connect(house.port, '127.0.0.1');
+    const [socket] = await accepted;
+    client.write(get(HOST));
+    await once(client, 'data');
+    assert.ok(socket.timeout === 72_000 || socket.timeout === 73_000, `${socket.timeout} ms`);
+    client.pause();
+    while (socket.writableLength === 0) {
+      client.write(get(HOST).repeat(1_000));
+      await new Promise(setImmediate);
+    }
+    assert.equal(socket.timeout, 90_000);
+    socket.emit('timeout');
+    await once(socket, 'close');
+    client.destroy();
+    await house.gone();
+  });
+
   test('has the limits of the contract [§10]', async (t) => {
     const { server } = await openHouse(t);
     const limits = {
       headersTimeout: 10_000, requestTimeout: 15_000, keepAliveTimeout: 72_000, connectionsCheckingInterval: 1_000, maxRequestsPerSocket: 0,
-      timeout: 90_000, maxHeadersCount: 0,
+      maxHeadersCount: 0,
     };
     assert.deepEqual(Object.fromEntries(Object.keys(limits).map((name) => [name, Reflect.get(server, name)])), limits);
   });
