@@ -21,16 +21,15 @@ export function decodeBase64url(text: string): Buffer | undefined {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** Decodes UTF-8; `undefined` for ill-formed bytes. A byte-order mark stays and is for the caller to judge. */
 export const decodeUtf8 = (bytes: Uint8Array): string | undefined => unless(TypeError, () => utf8.decode(bytes));
-/** The value as a JSON object if it is one: not `null`, not an array. */
-export function asJsonObject(value: unknown): JsonObject | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  return Object.assign(Object.create(null), value);
-}
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value);
+/** A copy of the value as a JSON object if it is one: not `null`, not an array. */
+export const asJsonObject = (value: unknown): JsonObject | undefined => (isObject(value) ? Object.assign(Object.create(null), value) : undefined);
 /** Parses a JSON object in UTF-8 without byte-order mark; `undefined` for anything else. */
 export function parseJsonObject(bytes: Uint8Array): JsonObject | undefined {
   const text = decodeUtf8(bytes);
   // Choice: of a repeated member the last one counts (RFC 7519 §4).
-  return text === undefined ? undefined : asJsonObject(unless(SyntaxError, () => JSON.parse(text)));
+  const value: unknown = text === undefined ? undefined : unless(SyntaxError, () => JSON.parse(text));
+  return isObject(value) ? Object.setPrototypeOf(value, null) : undefined;
 }
 export const isTextArray = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((member) => typeof member === 'string');

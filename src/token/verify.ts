@@ -63,8 +63,8 @@ function verify(token: string, find: Find, rules: TokenRules, nowSeconds: number
 /** Claims are shared by every request that brings the same token: no handler may change them for the next. */
 function frozen(claims: JsonObject): JsonObject {
   // Not by recursion: claims may be nested deeper than the stack.
-  const rest: unknown[] = [claims];
-  for (const next of rest) if (typeof next === 'object' && next !== null) for (const member of Object.values(Object.freeze(next))) rest.push(member);
+  const rest: object[] = [claims];
+  for (const next of rest) for (const member of Object.values(Object.freeze(next))) if (typeof member === 'object' && member !== null) rest.push(member);
   return claims;
 }
 /** Checks the header before any key is looked for, and gives its `kid`. Members that carry keys are never read. */

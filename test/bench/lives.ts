@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Provider } from '../idp/provider.ts';
 import { plainAnswers } from './answers.ts';
-import { throughput } from './generators.ts';
+import { sendAll } from './generators.ts';
 import { DISTINCT_TOKENS, GATEHOUSE, isMeasured, PLAIN, ROUNDS, servers, WARM } from './plan.ts';
 import { ISSUER, oneToken, SLICES } from './pools.ts';
 import { startServer, type RunningServer } from './processes.ts';
@@ -48,8 +48,7 @@ export async function measureMemory(provider: Provider, figures: Figures): Promi
       await firstWelcome(server, oneToken());
       note('memory-idle', server.name, server.residentMebibytes());
       const path = plan.name === PLAIN.name ? WARM.plainPath : WARM.path;
-      // As long as it takes.
-      await throughput(server, { ...WARM, path, seconds: 3_600, records: SLICES.all(DISTINCT_TOKENS), repeats: false });
+      await sendAll(server, { ...WARM, path, records: SLICES.all(DISTINCT_TOKENS) });
       note('memory-loaded', server.name, server.residentMebibytes());
     } finally {
       await server.stop();

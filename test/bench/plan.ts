@@ -76,7 +76,7 @@ const CASES: readonly Case[] = [
     name: 'public', title: 'public route', connections: 50, path: '/api/public', plainPath: '/api/public',
     expected: { status: 200, sample: 'Hello from a public endpoint!' }, repeats: true,
   },
-  warm(1, 50), warm(1_000, 50), warm(1, 1), warm(1_000, 1), warm(1_000, 4),
+  warm(1, 50), warm(1_000, 50), warm(1, 1), warm(1_000, 1), warm(1, 4), warm(1_000, 4),
   { name: 'cold', title: 'cold, every token new', connections: 50, ...PRIVATE, repeats: false, tokens: (round) => SLICES.cold(round, SLICE) },
   {
     name: 'forged', title: 'forged signatures', connections: 50, path: '/api/private', plainPath: '/api/invalid',

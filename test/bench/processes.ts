@@ -23,7 +23,7 @@ export const leaveServerCore = (): void => {
 
 export const machine = {
   processor: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version, system: `${process.platform} ${process.arch}`,
-  pinned: canPin ? 'server on core 0, load on core 1' : 'no', load: hasWrk ? 'wrk, and our own where every request is new' : 'our own',
+  pinned: canPin ? 'server on core 0, load on core 1' : 'no', load: hasWrk ? 'wrk, and our own at a constant rate' : 'our own',
 };
 
 const children = new Set<ChildProcess>();

@@ -1,4 +1,4 @@
--- Requests for wrk from a job in the environment: one text, or up to some thousands in turn from a file of records of one width.
+-- Requests for wrk from a job in the environment: one text, or some in turn from a file of records of one width.
 local file, width = os.getenv('JOB_FILE'), tonumber(os.getenv('JOB_WIDTH'))
 local first, count = tonumber(os.getenv('JOB_FIRST')), tonumber(os.getenv('JOB_COUNT'))
 local before, after = os.getenv('JOB_BEFORE'), os.getenv('JOB_AFTER')
