@@ -49,6 +49,17 @@ for (const [path, claims, body] of [
   });
 }
 
+test('gives each request its own time, when the clock goes on and when it is set back', async (t) => {
+  const clock = new TestClock(NOW);
+  const { ask, stop } = await startService({ provider, clock });
+  t.after(stop);
+  for (const millis of [0, 0, 1, 999, -999]) {
+    clock.advance(millis);
+    const { text } = await ask('/api/public', {});
+    assert.equal(JSON.parse(text).timestamp, new Date(clock.now()).toISOString());
+  }
+});
+
 for (const [path, claims, description] of [
   ['/api/private-scoped', { scope: 'read' }, 'the token lacks a required scope'],
   ['/api/private-scoped', { scp: 'read:messages' }, 'the token lacks a required scope'],

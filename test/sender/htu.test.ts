@@ -98,6 +98,16 @@ for (const host of NO_HOST) {
   });
 }
 
+test('judges every Host for itself, whatever the request before had [RFC 9112 §3.2]', () => {
+  for (const round of [1, 2]) {
+    assert.equal(checkHost(['Host', 'a.test']), 'a.test', `round ${round}`);
+    assert.equal(checkHost(['Host', 'b.test']), 'b.test');
+    for (const again of ['a b', 'a b', 'A.test:65536']) assert.throws(() => checkHost(['Host', again]), refused('host-refused'));
+    assert.throws(() => checkHost(['Host', 'b.test', 'Host', 'b.test']), refused('host-refused'));
+    assert.throws(() => checkHost([]), refused('host-refused'));
+  }
+});
+
 test('refuses a request with no Host or two [RFC 9112 §3.2]', () => {
   for (const fields of [[], ['X-Host', 'a'], ['Host', 'a', 'Host', 'a'], ['Host', 'a', 'host', '']]) {
     assert.throws(() => checkHost(fields), refused('host-refused'));

@@ -162,6 +162,31 @@ test('goes on remembering a token when its key is fetched again', async () => {
   assert.ok(same(verify, long, before));
 });
 
+/** Whether the verifier, with room for two, still remembers `a` once the other token has been asked for in vain and `b` has come. */
+async function makesRoom({ verify }: { verify: TokenVerifier }, other: string, askInVain: () => Promise<void>): Promise<boolean> {
+  const first = verify(a, at, 0);
+  verify(other, at, 0);
+  await askInVain();
+  const third = verify(b, at, 0);
+  return same(verify, a, first) && same(verify, b, third);
+}
+
+test('forgets a token that is asked for after its end', async () => {
+  const { verify } = await stand(2);
+  const ending = issue({ exp: NOW + 1 });
+  assert.ok(await makesRoom({ verify }, ending, async () => assert.equal(await judge(verify, ending, at + 2_000), 'expired')));
+});
+
+test('forgets a token that is asked for after its key has left the set', async () => {
+  const { verify, publish } = await stand(2);
+  const ofOther = issue({}, { kid: 'other' }, foreignKey.privateKey);
+  await publish(signingKey.publicJwk, published({ kid: 'other' }, foreignKey.publicJwk));
+  assert.ok(await makesRoom({ verify }, ofOther, async () => {
+    await publish(signingKey.publicJwk);
+    assert.equal(await judge(verify, ofOther), 'key-unknown');
+  }));
+});
+
 test('asks for no key on behalf of a token that is refused without one [contract §5]', async () => {
   let fetches = 0;
   const never = () => new Promise<JsonObject>(() => { fetches += 1; });
