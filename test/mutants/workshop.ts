@@ -51,7 +51,7 @@ export function openWorkshop(files: readonly string[]): Workshop {
   const isWanted = (path: string) => !LEFT_OUT.test(path);
   for (const part of ['src', 'test']) cpSync(join(ROOT, part), join(directory, part), { recursive: true, filter: isWanted });
   cpSync(join(directory, 'test'), join(out, 'test'), { recursive: true, filter: (path) => !path.endsWith('.ts') });
-  writeFileSync(join(out, 'package.json'), '{"type":"module"}');
+  for (const place of [directory, out]) writeFileSync(join(place, 'package.json'), '{"type":"module"}');
   // For a test that runs a module of src in a process of its own.
   symlinkSync(join(ROOT, 'node_modules'), join(out, 'node_modules'));
 
