@@ -26,9 +26,8 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 export const asJsonObject = (value: unknown): JsonObject | undefined => (isObject(value) ? Object.assign(Object.create(null), value) : undefined);
 /** Parses a JSON object in UTF-8 without byte-order mark; `undefined` for anything else. */
 export function parseJsonObject(bytes: Uint8Array): JsonObject | undefined {
-  const text = decodeUtf8(bytes);
   // Choice: of a repeated member the last one counts (RFC 7519 §4).
-  const value: unknown = text === undefined ? undefined : unless(SyntaxError, () => JSON.parse(text));
+  const value: unknown = unless(SyntaxError, () => JSON.parse(decodeUtf8(bytes) ?? ''));
   return isObject(value) ? Object.setPrototypeOf(value, null) : undefined;
 }
 export const isTextArray = (value: unknown): value is readonly string[] =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { asJsonObject, decodeBase64url, decodeUtf8, isFiniteNumber, parseJsonObject } from '../src/encoding.ts';
+import { asJsonObject, decodeBase64url, decodeUtf8, isFiniteNumber, parseJsonObject, unless } from '../src/encoding.ts';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
@@ -113,4 +113,12 @@ test('takes finite numbers and nothing else as numbers', () => {
   for (const value of [Infinity, -Infinity, NaN, '1', '', null, undefined, true, [], [1], {}, 1n, Object(1)]) {
     assert.equal(isFiniteNumber(value), false, String(value));
   }
+});
+
+test('takes an error of the expected class for an absent result, and lets every other fly on', () => {
+  const fail = (failure: unknown) => (): never => { throw failure; };
+  assert.equal(unless(SyntaxError, () => 1), 1);
+  assert.equal(unless(SyntaxError, fail(new SyntaxError('x'))), undefined);
+  const bug = new TypeError('y');
+  assert.throws(() => unless(SyntaxError, fail(bug)), bug);
 });

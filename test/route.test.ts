@@ -62,7 +62,9 @@ test('a row passes on what its handler returns or throws', async () => {
 
 test('no row admits what only looks like a caller', () => {
   const lookalike = Object.create(Object.getPrototypeOf(callerWith({ scope: 'read', org: 'a1' }))) as Caller;
-  for (const access of [authenticated, optional, both]) assert.throws(() => get('/x', access, never).answer(lookalike, {}, 5), TypeError);
+  for (const access of [authenticated, optional, both]) {
+    assert.throws(() => get('/x', access, never).answer(lookalike, {}, 5), { name: 'TypeError', message: 'a caller that no sender made' });
+  }
 });
 
 const wantsCaller = ({ caller }: RouteRequest<Caller>) => ({ user: caller.subject });

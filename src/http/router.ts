@@ -12,8 +12,7 @@ export type Place<Row, Rule> = Readonly<{ rule: Rule | undefined; row: Row | und
 export function targetPath(target: string): string {
   // Stricter: RFC 9112 §3.2.2 would have us read the absolute form too.
   if (target[0] !== '/') throw refuseRequest('target-refused');
-  const end = target.indexOf('?');
-  return end < 0 ? target : target.slice(0, end);
+  return target.split('?', 1)[0] ?? '';
 }
 /** The percent-decoded segments of a path; `undefined` when an escape is broken or not UTF-8 (RFC 3986 §2.1), or a segment is
  * empty (trailing slash, `//`) or a dot segment (§3.3). An encoded slash stays inside its segment. */
@@ -25,7 +24,7 @@ export function pathSegments(path: string): readonly string[] | undefined {
 export class Router<Row extends { readonly pattern: string }, Rule extends { readonly prefix: readonly string[] }> {
   readonly #rows: readonly Readonly<{ row: Row; segments: readonly PatternSegment[] }>[];
   readonly #rules: readonly Rule[];
-  /** The places of rows without parameters, found beforehand. */
+  /** What stands at the paths that are spelled like a pattern, found beforehand. */
   readonly #known = new Map<string, Place<Row, Rule> | undefined>();
   /** Throws an `Error` that names both rows and a common path when two rows overlap. */
   constructor(rows: readonly Row[], rules: readonly Rule[] = []) {
@@ -36,7 +35,7 @@ export class Router<Row extends { readonly pattern: string }, Rule extends { rea
         const common = commonPath(other.segments, segments);
         if (common !== undefined) throw new Error(`${other.row.pattern} and ${row.pattern} both match ${common}`);
       }
-      if (segments.every((part) => 'literal' in part)) this.#known.set(row.pattern, this.find(row.pattern));
+      this.#known.set(row.pattern, this.find(row.pattern));
     }
   }
   /** `undefined` when the path has no canonical form. */

@@ -140,7 +140,7 @@ test('describes every refusal in printable ASCII without quotes, so that no head
 
 test('closes the connection exactly after what leaves its bytes in doubt [contract §3]', () => {
   const closing = EVERY.filter((refusal) => show(refusal).closes).map((refusal) => refusal.reason);
-  for (const reason of ['malformed-http', 'host-refused', 'request_timeout', 'expectation_failed', 'header_fields_too_large']) {
+  for (const reason of ['malformed-http', 'host-refused', 'target-refused', 'request_timeout', 'expectation_failed', 'header_fields_too_large']) {
     assert.ok(closing.includes(reason as (typeof closing)[number]), reason);
   }
   for (const reason of ['expired', 'authorization-repeated', 'keys-unavailable', 'not_found', 'method_not_allowed']) {
@@ -167,4 +167,21 @@ test('writes the reply to a refusal that has nothing of its own once', () => {
   const replyTo = createRefusalReplies(settingsWith({}));
   assert.equal(replyTo({ ...EXPIRED }, 'Bearer'), replyTo({ ...EXPIRED }, 'Bearer'));
   assert.notEqual(replyTo({ ...CLAIM }, 'Bearer'), replyTo({ ...CLAIM }, 'Bearer'));
+});
+
+test('asks for a nonce with its sentence, on the scheme that was used [RFC 9449 §9]', () => {
+  const { status, headers, body } = show({ kind: 'use_dpop_nonce', reason: 'proof-nonce' }, { mode: 'ALLOWED', used: 'DPoP' });
+  assert.equal(status, 401);
+  assert.deepEqual(body, { error: 'use_dpop_nonce', message: LOGIN });
+  assert.ok(headers[3]?.includes(ERROR('use_dpop_nonce', 'the proof needs the nonce of this answer (nonce)')));
+});
+
+test('explains a refused proof under ERROR_DETAIL [contract §6]', () => {
+  const { body } = show({ kind: 'invalid_dpop_proof', reason: 'proof-missing' }, { detail: true, mode: 'REQUIRED' });
+  assert.deepEqual(body, { error: 'invalid_dpop_proof', message: 'The DPoP proof is invalid' });
+});
+
+test('names the algorithms of proofs on the scheme DPoP alone [RFC 9449 §7.1]', () => {
+  const { headers } = show(NO_TOKEN, { mode: 'ALLOWED' });
+  assert.deepEqual(headers, ['WWW-Authenticate', 'Bearer realm="api"', 'WWW-Authenticate', 'DPoP algs="ES256 ES384 ES512 EdDSA PS256 RS256"']);
 });

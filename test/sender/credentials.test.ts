@@ -75,6 +75,11 @@ for (const tail of [' ', '\t', ' a', ',', ',Basic a', ', Bearer x.y.z', '\ta']) 
   });
 }
 
+test('refuses a scheme and a space with nothing behind them [RFC 6750 §2.1]', () => {
+  assert.throws(() => parse('ALLOWED', 'Authorization', 'Bearer '), refused('invalid_token', 'credentials-malformed'));
+  assert.throws(() => parse('ALLOWED', 'Authorization', 'DPoP ', 'DPoP', 'p'), refused('invalid_token', 'credentials-malformed'));
+});
+
 test('refuses the scheme that the mode does not accept [contract §8]', () => {
   assert.throws(() => parse('DISABLED', 'Authorization', 'DPoP x.y.z', 'DPoP', 'p'), refused('unauthorized', 'scheme-refused'));
   assert.throws(() => parse('REQUIRED', 'Authorization', 'Bearer x.y.z'), refused('unauthorized', 'scheme-refused'));
