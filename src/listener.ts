@@ -3,7 +3,7 @@
 import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { App } from './app.ts';
-import { CLOSE, type Reply } from './http/reply.ts';
+import { CLOSE, UNREAD_MILLIS, type Reply } from './http/reply.ts';
 import { deadEnd, refuseRequest, type Refused } from './refusal.ts';
 
 const LIMITS = {
@@ -28,12 +28,13 @@ export function createListener(app: App, now: () => number, batchSize = 64): Lis
     sockets.set(request.socket, response);
     enqueue(request, response, refused);
   };
-  /** An answer on a bare socket comes after those that are under way on it (RFC 9112 §9.3.2). */
+  /** An answer on a bare socket comes after those that are under way on it (RFC 9112 §9.3.2), if the client reads them. */
   const refuse = (socket: Socket, refused: Refused) => {
     const before = sockets.get(socket);
     const end = () => endWith(socket, rawReply(app.refuse(refused), now()));
-    if (before === undefined || before.writableFinished) end();
-    else before.once('finish', end);
+    if (before === undefined || before.writableFinished) return end();
+    before.once('finish', end);
+    socket.setTimeout(UNREAD_MILLIS, () => socket.destroy());
   };
   server.on('connection', (socket: Socket) => void sockets.set(socket.once('close', () => sockets.delete(socket)), undefined));
   // The body is never wanted, so the client is not told to go on (RFC 9110 §10.1.1).
@@ -54,18 +55,20 @@ export function createListener(app: App, now: () => number, batchSize = 64): Lis
   });
   return { server, stop: () => stop(server, sockets) };
 }
-/** Works off together the requests that arrive in one turn of the event loop, then writes their answers together: under load both
- * cost less than in turns. A few are answered one by one, so that the first client goes on meanwhile; the same turn works them off. */
+/** Works off together the requests of one turn of the event loop, then writes their answers together: under load both cost less. A few are
+ * answered one by one, so that the first client goes on meanwhile. Never more than a batch waits: a client's answers hold up its requests. */
 function inBatches({ prepare }: App, batchSize: number): App['answer'] {
   const queue: Parameters<App['answer']>[] = [];
   const drain = () => {
-    const batch = queue.splice(0, batchSize);
-    if (queue.length > 0) setImmediate(drain);
+    const batch = queue.splice(0);
     const workOff = (asked: Parameters<App['answer']>) => (asked[1].destroyed ? undefined : prepare(...asked));
     if (batch.length < 8) for (const asked of batch) workOff(asked)?.();
     else for (const write of batch.map(workOff)) write?.();
   };
-  return (...entry) => { if (queue.push(entry) === 1) setImmediate(drain); };
+  return (...entry) => {
+    if (queue.push(entry) === batchSize) drain();
+    else if (queue.length === 1) setImmediate(drain);
+  };
 }
 function refusalFor({ code }: NodeJS.ErrnoException): Refused {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return deadEnd('request_timeout');

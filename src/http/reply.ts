@@ -8,8 +8,8 @@ export const CLOSE = ['Connection', 'close'];
 /** RFC 9111 §5.2.2.5: nothing that depends on a token may be stored. */
 const ALWAYS = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
 const JSON_ALWAYS = ['Content-Type', 'application/json; charset=utf-8', ...ALWAYS];
-/** How long, and how much of, a request body is drained before the connection ends; how long an answer may lie unread. */
-const [DRAIN_MILLIS, DRAIN_BYTES, UNREAD_MILLIS] = [1_000, 1024 * 1024, 90_000];
+/** How long, and how much of, a request body is drained before the connection ends; and how long an answer may lie unread. */
+export const [DRAIN_MILLIS, DRAIN_BYTES, UNREAD_MILLIS] = [1_000, 1024 * 1024, 90_000];
 /** A JSON reply; `headers` are more fields, names and values in turn. */
 export function reply(status: number, body: object, headers: readonly string[] = []): Reply {
   const text = JSON.stringify(body);

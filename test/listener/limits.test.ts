@@ -81,6 +81,22 @@ describe('the listener', { timeout: 30_000 }, () => {
     await house.gone();
   });
 
+  test('takes no more requests from a client that does not read than their answers have room', async (t) => {
+    const house = await openHouse(t);
+    let taken = 0;
+    house.server.on('request', () => { taken += 1; });
+    const accepted = once(house.server, 'connection') as Promise<[Socket]>;
+    const client = connect(house.port, '127.0.0.1').pause();
+    const [socket] = await accepted;
+    client.write(get(HOST).repeat(200_000));
+    while (socket.writableLength === 0) await new Promise(setImmediate);
+    for (let turn = 0; turn < 1_000; turn += 1) await new Promise(setImmediate);
+    // The buffers of two sockets hold some ten thousand answers.
+    assert.ok(taken < 100_000, `${taken} requests`);
+    client.destroy();
+    await house.gone();
+  });
+
   test('gives a client that does not read 90 seconds without any progress, and others the time of keep-alive', async (t) => {
     const house = await openHouse(t);
     const accepted = once(house.server, 'connection') as Promise<[Socket]>;

@@ -1,6 +1,7 @@
 /* Several requests on one connection, and garbage among them (contract §3). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { exchange, openWire } from '../support/client.ts';
 import { CONNECT, GARBAGE, GOOD, HELD, HOST, LAST, openHouse, openUsedWire, post } from '../support/house.ts';
@@ -50,6 +51,22 @@ describe('a connection with several requests', { timeout: 30_000 }, () => {
     await house.gone();
     answer();
     assert.deepEqual(statusesIn(await exchange(house.port, `${GOOD}${LAST}`)), [200, 200]);
+  });
+
+  test('gives up after 90 seconds on a connection whose refusal has to wait', async (t) => {
+    for (const bytes of [CONNECT, GARBAGE]) {
+      const house = await openHouse(t);
+      const [arrival, accepted] = [house.held(), once(house.server, 'connection') as Promise<[Socket]>];
+      const wire = await openWire(house.port);
+      wire.send(`${HELD}${bytes}`);
+      const [[socket], answer] = [await accepted, await arrival];
+      await new Promise(setImmediate);
+      assert.equal(socket.timeout, 90_000);
+      socket.emit('timeout');
+      await wire.untilClosed();
+      await house.gone();
+      answer();
+    }
   });
 
   test('waits with the refusal until every request before the garbage is answered', async (t) => {
