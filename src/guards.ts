@@ -3,7 +3,7 @@
 import { Refused } from './refusal.ts';
 import type { Caller } from './sender/caller.ts';
 
-/** Its name in the tables, such as `scope read:messages`; its predicate; what is thrown when it does not pass (403). */
+/** Its name in the tables, such as `scope read:messages`; its predicate; the refusal when it does not pass (403). */
 export type Guard = Readonly<{ name: string; passes: (caller: Caller) => boolean; refused: Refused }>;
 type Several = readonly [string, ...string[]];
 /** Passes when the token has every one of these scopes. */

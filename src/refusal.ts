@@ -93,7 +93,7 @@ export type Refusal = Readonly<
   | { kind: DeadEnd; reason: DeadEnd }
 >;
 export type RefusalReason = Refusal['reason'];
-/** What is thrown to turn a request away. Not an `Error`: it is an answer, and a stack would cost and could leak. */
+/** What is thrown, or given by access, to turn a request away. Not an `Error`: it is an answer, and a stack would cost and could leak. */
 export class Refused {
   readonly refusal: Refusal;
   constructor(refusal: Refusal) { this.refusal = refusal; }

@@ -4,7 +4,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after, before, test } from 'node:test';
 import { KeysPending } from '../src/keys/key-set.ts';
 import { unavailable } from '../src/refusal.ts';
-import { authenticated, get, open } from '../src/route.ts';
+import { scope } from '../src/guards.ts';
+import { authenticated, get, needs, open } from '../src/route.ts';
 import { clock, tokenWith, verifyToken } from './support/caller.ts';
 import { createTable, startTable, type TableService } from './support/table.ts';
 
@@ -34,6 +35,8 @@ before(async () => {
       get('/of/{name}/{other}', open, ({ caller, nowMillis, parameters }) => ({ caller: caller ?? null, nowMillis, parameters })),
       get('/not-now', open, () => { throw unavailable('too-many-waiting', 9); }),
       get('/not-now-later', open, () => Promise.reject(unavailable('too-many-waiting', 9))),
+      get('/not-now-given', open, () => unavailable('too-many-waiting', 9)),
+      get('/not-now-given-later', open, async () => unavailable('too-many-waiting', 9)),
       get('/who/{name}', authenticated, ({ caller, parameters }) => ({ user: caller.subject, ...parameters })),
     ],
   });
@@ -75,8 +78,8 @@ test('gives a handler the decoded parameters, and no caller on an open row', asy
   assert.deepEqual(body, { caller: null, nowMillis: clock.now(), parameters: { name: 'a/b', other: 'é' } });
 });
 
-for (const path of ['/not-now', '/not-now-later']) {
-  test(`answers the refusal that the handler of ${path} throws`, async () => {
+for (const path of ['/not-now', '/not-now-later', '/not-now-given', '/not-now-given-later']) {
+  test(`answers the refusal that the handler of ${path} throws or gives`, async () => {
     const logged = service.logs.length;
     const { status, body, headers } = await service.ask(path);
     assert.deepEqual([status, body.error, headers['retry-after']], [503, 'temporarily_unavailable', '9']);
@@ -146,4 +149,24 @@ test('writes nothing when the client has gone before a late answer', async () =>
   await late;
   await new Promise(setImmediate);
   assert.deepEqual([written, logs], [[], []]);
+});
+
+test('admits no one whom a guard or the policy refuses, also when the sender answers later, and runs no handler for them', async (t) => {
+  const ran: string[] = [];
+  const row = (pattern: string, ...guards: readonly [ReturnType<typeof scope>]) => get(pattern, needs(...guards), () => ({ ran: ran.push(pattern) }));
+  const later = await startTable({
+    rows: [row('/read', scope('read')), row('/admin/read', scope('read'))], policy: [{ prefix: ['admin'], access: needs(scope('admin')) }],
+    sender: (usual) => async (...asked) => usual(...asked),
+  });
+  t.after(later.stop);
+  const outcome = async (path: string, granted: string) => {
+    const { status, text } = await later.ask(path, { token: tokenWith({ scope: granted }) });
+    return [status, JSON.parse(text).error];
+  };
+  for (const [path, granted] of [['/read', 'write'], ['/admin/read', 'read'], ['/admin/nowhere', 'read'], ['/admin/read', 'admin']] as const) {
+    assert.deepEqual(await outcome(path, granted), [403, 'insufficient_scope'], `${path} with ${granted}`);
+  }
+  assert.deepEqual(ran, []);
+  assert.deepEqual(await outcome('/admin/read', 'admin read'), [200, undefined]);
+  assert.deepEqual(ran, ['/admin/read']);
 });

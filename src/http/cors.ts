@@ -22,13 +22,13 @@ export function createCors({ dpopMode, corsAllowedOrigins, corsAllowCredentials,
   const forOrigins = (more: readonly string[]) =>
     new Map(corsAllowedOrigins.map((origin) => [origin, ['Access-Control-Allow-Origin', origin, ...credentials, ...more, ...vary]]));
   const answers = forOrigins(exposed);
-  const preflights = forOrigins([...methods, ...fields]);
+  const preflights = new Map([...forOrigins([...methods, ...fields])].map(([origin, all]) => [origin, noContent(all)]));
   return {
     headers: (request) => answers.get(request?.headers.origin ?? '') ?? vary,
     preflight: ({ method, headers: { origin, 'access-control-request-method': intended } }) => {
       // Fetch standard §3.2.2: what makes a request a CORS preflight.
       if (method !== 'OPTIONS' || origin === undefined || intended === undefined) return undefined;
-      return noContent(preflights.get(origin) ?? vary);
+      return preflights.get(origin) ?? noContent(vary);
     },
   };
 }

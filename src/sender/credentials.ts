@@ -8,7 +8,8 @@ export type Scheme = 'Bearer' | 'DPoP';
 export const SCHEMES: Readonly<Record<DpopMode, readonly Scheme[]>> = { DISABLED: ['Bearer'], ALLOWED: ['Bearer', 'DPoP'], REQUIRED: ['DPoP'] };
 /** What the caller presented; `proof` is the DPoP proof, if there was one. */
 export type Credentials = Readonly<{ scheme: Scheme; token: string; proof: string | undefined }>;
-const SEPARATORS = [' ', '\t', ','];
+/** The white space that a field can hold (Latin-1), and the comma. */
+const SEPARATORS = [...' \t\n\v\f\r\u00a0,'];
 /** Every value of a header field; `rawHeaders` lists names and values in turn, `name` is in lower case (RFC 9110 §5.1). */
 export function fieldValues(rawHeaders: readonly string[], name: string): string[] {
   const values: string[] = [];
@@ -34,7 +35,7 @@ export function parseCredentials(rawHeaders: readonly string[], mode: DpopMode):
   if (authorization === undefined) return undefined;
   const scheme = acceptedScheme(authorization, mode);
   if (scheme === undefined || authorization.length === scheme.length) throw new Refused({ kind: 'unauthorized', reason: 'scheme-refused' });
-  // RFC 6750 §2.1: one space, then one token; whatever else is wrong with that is for its own check.
+  // RFC 6750 §2.1: one space, then one token.
   const token = authorization.slice(scheme.length + 1);
   const isOneToken = authorization[scheme.length] === ' ' && token !== '' && !SEPARATORS.some((separator) => token.includes(separator));
   if (!isOneToken) throw refuseToken('credentials-malformed');

@@ -26,7 +26,7 @@ const { seal, open } = sealing<Proven, 'VerifiedProof'>();
 export const provenBy = open;
 /** Throws `Refused`. */
 export type ProofVerifier = (proof: string, subject: ProofSubject) => VerifiedProof;
-/** A verifier that demands nonces if there are any. */
+/** A verifier of proofs (RFC 9449 §4.3) that demands nonces (§9) if there are any; `rules` are in seconds. */
 export function createProofVerifier(rules: ProofRules, nonces: Nonces | undefined): ProofVerifier {
   const known = new Memory<VerificationKey>(KNOWN_KEYS);
   return (proof, subject) => {

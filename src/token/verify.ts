@@ -12,8 +12,7 @@ import { checkClaims, checkTimes, type TokenRules } from './claims.ts';
 import { mediaType, parseCompact } from './compact.ts';
 import { verifySignature } from './signature.ts';
 
-/** `exp` and `nbf` stand beside the other claims because they are checked at every use. */
-type Verified = Readonly<{ claims: JsonObject; exp: unknown; nbf: unknown; kid: string | undefined; key: VerificationKey }>;
+type Verified = Readonly<{ claims: JsonObject; kid: string | undefined; key: VerificationKey }>;
 /** An access token that passed every check of contract §5. Only a `TokenVerifier` makes one. */
 export type VerifiedToken = Sealed<Verified, 'VerifiedToken'>;
 const { seal, open } = sealing<Verified, 'VerifiedToken'>();
@@ -45,9 +44,9 @@ export function createTokenVerifier(rules: TokenRules, keys: KeySet, cacheEntrie
 }
 type Find = (kid: string | undefined) => VerificationKey;
 /** Checks again all that time can change: the key's place in the set, `exp` and `nbf`. Throws as `verify` does. */
-function isStillGood(verified: Verified, find: Find, rules: TokenRules, nowSeconds: number): boolean {
-  if (find(verified.kid) !== verified.key) return false;
-  checkTimes(verified, rules.clockToleranceSeconds, nowSeconds);
+function isStillGood({ claims, kid, key }: Verified, find: Find, rules: TokenRules, nowSeconds: number): boolean {
+  if (find(kid) !== key) return false;
+  checkTimes(claims, rules.clockToleranceSeconds, nowSeconds);
   return true;
 }
 function verify(token: string, find: Find, rules: TokenRules, nowSeconds: number): Verified {
@@ -57,8 +56,7 @@ function verify(token: string, find: Find, rules: TokenRules, nowSeconds: number
   const key = find(kid);
   const signed = verifySignature(jws, key);
   if (signed === undefined) throw refuseToken('signature-mismatch');
-  const claims = frozen(checkClaims(signed, jws.header, rules, nowSeconds));
-  return { claims, exp: claims.exp, nbf: claims.nbf, kid, key };
+  return { claims: frozen(checkClaims(signed, jws.header, rules, nowSeconds)), kid, key };
 }
 /** Claims are shared by every request that brings the same token: no handler may change them for the next. */
 function frozen(claims: JsonObject): JsonObject {

@@ -69,7 +69,7 @@ for (const separator of ['  ', '\t', ' \t', ',', '=', ':', '\u00a0', '/', '"']) 
   });
 }
 
-for (const tail of [' ', '\t', ' a', ',', ',Basic a', ', Bearer x.y.z', '\ta']) {
+for (const tail of [' ', '\t', ' a', '\u00a0', ',', ',Basic a', ', Bearer x.y.z', '\n', '\ta', '\v', '\f', '\r', '\u00a0a']) {
   test(`refuses a token followed by ${JSON.stringify(tail)} [RFC 6750 §2.1]`, () => {
     assert.throws(() => parse('DISABLED', 'Authorization', `Bearer x.y.z${tail}`), refused('invalid_token', 'credentials-malformed'));
   });

@@ -6,6 +6,7 @@ import { createCors } from '../../src/http/cors.ts';
 import { createListener } from '../../src/listener.ts';
 import { createLog } from '../../src/log.ts';
 import type { PrefixRule, Row } from '../../src/route.ts';
+import type { Sender } from '../../src/sender/caller.ts';
 import type { TokenVerifier } from '../../src/token/verify.ts';
 import { clock, senderWith, settingsWith, verifyToken } from './caller.ts';
 import { ask, type Answer, type Ask } from './client.ts';
@@ -16,6 +17,8 @@ export interface Table {
   readonly policy?: readonly PrefixRule[];
   readonly environment?: Environment;
   readonly verify?: TokenVerifier;
+  /** What becomes of the sender that the settings ask for. */
+  readonly sender?: (usual: Sender) => Sender;
 }
 
 export interface TableApp {
@@ -25,11 +28,11 @@ export interface TableApp {
 }
 
 /** The pipeline over these rows; it accepts the tokens of `tokenWith`. */
-export function createTable({ rows, policy = [], environment = {}, verify = verifyToken }: Table): TableApp {
+export function createTable({ rows, policy = [], environment = {}, verify = verifyToken, sender = (usual) => usual }: Table): TableApp {
   const settings = settingsWith(environment);
   const logs: Record<string, any>[] = [];
   const log = createLog('debug', (line) => logs.push(JSON.parse(line)), clock.now);
-  const judges = { verifyToken: verify, checkSender: senderWith(environment), rules: settings, cors: createCors(settings) };
+  const judges = { verifyToken: verify, checkSender: sender(senderWith(environment)), rules: settings, cors: createCors(settings) };
   return { app: createApp({ rows, policy, ...judges, log, now: clock.now, isStopping: () => false }), logs };
 }
 
