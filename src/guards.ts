@@ -8,12 +8,10 @@ export type Guard = Readonly<{ name: string; passes: (caller: Caller) => boolean
 type Several = readonly [string, ...string[]];
 /** Passes when the token has every one of these scopes. */
 export const scope = (...scopes: Several): Guard =>
-  scopeGuard(`scope ${scopes.join(' ')}`, 'the token lacks a required scope', scopes,
-    (granted) => scopes.every((name) => granted.includes(name)));
+  scopeGuard(`scope ${scopes.join(' ')}`, 'the token lacks a required scope', scopes, (granted) => scopes.every((name) => granted.includes(name)));
 /** Passes when the token has at least one of these scopes. */
 export const anyScope = (...scopes: Several): Guard =>
-  scopeGuard(`any scope of ${scopes.join(' ')}`, 'the token has none of the required scopes', scopes,
-    (granted) => scopes.some((name) => granted.includes(name)));
+  scopeGuard(`any scope of ${scopes.join(' ')}`, 'the token has none of the required scopes', scopes, (granted) => scopes.some((name) => granted.includes(name)));
 /** Passes when the claim is there and identical in type and value. */
 export const claimEquals = (name: string, expected: string | number | boolean): Guard =>
   claimGuard(`claim ${name} equals ${expected}`, `the claim ${name} is missing or has another value`, (caller) => caller.claim(name) === expected);

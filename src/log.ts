@@ -11,14 +11,11 @@ const LEVELS = {
   'request refused': 'debug',
 } as const;
 export type FetchFlaw =
-  | 'timeout' | 'name-not-resolved' | 'connection-refused' | 'connection-failed' | 'certificate-refused' | 'status-refused'
-  | 'redirect-refused' | 'too-large' | 'not-a-json-object' | 'issuer-mismatch' | 'address-refused' | 'not-a-key-set'
-  | 'too-many-keys' | 'no-usable-key' | 'unforeseen';
-export type KeyFlaw =
-  | 'not-an-object' | 'key-type' | 'private-member' | 'key-id' | 'use' | 'key-operations' | 'algorithm' | 'encoding' | 'size'
+  | 'timeout' | 'name-not-resolved' | 'connection-refused' | 'connection-failed' | 'certificate-refused' | 'status-refused' | 'redirect-refused' | 'too-large'
+  | 'not-a-json-object' | 'issuer-mismatch' | 'address-refused' | 'not-a-key-set' | 'too-many-keys' | 'no-usable-key' | 'unforeseen';
+export type KeyFlaw = 'not-an-object' | 'key-type' | 'private-member' | 'key-id' | 'use' | 'key-operations' | 'algorithm' | 'encoding' | 'size'
   | 'exponent' | 'not-importable' | 'key-id-repeated';
-type Reason =
-  | RefusalReason | FetchFlaw | KeyFlaw | 'keys-too-old' | 'bug' | 'SIGTERM' | 'SIGINT' | 'drained' | 'deadline' | 'second-signal';
+type Reason = RefusalReason | FetchFlaw | KeyFlaw | 'keys-too-old' | 'bug' | 'SIGTERM' | 'SIGINT' | 'drained' | 'deadline' | 'second-signal';
 /** Text of at most 64 printable ASCII characters, made by `printable`: too short for a token. */
 export type Printable = string & { readonly printable: unique symbol };
 /** Bounds and escapes text from outside for a log line: 64 characters, anything but printable ASCII as `?`. */

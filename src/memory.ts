@@ -30,14 +30,17 @@ export class Memory<Value> {
     return entry?.value;
   }
   set(key: string, value: Value): void {
+    if (this.#capacity === 0) return;
     this.delete(key);
     const entry = new Entry(key, value);
     this.#entries.set(key, entry);
     entry.standBefore(this.#end);
-    if (this.#entries.size > this.#capacity) this.delete(this.#end.newer.key);
+    if (this.#entries.size > this.#capacity) this.#forget(this.#end.newer);
   }
-  delete(key: string): void {
-    this.#entries.get(key)?.leave();
-    this.#entries.delete(key);
+  delete(key: string): void { this.#forget(this.#entries.get(key)); }
+  #forget(entry: Entry<Value> | undefined): void {
+    if (entry === undefined) return;
+    entry.leave();
+    this.#entries.delete(entry.key);
   }
 }

@@ -102,5 +102,4 @@ export const refuseToken = (reason: TokenFlaw) => new Refused({ kind: 'invalid_t
 export const refuseProof = (reason: ProofFlaw) => new Refused({ kind: 'invalid_dpop_proof', reason });
 export const refuseRequest = (reason: RequestFlaw) => new Refused({ kind: 'invalid_request', reason });
 export const deadEnd = (reason: DeadEnd) => new Refused({ kind: reason, reason });
-export const unavailable = (reason: Unavailability, retryAfterSeconds: number) =>
-  new Refused({ kind: 'temporarily_unavailable', reason, retryAfterSeconds });
+export const unavailable = (reason: Unavailability, retryAfterSeconds: number) => new Refused({ kind: 'temporarily_unavailable', reason, retryAfterSeconds });

@@ -6,10 +6,10 @@ import { createListener } from './listener.ts';
 import { createLog, printable } from './log.ts';
 import { ConfigurationError, loadSettings } from './settings/settings.ts';
 
-const after = (millis: number, action: () => void) => {
+function after(millis: number, action: () => void) {
   const timer = setTimeout(action, millis).unref();
   return () => clearTimeout(timer);
-};
+}
 const clock = { now: Date.now, after };
 function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
   // A reader of the logs that goes away takes the logs with it, not the service.

@@ -134,9 +134,9 @@ test('answers without awaiting a promise when the token is known and the handler
   const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${tokenWith()}`];
   const request = Object.assign(new EventEmitter(), { method: 'GET', url: '/x', headers: { host: 'a' }, rawHeaders });
   const written: unknown[] = [];
-  const response = { destroyed: false, writeHead: (status: number) => written.push(status), end: (text: string) => written.push(text) };
+  const response = { destroyed: false, socket: null, writeHead: (status: number) => written.push(status), write: (text: string) => written.push(text), end: () => written.push('end') };
   app.answer(request as unknown as IncomingMessage, response as unknown as ServerResponse);
-  assert.deepEqual(written, [200, '{"a":1}']);
+  assert.deepEqual(written, [200, '{"a":1}', 'end']);
 });
 
 test('writes nothing when the client has gone before a late answer', async () => {

@@ -30,13 +30,20 @@ export function prepare(request: IncomingMessage, response: ServerResponse, answ
     if (response.destroyed) return;
     response.writeHead(status, fields as string[]);
     if (drains) endAfterDrain(request, response, text);
-    else response.end(text);
+    else endAtOnce(response, text);
     // Node would wait for ever for a client that does not read.
     if (response.writableLength > 0) response.setTimeout(UNREAD_MILLIS);
   };
 }
 /** Writes the reply at once. */
 export const send = (...all: Parameters<typeof prepare>): void => prepare(...all)();
+/** Node would send what `end(text)` is given as a list of two pieces, the second one empty; one piece by itself costs less. */
+function endAtOnce(response: ServerResponse, text: string): void {
+  response.socket?.cork();
+  response.write(text);
+  response.socket?.uncork();
+  response.end();
+}
 /** Ending while the client still sends would reset the connection, and the reset could overtake the answer (RFC 9112 §9.6).
  * So the answer is sent whole, and the connection ends a little later. */
 function endAfterDrain(request: IncomingMessage, response: ServerResponse, text: string): void {

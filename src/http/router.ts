@@ -39,9 +39,7 @@ export class Router<Row extends { readonly pattern: string }, Rule extends { rea
     }
   }
   /** `undefined` when the path has no canonical form. */
-  find(path: string): Place<Row, Rule> | undefined {
-    return this.#known.get(path) ?? this.#search(pathSegments(path));
-  }
+  find(path: string): Place<Row, Rule> | undefined { return this.#known.get(path) ?? this.#search(pathSegments(path)); }
   #search(segments: readonly string[] | undefined): Place<Row, Rule> | undefined {
     if (segments === undefined) return undefined;
     const rule = this.#rules.find(({ prefix }) => prefix.every((segment, index) => segments[index] === segment));

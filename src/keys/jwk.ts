@@ -26,8 +26,6 @@ type KeyFacts = Readonly<{ digest: string | null; input: VerifyKeyObjectInput; t
 export type VerificationKey = Sealed<KeyFacts, 'VerificationKey'>;
 const { seal, open } = sealing<KeyFacts, 'VerificationKey'>();
 export const factsOf = open;
-/** The members that RFC 7638 §3.2 (RFC 8037 §2) requires of a key, in its order, and nothing else. */
-type JwkMembers = Readonly<Record<string, unknown>>;
 /** Members that only a private or symmetric key has (RFC 7518 §6.2.2, §6.3.2, §6.4); createPublicKey would quietly take it. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 const hasPrivateMember = (jwk: JsonObject) => PRIVATE_MEMBERS.some((name) => jwk[name] !== undefined);
@@ -51,13 +49,14 @@ export function importProofKey(jwk: JsonObject, algorithm: Algorithm, known: Mem
   const { kty, crv, x, y, n, e } = jwk;
   if (hasPrivateMember(jwk)) return 'private-member';
   if (kty !== facts.kty || (facts.crv !== undefined && crv !== facts.crv)) return 'key-type';
-  const members: JwkMembers = kty === 'RSA' ? { e, kty, n } : kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x };
+  // RFC 7638 §3.2, RFC 8037 §2: the members that a key must have, in this order, and nothing else.
+  const members: JsonObject = kty === 'RSA' ? { e, kty, n } : kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x };
   if (Object.values(members).some((member) => typeof member !== 'string')) return 'encoding';
   const thumbprint = thumbprintOf(members);
   return known.get(algorithm + thumbprint) ?? (facts.kty === 'RSA' ? rsaFlaw(members, 4096, 32) : pointFlaw(members, facts.bytes))
     ?? importPublic(members, algorithm, thumbprint);
 }
-function importPublic(members: JwkMembers, algorithm: Algorithm, thumbprint: string, kid?: string): VerificationKey | KeyFlaw {
+function importPublic(members: JsonObject, algorithm: Algorithm, thumbprint: string, kid?: string): VerificationKey | KeyFlaw {
   const { digest, options } = ALGORITHMS[algorithm];
   try {
     return seal({ digest, input: { key: createPublicKey({ key: members, format: 'jwk' }), ...options }, thumbprint, kid });
@@ -68,8 +67,8 @@ function importPublic(members: JwkMembers, algorithm: Algorithm, thumbprint: str
   }
 }
 /** RFC 7638 §3: fixed words and base64url need no escapes, so JSON.stringify gives the canonical form. */
-const thumbprintOf = (members: JwkMembers) => hash('sha256', JSON.stringify(members), 'base64url');
-function rsaFlaw({ n, e }: JwkMembers, maxBits: number, maxExponentBits: number): KeyFlaw | undefined {
+const thumbprintOf = (members: JsonObject) => hash('sha256', JSON.stringify(members), 'base64url');
+function rsaFlaw({ n, e }: JsonObject, maxBits: number, maxExponentBits: number): KeyFlaw | undefined {
   const [modulus, exponent] = [decodeInteger(n), decodeInteger(e)];
   if (modulus === undefined || exponent === undefined) return 'encoding';
   // RFC 7518 §3.3: 2048 bits or larger.
@@ -78,7 +77,7 @@ function rsaFlaw({ n, e }: JwkMembers, maxBits: number, maxExponentBits: number)
   return bitLength(exponent) < 2 || bitLength(exponent) > maxExponentBits || !isOdd(exponent) ? 'exponent' : undefined;
 }
 /** RFC 7518 §6.2.1.2, RFC 8037 §2: coordinates have the full length of the curve; OKP keys have no `y`. */
-const pointFlaw = ({ kty, x, y }: JwkMembers, bytes: number): KeyFlaw | undefined =>
+const pointFlaw = ({ kty, x, y }: JsonObject, bytes: number): KeyFlaw | undefined =>
   [x, kty === 'EC' ? y : x].every((value) => typeof value === 'string' && decodeBase64url(value)?.length === bytes) ? undefined : 'encoding';
 /** Base64urlUInt (RFC 7518 §2): big-endian in the fewest bytes, so without leading zeros. */
 function decodeInteger(value: unknown): Buffer | undefined {

@@ -91,9 +91,7 @@ export class KeySet {
     return new KeysPending(this.#flight);
   }
   /** Tells the caller to come back at the next attempt, in 1 to 30 seconds (RFC 9110 §10.2.3). */
-  #unavailable(): Refused {
-    return unavailable('keys-unavailable', Math.min(30, Math.max(1, Math.ceil((this.#retryAt - this.#clock.now()) / 1000))));
-  }
+  #unavailable(): Refused { return unavailable('keys-unavailable', Math.min(30, Math.max(1, Math.ceil((this.#retryAt - this.#clock.now()) / 1000)))); }
   async #attempt(startedAt: number): Promise<void> {
     try {
       this.#replace(await this.#fetch(), startedAt);

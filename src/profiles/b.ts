@@ -18,15 +18,12 @@ export const rowsB = (orgId: string): readonly Row[] => [
   get('/api/premium',        needs(hasPremium),                                    () => ({ message: 'Hello, premium subscriber!' })),
   get('/api/feed',           optional,                                             readFeed),
 ];
-function readPublic({ nowMillis }: RouteRequest<undefined>): object {
-  return { message: 'Hello from a public endpoint!', timestamp: timestamp(nowMillis) };
-}
+function readPublic({ nowMillis }: RouteRequest<undefined>): object { return { message: 'Hello from a public endpoint!', timestamp: timestamp(nowMillis) }; }
 function readPrivate({ caller, nowMillis }: RouteRequest<Caller>): object {
   return { message: 'Hello from a private endpoint!', user: caller.subject, timestamp: timestamp(nowMillis) };
 }
 function readScoped({ caller, nowMillis }: RouteRequest<Caller>): object {
-  const message = 'Hello from a private endpoint that needs the scope read:messages!';
-  return { message, user: caller.subject, scope: caller.scopeText, timestamp: timestamp(nowMillis) };
+  return { message: 'Hello from a private endpoint that needs the scope read:messages!', user: caller.subject, scope: caller.scopeText, timestamp: timestamp(nowMillis) };
 }
 function listMessages(): object { return { messages: [{ id: 1, text: 'Hello' }, { id: 2, text: 'World' }] }; }
 function readAdmin({ caller }: RouteRequest<Caller>): object { return { message: 'Hello, administrator!', userId: caller.subject }; }

@@ -16,7 +16,7 @@ export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onF
   const drawerSeconds = Math.max(1, Math.ceil(windowSeconds / 8));
   const drawers = new Map<number, Set<string>>();
   let [entries, isFull, emptied] = [0, false, -Infinity];
-  const record = (thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): ReplayVerdict => {
+  return { record: (thumbprint, jti, expiresAt, nowSeconds) => {
     for (const [drawer, names] of drawers) {
       if ((drawer + 1) * drawerSeconds > nowSeconds) continue;
       drawers.delete(drawer);
@@ -33,6 +33,5 @@ export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onF
     drawers.set(drawer, (drawers.get(drawer) ?? new Set()).add(name));
     entries += 1;
     return 'new';
-  };
-  return { record };
+  } };
 }
