@@ -63,6 +63,8 @@ test('takes an object as a JSON object without inherited members', () => {
   const object = asJsonObject({ own: 1 });
   assert.equal(object?.own, 1);
   for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) assert.equal(object?.[name], undefined);
+  const inherited = Object.getPrototypeOf(object);
+  assert.deepEqual([Reflect.ownKeys(inherited), Object.isFrozen(inherited), Object.getPrototypeOf(inherited)], [[], true, null]);
 });
 
 for (const value of [null, undefined, [], [{}], 'text', 0, 1, true, false]) {

@@ -106,6 +106,18 @@ for (const [what, field] of [['no body', 'X: 1'], ['an empty body', 'Content-Len
   });
 }
 
+test('gives Node the whole answer as one piece, also while its connection has others to answer first', () => {
+  const request = { headers: {} };
+  for (const isFree of [true, false]) {
+    const done: string[] = [];
+    const note = (step: string) => () => { done.push(step); };
+    const socket = isFree ? { cork: note('cork'), uncork: note('uncork') } : null;
+    const response = { socket, writeHead: note('head'), write: (text: string) => done.push(text), end: (...rest: unknown[]) => done.push(`end ${rest.length}`) };
+    send(request as unknown as IncomingMessage, response as unknown as ServerResponse, hello, [], false);
+    assert.deepEqual(done, isFree ? ['head', 'cork', hello.text, 'uncork', 'end 0'] : ['head', hello.text, 'end 0']);
+  }
+});
+
 /** A request whose body is announced and does not come, and a response that notes what is done with it. */
 function silentRequest() {
   const request = Object.assign(new EventEmitter(), { headers: { 'content-length': '5' }, method: 'POST' });

@@ -1,7 +1,10 @@
 /* Bodies that come with a request: answered at once, drained a little, never read (contract §3, RFC 9112 §9.6). */
 import { strict as assert } from 'node:assert';
 import { EventEmitter, once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
+import { createListener } from '../../src/listener.ts';
 import { exchange, openWire } from '../support/client.ts';
 import { GOOD, HOST, LAST, openHouse, post, PREFLIGHT } from '../support/house.ts';
 import { answersIn, statusesIn } from '../support/raw-answers.ts';
@@ -37,6 +40,44 @@ describe('a request body', { timeout: 30_000 }, () => {
   test('of no bytes keeps the connection', async (t) => {
     const { port } = await openHouse(t);
     assert.deepEqual(statusesIn(await exchange(port, GOOD + post('Content-Length: 0\r\n') + post('') + LAST)), [200, 405, 405, 200]);
+  });
+
+  test('that is there to its end, or has one though it is empty, ends the connection without waiting', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const house = await openHouse(t);
+    const chunked = post('Transfer-Encoding: chunked\r\n');
+    for (const [head, body] of [[post('Content-Length: 5\r\n'), 'hello'], [chunked, '5\r\nhello\r\n0\r\n\r\n'], [chunked, '0\r\n\r\n']] as const) {
+      assert.deepEqual(statusesIn(await exchange(house.port, head + body)), [405]);
+      const wire = await openWire(house.port);
+      wire.send(head);
+      await wire.until((text) => text.endsWith('}'));
+      wire.send(body);
+      assert.deepEqual(statusesIn(await wire.untilClosed()), [405]);
+    }
+    await house.gone();
+  });
+
+  test('that nobody announced has no stream that would have to be ended', async (t) => {
+    const house = await openHouse(t);
+    const asked: IncomingMessage[] = [];
+    house.server.on('request', (request) => asked.push(request));
+    assert.deepEqual(statusesIn(await exchange(house.port, GOOD + post('Content-Length: 0\r\n') + LAST)), [200, 405, 200]);
+    assert.deepEqual(asked.map((request) => [request.complete, request.readableFlowing]), [[true, null], [true, null], [true, null]]);
+  });
+
+  test('that an app neither takes nor refuses does not hold up the next request', async (t) => {
+    const answerWhenFull = (request: IncomingMessage, response: ServerResponse): void => {
+      const isFull = request.complete || request.readableLength >= request.readableHighWaterMark;
+      setImmediate(() => (isFull ? response.end('{}') : answerWhenFull(request, response)));
+    };
+    const { server } = createListener({ prepare: answerWhenFull, answer: () => {}, refuse: () => assert.fail() } as never, Date.now);
+    t.after(() => server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const wire = await openWire((server.address() as AddressInfo).port);
+    wire.send(post(`Content-Length: ${MEBIBYTE}\r\n`));
+    wire.send(Buffer.alloc(MEBIBYTE));
+    wire.send(LAST);
+    assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200]);
   });
 
   test('that does not come ends the connection after one second', async (t) => {
