@@ -12,7 +12,8 @@ export type Place<Row, Rule> = Readonly<{ rule: Rule | undefined; row: Row | und
 export function targetPath(target: string): string {
   // Stricter: RFC 9112 §3.2.2 would have us read the absolute form too.
   if (target[0] !== '/') throw refuseRequest('target-refused');
-  return target.split('?', 1)[0] ?? '';
+  const end = target.indexOf('?');
+  return end < 0 ? target : target.slice(0, end);
 }
 /** The percent-decoded segments of a path; `undefined` when an escape is broken or not UTF-8 (RFC 3986 §2.1), or a segment is
  * empty (trailing slash, `//`) or a dot segment (§3.3). An encoded slash stays inside its segment. */
