@@ -50,6 +50,12 @@ for (const value of ['DPoP x.y.z', 'dpop x.y.z', 'DPOP x.y.z']) {
   });
 }
 
+test('takes whatever a token can be spelt with as part of the token [RFC 6750 §2.1]', () => {
+  for (const token of ['az', 'AZ', '09', '-', '.', '_', '~', '+', '/', 'a=', 'a==']) {
+    assert.equal(parse('DISABLED', 'Authorization', `Bearer ${token}`)?.token, token);
+  }
+});
+
 const FOREIGN = [
   '', ' ', 'Basic dXNlcjpwYXNz', 'Digest x', 'Token x.y.z', 'Bearerx', 'Bearer1 x.y.z', 'Bearer-Token x.y.z', 'Bear x.y.z', 'x.y.z',
   ' Bearer x.y.z', ',Bearer x', 'DPo x', 'Bearer', 'bearer',
