@@ -132,7 +132,7 @@ test('tries again after each fetch that a request has to wait for, and counts th
 test('answers without awaiting a promise when the token is known and the handler is synchronous', () => {
   const { app } = createTable({ rows: [get('/x', authenticated, () => ({ a: 1 }))] });
   const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${tokenWith()}`];
-  const request = Object.assign(new EventEmitter(), { method: 'GET', url: '/x', headers: { host: 'a' }, rawHeaders });
+  const request = Object.assign(new EventEmitter(), { method: 'GET', url: '/x', headers: { host: 'a' }, rawHeaders, socket: { destroyed: false } });
   const written: unknown[] = [];
   const response = { destroyed: false, socket: null, writeHead: (status: number) => written.push(status), write: (text: string) => written.push(text), end: () => written.push('end') };
   app.answer(request as unknown as IncomingMessage, response as unknown as ServerResponse);

@@ -27,7 +27,7 @@ export function prepare(request: IncomingMessage, response: ServerResponse, answ
   const isEnd = isLast || closes || drains || upgrade !== undefined;
   const fields = more.length === 0 && !isEnd ? answer.fields : [...answer.fields, ...more, ...(isEnd ? CLOSE : [])];
   return () => {
-    if (response.destroyed) return;
+    if (isGone(request, response)) return;
     response.writeHead(status, fields as string[]);
     if (drains) endAfterDrain(request, response, text);
     else endAtOnce(response, text);
@@ -35,6 +35,8 @@ export function prepare(request: IncomingMessage, response: ServerResponse, answ
     if (response.writableLength > 0) response.setTimeout(UNREAD_MILLIS);
   };
 }
+/** Node drops what is written to a destroyed socket and would then take the answer for finished, perhaps before its turn, which ends the process. */
+const isGone = (request: IncomingMessage, response: ServerResponse) => response.destroyed || request.socket.destroyed;
 /** Writes the reply at once. */
 export const send = (...all: Parameters<typeof prepare>): void => prepare(...all)();
 /** Node would send what `end(text)` is given as a list of two pieces, the second one empty; one piece by itself costs less. */
@@ -49,7 +51,7 @@ function endAtOnce(response: ServerResponse, text: string): void {
 function endAfterDrain(request: IncomingMessage, response: ServerResponse, text: string): void {
   response.flushHeaders();
   if (text !== '') response.write(text);
-  const finish = () => { clearTimeout(deadline); response.end(); };
+  const finish = () => { clearTimeout(deadline); if (!isGone(request, response)) response.end(); };
   const deadline = setTimeout(finish, DRAIN_MILLIS);
   let bytes = 0;
   request.on('data', (chunk: Buffer) => { if ((bytes += chunk.length) > DRAIN_BYTES) request.pause(); });

@@ -27,8 +27,7 @@ export type VerificationKey = Sealed<KeyFacts, 'VerificationKey'>;
 const { seal, open } = sealing<KeyFacts, 'VerificationKey'>();
 export const factsOf = open;
 /** Members that only a private or symmetric key has (RFC 7518 §6.2.2, §6.3.2, §6.4); createPublicKey would quietly take it. */
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
-const hasPrivateMember = (jwk: JsonObject) => PRIVATE_MEMBERS.some((name) => jwk[name] !== undefined);
+const hasPrivateMember = (jwk: JsonObject) => ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].some((name) => jwk[name] !== undefined);
 /** Imports a key of the provider's set for RS256, or says why it is not usable (RFC 7517 §4, RFC 7518 §6.3.1). */
 export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
   const { kty, kid, use, key_ops: operations, alg, n, e } = jwk;

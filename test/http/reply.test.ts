@@ -107,7 +107,7 @@ for (const [what, field] of [['no body', 'X: 1'], ['an empty body', 'Content-Len
 }
 
 test('gives Node the whole answer as one piece, also while its connection has others to answer first', () => {
-  const request = { headers: {} };
+  const request = { headers: {}, socket: { destroyed: false } };
   for (const isFree of [true, false]) {
     const done: string[] = [];
     const note = (step: string) => () => { done.push(step); };
@@ -120,7 +120,8 @@ test('gives Node the whole answer as one piece, also while its connection has ot
 
 /** A request whose body is announced and does not come, and a response that notes what is done with it. */
 function silentRequest() {
-  const request = Object.assign(new EventEmitter(), { headers: { 'content-length': '5' }, method: 'POST' });
+  const socket = { destroyed: false };
+  const request = Object.assign(new EventEmitter(), { headers: { 'content-length': '5' }, method: 'POST', socket });
   const done: string[] = [];
   Object.assign(request, { pause: () => done.push('pause') });
   const response = {
@@ -130,6 +131,27 @@ function silentRequest() {
   send(request as unknown as IncomingMessage, response as unknown as ServerResponse, hello, [], false);
   return { request, done };
 }
+
+for (const [what, gone] of [['the response', { response: true, socket: false }], ['its connection', { response: false, socket: true }]] as const) {
+  for (const [kind, headers] of [['with a body', { 'content-length': '5' }], ['without a body', {}]] as const) {
+    test(`writes nothing for a request ${kind} when ${what} is gone`, () => {
+      const request = { headers, socket: { destroyed: gone.socket } };
+      // Whatever is called or read beyond that would fail.
+      const response = { destroyed: gone.response };
+      assert.doesNotThrow(() => send(request as unknown as IncomingMessage, response as unknown as ServerResponse, hello, [], false));
+    });
+  }
+}
+
+test('does not end an answer whose connection has gone while the body was drained', () => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  const { request, done } = silentRequest();
+  request.socket.destroyed = true;
+  request.emit('close');
+  mock.timers.tick(60_000);
+  assert.deepEqual(done, ['head', 'flush', 'write']);
+  mock.timers.reset();
+});
 
 test('does not wait long for a body that does not come', () => {
   mock.timers.enable({ apis: ['setTimeout'] });
