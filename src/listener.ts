@@ -3,7 +3,7 @@
 import { createServer, IncomingMessage, STATUS_CODES, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { App } from './app.ts';
-import { CLOSE, UNREAD_MILLIS, type Reply } from './http/reply.ts';
+import { CLOSE, isGone, UNREAD_MILLIS, type Reply } from './http/reply.ts';
 import { deadEnd, refuseRequest, type Refused } from './refusal.ts';
 
 const OPTIONS = {
@@ -65,7 +65,7 @@ function inBatches({ prepare }: App, batchSize: number): App['answer'] {
   const queue: Parameters<App['answer']>[] = [];
   const drain = () => {
     const batch = queue.splice(0);
-    const workOff = (asked: Parameters<App['answer']>) => (asked[1].destroyed ? undefined : prepare(...asked));
+    const workOff = (asked: Parameters<App['answer']>) => (isGone(asked[0], asked[1]) ? undefined : prepare(...asked));
     if (batch.length < 8) for (const asked of batch) workOff(asked)?.();
     else for (const write of batch.map(workOff)) write?.();
   };

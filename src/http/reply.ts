@@ -35,8 +35,8 @@ export function prepare(request: IncomingMessage, response: ServerResponse, answ
     if (response.writableLength > 0) response.setTimeout(UNREAD_MILLIS);
   };
 }
-/** Node drops what is written to a destroyed socket and would then take the answer for finished, perhaps before its turn, which ends the process. */
-const isGone = (request: IncomingMessage, response: ServerResponse) => response.destroyed || request.socket.destroyed;
+/** True when nobody can be answered. What is written to a destroyed socket Node takes for finished, perhaps before its turn, which ends the process. */
+export const isGone = (request: IncomingMessage, response: ServerResponse) => response.destroyed || request.socket.destroyed;
 /** Writes the reply at once. */
 export const send = (...all: Parameters<typeof prepare>): void => prepare(...all)();
 /** Node would send what `end(text)` is given as a list of two pieces, the second one empty; one piece by itself costs less. */

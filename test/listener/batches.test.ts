@@ -3,8 +3,9 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { createListener } from '../../src/listener.ts';
 
-/** What is done, and in which turn, with requests that arrive together; `batchSize` of them may wait. */
-async function worksOff(names: readonly string[], batchSize: number, gone: readonly string[] = []): Promise<string[]> {
+/** What is done, and in which turn, with requests that arrive together; `batchSize` of them may wait. The responses to `gone` and the
+ * sockets of `hung` are destroyed. */
+async function worksOff(names: readonly string[], batchSize: number, gone: readonly string[] = [], hung: readonly string[] = []): Promise<string[]> {
   const done: string[] = [];
   const prepare = (request: object) => {
     const { name } = request as { name: string };
@@ -12,7 +13,7 @@ async function worksOff(names: readonly string[], batchSize: number, gone: reado
     return name === 'later' ? undefined : () => done.push(`write ${name}`);
   };
   const { server } = createListener({ prepare, answer: () => {}, refuse: () => assert.fail() } as never, () => 0, batchSize);
-  for (const name of names) server.emit('request', { name, socket: {} }, { destroyed: gone.includes(name) });
+  for (const name of names) server.emit('request', { name, socket: { destroyed: hung.includes(name) } }, { destroyed: gone.includes(name) });
   if (done.length > 0) done.push('turn');
   for (const _ of names) {
     await new Promise(setImmediate);
@@ -49,5 +50,6 @@ test('lets no more requests wait than a batch has: the last of them has the batc
 test('drops a request whose connection has gone while it waited', async () => {
   assert.deepEqual(await worksOff(['a', 'b'], 64, ['a']), ['prepare b', 'write b']);
   const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+  assert.deepEqual(await worksOff(['a', 'b'], 64, [], ['a']), ['prepare b', 'write b']);
   assert.deepEqual(await worksOff(names, 64, ['c']), [...each('prepare', names), ...each('write', names)].filter((entry) => !entry.endsWith('c')));
 });
