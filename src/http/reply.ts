@@ -50,7 +50,7 @@ function endAtOnce(response: ServerResponse, text: string): void {
  * So the answer is sent whole, and the connection ends a little later. */
 function endAfterDrain(request: IncomingMessage, response: ServerResponse, text: string): void {
   response.flushHeaders();
-  if (text !== '') response.write(text);
+  response.write(text);
   const finish = () => { clearTimeout(deadline); if (!isGone(request, response)) response.end(); };
   const deadline = setTimeout(finish, DRAIN_MILLIS);
   let bytes = 0;

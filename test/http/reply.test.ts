@@ -132,6 +132,17 @@ function silentRequest() {
   return { request, done };
 }
 
+test('gives a client 90 seconds to read an answer that did not go out at once, and sets no such time for others', () => {
+  for (const [writableLength, times] of [[0, []], [1, [90_000]]] as const) {
+    const set: number[] = [];
+    const nothing = () => {};
+    const request = { headers: {}, socket: { destroyed: false } };
+    const response = { socket: null, writableLength, writeHead: nothing, write: nothing, end: nothing, setTimeout: (millis: number) => set.push(millis) };
+    send(request as unknown as IncomingMessage, response as unknown as ServerResponse, hello, [], false);
+    assert.deepEqual(set, times);
+  }
+});
+
 for (const [what, gone] of [['the response', { response: true, socket: false }], ['its connection', { response: false, socket: true }]] as const) {
   for (const [kind, headers] of [['with a body', { 'content-length': '5' }], ['without a body', {}]] as const) {
     test(`writes nothing for a request ${kind} when ${what} is gone`, () => {

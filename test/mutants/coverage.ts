@@ -39,6 +39,7 @@ export const COVERAGE: Readonly<Record<string, Coverage>> = {
   'guards.ts': { together: ['guards.test.ts'], alone: [] },
   'http/router.ts': { together: ['http/router.test.ts', 'route.test.ts'], alone: [] },
   'http/challenge.ts': { together: ['http/challenge.test.ts'], alone: named('sender', 'dpop-requests') },
+  'http/reply.ts': { together: [], alone: ['http/reply.test.ts', ...named('listener', 'body', 'limits', 'pipelining')] },
   'route.ts': { together: ['route.test.ts', 'guards.test.ts', ...named('unforgeable', 'unforgeable')], alone: ['route-matrix.test.ts'] },
   'memory.ts': { together: ['memory.test.ts', ...named('token', 'verify')], alone: named('sender', 'known-keys') },
   'encoding.ts': { together: ['encoding.test.ts', ...TOKEN], alone: [] },

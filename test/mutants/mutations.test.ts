@@ -74,7 +74,7 @@ test('says which line a mutant changes and how it reads before and after', () =>
 });
 
 test('has tests for every file whose checks are mutated', () => {
-  const covered = files.filter((file) => /^(?:token|keys|sender)\/|^(?:encoding|guards|memory|route|http\/challenge|http\/router)\.ts$/.test(file));
+  const covered = files.filter((file) => /^(?:token|keys|sender)\/|^(?:encoding|guards|memory|route|http\/(?:challenge|reply|router))\.ts$/.test(file));
   assert.deepEqual(Object.keys(COVERAGE).sort(), covered.sort());
   const names = Object.values(COVERAGE).flatMap(({ together, alone }) => [...together, ...alone]);
   for (const name of names) assert.ok(existsSync(new URL(name, TEST)), name);
