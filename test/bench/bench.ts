@@ -3,16 +3,17 @@ import { writeFileSync } from 'node:fs';
 import { startProvider } from '../idp/provider.ts';
 import { measureMemory, measureStart, reviewOf } from './lives.ts';
 import { picture } from './picture.ts';
-import { cases, DISTINCT_TOKENS, DPOP, ES256, isMeasured, isPartial, PLAIN, RATE, ROUNDS, SECONDS, SLICE } from './plan.ts';
+import { cases, DISTINCT_TOKENS, DPOP, ES256, FLOOR, isMeasured, isPartial, PLAIN, RATE, ROUNDS, SECONDS, SLICE } from './plan.ts';
 import { AUDIENCE, keySet, preparePools, RESERVED } from './pools.ts';
 import { leaveServerCore, machine } from './processes.ts';
 import type { Results, Section } from './results.ts';
-import { measureDpop, measureRounds, rowsOf, type Figures } from './rounds.ts';
+import { measureDpop, measureFloor, measureRounds, rowsOf, type Figures } from './rounds.ts';
 import { table } from './table.ts';
 
 const tokens = DISTINCT_TOKENS.toLocaleString('en');
 const SECTIONS: readonly Omit<Section, 'rows'>[] = [
   ...cases.map(({ name, title }) => ({ name, title, unit: 'requests/s' as const })),
+  { name: FLOOR.name, title: FLOOR.title, unit: 'requests/s' },
   { name: DPOP.name, title: DPOP.title, unit: 'requests/s' },
   { name: 'p50', title: `latency at ${RATE.toLocaleString('en')} requests/s, p50`, unit: 'ms' },
   { name: 'p99', title: `latency at ${RATE.toLocaleString('en')} requests/s, p99`, unit: 'ms' },
@@ -36,6 +37,7 @@ provider.publish(keySet());
 try {
   const figures: Figures = new Map();
   await measureRounds(provider, figures);
+  await measureFloor(provider, figures);
   await measureDpop(provider, figures);
   await measureStart(provider, figures);
   await measureMemory(provider, figures);

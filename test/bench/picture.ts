@@ -27,7 +27,7 @@ function panelOf({ title, unit, rows }: Section): Panel {
 }
 
 const colourOf = (server: string): string =>
-  server.startsWith('gatehouse') ? OURS : server === 'plain' || server === 'es256' ? BASE : OTHERS;
+  server.startsWith('gatehouse') ? OURS : ['plain', 'es256', 'rs256'].includes(server) ? BASE : OTHERS;
 
 function drawBar({ server, value, label }: Bar, scale: number, y: number): string {
   const width = Math.max(1, value * scale).toFixed(1);

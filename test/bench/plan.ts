@@ -36,6 +36,8 @@ const PEERS = [
   peer('jose', 'node:http + jose', 'jose'),
   peer('hono', 'Hono + jwk middleware', 'hono'),
 ];
+/** What stands beside new tokens, to show what their verification alone costs. */
+export const RS256 = peer('rs256', 'plain node:http + one RS256 verification', 'rs256');
 /** The base and the service of the DPoP case. */
 export const ES256 = peer('es256', 'plain node:http + one ES256 verification', 'es256');
 export const GATEHOUSE_DPOP: ServerPlan = {
@@ -67,6 +69,9 @@ const warm = (tokens: number, connections: number): Case => ({
   name: `warm-${tokens}-${connections}`, connections, ...PRIVATE, repeats: true, tokens: () => SLICES.warm(tokens),
   title: `warm, ${tokens.toLocaleString('en')} token${tokens > 1 ? 's' : ''}, ${connections} connection${connections > 1 ? 's' : ''}`,
 });
+const COLD: Case = {
+  name: 'cold', title: 'cold, every token new', connections: 50, ...PRIVATE, repeats: false, tokens: (round) => SLICES.cold(round, SLICE),
+};
 const CASES: readonly Case[] = [
   {
     name: 'no-token', title: 'no token (401)', connections: 50, path: '/api/private', plainPath: '/api/missing',
@@ -77,7 +82,7 @@ const CASES: readonly Case[] = [
     expected: { status: 200, sample: 'Hello from a public endpoint!' }, repeats: true,
   },
   warm(1, 50), warm(1_000, 50), warm(1, 1), warm(1_000, 1), warm(1, 4), warm(1_000, 4),
-  { name: 'cold', title: 'cold, every token new', connections: 50, ...PRIVATE, repeats: false, tokens: (round) => SLICES.cold(round, SLICE) },
+  COLD,
   {
     name: 'forged', title: 'forged signatures', connections: 50, path: '/api/private', plainPath: '/api/invalid',
     expected: { status: 401, sample: '' }, repeats: false, tokens: (round) => SLICES.forged(round, SLICE),
@@ -85,9 +90,10 @@ const CASES: readonly Case[] = [
 ];
 /** Warm with 1,000 tokens, as at constant rate. */
 export const WARM = warm(1_000, 50);
+export const FLOOR: Case = { ...COLD, name: 'floor', title: 'cold, beside one RS256 verification and nothing else' };
 export const DPOP = { name: 'dpop', title: 'DPoP warm, ES256 (to one ES256 verification)', connections: 50, ...PRIVATE };
 
-const MEASURES = [...CASES.map(({ name }) => name), 'dpop', 'latency', 'start', 'memory', 'review'];
+const MEASURES = [...CASES.map(({ name }) => name), FLOOR.name, DPOP.name, 'latency', 'start', 'memory', 'review'];
 const chosen = (process.env.BENCH_ONLY ?? '').split(',').map((name) => name.trim()).filter((name) => name !== '');
 const known = [...MEASURES, PLAIN.name, GATEHOUSE.name, ...PEERS.map(({ name }) => name)];
 const strange = chosen.filter((name) => !known.includes(name));

@@ -2,8 +2,8 @@
 import type { Provider } from '../idp/provider.ts';
 import { makeProofKey, type ProofKey } from '../support/proof.ts';
 import { latency, sample, throughput, type Job } from './generators.ts';
-import { cases, DPOP, ES256, GATEHOUSE, GATEHOUSE_DPOP, isMeasured, PLAIN, RATE, ROUNDS, SECONDS, servers, SLICE, WARM, type Case } from './plan.ts';
-import { makeProofs, oneToken, SLICES, type Records } from './pools.ts';
+import { cases, DPOP, ES256, FLOOR, GATEHOUSE, GATEHOUSE_DPOP, isMeasured, PLAIN, RATE, ROUNDS, RS256, SECONDS, servers, SLICE, WARM, type Case, type ServerPlan } from './plan.ts';
+import { keySet, makeProofs, oneToken, SLICES, type Records } from './pools.ts';
 import { startServer, type RunningServer } from './processes.ts';
 import type { Row } from './results.ts';
 import { plainAnswers } from './answers.ts';
@@ -47,13 +47,22 @@ async function warmUp(running: readonly RunningServer[]): Promise<void> {
   }
 }
 
+/** Starts the servers, and ends them when the work with them is done. */
+async function withServers(plans: readonly ServerPlan[], provider: Provider, more: NodeJS.ProcessEnv, work: (running: readonly RunningServer[]) => Promise<void>): Promise<void> {
+  const environment = { ANSWERS: await plainAnswers(provider), ...more };
+  const running: RunningServer[] = [];
+  try {
+    for (const plan of plans) running.push(await startServer(plan, provider, environment));
+    await work(running);
+  } finally {
+    await Promise.all(running.map((server) => server.stop()));
+  }
+}
+
 export async function measureRounds(provider: Provider, figures: Figures): Promise<void> {
   if (cases.length === 0 && !isMeasured('latency')) return;
   const note = noteIn(figures);
-  const ANSWERS = await plainAnswers(provider);
-  const running: RunningServer[] = [];
-  try {
-    for (const plan of servers) running.push(await startServer(plan, provider, { ANSWERS }));
+  await withServers(servers, provider, {}, async (running) => {
     for (const server of running) await server.firstAnswer('/api/public');
     await warmUp(running);
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -63,9 +72,7 @@ export async function measureRounds(provider: Provider, figures: Figures): Promi
       }
       if (isMeasured('latency')) await measureLatency(running, note);
     }
-  } finally {
-    await Promise.all(running.map((server) => server.stop()));
-  }
+  });
 }
 
 async function measureLatency(running: readonly RunningServer[], note: Note): Promise<void> {
@@ -78,21 +85,31 @@ async function measureLatency(running: readonly RunningServer[], note: Note): Pr
   }
 }
 
+/** New tokens, beside a server that does nothing but verify their signatures: nobody who verifies them can be faster. */
+export async function measureFloor(provider: Provider, figures: Figures): Promise<void> {
+  if (!isMeasured(FLOOR.name) || !servers.some(({ name }) => name === GATEHOUSE.name)) return;
+  const note = noteIn(figures);
+  await withServers([PLAIN, RS256, GATEHOUSE], provider, { TOKEN_KEY: JSON.stringify(keySet().keys[0]) }, async (running) => {
+    for (const server of running) {
+      await server.firstAnswer('/api/private', oneToken());
+      await sample(server, jobOf(FLOOR, server, SLICES.warmUp()), 0.3);
+    }
+    for (let round = 0; round < ROUNDS; round += 1) {
+      for (const server of running) note(FLOOR.name, server.name, await throughput(server, jobOf(FLOOR, server, SLICES.cold(round, SLICE))));
+    }
+  });
+}
+
 /** DPoP with one token and a new proof for each request, beside a server that does nothing but verify the proof's signature. */
 export async function measureDpop(provider: Provider, figures: Figures): Promise<void> {
   if (!isMeasured('dpop') || !servers.some(({ name }) => name === GATEHOUSE.name)) return;
   const note = noteIn(figures);
   const key = makeProofKey('ES256');
   const token = oneToken(undefined, { cnf: { jkt: key.thumbprint } });
-  const environment = { ANSWERS: await plainAnswers(provider), PROOF_KEY: JSON.stringify(key.jwk) };
-  const running: RunningServer[] = [];
-  try {
-    for (const plan of [ES256, GATEHOUSE_DPOP]) running.push(await startServer(plan, provider, environment));
+  await withServers([ES256, GATEHOUSE_DPOP], provider, { PROOF_KEY: JSON.stringify(key.jwk) }, async (running) => {
     await running[1]!.firstAnswer('/api/public');
     for (let round = -1; round < ROUNDS; round += 1) await dpopRound(running, key, token, round < 0 ? () => {} : note);
-  } finally {
-    await Promise.all(running.map((server) => server.stop()));
-  }
+  });
 }
 
 /** The base gets the same proofs, which name the address of the service. */
