@@ -47,12 +47,11 @@ export function createListener(app: App, now: () => number, batchSize = 64): Lis
   // Node leaves this socket to us, its errors too.
   server.on('connect', ({ socket }) => refuse(socket.on('error', () => socket.destroy()), refuseRequest('target-refused')));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    if (error.code === 'ECONNRESET') socket.destroy();
     // Every further piece of what is broken comes here again.
     if (broken.has(socket)) return;
     broken.add(socket);
     const before = sockets.get(socket);
-    if (!socket.writable) socket.destroy();
+    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     // Broken bytes in a body that is being drained: its request has been answered.
     else if (before?.headersSent && !before.writableEnded) before.end();
     else refuse(socket, refusalFor(error));

@@ -76,6 +76,12 @@ describe('the log', () => {
     }
   });
 
+  test('takes only a whole line for a place', () => {
+    const error = new RangeError('m');
+    error.stack = 'RangeError: m\nsecret    at a (b:1:1)\n    at c (d:1:1) secret\n    at e (f:1:1)';
+    assert.deepEqual(describeBug(error).frames, ['    at e (f:1:1)']);
+  });
+
   test('tells of what is thrown without being an error only its type', () => {
     for (const [thrown, error] of [['secret', 'string'], [{ secret: 1 }, 'object'], [null, 'object'], [undefined, 'undefined']] as const) {
       assert.deepEqual(describeBug(thrown), { reason: 'bug', error });
@@ -170,4 +176,21 @@ test('lets no token, signature or key into a log line or a reply', async (t) => 
     assert.ok(messages.has(message), message);
   }
   assert.deepEqual(leaked(secrets, [...seen, ...logged.map((line) => JSON.stringify(line))].join('\n')), []);
+});
+
+test('names the key of a refused token once one was found, and nothing that the token merely says [contract §10]', async (t) => {
+  const provider = await startProvider();
+  t.after(() => provider.stop());
+  const kid = 'key\n1';
+  const service = await startService({ provider, fetchKeys: async () => ({ keys: [{ ...provider.signingKey.publicJwk, kid }] }) });
+  t.after(() => service.stop());
+  const lineOf = async (token?: string) => {
+    await service.ask('/api/private', token === undefined ? {} : { token });
+    const { message, status, reason, ...others } = service.logs.at(-1) ?? {};
+    return [message, status, reason, 'kid' in others ? others.kid : 'none'];
+  };
+  assert.deepEqual(await lineOf(provider.issue({ exp: 1 }, { kid })), ['request refused', 401, 'expired', 'key?1']);
+  assert.deepEqual(await lineOf(provider.issue({ exp: 1 }, { kid: undefined })), ['request refused', 401, 'expired', 'key?1']);
+  assert.deepEqual(await lineOf(provider.issue({}, { kid: 'other' })), ['request refused', 401, 'key-unknown', 'none']);
+  assert.deepEqual(await lineOf(), ['request refused', 401, 'no-credentials', 'none']);
 });

@@ -25,7 +25,7 @@ for (const PROFILE of ['A', 'B']) {
     };
     const unready = (message: string) => [503, JSON.stringify({ error: 'temporarily_unavailable', message })];
     assert.deepEqual(await state(), [[200, '{"status":"ok"}'], unready('The signing keys are temporarily unavailable')]);
-    assert.match((await running.ask('/readyz')).headers['retry-after'] ?? '', /^([1-9]|[12]\d|30)$/);
+    assert.equal((await running.ask('/readyz')).headers['retry-after'], '1');
     canFetch = true;
     await running.keys.refresh();
     assert.deepEqual(await state(), [[200, '{"status":"ok"}'], [200, '{"status":"ready"}']]);

@@ -55,6 +55,17 @@ describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
     assert.equal(await service.exited, 0);
   });
 
+  test('exits with 0 without waiting for keys that are being fetched', async (t) => {
+    const provider = await startProvider();
+    t.after(() => provider.stop());
+    await provider.fault('all', 'hang-before-headers');
+    const service = await runProcess(t, { environment: providerSettings(provider) });
+    while (provider.openSockets === 0) await new Promise(setImmediate);
+    service.child.kill('SIGTERM');
+    assert.equal(await service.exited, 0);
+    assert.ok(!service.logs.some(({ message }) => message === 'signing keys could not be fetched'));
+  });
+
   for (const [first, second] of [['SIGTERM', 'SIGTERM'], ['SIGINT', 'SIGINT'], ['SIGTERM', 'SIGINT'], ['SIGINT', 'SIGTERM']] as const) {
     test(`exits with 1 at once when ${second} follows ${first}, whatever is under way`, async (t) => {
       const service = await runProcess(t);

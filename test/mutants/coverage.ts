@@ -12,6 +12,9 @@ const KEY_SET = named('keys', 'key-set', 'waiting', 'retry', 'refresh', 'mutants
 const SENDER = named('sender', 'caller', 'credentials', 'nonce', 'htu', 'mutants', 'proof', 'proof-key', 'replay');
 const SENDER_ALONE = named('sender', 'known-keys', 'dpop', 'dpop-nonce', 'dpop-requests');
 
+const SETTINGS: Coverage = { together: named('settings', 'sentences', 'settings', 'rules', 'sources', 'yaml', 'yaml-faults'), alone: named('settings', 'startup') };
+const PROFILES: Coverage = { together: [], alone: [...named('profiles', 'a', 'b'), 'requests.test.ts', 'scope-policy.test.ts'] };
+
 /** The first ones, then the others once each. */
 const first = (names: readonly string[], ...others: readonly string[]) => [...new Set([...names, ...others])];
 const token = (...names: string[]): Coverage => ({ together: first(named('token', ...names), ...TOKEN), alone: TOKEN_ALONE });
@@ -42,5 +45,16 @@ export const COVERAGE: Readonly<Record<string, Coverage>> = {
   'http/reply.ts': { together: [], alone: ['http/reply.test.ts', ...named('listener', 'body', 'limits', 'pipelining')] },
   'route.ts': { together: ['route.test.ts', 'guards.test.ts', ...named('unforgeable', 'unforgeable')], alone: ['route-matrix.test.ts'] },
   'memory.ts': { together: ['memory.test.ts', ...named('token', 'verify')], alone: named('sender', 'known-keys') },
+  'http/cors.ts': { together: [], alone: ['http/cors.test.ts'] },
+  'settings/rules.ts': SETTINGS,
+  'settings/settings.ts': SETTINGS,
+  'settings/yaml.ts': SETTINGS,
+  'profiles/a.ts': PROFILES,
+  'profiles/b.ts': PROFILES,
+  'app.ts': { together: [], alone: ['app.test.ts', 'requests.test.ts', 'readiness.test.ts', 'scope-policy.test.ts', 'http/cors.test.ts', ...named('sender', 'dpop-requests', 'dpop-nonce'), ...named('profiles', 'b'), 'log.test.ts', 'server.test.ts'] },
+  'listener.ts': { together: [], alone: [...named('listener', 'batches', 'broken', 'pipelining', 'refusals', 'body', 'end', 'limits'), 'shutdown.test.ts'] },
+  'log.ts': { together: [], alone: ['log.test.ts'] },
+  'sealed.ts': { together: named('unforgeable', 'unforgeable'), alone: [] },
+  'server.ts': { together: [], alone: ['server.test.ts', 'shutdown.test.ts', ...named('settings', 'startup')] },
   'encoding.ts': { together: ['encoding.test.ts', ...TOKEN], alone: [] },
 };

@@ -52,8 +52,9 @@ export function openWorkshop(files: readonly string[]): Workshop {
   for (const part of ['src', 'test']) cpSync(join(ROOT, part), join(directory, part), { recursive: true, filter: isWanted });
   cpSync(join(directory, 'test'), join(out, 'test'), { recursive: true, filter: (path) => !path.endsWith('.ts') });
   for (const place of [directory, out]) writeFileSync(join(place, 'package.json'), '{"type":"module"}');
-  // For a test that runs a module of src in a process of its own.
+  // For tests that run a module of src, or the whole service, in a process of its own.
   symlinkSync(join(ROOT, 'node_modules'), join(out, 'node_modules'));
+  symlinkSync('src', join(out, 'dist'));
 
   const found = files.flatMap((file) => {
     const source = readFileSync(join(directory, 'src', file), 'utf8');
@@ -63,8 +64,11 @@ export function openWorkshop(files: readonly string[]): Workshop {
     });
   });
   const faulty = compile(directory);
-  const certificates = join(out, 'test/keys/certificates.test.js');
-  writeFileSync(certificates, readFileSync(certificates, 'utf8').replaceAll("fetch.ts'", "fetch.js'"));
+  // These name a source file in a text.
+  for (const test of ['keys/certificates', 'app', 'log']) {
+    const path = join(out, `test/${test}.test.js`);
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll("fetch.ts'", "fetch.js'").replaceAll('test\\.ts:', 'test\\.js:'));
+  }
   const textOf = (file: string) => readFileSync(join(out, 'src', compiled(file)), 'utf8');
   const originals = new Map(files.map((file) => [file, textOf(file)]));
   const seen = new Set(originals.values());

@@ -19,8 +19,8 @@ async function refusalOf(given: OutOfProcess): Promise<string[]> {
 
 test('exits 1 without the domain and the audience and names both [specification §7 rule 5]', async () => {
   const [domain = '', audience = '', ...others] = await refusalOf({});
-  assert.match(domain, /IDP_DOMAIN.*issuer base URL/);
-  assert.match(audience, /IDP_AUDIENCE.*audience/);
+  assert.match(domain, /^configuration: IDP_DOMAIN .*issuer base URL.* to the host name of the identity provider$/);
+  assert.match(audience, /^configuration: IDP_AUDIENCE .*audience.* to the identifier of this API at the provider$/);
   assert.deepEqual(others, []);
 });
 

@@ -56,6 +56,9 @@ for (const [what, [, open]] of Object.entries(ALL)) {
   });
 }
 
+test('says that a value was not sealed where it is opened', () => assert.throws(() => claimsOf({} as never),
+  { name: 'TypeError', message: 'this value was not sealed here' }));
+
 test('verifies no signature by a look-alike of a key', () => {
   const lookAlike = Object.assign(Object.create(Object.getPrototypeOf(key)), factsOf(key));
   assert.throws(() => verifySignature(jws, lookAlike), TypeError);
