@@ -113,7 +113,7 @@ test('refuses rows that overlap before anything is served', () => {
   assert.throws(() => createTable({ rows }), /\/a\/\{b\} and \/a\/b both match \/a\/b/);
 });
 
-test('tries again after each fetch that a request has to wait for, and counts them', async () => {
+test('tries again after each fetch that a request has to wait for, and counts them', async (t) => {
   const waits: number[] = [];
   const waiting = await startTable({
     rows: [get('/x', authenticated, ({ caller }) => ({ user: caller.subject }))],
@@ -123,10 +123,10 @@ test('tries again after each fetch that a request has to wait for, and counts th
       return verifyToken(token, nowMillis, waited);
     },
   });
+  t.after(() => waiting.stop());
   const { status, body } = await waiting.ask('/x', { token: tokenWith() });
   assert.deepEqual([status, body, waits], [200, { user: 'auth0|user' }, [0, 1, 2]]);
   assert.deepEqual(waiting.logs, []);
-  await waiting.stop();
 });
 
 test('answers without awaiting a promise when the token is known and the handler is synchronous', () => {

@@ -11,13 +11,14 @@ before(async () => { provider = await startProvider(); });
 after(() => provider.stop());
 
 for (const PROFILE of ['A', 'B']) {
-  test(`tells in profile ${PROFILE} that it lives and whether it is ready, whatever the credentials [contract §3]`, async () => {
+  test(`tells in profile ${PROFILE} that it lives and whether it is ready, whatever the credentials [contract §3]`, async (t) => {
     let canFetch = false;
     const fetchKeys = async () => {
       if (canFetch) return { keys: [provider.signingKey.publicJwk] };
       throw new FetchFailure('timeout');
     };
     const running = await startService({ provider, environment: { PROFILE }, fetchKeys });
+    t.after(() => running.stop());
     const headers = { Authorization: ['Bearer a', 'Bearer b'] };
     const state = async () => {
       const answers = [await running.ask('/healthz', { headers }), await running.ask('/readyz', { headers })];
@@ -36,6 +37,5 @@ for (const PROFILE of ['A', 'B']) {
     assert.deepEqual(await state(), [[200, '{"status":"ok"}'], unready('The service is shutting down')]);
     const closed = await askRaw(running.port, 'GET /healthz HTTP/1.1', 'Host: a');
     assert.deepEqual([kept.headers.get('connection'), closed.headers.get('connection')], ['keep-alive', 'close']);
-    await running.stop();
   });
 }

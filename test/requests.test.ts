@@ -184,8 +184,8 @@ test('needs no keys where no token is read or given', async () => {
   assert.deepEqual((await Promise.all(asked)).map(({ status }) => status), [200, 200, 401, 404]);
 });
 
-test('waits for the keys when a request comes before them', async () => {
+test('waits for the keys when a request comes before them', async (t) => {
   const cold = await startService({ provider, cold: true });
+  t.after(() => cold.stop());
   assert.equal((await cold.ask('/api/private', { token: provider.issue() })).status, 200);
-  await cold.stop();
 });

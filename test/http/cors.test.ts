@@ -72,12 +72,12 @@ for (const [what, path, status, init] of [
   });
 }
 
-test('lets a listed origin read that keys cannot be had', async () => {
+test('lets a listed origin read that keys cannot be had', async (t) => {
   const cold = await startService({ provider, environment: ORIGINS, fetchKeys: () => Promise.reject(new Error('x')) });
+  t.after(() => cold.stop());
   const answer = await cold.ask('/api/private', { token: provider.issue(), headers: { Origin: APP } });
   assert.equal(answer.status, 503);
   assert.deepEqual(decisive(answer), granted(APP));
-  await cold.stop();
 });
 
 test('varies with the origin, and lets a listed one read, when an expectation is refused [contract §9]', async () => {
@@ -169,11 +169,11 @@ test('gives no cross-origin answer when no origin is set [contract §9]', async 
   assert.equal((await preflight(off, '/nowhere')).status, 404);
 });
 
-test('closes the connection after a preflight when the service is stopping', async () => {
+test('closes the connection after a preflight when the service is stopping', async (t) => {
   const stopping = await startService({ provider, environment: ORIGINS });
+  t.after(() => stopping.stop());
   stopping.beginStopping();
   const asked = await askRaw(stopping.port, 'OPTIONS /api/public HTTP/1.1',
     'Host: a', `Origin: ${APP}`, 'Access-Control-Request-Method: GET');
   assert.deepEqual([asked.status, asked.headers.get('connection')], [204, 'close']);
-  await stopping.stop();
 });

@@ -91,12 +91,12 @@ test('sends simple messages under the scope policy, which do not exist without i
   }
 });
 
-test('takes a bound token as Bearer only when DPoP is off [contract §8]', async () => {
+test('takes a bound token as Bearer only when DPoP is off [contract §8]', async (t) => {
   const token = provider.issue({ cnf: { jkt: 'x' } });
   assert.equal((await service.ask('/api/private', { token })).status, 401);
   const disabled = await startService({ provider, environment: { PROFILE: 'A', IDP_DPOP_MODE: 'DISABLED' } });
+  t.after(() => disabled.stop());
   assert.equal((await disabled.ask('/api/private', { token })).status, 200);
-  await disabled.stop();
 });
 
 for (const path of ['/api/private-scoped', '/api/messages', '/api/org/org_123456', '/api/roles', '/api/premium', '/api/feed']) {
