@@ -17,7 +17,7 @@ const SECTIONS: readonly Omit<Section, 'rows'>[] = [
   { name: DPOP.name, title: DPOP.title, unit: 'requests/s' },
   { name: 'p50', title: `latency at ${RATE.toLocaleString('en')} requests/s, p50`, unit: 'ms' },
   { name: 'p99', title: `latency at ${RATE.toLocaleString('en')} requests/s, p99`, unit: 'ms' },
-  { name: 'start', title: 'start to first answer', unit: 'ms' },
+  { name: 'start', title: 'start to first answer to a token', unit: 'ms' },
   { name: 'memory-idle', title: 'resident memory, idle', unit: 'MiB' },
   { name: 'memory-loaded', title: `resident memory after ${tokens} distinct tokens`, unit: 'MiB' },
 ];

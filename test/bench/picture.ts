@@ -4,7 +4,7 @@ import { describeRun } from './table.ts';
 
 const COLUMNS = 3;
 const [PANEL_WIDTH, BAR_HEIGHT, BAR_STEP, TITLE_HEIGHT, GAP, MARGIN] = [360, 12, 17, 26, 22, 24];
-const [NAME_WIDTH, VALUE_WIDTH] = [92, 92];
+const [NAME_WIDTH, VALUE_WIDTH] = [92, 112];
 const BAR_WIDTH = PANEL_WIDTH - NAME_WIDTH - VALUE_WIDTH;
 const [OURS, BASE, OTHERS, INK, FAINT] = ['#0b6e4f', '#8a8f98', '#b9c4d0', '#1f2328', '#59636e'];
 
