@@ -73,8 +73,8 @@ test('says which line a mutant changes and how it reads before and after', () =>
   assert.deepEqual(describe(source, removed!), { line: 3, was: 'b();', becomes: ';' });
 });
 
-test('has tests for every file whose checks are mutated', () => {
-  const covered = files.filter((file) => /^(?:token|keys|sender)\/|^(?:encoding|guards|memory|route|http\/(?:challenge|reply|router))\.ts$/.test(file));
+test('has tests for every file, but that of the refusals, whose sentences the tables of the README hold', () => {
+  const covered = files.filter((file) => file !== 'refusal.ts');
   assert.deepEqual(Object.keys(COVERAGE).sort(), covered.sort());
   const names = Object.values(COVERAGE).flatMap(({ together, alone }) => [...together, ...alone]);
   for (const name of names) assert.ok(existsSync(new URL(name, TEST)), name);
