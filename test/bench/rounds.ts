@@ -85,7 +85,7 @@ async function measureLatency(running: readonly RunningServer[], note: Note): Pr
   }
 }
 
-/** New tokens, beside a server that does nothing but verify their signatures: nobody who verifies them can be faster. */
+/** New tokens, beside a node:http server that does nothing but verify their signatures. */
 export async function measureFloor(provider: Provider, figures: Figures): Promise<void> {
   if (!isMeasured(FLOOR.name) || !servers.some(({ name }) => name === GATEHOUSE.name)) return;
   const note = noteIn(figures);

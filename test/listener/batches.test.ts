@@ -5,7 +5,7 @@ import { createListener } from '../../src/listener.ts';
 
 /** What is done, and in which turn, with requests that arrive together; `batchSize` of them may wait. The responses to `gone` and the
  * sockets of `hung` are destroyed. */
-async function worksOff(names: readonly string[], batchSize?: number, gone: readonly string[] = [], hung: readonly string[] = []): Promise<string[]> {
+async function worksOff(names: readonly string[], batchSize: number, gone: readonly string[] = [], hung: readonly string[] = []): Promise<string[]> {
   const done: string[] = [];
   const prepare = (request: object) => {
     const { name } = request as { name: string };
@@ -45,12 +45,6 @@ test('lets no more requests wait than a batch has: the last of them has the batc
     ...each('prepare', first), ...each('write', first), ...each('prepare', second), ...each('write', second), 'turn',
     ...rest.flatMap((name) => [`prepare ${name}`, `write ${name}`]),
   ]);
-});
-
-test('has batches of 64 unless told otherwise', async () => {
-  const names = Array.from({ length: 64 }, (_, index) => `${index}`);
-  const together = [...each('prepare', names), ...each('write', names)];
-  assert.deepEqual(await worksOff([...names, 'last']), [...together, 'turn', 'prepare last', 'write last']);
 });
 
 test('drops a request whose connection has gone while it waited', async () => {

@@ -1,4 +1,4 @@
-// What a new token costs at least: the plain server with one RS256 verification, by a key that it has from the start, before each
+// What stands beside new tokens: the plain server with one RS256 verification, by a key that it has from the start, before each
 // answer. The requests of one turn wait for each other, so that first all signatures are verified, then all answers written.
 import { createPublicKey, verify } from 'node:crypto';
 import { createServer } from 'node:http';
