@@ -66,7 +66,7 @@ describe('the log', () => {
 
   test('tells where a real bug is', () => {
     const { frames } = describeBug(new Error('secret'));
-    assert.ok(Array.isArray(frames) && frames.length > 0);
+    assert.ok(Array.isArray(frames) && frames.length > 0, 'no place');
     assert.match(String(frames[0]), /log\.test\.ts:\d+:\d+\)?$/);
   });
 
@@ -80,6 +80,9 @@ describe('the log', () => {
     const error = new RangeError('m');
     error.stack = 'RangeError: m\nsecret    at a (b:1:1)\n    at c (d:1:1) secret\n    at e (f:1:1)';
     assert.deepEqual(describeBug(error).frames, ['    at e (f:1:1)']);
+    const bare = new RangeError('');
+    bare.stack = '    at a (b:1:1)\n    at c (d:1:1)';
+    assert.deepEqual(describeBug(bare).frames, bare.stack.split('\n'));
   });
 
   test('tells of what is thrown without being an error only its type', () => {

@@ -52,7 +52,7 @@ export const hostFault: TextFault = (value) => {
   const isHost = /^([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[1-9]\d*)?$/i.test(value) && host === value.toLowerCase().replace(/:443$/, '');
   return !isHost && 'is not a host name with an optional ":port"; write it as the provider shows it';
 };
-export const blankFault: TextFault = (value) => /^$|\s/.test(value) && 'is empty or has white space; remove it';
+export const blankFault: TextFault = (value) => /^$|[\s\0]/.test(value) && 'is empty, or has white space or a NUL; remove it';
 export const secretFault: TextFault = (value) => value.length < 32 && 'must have at least 32 characters';
 export const prefixFault: TextFault = (value) => (!URL.canParse(value) || /\s/.test(value)) && 'must be a URL prefix';
 /** A method name (RFC 9110 §9.1). */

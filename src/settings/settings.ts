@@ -98,9 +98,10 @@ const collecting = (problems: string[]) => <Result>(label: string, expected: new
 };
 /** An empty value counts as absent. */
 const isSet = (raw: RawValue | undefined): raw is RawValue => raw !== undefined && raw !== null && raw !== '';
-/** The text of a file without byte-order mark; nothing when it is absent and not demanded. */
+/** The bounded text of a file without byte-order mark; nothing when it is absent and not demanded. */
 function readText(file: string, isDemanded: boolean): string {
   const text = isDemanded || existsSync(file) ? decodeUtf8(readFileSync(file)) : '';
   if (text === undefined) throw new Error('is not UTF-8');
+  if (text.length > 1_000_000) throw new Error('is longer than a million characters');
   return text.replace(/^\uFEFF/, '');
 }

@@ -86,12 +86,20 @@ test('forgets a connection that has ended', async () => {
   const connections = [1, 2].map(() => {
     const socket = new WatchedSocket();
     server.emit('connection', socket);
-    return { socket: new WeakRef(socket), close: () => socket.emit('close') };
+    return { socket: new WeakRef(socket), fail: () => server.emit('clientError', MALFORMED, socket), close: () => socket.emit('close') };
   });
+  connections[0]!.fail();
   connections[0]!.close();
   const refs = connections.splice(0).map(({ socket }) => socket);
   await new Promise(setImmediate);
   collectGarbage();
   assert.deepEqual(refs.map((ref) => ref.deref() === undefined), [true, false]);
-  assert.ok(server);
+  assert.equal(server.listening, false);
+});
+
+test('leaves no timer behind when it has stopped', async () => {
+  const { server, stop } = createListener({} as never, () => 0);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  assert.equal(await stop(), 'drained');
+  assert.deepEqual(process.getActiveResourcesInfo().filter((name) => name === 'Timeout'), []);
 });

@@ -25,7 +25,17 @@ export class Trial {
 
   close(): void {
     this.#endWorker();
-    this.#alone?.kill('SIGKILL');
+    this.#endAlone();
+  }
+
+  /** With the services that the test has begun: a test that is cut short ends none of them. */
+  #endAlone(): void {
+    try {
+      if (this.#alone?.pid !== undefined) process.kill(-this.#alone.pid, 'SIGKILL');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+    this.#alone = undefined;
   }
 
   #endWorker(): void {
@@ -84,11 +94,14 @@ export class Trial {
     const reporter = join(this.#directory, 'test/mutants/first-failure.js');
     const flags = [...FLAGS, `--test-reporter=${reporter}`, '--test-reporter-destination=stdout'];
     const child = spawn(process.execPath, [...flags, join(this.#directory, 'test', compiled(name))], {
-      cwd: this.#directory, stdio: 'ignore', timeout: this.#limits.get(name) ?? FIRST_LIMIT_MILLIS, killSignal: 'SIGKILL',
+      cwd: this.#directory, stdio: 'ignore', detached: true,
       env: { PATH: process.env.PATH, NODE_EXTRA_CA_CERTS: join(this.#directory, 'test/idp/tls/authority.pem') },
     });
     this.#alone = child;
+    const timer = setTimeout(() => this.#endAlone(), this.#limits.get(name) ?? FIRST_LIMIT_MILLIS);
     const [code] = await once(child, 'exit');
+    clearTimeout(timer);
+    this.#endAlone();
     return code === 0;
   }
 }

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { createReplayStore } from '../../src/sender/replay.ts';
 import { exchange } from '../support/client.ts';
 import { makeProofKey, PROOF_ALGORITHMS, sealProof } from '../support/proof.ts';
-import { issue } from '../token/issuer.ts';
+import { issue, NOW } from '../token/issuer.ts';
 import { BOUND, call, outcome, proofFor, startDpop, startWith, uriOf, type Call } from './dpop-service.ts';
 import { boundTo, draft, judge, key, openSender, ORIGIN, strangersKey } from './stand.ts';
 
@@ -34,6 +34,21 @@ test('refuses a used proof to the last second of its window, also when it came a
   }
   assert.deepEqual(said, ['200', '401 proof-replayed', 'accepted', 'accepted', 'proof-too-old']);
 });
+
+/* What an emptied part of the memory held is not known any more: how large its parts are follows from both settings. */
+for (const [offset, last] of [[12, '401 proof-replayed'], [30, '200']] as const) {
+  test(`divides the memory of used proofs by offset and leeway together: ${last} after a clock was set back`, async () => {
+    const own = await startDpop();
+    own.clock.advance(offset * 1000);
+    const token = issue({ cnf: { jkt: key.thumbprint }, exp: NOW + 3_600 });
+    const said = [];
+    for (const seconds of [0, 400, -380]) {
+      own.clock.advance(seconds * 1000);
+      said.push(await outcomeOf({ token }, own));
+    }
+    assert.deepEqual(said, ['200', '200', last]);
+  });
+}
 
 test('answers 503 with Retry-After when the memory of used proofs is full, and forgets none of them [contract §8]', async () => {
   const small = await startWith(openSender({ store: createReplayStore(330, 1), rules: { publicUrl: undefined } }));

@@ -74,16 +74,16 @@ for (const raw of [[1], ['a', true], [null], ['a', null]]) test(`refuses ${show(
 for (const raw of ['a b', 'a,b c', ['a', 'b c'], [' a']]) test(`refuses ${show(raw)} for the fault of a member`,
   () => refuses(words, raw, /white space/));
 
-for (const blank of [' ', '\t', '\n', '\r', '\u00a0', '\u3000']) {
+for (const blank of [' ', '\0', '\t', '\n', '\r', '\u00a0', '\u3000']) {
   test(`finds the white space ${show(blank)} anywhere in a text`, () => {
     for (const value of [`a${blank}b`, `${blank}a`, `a${blank}`, blank]) {
-      assert.equal(blankFault(value), 'is empty or has white space; remove it');
+      assert.equal(blankFault(value), 'is empty, or has white space or a NUL; remove it');
     }
   });
 }
 test('finds the fault of a text that is empty, and of an empty member of a list', () => {
-  assert.equal(blankFault(''), 'is empty or has white space; remove it');
-  refuses(words, ['a', ''], /^is empty or has white space; remove it$/);
+  assert.equal(blankFault(''), 'is empty, or has white space or a NUL; remove it');
+  refuses(words, ['a', ''], /^is empty, or has white space or a NUL; remove it$/);
 });
 test('finds no white space in a text without it', () => {
   for (const value of ['a', 'urn:api:1-é']) assert.equal(blankFault(value), false);

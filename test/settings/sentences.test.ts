@@ -39,6 +39,17 @@ test('shows a question mark for each character that no terminal should get', () 
 test('says of a file why it cannot be read', () => assert.match(
   onlyProblem({ environment: { ...REQUIRED, CONFIG_FILE: 'no.yml' } }), /^CONFIG_FILE: \S+no\.yml: cannot be read \(ENOENT\)$/));
 
+test('reads no file of more than a million characters', () => {
+  const long = `# ${'x'.repeat(999_998)}`;
+  assert.deepEqual(problemsOf(withYaml(long)), []);
+  assert.match(onlyProblem(withYaml(`${long}x`)), /application\.yml: is longer than a million characters$/);
+  assert.match(onlyProblem({ environment: REQUIRED, files: { '.env': `${long}x` } }), /\.env: is longer than a million characters$/);
+});
+test('reads a quoted text that is as long as a file may be', () => {
+  const value = 'x'.repeat(999_900);
+  assert.deepEqual(parseYaml(`a: "${value}"`).map((entry) => entry.value), [value]);
+});
+
 const YAML: readonly (readonly [source: string, problem: string])[] = [
   ['- x', 'line 1: a list item that fits no key'],
   ['a:\n  - [x]', 'line 2: a list inside a list'],

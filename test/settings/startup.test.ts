@@ -1,6 +1,11 @@
 /* What operators see of settings at the start: standard error, exit code and the log (contract §2, §10). */
 import { strict as assert } from 'node:assert';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { startProcess, type OutOfProcess } from '../support/service.ts';
 
 /** Starts with faulty settings; the lines on standard error of a process that exited 1 without having listened. */
@@ -62,4 +67,12 @@ test('starts from .env and application.yml of the working directory and warns of
   } finally {
     await service.stop();
   }
+});
+
+test('exits 1 and shows what failed when that is no setting', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  const words = ['-c', 'cd "$0" && rmdir "$0" && exec "$@"', directory, process.execPath, fileURLToPath(new URL('../../dist/server.js', import.meta.url))];
+  const { status, stderr } = spawnSync('sh', words, { encoding: 'utf8', env: { PATH: process.env.PATH ?? '' } });
+  assert.equal(status, 1);
+  assert.match(stderr, /ENOENT.*uv_cwd/);
 });
