@@ -102,6 +102,6 @@ const isSet = (raw: RawValue | undefined): raw is RawValue => raw !== undefined 
 function readText(file: string, isDemanded: boolean): string {
   const text = isDemanded || existsSync(file) ? decodeUtf8(readFileSync(file)) : '';
   if (text === undefined) throw new Error('is not UTF-8');
-  if (text.length > 1_000_000) throw new Error('is longer than a million characters');
+  if (text.length > 1_000_000) throw new Error('is longer than a million characters; shorten it');
   return text.replace(/^\uFEFF/, '');
 }

@@ -75,7 +75,7 @@ for (const raw of ['a b', 'a,b c', ['a', 'b c'], [' a']]) test(`refuses ${show(r
   () => refuses(words, raw, /white space/));
 
 for (const blank of [' ', '\0', '\t', '\n', '\r', '\u00a0', '\u3000']) {
-  test(`finds the white space ${show(blank)} anywhere in a text`, () => {
+  test(`finds ${show(blank)} anywhere in a text`, () => {
     for (const value of [`a${blank}b`, `${blank}a`, `a${blank}`, blank]) {
       assert.equal(blankFault(value), 'is empty, or has white space or a NUL; remove it');
     }

@@ -42,8 +42,8 @@ test('says of a file why it cannot be read', () => assert.match(
 test('reads no file of more than a million characters', () => {
   const long = `# ${'x'.repeat(999_998)}`;
   assert.deepEqual(problemsOf(withYaml(long)), []);
-  assert.match(onlyProblem(withYaml(`${long}x`)), /application\.yml: is longer than a million characters$/);
-  assert.match(onlyProblem({ environment: REQUIRED, files: { '.env': `${long}x` } }), /\.env: is longer than a million characters$/);
+  assert.match(onlyProblem(withYaml(`${long}x`)), /application\.yml: is longer than a million characters; shorten it$/);
+  assert.match(onlyProblem({ environment: REQUIRED, files: { '.env': `${long}x` } }), /\.env: is longer than a million characters; shorten it$/);
 });
 test('reads a quoted text that is as long as a file may be', () => {
   const value = 'x'.repeat(999_900);
