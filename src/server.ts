@@ -1,10 +1,10 @@
 // The door: the process, its signals and exit codes. The only reader of process and of the clock.
 // Exit codes: 0 after a signal, 1 for configuration or a second signal, 2 when the address or port cannot be had.
-import { assemble } from './app.ts';
+import { assemble } from './service/pipeline.ts';
 import { createKeyFetcher } from './keys/fetch.ts';
-import { createListener } from './listener.ts';
-import { createLog, printable } from './log.ts';
-import { ConfigurationError, loadSettings } from './settings/settings.ts';
+import { createListener } from './service/listener.ts';
+import { createLog, printable } from './base/events.ts';
+import { ConfigurationError, loadSettings } from './settings/load.ts';
 
 function after(millis: number, action: () => void) {
   const timer = setTimeout(action, millis).unref();

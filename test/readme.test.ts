@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { tableOf } from '../src/app.ts';
+import { tableOf } from '../src/service/pipeline.ts';
 import { policyA } from '../src/profiles/a.ts';
-import { PROOF_FLAWS, REQUEST_FLAWS, TOKEN_FLAWS, UNAVAILABILITIES } from '../src/refusal.ts';
-import type { Row } from '../src/route.ts';
+import { PROOF_FLAWS, REQUEST_FLAWS, TOKEN_FLAWS, UNAVAILABILITIES } from '../src/base/refusal.ts';
+import type { Row } from '../src/routes/row.ts';
 import { code, README, ROOT, tableUnder } from './readme/tables.ts';
 import { load, problemsOf, REQUIRED, SETTINGS } from './settings/every-setting.ts';
 import { callerWith, clock, settingsWith } from './support/caller.ts';

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { claimCheck } from '../src/guards.ts';
-import { refusalReply } from '../src/http/challenge.ts';
+import { claimCheck } from '../src/routes/guards.ts';
+import { refusalReply } from '../src/reply/challenge.ts';
 import { parseCredentials } from '../src/sender/credentials.ts';
-import { normalUri } from '../src/sender/htu.ts';
+import { normalUri } from '../src/request/uri.ts';
 import { createReplayStore } from '../src/sender/replay.ts';
 import { draft, judge, key, openSender } from './sender/stand.ts';
 import { callerWith } from './support/caller.ts';

@@ -2,8 +2,8 @@
 // NODE_EXTRA_CA_CERTS). Promises: no redirect followed, one deadline over everything, bounded bytes, the socket gone at the end.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
-import { parseJsonObject, type JsonObject } from '../encoding.ts';
-import type { FetchFlaw } from '../log.ts';
+import { parseJsonObject, type JsonObject } from '../base/encoding.ts';
+import type { FetchFlaw } from '../base/events.ts';
 import { FetchFailure } from './key-set.ts';
 
 const MAX_BYTES = 512 * 1024;

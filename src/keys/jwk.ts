@@ -1,10 +1,10 @@
 // A JSON Web Key becomes a key that can verify, or is turned away with the reason. Trusts nothing in the JWK: type, size and
 // purpose are settled here, because crypto.verify takes whatever key it is given (RFC 8725 §3.1). Does not say whose key it is.
 import { constants, createPublicKey, hash, type VerifyKeyObjectInput } from 'node:crypto';
-import { decodeBase64url, isTextArray, type JsonObject } from '../encoding.ts';
-import type { KeyFlaw } from '../log.ts';
-import type { Memory } from '../memory.ts';
-import { sealing, type Sealed } from '../sealed.ts';
+import { decodeBase64url, isTextArray, type JsonObject } from '../base/encoding.ts';
+import type { KeyFlaw } from '../base/events.ts';
+import type { Memory } from '../base/lru.ts';
+import { sealing, type Sealed } from '../base/sealed.ts';
 
 /** Per algorithm: the key it takes (RFC 7518 §3.1, RFC 8037 §3.1) and how node:crypto verifies with it. */
 const ALGORITHMS = {

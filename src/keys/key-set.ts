@@ -1,9 +1,9 @@
 // The provider's signing keys: which key a token means, when to fetch, how long to trust (contract §7). Promises: one fetch at a
 // time; a failed one changes nothing; no key over an hour old is used; a withdrawn key is gone with the next refresh; `find`
 // answers at once while good keys are held. Does not know the network: keys/fetch.ts does.
-import { asJsonObject, type JsonObject } from '../encoding.ts';
-import { printable, type FetchFlaw, type KeyFlaw, type Log, type Printable } from '../log.ts';
-import { refuseToken, unavailable, type Refused } from '../refusal.ts';
+import { asJsonObject, type JsonObject } from '../base/encoding.ts';
+import { printable, type FetchFlaw, type KeyFlaw, type Log, type Printable } from '../base/events.ts';
+import { refuseToken, unavailable, type Refused } from '../base/refusal.ts';
 import { factsOf, importSigningKey, type VerificationKey } from './jwk.ts';
 
 const [REFRESH_AFTER_MILLIS, MAX_AGE_MILLIS] = [10 * 60_000, 60 * 60_000];

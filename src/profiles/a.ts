@@ -1,7 +1,7 @@
 // Profile A: one public and one protected route, the profile of the caller, and the optional scope policy.
 // The tables are the whole truth about access; see the specification, section 4.
-import { anyScope, scope } from '../guards.ts';
-import { authenticated, get, needs, open, type PrefixRule, type RouteRequest, type Row } from '../route.ts';
+import { anyScope, scope } from '../routes/guards.ts';
+import { authenticated, get, needs, open, type PrefixRule, type RouteRequest, type Row } from '../routes/row.ts';
 import type { Caller } from '../sender/caller.ts';
 
 export const rowsA: readonly Row[] = [

@@ -1,7 +1,7 @@
 // Profile B: public, protected, scope-guarded, claim-guarded and optional-authentication routes.
 // The table is the whole truth about access; see the specification, section 4.
-import { claimCheck, claimEquals, claimIncludes, scope } from '../guards.ts';
-import { authenticated, get, needs, open, optional, type RouteRequest, type Row } from '../route.ts';
+import { claimCheck, claimEquals, claimIncludes, scope } from '../routes/guards.ts';
+import { authenticated, get, needs, open, optional, type RouteRequest, type Row } from '../routes/row.ts';
 import type { Caller } from '../sender/caller.ts';
 
 const hasPremium = claimCheck('subscription is premium and verified is true',

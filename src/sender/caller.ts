@@ -1,11 +1,11 @@
 // Verified token × credentials × mode → Caller: entitled to be heard under this mode (RFC 9449 §7). Promises: the token was
 // presented in the way that its binding demands, and one proof made one Caller (RFC 9449 §2). Does not check scopes or claims: guards.ts does.
-import { asJsonObject, isTextArray, type JsonObject } from '../encoding.ts';
-import { refuseProof, refuseToken, unavailable } from '../refusal.ts';
+import { asJsonObject, isTextArray, type JsonObject } from '../base/encoding.ts';
+import { refuseProof, refuseToken, unavailable } from '../base/refusal.ts';
 import { claimsOf, type VerifiedToken } from '../token/verify.ts';
 import type { Credentials, DpopMode } from './credentials.ts';
-import { requestUri, type UriRules } from './htu.ts';
-import { provenBy, type ProofSubject, type ProofVerifier } from './proof.ts';
+import { requestUri, type UriRules } from '../request/uri.ts';
+import { provenBy, type ProofSubject, type ProofVerifier } from './dpop-proof.ts';
 import type { ReplayStore } from './replay.ts';
 
 /** How claims are named at this provider, and which schemes are on; settings decide. */

@@ -1,6 +1,6 @@
 // Header fields → credentials. Reads the raw list of fields, because Node's `headers` hides a second Authorization field and joins
 // DPoP fields; never looks for a token in a query or a body (RFC 9700 §4.3.2), nor inside the token: token/verify.ts does.
-import { refuseRequest, Refused, refuseToken } from '../refusal.ts';
+import { refuseRequest, Refused, refuseToken } from '../base/refusal.ts';
 
 export type DpopMode = 'DISABLED' | 'ALLOWED' | 'REQUIRED';
 export type Scheme = 'Bearer' | 'DPoP';

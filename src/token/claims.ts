@@ -1,7 +1,7 @@
 // The rules that the claims of an access token must meet (RFC 7519 §4.1, RFC 9068 §4), in the contract's order. Reads only a
 // SignedPayload. Does not check scopes, guards (guards.ts) or the binding to a key (sender/).
-import { isFiniteNumber, isTextArray, type JsonObject } from '../encoding.ts';
-import { refuseToken } from '../refusal.ts';
+import { isFiniteNumber, isTextArray, type JsonObject } from '../base/encoding.ts';
+import { refuseToken } from '../base/refusal.ts';
 import { mediaType } from './compact.ts';
 import { payloadOf, type SignedPayload } from './signature.ts';
 

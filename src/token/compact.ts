@@ -1,6 +1,6 @@
 // The JWS Compact Serialization (RFC 7515 §3.1, §5.2): text → its parts, nothing of which is verified yet.
 // Promises: one spelling only, so that the text identifies the token (its hash is a safe key).
-import { decodeBase64url, parseJsonObject, type JsonObject } from '../encoding.ts';
+import { decodeBase64url, parseJsonObject, type JsonObject } from '../base/encoding.ts';
 
 /** A JWS of unknown origin. `signingInput` is the ASCII text that the signature covers. */
 export type UnverifiedJws = Readonly<{ header: JsonObject; payload: JsonObject; signingInput: string; signature: Buffer }>;

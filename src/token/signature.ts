@@ -1,9 +1,9 @@
 // The signature check. Makes SignedPayload: the proof that a given key signed these very bytes. Trusts the key, which was fitted
 // to its one algorithm when it was imported (keys/jwk.ts). Does not look at the header: the callers do.
 import { verify } from 'node:crypto';
-import type { JsonObject } from '../encoding.ts';
+import type { JsonObject } from '../base/encoding.ts';
 import { factsOf, type VerificationKey } from '../keys/jwk.ts';
-import { sealing, type Sealed } from '../sealed.ts';
+import { sealing, type Sealed } from '../base/sealed.ts';
 import type { UnverifiedJws } from './compact.ts';
 
 /** A payload whose signature holds. Only `verifySignature` makes one. */

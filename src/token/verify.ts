@@ -2,12 +2,12 @@
 // Promises: a VerifiedToken has passed every check at the moment it is given out, remembered or not.
 // Does not check guards or the binding to a key: guards.ts and sender/ do.
 import { hash } from 'node:crypto';
-import type { JsonObject } from '../encoding.ts';
+import type { JsonObject } from '../base/encoding.ts';
 import { factsOf, type VerificationKey } from '../keys/jwk.ts';
 import type { KeySet } from '../keys/key-set.ts';
-import { Memory } from '../memory.ts';
-import { refuseToken } from '../refusal.ts';
-import { sealing, type Sealed } from '../sealed.ts';
+import { Memory } from '../base/lru.ts';
+import { refuseToken } from '../base/refusal.ts';
+import { sealing, type Sealed } from '../base/sealed.ts';
 import { checkClaims, checkTimes, type TokenRules } from './claims.ts';
 import { mediaType, parseCompact } from './compact.ts';
 import { verifySignature } from './signature.ts';

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { policyRowsA, rowsA } from '../../src/profiles/a.ts';
 import { rowsB } from '../../src/profiles/b.ts';
-import { authenticated, type Row } from '../../src/route.ts';
+import { authenticated, type Row } from '../../src/routes/row.ts';
 import { ask } from '../support/client.ts';
 import {
   assertGone, blocksOf, cutLike, isOpen, occupy, paste, portOf, processIdOf, run, signalGroup, startDemo, UP, type Demo,

@@ -1,9 +1,9 @@
 /* Key sets: changed keys and documents, and whether a good token is taken under them. */
 import { createLocalJWKSet, jwtVerify, errors, type CryptoKey, type JSONWebKeySet } from 'jose';
-import { asJsonObject } from '../../src/encoding.ts';
+import { asJsonObject } from '../../src/base/encoding.ts';
 import { KeysPending, KeySet } from '../../src/keys/key-set.ts';
-import type { Log } from '../../src/log.ts';
-import { Refused } from '../../src/refusal.ts';
+import type { Log } from '../../src/base/events.ts';
+import { Refused } from '../../src/base/refusal.ts';
 import { claimsOf, createTokenVerifier } from '../../src/token/verify.ts';
 import { TestClock } from '../support/clock.ts';
 import { CLIENTS, foreignKey, privateJwk, publicJwk, rsaKey, type Members } from './keys.ts';

@@ -2,9 +2,9 @@
 import { createHash, createPublicKey } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { calculateJwkThumbprint, compactVerify, importJWK, type JWK } from 'jose';
-import { createNonces } from '../../src/sender/nonce.ts';
-import { normalUri } from '../../src/sender/htu.ts';
-import { createProofVerifier, provenBy } from '../../src/sender/proof.ts';
+import { createNonces } from '../../src/sender/dpop-nonce.ts';
+import { normalUri } from '../../src/request/uri.ts';
+import { createProofVerifier, provenBy } from '../../src/sender/dpop-proof.ts';
 import { CLIENTS, foreignKey, privateJwk, type Members } from './keys.ts';
 import { mutateMembers, mutateText, mutateWhole, NOW, spell } from './mutations.ts';
 import { judged, judgedByOther, spelled, type Outcome } from './outcome.ts';

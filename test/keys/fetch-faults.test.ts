@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
 import type { KeySource } from '../../src/keys/fetch.ts';
-import type { FetchFlaw } from '../../src/log.ts';
+import type { FetchFlaw } from '../../src/base/events.ts';
 import type { Fault, ListenerFault, NamedFault } from '../idp/faults.ts';
 import { Listener } from '../idp/listener.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';

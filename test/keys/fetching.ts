@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
-import type { JsonObject } from '../../src/encoding.ts';
+import type { JsonObject } from '../../src/base/encoding.ts';
 import { createKeyFetcher, type KeySource } from '../../src/keys/fetch.ts';
 import { FetchFailure } from '../../src/keys/key-set.ts';
-import type { FetchFlaw } from '../../src/log.ts';
+import type { FetchFlaw } from '../../src/base/events.ts';
 import type { Provider } from '../idp/provider.ts';
 
 export const keySetOf = ({ issuer }: Provider) => `${issuer}.well-known/jwks.json`;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
-import type { JsonObject } from '../../src/encoding.ts';
+import type { JsonObject } from '../../src/base/encoding.ts';
 import { importSigningKey, type VerificationKey } from '../../src/keys/jwk.ts';
-import type { KeyFlaw } from '../../src/log.ts';
+import type { KeyFlaw } from '../../src/base/events.ts';
 import { parseCompact } from '../../src/token/compact.ts';
 import { verifySignature } from '../../src/token/signature.ts';
 import { signJws } from '../idp/tokens.ts';

@@ -2,10 +2,10 @@
    is remembered. What becomes of the proofs: sender/proof-key.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../src/encoding.ts';
+import type { JsonObject } from '../../src/base/encoding.ts';
 import { factsOf, importProofKey, type VerificationKey } from '../../src/keys/jwk.ts';
-import type { KeyFlaw } from '../../src/log.ts';
-import { Memory } from '../../src/memory.ts';
+import type { KeyFlaw } from '../../src/base/events.ts';
+import { Memory } from '../../src/base/lru.ts';
 import { parseCompact } from '../../src/token/compact.ts';
 import { verifySignature } from '../../src/token/signature.ts';
 import { makeProof, makeProofKey, PROOF_ALGORITHMS, type Members, type ProofAlgorithm } from '../support/proof.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
 import { createKeyFetcher } from '../../src/keys/fetch.ts';
-import type { FetchFlaw } from '../../src/log.ts';
+import type { FetchFlaw } from '../../src/base/events.ts';
 import type { Fault, ListenerFault, NamedFault } from '../idp/faults.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import type { Answer } from '../support/client.ts';

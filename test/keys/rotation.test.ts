@@ -1,7 +1,7 @@
 /* The service over HTTP while its provider rotates and withdraws keys, and while callers flood in. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
-import type { JsonObject } from '../../src/encoding.ts';
+import type { JsonObject } from '../../src/base/encoding.ts';
 import { makeSigningKey } from '../idp/keys.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { signJws } from '../idp/tokens.ts';

@@ -1,9 +1,9 @@
 /* A key set in front of a provider that answers when the test says so, under a clock that the test moves. */
-import type { JsonObject } from '../../src/encoding.ts';
+import type { JsonObject } from '../../src/base/encoding.ts';
 import { factsOf, type VerificationKey } from '../../src/keys/jwk.ts';
 import { FetchFailure, KeysPending, KeySet } from '../../src/keys/key-set.ts';
-import { createLog } from '../../src/log.ts';
-import { Refused, type Refusal } from '../../src/refusal.ts';
+import { createLog } from '../../src/base/events.ts';
+import { Refused, type Refusal } from '../../src/base/refusal.ts';
 import { TestClock } from '../support/clock.ts';
 
 export const SECOND = 1000;

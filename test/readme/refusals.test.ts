@@ -1,10 +1,10 @@
 /* The README on refusals, errors, logs and the modes of DPoP, held against src. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/guards.ts';
-import { refusalReply } from '../../src/http/challenge.ts';
-import { createLog, LOG_LEVELS, type FetchFlaw, type KeyFlaw, type Log } from '../../src/log.ts';
-import { DEAD_ENDS, PROOF_FLAWS, REQUEST_FLAWS, TOKEN_FLAWS, UNAVAILABILITIES, type Refusal } from '../../src/refusal.ts';
+import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/routes/guards.ts';
+import { refusalReply } from '../../src/reply/challenge.ts';
+import { createLog, LOG_LEVELS, type FetchFlaw, type KeyFlaw, type Log } from '../../src/base/events.ts';
+import { DEAD_ENDS, PROOF_FLAWS, REQUEST_FLAWS, TOKEN_FLAWS, UNAVAILABILITIES, type Refusal } from '../../src/base/refusal.ts';
 import type { DpopMode } from '../../src/sender/credentials.ts';
 import { readReply } from '../support/reply.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';

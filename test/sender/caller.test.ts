@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Refused } from '../../src/refusal.ts';
+import { Refused } from '../../src/base/refusal.ts';
 import { callerWith } from '../support/caller.ts';
 
 test('names the subject of the token [RFC 7519 §4.1.2]', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Refused, type Refusal } from '../../src/refusal.ts';
+import { Refused, type Refusal } from '../../src/base/refusal.ts';
 import { acceptedScheme, fieldValues, parseCredentials, type DpopMode } from '../../src/sender/credentials.ts';
 
 const refused = (kind: Refusal['kind'], reason: Refusal['reason']) => (failure: unknown) => {

@@ -1,7 +1,7 @@
 /* How each mode takes each way of presenting a token, over HTTP: status, body, challenge and log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PROOF_FLAWS, type ProofFlaw } from '../../src/refusal.ts';
+import { PROOF_FLAWS, type ProofFlaw } from '../../src/base/refusal.ts';
 import { issue, NOW } from '../token/issuer.ts';
 import { ALGS, BOUND, call, outcome, proofFor, REFUSED, startDpop, UNBOUND, type Call } from './dpop-service.ts';
 import { key, strangersKey } from './stand.ts';

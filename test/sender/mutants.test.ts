@@ -1,9 +1,9 @@
 /* What changes of the checks on presentation would otherwise go unseen (npm run mutants). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Refused } from '../../src/refusal.ts';
-import { requestUri } from '../../src/sender/htu.ts';
-import { createNonces } from '../../src/sender/nonce.ts';
+import { Refused } from '../../src/base/refusal.ts';
+import { requestUri } from '../../src/request/uri.ts';
+import { createNonces } from '../../src/sender/dpop-nonce.ts';
 import { createReplayStore } from '../../src/sender/replay.ts';
 import { callerWith } from '../support/caller.ts';
 import { sealProof } from '../support/proof.ts';

@@ -1,5 +1,5 @@
 /* One fault for each way in which a proof is refused, in the order of the checks (contract §8, RFC 9449 §4.3), cheap before dear. */
-import type { ProofFlaw } from '../../src/refusal.ts';
+import type { ProofFlaw } from '../../src/base/refusal.ts';
 import { issue, NOW } from '../token/issuer.ts';
 import type { ProofDraft } from '../support/proof.ts';
 import { draft, key, strangersKey, TOKEN } from './stand.ts';

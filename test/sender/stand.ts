@@ -1,9 +1,9 @@
 /* A sender with everything real behind it and no network: bound tokens, proofs for them, and what is said of both. */
 import assert from 'node:assert/strict';
-import { Refused, type Refusal } from '../../src/refusal.ts';
+import { Refused, type Refusal } from '../../src/base/refusal.ts';
 import { createSender, type CallerRules, type Sender } from '../../src/sender/caller.ts';
-import { createNonces } from '../../src/sender/nonce.ts';
-import { createProofVerifier, type ProofRules } from '../../src/sender/proof.ts';
+import { createNonces } from '../../src/sender/dpop-nonce.ts';
+import { createProofVerifier, type ProofRules } from '../../src/sender/dpop-proof.ts';
 import { createReplayStore, type ReplayStore } from '../../src/sender/replay.ts';
 import { draftProof, makeProofKey, sealProof, type ProofDraft } from '../support/proof.ts';
 import { issue, NOW, openVerifier } from '../token/issuer.ts';

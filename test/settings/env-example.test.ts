@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { loadSettings } from '../../src/settings/settings.ts';
+import { loadSettings } from '../../src/settings/load.ts';
 import { load, SETTINGS } from './every-setting.ts';
 
 const EXAMPLE = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8');

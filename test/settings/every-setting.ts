@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigurationError, loadSettings } from '../../src/settings/settings.ts';
+import { ConfigurationError, loadSettings } from '../../src/settings/load.ts';
 
 type Loaded = ReturnType<typeof loadSettings>;
 export type Name = keyof Loaded['settings'];

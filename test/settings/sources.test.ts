@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ConfigurationError, loadSettings } from '../../src/settings/settings.ts';
+import { ConfigurationError, loadSettings } from '../../src/settings/load.ts';
 import { load, onlyProblem, problemsOf, REQUIRED, withYaml } from './every-setting.ts';
 
 for (const section of ['idp', 'api', 'cors', 'server', 'log']) {

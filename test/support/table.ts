@@ -1,11 +1,11 @@
 /* Runs the pipeline with a table of its own, for tests of rows that no profile has. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { createApp, type App } from '../../src/app.ts';
-import { createCors } from '../../src/http/cors.ts';
-import { createListener } from '../../src/listener.ts';
-import { createLog } from '../../src/log.ts';
-import type { PrefixRule, Row } from '../../src/route.ts';
+import { createApp, type App } from '../../src/service/pipeline.ts';
+import { createCors } from '../../src/reply/cors.ts';
+import { createListener } from '../../src/service/listener.ts';
+import { createLog } from '../../src/base/events.ts';
+import type { PrefixRule, Row } from '../../src/routes/row.ts';
 import type { Sender } from '../../src/sender/caller.ts';
 import type { TokenVerifier } from '../../src/token/verify.ts';
 import { clock, senderWith, settingsWith, verifyToken } from './caller.ts';

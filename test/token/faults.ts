@@ -1,6 +1,6 @@
 /* One fault for each way in which a token is refused, in the contract's order (section 5): to be shown alone and in pairs. */
 import { sign, type KeyObject } from 'node:crypto';
-import type { TokenFlaw } from '../../src/refusal.ts';
+import type { TokenFlaw } from '../../src/base/refusal.ts';
 import type { TokenRules } from '../../src/token/claims.ts';
 import { rawJws } from '../idp/tokens.ts';
 import { CLAIMS, foreignKey, HEADER, NOW, signingKey, type Members } from './issuer.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { sign, type JsonWebKey } from 'node:crypto';
 import { KeysPending, KeySet } from '../../src/keys/key-set.ts';
-import { Refused, type Refusal } from '../../src/refusal.ts';
+import { Refused, type Refusal } from '../../src/base/refusal.ts';
 import type { TokenRules } from '../../src/token/claims.ts';
 import { createTokenVerifier, type TokenVerifier } from '../../src/token/verify.ts';
 import { makeSigningKey } from '../idp/keys.ts';

@@ -4,7 +4,7 @@ import { sign } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { after, before, test } from 'node:test';
-import { tableOf } from '../../src/app.ts';
+import { tableOf } from '../../src/service/pipeline.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { rawJws, signJws } from '../idp/tokens.ts';
 import { startService, type Environment, type TestService } from '../support/service.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash, privateEncrypt, sign } from 'node:crypto';
 import { test } from 'node:test';
-import { asJsonObject } from '../../src/encoding.ts';
+import { asJsonObject } from '../../src/base/encoding.ts';
 import { importSigningKey } from '../../src/keys/jwk.ts';
 import { parseCompact } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature, type SignedPayload } from '../../src/token/signature.ts';

@@ -1,12 +1,12 @@
 /* A check is a value that only the check can make: neither proof of one can be made by hand, nor one of the other. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { asJsonObject } from '../../src/encoding.ts';
+import { asJsonObject } from '../../src/base/encoding.ts';
 import { importSigningKey } from '../../src/keys/jwk.ts';
 import { parseCompact } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature } from '../../src/token/signature.ts';
 import { claimsOf } from '../../src/token/verify.ts';
-import { lookAlikes } from '../unforgeable/look-alikes.ts';
+import { lookAlikes } from '../base/look-alikes.ts';
 import { CLAIMS, GOOD, issue, NOW, openVerifier, signingKey } from './issuer.ts';
 
 const forged = { ...CLAIMS, sub: 'forged', claims: { ...CLAIMS, sub: 'forged' } };

@@ -1,9 +1,9 @@
 /* The memory of verified tokens: it saves work and decides nothing. And whom the verifier asks for keys. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../src/encoding.ts';
+import type { JsonObject } from '../../src/base/encoding.ts';
 import { FetchFailure, KeysPending, KeySet } from '../../src/keys/key-set.ts';
-import { Refused, type TokenFlaw } from '../../src/refusal.ts';
+import { Refused, type TokenFlaw } from '../../src/base/refusal.ts';
 import { claimsOf, createTokenVerifier, type TokenVerifier, type VerifiedToken } from '../../src/token/verify.ts';
 import { TestClock } from '../support/clock.ts';
 import { draft, FAULTS, seal, type Fault } from './faults.ts';

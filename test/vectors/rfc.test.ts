@@ -1,12 +1,12 @@
 /* The examples that the RFCs print, read from data files and run through the parts that a request goes through. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { asJsonObject, type JsonObject } from '../../src/encoding.ts';
+import { asJsonObject, type JsonObject } from '../../src/base/encoding.ts';
 import { factsOf, importProofKey, importSigningKey, type VerificationKey } from '../../src/keys/jwk.ts';
-import { Memory } from '../../src/memory.ts';
-import { Refused } from '../../src/refusal.ts';
-import { normalUri } from '../../src/sender/htu.ts';
-import { createProofVerifier, provenBy } from '../../src/sender/proof.ts';
+import { Memory } from '../../src/base/lru.ts';
+import { Refused } from '../../src/base/refusal.ts';
+import { normalUri } from '../../src/request/uri.ts';
+import { createProofVerifier, provenBy } from '../../src/sender/dpop-proof.ts';
 import { parseCompact, type UnverifiedJws } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature } from '../../src/token/signature.ts';
 import { listOf, onlyWith, readVectors, textOf, type Members } from './read.ts';

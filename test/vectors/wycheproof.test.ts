@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { asJsonObject, decodeBase64url, parseJsonObject, type JsonObject } from '../../src/encoding.ts';
+import { asJsonObject, decodeBase64url, parseJsonObject, type JsonObject } from '../../src/base/encoding.ts';
 import { importProofKey, importSigningKey, type VerificationKey } from '../../src/keys/jwk.ts';
-import { Memory } from '../../src/memory.ts';
+import { Memory } from '../../src/base/lru.ts';
 import { parseCompact } from '../../src/token/compact.ts';
 import { verifySignature } from '../../src/token/signature.ts';
 import { bytesOf, listOf, onlyWith, readVectors, textOf } from './read.ts';

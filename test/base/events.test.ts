@@ -1,0 +1,199 @@
+/* The log: its lines, its levels, and what must never be in one (contract §10). */
+import { strict as assert } from 'node:assert';
+import { generateKeyPairSync } from 'node:crypto';
+import { describe, test } from 'node:test';
+import { createLog, describeBug, LOG_LEVELS, printable, type Log, type LogLevel } from '../../src/base/events.ts';
+import { startProvider } from '../idp/provider.ts';
+import { rawJws, signJws } from '../idp/tokens.ts';
+import { startService } from '../support/service.ts';
+
+const EVENTS: Readonly<Record<Parameters<Log>[0], LogLevel>> = {
+  'address or port cannot be had': 'error',
+  'signing keys expired': 'error',
+  'memory of used proofs full': 'error',
+  'request failed': 'error',
+  'unknown setting ignored': 'warn',
+  'signing key skipped': 'warn',
+  'signing keys could not be fetched': 'warn',
+  'signing keys loaded': 'info',
+  'listening': 'info',
+  'shutting down': 'info',
+  'stopped': 'info',
+  'request refused': 'debug',
+};
+const events = Object.entries(EVENTS) as [Parameters<Log>[0], LogLevel][];
+
+describe('the log', () => {
+  test('writes one JSON line per event: time, level, message, fields', () => {
+    const lines: string[] = [];
+    const log = createLog('info', (line) => lines.push(line), () => 86_400_000);
+    log('listening', { port: 1, address: printable('::'), reason: 'drained' });
+    log('stopped', {});
+    assert.deepEqual(lines, [
+      '{"time":"1970-01-02T00:00:00.000Z","level":"info","message":"listening","port":1,"address":"::","reason":"drained"}\n',
+      '{"time":"1970-01-02T00:00:00.000Z","level":"info","message":"stopped"}\n',
+    ]);
+  });
+
+  test('knows the five levels, from silent to debug', () => {
+    assert.deepEqual(LOG_LEVELS, ['silent', 'error', 'warn', 'info', 'debug']);
+  });
+
+  LOG_LEVELS.forEach((level, index) => {
+    test(`writes at level ${level} what is at least as grave, and nothing else`, () => {
+      const written: Record<string, unknown> = {};
+      const log = createLog(level, (line) => { written[JSON.parse(line).message] = JSON.parse(line).level; }, () => 0);
+      for (const [message] of events) log(message, {});
+      assert.deepEqual(written, Object.fromEntries(events.filter(([, grade]) => LOG_LEVELS.indexOf(grade) <= index)));
+    });
+  });
+
+  test('shows text from outside as at most 64 printable ASCII characters', () => {
+    assert.equal(printable(' az~AZ09"\\'), ' az~AZ09"\\');
+    assert.equal(printable('a\x1fb\x7fc\r\nd\té\u4e2d\u2028\0'), 'a?b?c??d?????');
+    assert.equal(printable('x'.repeat(64)), 'x'.repeat(64));
+    assert.equal(printable(`${'x'.repeat(63)}yz`), `${'x'.repeat(63)}y`);
+  });
+
+  test('tells of a bug its name and the last 64 characters of eight places, not its message', () => {
+    const error = new RangeError('secret');
+    const place = (index: number) => `    at place${index} (${'/deep'.repeat(20)}/file.ts:${index}:1)`;
+    error.stack = ['RangeError: secret', ...Array.from({ length: 9 }, (_, index) => place(index + 1))].join('\n');
+    const described = describeBug(error);
+    const frames = [1, 2, 3, 4, 5, 6, 7, 8].map((index) => place(index).slice(-64));
+    assert.deepEqual(described, { reason: 'bug', error: 'RangeError', frames });
+  });
+
+  test('tells where a real bug is', () => {
+    const { frames } = describeBug(new Error('secret'));
+    assert.ok(Array.isArray(frames) && frames.length > 0, 'no place');
+    assert.match(String(frames[0]), /log\.test\.ts:\d+:\d+\)?$/);
+  });
+
+  test('does not take a message for a place, whatever its lines look like', () => {
+    for (const message of ['one\n    at secret', 'one\n    at secret\ntwo', '\n at secret\n']) {
+      assert.doesNotMatch(JSON.stringify(describeBug(new Error(message))), /secret/, JSON.stringify(message));
+    }
+  });
+
+  test('takes only a whole line for a place', () => {
+    const error = new RangeError('m');
+    error.stack = 'RangeError: m\nsecret    at a (b:1:1)\n    at c (d:1:1) secret\n    at e (f:1:1)';
+    assert.deepEqual(describeBug(error).frames, ['    at e (f:1:1)']);
+    const bare = new RangeError('');
+    bare.stack = '    at a (b:1:1)\n    at c (d:1:1)';
+    assert.deepEqual(describeBug(bare).frames, bare.stack.split('\n'));
+  });
+
+  test('tells of what is thrown without being an error only its type', () => {
+    for (const [thrown, error] of [['secret', 'string'], [{ secret: 1 }, 'object'], [null, 'object'], [undefined, 'undefined']] as const) {
+      assert.deepEqual(describeBug(thrown), { reason: 'bug', error });
+    }
+    const bare = new Error('secret');
+    delete bare.stack;
+    assert.deepEqual(describeBug(bare), { reason: 'bug', error: 'Error', frames: [] });
+  });
+});
+
+const SLICE = 20;
+const slicesOf = (text: string) =>
+  Array.from({ length: Math.max(0, text.length - SLICE + 1) }, (_, index) => text.slice(index, index + SLICE));
+
+/** The secrets of which 20 characters in a row occur in the text. */
+function leaked(secrets: readonly string[], text: string): string[] {
+  const present = new Set(slicesOf(text));
+  return secrets.filter((secret) => slicesOf(secret).some((slice) => present.has(slice)));
+}
+
+test('finds a leak of 20 characters', () => {
+  const secret = 'abcdefghijklmnopqrstuvwxyz';
+  assert.deepEqual([leaked([secret], `..${secret.slice(3, 23)}..`), leaked([secret], `..${secret.slice(3, 22)}..`)], [[secret], []]);
+});
+
+test('lets no token, signature or key into a log line or a reply', async (t) => {
+  const provider = await startProvider();
+  t.after(() => provider.stop());
+  const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const { privateKey, kid } = provider.signingKey;
+  const header = { alg: 'RS256', typ: 'JWT', kid };
+  const strange = stranger.privateKey.export({ format: 'jwk' });
+  const [head, payload, signature] = provider.issue().split('.') as [string, string, string];
+  const now = Math.floor(Date.now() / 1000);
+
+  const tokens: Readonly<Record<string, string>> = {
+    accepted: provider.issue({ scope: 'read:messages' }),
+    'scope-missing': provider.issue({ scope: 'other' }),
+    expired: provider.issue({ exp: now - 1 }),
+    'not-yet-valid': provider.issue({ nbf: now + 3_600 }),
+    'issuer-mismatch': provider.issue({ iss: 'https://other.test/' }),
+    'audience-mismatch': provider.issue({ aud: 'https://other.test' }),
+    'subject-malformed': provider.issue({ sub: 7 }),
+    'id-token': provider.issue({ nonce: 'n' }),
+    'bound-token': provider.issue({ cnf: { jkt: 'A'.repeat(43) } }),
+    'signature-mismatch': signJws({ ...header, jwk: strange }, { sub: 'a' }, stranger.privateKey),
+    'key-unknown': signJws({ ...header, kid: `unknown-${signature}` }, { sub: 'a' }, privateKey),
+    'algorithm-refused': signJws({ ...header, alg: 'RS512' }, { sub: 'a' }, privateKey),
+    'critical-header': provider.issue({}, { crit: [signature] }),
+    'type-refused': provider.issue({}, { typ: `${head}.${payload}` }),
+    'header-malformed': rawJws('[1,2,3,4,5,6,7,8,9,10]', '{"sub":"someone"}', () => Buffer.alloc(256, 7)),
+    'payload-malformed': rawJws(JSON.stringify(header), '{"sub":"someone"', () => Buffer.alloc(256, 7)),
+    'token-malformed': `${head}.${payload}.${signature}.${signature}`,
+    'credentials-malformed': `${head}.${payload}.${signature},${head}`,
+  };
+  const key = strange.n!;
+  const published = { ...privateKey.export({ format: 'jwk' }), kid, use: 'sig' };
+  const service = await startService({ provider, environment: { PROFILE: 'B', IDP_DPOP_MODE: 'ALLOWED' } });
+  t.after(() => service.stop());
+  const secrets = [...Object.values(tokens), head, payload, signature, key, strange.d!, published.n!, published.d!];
+
+  const seen: string[] = [];
+  const ask = async (...request: Parameters<typeof service.ask>) => {
+    const { rawHeaders, text, status } = await service.ask(...request);
+    seen.push(rawHeaders.join('\n'), text);
+    return status;
+  };
+  for (const [reason, token] of Object.entries(tokens)) {
+    const before = service.logs.length;
+    const status = await ask('/api/messages', { token });
+    const found = service.logs.slice(before).find(({ message }) => message === 'request refused')?.reason;
+    assert.deepEqual([status === 200, found], [reason === 'accepted', reason === 'accepted' ? undefined : reason]);
+    await ask('/api/feed', { headers: { Authorization: `DPoP ${token}` } });
+    await ask('/api/private', { headers: { Authorization: [`Bearer ${token}`, `Bearer ${token}`] } });
+    await ask(`/api/messages?access_token=${token}`);
+    await ask(`/${token}`, { token, headers: { DPoP: token, Origin: `https://${token}` }, method: 'POST', body: token });
+    await ask('/api/private', { headers: { Authorization: token, Host: token.slice(0, 200) } });
+    await ask('/api/private', { headers: { Authorization: `Basic ${token}`, Expect: token } });
+  }
+  // Keys that are skipped or cannot be had, and errors that hold a token, are logged too.
+  provider.publish({ keys: [published, { kty: 'RSA', kid: 'second', n: key, e: 'AQ' }, { ...strange, kid: 'third' }] });
+  await service.keys.refresh();
+  await provider.fault('all', { redirect: `https://localhost/${tokens.accepted}` });
+  await service.keys.refresh();
+  const cold = await startService({ provider, fetchKeys: () => Promise.reject(new Error(tokens.accepted)) });
+  t.after(() => cold.stop());
+  assert.equal(await cold.ask('/api/private', { token: tokens.accepted! }).then(({ status }) => status), 503);
+
+  const logged = [...service.logs, ...cold.logs];
+  const messages = new Set(logged.map(({ message }) => message));
+  for (const message of ['signing keys loaded', 'request refused', 'signing keys could not be fetched']) {
+    assert.ok(messages.has(message), message);
+  }
+  assert.deepEqual(leaked(secrets, [...seen, ...logged.map((line) => JSON.stringify(line))].join('\n')), []);
+});
+
+test('names the key of a refused token once one was found, and nothing that the token merely says [contract §10]', async (t) => {
+  const provider = await startProvider();
+  t.after(() => provider.stop());
+  const kid = 'key\n1';
+  const service = await startService({ provider, fetchKeys: async () => ({ keys: [{ ...provider.signingKey.publicJwk, kid }] }) });
+  t.after(() => service.stop());
+  const lineOf = async (token?: string) => {
+    await service.ask('/api/private', token === undefined ? {} : { token });
+    const { message, status, reason, ...others } = service.logs.at(-1) ?? {};
+    return [message, status, reason, 'kid' in others ? others.kid : 'none'];
+  };
+  assert.deepEqual(await lineOf(provider.issue({ exp: 1 }, { kid })), ['request refused', 401, 'expired', 'key?1']);
+  assert.deepEqual(await lineOf(provider.issue({ exp: 1 }, { kid: undefined })), ['request refused', 401, 'expired', 'key?1']);
+  assert.deepEqual(await lineOf(provider.issue({}, { kid: 'other' })), ['request refused', 401, 'key-unknown', 'none']);
+  assert.deepEqual(await lineOf(), ['request refused', 401, 'no-credentials', 'none']);
+});

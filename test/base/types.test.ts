@@ -1,0 +1,211 @@
+/* Proofs of a check cannot be made by hand, nor used out of turn: the compiler is the test. Each marked line must be an error, or
+ * the type check fails. What the compiler cannot see, such as a clone, fails at run time: unforgeable.test.ts. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../../src/base/encoding.ts';
+import { factsOf, type VerificationKey } from '../../src/keys/jwk.ts';
+import { authenticated, type Row } from '../../src/routes/row.ts';
+import type { Caller, CallerRules, Presentation, Sender } from '../../src/sender/caller.ts';
+import type { Credentials } from '../../src/sender/credentials.ts';
+import { provenBy, type VerifiedProof } from '../../src/sender/dpop-proof.ts';
+import { checkClaims, type TokenRules } from '../../src/token/claims.ts';
+import type { UnverifiedJws } from '../../src/token/compact.ts';
+import { payloadOf, verifySignature, type SignedPayload } from '../../src/token/signature.ts';
+import { claimsOf, type VerifiedToken } from '../../src/token/verify.ts';
+
+/** What an attacker, or a hurried developer, has at hand. */
+interface AtHand {
+  readonly jws: UnverifiedJws; readonly claims: JsonObject; readonly token: VerifiedToken; readonly key: VerificationKey;
+  readonly signed: SignedPayload; readonly proof: VerifiedProof; readonly caller: Caller;
+}
+
+const makeKeys = ({ signed, token, proof, caller }: AtHand): readonly VerificationKey[] => [
+  // @ts-expect-error an empty object
+  {},
+  // @ts-expect-error what a key holds
+  { digest: 'sha256', input: { key: 'pem' }, thumbprint: 'x', kid: 'x' },
+  // @ts-expect-error a JWK
+  { kty: 'RSA', n: 'x', e: 'AQAB' },
+  // @ts-expect-error text
+  'pem',
+  // @ts-expect-error nothing
+  undefined,
+  // @ts-expect-error null
+  null,
+  // @ts-expect-error a signed payload
+  signed,
+  // @ts-expect-error a verified token
+  token,
+  // @ts-expect-error a verified proof
+  proof,
+  // @ts-expect-error a caller
+  caller,
+];
+
+const makeSignedPayloads = ({ jws, claims, key, token, proof, caller }: AtHand): readonly SignedPayload[] => [
+  // @ts-expect-error an empty object
+  {},
+  // @ts-expect-error claims
+  { iss: 'https://idp.test/', sub: 'x', aud: 'x', exp: 1 },
+  // @ts-expect-error parsed claims
+  claims,
+  // @ts-expect-error an unverified JWS
+  jws,
+  // @ts-expect-error the payload of an unverified JWS
+  jws.payload,
+  // @ts-expect-error a signature that may not match
+  verifySignature(jws, key),
+  // @ts-expect-error text
+  'x.y.z',
+  // @ts-expect-error nothing
+  undefined,
+  // @ts-expect-error a key
+  key,
+  // @ts-expect-error a verified token
+  token,
+  // @ts-expect-error a verified proof
+  proof,
+  // @ts-expect-error a caller
+  caller,
+];
+
+const makeTokens = ({ jws, claims, key, signed, proof, caller }: AtHand): readonly VerifiedToken[] => [
+  // @ts-expect-error an empty object
+  {},
+  // @ts-expect-error what a verified token holds
+  { claims, kid: 'x', key },
+  // @ts-expect-error parsed claims
+  claims,
+  // @ts-expect-error an unverified JWS
+  jws,
+  // @ts-expect-error text
+  'x.y.z',
+  // @ts-expect-error nothing
+  undefined,
+  // @ts-expect-error a signed payload, whose claims nobody has checked
+  signed,
+  // @ts-expect-error a key
+  key,
+  // @ts-expect-error a verified proof
+  proof,
+  // @ts-expect-error a caller
+  caller,
+];
+
+const makeProofs = ({ jws, claims, key, signed, token, caller }: AtHand): readonly VerifiedProof[] => [
+  // @ts-expect-error an empty object
+  {},
+  // @ts-expect-error what a verified proof holds
+  { thumbprint: 'x', jti: 'x', expiresAt: 1 },
+  // @ts-expect-error parsed claims
+  claims,
+  // @ts-expect-error an unverified JWS
+  jws,
+  // @ts-expect-error text
+  'x.y.z',
+  // @ts-expect-error nothing
+  undefined,
+  // @ts-expect-error a signed payload
+  signed,
+  // @ts-expect-error a key
+  key,
+  // @ts-expect-error a verified token
+  token,
+  // @ts-expect-error a caller
+  caller,
+];
+
+const makeCallers = ({ claims, key, signed, token, proof, caller }: AtHand): readonly Caller[] => [
+  // @ts-expect-error an empty object
+  {},
+  // @ts-expect-error what a caller shows
+  { claims, subject: 'x', scopes: ['admin'], scopeText: 'admin', claim: () => true },
+  // @ts-expect-error a spread copy
+  { ...caller },
+  // @ts-expect-error a spread copy with what it lacks
+  { ...caller, subject: 'x', scopes: ['admin'], scopeText: 'admin', claim: () => true },
+  // @ts-expect-error parsed claims
+  claims,
+  // @ts-expect-error text
+  'auth0|user',
+  // @ts-expect-error nothing
+  undefined,
+  // @ts-expect-error a verified token that nobody has presented
+  token,
+  // @ts-expect-error a signed payload
+  signed,
+  // @ts-expect-error a verified proof
+  proof,
+  // @ts-expect-error a key
+  key,
+];
+
+const construct = (token: VerifiedToken, caller: Caller, rules: CallerRules) => [
+  // @ts-expect-error a type is no class
+  () => new VerificationKey(),
+  // @ts-expect-error a type is no class
+  () => new SignedPayload(),
+  // @ts-expect-error a type is no class
+  () => new VerifiedToken(),
+  // @ts-expect-error a type is no class
+  () => new VerifiedProof(),
+  // @ts-expect-error a type is no class
+  () => new Caller(token, rules),
+  // @ts-expect-error a type is no class
+  () => class extends Caller {},
+  // @ts-expect-error what made it does not show
+  () => new caller.constructor(token, rules),
+  // @ts-expect-error what made it does not show
+  () => new token.constructor({}),
+];
+
+// The makers stay in their files.
+// @ts-expect-error not exported
+export type SealKey = typeof import('../../src/keys/jwk.ts').seal;
+// @ts-expect-error not exported
+export type SealPayload = typeof import('../../src/token/signature.ts').seal;
+// @ts-expect-error not exported
+export type SealToken = typeof import('../../src/token/verify.ts').seal;
+// @ts-expect-error not exported
+export type SealProof = typeof import('../../src/sender/dpop-proof.ts').seal;
+// @ts-expect-error not exported
+export type AdmitCaller = typeof import('../../src/sender/caller.ts').AdmittedCaller;
+
+interface Stages extends AtHand {
+  readonly rules: TokenRules; readonly sender: Sender; readonly credentials: Credentials; readonly presentation: Presentation;
+  readonly row: Row;
+}
+
+const outOfTurn = ({ jws, claims, signed, token, key, proof, caller, rules, sender, credentials, presentation, row }: Stages) => [
+  // @ts-expect-error a JWK verifies nothing
+  () => verifySignature(jws, { kty: 'RSA' }),
+  // @ts-expect-error no payload before the signature
+  () => payloadOf(jws),
+  // @ts-expect-error no claim rules before the signature
+  () => checkClaims(jws.payload, jws.header, rules, 1),
+  // @ts-expect-error no claims before the claim rules
+  () => claimsOf(signed),
+  // @ts-expect-error no sender before the claim rules
+  () => sender(signed, credentials, presentation),
+  // @ts-expect-error no sender for claims
+  () => sender(claims, credentials, presentation),
+  // @ts-expect-error no guard before the sender
+  () => authenticated.admit(token),
+  // @ts-expect-error no handler before the sender
+  () => row.answer(token, {}, 1),
+  // @ts-expect-error a token proves no possession
+  () => provenBy(token),
+  // @ts-expect-error a proof is no key
+  () => factsOf(proof),
+  // @ts-expect-error a caller is not changed
+  () => { caller.claims = claims; },
+  // @ts-expect-error nor are its claims
+  () => { caller.claims.scope = 'admin'; },
+  // @ts-expect-error nor is what a key knows
+  () => { factsOf(key).digest = null; },
+];
+
+test('no proof of a check can be made by hand or used out of turn, by type', () => {
+  const forgeries = [makeKeys, makeSignedPayloads, makeTokens, makeProofs, makeCallers, construct, outOfTurn];
+  for (const forge of forgeries) assert.equal(typeof forge, 'function');
+});

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createRefusalReplies, refusalReply } from '../../src/reply/challenge.ts';
+import {
+  DEAD_ENDS, REQUEST_FLAWS, TOKEN_FLAWS, UNAVAILABILITIES, type DeadEnd, type Refusal, type RequestFlaw, type TokenFlaw,
+} from '../../src/base/refusal.ts';
+import type { Scheme } from '../../src/sender/credentials.ts';
+import { settingsWith } from '../support/caller.ts';
+import { readReply } from '../support/reply.ts';
+
+interface Shown {
+  readonly mode?: 'DISABLED' | 'ALLOWED' | 'REQUIRED';
+  readonly used?: Scheme;
+  readonly detail?: boolean;
+}
+
+const show = (refusal: Refusal, { mode = 'DISABLED', used, detail = false }: Shown = {}) =>
+  readReply(refusalReply(refusal, used, settingsWith({ IDP_DPOP_MODE: mode, ERROR_DETAIL: String(detail) })));
+
+/** Header fields as lines; what `algs` says is shown elsewhere. */
+const lines = (headers: readonly string[]) => headers.flatMap((name, index) =>
+  index % 2 === 0 ? [`${name}: ${headers[index + 1]?.replace(/(, | )algs="[^"]+"/, '')}`] : []);
+
+const NO_TOKEN: Refusal = { kind: 'unauthorized', reason: 'no-credentials' };
+const EXPIRED: Refusal = { kind: 'invalid_token', reason: 'expired' };
+const REPEATED: Refusal = { kind: 'invalid_request', reason: 'authorization-repeated' };
+const SCOPE: Refusal = {
+  kind: 'insufficient_scope', reason: 'scope-missing', description: 'the token lacks a required scope', scopes: ['a', 'b:c'],
+};
+const CLAIM: Refusal = { kind: 'insufficient_scope', reason: 'claim-missing', description: 'the claim x is missing' };
+const NO_KEYS: Refusal = { kind: 'temporarily_unavailable', reason: 'keys-unavailable', retryAfterSeconds: 7 };
+
+const ERROR = (error: string, description: string) => `error="${error}", error_description="${description}"`;
+
+for (const [what, refusal, error] of [
+  ['a missing token', NO_TOKEN, ''],
+  ['a refused token', EXPIRED, ERROR('invalid_token', 'the token has expired')],
+  ['malformed credentials', REPEATED, ERROR('invalid_request', 'the request has more than one Authorization header field')],
+  ['a missing scope', SCOPE, `${ERROR('insufficient_scope', 'the token lacks a required scope')}, scope="a b:c"`],
+  ['a missing claim', CLAIM, ERROR('insufficient_scope', 'the claim x is missing')],
+] as const) {
+  const line = (scheme: string, ...parameters: string[]) => `WWW-Authenticate: ${scheme} ${parameters.filter(Boolean).join(', ')}`.trim();
+  const bearer = (withError: string) => line('Bearer', 'realm="api"', withError);
+  for (const [shown, expected] of [
+    [{ mode: 'DISABLED' }, [bearer(error)]],
+    [{ mode: 'DISABLED', used: 'Bearer' }, [bearer(error)]],
+    [{ mode: 'ALLOWED' }, [bearer(error), line('DPoP')]],
+    [{ mode: 'ALLOWED', used: 'Bearer' }, [bearer(error), line('DPoP')]],
+    [{ mode: 'ALLOWED', used: 'DPoP' }, [bearer(''), line('DPoP', error)]],
+    [{ mode: 'REQUIRED' }, [line('DPoP', 'realm="api"', error)]],
+    [{ mode: 'REQUIRED', used: 'DPoP' }, [line('DPoP', 'realm="api"', error)]],
+  ] as const) {
+    const { mode, used }: Shown = shown;
+    const after = used ?? 'no accepted scheme';
+    test(`challenges ${what} after ${after} in mode ${mode} with one field a scheme [RFC 6750 §3, RFC 9110 §11.6.1, RFC 9449 §7.1]`, () => {
+      assert.deepEqual(lines(show(refusal, shown).headers), expected);
+    });
+  }
+}
+
+test('asks to retry and does not challenge while keys cannot be had [RFC 9110 §10.2.3]', () => {
+  assert.deepEqual(lines(show(NO_KEYS, { mode: 'ALLOWED', used: 'Bearer' }).headers), ['Retry-After: 7']);
+});
+
+test('names the methods and does not challenge when the method is another [RFC 9110 §15.5.6]', () => {
+  const { headers } = show({ kind: 'method_not_allowed', reason: 'method_not_allowed' }, { mode: 'ALLOWED' });
+  assert.deepEqual(lines(headers), ['Allow: GET, HEAD']);
+});
+
+for (const kind of ['not_found', 'request_timeout', 'expectation_failed', 'header_fields_too_large'] as const) {
+  test(`neither challenges nor explains ${kind} in header fields`, () => assert.deepEqual(show({ kind, reason: kind }).headers, []));
+}
+
+const LOGIN = 'Authentication required';
+for (const [refusal, status, body] of [
+  [NO_TOKEN, 401, { error: 'unauthorized', message: LOGIN }],
+  [{ kind: 'unauthorized', reason: 'scheme-refused' }, 401, { error: 'unauthorized', message: LOGIN }],
+  [EXPIRED, 401, { error: 'invalid_token', message: LOGIN }],
+  [REPEATED, 400, { error: 'invalid_request', message: 'the request has more than one Authorization header field' }],
+  [SCOPE, 403, { error: 'insufficient_scope', message: 'the token lacks a required scope' }],
+  [CLAIM, 403, { error: 'insufficient_scope', message: 'the claim x is missing' }],
+  [NO_KEYS, 503, { error: 'temporarily_unavailable', message: 'The signing keys are temporarily unavailable' }],
+  [{ kind: 'not_found', reason: 'not_found' }, 404, { error: 'not_found', message: 'There is nothing at this path' }],
+  [{ kind: 'method_not_allowed', reason: 'method_not_allowed' }, 405,
+    { error: 'method_not_allowed', message: 'Only GET and HEAD are supported here' }],
+  [{ kind: 'request_timeout', reason: 'request_timeout' }, 408,
+    { error: 'request_timeout', message: 'The request did not arrive in time' }],
+  [{ kind: 'expectation_failed', reason: 'expectation_failed' }, 417,
+    { error: 'expectation_failed', message: 'The expectation of the request cannot be met' }],
+  [{ kind: 'header_fields_too_large', reason: 'header_fields_too_large' }, 431,
+    { error: 'header_fields_too_large', message: 'The header fields of the request are too large' }],
+] as const) {
+  test(`answers ${refusal.reason} with ${status}, error and message in this order [contract §6]`, () => {
+    const shown = show(refusal);
+    assert.equal(shown.status, status);
+    assert.equal(JSON.stringify(shown.body), JSON.stringify(body));
+  });
+}
+
+const DETAILED = [
+  [EXPIRED, 401, { error: 'invalid_token', message: 'The access token is invalid or has expired' }],
+  [SCOPE, 403, { error: 'forbidden', message: 'Missing permission: the token lacks a required scope', required_scopes: ['a', 'b:c'] }],
+  [CLAIM, 403, { error: 'forbidden', message: 'Missing permission: the claim x is missing' }],
+] as const;
+for (const [refusal, status, body] of DETAILED) {
+  test(`answers ${refusal.reason} with the detailed body and the same challenge under ERROR_DETAIL [contract §6]`, () => {
+    const shown = show(refusal, { detail: true, mode: 'ALLOWED', used: 'DPoP' });
+    assert.equal(shown.status, status);
+    assert.equal(JSON.stringify(shown.body), JSON.stringify(body));
+    assert.deepEqual(shown.headers, show(refusal, { mode: 'ALLOWED', used: 'DPoP' }).headers);
+  });
+}
+
+for (const refusal of [
+  NO_TOKEN, REPEATED, NO_KEYS, { kind: 'not_found', reason: 'not_found' }, { kind: 'method_not_allowed', reason: 'method_not_allowed' },
+] as const) {
+  test(`answers ${refusal.reason} under ERROR_DETAIL as without it [contract §6]`, () => {
+    assert.deepEqual(show(refusal, { detail: true }), show(refusal));
+  });
+}
+
+const names = <Name extends string>(sentences: Record<Name, string>) => Object.keys(sentences) as Name[];
+const EVERY: readonly Refusal[] = [
+  ...names<TokenFlaw>(TOKEN_FLAWS).map((reason): Refusal => ({ kind: 'invalid_token', reason })),
+  ...names<RequestFlaw>(REQUEST_FLAWS).map((reason): Refusal => ({ kind: 'invalid_request', reason })),
+  ...names(UNAVAILABILITIES).map((reason): Refusal => ({ kind: 'temporarily_unavailable', reason, retryAfterSeconds: 1 })),
+  ...names<DeadEnd>(DEAD_ENDS).map((kind): Refusal => ({ kind, reason: kind })),
+];
+
+test('describes every refusal in printable ASCII without quotes, so that no header field can break [RFC 6750 §3, G1]', () => {
+  const sentences = EVERY.map((refusal) => {
+    const { headers, body } = show(refusal);
+    for (const line of lines(headers)) assert.match(line, /^[\x20-\x7e]+$/);
+    const described = headers.join().match(/error_description="(.*?)"/)?.[1] ?? (body as { message: string }).message;
+    assert.match(described, /^[\x20-\x21\x23-\x5b\x5d-\x7e]{10,}$/, refusal.reason);
+    return described;
+  });
+  assert.equal(new Set(sentences).size, EVERY.length);
+});
+
+test('closes the connection exactly after what leaves its bytes in doubt [contract §3]', () => {
+  const closing = EVERY.filter((refusal) => show(refusal).closes).map((refusal) => refusal.reason);
+  for (const reason of ['malformed-http', 'host-refused', 'target-refused', 'request_timeout', 'expectation_failed', 'header_fields_too_large']) {
+    assert.ok(closing.includes(reason as (typeof closing)[number]), reason);
+  }
+  for (const reason of ['expired', 'authorization-repeated', 'keys-unavailable', 'not_found', 'method_not_allowed']) {
+    assert.ok(!closing.includes(reason as (typeof closing)[number]), reason);
+  }
+});
+
+test('gives every refusal the same reply again, whatever was refused before, by scheme, reason and what is its own', () => {
+  const rules = settingsWith({ IDP_DPOP_MODE: 'ALLOWED' });
+  const replyTo = createRefusalReplies(rules);
+  const ofItsOwn: readonly Refusal[] = [
+    SCOPE, { ...SCOPE, scopes: ['c'] }, CLAIM, { ...CLAIM, description: 'the claim y is missing' }, NO_KEYS, { ...NO_KEYS, retryAfterSeconds: 8 },
+  ];
+  for (const _ of ['written', 'written before']) {
+    for (const refusal of [NO_TOKEN, ...EVERY, ...ofItsOwn]) {
+      for (const used of [undefined, 'Bearer', 'DPoP'] as const) {
+        assert.deepEqual(replyTo({ ...refusal }, used), refusalReply(refusal, used, rules));
+      }
+    }
+  }
+});
+
+test('writes the reply to a refusal that has nothing of its own once', () => {
+  const replyTo = createRefusalReplies(settingsWith({}));
+  assert.equal(replyTo({ ...EXPIRED }, 'Bearer'), replyTo({ ...EXPIRED }, 'Bearer'));
+  assert.notEqual(replyTo({ ...CLAIM }, 'Bearer'), replyTo({ ...CLAIM }, 'Bearer'));
+});
+
+test('asks for a nonce with its sentence, on the scheme that was used [RFC 9449 §9]', () => {
+  const { status, headers, body } = show({ kind: 'use_dpop_nonce', reason: 'proof-nonce' }, { mode: 'ALLOWED', used: 'DPoP' });
+  assert.equal(status, 401);
+  assert.deepEqual(body, { error: 'use_dpop_nonce', message: LOGIN });
+  assert.ok(headers[3]?.includes(ERROR('use_dpop_nonce', 'the proof needs the nonce of this answer (nonce)')));
+});
+
+test('explains a refused proof under ERROR_DETAIL [contract §6]', () => {
+  const { body } = show({ kind: 'invalid_dpop_proof', reason: 'proof-missing' }, { detail: true, mode: 'REQUIRED' });
+  assert.deepEqual(body, { error: 'invalid_dpop_proof', message: 'The DPoP proof is invalid' });
+});
+
+test('names the algorithms of proofs on the scheme DPoP alone [RFC 9449 §7.1]', () => {
+  const { headers } = show(NO_TOKEN, { mode: 'ALLOWED' });
+  assert.deepEqual(headers, ['WWW-Authenticate', 'Bearer realm="api"', 'WWW-Authenticate', 'DPoP algs="ES256 ES384 ES512 EdDSA PS256 RS256"']);
+});

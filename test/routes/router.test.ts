@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { pathSegments, Router, targetPath } from '../../src/routes/router.ts';
+import { Refused } from '../../src/base/refusal.ts';
+
+for (const [target, path] of [
+  ['/', '/'],
+  ['/a/b', '/a/b'],
+  ['/a?x=/b', '/a'],
+  ['/a?', '/a'],
+  ['/a?x?y', '/a'],
+  ['//host/x', '//host/x'],
+  ['/a%3Fb', '/a%3Fb'],
+  ['/a#b?c', '/a#b'],
+] as const) {
+  test(`takes the path ${path} from the target ${target} [RFC 9112 §3.2.1]`, () => assert.equal(targetPath(target), path));
+}
+
+for (const target of ['', '*', '?x', 'a/b', 'http://host/a', 'host:443', '\\a']) {
+  test(`takes no path from the target "${target}" [RFC 9112 §3.2.2]`, () => assert.throws(() => targetPath(target), (failure) => failure instanceof Refused && failure.refusal.reason === 'target-refused'));
+}
+
+for (const [path, segments] of [
+  ['/api/public', ['api', 'public']],
+  ['/%61pi/%70ublic', ['api', 'public']],
+  ['/a%2Fb/c', ['a/b', 'c']],
+  ['/a%252Fb', ['a%2Fb']],
+  ['/a;b/c=d', ['a;b', 'c=d']],
+  ['/a+b', ['a+b']],
+  ['/%E4%B8%AD', ['中']],
+  ['/...', ['...']],
+  ['/.a/a.', ['.a', 'a.']],
+  ['/.%20', ['. ']],
+] as const) {
+  test(`decodes each segment of ${path} once [RFC 3986 §2.4]`, () => assert.deepEqual(pathSegments(path), segments));
+}
+
+for (const [what, paths] of [
+  ['an empty segment', ['/', '//', '/a/', '//a', '/a//b', '/a/b//']],
+  ['a dot segment', ['/.', '/..', '/a/.', '/a/../b', '/./a', '/%2e/a', '/a/.%2E', '/a/%2e./b']],
+  ['a broken escape', ['/%', '/a%2', '/%zz/a', '/a/%u0061', '/%%41']],
+  ['bytes that are not UTF-8', ['/%C0%AF', '/%c0%ae%c0%ae/a', '/%ED%A0%80', '/a/%FF', '/%E4%B8', '/%80']],
+] as const) {
+  for (const path of paths) {
+    test(`finds no segments in ${path} with ${what} [RFC 3986 §2.1, §3.3]`, () => assert.equal(pathSegments(path), undefined));
+  }
+}
+
+const ROWS = ['/api/public', '/api/org/{orgId}', '/x/{one}/{two}/end', '/files/v1.0/a-b_c', '/caf%C3%A9'].map((pattern) => ({ pattern }));
+const router = new Router(ROWS);
+
+for (const [path, pattern, parameters] of [
+  ['/api/public', '/api/public', {}],
+  ['/%61pi/public', '/api/public', {}],
+  ['/api/org/7', '/api/org/{orgId}', { orgId: '7' }],
+  ['/api/org/a%2Fb', '/api/org/{orgId}', { orgId: 'a/b' }],
+  ['/x/y/z/end', '/x/{one}/{two}/end', { one: 'y', two: 'z' }],
+  ['/files/v1.0/a-b_c', '/files/v1.0/a-b_c', {}],
+  ['/caf%c3%a9', '/caf%C3%A9', {}],
+] as const) {
+  test(`matches ${path} with the row ${pattern} on decoded segments`, () => {
+    const match = router.find(path);
+    assert.equal(match?.row, ROWS.find((row) => row.pattern === pattern));
+    assert.deepEqual({ ...match?.parameters }, parameters);
+  });
+}
+
+for (const path of [
+  '/api', '/api/public/x', '/api/Public', '/API/public', '/api%2Fpublic', '/api/org', '/api/org/7/8', '/x/y/z/End', '/files/v1x0/a-b_c',
+]) {
+  test(`matches ${path} with no row`, () => assert.equal(router.find(path)?.row, undefined));
+}
+
+for (const [one, other, common] of [
+  ['/a/b', '/a/b', '/a/b'],
+  ['/a/{x}', '/a/b', '/a/b'],
+  ['/a/b', '/{x}/b', '/a/b'],
+  ['/a/{x}', '/{y}/b', '/a/b'],
+  ['/{x}', '/{y}', '/x'],
+  ['/a%20b/{x}', '/{y}/{z}', '/a%20b/x'],
+] as const) {
+  test(`refuses the rows ${one} and ${other}, which overlap, with both rows and a path`, () => {
+    for (const patterns of [['/z/z/z', one, other], [one, '/z/z/z', other], [one, other]]) {
+      const rows = patterns.map((pattern) => ({ pattern }));
+      assert.throws(() => new Router(rows), { name: 'Error', message: `${one} and ${other} both match ${common}` });
+    }
+  });
+}
+
+for (const [one, other] of [
+  ['/a', '/b'], ['/a', '/a/b'], ['/{x}', '/{x}/{y}'], ['/a/{x}', '/b/{x}'], ['/a/{x}/c', '/a/{x}/d'], ['/a', '/A'],
+] as const) {
+  test(`takes the rows ${one} and ${other}, which have no path in common`, () => {
+    const both = new Router([{ pattern: one }, { pattern: other }]);
+    for (const pattern of [one, other]) assert.equal(both.find(pattern)?.row?.pattern, pattern);
+  });
+}
+
+for (const pattern of ['', 'api', 'api/public', '/', '/api/', '//api', '/./api', '/%zz']) {
+  test(`refuses "${pattern}" as a pattern`, () => {
+    assert.throws(() => new Router([{ pattern }]), { message: `${pattern} is not a path pattern` });
+  });
+}
+
+test('takes a segment that is only partly in braces as literal text', () => {
+  const literal = new Router([{ pattern: '/a{x}' }, { pattern: '/{y}b' }]);
+  assert.equal(literal.find('/ab')?.row, undefined);
+  assert.equal(literal.find('/a{x}')?.row?.pattern, '/a{x}');
+  assert.equal(literal.find('/{y}b')?.row?.pattern, '/{y}b');
+});
+
+test('finds no place in a path without a canonical form [RFC 3986 §2.1, §3.3]', () => {
+  for (const path of ['/', '/api/', '/api//public', '/api/./public', '/api/../api/public', '/%zz', '/api/%FF']) assert.equal(router.find(path), undefined);
+});
+
+const RULES = [{ prefix: ['api', 'org'] }, { prefix: ['api'] }] as const;
+for (const [path, rule] of [
+  ['/api/org/7', RULES[0]], ['/api/org', RULES[0]], ['/%61pi/org/x/y', RULES[0]], ['/api/org%2F7', RULES[1]], ['/api/public', RULES[1]], ['/%61pi/public', RULES[1]],
+  ['/api', RULES[1]], ['/api/nowhere', RULES[1]], ['/apis/public', undefined], ['/files/v1.0/a-b_c', undefined],
+] as const) {
+  test(`covers ${path} with ${rule === undefined ? 'no rule' : `the first rule that begins it, ${rule.prefix.join('/')}`}, whether or not it has a row`, () => {
+    assert.equal(new Router(ROWS, RULES).find(path)?.rule, rule);
+  });
+}
+
+test('finds the same at a path and at every other spelling of it', () => {
+  const both = new Router(ROWS, RULES);
+  for (const { pattern } of ROWS.filter((row) => !row.pattern.includes('{'))) {
+    const spelled = pattern.replace(/[a-z]/, (letter) => `%${letter.charCodeAt(0).toString(16)}`);
+    assert.notEqual(spelled, pattern);
+    assert.deepEqual(both.find(spelled), both.find(pattern));
+  }
+});
+
+test('gives parameters that no handler can change for the next request', () => {
+  const parameters = router.find('/api/public')?.parameters ?? {};
+  assert.throws(() => Object.assign(parameters, { orgId: '7' }), TypeError);
+});

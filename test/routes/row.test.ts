@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { claimEquals, scope } from '../../src/routes/guards.ts';
+import { Refused } from '../../src/base/refusal.ts';
+import { authenticated, get, needs, open, optional, type RouteRequest } from '../../src/routes/row.ts';
+import type { Caller } from '../../src/sender/caller.ts';
+import { callerWith } from '../support/caller.ts';
+
+const echo = <Admitted>({ caller, parameters, nowMillis }: RouteRequest<Admitted>) => ({ caller, parameters, nowMillis });
+const refused = (outcome: unknown, reason: string) => {
+  assert.ok(outcome instanceof Refused);
+  assert.equal(outcome.refusal.reason, reason);
+};
+const never = () => assert.fail('the handler ran');
+
+test('an open row gives its handler no caller, whoever calls', () => {
+  const row = get('/x', open, echo);
+  assert.deepEqual(row.answer(callerWith({}), { a: '1' }, 5), { caller: undefined, parameters: { a: '1' }, nowMillis: 5 });
+  assert.deepEqual([row.pattern, row.access.name, row.access.credentials], ['/x', 'open', 'ignored']);
+});
+
+test('an optional row gives its handler the caller or nothing', () => {
+  const row = get('/x', optional, echo);
+  const caller = callerWith({});
+  assert.equal((row.answer(caller, {}, 5) as { caller: unknown }).caller, caller);
+  assert.equal((row.answer(undefined, {}, 5) as { caller: unknown }).caller, undefined);
+  assert.deepEqual([row.access.name, row.access.credentials], ['optional', 'optional']);
+});
+
+test('an authenticated row gives its handler the caller, and does not run it without one', () => {
+  const caller = callerWith({});
+  assert.equal((get('/x', authenticated, echo).answer(caller, {}, 5) as { caller: unknown }).caller, caller);
+  refused(get('/x', authenticated, never).answer(undefined, {}, 5), 'no-credentials');
+  assert.deepEqual([authenticated.name, authenticated.credentials], ['authenticated', 'required']);
+});
+
+const both = needs(scope('read'), claimEquals('org', 'a1'));
+
+test('a guarded row runs its handler only when every guard passes', () => {
+  const caller = callerWith({ scope: 'read', org: 'a1' });
+  assert.equal((get('/x', both, echo).answer(caller, {}, 5) as { caller: unknown }).caller, caller);
+  const row = get('/x', both, never);
+  refused(row.answer(callerWith({ scope: 'read' }), {}, 5), 'claim-missing');
+  refused(row.answer(callerWith({ org: 'a1' }), {}, 5), 'scope-missing');
+  refused(row.answer(undefined, {}, 5), 'no-credentials');
+});
+
+test('a guarded row refuses by the first guard that does not pass', () => {
+  refused(both.admit(callerWith({})), 'scope-missing');
+  refused(needs(claimEquals('org', 'a1'), scope('read')).admit(callerWith({})), 'claim-missing');
+});
+
+test('a guarded row tells its guards by name', () => {
+  assert.deepEqual([both.name, both.credentials], ['scope read, claim org equals a1', 'required']);
+});
+
+test('a row passes on what its handler returns or throws', async () => {
+  const failure = new Error('x');
+  assert.deepEqual(await get('/x', open, async () => ({ a: 1 })).answer(undefined, {}, 5), { a: 1 });
+  assert.throws(() => get('/x', open, () => { throw failure; }).answer(undefined, {}, 5), failure);
+});
+
+test('no row admits what only looks like a caller', () => {
+  const lookalike = Object.create(Object.getPrototypeOf(callerWith({ scope: 'read', org: 'a1' }))) as Caller;
+  for (const access of [authenticated, optional, both]) {
+    assert.throws(() => get('/x', access, never).answer(lookalike, {}, 5), { name: 'TypeError', message: 'a caller that no sender made' });
+  }
+});
+
+const wantsCaller = ({ caller }: RouteRequest<Caller>) => ({ user: caller.subject });
+const takesAny = ({ caller }: RouteRequest<Caller | undefined>) => ({ user: caller?.subject });
+
+// The compiler is the test: each marked line must be an error, or the type check fails.
+test('a handler gets no more than its row admits, by type', () => {
+  const rows = [
+    // @ts-expect-error no caller on an open row
+    get('/1', open, wantsCaller),
+    // @ts-expect-error perhaps no caller on an optional row
+    get('/2', optional, wantsCaller),
+    get('/3', authenticated, wantsCaller),
+    get('/4', both, wantsCaller),
+    get('/5', optional, takesAny),
+    get('/6', both, takesAny),
+    // @ts-expect-error a body is an object
+    get('/7', open, () => 'text'),
+  ];
+  // @ts-expect-error a row has an access
+  const withoutAccess = () => get('/8', takesAny);
+  // @ts-expect-error a guarded row has a guard
+  const withoutGuard = () => needs();
+  // @ts-expect-error a scope guard has a scope
+  const withoutScope = () => scope();
+  // @ts-expect-error a scope is a text
+  const withNumber = () => scope(7);
+  // @ts-expect-error a handler reads the caller that the pipeline checked; nothing can be passed off as one
+  const forged: Caller = { subject: 'x', claims: {}, scopes: [], scopeText: null, claim: () => 1 };
+  assert.equal(rows.length, 7);
+  assert.deepEqual([withoutAccess, withoutGuard, withoutScope, withNumber].map((make) => typeof make), Array(4).fill('function'));
+  assert.equal(forged.subject, 'x');
+});

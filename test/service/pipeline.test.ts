@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { after, before, test } from 'node:test';
+import { KeysPending } from '../../src/keys/key-set.ts';
+import { unavailable } from '../../src/base/refusal.ts';
+import { scope } from '../../src/routes/guards.ts';
+import { authenticated, get, needs, open } from '../../src/routes/row.ts';
+import { clock, tokenWith, verifyToken } from '../support/caller.ts';
+import { createTable, startTable, type TableService } from '../support/table.ts';
+
+const SECRET = 'a-secret-of-the-inside';
+const failure = () => new TypeError(SECRET);
+const circular: { self?: object } = {};
+circular.self = circular;
+
+const BUGS = [
+  get('/throws', open, () => { throw failure(); }),
+  get('/rejects', open, () => Promise.reject(failure())),
+  get('/throws-text', open, () => { throw SECRET; }),
+  get('/rejects-nothing', open, () => Promise.reject()),
+  /* The message carries the trace of another error, as those of wrapped errors do. */
+  get('/throws-a-trace', open, () => { throw new TypeError(`x\n    at ${SECRET} (/inside/${SECRET}.ts:1:1)`); }),
+  get('/circular', open, () => circular),
+  get('/circular-later', open, async () => circular),
+  get('/number-too-large-later', open, async () => ({ amount: 1n })),
+];
+
+let service: TableService;
+before(async () => {
+  service = await startTable({
+    rows: [
+      ...BUGS,
+      get('/later', authenticated, async ({ caller, nowMillis, parameters }) => ({ user: caller.subject, nowMillis, parameters })),
+      get('/of/{name}/{other}', open, ({ caller, nowMillis, parameters }) => ({ caller: caller ?? null, nowMillis, parameters })),
+      get('/not-now', open, () => { throw unavailable('too-many-waiting', 9); }),
+      get('/not-now-later', open, () => Promise.reject(unavailable('too-many-waiting', 9))),
+      get('/not-now-given', open, () => unavailable('too-many-waiting', 9)),
+      get('/not-now-given-later', open, async () => unavailable('too-many-waiting', 9)),
+      get('/who/{name}', authenticated, ({ caller, parameters }) => ({ user: caller.subject, ...parameters })),
+    ],
+  });
+});
+after(() => service.stop());
+
+for (const { pattern } of BUGS) {
+  for (const method of ['GET', 'HEAD']) {
+    const what = `answers 500 to ${method} and tells nothing of the inside when a handler ${pattern.slice(1)} [contract §6]`;
+    test(what, { timeout: 5_000 }, async () => {
+      const logged = service.logs.length;
+      const { status, text, headers, challenges } = await service.ask(pattern, { method });
+      assert.deepEqual([status, text], [500, method === 'HEAD' ? '' : '{"error":"server_error","message":"Internal Server Error"}']);
+      assert.deepEqual([challenges, headers['retry-after'], headers['cache-control']], [[], undefined, 'no-store']);
+      const lines = service.logs.slice(logged);
+      assert.deepEqual(lines.map(({ level, message, reason }) => [level, message, reason]), [['error', 'request failed', 'bug']]);
+      assert.doesNotMatch(JSON.stringify(lines), new RegExp(SECRET));
+    });
+  }
+}
+
+test('logs where in the code a failure is, without its message', async () => {
+  const logged = service.logs.length;
+  await service.ask('/throws');
+  await service.ask('/throws-text');
+  const [bug, text] = service.logs.slice(logged);
+  assert.equal(bug?.error, 'TypeError');
+  assert.match(bug?.frames[0], /app\.test\.ts:\d+:\d+\)?$/);
+  assert.deepEqual([text?.error, text?.frames], ['string', undefined]);
+});
+
+test('answers what an asynchronous handler gives, with the time of the request and no parameters', async () => {
+  const { status, body } = await service.ask('/later', { token: tokenWith() });
+  assert.deepEqual([status, body], [200, { user: 'auth0|user', nowMillis: clock.now(), parameters: {} }]);
+});
+
+test('gives a handler the decoded parameters, and no caller on an open row', async () => {
+  const { body } = await service.ask('/of/a%2Fb/%C3%A9', { token: tokenWith() });
+  assert.deepEqual(body, { caller: null, nowMillis: clock.now(), parameters: { name: 'a/b', other: 'é' } });
+});
+
+for (const path of ['/not-now', '/not-now-later', '/not-now-given', '/not-now-given-later']) {
+  test(`answers the refusal that the handler of ${path} throws or gives`, async () => {
+    const logged = service.logs.length;
+    const { status, body, headers } = await service.ask(path);
+    assert.deepEqual([status, body.error, headers['retry-after']], [503, 'temporarily_unavailable', '9']);
+    const { time, ...line } = service.logs[logged] ?? {};
+    assert.deepEqual(line, { level: 'debug', message: 'request refused', status: 503, reason: 'too-many-waiting' });
+    assert.equal(time, new Date(clock.now()).toISOString());
+  });
+}
+
+test('gives every caller an answer about itself when requests interleave [G10]', async () => {
+  const asked = Array.from({ length: 200 }, async (_, index) => {
+    const { body } = await service.ask(`/who/${index}`, { token: tokenWith({ sub: `user-${index}` }) });
+    assert.deepEqual(body, { user: `user-${index}`, name: String(index) });
+  });
+  assert.equal((await Promise.all(asked)).length, 200);
+});
+
+test('logs each refusal with its status and reason, and no token [contract §10]', async () => {
+  const logged = service.logs.length;
+  const token = tokenWith({ exp: 1 });
+  await service.ask(`/later?access_token=${token}`, { token });
+  await service.ask(`/${token}`, { token });
+  const lines = service.logs.slice(logged);
+  const told = lines.map(({ message, status, reason }) => [message, status, reason]);
+  assert.deepEqual(told, [['request refused', 401, 'expired'], ['request refused', 404, 'not_found']]);
+  assert.ok(!JSON.stringify(lines).includes(token.slice(0, 20)));
+});
+
+test('refuses rows that overlap before anything is served', () => {
+  const rows = [get('/a/{b}', open, () => ({})), get('/a/b', open, () => ({}))];
+  assert.throws(() => createTable({ rows }), /\/a\/\{b\} and \/a\/b both match \/a\/b/);
+});
+
+test('tries again after each fetch that a request has to wait for, and counts them', async (t) => {
+  const waits: number[] = [];
+  const waiting = await startTable({
+    rows: [get('/x', authenticated, ({ caller }) => ({ user: caller.subject }))],
+    verify: (token, nowMillis, waited) => {
+      waits.push(waited);
+      if (waited < 2) throw new KeysPending(Promise.resolve());
+      return verifyToken(token, nowMillis, waited);
+    },
+  });
+  t.after(() => waiting.stop());
+  const { status, body } = await waiting.ask('/x', { token: tokenWith() });
+  assert.deepEqual([status, body, waits], [200, { user: 'auth0|user' }, [0, 1, 2]]);
+  assert.deepEqual(waiting.logs, []);
+});
+
+test('answers without awaiting a promise when the token is known and the handler is synchronous', () => {
+  const { app } = createTable({ rows: [get('/x', authenticated, () => ({ a: 1 }))] });
+  const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${tokenWith()}`];
+  const request = Object.assign(new EventEmitter(), { method: 'GET', url: '/x', headers: { host: 'a' }, rawHeaders, socket: { destroyed: false } });
+  const written: unknown[] = [];
+  const response = { destroyed: false, socket: null, writeHead: (status: number) => written.push(status), write: (text: string) => written.push(text), end: () => written.push('end') };
+  app.answer(request as unknown as IncomingMessage, response as unknown as ServerResponse);
+  assert.deepEqual(written, [200, '{"a":1}', 'end']);
+});
+
+test('writes nothing when the client has gone before a late answer', async () => {
+  const late = Promise.resolve({ a: 1 });
+  const { app, logs } = createTable({ rows: [get('/x', open, () => late)] });
+  const request = Object.assign(new EventEmitter(), { method: 'GET', url: '/x', headers: { host: 'a' }, rawHeaders: ['Host', 'a'] });
+  const written: unknown[] = [];
+  const response = { destroyed: true, writeHead: (status: number) => written.push(status), end: (text: string) => written.push(text) };
+  app.answer(request as unknown as IncomingMessage, response as unknown as ServerResponse);
+  await late;
+  await new Promise(setImmediate);
+  assert.deepEqual([written, logs], [[], []]);
+});
+
+test('admits no one whom a guard or the policy refuses, also when the sender answers later, and runs no handler for them', async (t) => {
+  const ran: string[] = [];
+  const row = (pattern: string, ...guards: readonly [ReturnType<typeof scope>]) => get(pattern, needs(...guards), () => ({ ran: ran.push(pattern) }));
+  const later = await startTable({
+    rows: [row('/read', scope('read')), row('/admin/read', scope('read'))], policy: [{ prefix: ['admin'], access: needs(scope('admin')) }],
+    sender: (usual) => async (...asked) => usual(...asked),
+  });
+  t.after(later.stop);
+  const outcome = async (path: string, granted: string) => {
+    const { status, text } = await later.ask(path, { token: tokenWith({ scope: granted }) });
+    return [status, JSON.parse(text).error];
+  };
+  for (const [path, granted] of [['/read', 'write'], ['/admin/read', 'read'], ['/admin/nowhere', 'read'], ['/admin/read', 'admin']] as const) {
+    assert.deepEqual(await outcome(path, granted), [403, 'insufficient_scope'], `${path} with ${granted}`);
+  }
+  assert.deepEqual(ran, []);
+  assert.deepEqual(await outcome('/admin/read', 'admin read'), [200, undefined]);
+  assert.deepEqual(ran, ['/admin/read']);
+});

@@ -1,0 +1,41 @@
+/* What tells a caller, without a token, that the service lives and whether it is ready (contract §3). */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { FetchFailure } from '../../src/keys/key-set.ts';
+import { startProvider, type Provider } from '../idp/provider.ts';
+import { startService } from '../support/service.ts';
+import { askRaw } from '../support/wire-answer.ts';
+
+let provider: Provider;
+before(async () => { provider = await startProvider(); });
+after(() => provider.stop());
+
+for (const PROFILE of ['A', 'B']) {
+  test(`tells in profile ${PROFILE} that it lives and whether it is ready, whatever the credentials [contract §3]`, async (t) => {
+    let canFetch = false;
+    const fetchKeys = async () => {
+      if (canFetch) return { keys: [provider.signingKey.publicJwk] };
+      throw new FetchFailure('timeout');
+    };
+    const running = await startService({ provider, environment: { PROFILE }, fetchKeys });
+    t.after(() => running.stop());
+    const headers = { Authorization: ['Bearer a', 'Bearer b'] };
+    const state = async () => {
+      const answers = [await running.ask('/healthz', { headers }), await running.ask('/readyz', { headers })];
+      return answers.map(({ status, text }) => [status, text]);
+    };
+    const unready = (message: string) => [503, JSON.stringify({ error: 'temporarily_unavailable', message })];
+    assert.deepEqual(await state(), [[200, '{"status":"ok"}'], unready('The signing keys are temporarily unavailable')]);
+    assert.equal((await running.ask('/readyz')).headers['retry-after'], '1');
+    canFetch = true;
+    await running.keys.refresh();
+    assert.deepEqual(await state(), [[200, '{"status":"ok"}'], [200, '{"status":"ready"}']]);
+    assert.equal((await running.ask('/readyz', { method: 'HEAD' })).status, 200);
+    assert.equal((await running.ask('/healthz', { method: 'POST' })).status, 405);
+    const kept = await askRaw(running.port, 'GET /healthz HTTP/1.1', 'Host: a');
+    running.beginStopping();
+    assert.deepEqual(await state(), [[200, '{"status":"ok"}'], unready('The service is shutting down')]);
+    const closed = await askRaw(running.port, 'GET /healthz HTTP/1.1', 'Host: a');
+    assert.deepEqual([kept.headers.get('connection'), closed.headers.get('connection')], ['keep-alive', 'close']);
+  });
+}
