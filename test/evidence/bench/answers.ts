@@ -1,0 +1,39 @@
+/* What gatehouse answers, so that the plain server can send the same bytes. */
+import type { Provider } from '../../idp/provider.ts';
+import { ask, type Answer, type Ask } from '../../support/client.ts';
+import { GATEHOUSE } from './plan.ts';
+import { oneToken } from './pools.ts';
+import { startServer } from './processes.ts';
+
+/** Node writes these itself, or they depend on the body. */
+const LEFT_OUT = ['date', 'connection', 'keep-alive', 'content-length'];
+
+function describeAnswer({ status, rawHeaders, body }: Answer) {
+  const headers = rawHeaders.filter((_, index) => !LEFT_OUT.includes(rawHeaders[index - (index % 2)]!.toLowerCase()));
+  return { status, headers, body };
+}
+
+let known: Promise<string> | undefined;
+/** JSON: by path of the plain server, the answer that gatehouse gives in the case that uses this path. */
+export function plainAnswers(provider: Provider): Promise<string> {
+  known ??= observe(provider);
+  return known;
+}
+
+async function observe(provider: Provider): Promise<string> {
+  const server = await startServer(GATEHOUSE, provider);
+  try {
+    const token = oneToken();
+    await server.firstAnswer('/api/private', token);
+    const forged = `${token.slice(0, token.lastIndexOf('.'))}.${Buffer.alloc(256, 1).toString('base64url')}`;
+    const asked: [string, string, Ask][] = [
+      ['/api/public', '/api/public', {}], ['/api/private', '/api/private', { token }],
+      ['/api/missing', '/api/private', {}], ['/api/invalid', '/api/private', { token: forged }],
+    ];
+    const answers = await Promise.all(asked.map(async ([plainPath, path, request]) =>
+      [plainPath, describeAnswer(await ask(server.port, path, request))] as const));
+    return JSON.stringify(Object.fromEntries(answers));
+  } finally {
+    await server.stop();
+  }
+}

@@ -1,0 +1,91 @@
+/* What is measured once in the life of a process: the start, memory, and which files were loaded. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Provider } from '../../idp/provider.ts';
+import { plainAnswers } from './answers.ts';
+import { sendAll } from './generators.ts';
+import { DISTINCT_TOKENS, GATEHOUSE, isMeasured, PLAIN, ROUNDS, servers, WARM } from './plan.ts';
+import { ISSUER, oneToken, SLICES } from './pools.ts';
+import { startServer, type RunningServer } from './processes.ts';
+import type { Review } from './results.ts';
+import { noteIn, type Figures } from './rounds.ts';
+
+/** The answer of a protected route to a good token; that of a server that is still fetching keys may be another. */
+async function firstWelcome(server: RunningServer, token: string): Promise<number> {
+  for (;;) {
+    const { answer, millis } = await server.firstAnswer('/api/private', token);
+    if (answer.status === 200) return millis;
+  }
+}
+
+/** Milliseconds from the start of a process to its first answer to a token; gatehouse finds its keys by discovery, as by default. */
+export async function measureStart(provider: Provider, figures: Figures): Promise<void> {
+  if (!isMeasured('start')) return;
+  const note = noteIn(figures);
+  const ANSWERS = await plainAnswers(provider);
+  const discovered = { IDP_ISSUER: provider.issuer, IDP_JWKS_URI: undefined };
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const plan of servers) {
+      const isOurs = plan.name === GATEHOUSE.name;
+      const server = await startServer(plan, provider, isOurs ? discovered : { ANSWERS });
+      note('start', server.name, await firstWelcome(server, oneToken(isOurs ? provider.issuer : ISSUER)));
+      await server.stop();
+    }
+  }
+}
+
+/** Resident memory in MiB after one answer, and after as many tokens as the plan says, each seen once. */
+export async function measureMemory(provider: Provider, figures: Figures): Promise<void> {
+  if (!isMeasured('memory')) return;
+  const note = noteIn(figures);
+  const ANSWERS = await plainAnswers(provider);
+  for (const plan of servers) {
+    process.stderr.write(`memory of ${plan.name}\n`);
+    const server = await startServer(plan, provider, { ANSWERS });
+    try {
+      await firstWelcome(server, oneToken());
+      note('memory-idle', server.name, server.residentMebibytes());
+      const path = plan.name === PLAIN.name ? WARM.plainPath : WARM.path;
+      await sendAll(server, { ...WARM, path, records: SLICES.all(DISTINCT_TOKENS) });
+      note('memory-loaded', server.name, server.residentMebibytes());
+    } finally {
+      await server.stop();
+    }
+  }
+}
+
+const SOURCE = fileURLToPath(new URL('../../../src/', import.meta.url));
+const lineCount = (file: string) => readFileSync(file, 'utf8').trimEnd().split('\n').length;
+const filesIn = (folder: string) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+
+/** What a reviewer has to read: the files that a server has loaded once it has answered, without those of Node and its own few lines. */
+export async function reviewOf(provider: Provider): Promise<Review[]> {
+  if (!isMeasured('review')) return [];
+  const ANSWERS = await plainAnswers(provider);
+  const reviews: Review[] = [];
+  for (const plan of servers) {
+    const files = plan.name === GATEHOUSE.name ? filesIn(SOURCE) : await loadedFiles((more) => startServer(plan, provider, { ANSWERS, ...more }));
+    const packages = new Set(files.map((file) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]).filter((name) => name !== undefined));
+    const lines = files.reduce((sum, file) => sum + lineCount(file), 0);
+    reviews.push({ server: plan.name, packages: packages.size, files: files.length, lines });
+  }
+  return reviews;
+}
+
+/** The files of packages that Node's own record of coverage names. */
+async function loadedFiles(start: (more: NodeJS.ProcessEnv) => Promise<RunningServer>): Promise<string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
+  try {
+    const server = await start({ NODE_V8_COVERAGE: folder });
+    await firstWelcome(server, oneToken());
+    await server.stop('SIGTERM');
+    const urls: string[] = filesIn(folder).flatMap((file) =>
+      JSON.parse(readFileSync(file, 'utf8')).result.map(({ url }: { url: string }) => url));
+    return [...new Set(urls)].filter((url) => url.startsWith('file:') && url.includes('/node_modules/')).map((url) => fileURLToPath(url));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

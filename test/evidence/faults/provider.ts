@@ -1,0 +1,102 @@
+/* Every fault of the provider under load: no good request is refused, fetches end and back off, recovery needs no restart (§7). */
+import { strict as assert } from 'node:assert';
+import { describe, test, type TestContext } from 'node:test';
+import { startProvider } from '../../idp/provider.ts';
+import { figures } from '../../support/figures.ts';
+import type { Tally } from '../../support/load.ts';
+import type { TestProcess } from '../../support/service.ts';
+import { FetchWatch, until } from '../../support/watch.ts';
+import { endFaults, FAULTS } from '../../faults/plans.ts';
+import { addKey, assertUnavailable, assertUntroubled, openStand, privately, startGoodLoad, unsignedToken, warnings } from '../../faults/stand.ts';
+
+const rows = figures('provider faults under load');
+/** Five seconds for a fetch, and the time in which a busy machine notices. */
+const DEADLINE_SECONDS = 8;
+/** Without the memory of verified tokens, so that every request asks for its key. */
+const environment = { IDP_TOKEN_CACHE_ENTRIES: '0' };
+
+// Made before there is any load.
+const providers = await Promise.all(Array.from({ length: FAULTS.length + 2 }, () => startProvider({ host: '127.0.0.1' })));
+const nextStand = (context: TestContext, isDown = false) => openStand(context, { environment, isDown, provider: providers.pop()! });
+
+/** The figures that every load has. */
+const loadFigures = (fault: string, tally: Tally) => ({
+  fault, requests: tally.answered, refused: tally.countExcept('valid 200'), lost: tally.lost,
+  'longest gap ms': Math.round(tally.longestGap), 'p99 ms': tally.latencies.percentile(0.99),
+});
+
+describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
+  for (const { name, reason, begin } of FAULTS) {
+    test(`goes on with the keys it holds, and recovers, when the fault of its provider is: ${name}`, async (t) => {
+      const stand = await nextStand(t);
+      const { provider, service } = stand;
+      const load = startGoodLoad(stand);
+      await begin(provider);
+      const isSecured = reason !== 'certificate-refused' && reason !== 'connection-refused';
+      const watch = new FetchWatch(provider, isSecured ? 'discovery' : 'connections');
+      t.after(() => watch.stop());
+      // A key that is not held makes the service fetch; the caller hears that the keys cannot be had, not that its token is bad.
+      const rotated = addKey(provider, 'rotated in');
+      assertUnavailable(await privately(stand, rotated));
+      if (reason === 'connection-refused') {
+        // Nobody counts these attempts, but the next one moves away.
+        const retryAfter = async () => Number((await privately(stand, unsignedToken())).headers['retry-after']);
+        await until('the pause grows', async () => (await retryAfter()) >= 3, 20);
+      } else {
+        await until('there were three attempts', () => watch.starts.length >= 3, 40);
+        const [first = 0, second = 0] = watch.gaps;
+        assert.ok(second > first, `attempts after ${watch.gaps} s`);
+      }
+      await until('the sockets of the last attempt are gone', () => watch.isQuiet, DEADLINE_SECONDS);
+      assert.ok(watch.longest < DEADLINE_SECONDS, `a fetch took ${watch.longest} s`);
+      const attempts = watch.starts.length;
+      await endFaults(provider);
+      const recovery = await until('the keys are loaded again', () => timesLoaded(service) === 2, 40);
+      assert.equal((await privately(stand, rotated)).status, 200);
+      const tally = await load.stop();
+      rows.push({
+        ...loadFigures(name, tally), attempts: attempts || 'uncounted', 'pauses s': watch.gaps.map((gap) => gap.toFixed(1)).join(' '),
+        'longest fetch s': watch.longest, 'recovery s': recovery,
+      });
+      assertUntroubled(tally);
+      assert.deepEqual(warnings(service), [`signing keys could not be fetched: ${reason}`]);
+      await until('no socket is left', () => provider.openSockets === 0, DEADLINE_SECONDS);
+    });
+  }
+
+  test('shares one fetch, and refuses nobody, when its provider is slow', async (t) => {
+    const stand = await nextStand(t);
+    const { provider, service } = stand;
+    const load = startGoodLoad(stand);
+    await provider.fault('all', { delayMillis: 1_500 });
+    const watch = new FetchWatch(provider);
+    t.after(() => watch.stop());
+    const token = addKey(provider, 'rotated in');
+    const answers = await Promise.all(Array.from({ length: 20 }, () => privately(stand, token)));
+    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+    assert.equal(watch.starts.length, 1);
+    const tally = await load.stop();
+    rows.push({ ...loadFigures('slow (3 s in all)', tally), attempts: watch.starts.length, 'longest fetch s': watch.longest });
+    assertUntroubled(tally);
+    assert.deepEqual(warnings(service), []);
+  });
+
+  test('listens, is not ready and says when to come back, then recovers, when it starts before its provider', async (t) => {
+    const stand = await nextStand(t, true);
+    const { provider, service } = stand;
+    const status = async (path: string) => (await service.ask(path)).status;
+    assert.deepEqual([await status('/healthz'), await status('/readyz'), await status('/api/public')], [200, 503, 200]);
+    await service.logged('signing keys could not be fetched');
+    for (const token of [provider.issue(), unsignedToken()]) assertUnavailable(await privately(stand, token));
+    const retryAfter = async () => Number((await privately(stand, provider.issue())).headers['retry-after']);
+    await until('the pause grows', async () => (await retryAfter()) >= 3, 20);
+    await endFaults(provider);
+    const recovery = await until('the service is ready', async () => (await status('/readyz')) === 200, 40);
+    const answers = await Promise.all(Array.from({ length: 50 }, () => privately(stand, provider.issue())));
+    assert.deepEqual(new Set(answers.map((answer) => answer.status)), new Set([200]));
+    assert.deepEqual(warnings(service), ['signing keys could not be fetched: connection-refused']);
+    rows.push({ fault: 'down at start-up', requests: 50, refused: 0, 'recovery s': recovery });
+  });
+});
+
+const timesLoaded = ({ logs }: TestProcess) => logs.filter(({ message }) => message === 'signing keys loaded').length;

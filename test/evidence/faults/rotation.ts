@@ -1,0 +1,65 @@
+/* Keys replaced every few seconds under load: no valid token is refused, and a withdrawn key ends with the next refresh (§7). */
+import { strict as assert } from 'node:assert';
+import { describe, test } from 'node:test';
+import { setTimeout as pass } from 'node:timers/promises';
+import { makeSigningKey } from '../../idp/keys.ts';
+import { signJws } from '../../idp/tokens.ts';
+import { figures } from '../../support/figures.ts';
+import { getBytes } from '../../support/load.ts';
+import { FetchWatch } from '../../support/watch.ts';
+import { assertUntroubled, openStand, privately, startGoodLoad, warnings } from '../../faults/stand.ts';
+
+const rows = figures('rotation under load');
+/** An unknown key makes the service fetch once in five seconds; keys that change faster can wait so long. */
+const BETWEEN_ROTATIONS = 5_300;
+
+describe('the service under load', { timeout: 120_000 }, () => {
+  test('takes old and new keys as long as they are published, and no longer', async (t) => {
+    // Making keys would hold up the load.
+    const keys = Array.from({ length: 7 }, () => makeSigningKey());
+    const stand = await openStand(t);
+    const { provider, service } = stand;
+    const issue = ({ kid, privateKey }: (typeof keys)[0]) => {
+      const claims = { iss: provider.issuer, aud: provider.audience, sub: 'auth0|user', exp: Math.floor(Date.now() / 1000) + 600 };
+      return signJws({ alg: 'RS256', kid }, claims, privateKey);
+    };
+    const publish = (held: typeof keys) => provider.publish({ keys: held.map(({ publicJwk }) => publicJwk) });
+    let held = keys.slice(0, 1);
+    publish(held);
+    assert.equal((await privately(stand, issue(held[0]!))).status, 200);
+    const tokensOf = (of: typeof keys) => of.flatMap((key) => [issue(key), issue(key), issue(key)]);
+    let tokens = tokensOf(held);
+    let count = 0;
+    const next = () => ({ kind: 'valid', bytes: getBytes('/api/private', tokens[count++ % tokens.length]) });
+    const load = startGoodLoad(stand, { next });
+    const watch = new FetchWatch(provider);
+    t.after(() => watch.stop());
+    let withdrawnRefused = 0;
+    for (const key of keys.slice(1)) {
+      await pass(BETWEEN_ROTATIONS);
+      const [withdrawn, kept] = held.length > 1 ? [held[0], held.slice(1)] : [undefined, held];
+      const before = withdrawn && issue(withdrawn);
+      if (before !== undefined) assert.equal((await privately(stand, before)).status, 200);
+      tokens = tokensOf(kept);
+      held = [...kept, key];
+      publish(held);
+      // On first sight.
+      tokens = [...tokens, ...tokensOf([key])];
+      assert.equal((await privately(stand, issue(key))).status, 200);
+      if (withdrawn === undefined || before === undefined) continue;
+      for (const token of [before, issue(withdrawn)]) {
+        const { status, body } = await privately(stand, token);
+        assert.deepEqual([status, body.error], [401, 'invalid_token']);
+        withdrawnRefused += 1;
+      }
+    }
+    const tally = await load.stop();
+    rows.push({
+      rotations: keys.length - 1, requests: tally.answered, refused: tally.countExcept('valid 200'), lost: tally.lost,
+      'longest gap ms': Math.round(tally.longestGap), 'p99 ms': tally.latencies.percentile(0.99), fetches: watch.starts.length,
+      'withdrawn tokens refused': withdrawnRefused,
+    });
+    assertUntroubled(tally);
+    assert.deepEqual(warnings(service), []);
+  });
+});

@@ -1,0 +1,26 @@
+/* Runs the tests, and the built service under the permission model, on every line of Node on which gatehouse claims to run. */
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { askUnderPermission } from './permission.ts';
+import { describeFigures, runTests } from './run-tests.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const LINES = [20, 22, 24, 26];
+
+/** The binary of a line: that of this process if it is the one, else that of the package. */
+const binaryOf = (line: number) => (process.version.startsWith(`v${line}.`)
+  ? process.execPath : fileURLToPath(new URL(`node_modules/node${line}/bin/node`, import.meta.url)));
+
+let isGood = true;
+const asked = process.argv.slice(2).map(Number);
+for (const line of LINES.filter((one) => asked.length === 0 || asked.includes(one))) {
+  const binary = binaryOf(line);
+  const version = execFileSync(binary, ['--version'], { encoding: 'utf8' }).trim();
+  const { flags, problems, requests } = await askUnderPermission(binary);
+  console.log(`${version}: ${requests} requests under ${flags.join(' ')}: ${problems.length === 0 ? 'as expected' : 'NOT as expected'}`);
+  for (const problem of problems) console.log(`  ${problem}`);
+  const figures = await runTests(binary, ROOT);
+  console.log(describeFigures(version, figures));
+  isGood &&= problems.length === 0 && figures.failed === 0;
+}
+process.exitCode = isGood ? 0 : 1;

@@ -1,0 +1,81 @@
+/* The tokenizer and the operators: what a mutant is, and that none is made where nothing is computed. */
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { COVERAGE } from './coverage.ts';
+import { applied, describe, mutationsOf } from './mutations.ts';
+import { tokensOf } from './tokens.ts';
+
+const TEST = new URL('../../', import.meta.url);
+const SRC = new URL('../src/', TEST);
+const read = (file: string) => readFileSync(new URL(file, SRC), 'utf8');
+const files = readdirSync(SRC, { recursive: true }).map(String).filter((file) => file.endsWith('.ts'));
+const mutants = (source: string) => mutationsOf(source).map((mutation) => applied(source, mutation));
+
+test('takes texts, templates, regular expressions and comments for what they are', () => {
+  // ¬ stands for a back quote.
+  const [source, ...expected] = [
+    'a / b; // if (x)\n /* "y" */ f("\\"", \'it\\\'s\', /[/\'"]\\/¬/i.test(c)); ¬a${{ b: ¬c${d}¬ }.b} \\¬ // e¬;',
+    'word a', 'word b', 'word f', 'text "\\""', "text 'it\\'s'", 'regex /[/\'"]\\/¬/i', 'word test', 'word c',
+    'chunk a', 'word b', 'chunk c', 'word d', 'chunk ', 'word b', 'chunk  \\¬ // e',
+  ].map((text) => text.replaceAll('¬', '`'));
+  assert.deepEqual(tokensOf(source!).filter(({ kind }) => kind !== 'sign').map(({ kind, text }) => `${kind} ${text}`), expected);
+});
+
+test('leaves nothing but blanks, comments and back quotes between the tokens of every file of src', () => {
+  for (const file of files) {
+    const source = read(file);
+    let end = 0;
+    for (const token of tokensOf(source)) {
+      assert.match(source.slice(end, token.start), /^(?:\s|`|\/\/.*|\/\*[^]*?\*\/)*$/, file);
+      assert.equal(source.slice(token.start, token.end), token.text, file);
+      end = token.end;
+    }
+  }
+});
+
+const CASES: readonly [source: string, ...mutants: string[]][] = [
+  ['x = a < b;', 'x = a <= b;', 'x = a >= b;'],
+  ['x = a === b;', 'x = a !== b;'],
+  ['x = a && b;', 'x = a || b;'],
+  ['x = a ?? b;', 'x = a && b;'],
+  ['x = !a;', 'x = a;'],
+  ['if (a(b)) return;', 'if (!(a(b))) return;', 'if (true) return;', 'if (false) return;'],
+  ['x = f(a, b ? c : d);', 'x = f(a, !(b) ? c : d);', 'x = f(a, true ? c : d);', 'x = f(a, false ? c : d);'],
+  ['throw f(a);', ';', 'return undefined;'],
+  ['return f(a);', 'return undefined;'],
+  ['return undefined;'],
+  ['return false;', 'return true;'],
+  ['const x = f;\ncheck(x, { y: [z] });', 'const x = f;\n;'],
+  ["x = claims.iss + 'text';", "x = claims.iss - 'text';", "x = claims.iss_ + 'text';", "x = claims.iss + 'text~';"],
+  ["x = '';", "x = '~';"],
+  ['x = `a${b}`;', 'x = `~a${b}`;'],
+  ['const { a, b: c } = d;', 'const { a_: a, b: c } = d;', 'const { a, b_: c } = d;'],
+  ['x = 60_000;', 'x = 60001;'],
+  ['x = true;', 'x = false;'],
+  ['x = a.every(b);', 'x = a.some(b);'],
+  ['x = /^a$/i;', 'x = /a$/i;', 'x = /^a/i;'],
+  ["import { a } from '../../mutants/b.ts';"],
+  ['if (a === b) throw c;', 'if (a !== b) throw c;', 'if (true) throw c;', 'if (false) throw c;', 'if (a === b) return undefined;'],
+  ["// if (a === 'b') throw c;"],
+];
+for (const [source, ...expected] of CASES) {
+  const count = expected.length === 0 ? 'nothing' : expected.length;
+  test(`makes ${count} of ${source.replaceAll('\n', ' ')}`, () => {
+    const made = mutants(source).filter((mutant) => !source.startsWith('x = ') || mutant.startsWith('x = '));
+    assert.deepEqual(new Set(made), new Set(expected));
+  });
+}
+
+test('says which line a mutant changes and how it reads before and after', () => {
+  const source = 'const a = 1;\n  for (const b of a)\n    b();\n';
+  const removed = mutationsOf(source).find(({ operator }) => operator === 'effect');
+  assert.deepEqual(describe(source, removed!), { line: 3, was: 'b();', becomes: ';' });
+});
+
+test('has tests for every file, but that of the refusals, whose sentences the tables of the README hold', () => {
+  const covered = files.filter((file) => file !== 'refusal.ts');
+  assert.deepEqual(Object.keys(COVERAGE).sort(), covered.sort());
+  const names = Object.values(COVERAGE).flatMap(({ together, alone }) => [...together, ...alone]);
+  for (const name of names) assert.ok(existsSync(new URL(name, TEST)), name);
+});
