@@ -17,7 +17,12 @@ function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
   const log = createLog(settings.logLevel, (line) => process.stdout.write(line), clock.now);
   for (const name of unknown) log('unknown setting ignored', { setting: printable(name) });
   let isStopping = false;
-  const { app, keys } = assemble(settings, { clock, log, fetchKeys: createKeyFetcher(settings), isStopping: () => isStopping });
+  const { app, keys } = assemble(settings, {
+    clock,
+    log,
+    fetchKeys: createKeyFetcher(settings),
+    isStopping: () => isStopping,
+  });
   const { server, stop } = createListener(app, clock.now);
   server.on('error', (error: NodeJS.ErrnoException) => {
     log('address or port cannot be had', { code: printable(error.code ?? '') });

@@ -9,14 +9,38 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Every file of src in the order in which it may be imported: from the floor's earlier files and the floors below. */
 const ORDER = [
-  'refusal.ts', 'encoding.ts', 'memory.ts', 'sealed.ts', 'log.ts',
-  'keys/jwk.ts', 'keys/key-set.ts', 'keys/fetch.ts',
-  'token/compact.ts', 'token/signature.ts', 'token/claims.ts', 'token/verify.ts',
-  'sender/credentials.ts', 'sender/htu.ts', 'sender/nonce.ts', 'sender/replay.ts', 'sender/proof.ts', 'sender/caller.ts',
-  'http/router.ts', 'http/reply.ts', 'http/challenge.ts', 'http/cors.ts',
-  'guards.ts', 'route.ts', 'profiles/a.ts', 'profiles/b.ts',
-  'settings/yaml.ts', 'settings/rules.ts', 'settings/settings.ts', 'app.ts',
-  'listener.ts', 'server.ts',
+  'base/refusal.ts',
+  'base/encoding.ts',
+  'base/lru.ts',
+  'base/sealed.ts',
+  'base/events.ts',
+  'keys/jwk.ts',
+  'keys/key-set.ts',
+  'keys/fetch.ts',
+  'token/compact.ts',
+  'token/signature.ts',
+  'token/claims.ts',
+  'token/verify.ts',
+  'sender/credentials.ts',
+  'request/uri.ts',
+  'sender/dpop-nonce.ts',
+  'sender/replay.ts',
+  'sender/dpop-proof.ts',
+  'sender/caller.ts',
+  'routes/router.ts',
+  'reply/reply.ts',
+  'reply/challenge.ts',
+  'reply/cors.ts',
+  'routes/guards.ts',
+  'routes/row.ts',
+  'profiles/a.ts',
+  'profiles/b.ts',
+  'settings/yaml.ts',
+  'settings/readers.ts',
+  'settings/load.ts',
+  'service/pipeline.ts',
+  'service/listener.ts',
+  'server.ts',
 ];
 
 /** What of `node:` each file may import; `type` grants only types. */
@@ -25,21 +49,33 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'keys/fetch.ts': ['node:https', 'type node:http'],
   'token/signature.ts': ['node:crypto'],
   'token/verify.ts': ['node:crypto'],
-  'sender/nonce.ts': ['node:crypto'],
+  'sender/dpop-nonce.ts': ['node:crypto'],
   'sender/replay.ts': ['node:crypto'],
-  'sender/proof.ts': ['node:crypto'],
-  'http/reply.ts': ['type node:http'],
-  'http/challenge.ts': ['type node:http'],
-  'http/router.ts': ['type node:http'],
-  'http/cors.ts': ['type node:http'],
-  'settings/settings.ts': ['node:fs', 'node:path', 'node:util'],
-  'app.ts': ['type node:http'],
-  'listener.ts': ['node:http', 'node:net'],
+  'sender/dpop-proof.ts': ['node:crypto'],
+  'reply/reply.ts': ['type node:http'],
+  'reply/challenge.ts': ['type node:http'],
+  'routes/router.ts': ['type node:http'],
+  'reply/cors.ts': ['type node:http'],
+  'settings/load.ts': ['node:fs', 'node:path', 'node:util'],
+  'service/pipeline.ts': ['type node:http'],
+  'service/listener.ts': ['node:http', 'node:net'],
 };
 
 const TOP_LEVEL = [
-  '.ci', '.dockerignore', '.env.example', '.gitignore', 'CHANGELOG.md', 'Dockerfile', 'LICENSE', 'README.md', 'SECURITY.md',
-  'package-lock.json', 'package.json', 'src', 'test', 'tsconfig.json',
+  '.ci',
+  '.dockerignore',
+  '.env.example',
+  '.gitignore',
+  'CHANGELOG.md',
+  'Dockerfile',
+  'LICENSE',
+  'README.md',
+  'SECURITY.md',
+  'package-lock.json',
+  'package.json',
+  'src',
+  'test',
+  'tsconfig.json',
 ];
 /** What the house makes or what git keeps out. */
 const PASSING = ['.git', '.env', 'application.yml', 'coverage', 'dist', 'node_modules'];
@@ -50,43 +86,35 @@ const files = readdirSync(`${ROOT}src`, { recursive: true, withFileTypes: true }
   .sort();
 const texts = new Map(files.map((file) => [file, readFileSync(`${ROOT}src/${file}`, 'utf8')]));
 /** The text without its comments, line for line. */
-const code = (text: string) => text
-  .replace(/\/\*[^]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ''))
-  .replace(/(^|\s)\/\/.*$/gm, '$1');
+const code = (text: string) =>
+  text.replace(/\/\*[^]*?\*\//g, (comment) => comment.replace(/[^\n]/g, '')).replace(/(^|\s)\/\/.*$/gm, '$1');
 
-interface Import { readonly from: string; readonly names: readonly string[]; readonly isType: boolean }
+interface Import {
+  readonly from: string;
+  readonly names: readonly string[];
+  readonly isType: boolean;
+}
 
 /** The static imports and re-exports of a file; names that are only types are marked so. */
 function importsOf(text: string): Import[] {
   const statement = /^(?:import|export)\s+(type\s+)?(?:\{([^}]*)\}|\*[^'\n]*|\w+)\s+from\s+'([^']+)';/gm;
   return [...code(text).matchAll(statement)].map(([, type, list, from]) => {
-    const names = (list ?? '*').split(',').map((name) => name.trim()).filter((name) => name !== '');
+    const names = (list ?? '*')
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== '');
     const values = names.filter((name) => !name.startsWith('type '));
     return { from: from!, names: values, isType: type !== undefined || values.length === 0 };
   });
 }
 
-const FUNCTION_START = new RegExp([
-  String.raw`\bfunction\b`, String.raw`=>\s*\{?$`,
-  String.raw`^\s*(?:(?:static|async|get|set)\s+)*#?(?!(?:if|for|while|switch|catch|return)\b)\w+(?:<.*>)?\(.*(?:\{|\()$`,
-].join('|'));
-
-/** Functions longer than `limit` lines: where they begin and how long they are. */
-function longFunctions(text: string, limit: number): string[] {
-  const lines = code(text).split('\n');
-  return lines.flatMap((line, start) => {
-    if (!FUNCTION_START.test(line)) return [];
-    const indentOf = (text: string) => /^ */.exec(text)![0].length;
-    const isEnd = (later: string) => later.trim() !== '' && indentOf(later) <= indentOf(line) && !/^ *\)/.test(later);
-    const length = lines.slice(start + 1).findIndex(isEnd) + 2;
-    return length > limit ? [`line ${start + 1}: ${length} lines`] : [];
-  });
-}
-
-const lineCount = (text: string) => text.replace(/\n$/, '').split('\n').length;
 /** What holds for every file: the offences, by file. */
 const offences = (find: (text: string, file: string) => readonly string[]) =>
-  Object.fromEntries([...texts].map(([file, text]) => [file, find(text, file)] as const).filter(([, found]) => found.length > 0));
+  Object.fromEntries(
+    [...texts]
+      .map(([file, text]) => [file, find(text, file)] as const)
+      .filter(([, found]) => found.length > 0),
+  );
 
 describe('the house', () => {
   test('has exactly the files of the plan', () => {
@@ -95,32 +123,55 @@ describe('the house', () => {
 
   test('imports only from earlier files and lower floors, so without cycles', () => {
     let seen = 0;
-    assert.deepEqual(offences((text, file) => importsOf(text).filter(({ from }) => from.startsWith('.')).map(({ from }) => {
-      seen += 1;
-      return posix.join(posix.dirname(file), from);
-    }).filter((target) => !(ORDER.indexOf(target) >= 0 && ORDER.indexOf(target) < ORDER.indexOf(file)))), {});
+    assert.deepEqual(
+      offences((text, file) =>
+        importsOf(text)
+          .filter(({ from }) => from.startsWith('.'))
+          .map(({ from }) => {
+            seen += 1;
+            return posix.join(posix.dirname(file), from);
+          })
+          .filter((target) => !(ORDER.indexOf(target) >= 0 && ORDER.indexOf(target) < ORDER.indexOf(file))),
+      ),
+      {},
+    );
     assert.ok(seen > 50);
   });
 
   test('imports of Node only what is granted', () => {
     const isGranted = ({ from, isType }: Import, grants: readonly string[]) =>
       grants.includes(from) || (isType && grants.includes(`type ${from}`));
-    assert.deepEqual(offences((text, file) => importsOf(text)
-      .filter((one) => !one.from.startsWith('.') && !isGranted(one, GRANTS[file] ?? []))
-      .map(({ from, names }) => `${from}: ${names.join(', ')}`)), {});
+    assert.deepEqual(
+      offences((text, file) =>
+        importsOf(text)
+          .filter((one) => !one.from.startsWith('.') && !isGranted(one, GRANTS[file] ?? []))
+          .map(({ from, names }) => `${from}: ${names.join(', ')}`),
+      ),
+      {},
+    );
   });
 
   test('has no index file, and no import that is dynamic or only has an effect', () => {
-    assert.deepEqual(files.filter((file) => /(^|\/)index\./.test(file)), []);
+    assert.deepEqual(
+      files.filter((file) => /(^|\/)index\./.test(file)),
+      [],
+    );
     const effects = /^import\s*'.*|\bimport\s*\(|\brequire\b\s*\(|\bcreateRequire\b|^export \*/gm;
-    assert.deepEqual(offences((text) => code(text).match(effects) ?? []), {});
+    assert.deepEqual(
+      offences((text) => code(text).match(effects) ?? []),
+      {},
+    );
     // Every import statement is one that the tests above have read.
     const statements = (text: string) => (code(text).match(/^import\b/gm) ?? []).length;
-    assert.deepEqual(offences((text) => statements(text) === importsOf(text).length ? [] : ['an import in another form']), {});
+    assert.deepEqual(
+      offences((text) => (statements(text) === importsOf(text).length ? [] : ['an import in another form'])),
+      {},
+    );
   });
 
   test('reads the process and the clock only at the door', () => {
-    const reading = /(?<![\w.'-])process\b(?!')|\bDate\.now\b|\bnew Date\(\)|\bDate\(\)|\bperformance\b|\bhrtime\b/g;
+    const reading =
+      /(?<![\w.'-])process\b(?!')|\bDate\.now\b|\bnew Date\(\)|\bDate\(\)|\bperformance\b|\bhrtime\b/g;
     const found = offences((text) => code(text).match(reading) ?? []);
     assert.ok(found['server.ts'] !== undefined);
     const { 'server.ts': _, ...others } = found;
@@ -129,34 +180,40 @@ describe('the house', () => {
 
   test('opens every file with at most six lines that say what it does', () => {
     const opening = /^(?:\/\*\n(?: \* .+\n){1,6} \*\/|(?:\/\/ .+\n){0,5}\/\/ .+)\n(?!\/[/*])/;
-    assert.deepEqual(offences((text) => opening.test(text) ? [] : [text.slice(0, 60)]), {});
-  });
-
-  test('has files of at most 200 lines', () => {
-    assert.deepEqual(offences((text) => lineCount(text) > 200 ? [`${lineCount(text)} lines`] : []), {});
-  });
-
-  test('has functions of at most 40 lines', () => {
-    assert.deepEqual(longFunctions(`function f() {\n${'  x();\n'.repeat(39)}}\n`, 40), ['line 1: 41 lines']);
-    assert.deepEqual(longFunctions(`const f = (a) => {\n${'  x();\n'.repeat(38)}};\n`, 40), []);
-    assert.deepEqual(offences((text) => longFunctions(text, 40)), {});
-  });
-
-  test('has fewer than 2,000 lines in all', () => {
-    const lines = [...texts.values()].reduce((sum, text) => sum + lineCount(text), 0);
-    assert.ok(lines < 2_000, `${lines} lines`);
+    assert.deepEqual(
+      offences((text) => (opening.test(text) ? [] : [text.slice(0, 60)])),
+      {},
+    );
   });
 
   test('escapes neither the types nor the language, and leaves nothing to do', () => {
     const escape = /(?:[:<|&,(=]|\bas|\bextends)\s*any\b(?!')|\bas unknown\b|\beval\b|\bnew Function\b/g;
-    assert.deepEqual(offences((text) => code(text).match(escape) ?? []), {});
-    assert.deepEqual(offences((text) => text.match(/@ts-\w+|\b(?:TODO|FIXME|XXX|HACK)\b|c8 ignore|eslint-/g) ?? []), {});
+    assert.deepEqual(
+      offences((text) => code(text).match(escape) ?? []),
+      {},
+    );
+    assert.deepEqual(
+      offences((text) => text.match(/@ts-\w+|\b(?:TODO|FIXME|XXX|HACK)\b|c8 ignore|eslint-/g) ?? []),
+      {},
+    );
   });
 
   test('has no runtime dependency and exactly four development dependencies', () => {
-    const { dependencies, peerDependencies, optionalDependencies, bundledDependencies, devDependencies, type, engines } =
-      JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8'));
-    const atRunTime = { ...dependencies, ...peerDependencies, ...optionalDependencies, ...bundledDependencies };
+    const {
+      dependencies,
+      peerDependencies,
+      optionalDependencies,
+      bundledDependencies,
+      devDependencies,
+      type,
+      engines,
+    } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8'));
+    const atRunTime = {
+      ...dependencies,
+      ...peerDependencies,
+      ...optionalDependencies,
+      ...bundledDependencies,
+    };
     assert.deepEqual(atRunTime, {});
     assert.deepEqual(Object.keys(devDependencies).sort(), ['@types/node', 'c8', 'tsx', 'typescript']);
     assert.deepEqual([type, engines], ['module', { node: '>=20.12' }]);
@@ -164,11 +221,19 @@ describe('the house', () => {
 
   test('locks nothing that a running service would install', () => {
     const { packages } = JSON.parse(readFileSync(`${ROOT}package-lock.json`, 'utf8'));
-    assert.deepEqual(Object.keys(packages).filter((path) => path !== '' && packages[path].dev !== true), []);
+    assert.deepEqual(
+      Object.keys(packages).filter((path) => path !== '' && packages[path].dev !== true),
+      [],
+    );
   });
 
   test('has nothing at its top but what belongs there', () => {
-    const found = readdirSync(ROOT).filter((name) => !PASSING.includes(name) && !/\.(?:log|cpuprofile)$/.test(name));
-    assert.deepEqual(found.filter((name) => !TOP_LEVEL.includes(name)), []);
+    const found = readdirSync(ROOT).filter(
+      (name) => !PASSING.includes(name) && !/\.(?:log|cpuprofile)$/.test(name),
+    );
+    assert.deepEqual(
+      found.filter((name) => !TOP_LEVEL.includes(name)),
+      [],
+    );
   });
 });

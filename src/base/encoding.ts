@@ -20,17 +20,23 @@ export function decodeBase64url(text: string): Buffer | undefined {
 }
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** Decodes UTF-8; `undefined` for ill-formed bytes. A byte-order mark stays and is for the caller to judge. */
-export const decodeUtf8 = (bytes: Uint8Array): string | undefined => unless(TypeError, () => utf8.decode(bytes));
+export const decodeUtf8 = (bytes: Uint8Array): string | undefined =>
+  unless(TypeError, () => utf8.decode(bytes));
 /** Inherits nothing, and unlike `Object.create(null)` has one hidden class for the same members, frozen or not: quick to read, and small. */
-class Bare { readonly [name: string]: unknown }
+class Bare {
+  readonly [name: string]: unknown;
+}
 Reflect.deleteProperty(Bare.prototype, 'constructor');
 Object.freeze(Object.setPrototypeOf(Bare.prototype, null));
 /** A copy of the value as a JSON object if it is one: not `null`, not an array. */
 export const asJsonObject = (value: unknown): JsonObject | undefined =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.assign(new Bare(), value) : undefined;
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.assign(new Bare(), value)
+    : undefined;
 /** Parses a JSON object in UTF-8 without byte-order mark; `undefined` for anything else. Of a repeated member the last one counts (RFC 7519 §4). */
 export const parseJsonObject = (bytes: Uint8Array): JsonObject | undefined =>
   asJsonObject(unless(SyntaxError, () => JSON.parse(decodeUtf8(bytes) ?? '')));
-export const isTextArray = (value: unknown): value is readonly string[] => Array.isArray(value) && value.every((member) => typeof member === 'string');
+export const isTextArray = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((member) => typeof member === 'string');
 /** True for a number that arithmetic can trust: JSON reads `1e999` as Infinity. */
 export const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value);

@@ -6,8 +6,12 @@ class Entry<Value> {
   newer: Entry<Value> = this;
   readonly key: string;
   readonly value: Value | undefined;
-  constructor(key = '', value?: Value) { [this.key, this.value] = [key, value]; }
-  leave(): void { [this.older.newer, this.newer.older] = [this.newer, this.older]; }
+  constructor(key = '', value?: Value) {
+    [this.key, this.value] = [key, value];
+  }
+  leave(): void {
+    [this.older.newer, this.newer.older] = [this.newer, this.older];
+  }
   standBefore(end: Entry<Value>): void {
     this.leave();
     [this.older, this.newer] = [end.older, end];
@@ -21,8 +25,12 @@ export class Memory<Value> {
    * itself would cost a deletion at every use, and every deletion of the first entry a walk past all that were deleted before it. */
   readonly #end = new Entry<Value>();
   /** `capacity` in entries; 0 remembers nothing. */
-  constructor(capacity: number) { this.#capacity = capacity; }
-  get size(): number { return this.#entries.size; }
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+  get size(): number {
+    return this.#entries.size;
+  }
   /** The value, if it is remembered; asking counts as use. */
   get(key: string): Value | undefined {
     const entry = this.#entries.get(key);
@@ -37,7 +45,9 @@ export class Memory<Value> {
     entry.standBefore(this.#end);
     if (this.#entries.size > this.#capacity) this.#forget(this.#end.newer);
   }
-  delete(key: string): void { this.#forget(this.#entries.get(key)); }
+  delete(key: string): void {
+    this.#forget(this.#entries.get(key));
+  }
   #forget(entry: Entry<Value> | undefined): void {
     if (entry === undefined) return;
     entry.leave();

@@ -96,10 +96,13 @@ export type RefusalReason = Refusal['reason'];
 /** What is thrown, or given by access, to turn a request away. Not an `Error`: it is an answer, and a stack would cost and could leak. */
 export class Refused {
   readonly refusal: Refusal;
-  constructor(refusal: Refusal) { this.refusal = refusal; }
+  constructor(refusal: Refusal) {
+    this.refusal = refusal;
+  }
 }
 export const refuseToken = (reason: TokenFlaw) => new Refused({ kind: 'invalid_token', reason });
 export const refuseProof = (reason: ProofFlaw) => new Refused({ kind: 'invalid_dpop_proof', reason });
 export const refuseRequest = (reason: RequestFlaw) => new Refused({ kind: 'invalid_request', reason });
 export const deadEnd = (reason: DeadEnd) => new Refused({ kind: reason, reason });
-export const unavailable = (reason: Unavailability, retryAfterSeconds: number) => new Refused({ kind: 'temporarily_unavailable', reason, retryAfterSeconds });
+export const unavailable = (reason: Unavailability, retryAfterSeconds: number) =>
+  new Refused({ kind: 'temporarily_unavailable', reason, retryAfterSeconds });

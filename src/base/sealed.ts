@@ -9,7 +9,9 @@ export function sealing<Content, Name extends string>() {
   class Box {
     readonly #content: Content;
     declare readonly [sealedAs]: [Content, Name];
-    constructor(content: Content) { this.#content = content; }
+    constructor(content: Content) {
+      this.#content = content;
+    }
     static open(box: Sealed<Content, Name>): Content {
       if (!(#content in box)) throw new TypeError('this value was not sealed here');
       return box.#content;

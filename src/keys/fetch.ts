@@ -14,7 +14,10 @@ export function createKeyFetcher(source: KeySource, timeoutMillis = 5_000): () =
   return async () => {
     const signal = AbortSignal.timeout(timeoutMillis);
     try {
-      return (await fetchJson(source.jwksUri ?? (await discover(source, signal)), signal)) ?? fail('status-refused', '404');
+      return (
+        (await fetchJson(source.jwksUri ?? (await discover(source, signal)), signal)) ??
+        fail('status-refused', '404')
+      );
     } catch (failure) {
       throw signal.aborted ? new FetchFailure('timeout') : describe(failure);
     }
@@ -27,20 +30,32 @@ async function discover({ issuer, domain }: KeySource, signal: AbortSignal): Pro
   // OpenID Connect Discovery §4.3: the issuer must be the very one that was asked.
   if (document.issuer !== issuer) fail('issuer-mismatch');
   const address = document.jwks_uri;
-  return typeof address === 'string' && URL.canParse(address) && new URL(address).protocol === 'https:' ? address : fail('address-refused');
+  return typeof address === 'string' && URL.canParse(address) && new URL(address).protocol === 'https:'
+    ? address
+    : fail('address-refused');
 }
 /** The JSON object at `address`; `undefined` when there is nothing (404). */
 async function fetchJson(address: string, signal: AbortSignal): Promise<JsonObject | undefined> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     // rejectUnauthorized is said aloud so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off. Accept: RFC 9110 §12.5.1.
-    get(address, { signal, agent: false, rejectUnauthorized: true, headers: { Accept: 'application/json' } }, resolve).on('error', reject);
+    get(
+      address,
+      { signal, agent: false, rejectUnauthorized: true, headers: { Accept: 'application/json' } },
+      resolve,
+    ).on('error', reject);
   });
   try {
     const status = response.statusCode ?? 0;
     if (status === 404) return undefined;
-    if (status !== 200) fail(status >= 300 && status < 400 && response.headers.location ? 'redirect-refused' : 'status-refused', String(status));
+    if (status !== 200)
+      fail(
+        status >= 300 && status < 400 && response.headers.location ? 'redirect-refused' : 'status-refused',
+        String(status),
+      );
     return parseJsonObject(await readBody(response)) ?? fail('not-a-json-object');
-  } finally { response.destroy(); }
+  } finally {
+    response.destroy();
+  }
 }
 async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = [];
@@ -52,13 +67,16 @@ async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
   }
   return Buffer.concat(chunks);
 }
-function fail(reason: FetchFlaw, code?: string): never { throw new FetchFailure(reason, code); }
+function fail(reason: FetchFlaw, code?: string): never {
+  throw new FetchFailure(reason, code);
+}
 /** Sorts Node's errors by what an operator would do about them. */
 function describe(failure: unknown): FetchFailure {
   if (failure instanceof FetchFailure) return failure;
   const code = failure instanceof Error && 'code' in failure ? String(failure.code) : '';
   if (code === '') return new FetchFailure('unforeseen');
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return new FetchFailure('name-not-resolved', code);
-  if (/CERT|SIGNATURE|TLS|SSL|CA$|PATH_LENGTH|PURPOSE|HOSTNAME/.test(code)) return new FetchFailure('certificate-refused', code);
+  if (/CERT|SIGNATURE|TLS|SSL|CA$|PATH_LENGTH|PURPOSE|HOSTNAME/.test(code))
+    return new FetchFailure('certificate-refused', code);
   return new FetchFailure(code === 'ECONNREFUSED' ? 'connection-refused' : 'connection-failed', code);
 }

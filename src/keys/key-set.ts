@@ -16,16 +16,24 @@ export type Clock = Readonly<{ now(): number; after(millis: number, action: () =
 export class FetchFailure {
   readonly reason: FetchFlaw;
   readonly code: string;
-  constructor(reason: FetchFlaw, code = '') { [this.reason, this.code] = [reason, code]; }
+  constructor(reason: FetchFlaw, code = '') {
+    [this.reason, this.code] = [reason, code];
+  }
 }
 /** Thrown when a request has to wait for a fetch: try again once `settled` is, which never rejects. */
 export class KeysPending {
   readonly settled: Promise<void>;
-  constructor(settled: Promise<void>) { this.settled = settled; }
+  constructor(settled: Promise<void>) {
+    this.settled = settled;
+  }
 }
 type SkippedKey = Readonly<{ reason: KeyFlaw; kid: Printable }>;
 /** `byKid` has the keys by the `kid` that they alone bear; one that several bear means none of them. */
-type HeldKeys = Readonly<{ usable: readonly VerificationKey[]; byKid: ReadonlyMap<string, VerificationKey | undefined>; fetchedAt: number }>;
+type HeldKeys = Readonly<{
+  usable: readonly VerificationKey[];
+  byKid: ReadonlyMap<string, VerificationKey | undefined>;
+  fetchedAt: number;
+}>;
 export class KeySet {
   readonly #fetch: () => Promise<JsonObject>;
   readonly #clock: Clock;
@@ -40,7 +48,9 @@ export class KeySet {
   #lastForUnknownKey = -Infinity;
   #isExpiryLogged = false;
   #composition = '';
-  constructor(fetch: () => Promise<JsonObject>, clock: Clock, log: Log) { [this.#fetch, this.#clock, this.#log] = [fetch, clock, log]; }
+  constructor(fetch: () => Promise<JsonObject>, clock: Clock, log: Log) {
+    [this.#fetch, this.#clock, this.#log] = [fetch, clock, log];
+  }
   /** The key that `kid` names, or without `kid` the only one (contract §5, RFC 7515 §4.1.4); `waits` is how often this request
    * has waited. Throws `KeysPending` when a fetch must settle first, `Refused` when there is no such key or no answer to be had. */
   find(kid: string | undefined, waits: number): VerificationKey {
@@ -53,7 +63,9 @@ export class KeySet {
     throw this.#failure === undefined ? refuseToken('key-unknown') : this.#unavailable();
   }
   /** True while usable keys are held. Asking counts as use: it starts the refresh that old keys need. */
-  isReady(): boolean { return this.#current() !== undefined; }
+  isReady(): boolean {
+    return this.#current() !== undefined;
+  }
   /** Starts a fetch, or joins the one under way. The promise never rejects; the outcome shows in `find`. */
   refresh(): Promise<void> {
     this.#flight ??= this.#attempt(this.#clock.now()).finally(() => {
@@ -91,7 +103,12 @@ export class KeySet {
     return new KeysPending(this.#flight);
   }
   /** Tells the caller to come back at the next attempt, in 1 to 30 seconds (RFC 9110 §10.2.3). */
-  #unavailable(): Refused { return unavailable('keys-unavailable', Math.min(30, Math.max(1, Math.ceil((this.#retryAt - this.#clock.now()) / 1000)))); }
+  #unavailable(): Refused {
+    return unavailable(
+      'keys-unavailable',
+      Math.min(30, Math.max(1, Math.ceil((this.#retryAt - this.#clock.now()) / 1000))),
+    );
+  }
   async #attempt(startedAt: number): Promise<void> {
     try {
       this.#replace(await this.#fetch(), startedAt);
@@ -110,10 +127,14 @@ export class KeySet {
       byKid.set(kid, byKid.has(kid) ? undefined : key);
     }
     // Refreshes are frequent, changes are news.
-    const composition = JSON.stringify([usable.map((key) => factsOf(key).kid + factsOf(key).thumbprint), skipped]);
+    const composition = JSON.stringify([
+      usable.map((key) => factsOf(key).kid + factsOf(key).thumbprint),
+      skipped,
+    ]);
     const isChanged = composition !== this.#composition;
     if (isChanged) for (const key of skipped) this.#log('signing key skipped', key);
-    if (isChanged || this.#failure !== undefined) this.#log('signing keys loaded', { usable: usable.length, skipped: skipped.length });
+    if (isChanged || this.#failure !== undefined)
+      this.#log('signing keys loaded', { usable: usable.length, skipped: skipped.length });
     this.#cancelRetry();
     this.#held = { usable, byKid, fetchedAt };
     this.#composition = composition;
@@ -124,7 +145,8 @@ export class KeySet {
   #fail({ reason, code }: FetchFailure): void {
     const now = this.#clock.now();
     const heldForSeconds = this.#held === undefined ? null : Math.round((now - this.#held.fetchedAt) / 1000);
-    if (reason !== this.#failure) this.#log('signing keys could not be fetched', { reason, code: printable(code), heldForSeconds });
+    if (reason !== this.#failure)
+      this.#log('signing keys could not be fetched', { reason, code: printable(code), heldForSeconds });
     // Jitter, so that replicas that lost the provider together do not come back together.
     const delay = Math.min(MAX_BACKOFF_MILLIS, 1000 * 2 ** this.#failures) * (0.8 + 0.2 * Math.random());
     this.#failure = reason;
@@ -135,14 +157,18 @@ export class KeySet {
   }
 }
 /** Imports what is usable of a key set (RFC 7517 §5); a key that was held before stays the same object. */
-function readKeys(document: JsonObject, before: readonly VerificationKey[]): { usable: VerificationKey[]; skipped: SkippedKey[] } {
+function readKeys(
+  document: JsonObject,
+  before: readonly VerificationKey[],
+): { usable: VerificationKey[]; skipped: SkippedKey[] } {
   if (!Array.isArray(document.keys)) throw new FetchFailure('not-a-key-set');
   if (document.keys.length > MAX_KEYS) throw new FetchFailure('too-many-keys');
   const [usable, skipped]: [VerificationKey[], SkippedKey[]] = [[], []];
   for (const member of document.keys) {
     const jwk = asJsonObject(member);
     const key = jwk === undefined ? 'not-an-object' : importSigningKey(jwk);
-    if (typeof key === 'string') skipped.push({ reason: key, kid: printable(typeof jwk?.kid === 'string' ? jwk.kid : '') });
+    if (typeof key === 'string')
+      skipped.push({ reason: key, kid: printable(typeof jwk?.kid === 'string' ? jwk.kid : '') });
     else usable.push(before.find((held) => isSameKey(held, key)) ?? key);
   }
   return { usable, skipped };

@@ -1,11 +1,19 @@
 // Profile A: one public and one protected route, the profile of the caller, and the optional scope policy.
 // The tables are the whole truth about access; see the specification, section 4.
 import { anyScope, scope } from '../routes/guards.ts';
-import { authenticated, get, needs, open, type PrefixRule, type RouteRequest, type Row } from '../routes/row.ts';
+import {
+  authenticated,
+  get,
+  needs,
+  open,
+  type PrefixRule,
+  type RouteRequest,
+  type Row,
+} from '../routes/row.ts';
 import type { Caller } from '../sender/caller.ts';
 
 export const rowsA: readonly Row[] = [
-  get('/api/public',  open,          () => ({ message: 'Hello from a public endpoint!' })),
+  get('/api/public', open, () => ({ message: 'Hello from a public endpoint!' })),
   get('/api/private', authenticated, readPrivate),
   get('/api/profile', authenticated, readProfile),
 ];
@@ -19,12 +27,22 @@ export const policyA: readonly PrefixRule[] = [
 /** Rows that exist only while the scope policy is on. */
 export const policyRowsA: readonly Row[] = [
   get('/api/admin', admins, () => ({ message: 'Hello from the admin API!' })),
-  get('/api/users', users,  () => ({ message: 'Hello from the users API!' })),
+  get('/api/users', users, () => ({ message: 'Hello from the users API!' })),
 ];
 function readPrivate({ caller }: RouteRequest<Caller>): object {
-  return { message: 'Hello from a private endpoint!', user: caller.subject, scopes: caller.scopes.map((name) => `SCOPE_${name}`) };
+  return {
+    message: 'Hello from a private endpoint!',
+    user: caller.subject,
+    scopes: caller.scopes.map((name) => `SCOPE_${name}`),
+  };
 }
 function readProfile({ caller }: RouteRequest<Caller>): object {
   const { email, iss, aud } = caller.claims;
-  return { userId: caller.subject, email: typeof email === 'object' ? null : email ?? null, scope: caller.scopeText, issuer: iss, audience: aud };
+  return {
+    userId: caller.subject,
+    email: typeof email === 'object' ? null : (email ?? null),
+    scope: caller.scopeText,
+    issuer: iss,
+    audience: aud,
+  };
 }

@@ -15,24 +15,31 @@ export function checkHost(rawHeaders: readonly string[]): string {
   const [host = '', ...others] = fieldValues(rawHeaders, 'host');
   // Nearly every request names the same one, whose form need not be judged again.
   if (others.length > 0 || (host !== lastGoodHost && !isHost(host))) throw refuseRequest('host-refused');
-  return lastGoodHost = host;
+  return (lastGoodHost = host);
 }
 /** The normal form of the URI that was asked for, without its query; `path` as it stands in the request. Throws `Refused`. */
-export function requestUri(rawHeaders: readonly string[], path: string, { publicUrl, trustProxy }: UriRules): string | undefined {
+export function requestUri(
+  rawHeaders: readonly string[],
+  path: string,
+  { publicUrl, trustProxy }: UriRules,
+): string | undefined {
   if (publicUrl !== undefined) return normalUri(publicUrl + path);
-  const lastHop = (name: string) => (trustProxy ? fieldValues(rawHeaders, name).join(',').split(',').at(-1)?.trim() : '');
+  const lastHop = (name: string) =>
+    trustProxy ? fieldValues(rawHeaders, name).join(',').split(',').at(-1)?.trim() : '';
   const scheme = lastHop('x-forwarded-proto') || 'http';
   const host = lastHop('x-forwarded-host') || checkHost(rawHeaders);
   if (!/^https?$/i.test(scheme) || !isHost(host)) throw refuseRequest('forwarded-refused');
   return normalUri(`${scheme}://${host}${path}`);
 }
-const URI = /^https?:\/\/([a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::\d{0,5})?(?:\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*)?(?:\?[^#]*)?(?:#.*)?$/i;
+const URI =
+  /^https?:\/\/([a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::\d{0,5})?(?:\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*)?(?:\?[^#]*)?(?:#.*)?$/i;
 /** The normal form of an absolute http(s) URI without query and fragment (RFC 9449 §4.3(9)); `undefined` for other text.
  * URL does scheme, host, default port, dot segments and the empty path (RFC 3986 §6.2.2.1, §6.2.2.3, §6.2.3). */
 export function normalUri(text: string): string | undefined {
   const host = URI.exec(text)?.[1];
   // URL would also rewrite addresses such as `127.1`, which RFC 3986 does not.
-  if (host === undefined || !URL.canParse(text) || new URL(text).hostname !== host.toLowerCase()) return undefined;
+  if (host === undefined || !URL.canParse(text) || new URL(text).hostname !== host.toLowerCase())
+    return undefined;
   const { origin, pathname } = new URL(text);
   return origin + pathname.replace(/%../g, normalEscape);
 }

@@ -7,7 +7,11 @@ import { refuseRequest } from '../base/refusal.ts';
 type PatternSegment = Readonly<{ literal: string } | { parameter: string }>;
 type Parameters = Readonly<Record<string, string>>;
 /** What stands at a path: the rule that covers it, if any, and the row with its parameters, if any. */
-export type Place<Row, Rule> = Readonly<{ rule: Rule | undefined; row: Row | undefined; parameters: Parameters }>;
+export type Place<Row, Rule> = Readonly<{
+  rule: Rule | undefined;
+  row: Row | undefined;
+  parameters: Parameters;
+}>;
 /** The path of an origin-form target (RFC 9112 §3.2.1) without its query. Throws `Refused` for any other form. */
 export function targetPath(target: string): string {
   // Stricter: RFC 9112 §3.2.2 would have us read the absolute form too.
@@ -19,10 +23,15 @@ export function targetPath(target: string): string {
  * empty (trailing slash, `//`) or a dot segment (§3.3). An encoded slash stays inside its segment. */
 export function pathSegments(path: string): readonly string[] | undefined {
   const segments = unless(URIError, () => path.slice(1).split('/').map(decodeURIComponent));
-  return segments?.some((segment) => segment === '' || segment === '.' || segment === '..') ? undefined : segments;
+  return segments?.some((segment) => segment === '' || segment === '.' || segment === '..')
+    ? undefined
+    : segments;
 }
 /** Finds the row for a path among rows whose patterns are literals and `{parameters}`, and the first rule whose prefix covers it. */
-export class Router<Row extends { readonly pattern: string }, Rule extends { readonly prefix: readonly string[] }> {
+export class Router<
+  Row extends { readonly pattern: string },
+  Rule extends { readonly prefix: readonly string[] },
+> {
   readonly #rows: readonly Readonly<{ row: Row; segments: readonly PatternSegment[] }>[];
   readonly #rules: readonly Rule[];
   /** What stands at the paths that are spelled like a pattern, found beforehand. */
@@ -34,18 +43,26 @@ export class Router<Row extends { readonly pattern: string }, Rule extends { rea
     for (const [index, { row, segments }] of this.#rows.entries()) {
       for (const other of this.#rows.slice(0, index)) {
         const common = commonPath(other.segments, segments);
-        if (common !== undefined) throw new Error(`${other.row.pattern} and ${row.pattern} both match ${common}`);
+        if (common !== undefined)
+          throw new Error(`${other.row.pattern} and ${row.pattern} both match ${common}`);
       }
       this.#known.set(row.pattern, this.find(row.pattern));
     }
   }
   /** `undefined` when the path has no canonical form. */
-  find(path: string): Place<Row, Rule> | undefined { return this.#known.get(path) ?? this.#search(pathSegments(path)); }
+  find(path: string): Place<Row, Rule> | undefined {
+    return this.#known.get(path) ?? this.#search(pathSegments(path));
+  }
   #search(segments: readonly string[] | undefined): Place<Row, Rule> | undefined {
     if (segments === undefined) return undefined;
-    const rule = this.#rules.find(({ prefix }) => prefix.every((segment, index) => segments[index] === segment));
+    const rule = this.#rules.find(({ prefix }) =>
+      prefix.every((segment, index) => segments[index] === segment),
+    );
     const found = this.#rows.find((candidate) => matches(candidate.segments, segments));
-    const named = found?.segments.flatMap((part, index) => ('parameter' in part ? [[part.parameter, segments[index] ?? '']] : [])) ?? [];
+    const named =
+      found?.segments.flatMap((part, index) =>
+        'parameter' in part ? [[part.parameter, segments[index] ?? '']] : [],
+      ) ?? [];
     return { rule, row: found?.row, parameters: Object.freeze(Object.fromEntries(named)) };
   }
 }
@@ -58,9 +75,16 @@ function parsePattern(pattern: string): readonly PatternSegment[] {
   });
 }
 const matches = (pattern: readonly PatternSegment[], segments: readonly string[]) =>
-  pattern.length === segments.length && pattern.every((part, index) => 'parameter' in part || part.literal === segments[index]);
+  pattern.length === segments.length &&
+  pattern.every((part, index) => 'parameter' in part || part.literal === segments[index]);
 /** A path that both patterns match, if there is one. */
 function commonPath(one: readonly PatternSegment[], other: readonly PatternSegment[]): string | undefined {
-  const path = one.map((part, index) => [part, other[index]].flatMap((either) => (either && 'literal' in either ? [either.literal] : []))[0] ?? 'x');
-  return matches(one, path) && matches(other, path) ? `/${path.map(encodeURIComponent).join('/')}` : undefined;
+  const path = one.map(
+    (part, index) =>
+      [part, other[index]].flatMap((either) => (either && 'literal' in either ? [either.literal] : []))[0] ??
+      'x',
+  );
+  return matches(one, path) && matches(other, path)
+    ? `/${path.map(encodeURIComponent).join('/')}`
+    : undefined;
 }

@@ -13,21 +13,37 @@ export type Access<Admitted> = Readonly<{
 }>;
 type Parameters = Readonly<Record<string, string>>;
 /** What a handler receives. `nowMillis` is the time of the request in milliseconds since the epoch. */
-export type RouteRequest<Admitted> = Readonly<{ caller: Admitted; parameters: Parameters; nowMillis: number }>;
+export type RouteRequest<Admitted> = Readonly<{
+  caller: Admitted;
+  parameters: Parameters;
+  nowMillis: number;
+}>;
 /** Gives the JSON body of the 200 answer, now or later. */
 export type Handler<Admitted> = (request: RouteRequest<Admitted>) => object | Promise<object>;
 /** A row with its access built in: `answer` admits the caller and runs the handler, or gives the refusal: thrown, it would cost more
  * than all the rest of the answer to a request without a token. */
 export type Row = Readonly<{ pattern: string; access: Access<unknown>; answer: Answer }>;
-type Answer = (caller: Caller | undefined, parameters: Parameters, nowMillis: number) => object | Promise<object>;
+type Answer = (
+  caller: Caller | undefined,
+  parameters: Parameters,
+  nowMillis: number,
+) => object | Promise<object>;
 /** A rule for a prefix and everything under it, decided before the row is looked for. */
 export type PrefixRule = Readonly<{ prefix: readonly string[]; access: Access<Caller> }>;
 /** Everyone; credentials are ignored. */
 export const open: Access<undefined> = { name: 'open', credentials: 'ignored', admit: () => undefined };
 /** Everyone; credentials that are present must be good, and then name the caller. */
-export const optional: Access<Caller | undefined> = { name: 'optional', credentials: 'optional', admit: (caller) => caller && requireCaller(caller) };
+export const optional: Access<Caller | undefined> = {
+  name: 'optional',
+  credentials: 'optional',
+  admit: (caller) => caller && requireCaller(caller),
+};
 /** Callers with a valid access token. */
-export const authenticated: Access<Caller> = { name: 'authenticated', credentials: 'required', admit: requireCaller };
+export const authenticated: Access<Caller> = {
+  name: 'authenticated',
+  credentials: 'required',
+  admit: requireCaller,
+};
 /** Callers with a valid access token that passes every guard. */
 export const needs = (...guards: readonly [Guard, ...Guard[]]): Access<Caller> => ({
   name: guards.map((guard) => guard.name).join(', '),
@@ -39,8 +55,13 @@ export const needs = (...guards: readonly [Guard, ...Guard[]]): Access<Caller> =
   },
 });
 /** A row for GET (and so HEAD) on a pattern such as `/api/org/{orgId}`. */
-export const get = <Admitted>(pattern: string, access: Access<Admitted>, handler: Handler<NoInfer<Admitted>>): Row => ({
-  pattern, access,
+export const get = <Admitted>(
+  pattern: string,
+  access: Access<Admitted>,
+  handler: Handler<NoInfer<Admitted>>,
+): Row => ({
+  pattern,
+  access,
   answer: (caller, parameters, nowMillis) => {
     const admitted = access.admit(caller);
     return admitted instanceof Refused ? admitted : handler({ caller: admitted, parameters, nowMillis });

@@ -9,7 +9,8 @@ import { provenBy, type ProofSubject, type ProofVerifier } from './dpop-proof.ts
 import type { ReplayStore } from './replay.ts';
 
 /** How claims are named at this provider, and which schemes are on; settings decide. */
-export type CallerRules = UriRules & Readonly<{ dpopMode: DpopMode; claimNamespace: string; scopeClaim: string }>;
+export type CallerRules = UriRules &
+  Readonly<{ dpopMode: DpopMode; claimNamespace: string; scopeClaim: string }>;
 class AdmittedCaller {
   readonly #rules: CallerRules;
   /** The claims of the token, as the provider wrote them. */
@@ -19,9 +20,13 @@ class AdmittedCaller {
     this.#rules = rules;
     Object.freeze(this);
   }
-  static isGenuine(caller: AdmittedCaller): boolean { return #rules in caller; }
+  static isGenuine(caller: AdmittedCaller): boolean {
+    return #rules in caller;
+  }
   /** The `sub` claim: the principal's name. */
-  get subject(): string { return String(this.claims.sub); }
+  get subject(): string {
+    return String(this.claims.sub);
+  }
   /** The value of `<namespace>name` when the token has that claim, whatever its value; else of `name`. */
   claim(name: string): unknown {
     const namespaced = this.claims[this.#rules.claimNamespace + name];
@@ -45,9 +50,14 @@ export type Caller = AdmittedCaller;
 /** False for anything that merely looks like a Caller. */
 export const { isGenuine } = AdmittedCaller;
 /** The request that the credentials came with; `path` as it stands there, `nowMillis` since the epoch. */
-export type Presentation = Readonly<{ path: string; rawHeaders: readonly string[] }> & Omit<ProofSubject, 'uri' | 'token'>;
+export type Presentation = Readonly<{ path: string; rawHeaders: readonly string[] }> &
+  Omit<ProofSubject, 'uri' | 'token'>;
 /** Checks that the token may be presented like this. Throws, or rejects with, `Refused`. */
-export type Sender = (token: VerifiedToken, credentials: Credentials, presentation: Presentation) => Caller | Promise<Caller>;
+export type Sender = (
+  token: VerifiedToken,
+  credentials: Credentials,
+  presentation: Presentation,
+) => Caller | Promise<Caller>;
 /** The checks on how a token is presented, in the contract's order (§8). */
 export function createSender(rules: CallerRules, verifyProof: ProofVerifier, used: ReplayStore): Sender {
   return (token, { scheme, token: text, proof: proofText }, presentation) => {
@@ -65,10 +75,14 @@ export function createSender(rules: CallerRules, verifyProof: ProofVerifier, use
     // RFC 9449 §4.3(12), second half; §6.1
     if (proof.thumbprint !== thumbprint) throw refuseToken('key-mismatch');
     // RFC 9449 §11.1: last, and as one step, so that of many uses at once one is the first.
-    return after(used.record(thumbprint, proof.jti, proof.expiresAt, Math.floor(presentation.nowMillis / 1000)), (verdict) => {
-      if (verdict !== 'new') throw verdict === 'seen' ? refuseProof('proof-replayed') : unavailable('replay-memory-full', 10);
-      return caller;
-    });
+    return after(
+      used.record(thumbprint, proof.jti, proof.expiresAt, Math.floor(presentation.nowMillis / 1000)),
+      (verdict) => {
+        if (verdict !== 'new')
+          throw verdict === 'seen' ? refuseProof('proof-replayed') : unavailable('replay-memory-full', 10);
+        return caller;
+      },
+    );
   };
 }
 /** The thumbprint to which `cnf` binds the token (RFC 9449 §6.1). */
@@ -80,5 +94,7 @@ function confirmedThumbprint(cnf: unknown): string {
   return jkt;
 }
 /** Runs the next step at once when the value is there, and later only when it has to be awaited. */
-export const after = <Value, Result>(value: Value | Promise<Value>, next: (value: Value) => Result | Promise<Result>): Result | Promise<Result> =>
-  value instanceof Promise ? value.then(next) : next(value);
+export const after = <Value, Result>(
+  value: Value | Promise<Value>,
+  next: (value: Value) => Result | Promise<Result>,
+): Result | Promise<Result> => (value instanceof Promise ? value.then(next) : next(value));

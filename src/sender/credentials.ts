@@ -5,7 +5,11 @@ import { refuseRequest, Refused, refuseToken } from '../base/refusal.ts';
 export type DpopMode = 'DISABLED' | 'ALLOWED' | 'REQUIRED';
 export type Scheme = 'Bearer' | 'DPoP';
 /** The schemes that a mode accepts. */
-export const SCHEMES: Readonly<Record<DpopMode, readonly Scheme[]>> = { DISABLED: ['Bearer'], ALLOWED: ['Bearer', 'DPoP'], REQUIRED: ['DPoP'] };
+export const SCHEMES: Readonly<Record<DpopMode, readonly Scheme[]>> = {
+  DISABLED: ['Bearer'],
+  ALLOWED: ['Bearer', 'DPoP'],
+  REQUIRED: ['DPoP'],
+};
 /** What the caller presented; `proof` is the DPoP proof, if there was one. */
 export type Credentials = Readonly<{ scheme: Scheme; token: string; proof: string | undefined }>;
 /** The white space that a field can hold (Latin-1), and the comma. */
@@ -15,7 +19,8 @@ export function fieldValues(rawHeaders: readonly string[], name: string): string
   const values: string[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const field = rawHeaders[index] ?? '';
-    if (field.length === name.length && field.toLowerCase() === name) values.push(rawHeaders[index + 1] ?? '');
+    if (field.length === name.length && field.toLowerCase() === name)
+      values.push(rawHeaders[index + 1] ?? '');
   }
   return values;
 }
@@ -34,10 +39,14 @@ export function parseCredentials(rawHeaders: readonly string[], mode: DpopMode):
   if (proofs.length > 1) throw refuseRequest('proof-repeated');
   if (authorization === undefined) return undefined;
   const scheme = acceptedScheme(authorization, mode);
-  if (scheme === undefined || authorization.length === scheme.length) throw new Refused({ kind: 'unauthorized', reason: 'scheme-refused' });
+  if (scheme === undefined || authorization.length === scheme.length)
+    throw new Refused({ kind: 'unauthorized', reason: 'scheme-refused' });
   // RFC 6750 §2.1: one space, then one token.
   const token = authorization.slice(scheme.length + 1);
-  const isOneToken = authorization[scheme.length] === ' ' && token !== '' && !SEPARATORS.some((separator) => token.includes(separator));
+  const isOneToken =
+    authorization[scheme.length] === ' ' &&
+    token !== '' &&
+    !SEPARATORS.some((separator) => token.includes(separator));
   if (!isOneToken) throw refuseToken('credentials-malformed');
   // Stricter: RFC 9449 §7.2 would let the server ignore the proof.
   if (scheme === 'Bearer' && proofs.length > 0) throw refuseRequest('proof-beside-bearer');

@@ -8,7 +8,9 @@ export type Nonces = ReturnType<typeof createNonces>;
 /** `secret`: at least 32 characters, the same for all replicas. */
 export function createNonces(secret: string) {
   const present = (nowMillis: number) =>
-    createHmac('sha256', secret).update(`gatehouse DPoP nonce ${Math.floor(nowMillis / SLOT_MILLIS)}`).digest('base64url');
+    createHmac('sha256', secret)
+      .update(`gatehouse DPoP nonce ${Math.floor(nowMillis / SLOT_MILLIS)}`)
+      .digest('base64url');
   const age = (nonce: unknown, nowMillis: number) => {
     if (typeof nonce !== 'string') return undefined;
     if (isSame(nonce, present(nowMillis))) return 'present';
@@ -18,4 +20,5 @@ export function createNonces(secret: string) {
 }
 /** Compares without telling by its time how much was right. */
 const isSame = (given: string, expected: string) =>
-  Buffer.byteLength(given) === Buffer.byteLength(expected) && timingSafeEqual(Buffer.from(given), Buffer.from(expected));
+  Buffer.byteLength(given) === Buffer.byteLength(expected) &&
+  timingSafeEqual(Buffer.from(given), Buffer.from(expected));

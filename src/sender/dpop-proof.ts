@@ -2,7 +2,13 @@
 // Promises: a VerifiedProof was made by the holder of its key for this method, URI, time and verified token.
 import { hash } from 'node:crypto';
 import { asJsonObject, isFiniteNumber, type JsonObject } from '../base/encoding.ts';
-import { factsOf, importProofKey, isProofAlgorithm, type Algorithm, type VerificationKey } from '../keys/jwk.ts';
+import {
+  factsOf,
+  importProofKey,
+  isProofAlgorithm,
+  type Algorithm,
+  type VerificationKey,
+} from '../keys/jwk.ts';
 import { Memory } from '../base/lru.ts';
 import { refuseProof, Refused } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
@@ -16,7 +22,11 @@ const KNOWN_KEYS = 1_000;
 export type ProofRules = Readonly<{ dpopIatOffsetSeconds: number; dpopIatLeewaySeconds: number }>;
 /** What a proof must be about. `uri` is in normal form; `offerNonce` is called with a nonce that the answer shall carry. */
 export type ProofSubject = Readonly<{
-  method: string; uri: string | undefined; token: string; nowMillis: number; offerNonce: (nonce: string) => void;
+  method: string;
+  uri: string | undefined;
+  token: string;
+  nowMillis: number;
+  offerNonce: (nonce: string) => void;
 }>;
 /** The key's RFC 7638 thumbprint, and the seconds since the epoch up to which the proof could be accepted. */
 type Proven = Readonly<{ thumbprint: string; jti: string; expiresAt: number }>;
@@ -57,14 +67,19 @@ function checkHeader({ typ, alg, crit, b64, jwk }: JsonObject): { alg: Algorithm
   if (members === undefined) throw refuseProof('proof-key');
   return { alg, jwk: members };
 }
-function checkClaims({ jti, htm, htu, iat, ath }: JsonObject, subject: ProofSubject, rules: ProofRules): { jti: string; iat: number } {
+function checkClaims(
+  { jti, htm, htu, iat, ath }: JsonObject,
+  subject: ProofSubject,
+  rules: ProofRules,
+): { jti: string; iat: number } {
   // RFC 9449 §4.3(3), §4.2. Stricter: the length of `jti` is bounded (§11.1).
   if (typeof jti !== 'string' || jti.length < 1 || jti.length > 256) throw refuseProof('proof-jti');
   if (!isFiniteNumber(iat)) throw refuseProof('proof-iat');
   // RFC 9449 §4.3(8), RFC 9110 §9.1: methods are case-sensitive.
   if (htm !== subject.method) throw refuseProof('proof-htm');
   // RFC 9449 §4.3(9)
-  if (typeof htu !== 'string' || subject.uri === undefined || normalUri(htu) !== subject.uri) throw refuseProof('proof-htu');
+  if (typeof htu !== 'string' || subject.uri === undefined || normalUri(htu) !== subject.uri)
+    throw refuseProof('proof-htu');
   // RFC 9449 §4.3(11)
   const nowSeconds = Math.floor(subject.nowMillis / 1000);
   if (iat < nowSeconds - rules.dpopIatOffsetSeconds) throw refuseProof('proof-too-old');

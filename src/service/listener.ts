@@ -8,13 +8,20 @@ import { deadEnd, refuseRequest, type Refused } from '../base/refusal.ts';
 
 const OPTIONS = {
   // Keep-alive lasts longer than the idle time of load balancers, so that they never send into a closing connection.
-  headersTimeout: 10_000, requestTimeout: 15_000, keepAliveTimeout: 72_000, connectionsCheckingInterval: 1_000,
+  headersTimeout: 10_000,
+  requestTimeout: 15_000,
+  keepAliveTimeout: 72_000,
+  connectionsCheckingInterval: 1_000,
   // A missing Host is answered by the app, in its own shape.
-  maxHeaderSize: 16 * 1024, requireHostHeader: false, optimizeEmptyRequests: true,
+  maxHeaderSize: 16 * 1024,
+  requireHostHeader: false,
+  optimizeEmptyRequests: true,
 };
 /** What `optimizeEmptyRequests` does from Node 24 on: after a request without content there is no stream to be ended, for nobody. */
 class Request extends IncomingMessage {
-  override resume(): this { return this.complete && this.listenerCount('data') === 0 ? this : super.resume(); }
+  override resume(): this {
+    return this.complete && this.listenerCount('data') === 0 ? this : super.resume();
+  }
 }
 const [LINGER_MILLIS, IDLE_GRACE_MILLIS, STOP_MILLIS] = [1_000, 1_000, 10_000];
 /** `stop` takes no new connections and resolves when the last is gone, at the latest after ten seconds. */
@@ -40,12 +47,24 @@ export function createListener(app: App, now: () => number, batchSize = 64): Lis
     before.once('finish', end);
     socket.setTimeout(UNREAD_MILLIS, () => socket.destroy());
   };
-  server.on('connection', (socket: Socket) => void sockets.set(socket.once('close', () => sockets.delete(socket)), undefined));
+  server.on(
+    'connection',
+    (socket: Socket) =>
+      void sockets.set(
+        socket.once('close', () => sockets.delete(socket)),
+        undefined,
+      ),
+  );
   // The body is never wanted, so the client is not told to go on (RFC 9110 §10.1.1).
   server.on('request', answer()).on('checkContinue', answer());
   server.on('checkExpectation', answer(deadEnd('expectation_failed')));
   // Node leaves this socket to us, its errors too.
-  server.on('connect', ({ socket }) => refuse(socket.on('error', () => socket.destroy()), refuseRequest('target-refused')));
+  server.on('connect', ({ socket }) =>
+    refuse(
+      socket.on('error', () => socket.destroy()),
+      refuseRequest('target-refused'),
+    ),
+  );
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     // Every further piece of what is broken comes here again.
     if (broken.has(socket)) return;
@@ -64,7 +83,8 @@ function inBatches({ prepare }: App, batchSize: number): App['answer'] {
   const queue: Parameters<App['answer']>[] = [];
   const drain = () => {
     const batch = queue.splice(0);
-    const workOff = (asked: Parameters<App['answer']>) => (isGone(asked[0], asked[1]) ? undefined : prepare(...asked));
+    const workOff = (asked: Parameters<App['answer']>) =>
+      isGone(asked[0], asked[1]) ? undefined : prepare(...asked);
     if (batch.length < 8) for (const asked of batch) workOff(asked)?.();
     else for (const write of batch.map(workOff)) write?.();
   };
@@ -75,11 +95,15 @@ function inBatches({ prepare }: App, batchSize: number): App['answer'] {
 }
 function refusalFor({ code }: NodeJS.ErrnoException): Refused {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return deadEnd('request_timeout');
-  return code === 'HPE_HEADER_OVERFLOW' ? deadEnd('header_fields_too_large') : refuseRequest('malformed-http');
+  return code === 'HPE_HEADER_OVERFLOW'
+    ? deadEnd('header_fields_too_large')
+    : refuseRequest('malformed-http');
 }
 /** The reply as text, for a connection on which there is no request that could be answered; it closes it. */
 function rawReply({ status, fields, text }: Reply, nowMillis: number): string {
-  const lines = ['Date', new Date(nowMillis).toUTCString(), ...fields, ...CLOSE].map((field, index) => field + (index % 2 === 0 ? ': ' : '\r\n')).join('');
+  const lines = ['Date', new Date(nowMillis).toUTCString(), ...fields, ...CLOSE]
+    .map((field, index) => field + (index % 2 === 0 ? ': ' : '\r\n'))
+    .join('');
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${text}`;
 }
 /** Answers on a bare socket, and gives the client a moment to read before a reset can overtake the answer. */

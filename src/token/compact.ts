@@ -3,7 +3,12 @@
 import { decodeBase64url, parseJsonObject, type JsonObject } from '../base/encoding.ts';
 
 /** A JWS of unknown origin. `signingInput` is the ASCII text that the signature covers. */
-export type UnverifiedJws = Readonly<{ header: JsonObject; payload: JsonObject; signingInput: string; signature: Buffer }>;
+export type UnverifiedJws = Readonly<{
+  header: JsonObject;
+  payload: JsonObject;
+  signingInput: string;
+  signature: Buffer;
+}>;
 export type CompactFlaw = 'malformed' | 'header-malformed' | 'payload-malformed';
 /** Splits and decodes a compact JWS, or says what is wrong with it. */
 export function parseCompact(text: string): UnverifiedJws | CompactFlaw {
@@ -18,7 +23,9 @@ export function parseCompact(text: string): UnverifiedJws | CompactFlaw {
   if (header === undefined) return 'header-malformed';
   // RFC 7519 §7.2(10)
   const payload = parseJsonObject(payloadBytes);
-  return payload === undefined ? 'payload-malformed' : { header, payload, signingInput: text.slice(0, text.lastIndexOf('.')), signature };
+  return payload === undefined
+    ? 'payload-malformed'
+    : { header, payload, signingInput: text.slice(0, text.lastIndexOf('.')), signature };
 }
 /** A media type in a `typ` member: case aside, with or without its `application/` (RFC 7515 §4.1.9). */
 export const mediaType = (typ: string) => typ.toLowerCase().replace(/^application\//, '');

@@ -13,5 +13,7 @@ export const payloadOf = open;
 /** The payload as signed by `key`, or `undefined` when the signature does not match (RFC 7515 §5.2(8), RFC 7518 §3). */
 export function verifySignature(jws: UnverifiedJws, key: VerificationKey): SignedPayload | undefined {
   const { digest, input } = factsOf(key);
-  return verify(digest, Buffer.from(jws.signingInput, 'latin1'), input, jws.signature) ? seal(jws.payload) : undefined;
+  return verify(digest, Buffer.from(jws.signingInput, 'latin1'), input, jws.signature)
+    ? seal(jws.payload)
+    : undefined;
 }

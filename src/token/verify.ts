@@ -18,7 +18,12 @@ export type VerifiedToken = Sealed<Verified, 'VerifiedToken'>;
 const { seal, open } = sealing<Verified, 'VerifiedToken'>();
 export const claimsOf = (token: VerifiedToken): JsonObject => open(token).claims;
 /** `nowMillis` is since the epoch, `waits` how often this request has awaited a fetch; `noteKey` learns of the key. Throws `Refused` or `KeysPending`. */
-export type TokenVerifier = (token: string, nowMillis: number, waits: number, noteKey?: (kid: string | undefined) => void) => VerifiedToken;
+export type TokenVerifier = (
+  token: string,
+  nowMillis: number,
+  waits: number,
+  noteKey?: (kid: string | undefined) => void,
+) => VerifiedToken;
 /** A verifier for one issuer and audience that remembers up to `cacheEntries` verified tokens, by their SHA-256. */
 export function createTokenVerifier(rules: TokenRules, keys: KeySet, cacheEntries: number): TokenVerifier {
   const memory = new Memory<VerifiedToken>(cacheEntries);
@@ -44,7 +49,12 @@ export function createTokenVerifier(rules: TokenRules, keys: KeySet, cacheEntrie
 }
 type Find = (kid: string | undefined) => VerificationKey;
 /** Checks again all that time can change: the key's place in the set, `exp` and `nbf`. Throws as `verify` does. */
-function isStillGood({ claims, kid, key }: Verified, find: Find, rules: TokenRules, nowSeconds: number): boolean {
+function isStillGood(
+  { claims, kid, key }: Verified,
+  find: Find,
+  rules: TokenRules,
+  nowSeconds: number,
+): boolean {
   if (find(kid) !== key) return false;
   checkTimes(claims, rules.clockToleranceSeconds, nowSeconds);
   return true;
@@ -62,7 +72,9 @@ function verify(token: string, find: Find, rules: TokenRules, nowSeconds: number
 function frozen(claims: JsonObject): JsonObject {
   // Not by recursion: claims may be nested deeper than the stack.
   const rest: object[] = [claims];
-  for (const next of rest) for (const member of Object.values(Object.freeze(next))) if (typeof member === 'object' && member !== null) rest.push(member);
+  for (const next of rest)
+    for (const member of Object.values(Object.freeze(next)))
+      if (typeof member === 'object' && member !== null) rest.push(member);
   return claims;
 }
 /** Checks the header before any key is looked for, and gives its `kid`. Members that carry keys are never read. */

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { asJsonObject, decodeBase64url, decodeUtf8, isFiniteNumber, parseJsonObject, unless } from '../../src/base/encoding.ts';
+import {
+  asJsonObject,
+  decodeBase64url,
+  decodeUtf8,
+  isFiniteNumber,
+  parseJsonObject,
+  unless,
+} from '../../src/base/encoding.ts';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
@@ -21,24 +28,43 @@ test('decodes every letter of the alphabet by its value [RFC 4648 §5]', () => {
 test('accepts one spelling only for each byte when spare bits could be set [RFC 4648 §3.5]', () => {
   const spellings = [...ALPHABET].flatMap((first) => [...ALPHABET].map((second) => first + second));
   const accepted = spellings.flatMap((text) => decodeBase64url(text)?.[0] ?? []);
-  assert.deepEqual(accepted.sort((one, other) => one - other), [...Array(256).keys()]);
+  assert.deepEqual(
+    accepted.sort((one, other) => one - other),
+    [...Array(256).keys()],
+  );
 });
 
 test('accepts one spelling only for two bytes when spare bits could be set [RFC 4648 §3.5]', () => {
-  assert.deepEqual([...ALPHABET].filter((letter) => decodeBase64url(`AA${letter}`) !== undefined).join(''), 'AEIMQUYcgkosw048');
+  assert.deepEqual(
+    [...ALPHABET].filter((letter) => decodeBase64url(`AA${letter}`) !== undefined).join(''),
+    'AEIMQUYcgkosw048',
+  );
 });
 
 const notBase64url: readonly [string, string][] = [
-  ['one letter', 'A'], ['five letters', 'AAAAA'], ['padding', 'AA=='], ['one padding sign', 'AAA='], ['only padding', '='],
-  ['a plus sign', 'AA+A'], ['a slash', 'AA/A'], ['a leading blank', ' AAAA'], ['an inner blank', 'AA AA'],
+  ['one letter', 'A'],
+  ['five letters', 'AAAAA'],
+  ['padding', 'AA=='],
+  ['one padding sign', 'AAA='],
+  ['only padding', '='],
+  ['a plus sign', 'AA+A'],
+  ['a slash', 'AA/A'],
+  ['a leading blank', ' AAAA'],
+  ['an inner blank', 'AA AA'],
   ['a trailing blank', 'AAAA '],
-  ['a line feed', 'AAAA\n'], ['a carriage return', 'AA\rAA'], ['a tab', 'AA\tAA'], ['a full stop', 'AA.AA'],
+  ['a line feed', 'AAAA\n'],
+  ['a carriage return', 'AA\rAA'],
+  ['a tab', 'AA\tAA'],
+  ['a full stop', 'AA.AA'],
   ['a percent-escape', 'AA%3D'],
-  ['a NUL', 'AAAA\0'], ['a letter beyond ASCII', 'AAA\u0141'], ['a full-width letter', 'AAA\uff21'],
+  ['a NUL', 'AAAA\0'],
+  ['a letter beyond ASCII', 'AAA\u0141'],
+  ['a full-width letter', 'AAA\uff21'],
   ['a byte-order mark', '\ufeffAAAA'],
 ];
 for (const [what, text] of notBase64url) {
-  test(`refuses base64url that has ${what} [RFC 7515 §2]`, () => assert.equal(decodeBase64url(text), undefined));
+  test(`refuses base64url that has ${what} [RFC 7515 §2]`, () =>
+    assert.equal(decodeBase64url(text), undefined));
 }
 
 test('decodes UTF-8 of every length of character [RFC 3629 §3]', () => {
@@ -51,24 +77,35 @@ test('leaves a byte-order mark where it is when it decodes UTF-8 [RFC 3629 §6]'
 });
 
 const notUtf8: readonly [string, number[]][] = [
-  ['the byte FF', [0xff]], ['an overlong NUL', [0xc0, 0x80]], ['an overlong slash', [0xe0, 0x80, 0xaf]],
-  ['a surrogate', [0xed, 0xa0, 0x80]], ['a lone continuation', [0x80]], ['a truncated character', [0xe4, 0xb8]],
-  ['a character beyond U+10FFFF', [0xf4, 0x90, 0x80, 0x80]], ['Latin-1', [0x61, 0xe9, 0x61]],
+  ['the byte FF', [0xff]],
+  ['an overlong NUL', [0xc0, 0x80]],
+  ['an overlong slash', [0xe0, 0x80, 0xaf]],
+  ['a surrogate', [0xed, 0xa0, 0x80]],
+  ['a lone continuation', [0x80]],
+  ['a truncated character', [0xe4, 0xb8]],
+  ['a character beyond U+10FFFF', [0xf4, 0x90, 0x80, 0x80]],
+  ['Latin-1', [0x61, 0xe9, 0x61]],
 ];
 for (const [what, bytes] of notUtf8) {
-  test(`refuses UTF-8 that has ${what} [RFC 3629 §3]`, () => assert.equal(decodeUtf8(Buffer.from(bytes)), undefined));
+  test(`refuses UTF-8 that has ${what} [RFC 3629 §3]`, () =>
+    assert.equal(decodeUtf8(Buffer.from(bytes)), undefined));
 }
 
 test('takes an object as a JSON object without inherited members', () => {
   const object = asJsonObject({ own: 1 });
   assert.equal(object?.own, 1);
-  for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) assert.equal(object?.[name], undefined);
+  for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty'])
+    assert.equal(object?.[name], undefined);
   const inherited = Object.getPrototypeOf(object);
-  assert.deepEqual([Reflect.ownKeys(inherited), Object.isFrozen(inherited), Object.getPrototypeOf(inherited)], [[], true, null]);
+  assert.deepEqual(
+    [Reflect.ownKeys(inherited), Object.isFrozen(inherited), Object.getPrototypeOf(inherited)],
+    [[], true, null],
+  );
 });
 
 for (const value of [null, undefined, [], [{}], 'text', 0, 1, true, false]) {
-  test(`does not take ${JSON.stringify(value)} as a JSON object`, () => assert.equal(asJsonObject(value), undefined));
+  test(`does not take ${JSON.stringify(value)} as a JSON object`, () =>
+    assert.equal(asJsonObject(value), undefined));
 }
 
 const parse = (text: string) => parseJsonObject(Buffer.from(text));
@@ -77,7 +114,8 @@ test('parses a JSON object with blanks around it [RFC 8259 §2]', () => {
   assert.deepEqual({ ...parse(' \t\r\n{ "a" : [1, {"b": null}] }\n') }, { a: [1, { b: null }] });
 });
 
-test('parses an empty JSON object', () => assert.deepEqual(Object.keys(parse('{}') ?? { missing: true }), []));
+test('parses an empty JSON object', () =>
+  assert.deepEqual(Object.keys(parse('{}') ?? { missing: true }), []));
 
 test('counts the last of repeated members however it is spelt [RFC 7519 §4]', () => {
   assert.equal(parse('{"aud":1,"aud":2}')?.aud, 2);
@@ -97,12 +135,35 @@ test('parses an object that is nested deeply', () => {
 });
 
 const notObjects: readonly string[] = [
-  '', ' ', 'null', '[]', '[{}]', '"{}"', '1', 'true', '{', '}', '{}{}', '{} x', 'x{}', '{},', '\ufeff{}', '{}\0', "{'a':1}",
+  '',
+  ' ',
+  'null',
+  '[]',
+  '[{}]',
+  '"{}"',
+  '1',
+  'true',
+  '{',
+  '}',
+  '{}{}',
+  '{} x',
+  'x{}',
+  '{},',
+  '\ufeff{}',
+  '{}\0',
+  "{'a':1}",
   '{a:1}',
-  '{"a":1,}', '{"a":NaN}', '{"a":01}', '{"a":+1}', '{"a":undefined}', '{"a":"\n"}', '{/**/}',
+  '{"a":1,}',
+  '{"a":NaN}',
+  '{"a":01}',
+  '{"a":+1}',
+  '{"a":undefined}',
+  '{"a":"\n"}',
+  '{/**/}',
 ];
 for (const text of notObjects) {
-  test(`refuses ${JSON.stringify(text)} as a JSON object [RFC 8259 §4]`, () => assert.equal(parse(text), undefined));
+  test(`refuses ${JSON.stringify(text)} as a JSON object [RFC 8259 §4]`, () =>
+    assert.equal(parse(text), undefined));
 }
 
 test('refuses a JSON object that is not in UTF-8 [RFC 8259 §8.1]', () => {
@@ -111,15 +172,35 @@ test('refuses a JSON object that is not in UTF-8 [RFC 8259 §8.1]', () => {
 });
 
 test('takes finite numbers and nothing else as numbers', () => {
-  for (const value of [0, -0, -1, 0.5, 1e308, 2 ** 53 + 2]) assert.equal(isFiniteNumber(value), true, String(value));
-  for (const value of [Infinity, -Infinity, NaN, '1', '', null, undefined, true, [], [1], {}, 1n, Object(1)]) {
+  for (const value of [0, -0, -1, 0.5, 1e308, 2 ** 53 + 2])
+    assert.equal(isFiniteNumber(value), true, String(value));
+  for (const value of [
+    Infinity,
+    -Infinity,
+    NaN,
+    '1',
+    '',
+    null,
+    undefined,
+    true,
+    [],
+    [1],
+    {},
+    1n,
+    Object(1),
+  ]) {
     assert.equal(isFiniteNumber(value), false, String(value));
   }
 });
 
 test('takes an error of the expected class for an absent result, and lets every other fly on', () => {
-  const fail = (failure: unknown) => (): never => { throw failure; };
-  assert.equal(unless(SyntaxError, () => 1), 1);
+  const fail = (failure: unknown) => (): never => {
+    throw failure;
+  };
+  assert.equal(
+    unless(SyntaxError, () => 1),
+    1,
+  );
   assert.equal(unless(SyntaxError, fail(new SyntaxError('x'))), undefined);
   const bug = new TypeError('y');
   assert.throws(() => unless(SyntaxError, fail(bug)), bug);

@@ -2,7 +2,14 @@
 import { strict as assert } from 'node:assert';
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { createLog, describeBug, LOG_LEVELS, printable, type Log, type LogLevel } from '../../src/base/events.ts';
+import {
+  createLog,
+  describeBug,
+  LOG_LEVELS,
+  printable,
+  type Log,
+  type LogLevel,
+} from '../../src/base/events.ts';
 import { startProvider } from '../idp/provider.ts';
 import { rawJws, signJws } from '../idp/tokens.ts';
 import { startService } from '../support/service.ts';
@@ -16,9 +23,9 @@ const EVENTS: Readonly<Record<Parameters<Log>[0], LogLevel>> = {
   'signing key skipped': 'warn',
   'signing keys could not be fetched': 'warn',
   'signing keys loaded': 'info',
-  'listening': 'info',
+  listening: 'info',
   'shutting down': 'info',
-  'stopped': 'info',
+  stopped: 'info',
   'request refused': 'debug',
 };
 const events = Object.entries(EVENTS) as [Parameters<Log>[0], LogLevel][];
@@ -26,7 +33,11 @@ const events = Object.entries(EVENTS) as [Parameters<Log>[0], LogLevel][];
 describe('the log', () => {
   test('writes one JSON line per event: time, level, message, fields', () => {
     const lines: string[] = [];
-    const log = createLog('info', (line) => lines.push(line), () => 86_400_000);
+    const log = createLog(
+      'info',
+      (line) => lines.push(line),
+      () => 86_400_000,
+    );
     log('listening', { port: 1, address: printable('::'), reason: 'drained' });
     log('stopped', {});
     assert.deepEqual(lines, [
@@ -42,9 +53,18 @@ describe('the log', () => {
   LOG_LEVELS.forEach((level, index) => {
     test(`writes at level ${level} what is at least as grave, and nothing else`, () => {
       const written: Record<string, unknown> = {};
-      const log = createLog(level, (line) => { written[JSON.parse(line).message] = JSON.parse(line).level; }, () => 0);
+      const log = createLog(
+        level,
+        (line) => {
+          written[JSON.parse(line).message] = JSON.parse(line).level;
+        },
+        () => 0,
+      );
       for (const [message] of events) log(message, {});
-      assert.deepEqual(written, Object.fromEntries(events.filter(([, grade]) => LOG_LEVELS.indexOf(grade) <= index)));
+      assert.deepEqual(
+        written,
+        Object.fromEntries(events.filter(([, grade]) => LOG_LEVELS.indexOf(grade) <= index)),
+      );
     });
   });
 
@@ -58,7 +78,9 @@ describe('the log', () => {
   test('tells of a bug its name and the last 64 characters of eight places, not its message', () => {
     const error = new RangeError('secret');
     const place = (index: number) => `    at place${index} (${'/deep'.repeat(20)}/file.ts:${index}:1)`;
-    error.stack = ['RangeError: secret', ...Array.from({ length: 9 }, (_, index) => place(index + 1))].join('\n');
+    error.stack = ['RangeError: secret', ...Array.from({ length: 9 }, (_, index) => place(index + 1))].join(
+      '\n',
+    );
     const described = describeBug(error);
     const frames = [1, 2, 3, 4, 5, 6, 7, 8].map((index) => place(index).slice(-64));
     assert.deepEqual(described, { reason: 'bug', error: 'RangeError', frames });
@@ -67,7 +89,7 @@ describe('the log', () => {
   test('tells where a real bug is', () => {
     const { frames } = describeBug(new Error('secret'));
     assert.ok(Array.isArray(frames) && frames.length > 0, 'no place');
-    assert.match(String(frames[0]), /log\.test\.ts:\d+:\d+\)?$/);
+    assert.match(String(frames[0]), /events\.test\.ts:\d+:\d+\)?$/);
   });
 
   test('does not take a message for a place, whatever its lines look like', () => {
@@ -86,7 +108,12 @@ describe('the log', () => {
   });
 
   test('tells of what is thrown without being an error only its type', () => {
-    for (const [thrown, error] of [['secret', 'string'], [{ secret: 1 }, 'object'], [null, 'object'], [undefined, 'undefined']] as const) {
+    for (const [thrown, error] of [
+      ['secret', 'string'],
+      [{ secret: 1 }, 'object'],
+      [null, 'object'],
+      [undefined, 'undefined'],
+    ] as const) {
       assert.deepEqual(describeBug(thrown), { reason: 'bug', error });
     }
     const bare = new Error('secret');
@@ -97,7 +124,9 @@ describe('the log', () => {
 
 const SLICE = 20;
 const slicesOf = (text: string) =>
-  Array.from({ length: Math.max(0, text.length - SLICE + 1) }, (_, index) => text.slice(index, index + SLICE));
+  Array.from({ length: Math.max(0, text.length - SLICE + 1) }, (_, index) =>
+    text.slice(index, index + SLICE),
+  );
 
 /** The secrets of which 20 characters in a row occur in the text. */
 function leaked(secrets: readonly string[], text: string): string[] {
@@ -107,7 +136,10 @@ function leaked(secrets: readonly string[], text: string): string[] {
 
 test('finds a leak of 20 characters', () => {
   const secret = 'abcdefghijklmnopqrstuvwxyz';
-  assert.deepEqual([leaked([secret], `..${secret.slice(3, 23)}..`), leaked([secret], `..${secret.slice(3, 22)}..`)], [[secret], []]);
+  assert.deepEqual(
+    [leaked([secret], `..${secret.slice(3, 23)}..`), leaked([secret], `..${secret.slice(3, 22)}..`)],
+    [[secret], []],
+  );
 });
 
 test('lets no token, signature or key into a log line or a reply', async (t) => {
@@ -144,7 +176,16 @@ test('lets no token, signature or key into a log line or a reply', async (t) => 
   const published = { ...privateKey.export({ format: 'jwk' }), kid, use: 'sig' };
   const service = await startService({ provider, environment: { PROFILE: 'B', IDP_DPOP_MODE: 'ALLOWED' } });
   t.after(() => service.stop());
-  const secrets = [...Object.values(tokens), head, payload, signature, key, strange.d!, published.n!, published.d!];
+  const secrets = [
+    ...Object.values(tokens),
+    head,
+    payload,
+    signature,
+    key,
+    strange.d!,
+    published.n!,
+    published.d!,
+  ];
 
   const seen: string[] = [];
   const ask = async (...request: Parameters<typeof service.ask>) => {
@@ -156,16 +197,26 @@ test('lets no token, signature or key into a log line or a reply', async (t) => 
     const before = service.logs.length;
     const status = await ask('/api/messages', { token });
     const found = service.logs.slice(before).find(({ message }) => message === 'request refused')?.reason;
-    assert.deepEqual([status === 200, found], [reason === 'accepted', reason === 'accepted' ? undefined : reason]);
+    assert.deepEqual(
+      [status === 200, found],
+      [reason === 'accepted', reason === 'accepted' ? undefined : reason],
+    );
     await ask('/api/feed', { headers: { Authorization: `DPoP ${token}` } });
     await ask('/api/private', { headers: { Authorization: [`Bearer ${token}`, `Bearer ${token}`] } });
     await ask(`/api/messages?access_token=${token}`);
-    await ask(`/${token}`, { token, headers: { DPoP: token, Origin: `https://${token}` }, method: 'POST', body: token });
+    await ask(`/${token}`, {
+      token,
+      headers: { DPoP: token, Origin: `https://${token}` },
+      method: 'POST',
+      body: token,
+    });
     await ask('/api/private', { headers: { Authorization: token, Host: token.slice(0, 200) } });
     await ask('/api/private', { headers: { Authorization: `Basic ${token}`, Expect: token } });
   }
   // Keys that are skipped or cannot be had, and errors that hold a token, are logged too.
-  provider.publish({ keys: [published, { kty: 'RSA', kid: 'second', n: key, e: 'AQ' }, { ...strange, kid: 'third' }] });
+  provider.publish({
+    keys: [published, { kty: 'RSA', kid: 'second', n: key, e: 'AQ' }, { ...strange, kid: 'third' }],
+  });
   await service.keys.refresh();
   await provider.fault('all', { redirect: `https://localhost/${tokens.accepted}` });
   await service.keys.refresh();
@@ -185,15 +236,33 @@ test('names the key of a refused token once one was found, and nothing that the 
   const provider = await startProvider();
   t.after(() => provider.stop());
   const kid = 'key\n1';
-  const service = await startService({ provider, fetchKeys: async () => ({ keys: [{ ...provider.signingKey.publicJwk, kid }] }) });
+  const service = await startService({
+    provider,
+    fetchKeys: async () => ({ keys: [{ ...provider.signingKey.publicJwk, kid }] }),
+  });
   t.after(() => service.stop());
   const lineOf = async (token?: string) => {
     await service.ask('/api/private', token === undefined ? {} : { token });
     const { message, status, reason, ...others } = service.logs.at(-1) ?? {};
     return [message, status, reason, 'kid' in others ? others.kid : 'none'];
   };
-  assert.deepEqual(await lineOf(provider.issue({ exp: 1 }, { kid })), ['request refused', 401, 'expired', 'key?1']);
-  assert.deepEqual(await lineOf(provider.issue({ exp: 1 }, { kid: undefined })), ['request refused', 401, 'expired', 'key?1']);
-  assert.deepEqual(await lineOf(provider.issue({}, { kid: 'other' })), ['request refused', 401, 'key-unknown', 'none']);
+  assert.deepEqual(await lineOf(provider.issue({ exp: 1 }, { kid })), [
+    'request refused',
+    401,
+    'expired',
+    'key?1',
+  ]);
+  assert.deepEqual(await lineOf(provider.issue({ exp: 1 }, { kid: undefined })), [
+    'request refused',
+    401,
+    'expired',
+    'key?1',
+  ]);
+  assert.deepEqual(await lineOf(provider.issue({}, { kid: 'other' })), [
+    'request refused',
+    401,
+    'key-unknown',
+    'none',
+  ]);
   assert.deepEqual(await lineOf(), ['request refused', 401, 'no-credentials', 'none']);
 });

@@ -9,7 +9,8 @@ function memoryOf(capacity: number, ...keys: string[]): Memory<string> {
 }
 
 /** Which of the keys are still remembered; asking counts as use. */
-const held = (memory: Memory<string>, ...keys: string[]) => keys.filter((key) => memory.get(key) === `value of ${key}`).join('');
+const held = (memory: Memory<string>, ...keys: string[]) =>
+  keys.filter((key) => memory.get(key) === `value of ${key}`).join('');
 
 test('gives each value by its own key', () => {
   assert.equal(held(memoryOf(3, 'a', 'b', 'c'), 'a', 'b', 'c'), 'abc');
@@ -23,7 +24,12 @@ test('gives nothing for a key that was never set and loses nothing over it', () 
 
 test('forgets what is deleted, and nothing else', () => {
   const memory = memoryOf(3, 'a', 'b', 'c');
-  for (const [gone, left] of [['b', 'ac'], ['c', 'a'], ['c', 'a'], ['a', '']] as const) {
+  for (const [gone, left] of [
+    ['b', 'ac'],
+    ['c', 'a'],
+    ['c', 'a'],
+    ['a', ''],
+  ] as const) {
     memory.delete(gone);
     assert.equal(memory.size, left.length);
     assert.equal(held(memory, 'a', 'b', 'c'), left);
@@ -44,7 +50,17 @@ for (const capacity of [0, 1, 2, 5]) {
   });
 }
 
-for (const [used, left] of [['', 'bcd'], ['a', 'acd'], ['b', 'bcd'], ['c', 'bcd'], ['ab', 'abd'], ['aab', 'abd'], ['ba', 'abd'], ['abc', 'bcd'], ['cba', 'abd']] as const) {
+for (const [used, left] of [
+  ['', 'bcd'],
+  ['a', 'acd'],
+  ['b', 'bcd'],
+  ['c', 'bcd'],
+  ['ab', 'abd'],
+  ['aab', 'abd'],
+  ['ba', 'abd'],
+  ['abc', 'bcd'],
+  ['cba', 'abd'],
+] as const) {
   test(`forgets the entry that was used longest ago after ${used === '' ? 'no use' : `the uses ${used}`}`, () => {
     const memory = memoryOf(3, 'a', 'b', 'c');
     for (const key of used) assert.equal(memory.get(key), `value of ${key}`);

@@ -15,8 +15,13 @@ import { claimsOf, type VerifiedToken } from '../../src/token/verify.ts';
 
 /** What an attacker, or a hurried developer, has at hand. */
 interface AtHand {
-  readonly jws: UnverifiedJws; readonly claims: JsonObject; readonly token: VerifiedToken; readonly key: VerificationKey;
-  readonly signed: SignedPayload; readonly proof: VerifiedProof; readonly caller: Caller;
+  readonly jws: UnverifiedJws;
+  readonly claims: JsonObject;
+  readonly token: VerifiedToken;
+  readonly key: VerificationKey;
+  readonly signed: SignedPayload;
+  readonly proof: VerifiedProof;
+  readonly caller: Caller;
 }
 
 const makeKeys = ({ signed, token, proof, caller }: AtHand): readonly VerificationKey[] => [
@@ -172,11 +177,27 @@ export type SealProof = typeof import('../../src/sender/dpop-proof.ts').seal;
 export type AdmitCaller = typeof import('../../src/sender/caller.ts').AdmittedCaller;
 
 interface Stages extends AtHand {
-  readonly rules: TokenRules; readonly sender: Sender; readonly credentials: Credentials; readonly presentation: Presentation;
+  readonly rules: TokenRules;
+  readonly sender: Sender;
+  readonly credentials: Credentials;
+  readonly presentation: Presentation;
   readonly row: Row;
 }
 
-const outOfTurn = ({ jws, claims, signed, token, key, proof, caller, rules, sender, credentials, presentation, row }: Stages) => [
+const outOfTurn = ({
+  jws,
+  claims,
+  signed,
+  token,
+  key,
+  proof,
+  caller,
+  rules,
+  sender,
+  credentials,
+  presentation,
+  row,
+}: Stages) => [
   // @ts-expect-error a JWK verifies nothing
   () => verifySignature(jws, { kty: 'RSA' }),
   // @ts-expect-error no payload before the signature
@@ -197,12 +218,18 @@ const outOfTurn = ({ jws, claims, signed, token, key, proof, caller, rules, send
   () => provenBy(token),
   // @ts-expect-error a proof is no key
   () => factsOf(proof),
-  // @ts-expect-error a caller is not changed
-  () => { caller.claims = claims; },
-  // @ts-expect-error nor are its claims
-  () => { caller.claims.scope = 'admin'; },
-  // @ts-expect-error nor is what a key knows
-  () => { factsOf(key).digest = null; },
+  () => {
+    // @ts-expect-error a caller is not changed
+    caller.claims = claims;
+  },
+  () => {
+    // @ts-expect-error nor are its claims
+    caller.claims.scope = 'admin';
+  },
+  () => {
+    // @ts-expect-error nor is what a key knows
+    factsOf(key).digest = null;
+  },
 ];
 
 test('no proof of a check can be made by hand or used out of turn, by type', () => {

@@ -18,7 +18,13 @@ import { lookAlikes } from './look-alikes.ts';
 const uri = 'https://api.test/api/private';
 const verifyProof = createProofVerifier({ dpopIatOffsetSeconds: 300, dpopIatLeewaySeconds: 30 }, undefined);
 const proofText = makeProof(makeProofKey(), { token: GOOD, uri, nowSeconds: NOW });
-const proof = verifyProof(proofText, { method: 'GET', uri, token: GOOD, nowMillis: NOW * 1000, offerNonce: () => {} });
+const proof = verifyProof(proofText, {
+  method: 'GET',
+  uri,
+  token: GOOD,
+  nowMillis: NOW * 1000,
+  offerNonce: () => {},
+});
 
 const imported = importSigningKey(asJsonObject({ ...signingKey.publicJwk })!);
 const jws = parseCompact(GOOD);
@@ -28,26 +34,43 @@ const signed = verifySignature(jws, key) ?? assert.fail('the signature does not 
 const token = (await openVerifier(0))(GOOD, NOW * 1000, 0);
 const caller = callerWith({ scope: 'read' });
 
-const rows = [authenticated, optional, needs(scope('read'))].map((access) => get('/x', access, () => ({ passed: true })));
+const rows = [authenticated, optional, needs(scope('read'))].map((access) =>
+  get('/x', access, () => ({ passed: true })),
+);
 /** Every kind of row that wants a caller. */
 function admit(someone: Caller): unknown[] {
   if (someone === undefined) throw new TypeError('nobody');
   return rows.map((row) => row.answer(someone, {}, 1));
 }
 
-const forged = { claims: { sub: 'forged' }, thumbprint: 'x', jti: 'x', expiresAt: Infinity, digest: null, kid: 'x', scope: 'admin' };
+const forged = {
+  claims: { sub: 'forged' },
+  thumbprint: 'x',
+  jti: 'x',
+  expiresAt: Infinity,
+  digest: null,
+  kid: 'x',
+  scope: 'admin',
+};
 const PROOFS: Readonly<Record<string, readonly [genuine: object, open: (value: never) => unknown]>> = {
-  'a verification key': [key, factsOf], 'a verified proof': [proof, provenBy], 'a caller': [caller, admit],
+  'a verification key': [key, factsOf],
+  'a verified proof': [proof, provenBy],
+  'a caller': [caller, admit],
 };
 
 for (const [what, [genuine, open]] of Object.entries(PROOFS)) {
   test(`opens ${what}`, () => assert.doesNotThrow(() => open(genuine as never)));
   for (const [likeness, make] of Object.entries(lookAlikes(forged))) {
-    test(`does not open ${likeness} in place of ${what}`, () => assert.throws(() => open(make(genuine) as never), TypeError));
+    test(`does not open ${likeness} in place of ${what}`, () =>
+      assert.throws(() => open(make(genuine) as never), TypeError));
   }
 }
 
-const ALL: typeof PROOFS = { ...PROOFS, 'a signed payload': [signed, payloadOf], 'a verified token': [token, claimsOf] };
+const ALL: typeof PROOFS = {
+  ...PROOFS,
+  'a signed payload': [signed, payloadOf],
+  'a verified token': [token, claimsOf],
+};
 for (const [what, [, open]] of Object.entries(ALL)) {
   test(`opens no other proof in place of ${what}`, () => {
     for (const [other, [genuine]] of Object.entries(ALL)) {
@@ -56,8 +79,11 @@ for (const [what, [, open]] of Object.entries(ALL)) {
   });
 }
 
-test('says that a value was not sealed where it is opened', () => assert.throws(() => claimsOf({} as never),
-  { name: 'TypeError', message: 'this value was not sealed here' }));
+test('says that a value was not sealed where it is opened', () =>
+  assert.throws(() => claimsOf({} as never), {
+    name: 'TypeError',
+    message: 'this value was not sealed here',
+  }));
 
 test('verifies no signature by a look-alike of a key', () => {
   const lookAlike = Object.assign(Object.create(Object.getPrototypeOf(key)), factsOf(key));
@@ -65,11 +91,16 @@ test('verifies no signature by a look-alike of a key', () => {
 });
 
 test('shows of a proof nothing that could be copied', () => {
-  for (const genuine of [key, signed, token, proof]) assert.deepEqual([Reflect.ownKeys(genuine), JSON.stringify(genuine)], [[], '{}']);
-  assert.deepEqual([Reflect.ownKeys(caller), Object.isFrozen(caller), Object.isFrozen(caller.claims)], [['claims'], true, true]);
+  for (const genuine of [key, signed, token, proof])
+    assert.deepEqual([Reflect.ownKeys(genuine), JSON.stringify(genuine)], [[], '{}']);
+  assert.deepEqual(
+    [Reflect.ownKeys(caller), Object.isFrozen(caller), Object.isFrozen(caller.claims)],
+    [['claims'], true, true],
+  );
 });
 
 test('knows a caller that a sender made, and no other', () => {
   assert.equal(isGenuine(caller), true);
-  for (const make of [(of: object) => ({ ...of }), structuredClone, Object.create]) assert.equal(isGenuine(make(caller) as Caller), false);
+  for (const make of [(of: object) => ({ ...of }), structuredClone, Object.create])
+    assert.equal(isGenuine(make(caller) as Caller), false);
 });

@@ -5,19 +5,37 @@ export type Clause = string;
 
 /** The standards that the index is about; others, and the contract, are cited too but not indexed. */
 export const INDEXED = [
-  'RFC 6750', 'RFC 7515', 'RFC 7517', 'RFC 7519', 'RFC 7638', 'RFC 8725', 'RFC 9068', 'RFC 9110', 'RFC 9449', 'Fetch',
+  'RFC 6750',
+  'RFC 7515',
+  'RFC 7517',
+  'RFC 7519',
+  'RFC 7638',
+  'RFC 8725',
+  'RFC 9068',
+  'RFC 9110',
+  'RFC 9449',
+  'Fetch',
 ];
 
-const PARTS = new RegExp([
-  String.raw`(?<standard>RFC \d{4})`, String.raw`(?<fetch>\bFetch(?: standard)? (?=§))`, String.raw`(?<other>[Cc]ontract|specification|OpenID|YAML)`,
-  String.raw`(?<section>§\d+(?:\.\d+)*)(?<item>\(\d+\))?(?<last>-\d+(?:\.\d+)*)?`, String.raw`(?:, | and | to )(?<more>\(\d+\))`,
-].join('|'), 'g');
+const PARTS = new RegExp(
+  [
+    String.raw`(?<standard>RFC \d{4})`,
+    String.raw`(?<fetch>\bFetch(?: standard)? (?=§))`,
+    String.raw`(?<other>[Cc]ontract|specification|OpenID|YAML)`,
+    String.raw`(?<section>§\d+(?:\.\d+)*)(?<item>\(\d+\))?(?<last>-\d+(?:\.\d+)*)?`,
+    String.raw`(?:, | and | to )(?<more>\(\d+\))`,
+  ].join('|'),
+  'g',
+);
 
 /** Every clause that a text cites, in order. A section belongs to the standard named last before it. */
 export function clausesIn(text: string): Clause[] {
   const found: Clause[] = [];
   let [standard, section, isBare] = ['', '', false];
-  const endBare = () => { if (isBare) found.push(standard); isBare = false; };
+  const endBare = () => {
+    if (isBare) found.push(standard);
+    isBare = false;
+  };
   for (const { groups = {} } of text.matchAll(PARTS)) {
     if (groups.standard !== undefined || groups.fetch !== undefined || groups.other !== undefined) {
       endBare();
@@ -43,13 +61,19 @@ export function clausesIn(text: string): Clause[] {
 
 /** True when `part` is the clause itself or lies within it. */
 export const isWithin = (part: Clause, clause: Clause) =>
-  part === clause || part.startsWith(`${clause}.`) || part.startsWith(`${clause}(`) || part.startsWith(`${clause} `);
+  part === clause ||
+  part.startsWith(`${clause}.`) ||
+  part.startsWith(`${clause}(`) ||
+  part.startsWith(`${clause} `);
 
 /** The comments of a source text; lines of `//` that follow one another are one comment. */
 export const commentsOf = (source: string): string[] =>
-  [...source.matchAll(/\/\*[^]*?\*\/|(?:(?:^|(?<=\s))\/\/ .*(?:\n[ \t]*(?=\/\/ )|$))+/gm)]
-    .map(([comment]) => comment.replace(/\s*\n\s*(?:\*|\/\/) ?/g, ' '));
+  [...source.matchAll(/\/\*[^]*?\*\/|(?:(?:^|(?<=\s))\/\/ .*(?:\n[ \t]*(?=\/\/ )|$))+/gm)].map(([comment]) =>
+    comment.replace(/\s*\n\s*(?:\*|\/\/) ?/g, ' '),
+  );
 
 /** The source text with its comments blank, line for line. */
 export const withoutComments = (source: string) =>
-  source.replace(/\/\*[^]*?\*\//g, (comment) => comment.replace(/[^\n]/g, '')).replace(/(^|\s)\/\/ .*$/gm, '$1');
+  source
+    .replace(/\/\*[^]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ''))
+    .replace(/(^|\s)\/\/ .*$/gm, '$1');

@@ -10,6 +10,8 @@ const complaints = [
   ...index.unheld.map((clause) => `cited by no file of src: ${clause}`),
   ...absent(index).map((standard) => `not cited at all: ${standard}`),
 ];
-console.log(`\n${index.entries.length} clauses, ${new Set(index.entries.flatMap(({ tests }) => tests)).size} names of tests`);
+console.log(
+  `\n${index.entries.length} clauses, ${new Set(index.entries.flatMap(({ tests }) => tests)).size} names of tests`,
+);
 for (const complaint of complaints) console.error(complaint);
 process.exitCode = complaints.length > 0 ? 1 : 0;

@@ -19,14 +19,18 @@ interface Grants {
 }
 
 /** Clients by their identifier. */
-export function makeClients<Name extends string>(clients: Readonly<Record<Name, Grants>>): readonly NamedClient<Name>[] {
+export function makeClients<Name extends string>(
+  clients: Readonly<Record<Name, Grants>>,
+): readonly NamedClient<Name>[] {
   const entries = Object.entries(clients) as [Name, Grants][];
   return entries.map(([id, { scopes = [], claims, lifetimeSeconds = LIFETIME_SECONDS }]) => ({
     id,
     secret: `${id}-secret`,
     scopes,
     // Claims of a client win over the provider's, which would let a token live for one hour.
-    get claims() { return { exp: Math.floor(Date.now() / 1000) + lifetimeSeconds, ...claims }; },
+    get claims() {
+      return { exp: Math.floor(Date.now() / 1000) + lifetimeSeconds, ...claims };
+    },
   }));
 }
 
@@ -37,7 +41,10 @@ export const everyone = {
   stranger: { claims: { aud: 'https://another-api.test' } },
 } satisfies Record<string, Grants>;
 
-function tokenRequest({ audience }: Provider, { id, secret }: Client): { path: string; type: string; body: string } {
+function tokenRequest(
+  { audience }: Provider,
+  { id, secret }: Client,
+): { path: string; type: string; body: string } {
   const parameters = { client_id: id, client_secret: secret, audience, grant_type: 'client_credentials' };
   return { path: 'oauth/token', type: 'application/json', body: JSON.stringify(parameters) };
 }
@@ -45,31 +52,52 @@ function tokenRequest({ audience }: Provider, { id, secret }: Client): { path: s
 /** A fresh token of a client. Throws when the provider refuses. */
 export async function fetchToken(provider: Provider, client: Client): Promise<string> {
   const { path, type, body } = tokenRequest(provider, client);
-  const answer = await fetchJson(provider.issuer + path, { method: 'POST', headers: { 'Content-Type': type }, body });
-  if (typeof answer.access_token !== 'string') throw new Error(`no token for ${client.id}: ${JSON.stringify(answer)}`);
+  const answer = await fetchJson(provider.issuer + path, {
+    method: 'POST',
+    headers: { 'Content-Type': type },
+    body,
+  });
+  if (typeof answer.access_token !== 'string')
+    throw new Error(`no token for ${client.id}: ${JSON.stringify(answer)}`);
   return answer.access_token;
 }
 
 /** How to get a token without this program. */
 export const ownToken: Section = async ({ provider, clients }) =>
-  clients.filter(({ id }) => id === 'visitor').map((client): Block => {
-    const { path, type, body } = tokenRequest(provider, client);
-    return {
-      route: `POST /${path}`,
-      status: 200,
-      why: 'a token of your own; for another client write its name twice',
-      line: curlLine('--cacert', provider.authorityFile, '-H', `Content-Type: ${type}`, '-d', body, provider.issuer + path),
-      body: '{"access_token":"eyJ',
-    };
-  });
+  clients
+    .filter(({ id }) => id === 'visitor')
+    .map((client): Block => {
+      const { path, type, body } = tokenRequest(provider, client);
+      return {
+        route: `POST /${path}`,
+        status: 200,
+        why: 'a token of your own; for another client write its name twice',
+        line: curlLine(
+          '--cacert',
+          provider.authorityFile,
+          '-H',
+          `Content-Type: ${type}`,
+          '-d',
+          body,
+          provider.issuer + path,
+        ),
+        body: '{"access_token":"eyJ',
+      };
+    });
 
 /** A block for every example, each client's token fetched once. */
-export const requests = (examples: readonly Example[]): Section => async ({ provider, clients, origin }) => {
-  const named = clients.map(async (client) => [client.id, await fetchToken(provider, client)] as const);
-  const tokens = new Map(await Promise.all(named));
-  return examples.map(({ path, as, status, body, why }): Block => {
-    const block = { route: `GET ${path}`, status, body };
-    if (as === undefined) return { ...block, why, line: curlLine(origin + path) };
-    return { ...block, why: `${as}: ${why}`, line: curlLine('-H', `Authorization: Bearer ${tokens.get(as)}`, origin + path) };
-  });
-};
+export const requests =
+  (examples: readonly Example[]): Section =>
+  async ({ provider, clients, origin }) => {
+    const named = clients.map(async (client) => [client.id, await fetchToken(provider, client)] as const);
+    const tokens = new Map(await Promise.all(named));
+    return examples.map(({ path, as, status, body, why }): Block => {
+      const block = { route: `GET ${path}`, status, body };
+      if (as === undefined) return { ...block, why, line: curlLine(origin + path) };
+      return {
+        ...block,
+        why: `${as}: ${why}`,
+        line: curlLine('-H', `Authorization: Bearer ${tokens.get(as)}`, origin + path),
+      };
+    });
+  };

@@ -7,7 +7,19 @@ import { rowsB } from '../../src/profiles/b.ts';
 import { authenticated, type Row } from '../../src/routes/row.ts';
 import { ask } from '../support/client.ts';
 import {
-  assertGone, blocksOf, cutLike, isOpen, occupy, paste, portOf, processIdOf, run, signalGroup, startDemo, UP, type Demo,
+  assertGone,
+  blocksOf,
+  cutLike,
+  isOpen,
+  occupy,
+  paste,
+  portOf,
+  processIdOf,
+  run,
+  signalGroup,
+  startDemo,
+  UP,
+  type Demo,
 } from './terminal.ts';
 
 interface Case {
@@ -26,7 +38,14 @@ interface Case {
 const TAKEN = /^error: address or port cannot be had code=EADDRINUSE$/m;
 
 const cases: readonly Case[] = [
-  { name: 'A', words: ['A'], rows: [...rowsA, ...policyRowsA], port: 8080, signal: 'SIGTERM', reasons: ['proof-replayed', 'key-mismatch', 'bound-token'] },
+  {
+    name: 'A',
+    words: ['A'],
+    rows: [...rowsA, ...policyRowsA],
+    port: 8080,
+    signal: 'SIGTERM',
+    reasons: ['proof-replayed', 'key-mismatch', 'bound-token'],
+  },
   { name: 'B', words: [], rows: rowsB('org_123456'), port: 3001, signal: 'SIGHUP', reasons: [] },
 ];
 
@@ -62,17 +81,30 @@ for (const { name, words, rows, port, signal, reasons } of cases) {
         assert.deepEqual([...statuses].sort(), [200, ...refusals, ...guarded], pattern);
       }
       const routes = printed.map(({ route, status }) => `${route} ${status}`);
-      const others = ['GET /healthz 200', 'GET /readyz 200', 'GET /no/such/path 404', 'POST /oauth/token 200'];
-      assert.deepEqual(others.filter((route) => !routes.includes(route)), []);
+      const others = [
+        'GET /healthz 200',
+        'GET /readyz 200',
+        'GET /no/such/path 404',
+        'POST /oauth/token 200',
+      ];
+      assert.deepEqual(
+        others.filter((route) => !routes.includes(route)),
+        [],
+      );
     });
 
     test('prints lines that give what stands under them', async () => {
-      await run('/bin/sh', ['-c', 'command -v curl']).catch(() => assert.fail('curl is not installed: this test needs it'));
+      await run('/bin/sh', ['-c', 'command -v curl']).catch(() =>
+        assert.fail('curl is not installed: this test needs it'),
+      );
       const printed = blocksOf(demo.output());
       const answers = await Promise.all(printed.map(({ line }) => paste(line)));
       const announced = printed.map(({ route, status, body }) => `${route} ${status} ${body}`);
       const got = answers.map(({ status, body }, index) => `${printed[index]?.route} ${status} ${body}`);
-      assert.deepEqual(got.map((text, index) => cutLike(announced[index] ?? '', text)), announced);
+      assert.deepEqual(
+        got.map((text, index) => cutLike(announced[index] ?? '', text)),
+        announced,
+      );
     });
 
     test('gives a token to whoever asks the provider as shown', async () => {
@@ -87,7 +119,10 @@ for (const { name, words, rows, port, signal, reasons } of cases) {
     test('prints plain lines of at most 100 columns when nobody looks at a terminal', () => {
       const [shown = ''] = demo.output().split(UP);
       assert.doesNotMatch(shown, /[^\n\x20-\x7e]/);
-      assert.deepEqual(shown.split('\n').filter((line) => line.length > 100 && !/^(curl|node) /.test(line)), []);
+      assert.deepEqual(
+        shown.split('\n').filter((line) => line.length > 100 && !/^(curl|node) /.test(line)),
+        [],
+      );
     });
 
     test('shows the log of the service, which has the reasons that the headings give', async () => {
@@ -136,20 +171,28 @@ test('the demo tells and fails when the service ends by itself', { timeout: 30_0
 });
 
 for (const words of [['C'], ['A', 'B']]) {
-  test(`the demo shows its usage when its arguments are ${JSON.stringify(words)}`, { timeout: 30_000 }, async (context) => {
-    const demo = startDemo(words);
-    context.after(() => demo.end());
-    assert.equal(await demo.exited, 1);
-    assert.match(demo.errors(), /^usage: npm run demo \[-- A \| -- B\]\n/);
-    assert.equal(demo.output(), '');
-  });
+  test(
+    `the demo shows its usage when its arguments are ${JSON.stringify(words)}`,
+    { timeout: 30_000 },
+    async (context) => {
+      const demo = startDemo(words);
+      context.after(() => demo.end());
+      assert.equal(await demo.exited, 1);
+      assert.match(demo.errors(), /^usage: npm run demo \[-- A \| -- B\]\n/);
+      assert.equal(demo.output(), '');
+    },
+  );
 }
 
-test('the program of the demo says how to call it when its arguments are wrong', { timeout: 30_000 }, async () => {
-  const program = fileURLToPath(new URL('dpop-call.mjs', import.meta.url));
-  for (const words of [[], ['--steal', 'a', 'b', 'c', 'd', 'e', 'f'], ['a', 'b', 'c', 'd', 'e']]) {
-    const failure = await run(process.execPath, [program, ...words]).catch((error) => error);
-    assert.equal(failure.code, 1);
-    assert.match(failure.stderr, /^usage: node dpop-call\.mjs /);
-  }
-});
+test(
+  'the program of the demo says how to call it when its arguments are wrong',
+  { timeout: 30_000 },
+  async () => {
+    const program = fileURLToPath(new URL('dpop-call.mjs', import.meta.url));
+    for (const words of [[], ['--steal', 'a', 'b', 'c', 'd', 'e', 'f'], ['a', 'b', 'c', 'd', 'e']]) {
+      const failure = await run(process.execPath, [program, ...words]).catch((error) => error);
+      assert.equal(failure.code, 1);
+      assert.match(failure.stderr, /^usage: node dpop-call\.mjs /);
+    }
+  },
+);

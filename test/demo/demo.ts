@@ -39,7 +39,9 @@ async function run(profile: string, { clients, settings, sections }: Script): Pr
   const provider = await startProvider({ clients, host: '127.0.0.1' });
   try {
     let isShown = false;
-    const log = (line: LogLine) => { if (isShown || line.level !== 'info') print(style('dim', describe(line))); };
+    const log = (line: LogLine) => {
+      if (isShown || line.level !== 'info') print(style('dim', describe(line)));
+    };
     const environment = { ...settings, ...serviceSettings(profile, provider) };
     const service = await startService(environment, ending.signal, log);
     try {
@@ -103,7 +105,9 @@ function render({ route, status, why, line, body }: Block): string {
 
 function describe({ level, message, fields }: LogLine): string {
   const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
-  return `${level}: ${message}${Object.entries(fields).map(([name, value]) => ` ${name}=${text(value)}`).join('')}`;
+  return `${level}: ${message}${Object.entries(fields)
+    .map(([name, value]) => ` ${name}=${text(value)}`)
+    .join('')}`;
 }
 
 process.exitCode = await main(process.argv.slice(2));

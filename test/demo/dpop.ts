@@ -9,7 +9,12 @@ const INVALID_TOKEN = '{"error":"invalid_token","message":"Authentication requir
 
 /** What the program does with the token that it got, and what comes of it. */
 const WAYS = [
-  ['', 200, '{"message":"Hello from a private endpoint!"', 'the token is bound to a key, and a proof comes with it'],
+  [
+    '',
+    200,
+    '{"message":"Hello from a private endpoint!"',
+    'the token is bound to a key, and a proof comes with it',
+  ],
   ['--replay', 401, INVALID_PROOF, 'the proof has been used before'],
   ['--other-key', 401, INVALID_TOKEN, 'the proof is by another key, as after a theft of the token'],
   ['--bearer', 401, INVALID_TOKEN, 'the token is bound, and a bearer shows no proof'],
@@ -17,8 +22,27 @@ const WAYS = [
 
 /** Calls with a key, a bound token and a proof of the program's own. */
 export const boundCalls: Section = async ({ provider, clients, origin }) =>
-  clients.filter(({ id }) => id === 'alice').flatMap(({ id, secret }) => WAYS.map(([way, status, body, why]): Block => {
-    const options = way === '' ? [] : [way];
-    const words = [PROGRAM, ...options, provider.authorityFile, `${provider.issuer}oauth/token`, id, secret, provider.audience, `${origin}/api/private`];
-    return { route: 'GET /api/private', status, why: `${id}: ${why}`, line: shellLine('node', ...words), body };
-  }));
+  clients
+    .filter(({ id }) => id === 'alice')
+    .flatMap(({ id, secret }) =>
+      WAYS.map(([way, status, body, why]): Block => {
+        const options = way === '' ? [] : [way];
+        const words = [
+          PROGRAM,
+          ...options,
+          provider.authorityFile,
+          `${provider.issuer}oauth/token`,
+          id,
+          secret,
+          provider.audience,
+          `${origin}/api/private`,
+        ];
+        return {
+          route: 'GET /api/private',
+          status,
+          why: `${id}: ${why}`,
+          line: shellLine('node', ...words),
+          body,
+        };
+      }),
+    );

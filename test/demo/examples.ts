@@ -46,22 +46,50 @@ const UNAUTHORIZED = '{"error":"unauthorized","message":"Authentication required
 const INVALID_TOKEN = '{"error":"invalid_token","message":"Authentication required"}';
 
 /** An answer for which no token is sent. */
-export const answered = (path: string, body: string, why: string): Example<never> => ({ path, status: 200, body, why });
+export const answered = (path: string, body: string, why: string): Example<never> => ({
+  path,
+  status: 200,
+  body,
+  why,
+});
 
-export const granted = <Name extends string>(path: string, as: Name, body: string, why: string): Example<Name> =>
-  ({ path, as, status: 200, body, why });
+export const granted = <Name extends string>(
+  path: string,
+  as: Name,
+  body: string,
+  why: string,
+): Example<Name> => ({ path, as, status: 200, body, why });
 
-export const withoutToken = (path: string): Example<never> =>
-  ({ path, status: 401, body: UNAUTHORIZED, why: 'there is no token' });
+export const withoutToken = (path: string): Example<never> => ({
+  path,
+  status: 401,
+  body: UNAUTHORIZED,
+  why: 'there is no token',
+});
 
-export const tokenRefused = <Name extends string>(path: string, as: Name, why: string): Example<Name> =>
-  ({ path, as, status: 401, body: INVALID_TOKEN, why });
+export const tokenRefused = <Name extends string>(path: string, as: Name, why: string): Example<Name> => ({
+  path,
+  as,
+  status: 401,
+  body: INVALID_TOKEN,
+  why,
+});
 
-export const forbidden = <Name extends string>(path: string, as: Name, why: string): Example<Name> =>
-  ({ path, as, status: 403, body: '{"error":"insufficient_scope"', why });
+export const forbidden = <Name extends string>(path: string, as: Name, why: string): Example<Name> => ({
+  path,
+  as,
+  status: 403,
+  body: '{"error":"insufficient_scope"',
+  why,
+});
 
-export const notFound = <Name extends string>(path: string, why: string, as?: Name): Example<Name> =>
-  ({ path, ...(as === undefined ? {} : { as }), status: 404, body: '{"error":"not_found"', why });
+export const notFound = <Name extends string>(path: string, why: string, as?: Name): Example<Name> => ({
+  path,
+  ...(as === undefined ? {} : { as }),
+  status: 404,
+  body: '{"error":"not_found"',
+  why,
+});
 
 /** Health, in both profiles. */
 export const health: readonly Example<never>[] = [
@@ -70,7 +98,9 @@ export const health: readonly Example<never>[] = [
 ];
 
 // Whoever has a proxy in the environment would otherwise send a request for loopback to it.
-const hasProxy = ['http_proxy', 'https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY'].some((name) => process.env[name]);
+const hasProxy = ['http_proxy', 'https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY'].some(
+  (name) => process.env[name],
+);
 const CURL = hasProxy ? "curl -i --noproxy '*'" : 'curl -i';
 
 /** A line for a POSIX shell; the words are quoted unless they are plain. */

@@ -2,7 +2,15 @@
 import { everyone, makeClients, ownToken, requests } from './clients.ts';
 import { boundCalls } from './dpop.ts';
 import {
-  answered, forbidden, granted, health, notFound, tokenRefused, withoutToken, type Example, type Script,
+  answered,
+  forbidden,
+  granted,
+  health,
+  notFound,
+  tokenRefused,
+  withoutToken,
+  type Example,
+  type Script,
 } from './examples.ts';
 
 const clients = makeClients({
@@ -21,15 +29,30 @@ const examples: readonly Example<(typeof clients)[number]['id']>[] = [
   tokenRefused('/api/private', 'latecomer', 'the token has expired'),
   tokenRefused('/api/private', 'stranger', 'the token was issued for another API'),
 
-  granted('/api/profile', 'alice', '{"userId":"alice@clients","email":"alice@example.test"', 'the token is good'),
+  granted(
+    '/api/profile',
+    'alice',
+    '{"userId":"alice@clients","email":"alice@example.test"',
+    'the token is good',
+  ),
   withoutToken('/api/profile'),
 
   granted('/api/admin', 'admin', '{"message":"Hello from the admin API!"}', 'the token has the scope admin'),
   withoutToken('/api/admin'),
   forbidden('/api/admin', 'reader', 'the token lacks the scope admin'),
 
-  granted('/api/users', 'reader', '{"message":"Hello from the users API!"}', 'the token has the scope read:users'),
-  granted('/api/users', 'writer', '{"message":"Hello from the users API!"}', 'the token has the scope write:users'),
+  granted(
+    '/api/users',
+    'reader',
+    '{"message":"Hello from the users API!"}',
+    'the token has the scope read:users',
+  ),
+  granted(
+    '/api/users',
+    'writer',
+    '{"message":"Hello from the users API!"}',
+    'the token has the scope write:users',
+  ),
   withoutToken('/api/users'),
   forbidden('/api/users', 'visitor', 'the token has neither read:users nor write:users'),
 

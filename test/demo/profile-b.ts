@@ -1,7 +1,15 @@
 /* What the demo shows of profile B. */
 import { everyone, makeClients, ownToken, requests } from './clients.ts';
 import {
-  answered, forbidden, granted, health, notFound, tokenRefused, withoutToken, type Example, type Script,
+  answered,
+  forbidden,
+  granted,
+  health,
+  notFound,
+  tokenRefused,
+  withoutToken,
+  type Example,
+  type Script,
 } from './examples.ts';
 
 const clients = makeClients({
@@ -28,15 +36,30 @@ const examples: readonly Example<(typeof clients)[number]['id']>[] = [
   withoutToken('/api/private-scoped'),
   forbidden('/api/private-scoped', 'visitor', 'the token lacks the scope read:messages'),
 
-  granted('/api/messages', 'reader', '{"messages":[{"id":1,"text":"Hello"}', 'the token has the scope read:messages'),
+  granted(
+    '/api/messages',
+    'reader',
+    '{"messages":[{"id":1,"text":"Hello"}',
+    'the token has the scope read:messages',
+  ),
   withoutToken('/api/messages'),
   forbidden('/api/messages', 'visitor', 'the token lacks the scope read:messages'),
 
-  granted('/api/admin', 'admin', '{"message":"Hello, administrator!"', 'the token has the scope admin:access'),
+  granted(
+    '/api/admin',
+    'admin',
+    '{"message":"Hello, administrator!"',
+    'the token has the scope admin:access',
+  ),
   withoutToken('/api/admin'),
   forbidden('/api/admin', 'reader', 'the token lacks the scope admin:access'),
 
-  granted('/api/org/org_123456', 'member', '{"message":"Hello, member', 'the claim org_id is the expected one'),
+  granted(
+    '/api/org/org_123456',
+    'member',
+    '{"message":"Hello, member',
+    'the claim org_id is the expected one',
+  ),
   withoutToken('/api/org/org_123456'),
   forbidden('/api/org/org_654321', 'outsider', 'the claim org_id has another value; the path plays no part'),
 
@@ -44,7 +67,12 @@ const examples: readonly Example<(typeof clients)[number]['id']>[] = [
   withoutToken('/api/roles'),
   forbidden('/api/roles', 'viewer', 'the claim roles lacks editor'),
 
-  granted('/api/premium', 'subscriber', '{"message":"Hello, premium', 'subscription is premium and verified is true'),
+  granted(
+    '/api/premium',
+    'subscriber',
+    '{"message":"Hello, premium',
+    'subscription is premium and verified is true',
+  ),
   withoutToken('/api/premium'),
   forbidden('/api/premium', 'unverified', 'the claim verified is false'),
 

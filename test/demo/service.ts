@@ -35,9 +35,13 @@ export type Environment = Readonly<Record<string, string>>;
 export type Log = (line: LogLine) => void;
 
 /** Starts the service on its default port, or on a free one when that is taken; resolves when it is ready or gone. */
-export async function startService(environment: Environment, ending: AbortSignal, log: Log): Promise<RunningService> {
+export async function startService(
+  environment: Environment,
+  ending: AbortSignal,
+  log: Log,
+): Promise<RunningService> {
   const service = await launch(environment, ending, log);
-  const isTaken = service.port === undefined && !ending.aborted && await service.exited === PORT_TAKEN;
+  const isTaken = service.port === undefined && !ending.aborted && (await service.exited) === PORT_TAKEN;
   return isTaken ? launch({ ...environment, PORT: '0' }, ending, log) : service;
 }
 

@@ -15,7 +15,12 @@ export const UP = 'Everything is up. Ctrl-C ends it.';
 const ENTRY = fileURLToPath(new URL('demo.ts', import.meta.url));
 
 /** The environment of a developer who has more than the demo needs, none of which may play a part. */
-const DISTRACTIONS = { IDP_AUDIENCE: 'https://elsewhere.test', PORT: '1', LOG_LEVEL: 'silent', ERROR_DETAIL: 'true' };
+const DISTRACTIONS = {
+  IDP_AUDIENCE: 'https://elsewhere.test',
+  PORT: '1',
+  LOG_LEVEL: 'silent',
+  ERROR_DETAIL: 'true',
+};
 
 export interface Demo {
   readonly child: ChildProcess;
@@ -31,22 +36,34 @@ export interface Demo {
   end(): Promise<void>;
 }
 
-export function startDemo(words: readonly string[], environment: Readonly<Record<string, string>> = {}): Demo {
+export function startDemo(
+  words: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Demo {
   const home = mkdtempSync(join(tmpdir(), 'gatehouse-'));
   const temporary = join(home, 'temporary');
   mkdirSync(temporary);
   writeFileSync(join(home, '.env'), 'IDP_CLAIM_NAMESPACE=not a URL\n');
   writeFileSync(join(home, 'application.yml'), 'idp:\n  unknown: 1\n');
   const env = { PATH: process.env.PATH, TMPDIR: temporary, ...DISTRACTIONS, ...environment };
-  const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), ENTRY, ...words],
-    { cwd: home, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), ENTRY, ...words], {
+    cwd: home,
+    env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let output = '';
   let errors = '';
   const exited = once(child, 'close').then(([code, signal]): number | string => code ?? signal);
-  child.stdout.setEncoding('utf8').on('data', (text) => { output += text; });
-  child.stderr.setEncoding('utf8').on('data', (text) => { errors += text; });
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    output += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    errors += text;
+  });
   return {
-    child, exited,
+    child,
+    exited,
     output: () => output,
     errors: () => errors,
     until: async (text) => {
@@ -77,7 +94,8 @@ function isRunning(processId: number | undefined): processId is number {
 }
 
 /** What Ctrl-C does: the terminal signals the whole group. */
-export const signalGroup = ({ child }: Demo, signal: NodeJS.Signals) => process.kill(-Number(child.pid), signal);
+export const signalGroup = ({ child }: Demo, signal: NodeJS.Signals) =>
+  process.kill(-Number(child.pid), signal);
 
 interface Printed {
   readonly route: string;
@@ -110,12 +128,16 @@ export async function paste(line: string): Promise<{ status: number; body: strin
 export const cutLike = (announced: string, text: string) =>
   announced.endsWith(' ...') ? `${text.slice(0, announced.length - 4)} ...` : text;
 
-export const portOf = (output: string, name: string) => Number(new RegExp(`${name} .*127\\.0\\.0\\.1:(\\d+)`).exec(output)?.[1]);
+export const portOf = (output: string, name: string) =>
+  Number(new RegExp(`${name} .*127\\.0\\.0\\.1:(\\d+)`).exec(output)?.[1]);
 export const processIdOf = (output: string) => Number(/\(process (\d+)\)/.exec(output)?.[1]);
 
 export async function isOpen(port: number, host = '127.0.0.1'): Promise<boolean> {
   const socket = connect(port, host);
-  const opened = await once(socket, 'connect').then(() => true, () => false);
+  const opened = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  );
   socket.destroy();
   return opened;
 }
@@ -138,7 +160,7 @@ export async function assertGone(demo: Demo): Promise<void> {
   for (const name of ['service', 'provider']) {
     const port = portOf(output, name);
     // Another run of these tests may already have a port that is everyone's.
-    assert.equal(!DEFAULT_PORTS.includes(port) && await isOpen(port), false, `the ${name} still listens`);
+    assert.equal(!DEFAULT_PORTS.includes(port) && (await isOpen(port)), false, `the ${name} still listens`);
   }
   assert.deepEqual(demo.directories(), []);
 }

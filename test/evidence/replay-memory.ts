@@ -20,7 +20,9 @@ const resident = () => {
   return process.memoryUsage().rss;
 };
 
-const thumbprints = Array.from({ length: KEYS }, (_, index) => createHash('sha256').update(String(index)).digest('base64url'));
+const thumbprints = Array.from({ length: KEYS }, (_, index) =>
+  createHash('sha256').update(String(index)).digest('base64url'),
+);
 const store = createReplayStore(WINDOW_SECONDS);
 const isBurst = process.argv[2] === 'burst';
 /** When each proof is used, in the second in which it was made. */
@@ -34,14 +36,20 @@ for (let index = 0; index < PROOFS; index += 1) {
   const jti = randomUUID();
   if (index === 0) sample = jti;
   const nowSeconds = secondOf(index);
-  if (store.record(thumbprints[index % KEYS]!, jti, nowSeconds + WINDOW_SECONDS, nowSeconds) === 'new') count += 1;
+  if (store.record(thumbprints[index % KEYS]!, jti, nowSeconds + WINDOW_SECONDS, nowSeconds) === 'new')
+    count += 1;
 }
 const millis = performance.now() - began;
 const bytes = resident() - before;
-const isRemembered = store.record(thumbprints[0]!, sample, START + WINDOW_SECONDS, START + WINDOW_SECONDS) === 'seen';
+const isRemembered =
+  store.record(thumbprints[0]!, sample, START + WINDOW_SECONDS, START + WINDOW_SECONDS) === 'seen';
 
 const perEntry = bytes / PROOFS;
-console.log(`${count} of ${PROOFS} proofs recorded in ${(millis / 1000).toFixed(1)} s (${(millis / PROOFS * 1000).toFixed(1)} us each)`);
-console.log(`resident memory: ${(bytes / 2 ** 20).toFixed(0)} MiB more than before, ${perEntry.toFixed(0)} bytes an entry`);
+console.log(
+  `${count} of ${PROOFS} proofs recorded in ${(millis / 1000).toFixed(1)} s (${((millis / PROOFS) * 1000).toFixed(1)} us each)`,
+);
+console.log(
+  `resident memory: ${(bytes / 2 ** 20).toFixed(0)} MiB more than before, ${perEntry.toFixed(0)} bytes an entry`,
+);
 console.log(`the first proof at the end of its window: ${isRemembered ? 'still known' : 'forgotten'}`);
 process.exitCode = count === PROOFS && isRemembered && perEntry <= MOST_BYTES ? 0 : 1;

@@ -15,12 +15,21 @@ describe('the process under load', { timeout: 60_000 }, () => {
       if (heads.length === 1_000) progress.dispatchEvent(new Event('under way'));
     };
     const underWay = once(progress, 'under way');
-    const { tally, ended } = startLoad({ port: service.port, connections: 8, next: validShots(provider), reconnects: () => false, heed });
+    const { tally, ended } = startLoad({
+      port: service.port,
+      connections: 8,
+      next: validShots(provider),
+      reconnects: () => false,
+      heed,
+    });
     await underWay;
     service.child.kill('SIGTERM');
     assert.equal(await service.exited, 0);
     await ended;
-    assert.deepEqual([tally.except('valid 200'), tally.lost, tally.lostAfterClose, tally.closedIdle], [{}, 0, 0, 0]);
+    assert.deepEqual(
+      [tally.except('valid 200'), tally.lost, tally.lostAfterClose, tally.closedIdle],
+      [{}, 0, 0, 0],
+    );
     assert.ok(tally.answered >= 1_000 && tally.answered === tally.sent);
     // The last answer on each connection.
     assert.equal(heads.filter((head) => /\r\nConnection: close/.test(head)).length, 8);

@@ -2,7 +2,15 @@
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { startLoad } from '../support/load.ts';
-import { addKey, assertUntroubled, openStand, privately, startGoodLoad, unsignedShot, warnings } from './stand.ts';
+import {
+  addKey,
+  assertUntroubled,
+  openStand,
+  privately,
+  startGoodLoad,
+  unsignedShot,
+  warnings,
+} from './stand.ts';
 
 describe('the process', { concurrency: 2, timeout: 60_000 }, () => {
   test('fetches once in five seconds for two thousand unknown keys, and serves good requests beside them', async (t) => {
@@ -19,7 +27,10 @@ describe('the process', { concurrency: 2, timeout: 60_000 }, () => {
     assert.deepEqual([tally.except('flood 401'), tally.lost, tally.answered], [{}, 0, 2_000]);
     // One, unless the machine is so busy that the flood lasts.
     const { discovery } = provider.counts;
-    assert.ok(discovery >= 1 && discovery <= 1 + Math.floor((performance.now() - start) / 5_000), `${discovery} fetches`);
+    assert.ok(
+      discovery >= 1 && discovery <= 1 + Math.floor((performance.now() - start) / 5_000),
+      `${discovery} fetches`,
+    );
     assert.deepEqual(warnings(service), []);
   });
 

@@ -12,7 +12,9 @@ describe('the process', { timeout: 60_000 }, () => {
     const load = startGoodLoad(stand, { connections: 1 });
     for (const [name, { bytes, status }] of Object.entries(SHAPES)) {
       await t.test(`gives ${status} to ${name}`, async () => {
-        assert.deepEqual(statusesIn(await exchange(stand.service.port, Buffer.from(bytes, 'latin1'))), [status]);
+        assert.deepEqual(statusesIn(await exchange(stand.service.port, Buffer.from(bytes, 'latin1'))), [
+          status,
+        ]);
       });
     }
     assertUntroubled(await load.stop());

@@ -3,10 +3,18 @@ import type { Fault } from '../idp/faults.ts';
 import type { Provider } from '../idp/provider.ts';
 import type { FetchFlaw } from '../../src/base/events.ts';
 
-export interface FaultPlan { readonly name: string; readonly reason: FetchFlaw; begin(provider: Provider): Promise<void> }
+export interface FaultPlan {
+  readonly name: string;
+  readonly reason: FetchFlaw;
+  begin(provider: Provider): Promise<void>;
+}
 
-const faulty = (name: string, reason: FetchFlaw, where: 'keySet' | 'discovery' | 'all', fault: Fault): FaultPlan =>
-  ({ name, reason, begin: (provider) => provider.fault(where, fault) });
+const faulty = (
+  name: string,
+  reason: FetchFlaw,
+  where: 'keySet' | 'discovery' | 'all',
+  fault: Fault,
+): FaultPlan => ({ name, reason, begin: (provider) => provider.fault(where, fault) });
 
 /** No resolver is asked: a label of a name has at most 63 characters. */
 const NOWHERE = `https://${'x'.repeat(64)}.test/keys`;
@@ -21,7 +29,8 @@ export const FAULTS: readonly FaultPlan[] = [
   faulty('500', 'status-refused', 'all', { status: 500 }),
   faulty('404', 'status-refused', 'all', { status: 404 }),
   {
-    name: 'redirect', reason: 'redirect-refused',
+    name: 'redirect',
+    reason: 'redirect-refused',
     begin: (provider) => provider.fault('keySet', { redirect: `${provider.issuer}.well-known/jwks.json` }),
   },
   faulty('redirect to http:', 'redirect-refused', 'keySet', { redirect: 'http://127.0.0.1:1/keys' }),
@@ -34,7 +43,8 @@ export const FAULTS: readonly FaultPlan[] = [
   faulty('certificate for another host', 'certificate-refused', 'all', 'wrong-host-certificate'),
   faulty('expired certificate', 'certificate-refused', 'all', 'expired-certificate'),
   {
-    name: 'name that does not resolve', reason: 'name-not-resolved',
+    name: 'name that does not resolve',
+    reason: 'name-not-resolved',
     begin: async (provider) => provider.discoveryDocument({ jwks_uri: NOWHERE }),
   },
 ];

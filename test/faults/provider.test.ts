@@ -2,7 +2,15 @@
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { endFaults, FAULTS } from './plans.ts';
-import { addKey, assertUnavailable, assertUntroubled, openStand, privately, startGoodLoad, warnings } from './stand.ts';
+import {
+  addKey,
+  assertUnavailable,
+  assertUntroubled,
+  openStand,
+  privately,
+  startGoodLoad,
+  warnings,
+} from './stand.ts';
 
 /** Faults that end a fetch by themselves; the others take its five seconds. */
 const NAMES = ['500', '10 MB', 'expired certificate', 'name that does not resolve'];
@@ -30,10 +38,16 @@ describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
     const { provider, service } = stand;
     await service.logged('signing keys could not be fetched');
     const statusOf = async (path: string) => (await service.ask(path)).status;
-    assert.deepEqual([await statusOf('/healthz'), await statusOf('/readyz'), await statusOf('/api/public')], [200, 503, 200]);
+    assert.deepEqual(
+      [await statusOf('/healthz'), await statusOf('/readyz'), await statusOf('/api/public')],
+      [200, 503, 200],
+    );
     assertUnavailable(await privately(stand, provider.issue()));
     await endFaults(provider);
     await service.logged('signing keys loaded');
-    assert.deepEqual([await statusOf('/readyz'), (await privately(stand, provider.issue())).status], [200, 200]);
+    assert.deepEqual(
+      [await statusOf('/readyz'), (await privately(stand, provider.issue())).status],
+      [200, 200],
+    );
   });
 });

@@ -5,10 +5,22 @@ import type { TestContext } from 'node:test';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { rawJws } from '../idp/tokens.ts';
 import type { Answer } from '../support/client.ts';
-import { getBytes, inTurn, startLoad, type Load, type LoadPlan, type Shot, type Tally } from '../support/load.ts';
+import {
+  getBytes,
+  inTurn,
+  startLoad,
+  type Load,
+  type LoadPlan,
+  type Shot,
+  type Tally,
+} from '../support/load.ts';
 import { providerSettings, startProcess, type OutOfProcess, type TestProcess } from '../support/service.ts';
 
-export interface Stand { readonly provider: Provider; readonly service: TestProcess; readonly pid: number }
+export interface Stand {
+  readonly provider: Provider;
+  readonly service: TestProcess;
+  readonly pid: number;
+}
 
 export interface StandPlan extends OutOfProcess {
   /** Default: a new one. Making its key holds up the process, and with it every load. */
@@ -19,10 +31,18 @@ export interface StandPlan extends OutOfProcess {
 
 /** Provider and service, the service with its keys unless the provider is down; both end with the test. */
 export async function openStand(context: TestContext, plan: StandPlan = {}): Promise<Stand> {
-  const { provider = await startProvider({ host: '127.0.0.1' }), isDown = false, environment, ...others } = plan;
+  const {
+    provider = await startProvider({ host: '127.0.0.1' }),
+    isDown = false,
+    environment,
+    ...others
+  } = plan;
   context.after(() => provider.stop());
   if (isDown) await provider.fault('all', 'refuse');
-  const service = await startProcess({ ...others, environment: { ...providerSettings(provider), ...environment } });
+  const service = await startProcess({
+    ...others,
+    environment: { ...providerSettings(provider), ...environment },
+  });
   context.after(() => service.stop());
   if (!isDown) await service.logged('signing keys loaded');
   return { provider, service, pid: service.child.pid! };
@@ -37,22 +57,35 @@ export function addKey(provider: Provider, kid: string): string {
 
 const PRIVATE = '/api/private';
 /** A request with a good token of the current key. */
-export const validShot = (provider: Provider, kind = 'valid'): Shot =>
-  ({ kind, bytes: getBytes(PRIVATE, provider.issue({ sub: randomUUID() })) });
+export const validShot = (provider: Provider, kind = 'valid'): Shot => ({
+  kind,
+  bytes: getBytes(PRIVATE, provider.issue({ sub: randomUUID() })),
+});
 /** Good requests with fifty tokens in turn. */
-export const validShots = (provider: Provider) => inTurn(Array.from({ length: 50 }, () => validShot(provider)));
+export const validShots = (provider: Provider) =>
+  inTurn(Array.from({ length: 50 }, () => validShot(provider)));
 
 const claims = { iss: 'https://localhost/', aud: 'https://api.test', sub: 'auth0|user', exp: 4_102_444_800 };
 /** A token that nobody signed; `kid` is new each time unless given. */
 export const unsignedToken = (kid: string = randomUUID(), more: Record<string, unknown> = {}) =>
-  rawJws(JSON.stringify({ alg: 'RS256', typ: 'JWT', kid }), JSON.stringify({ ...claims, ...more }), () => randomBytes(256));
+  rawJws(JSON.stringify({ alg: 'RS256', typ: 'JWT', kid }), JSON.stringify({ ...claims, ...more }), () =>
+    randomBytes(256),
+  );
 /** A request whose token is signed by nobody. */
-export const unsignedShot = (kind: string, kid?: string, more?: Record<string, unknown>): Shot =>
-  ({ kind, bytes: getBytes(PRIVATE, unsignedToken(kid, more)) });
+export const unsignedShot = (kind: string, kid?: string, more?: Record<string, unknown>): Shot => ({
+  kind,
+  bytes: getBytes(PRIVATE, unsignedToken(kid, more)),
+});
 
 /** Good requests on a few connections, for as long as the test says. */
 export function startGoodLoad({ provider, service }: Stand, plan: Partial<LoadPlan> = {}): Load {
-  return startLoad({ port: service.port, connections: 4, pauseMillis: 2, next: validShots(provider), ...plan });
+  return startLoad({
+    port: service.port,
+    connections: 4,
+    pauseMillis: 2,
+    next: validShots(provider),
+    ...plan,
+  });
 }
 
 /** That every request of a good load was answered, and with 200. */
@@ -61,7 +94,8 @@ export function assertUntroubled(tally: Tally): void {
   assert.ok(tally.answered > 0 && tally.answered === tally.sent);
 }
 
-export const privately = ({ service }: Stand, token: string): Promise<Answer> => service.ask(PRIVATE, { token });
+export const privately = ({ service }: Stand, token: string): Promise<Answer> =>
+  service.ask(PRIVATE, { token });
 
 /** Contract §6: 503 with Retry-After from 1 to 30, and no challenge, since the token may be good. */
 export function assertUnavailable({ status, headers, challenges }: Answer): void {
@@ -71,4 +105,6 @@ export function assertUnavailable({ status, headers, challenges }: Answer): void
 
 /** The warnings about fetches so far, by their reason. */
 export const warnings = ({ logs }: TestProcess) =>
-  logs.filter(({ level }) => level === 'warn' || level === 'error').map(({ message, reason }) => `${message}: ${reason}`);
+  logs
+    .filter(({ level }) => level === 'warn' || level === 'error')
+    .map(({ message, reason }) => `${message}: ${reason}`);

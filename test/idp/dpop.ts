@@ -19,12 +19,19 @@ function check(condition: boolean, description: string): asserts condition {
 /** The RFC 7638 thumbprint of the proof's key, once the proof holds for a POST to `endpoint` at `nowSeconds`. */
 export function verifyProof(proof: string, endpoint: string, nowSeconds: number): string {
   const parts = proof.split('.');
-  check(parts.length === 3 && parts.every((part) => /^[\w-]+$/.test(part)), 'the proof is not one compact JWS');
+  check(
+    parts.length === 3 && parts.every((part) => /^[\w-]+$/.test(part)),
+    'the proof is not one compact JWS',
+  );
   const [header, payload, signature] = parts as [string, string, string];
   const { jwk, key, alg } = checkHeader(parseObject(header));
   check(
-    verify(alg === 'EdDSA' ? null : 'sha256', Buffer.from(`${header}.${payload}`), { key, dsaEncoding: 'ieee-p1363' },
-      Buffer.from(signature, 'base64url')),
+    verify(
+      alg === 'EdDSA' ? null : 'sha256',
+      Buffer.from(`${header}.${payload}`),
+      { key, dsaEncoding: 'ieee-p1363' },
+      Buffer.from(signature, 'base64url'),
+    ),
     'the signature is wrong',
   );
   checkClaims(parseObject(payload), endpoint, nowSeconds);
@@ -45,7 +52,10 @@ function parseObject(part: string): Members {
 function checkHeader(header: Members): { jwk: JsonWebKey; key: KeyObject; alg: string } {
   const { typ, alg, jwk } = header;
   check(typ === 'dpop+jwt', 'typ is not dpop+jwt');
-  check(typeof alg === 'string' && PROOF_ALGORITHMS.includes(alg), `alg is none of ${PROOF_ALGORITHMS.join(', ')}`);
+  check(
+    typeof alg === 'string' && PROOF_ALGORITHMS.includes(alg),
+    `alg is none of ${PROOF_ALGORITHMS.join(', ')}`,
+  );
   check(header['crit'] === undefined, 'crit is not supported');
   check(typeof jwk === 'object' && jwk !== null, 'jwk is missing');
   check(!['d', 'k', 'p', 'q'].some((name) => name in jwk), 'jwk is not a public key');
@@ -83,7 +93,10 @@ function checkClaims(claims: Members, endpoint: string, nowSeconds: number): voi
 
 /** RFC 7638 §3: the required members alone, in alphabetical order. */
 function thumbprint(jwk: JsonWebKey): string {
-  const names = { EC: ['crv', 'kty', 'x', 'y'], OKP: ['crv', 'kty', 'x'], RSA: ['e', 'kty', 'n'] }[jwk.kty ?? ''] ?? [];
+  const names =
+    { EC: ['crv', 'kty', 'x', 'y'], OKP: ['crv', 'kty', 'x'], RSA: ['e', 'kty', 'n'] }[jwk.kty ?? ''] ?? [];
   const required = names.map((name): [string, unknown] => [name, jwk[name]]);
-  return createHash('sha256').update(JSON.stringify(Object.fromEntries(required))).digest('base64url');
+  return createHash('sha256')
+    .update(JSON.stringify(Object.fromEntries(required)))
+    .digest('base64url');
 }

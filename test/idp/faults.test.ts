@@ -37,7 +37,9 @@ test('refuses connections when told to, and listens on the same port when the fa
 });
 
 test('ends with the last fault in force when faults are set without waiting', async () => {
-  const changes = (['refuse', 'expired-certificate', undefined] as const).map((fault) => provider.fault('all', fault));
+  const changes = (['refuse', 'expired-certificate', undefined] as const).map((fault) =>
+    provider.fault('all', fault),
+  );
   await Promise.all(changes);
   assert.equal((await fetchWhole(keySetUrl())).status, 200);
 });
@@ -162,5 +164,8 @@ test('leaves other endpoints alone when one has a fault', async () => {
 
 test('applies a fault of the token endpoint when a token is requested', async () => {
   await provider.fault('token', { status: 503 });
-  assert.equal((await fetchWhole(`${provider.issuer}oauth/token`, { method: 'POST', body: '{}' })).status, 503);
+  assert.equal(
+    (await fetchWhole(`${provider.issuer}oauth/token`, { method: 'POST', body: '{}' })).status,
+    503,
+  );
 });

@@ -61,8 +61,10 @@ const TOO_LARGE_BYTES = 10_000_000;
 const MANY_KEYS = 100_000;
 const DRIP_MILLIS = 100;
 
-const withBody = (change: (body: string) => string | Buffer): Delivery =>
-  (response, reply) => send(response, { ...reply, body: change(String(reply.body)) });
+const withBody =
+  (change: (body: string) => string | Buffer): Delivery =>
+  (response, reply) =>
+    send(response, { ...reply, body: change(String(reply.body)) });
 
 const page: Reply = {
   status: 200,
@@ -71,14 +73,14 @@ const page: Reply = {
 };
 
 const deliveries: Record<ListenerFault | NamedFault, Delivery> = {
-  'refuse': send,
+  refuse: send,
   'wrong-host-certificate': send,
   'expired-certificate': send,
   'hang-before-headers': () => {},
   'hang-after-headers': (response, reply) => response.writeHead(200, reply.headers).flushHeaders(),
-  'drip': drip,
-  'reset': (response) => response.destroy(),
-  'html': (response) => send(response, page),
+  drip: drip,
+  reset: (response) => response.destroy(),
+  html: (response) => send(response, page),
   'truncated-json': withBody((body) => body.slice(0, body.length / 2)),
   'empty-object': withBody(() => '{}'),
   'empty-keys': withBody(() => '{"keys":[]}'),
@@ -88,7 +90,7 @@ const deliveries: Record<ListenerFault | NamedFault, Delivery> = {
   },
   'many-keys': withBody(manyKeys),
   'wrong-issuer': withBody(wrongIssuer),
-  'gzip': (response, { status, headers, body }) =>
+  gzip: (response, { status, headers, body }) =>
     send(response, { status, headers: { ...headers, 'Content-Encoding': 'gzip' }, body: gzipSync(body) }),
   'not-modified': (response) => send(response, { status: 304, headers: {}, body: '' }),
 };
@@ -98,7 +100,8 @@ export function deliver(response: ServerResponse, reply: Reply, fault: Fault | u
   if (fault === undefined) return send(response, reply);
   if (typeof fault === 'string') return deliveries[fault](response, reply);
   if ('delayMillis' in fault) return delay(response, reply, fault.delayMillis);
-  if ('redirect' in fault) return send(response, { status: 302, headers: { Location: fault.redirect }, body: '' });
+  if ('redirect' in fault)
+    return send(response, { status: 302, headers: { Location: fault.redirect }, body: '' });
   send(response, json(fault.status, { error: 'fault' }));
 }
 

@@ -68,7 +68,9 @@ test('issues a token that the published key verifies', async () => {
 });
 
 test('replaces and removes members when a token is issued with changes', () => {
-  const { header, claims } = parse(provider.issue({ sub: undefined, scope: 'a' }, { alg: 'none', kid: undefined }));
+  const { header, claims } = parse(
+    provider.issue({ sub: undefined, scope: 'a' }, { alg: 'none', kid: undefined }),
+  );
   assert.deepEqual(header, { alg: 'none', typ: 'JWT' });
   const { iat, exp, ...rest } = claims;
   assert.deepEqual(rest, { iss: provider.issuer, aud: provider.audience, scope: 'a' });
@@ -103,7 +105,13 @@ test('shares no key with another provider of the process', async () => {
 });
 
 test('counts connections and requests when they arrive', async () => {
-  for (const url of [keySetUrl(), keySetUrl(), discoveryUrl(), `${provider.issuer}oauth/token`, provider.issuer]) {
+  for (const url of [
+    keySetUrl(),
+    keySetUrl(),
+    discoveryUrl(),
+    `${provider.issuer}oauth/token`,
+    provider.issuer,
+  ]) {
     await fetchWhole(url);
   }
   assert.deepEqual(provider.counts, { connections: 5, discovery: 1, keySet: 2, token: 1, other: 1 });
@@ -139,7 +147,10 @@ test('survives a client that leaves in the middle of its body', async () => {
 
 test('survives a client that does not speak TLS', async () => {
   const socket = connect(provider.port, 'localhost');
-  socket.on('error', () => {}).end('GET / HTTP/1.1\r\n\r\n').resume();
+  socket
+    .on('error', () => {})
+    .end('GET / HTTP/1.1\r\n\r\n')
+    .resume();
   await once(socket, 'close');
   assert.equal((await fetchWhole(discoveryUrl())).status, 200);
 });
@@ -158,7 +169,10 @@ test('leaves no socket and no timer behind when it stops', async () => {
   await provider.stop();
   assert.equal(provider.openSockets, 0);
   await Promise.all(ends);
-  assert.deepEqual(process.getActiveResourcesInfo().filter((name) => /Timeout|TCP|TLS/.test(name)), []);
+  assert.deepEqual(
+    process.getActiveResourcesInfo().filter((name) => /Timeout|TCP|TLS/.test(name)),
+    [],
+  );
   await assert.rejects(fetchWhole(keySetUrl()), { code: 'ECONNREFUSED' });
 });
 

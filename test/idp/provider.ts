@@ -130,7 +130,12 @@ class RunningProvider implements Provider {
     const iat = this.#nowSeconds();
     const exp = iat + TOKEN_LIFETIME_SECONDS;
     const standard = { iss: this.issuer, sub: 'auth0|user', aud: this.audience, iat, exp };
-    return signJws({ alg: 'RS256', typ: 'JWT', kid, ...header }, { ...standard, ...claims }, privateKey, 'RS256');
+    return signJws(
+      { alg: 'RS256', typ: 'JWT', kid, ...header },
+      { ...standard, ...claims },
+      privateKey,
+      'RS256',
+    );
   }
 
   rotate({ keepOld = true }: { keepOld?: boolean } = {}): SigningKey {

@@ -20,7 +20,10 @@ export interface RequestOptions {
 }
 
 /** Sends a request whose answer nobody waits for yet. */
-export function begin(url: string, { method = 'GET', headers = {}, body }: RequestOptions = {}): ClientRequest {
+export function begin(
+  url: string,
+  { method = 'GET', headers = {}, body }: RequestOptions = {},
+): ClientRequest {
   const request = httpsRequest(url, { ca, method, headers, agent: false });
   request.end(body);
   return request;
@@ -35,7 +38,7 @@ export async function head(url: string, options?: RequestOptions): Promise<Incom
 /** The whole answer. */
 export async function fetchWhole(url: string, options?: RequestOptions): Promise<Answer> {
   const response = await head(url, options);
-  const chunks = await response.toArray() as Buffer[];
+  const chunks = (await response.toArray()) as Buffer[];
   return { status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) };
 }
 

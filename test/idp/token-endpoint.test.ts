@@ -39,7 +39,7 @@ function claimsOf(answer: Record<string, unknown>): Record<string, unknown> {
   return JSON.parse(String(Buffer.from(payload, 'base64url'))) as Record<string, unknown>;
 }
 
-test('issues a token with all of the client\'s scopes when none is requested', async () => {
+test("issues a token with all of the client's scopes when none is requested", async () => {
   const { status, headers, body } = await fetchWhole(tokenUrl(), post(good));
   const answer = JSON.parse(String(body)) as Record<string, unknown>;
   assert.equal(status, 200);
@@ -77,12 +77,32 @@ const refusals: [string, number, string, () => RequestOptions][] = [
   ['client_id is a number', 400, 'invalid_request', () => post({ ...good, client_id: 1 })],
   ['the client is unknown', 401, 'invalid_client', () => post({ ...good, client_id: 'nobody' })],
   ['the secret is wrong', 401, 'invalid_client', () => post({ ...good, client_secret: 'guess' })],
-  ['the grant type is another', 400, 'unsupported_grant_type', () => post({ ...good, grant_type: 'password' })],
-  ['the client may not use the grant', 400, 'unauthorized_client', () => post({ ...good, client_id: 'interactive' })],
+  [
+    'the grant type is another',
+    400,
+    'unsupported_grant_type',
+    () => post({ ...good, grant_type: 'password' }),
+  ],
+  [
+    'the client may not use the grant',
+    400,
+    'unauthorized_client',
+    () => post({ ...good, client_id: 'interactive' }),
+  ],
   ['the audience is unknown', 403, 'access_denied', () => post({ ...good, audience: 'https://"é' })],
-  ['the scope is not defined', 400, 'invalid_scope', () => post({ ...good, scope: 'read:messages read:moon' })],
+  [
+    'the scope is not defined',
+    400,
+    'invalid_scope',
+    () => post({ ...good, scope: 'read:messages read:moon' }),
+  ],
   ['the scope is not granted', 400, 'invalid_scope', () => post({ ...good, scope: 'read:admin' })],
-  ['the scope is malformed', 400, 'invalid_scope', () => post({ ...good, scope: 'read:messages  write:messages' })],
+  [
+    'the scope is malformed',
+    400,
+    'invalid_scope',
+    () => post({ ...good, scope: 'read:messages  write:messages' }),
+  ],
   ['the scope is an array', 400, 'invalid_request', () => post({ ...good, scope: ['read:messages'] })],
 ];
 
@@ -93,7 +113,10 @@ for (const name of ['client_id', 'client_secret', 'audience', 'grant_type']) {
 for (const [condition, status, code, request] of refusals) {
   test(`answers ${code} when ${condition} [RFC 6749 §5.2]`, async () => {
     const answer = await fetchWhole(tokenUrl(), request());
-    const { error, error_description: description } = JSON.parse(String(answer.body)) as Record<string, string>;
+    const { error, error_description: description } = JSON.parse(String(answer.body)) as Record<
+      string,
+      string
+    >;
     assert.deepEqual([answer.status, error], [status, code]);
     assert.match(description ?? '', /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/);
     assert.equal(answer.headers['cache-control'], 'no-store');
@@ -134,7 +157,9 @@ const flaws: Record<string, () => string> = {
   'its key is broken': () => proof('ES256', { jwk: { kty: 'EC', crv: 'P-256' } }),
   'its key is private': () => proof('ES256', { jwk: keyPairs.ES256.privateKey.export({ format: 'jwk' }) }),
   'its key did not sign it': () =>
-    proof('ES256', { jwk: generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }) }),
+    proof('ES256', {
+      jwk: generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
+    }),
   'its method is another': () => proof('ES256', {}, { htm: 'post' }),
   'its address is another': () => proof('ES256', {}, { htu: provider.issuer }),
   'it is too old': () => proof('ES256', {}, { iat: NOW_SECONDS - 61 }),

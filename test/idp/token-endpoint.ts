@@ -124,7 +124,8 @@ function authenticate(clients: readonly Client[], id: string, secret: string): C
 }
 
 function checkGrantType(client: Client, grantType: string): void {
-  if (grantType !== GRANT_TYPE) throw new OAuthError('unsupported_grant_type', `grant_type must be ${GRANT_TYPE}`);
+  if (grantType !== GRANT_TYPE)
+    throw new OAuthError('unsupported_grant_type', `grant_type must be ${GRANT_TYPE}`);
   if ((client.grantTypes ?? [GRANT_TYPE]).includes(grantType)) return;
   throw new OAuthError('unauthorized_client', `The client may not use grant_type ${GRANT_TYPE}`);
 }
@@ -148,7 +149,9 @@ function grantedScopes(scope: unknown, service: TokenService, client: Client): s
   }
   const refused = names.find((name) => !grantable.includes(name));
   if (refused === undefined) return [...new Set(names)];
-  const reason = service.scopes.includes(refused) ? 'is not granted to the client' : 'is not defined on the API';
+  const reason = service.scopes.includes(refused)
+    ? 'is not granted to the client'
+    : 'is not defined on the API';
   throw new OAuthError('invalid_scope', `The scope ${refused} ${reason}`);
 }
 

@@ -1,5 +1,12 @@
 import assert from 'node:assert/strict';
-import { createHmac, createSecretKey, generateKeyPairSync, verify, constants, type KeyObject } from 'node:crypto';
+import {
+  createHmac,
+  createSecretKey,
+  generateKeyPairSync,
+  verify,
+  constants,
+  type KeyObject,
+} from 'node:crypto';
 import { test } from 'node:test';
 import { rawJws, signJws, type Algorithm } from './tokens.ts';
 
@@ -20,7 +27,10 @@ const cases: [Algorithm, string | null, { privateKey: KeyObject; publicKey: KeyO
 
 function split(token: string): { input: Buffer; signature: Buffer } {
   const end = token.lastIndexOf('.');
-  return { input: Buffer.from(token.slice(0, end)), signature: Buffer.from(token.slice(end + 1), 'base64url') };
+  return {
+    input: Buffer.from(token.slice(0, end)),
+    signature: Buffer.from(token.slice(end + 1), 'base64url'),
+  };
 }
 
 for (const [alg, hash, { privateKey, publicKey }, options] of cases) {

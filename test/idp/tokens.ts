@@ -10,8 +10,14 @@ export type Algorithm =
 
 type Signer = (input: Buffer, key: KeyObject) => Buffer;
 
-const rsa = (hash: string): Signer => (input, key) => sign(hash, input, key);
-const ecdsa = (hash: string): Signer => (input, key) => sign(hash, input, { key, dsaEncoding: 'ieee-p1363' });
+const rsa =
+  (hash: string): Signer =>
+  (input, key) =>
+    sign(hash, input, key);
+const ecdsa =
+  (hash: string): Signer =>
+  (input, key) =>
+    sign(hash, input, { key, dsaEncoding: 'ieee-p1363' });
 
 // RFC 7518 §3.5: the salt is as long as the hash.
 const pss: Signer = (input, key) =>

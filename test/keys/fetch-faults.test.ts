@@ -13,7 +13,9 @@ import { closed, fetchKeys, flawOf, keySetOf, restore, sourceOf, startSilent } f
 
 let provider: Provider;
 let other: Provider;
-before(async () => { [provider, other] = await Promise.all([startProvider(), startProvider()]); });
+before(async () => {
+  [provider, other] = await Promise.all([startProvider(), startProvider()]);
+});
 after(() => Promise.all([provider.stop(), other.stop()]));
 afterEach(() => Promise.all([restore(provider), restore(other)]));
 
@@ -28,14 +30,14 @@ const NOT_JSON: Outcome = ['not-a-json-object', ''];
 
 /** What each fault of the key set's endpoint leads to, and of the discovery endpoint where that differs. */
 const FAULTS: Record<ListenerFault | NamedFault, { keySet: Outcome; discovery?: Outcome }> = {
-  'refuse': { keySet: ['connection-refused', 'ECONNREFUSED'] },
+  refuse: { keySet: ['connection-refused', 'ECONNREFUSED'] },
   'wrong-host-certificate': { keySet: ['certificate-refused', 'ERR_TLS_CERT_ALTNAME_INVALID'] },
   'expired-certificate': { keySet: ['certificate-refused', 'CERT_HAS_EXPIRED'] },
   'hang-before-headers': { keySet: TIMEOUT },
   'hang-after-headers': { keySet: TIMEOUT },
-  'drip': { keySet: TIMEOUT },
-  'reset': { keySet: ['connection-failed', 'ECONNRESET'] },
-  'html': { keySet: NOT_JSON },
+  drip: { keySet: TIMEOUT },
+  reset: { keySet: ['connection-failed', 'ECONNRESET'] },
+  html: { keySet: NOT_JSON },
   'truncated-json': { keySet: NOT_JSON },
   // Judging the set is for the key set, judging the document for discovery.
   'empty-object': { keySet: 0, discovery: ['issuer-mismatch', ''] },
@@ -43,12 +45,16 @@ const FAULTS: Record<ListenerFault | NamedFault, { keySet: Outcome; discovery?: 
   'too-large': { keySet: ['too-large', ''] },
   'many-keys': { keySet: 100_000, discovery: ['issuer-mismatch', ''] },
   'wrong-issuer': { keySet: 1, discovery: ['issuer-mismatch', ''] },
-  'gzip': { keySet: NOT_JSON },
+  gzip: { keySet: NOT_JSON },
   'not-modified': { keySet: ['status-refused', '304'] },
 };
 
 const CASES = [
-  ...Object.entries(FAULTS).map(([fault, { keySet, discovery = keySet }]) => ({ fault: fault as Fault, keySet, discovery })),
+  ...Object.entries(FAULTS).map(([fault, { keySet, discovery = keySet }]) => ({
+    fault: fault as Fault,
+    keySet,
+    discovery,
+  })),
   // Only 200 is an answer; a 3xx without an address to go to is no redirect.
   ...[201, 204, 300, 302, 401, 410, 500, 503].map((status) => {
     const outcome: Outcome = ['status-refused', String(status)];
@@ -60,21 +66,31 @@ for (const { fault, ...outcomes } of CASES) {
   for (const place of ['keySet', 'discovery'] as const) {
     const outcome = outcomes[place];
     const end = typeof outcome === 'number' ? `takes ${outcome} keys` : `fails with ${outcome[0]}`;
-    test(`${end} and leaves no connection when the fault of ${place} is ${JSON.stringify(fault)}`, BOUNDED, async () => {
-      await provider.fault(place, fault);
-      const from = place === 'keySet' ? configured() : sourceOf(provider);
-      const timeoutMillis = outcome === TIMEOUT ? 120 : undefined;
-      if (typeof outcome === 'number') assert.equal((((await fetchKeys(from)).keys ?? []) as unknown[]).length, outcome);
-      else assert.deepEqual(await flawOf(from, timeoutMillis), outcome);
-      await closed(provider);
-      assert.equal(provider.openSockets, 0);
-    });
+    test(
+      `${end} and leaves no connection when the fault of ${place} is ${JSON.stringify(fault)}`,
+      BOUNDED,
+      async () => {
+        await provider.fault(place, fault);
+        const from = place === 'keySet' ? configured() : sourceOf(provider);
+        const timeoutMillis = outcome === TIMEOUT ? 120 : undefined;
+        if (typeof outcome === 'number')
+          assert.equal((((await fetchKeys(from)).keys ?? []) as unknown[]).length, outcome);
+        else assert.deepEqual(await flawOf(from, timeoutMillis), outcome);
+        await closed(provider);
+        assert.equal(provider.openSockets, 0);
+      },
+    );
   }
 }
 
 for (const place of ['keySet', 'discovery'] as const) {
   test(`follows no redirect of ${place}, to another host or to its own`, async () => {
-    for (const redirect of [keySetOf(other), `${provider.issuer}elsewhere`, 'http://localhost/', '/elsewhere']) {
+    for (const redirect of [
+      keySetOf(other),
+      `${provider.issuer}elsewhere`,
+      'http://localhost/',
+      '/elsewhere',
+    ]) {
       await provider.fault(place, { redirect });
       assert.deepEqual(await flawOf(sourceOf(provider)), ['redirect-refused', '302']);
     }
@@ -98,20 +114,25 @@ test('follows no redirect when it is permanent or keeps the method either', asyn
     response.writeHead(status, { Location: keySetOf(other) }).end(JSON.stringify({ keys: [] }));
   };
   const from = await startAnswering(context, handle);
-  for (status of [301, 303, 307, 308]) assert.deepEqual(await flawOf(from), ['redirect-refused', String(status)]);
+  for (status of [301, 303, 307, 308])
+    assert.deepEqual(await flawOf(from), ['redirect-refused', String(status)]);
   assert.equal(other.counts.connections, 0);
 });
 
-test('closes at once, long before the deadline, when a refused answer never ends', BOUNDED, async (context) => {
-  let gone: Promise<unknown> | undefined;
-  const handle = async (_: IncomingMessage, response: ServerResponse) => {
-    gone = once(response, 'close');
-    response.writeHead(500).write(' ');
-  };
-  const from = await startAnswering(context, handle);
-  assert.deepEqual(await flawOf(from, 60_000), ['status-refused', '500']);
-  await gone;
-});
+test(
+  'closes at once, long before the deadline, when a refused answer never ends',
+  BOUNDED,
+  async (context) => {
+    let gone: Promise<unknown> | undefined;
+    const handle = async (_: IncomingMessage, response: ServerResponse) => {
+      gone = once(response, 'close');
+      response.writeHead(500).write(' ');
+    };
+    const from = await startAnswering(context, handle);
+    assert.deepEqual(await flawOf(from, 60_000), ['status-refused', '500']);
+    await gone;
+  },
+);
 
 const MAX_BYTES = 512 * 1024;
 
@@ -139,7 +160,10 @@ test('has one deadline for discovery and key set together', BOUNDED, async () =>
 
 test('has a deadline of 5 seconds unless told otherwise', async (context) => {
   const deadlines: unknown[] = [];
-  for (const [clock, name, position] of [[AbortSignal, 'timeout', 0], [globalThis, 'setTimeout', 1]] as const) {
+  for (const [clock, name, position] of [
+    [AbortSignal, 'timeout', 0],
+    [globalThis, 'setTimeout', 1],
+  ] as const) {
     const original = (clock as any)[name];
     context.mock.method(clock as any, name, function (this: unknown, ...args: unknown[]) {
       deadlines.push(args[position]);
@@ -150,12 +174,19 @@ test('has a deadline of 5 seconds unless told otherwise', async (context) => {
   assert.ok(deadlines.includes(5000), String(deadlines));
 });
 
-test('gives up at the deadline and closes when a server accepts and is silent before TLS', BOUNDED, async (context) => {
-  const silent = await startSilent(context);
-  assert.deepEqual(await flawOf(sourceOf(provider, { jwksUri: `https://localhost:${silent.port}/` }), 120), ['timeout', '']);
-  assert.equal(silent.connections() > 0, true);
-  while (silent.open() > 0) await new Promise(setImmediate);
-});
+test(
+  'gives up at the deadline and closes when a server accepts and is silent before TLS',
+  BOUNDED,
+  async (context) => {
+    const silent = await startSilent(context);
+    assert.deepEqual(
+      await flawOf(sourceOf(provider, { jwksUri: `https://localhost:${silent.port}/` }), 120),
+      ['timeout', ''],
+    );
+    assert.equal(silent.connections() > 0, true);
+    while (silent.open() > 0) await new Promise(setImmediate);
+  },
+);
 
 const mockLookup = (context: TestContext, error: Error | undefined) =>
   context.mock.method(dns, 'lookup', (...args: unknown[]) => {
@@ -164,7 +195,11 @@ const mockLookup = (context: TestContext, error: Error | undefined) =>
 
 const LOOKUPS: [condition: string, error: Error | undefined, outcome: [FetchFlaw, string]][] = [
   ['does not exist', Object.assign(new Error(), { code: 'ENOTFOUND' }), ['name-not-resolved', 'ENOTFOUND']],
-  ['cannot be asked for', Object.assign(new Error(), { code: 'EAI_AGAIN' }), ['name-not-resolved', 'EAI_AGAIN']],
+  [
+    'cannot be asked for',
+    Object.assign(new Error(), { code: 'EAI_AGAIN' }),
+    ['name-not-resolved', 'EAI_AGAIN'],
+  ],
   ['fails to resolve without a code', new Error('secret'), ['unforeseen', '']],
   ['is never resolved', undefined, ['timeout', '']],
 ];
@@ -176,9 +211,16 @@ for (const [condition, error, outcome] of LOOKUPS) {
   });
 }
 
-for (const code of ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'ERR_SSL_WRONG_VERSION_NUMBER']) {
+for (const code of [
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+]) {
   test(`fails with certificate-refused when Node says ${code}`, BOUNDED, async (context) => {
     mockLookup(context, Object.assign(new Error(), { code }));
-    assert.deepEqual(await flawOf(sourceOf(provider, { jwksUri: 'https://idp.test/keys' })), ['certificate-refused', code]);
+    assert.deepEqual(await flawOf(sourceOf(provider, { jwksUri: 'https://idp.test/keys' })), [
+      'certificate-refused',
+      code,
+    ]);
   });
 }

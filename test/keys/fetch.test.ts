@@ -9,13 +9,16 @@ import { fetchKeys, flawOf, keySetOf, kidsOf, restore, sourceOf, startSilent } f
 
 let provider: Provider;
 let other: Provider;
-before(async () => { [provider, other] = await Promise.all([startProvider(), startProvider()]); });
+before(async () => {
+  [provider, other] = await Promise.all([startProvider(), startProvider()]);
+});
 after(() => Promise.all([provider.stop(), other.stop()]));
 afterEach(() => Promise.all([restore(provider), restore(other)]));
 
 /** A server with the provider's certificate that answers every path with what `documents` has for it, else 404. */
 async function startDocuments(
-  context: TestContext, documents: (domain: string) => Record<string, object>,
+  context: TestContext,
+  documents: (domain: string) => Record<string, object>,
 ): Promise<{ domain: string; paths: string[] }> {
   const paths: string[] = [];
   const handle = async ({ url = '' }: IncomingMessage, response: ServerResponse) => {
@@ -37,7 +40,9 @@ test('fetches the key set that the discovery document names [OpenID Connect Disc
 });
 
 test('fetches from the configured address without discovery', async () => {
-  assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider, { jwksUri: keySetOf(provider) }))), [provider.signingKey.kid]);
+  assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider, { jwksUri: keySetOf(provider) }))), [
+    provider.signingKey.kid,
+  ]);
   assert.deepEqual([provider.counts.discovery, provider.counts.connections], [0, 1]);
 });
 
@@ -61,14 +66,19 @@ for (const [condition, path] of DISCOVERY) {
       [discovery]: { issuer: `https://${domain}${path}`, jwks_uri: `https://${domain}/keys?x=1` },
       '/keys?x=1': { keys: [{ kid: 'a' }] },
     }));
-    assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider, { domain, issuer: `https://${domain}${path}` }))), ['a']);
+    assert.deepEqual(
+      kidsOf(await fetchKeys(sourceOf(provider, { domain, issuer: `https://${domain}${path}` }))),
+      ['a'],
+    );
     assert.deepEqual(paths, [discovery, '/keys?x=1']);
   });
 }
 
 test('falls back to the address on the domain when there is no discovery document', async () => {
   await provider.fault('discovery', { status: 404 });
-  assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider, { domain: other.domain }))), [other.signingKey.kid]);
+  assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider, { domain: other.domain }))), [
+    other.signingKey.kid,
+  ]);
   assert.deepEqual([provider.counts.discovery, provider.counts.keySet], [1, 0]);
 });
 
@@ -108,13 +118,17 @@ for (const [condition, address] of ADDRESSES) {
   test(`refuses a discovery document ${condition}`, async (context) => {
     const plain = await startSilent(context);
     provider.discoveryDocument({ jwks_uri: address(`http://localhost:${plain.port}/`) });
-    assert.deepEqual([...(await flawOf(sourceOf(provider))), plain.connections()], ['address-refused', '', 0]);
+    assert.deepEqual(
+      [...(await flawOf(sourceOf(provider))), plain.connections()],
+      ['address-refused', '', 0],
+    );
   });
 }
 
 test('makes no connection when an address is plain http', async (context) => {
   const plain = await startSilent(context);
   const address = `http://localhost:${plain.port}/`;
-  for (const from of [sourceOf(provider, { jwksUri: address }), sourceOf(provider, { issuer: address })]) await flawOf(from);
+  for (const from of [sourceOf(provider, { jwksUri: address }), sourceOf(provider, { issuer: address })])
+    await flawOf(from);
   assert.equal(plain.connections(), 0);
 });

@@ -12,15 +12,23 @@ import type { Provider } from '../idp/provider.ts';
 export const keySetOf = ({ issuer }: Provider) => `${issuer}.well-known/jwks.json`;
 
 /** Where this provider's keys are, to be found by discovery unless `change` says otherwise. */
-export const sourceOf = ({ domain, issuer }: Provider, change: Partial<KeySource> = {}): KeySource =>
-  ({ domain, issuer, jwksUri: undefined, ...change });
+export const sourceOf = ({ domain, issuer }: Provider, change: Partial<KeySource> = {}): KeySource => ({
+  domain,
+  issuer,
+  jwksUri: undefined,
+  ...change,
+});
 
-export const fetchKeys = (source: KeySource, timeoutMillis?: number) => createKeyFetcher(source, timeoutMillis)();
+export const fetchKeys = (source: KeySource, timeoutMillis?: number) =>
+  createKeyFetcher(source, timeoutMillis)();
 export const kidsOf = ({ keys }: JsonObject) => (keys as { kid: string }[]).map(({ kid }) => kid);
 
 /** The reason and code with which a fetch fails. */
 export async function flawOf(source: KeySource, timeoutMillis?: number): Promise<[FetchFlaw, string]> {
-  const failure: unknown = await fetchKeys(source, timeoutMillis).then(() => assert.fail('the fetch succeeded'), (thrown) => thrown);
+  const failure: unknown = await fetchKeys(source, timeoutMillis).then(
+    () => assert.fail('the fetch succeeded'),
+    (thrown) => thrown,
+  );
   assert.ok(failure instanceof FetchFailure, String(failure));
   return [failure.reason, failure.code];
 }
@@ -40,13 +48,20 @@ export async function restore(from: Provider): Promise<void> {
 }
 
 /** A listener without TLS that accepts connections and never says a word. */
-export async function startSilent(context: TestContext): Promise<{ port: number; connections: () => number; open: () => number }> {
+export async function startSilent(
+  context: TestContext,
+): Promise<{ port: number; connections: () => number; open: () => number }> {
   let connections = 0;
   let open = 0;
   const server = createServer((socket) => {
     connections += 1;
     open += 1;
-    socket.on('error', () => {}).on('close', () => { open -= 1; }).resume();
+    socket
+      .on('error', () => {})
+      .on('close', () => {
+        open -= 1;
+      })
+      .resume();
   }).listen(0, 'localhost');
   await once(server, 'listening');
   context.after(() => once(server.close(), 'close'));

@@ -37,19 +37,28 @@ for (const [condition, change] of Object.entries(ACCEPTED)) {
 }
 
 /** The same integer with its last byte zero. */
-const even = (value: string) => Buffer.concat([Buffer.from(value, 'base64url').subarray(0, -1), Buffer.of(0)]).toString('base64url');
+const even = (value: string) =>
+  Buffer.concat([Buffer.from(value, 'base64url').subarray(0, -1), Buffer.of(0)]).toString('base64url');
 /** The same integer with a zero byte before it. */
-const padded = (value: string) => Buffer.concat([Buffer.of(0), Buffer.from(value, 'base64url')]).toString('base64url');
+const padded = (value: string) =>
+  Buffer.concat([Buffer.of(0), Buffer.from(value, 'base64url')]).toString('base64url');
 
 const REFUSED: [condition: string, change: Record<string, unknown>, flaw: KeyFlaw][] = [
-  ['is of type EC', { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }) }, 'key-type'],
+  [
+    'is of type EC',
+    { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }) },
+    'key-type',
+  ],
   ['is of type OKP', { ...generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }) }, 'key-type'],
   ['is of type oct', { kty: 'oct', k: 'c2VjcmV0' }, 'key-type'],
   ['is of type rsa in lower case [RFC 7517 §4.1]', { kty: 'rsa' }, 'key-type'],
   ['has no type', { kty: undefined }, 'key-type'],
   ['has its type in an array', { kty: ['RSA'] }, 'key-type'],
-  ...['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].map((name): [string, Record<string, unknown>, KeyFlaw] =>
-    [`has the private member ${name} [RFC 7518 §6.3.2]`, { [name]: 'AQ' }, 'private-member']),
+  ...['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].map((name): [string, Record<string, unknown>, KeyFlaw] => [
+    `has the private member ${name} [RFC 7518 §6.3.2]`,
+    { [name]: 'AQ' },
+    'private-member',
+  ]),
   ['has a private member that is null', { d: null }, 'private-member'],
   ['has a kid that is a number [RFC 7517 §4.5]', { kid: 1 }, 'key-id'],
   ['has a kid that is null [RFC 7517 §4.5]', { kid: null }, 'key-id'],
@@ -71,7 +80,11 @@ const REFUSED: [condition: string, change: Record<string, unknown>, flaw: KeyFla
   ['has a modulus that is empty [RFC 7518 §6.3.1.1]', { n: '' }, 'encoding'],
   ['has a modulus with a leading zero byte [RFC 7518 §2]', { n: padded(integer(2048)) }, 'encoding'],
   ['has a modulus with padding [RFC 7518 §2]', { n: `${integer(2048)}==` }, 'encoding'],
-  ['has a modulus in base64 instead of base64url [RFC 7518 §2]', { n: integer(2048).replaceAll('_', '/') }, 'encoding'],
+  [
+    'has a modulus in base64 instead of base64url [RFC 7518 §2]',
+    { n: integer(2048).replaceAll('_', '/') },
+    'encoding',
+  ],
   ['has no exponent [RFC 7518 §6.3.1.2]', { e: undefined }, 'encoding'],
   ['has an exponent with a leading zero byte [RFC 7518 §2]', { e: padded('AQAB') }, 'encoding'],
   ['has the exponent 0', { e: 'AA' }, 'encoding'],
@@ -93,10 +106,14 @@ for (const [condition, change, flaw] of REFUSED) {
 }
 
 test('gives the thumbprint of the example [RFC 7638 §3.1, §3.2]', () => {
-  const example = '0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMst'
-    + 'n64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbO'
-    + 'pbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw';
-  assert.equal(thumbprintOf(imported({ n: example, kid: '2011-04-29' })), 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs');
+  const example =
+    '0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMst' +
+    'n64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbO' +
+    'pbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw';
+  assert.equal(
+    thumbprintOf(imported({ n: example, kid: '2011-04-29' })),
+    'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs',
+  );
 });
 
 const pair = generateKeyPairSync('rsa', { modulusLength: 2048 });

@@ -26,7 +26,11 @@ const WITHOUT_KID: [condition: string, keys: unknown[], outcome: string][] = [
   ['the other keys of the set are unusable', [unusable('b'), jwk('a'), {}], 'found'],
   ['the set holds two usable keys', [jwk('a'), jwk('b', {}, 0x33)], 'key-unknown'],
   ['the set holds two usable keys without kid', [jwk(undefined), jwk(undefined, {}, 0x33)], 'key-unknown'],
-  ['the set holds two usable keys, one of them without kid', [jwk(undefined), jwk('a', {}, 0x33)], 'key-unknown'],
+  [
+    'the set holds two usable keys, one of them without kid',
+    [jwk(undefined), jwk('a', {}, 0x33)],
+    'key-unknown',
+  ],
   ['the set holds two usable keys of one kid', [jwk('a'), jwk('a', {}, 0x33)], 'key-unknown'],
 ];
 
@@ -39,7 +43,17 @@ for (const [condition, keys, outcome] of WITHOUT_KID) {
 }
 
 const HOSTILE = [
-  'A', 'a ', ' a', '', '__proto__', 'constructor', 'toString', '../../etc/passwd', "' OR 1=1", '\u0000\r\n', 'x'.repeat(64 * 1024),
+  'A',
+  'a ',
+  ' a',
+  '',
+  '__proto__',
+  'constructor',
+  'toString',
+  '../../etc/passwd',
+  "' OR 1=1",
+  '\u0000\r\n',
+  'x'.repeat(64 * 1024),
 ];
 
 for (const kid of HOSTILE) {
@@ -60,7 +74,9 @@ test('matches neither of two usable keys when they bear one kid, and keeps the o
   const stand = await standWith(jwk('a'), jwk('b', {}, 0x11), jwk('a', {}, 0x33));
   assert.equal(stand.outcome('a', 2), 'key-unknown');
   assert.equal(stand.outcome('b'), 'found');
-  assert.deepEqual(stand.logged('signing key skipped'), [{ level: 'warn', reason: 'key-id-repeated', kid: 'a' }]);
+  assert.deepEqual(stand.logged('signing key skipped'), [
+    { level: 'warn', reason: 'key-id-repeated', kid: 'a' },
+  ]);
 });
 
 test('matches none of three usable keys when they bear one kid', async () => {
@@ -93,7 +109,12 @@ const UNUSABLE: [condition: string, member: unknown, reason: string, kid: string
   ['a key without modulus', jwk('b', { n: undefined }), 'encoding', 'b'],
   ['a weak key', jwk('b', { n: integer(1024) }), 'size', 'b'],
   ['a key with the exponent 1', jwk('b', { e: 'AQ' }), 'exponent', 'b'],
-  ['an unusable key whose kid is long and not printable', unusable(`\r\né${'x'.repeat(100)}`), 'use', `???${'x'.repeat(61)}`],
+  [
+    'an unusable key whose kid is long and not printable',
+    unusable(`\r\né${'x'.repeat(100)}`),
+    'use',
+    `???${'x'.repeat(61)}`,
+  ],
 ];
 
 for (const [condition, member, reason, kid] of UNUSABLE) {
@@ -101,7 +122,10 @@ for (const [condition, member, reason, kid] of UNUSABLE) {
     const stand = await standWith(jwk('first', {}, 0x11), member, jwk('last', {}, 0x33));
     assert.deepEqual(stand.logged('signing key skipped'), [{ level: 'warn', reason, kid }]);
     assert.deepEqual(stand.logged('signing keys loaded'), [{ level: 'info', usable: 2, skipped: 1 }]);
-    assert.deepEqual(['first', 'last', 'b'].map((name) => stand.outcome(name, 2)), ['found', 'found', 'key-unknown']);
+    assert.deepEqual(
+      ['first', 'last', 'b'].map((name) => stand.outcome(name, 2)),
+      ['found', 'found', 'key-unknown'],
+    );
   });
 }
 
@@ -114,7 +138,12 @@ const FAILED: [condition: string, document: object, reason: string, code: string
   ['its list of keys is empty', { keys: [] }, 'no-usable-key', ''],
   ['no key in it is usable', { keys: [unusable('b'), {}] }, 'no-usable-key', 'use'],
   ['it has 101 keys', { keys: kids(101) }, 'too-many-keys', ''],
-  ['it has 101 members of which one is a key', { keys: [jwk('b'), ...Array(100).fill({})] }, 'too-many-keys', ''],
+  [
+    'it has 101 members of which one is a key',
+    { keys: [jwk('b'), ...Array(100).fill({})] },
+    'too-many-keys',
+    '',
+  ],
 ];
 
 for (const [condition, document, reason, code] of FAILED) {
@@ -125,8 +154,13 @@ for (const [condition, document, reason, code] of FAILED) {
     await stand.answerDocument(document);
     assert.equal(stand.keys.find('a', 0), before);
     assert.equal(stand.outcome('b', 2), 'keys-unavailable');
-    assert.deepEqual(stand.logged('signing keys could not be fetched'), [{ level: 'warn', reason, code, heldForSeconds: 20 }]);
-    assert.deepEqual([stand.logged('signing key skipped').length, stand.logged('signing keys loaded').length], [0, 1]);
+    assert.deepEqual(stand.logged('signing keys could not be fetched'), [
+      { level: 'warn', reason, code, heldForSeconds: 20 },
+    ]);
+    assert.deepEqual(
+      [stand.logged('signing key skipped').length, stand.logged('signing keys loaded').length],
+      [0, 1],
+    );
   });
 }
 
@@ -139,7 +173,10 @@ test('keeps the same key object across refreshes', async () => {
   const stand = await standWith(jwk('a'), jwk('b', {}, 0x33), jwk(undefined, {}, 0x11));
   const before = [stand.keys.find('a', 0), stand.keys.find('b', 0)];
   await stand.answer(jwk('b', { use: undefined }, 0x33), jwk('c', {}, 0x77), jwk('a'));
-  assert.deepEqual([stand.keys.find('a', 0) === before[0], stand.keys.find('b', 0) === before[1]], [true, true]);
+  assert.deepEqual(
+    [stand.keys.find('a', 0) === before[0], stand.keys.find('b', 0) === before[1]],
+    [true, true],
+  );
 });
 
 test('makes another key object when a kid comes to name another key', async () => {
@@ -166,7 +203,10 @@ test('forgets a withdrawn key with the next refresh', async () => {
 test('logs a set once when refreshes bring the same one', async () => {
   const stand = await standWith(jwk('a'), unusable('b'));
   for (let refresh = 0; refresh < 3; refresh += 1) await stand.answer(jwk('a'), unusable('b'));
-  assert.deepEqual(stand.logs.map(({ message }) => message), ['signing key skipped', 'signing keys loaded']);
+  assert.deepEqual(
+    stand.logs.map(({ message }) => message),
+    ['signing key skipped', 'signing keys loaded'],
+  );
 });
 
 const CHANGES: Record<string, unknown[]> = {
@@ -181,7 +221,10 @@ for (const [condition, keys] of Object.entries(CHANGES)) {
     const stand = await standWith(jwk('a'), unusable('b'));
     stand.logs.length = 0;
     await stand.answer(...keys);
-    assert.deepEqual(stand.logs.map(({ message }) => message), ['signing key skipped', 'signing keys loaded']);
+    assert.deepEqual(
+      stand.logs.map(({ message }) => message),
+      ['signing key skipped', 'signing keys loaded'],
+    );
   });
 }
 
@@ -190,7 +233,10 @@ test('logs that the keys are loaded, and no skipped key again, when the same set
   await stand.fail();
   stand.logs.length = 0;
   for (let refresh = 0; refresh < 2; refresh += 1) await stand.answer(jwk('a'), unusable('b'));
-  assert.deepEqual(stand.logs.map(({ message }) => message), ['signing keys loaded']);
+  assert.deepEqual(
+    stand.logs.map(({ message }) => message),
+    ['signing keys loaded'],
+  );
 });
 
 test('logs no text of a key beyond its kid', async () => {

@@ -8,7 +8,13 @@ import type { KeyFlaw } from '../../src/base/events.ts';
 import { Memory } from '../../src/base/lru.ts';
 import { parseCompact } from '../../src/token/compact.ts';
 import { verifySignature } from '../../src/token/signature.ts';
-import { makeProof, makeProofKey, PROOF_ALGORITHMS, type Members, type ProofAlgorithm } from '../support/proof.ts';
+import {
+  makeProof,
+  makeProofKey,
+  PROOF_ALGORITHMS,
+  type Members,
+  type ProofAlgorithm,
+} from '../support/proof.ts';
 import { HOUR, integer, jwk, Stand } from './stand.ts';
 
 const KEYS = Object.fromEntries(PROOF_ALGORITHMS.map((alg) => [alg, makeProofKey(alg)]));
@@ -17,16 +23,29 @@ const importKey = (alg: ProofAlgorithm, change: Members = {}, known = new Memory
 const bytes = (length: number) => Buffer.alloc(length, 1).toString('base64url');
 
 const FLAWS: [alg: ProofAlgorithm, change: Members, flaw: KeyFlaw][] = [
-  ['ES256', { d: 'AQ' }, 'private-member'], ['RS256', { d: 'AQ' }, 'private-member'], ['EdDSA', { d: 'AQ' }, 'private-member'],
-  ['ES256', { kty: 'RSA' }, 'key-type'], ['ES256', { crv: 'P-384' }, 'key-type'], ['EdDSA', { crv: 'Ed448' }, 'key-type'],
-  ['RS256', { kty: 'EC' }, 'key-type'], ['PS256', { kty: undefined }, 'key-type'],
-  ['ES256', { x: bytes(31) }, 'encoding'], ['ES256', { y: bytes(33) }, 'encoding'], ['ES256', { y: undefined }, 'encoding'],
+  ['ES256', { d: 'AQ' }, 'private-member'],
+  ['RS256', { d: 'AQ' }, 'private-member'],
+  ['EdDSA', { d: 'AQ' }, 'private-member'],
+  ['ES256', { kty: 'RSA' }, 'key-type'],
+  ['ES256', { crv: 'P-384' }, 'key-type'],
+  ['EdDSA', { crv: 'Ed448' }, 'key-type'],
+  ['RS256', { kty: 'EC' }, 'key-type'],
+  ['PS256', { kty: undefined }, 'key-type'],
+  ['ES256', { x: bytes(31) }, 'encoding'],
+  ['ES256', { y: bytes(33) }, 'encoding'],
+  ['ES256', { y: undefined }, 'encoding'],
   ['ES256', { crv: undefined }, 'key-type'],
-  ['ES384', { x: bytes(32) }, 'encoding'], ['ES512', { y: bytes(65) }, 'encoding'], ['EdDSA', { x: bytes(33) }, 'encoding'],
-  ['EdDSA', { x: 7 }, 'encoding'], ['RS256', { n: undefined }, 'encoding'], ['PS256', { e: 'AAEAAQ' }, 'encoding'],
+  ['ES384', { x: bytes(32) }, 'encoding'],
+  ['ES512', { y: bytes(65) }, 'encoding'],
+  ['EdDSA', { x: bytes(33) }, 'encoding'],
+  ['EdDSA', { x: 7 }, 'encoding'],
+  ['RS256', { n: undefined }, 'encoding'],
+  ['PS256', { e: 'AAEAAQ' }, 'encoding'],
   ['ES256', { x: bytes(32), y: bytes(32) }, 'not-importable'],
-  ['RS256', { n: integer(2047) }, 'size'], ['PS256', { n: integer(4097) }, 'size'],
-  ['RS256', { e: 'AQ' }, 'exponent'], ['PS256', { e: integer(33) }, 'exponent'],
+  ['RS256', { n: integer(2047) }, 'size'],
+  ['PS256', { n: integer(4097) }, 'size'],
+  ['RS256', { e: 'AQ' }, 'exponent'],
+  ['PS256', { e: integer(33) }, 'exponent'],
 ];
 
 for (const [alg, change, flaw] of FLAWS) {
@@ -54,7 +73,10 @@ for (const alg of PROOF_ALGORITHMS) {
   test(`verifies with a proof key for ${alg} what its private key signed and nothing else [RFC 7518 §3]`, () => {
     const key = importKey(alg);
     const proof = makeProof(KEYS[alg]!, { token: 't', uri: 'https://api.test/', nowSeconds: 1 });
-    const [jws, other] = [proof, `${proof.slice(0, proof.indexOf('.'))}.e30${proof.slice(proof.lastIndexOf('.'))}`].map(parseCompact);
+    const [jws, other] = [
+      proof,
+      `${proof.slice(0, proof.indexOf('.'))}.e30${proof.slice(proof.lastIndexOf('.'))}`,
+    ].map(parseCompact);
     assert.ok(typeof key === 'object' && typeof jws === 'object' && typeof other === 'object');
     assert.notEqual(verifySignature(jws, key), undefined);
     assert.equal(verifySignature(other, key), undefined);
@@ -77,7 +99,9 @@ test('gives a proof key no name', () => {
 });
 
 for (const [random, shares] of [
-  [0, [0.8, 1.6, 3.2, 6.4, 12.8, 24, 24]], [0.5, [0.9, 1.8, 3.6, 7.2, 14.4, 27, 27]], [1 - 2 ** -53, [1, 2, 4, 8, 16, 30, 30]],
+  [0, [0.8, 1.6, 3.2, 6.4, 12.8, 24, 24]],
+  [0.5, [0.9, 1.8, 3.6, 7.2, 14.4, 27, 27]],
+  [1 - 2 ** -53, [1, 2, 4, 8, 16, 30, 30]],
 ] as const) {
   test(`retries after between four fifths and the whole of 1 to 30 seconds when chance says ${random}`, async () => {
     const chance = Math.random;

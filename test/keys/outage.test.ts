@@ -6,11 +6,19 @@ import type { FetchFlaw } from '../../src/base/events.ts';
 import type { Fault, ListenerFault, NamedFault } from '../idp/faults.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import type { Answer } from '../support/client.ts';
-import { providerSettings, settingsFrom, startService, type InProcess, type TestService } from '../support/service.ts';
+import {
+  providerSettings,
+  settingsFrom,
+  startService,
+  type InProcess,
+  type TestService,
+} from '../support/service.ts';
 import { HOUR, MINUTE, SECOND } from './stand.ts';
 
 let provider: Provider;
-before(async () => { provider = await startProvider(); });
+before(async () => {
+  provider = await startProvider();
+});
 after(() => provider.stop());
 afterEach(async () => {
   await provider.fault('all', undefined);
@@ -55,14 +63,21 @@ test('opens only what needs no key while keys were never to be had, and recovers
   await provider.fault('all', 'refuse');
   const service = await start(context);
   const token = issue();
-  for (const path of ['/api/private', '/api/feed', '/api/messages']) assertUnavailable(await service.ask(path, { token }));
+  for (const path of ['/api/private', '/api/feed', '/api/messages'])
+    assertUnavailable(await service.ask(path, { token }));
   const paths = ['/api/public', '/api/feed', '/healthz', '/readyz', '/api/private'];
-  assert.deepEqual(await Promise.all(paths.map((path) => statusOf(service, path))), [200, 200, 200, 503, 401]);
+  assert.deepEqual(
+    await Promise.all(paths.map((path) => statusOf(service, path))),
+    [200, 200, 200, 503, 401],
+  );
   assertUnavailable(await service.ask('/readyz'));
   assert.equal(provider.counts.connections, 0, 'requests cause no fetch');
   await provider.fault('all', undefined);
   await retry(service);
-  assert.deepEqual([(await privately(service, token)).status, await statusOf(service, '/readyz')], [200, 200]);
+  assert.deepEqual(
+    [(await privately(service, token)).status, await statusOf(service, '/readyz')],
+    [200, 200],
+  );
 });
 
 test('says with Retry-After when the next attempt is due', async (context) => {
@@ -75,25 +90,29 @@ test('says with Retry-After when the next attempt is due', async (context) => {
 
 /** What the log says of a fetch under each fault of the key set. */
 const REASONS: Record<ListenerFault | Exclude<NamedFault, 'wrong-issuer'>, FetchFlaw> = {
-  'refuse': 'connection-refused',
+  refuse: 'connection-refused',
   'wrong-host-certificate': 'certificate-refused',
   'expired-certificate': 'certificate-refused',
   'hang-before-headers': 'timeout',
   'hang-after-headers': 'timeout',
-  'drip': 'timeout',
-  'reset': 'connection-failed',
-  'html': 'not-a-json-object',
+  drip: 'timeout',
+  reset: 'connection-failed',
+  html: 'not-a-json-object',
   'truncated-json': 'not-a-json-object',
   'empty-object': 'not-a-key-set',
   'empty-keys': 'no-usable-key',
   'too-large': 'too-large',
   'many-keys': 'too-many-keys',
-  'gzip': 'not-a-json-object',
+  gzip: 'not-a-json-object',
   'not-modified': 'status-refused',
 };
 
 const OUTAGES: [where: 'keySet' | 'discovery', fault: Fault, reason: FetchFlaw][] = [
-  ...Object.entries(REASONS).map(([fault, reason]): ['keySet', Fault, FetchFlaw] => ['keySet', fault as NamedFault, reason]),
+  ...Object.entries(REASONS).map(([fault, reason]): ['keySet', Fault, FetchFlaw] => [
+    'keySet',
+    fault as NamedFault,
+    reason,
+  ]),
   ['keySet', { status: 500 }, 'status-refused'],
   ['keySet', { redirect: 'https://localhost/' }, 'redirect-refused'],
   ['discovery', 'wrong-issuer', 'issuer-mismatch'],
@@ -102,35 +121,51 @@ const OUTAGES: [where: 'keySet' | 'discovery', fault: Fault, reason: FetchFlaw][
 
 for (const [where, fault, reason] of OUTAGES) {
   const condition = `the fault of ${where} is ${JSON.stringify(fault)}`;
-  test(`answers with the keys held for an hour, then 503, then recovers when ${condition}`, BOUNDED, async (context) => {
-    const service = await start(context);
-    const token = issue();
-    const unknown = provider.issue({ exp: IN_2100 }, { kid: 'unknown' });
-    await provider.fault(where, fault);
-    if (reason === 'timeout') timeoutMillis = 100;
-    service.clock.advance(10 * MINUTE);
-    assert.equal((await privately(service, token)).status, 200);
-    await service.keys.refresh();
-    assertUnavailable(await privately(service, unknown));
-    service.clock.advance(50 * MINUTE - 1);
-    assert.deepEqual([(await privately(service, token)).status, await statusOf(service, '/readyz')], [200, 200]);
-    await service.keys.refresh();
-    service.clock.advance(1);
-    assertUnavailable(await privately(service, token));
-    assertUnavailable(await service.ask('/api/feed', { token }));
-    assertUnavailable(await service.ask('/readyz'));
-    const failures = service.logs.filter(({ message }) => message === 'signing keys could not be fetched');
-    assert.deepEqual(failures.map((line) => [line.level, line.reason]), [['warn', reason]]);
-    await provider.fault(where, undefined);
-    timeoutMillis = 5000;
-    await retry(service);
-    assert.deepEqual([(await privately(service, token)).status, await statusOf(service, '/readyz')], [200, 200]);
-  });
+  test(
+    `answers with the keys held for an hour, then 503, then recovers when ${condition}`,
+    BOUNDED,
+    async (context) => {
+      const service = await start(context);
+      const token = issue();
+      const unknown = provider.issue({ exp: IN_2100 }, { kid: 'unknown' });
+      await provider.fault(where, fault);
+      if (reason === 'timeout') timeoutMillis = 100;
+      service.clock.advance(10 * MINUTE);
+      assert.equal((await privately(service, token)).status, 200);
+      await service.keys.refresh();
+      assertUnavailable(await privately(service, unknown));
+      service.clock.advance(50 * MINUTE - 1);
+      assert.deepEqual(
+        [(await privately(service, token)).status, await statusOf(service, '/readyz')],
+        [200, 200],
+      );
+      await service.keys.refresh();
+      service.clock.advance(1);
+      assertUnavailable(await privately(service, token));
+      assertUnavailable(await service.ask('/api/feed', { token }));
+      assertUnavailable(await service.ask('/readyz'));
+      const failures = service.logs.filter(({ message }) => message === 'signing keys could not be fetched');
+      assert.deepEqual(
+        failures.map((line) => [line.level, line.reason]),
+        [['warn', reason]],
+      );
+      await provider.fault(where, undefined);
+      timeoutMillis = 5000;
+      await retry(service);
+      assert.deepEqual(
+        [(await privately(service, token)).status, await statusOf(service, '/readyz')],
+        [200, 200],
+      );
+    },
+  );
 }
 
 test('refreshes after 10 minutes when only readiness is asked', async (context) => {
   const service = await start(context);
-  for (const [millis, fetches] of [[10 * MINUTE - 1, 0], [1, 1]] as const) {
+  for (const [millis, fetches] of [
+    [10 * MINUTE - 1, 0],
+    [1, 1],
+  ] as const) {
     service.clock.advance(millis);
     assert.equal(await statusOf(service, '/readyz'), 200);
     if (fetches > 0) await service.keys.refresh();
@@ -160,7 +195,10 @@ test('lets a request wait after an idle time and answers with what is fetched th
 });
 
 test('uses the configured address without discovery', async (context) => {
-  const service = await start(context, { cold: true, environment: { IDP_JWKS_URI: `${provider.issuer}.well-known/jwks.json` } });
+  const service = await start(context, {
+    cold: true,
+    environment: { IDP_JWKS_URI: `${provider.issuer}.well-known/jwks.json` },
+  });
   assert.equal((await privately(service)).status, 200);
   assert.deepEqual([provider.counts.discovery, provider.counts.keySet], [0, 1]);
 });

@@ -89,7 +89,10 @@ test('uses stale keys until they are one hour old and then is unavailable when r
   await stand.fail();
   assert.deepEqual([stand.outcome('a'), stand.outcome(), stand.keys.isReady()], ['found', 'found', true]);
   stand.clock.advance(1);
-  assert.deepEqual([stand.outcome('a'), stand.outcome(), stand.keys.isReady()], ['keys-unavailable', 'keys-unavailable', false]);
+  assert.deepEqual(
+    [stand.outcome('a'), stand.outcome(), stand.keys.isReady()],
+    ['keys-unavailable', 'keys-unavailable', false],
+  );
 });
 
 test('logs once that the keys have expired, and again after they were replaced', async () => {

@@ -34,7 +34,10 @@ test('changes nothing when a refresh fails', async () => {
   assert.equal(stand.keys.isReady(), true);
 });
 
-for (const [condition, failure] of [['an error of another kind', new TypeError('secret')], ['no error', 'secret']] as const) {
+for (const [condition, failure] of [
+  ['an error of another kind', new TypeError('secret')],
+  ['no error', 'secret'],
+] as const) {
   test(`counts a fetch that rejects with ${condition} as unforeseen, and logs no text of it`, async () => {
     const stand = await standAged(20 * SECOND);
     await stand.failWith(failure);
@@ -50,7 +53,10 @@ test('retries after a failure when the time has come, and not at the wish of req
   await stand.fail();
   const [delay = 0] = stand.clock.pending;
   stand.clock.advance(delay - 1);
-  assert.deepEqual([stand.outcome('a'), stand.outcome(), stand.keys.isReady()], ['keys-unavailable', 'keys-unavailable', false]);
+  assert.deepEqual(
+    [stand.outcome('a'), stand.outcome(), stand.keys.isReady()],
+    ['keys-unavailable', 'keys-unavailable', false],
+  );
   assert.equal(stand.fetches, 1);
   stand.clock.advance(1);
   assert.deepEqual([stand.outcome('a'), stand.fetches], ['waits', 2]);
@@ -78,7 +84,10 @@ test('doubles the time between retries from 1 to 30 seconds with a jitter that n
       awaitRetry(stand);
     }
   }
-  assert.ok(shares.every((share) => share > 0.75 && share <= 1), `${Math.min(...shares)} to ${Math.max(...shares)}`);
+  assert.ok(
+    shares.every((share) => share > 0.75 && share <= 1),
+    `${Math.min(...shares)} to ${Math.max(...shares)}`,
+  );
   assert.ok(longest > 29 * SECOND && longest <= 30 * SECOND, `${longest}`);
   assert.ok(Math.max(...shares) > 0.95 && Math.min(...shares) < 0.9, 'the retries of replicas are spread');
 });
@@ -117,11 +126,15 @@ test('warns once for each change of state', async () => {
   assert.deepEqual(failures(), [{ level: 'warn', reason: 'timeout', code: '', heldForSeconds: null }]);
   await stand.fail('status-refused', '503');
   await stand.fail('status-refused', '503');
-  assert.deepEqual(failures().slice(1), [{ level: 'warn', reason: 'status-refused', code: '503', heldForSeconds: null }]);
+  assert.deepEqual(failures().slice(1), [
+    { level: 'warn', reason: 'status-refused', code: '503', heldForSeconds: null },
+  ]);
   await stand.answer(jwk('a'));
   stand.clock.advance(90 * SECOND);
   await stand.fail('status-refused', '\r\n');
-  assert.deepEqual(failures().slice(2), [{ level: 'warn', reason: 'status-refused', code: '??', heldForSeconds: 90 }]);
+  assert.deepEqual(failures().slice(2), [
+    { level: 'warn', reason: 'status-refused', code: '??', heldForSeconds: 90 },
+  ]);
 });
 
 test('tells callers to come back when the retry is due, in whole seconds', async () => {

@@ -10,7 +10,9 @@ import { startService, type InProcess, type TestService } from '../support/servi
 import { integer, jwk } from './stand.ts';
 
 let provider: Provider;
-before(async () => { provider = await startProvider(); });
+before(async () => {
+  provider = await startProvider();
+});
 after(() => provider.stop());
 afterEach(() => provider.publish(undefined));
 
@@ -29,14 +31,20 @@ const privately = (service: TestService, token = issue()) => service.ask('/api/p
 
 function assertUnknownKey({ status, challenges }: Answer): void {
   const description = 'the token names no usable signing key of the issuer';
-  assert.deepEqual([status, challenges], [401, [`Bearer realm="api", error="invalid_token", error_description="${description}"`]]);
+  assert.deepEqual(
+    [status, challenges],
+    [401, [`Bearer realm="api", error="invalid_token", error_description="${description}"`]],
+  );
 }
 
 test('accepts a token of a key rotated in on first sight, and one of the old key still', async (context) => {
   const service = await start(context);
   const before = issue();
   provider.rotate();
-  assert.deepEqual([(await privately(service)).status, (await privately(service, before)).status], [200, 200]);
+  assert.deepEqual(
+    [(await privately(service)).status, (await privately(service, before)).status],
+    [200, 200],
+  );
   assert.equal(provider.counts.keySet, 1);
 });
 
@@ -63,7 +71,9 @@ test('refuses a token verified before when its kid has come to name another key'
 
 test('fetches once in 5 seconds when unknown kids flood in, refuses them all, and serves known ones', async (context) => {
   const service = await start(context);
-  const flood = Array.from({ length: 60 }, (_, count) => privately(service, provider.issue({}, { kid: `made-up-${count}` })));
+  const flood = Array.from({ length: 60 }, (_, count) =>
+    privately(service, provider.issue({}, { kid: `made-up-${count}` })),
+  );
   assert.equal((await privately(service)).status, 200);
   for (const answer of await Promise.all(flood)) assertUnknownKey(answer);
   assert.equal(provider.counts.keySet, 1);
@@ -72,34 +82,54 @@ test('fetches once in 5 seconds when unknown kids flood in, refuses them all, an
 /** A fetch that the test answers. */
 function heldFetch() {
   let resolve = (_: JsonObject): void => assert.fail('no fetch has begun');
-  const fetchKeys = () => new Promise<JsonObject>((done) => { resolve = done; });
+  const fetchKeys = () =>
+    new Promise<JsonObject>((done) => {
+      resolve = done;
+    });
   return { fetchKeys, answer: () => resolve({ keys: [provider.signingKey.publicJwk] }) };
 }
 
-test('lets 1,000 requests wait, turns the next away, and answers all that waited', { timeout: 10_000 }, async (context) => {
-  const { fetchKeys, answer } = heldFetch();
-  const service = await start(context, { cold: true, fetchKeys });
-  const token = issue();
-  let turnedAway: Answer | undefined;
-  const asked = Array.from({ length: 1001 }, () => privately(service, token).then((got) => {
-    if (got.status === 200) return got.status;
-    turnedAway = got;
-    answer();
-    return got.status;
-  }));
-  const statuses = await Promise.all(asked);
-  assert.deepEqual([statuses.filter((status) => status === 200).length, turnedAway?.headers['retry-after']], [1000, '1']);
-  assert.deepEqual([turnedAway?.status, turnedAway?.body.error], [503, 'temporarily_unavailable']);
-});
+test(
+  'lets 1,000 requests wait, turns the next away, and answers all that waited',
+  { timeout: 10_000 },
+  async (context) => {
+    const { fetchKeys, answer } = heldFetch();
+    const service = await start(context, { cold: true, fetchKeys });
+    const token = issue();
+    let turnedAway: Answer | undefined;
+    const asked = Array.from({ length: 1001 }, () =>
+      privately(service, token).then((got) => {
+        if (got.status === 200) return got.status;
+        turnedAway = got;
+        answer();
+        return got.status;
+      }),
+    );
+    const statuses = await Promise.all(asked);
+    assert.deepEqual(
+      [statuses.filter((status) => status === 200).length, turnedAway?.headers['retry-after']],
+      [1000, '1'],
+    );
+    assert.deepEqual([turnedAway?.status, turnedAway?.body.error], [503, 'temporarily_unavailable']);
+  },
+);
 
 test('verifies with the good key alone when the set is full of odd ones', async (context) => {
   const key = makeSigningKey();
-  const weak = [jwk('weak', { n: integer(1024) }), jwk('one', { e: 'AQ' }), jwk('huge', { n: integer(32768) })];
+  const weak = [
+    jwk('weak', { n: integer(1024) }),
+    jwk('one', { e: 'AQ' }),
+    jwk('huge', { n: integer(32768) }),
+  ];
   const odd = [null, 1, [], {}, { kty: 'EC' }, { kty: 'oct', k: 'AA' }, ...weak];
   provider.publish({ keys: [...odd, { ...key.publicJwk, use: 'enc' }, provider.signingKey.publicJwk] });
   const service = await start(context);
   const claims = { iss: provider.issuer, aud: provider.audience, sub: 'a', exp: IN_2100 };
   assert.equal((await privately(service)).status, 200);
   assertUnknownKey(await privately(service, signJws({ alg: 'RS256', kid: key.kid }, claims, key.privateKey)));
-  assert.equal((await privately(service, provider.issue({}, { kid: undefined }))).status, 200, 'it is the only usable one');
+  assert.equal(
+    (await privately(service, provider.issue({}, { kid: undefined }))).status,
+    200,
+    'it is the only usable one',
+  );
 });

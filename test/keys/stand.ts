@@ -19,7 +19,11 @@ export function integer(bits: number, fill = 0xff): string {
 }
 
 /** A usable JWK; the same `fill` gives the same key. Members given as `undefined` are left out. */
-export function jwk(kid: string | undefined, change: Record<string, unknown> = {}, fill = 0x55): Record<string, unknown> {
+export function jwk(
+  kid: string | undefined,
+  change: Record<string, unknown> = {},
+  fill = 0x55,
+): Record<string, unknown> {
   const members = { kty: 'RSA', kid, use: 'sig', alg: 'RS256', n: integer(2048, fill), e: 'AQAB', ...change };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
@@ -53,7 +57,9 @@ export class Stand {
     this.#fetches += 1;
     this.#underWay += 1;
     this.overlap = Math.max(this.overlap, this.#underWay);
-    return new Promise<JsonObject>((resolve, reject) => this.#calls.push({ resolve, reject })).finally(() => { this.#underWay -= 1; });
+    return new Promise<JsonObject>((resolve, reject) => this.#calls.push({ resolve, reject })).finally(() => {
+      this.#underWay -= 1;
+    });
   }
 
   /** How many fetches have begun. */
@@ -116,6 +122,8 @@ export class Stand {
 
   /** The lines with this message, without their time. */
   logged(message: string): Record<string, unknown>[] {
-    return this.logs.filter((line) => line.message === message).map(({ time: _, message: __, ...fields }) => fields);
+    return this.logs
+      .filter((line) => line.message === message)
+      .map(({ time: _, message: __, ...fields }) => fields);
   }
 }

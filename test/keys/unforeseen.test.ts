@@ -8,16 +8,22 @@ import { importSigningKey } from '../../src/keys/jwk.ts';
 import { jwk } from './stand.ts';
 
 const FAILURES: [condition: string, failure: unknown][] = [
-  ['an error without a code', new RangeError('secret')], ['an object with a code that is no error', { code: 'ERR_OSSL' }],
+  ['an error without a code', new RangeError('secret')],
+  ['an object with a code that is no error', { code: 'ERR_OSSL' }],
   ['text', 'secret'],
 ];
 
 for (const [condition, failure] of FAILURES) {
   test(`passes on what node:crypto throws when it is ${condition}`, (context) => {
-    context.mock.method(crypto, 'createPublicKey', () => { throw failure; });
+    context.mock.method(crypto, 'createPublicKey', () => {
+      throw failure;
+    });
     syncBuiltinESMExports();
     try {
-      assert.throws(() => importSigningKey(jwk('a') as JsonObject), (thrown) => thrown === failure);
+      assert.throws(
+        () => importSigningKey(jwk('a') as JsonObject),
+        (thrown) => thrown === failure,
+      );
     } finally {
       context.mock.restoreAll();
       syncBuiltinESMExports();
@@ -27,7 +33,9 @@ for (const [condition, failure] of FAILURES) {
 }
 
 test('says of a key that it is not importable when node:crypto throws an error with a code', (context) => {
-  context.mock.method(crypto, 'createPublicKey', () => { throw Object.assign(new Error('secret'), { code: 'ERR_OSSL' }); });
+  context.mock.method(crypto, 'createPublicKey', () => {
+    throw Object.assign(new Error('secret'), { code: 'ERR_OSSL' });
+  });
   syncBuiltinESMExports();
   try {
     assert.equal(importSigningKey(jwk('a') as JsonObject), 'not-importable');

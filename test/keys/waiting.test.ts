@@ -59,7 +59,10 @@ test('answers 503 to a kid that is still unknown when the last fetch failed', as
   const stand = await standHolding();
   const request = stand.request('b');
   await stand.fail();
-  assert.deepEqual([await request, stand.outcome('b'), stand.outcome('a')], ['keys-unavailable', 'keys-unavailable', 'found']);
+  assert.deepEqual(
+    [await request, stand.outcome('b'), stand.outcome('a')],
+    ['keys-unavailable', 'keys-unavailable', 'found'],
+  );
 });
 
 test('answers 401 again to an unknown kid when a fetch has succeeded after a failed one', async () => {
@@ -83,7 +86,10 @@ test('fetches for unknown kids again when 5 seconds have passed since the start 
   stand.clock.advance(3 * SECOND);
   await stand.answer(jwk('a'));
   stand.clock.advance(2 * SECOND - 1);
-  assert.deepEqual([stand.outcome('b'), stand.outcome('c'), stand.fetches], ['key-unknown', 'key-unknown', 2]);
+  assert.deepEqual(
+    [stand.outcome('b'), stand.outcome('c'), stand.fetches],
+    ['key-unknown', 'key-unknown', 2],
+  );
   stand.clock.advance(1);
   assert.deepEqual([stand.outcome('c'), stand.fetches], ['waits', 3]);
   await stand.answer(jwk('a'));
@@ -116,9 +122,21 @@ test('fetches at most once in 5 seconds when ten thousand kids are made up, and 
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
     if (count % 1000 === 0) assert.equal(stand.outcome('a'), 'found');
   }
-  assert.deepEqual([outcomes, stand.fetches], [new Map([['waits', 1000], ['too-many-waiting', 9000]]), 2]);
+  assert.deepEqual(
+    [outcomes, stand.fetches],
+    [
+      new Map([
+        ['waits', 1000],
+        ['too-many-waiting', 9000],
+      ]),
+      2,
+    ],
+  );
   await stand.answer(jwk('a'));
-  assert.deepEqual([stand.outcome('made-up'), stand.outcome('a'), stand.fetches], ['key-unknown', 'found', 2]);
+  assert.deepEqual(
+    [stand.outcome('made-up'), stand.outcome('a'), stand.fetches],
+    ['key-unknown', 'found', 2],
+  );
 });
 
 test('lets 1,000 requests wait for a fetch, turns the next away for a second, and counts anew for the next fetch', async () => {
@@ -126,7 +144,11 @@ test('lets 1,000 requests wait for a fetch, turns the next away for a second, an
   for (let round = 0; round < 2; round += 1) {
     const outcomes = new Set(Array.from({ length: 1000 }, () => stand.outcome('a')));
     assert.deepEqual(outcomes, new Set(['waits']));
-    assert.deepEqual(stand.look('a'), { kind: 'temporarily_unavailable', reason: 'too-many-waiting', retryAfterSeconds: 1 });
+    assert.deepEqual(stand.look('a'), {
+      kind: 'temporarily_unavailable',
+      reason: 'too-many-waiting',
+      retryAfterSeconds: 1,
+    });
     assert.equal(stand.fetches, round + 1);
     await stand.answer(jwk('a'));
     stand.clock.advance(HOUR);
@@ -158,7 +180,10 @@ for (const [condition, prepare, kid, outcomes] of WAITS) {
   test(`lets a request wait twice and no more when ${condition} and a fetch is under way`, async () => {
     const stand = await prepare();
     void stand.keys.refresh();
-    assert.deepEqual([0, 1, 2].map((waits) => stand.outcome(kid, waits)), outcomes);
+    assert.deepEqual(
+      [0, 1, 2].map((waits) => stand.outcome(kid, waits)),
+      outcomes,
+    );
   });
 }
 

@@ -13,7 +13,10 @@ before(async () => {
   provider = await startProvider();
   service = await startService({ provider, environment: { PROFILE: 'A' } });
   policed = await startService({ provider, environment: { PROFILE: 'A', SCOPE_POLICY: 'true' } });
-  scp = await startService({ provider, environment: { PROFILE: 'A', IDP_SCOPE_CLAIM: 'scp', IDP_CLAIM_NAMESPACE: 'https://ns.example/' } });
+  scp = await startService({
+    provider,
+    environment: { PROFILE: 'A', IDP_SCOPE_CLAIM: 'scp', IDP_CLAIM_NAMESPACE: 'https://ns.example/' },
+  });
 });
 after(async () => {
   for (const running of [service, policed, scp]) await running.stop();
@@ -46,11 +49,18 @@ for (const [what, scope, scopes] of [
 
 test('sends the private message of profile A with authorities from the claim that the settings name', async () => {
   const text = await textOf(scp, '/api/private', { scope: 'x', scp: ['a', 'b'] });
-  assert.equal(text, '{"message":"Hello from a private endpoint!","user":"auth0|user","scopes":["SCOPE_a","SCOPE_b"]}');
+  assert.equal(
+    text,
+    '{"message":"Hello from a private endpoint!","user":"auth0|user","scopes":["SCOPE_a","SCOPE_b"]}',
+  );
 });
 
 test('sends the profile with every claim that it names', async () => {
-  const text = await textOf(service, '/api/profile', { email: 'u@example.test', scope: 'openid email', sub: 'auth0|7' });
+  const text = await textOf(service, '/api/profile', {
+    email: 'u@example.test',
+    scope: 'openid email',
+    sub: 'auth0|7',
+  });
   const { issuer, audience } = provider;
   const body = { userId: 'auth0|7', email: 'u@example.test', scope: 'openid email', issuer, audience };
   assert.equal(text, JSON.stringify(body));
@@ -59,13 +69,19 @@ test('sends the profile with every claim that it names', async () => {
 test('sends null for claims that the token lacks, and the audience as it stands [contract §3]', async () => {
   const text = await textOf(service, '/api/profile', { aud: ['x', provider.audience] });
   const { issuer, audience } = provider;
-  assert.equal(text, JSON.stringify({ userId: 'auth0|user', email: null, scope: null, issuer, audience: ['x', audience] }));
+  assert.equal(
+    text,
+    JSON.stringify({ userId: 'auth0|user', email: null, scope: null, issuer, audience: ['x', audience] }),
+  );
 });
 
 test('sends the plain email claim, null too, and the scopes space-separated', async () => {
   const namespaced = { email: null, 'https://ns.example/email': 'no', scp: ['a', 'b'], scope: 'x' };
   const text = await textOf(scp, '/api/profile', namespaced);
-  assert.equal(text, `{"userId":"auth0|user","email":null,"scope":"a b","issuer":"${provider.issuer}","audience":"${provider.audience}"}`);
+  assert.equal(
+    text,
+    `{"userId":"auth0|user","email":null,"scope":"a b","issuer":"${provider.issuer}","audience":"${provider.audience}"}`,
+  );
 });
 
 for (const levels of [4_000, 5_500]) {
@@ -74,7 +90,9 @@ for (const levels of [4_000, 5_500]) {
     const exp = Math.floor(service.clock.now() / 1000) + 60;
     const claims = JSON.stringify({ iss: provider.issuer, aud: provider.audience, sub: 'x', exp, email: 0 });
     const payload = claims.replace('"email":0', `"email":${'['.repeat(levels)}${']'.repeat(levels)}`);
-    const token = rawJws(JSON.stringify({ alg: 'RS256', kid }), payload, (input) => sign('sha256', input, privateKey));
+    const token = rawJws(JSON.stringify({ alg: 'RS256', kid }), payload, (input) =>
+      sign('sha256', input, privateKey),
+    );
     const { status } = await service.ask('/api/profile', { token });
     assert.ok(status < 500, String(status));
     assert.equal((await service.ask('/api/profile', { token: provider.issue() })).status, 200);
@@ -99,7 +117,14 @@ test('takes a bound token as Bearer only when DPoP is off [contract §8]', async
   assert.equal((await disabled.ask('/api/private', { token })).status, 200);
 });
 
-for (const path of ['/api/private-scoped', '/api/messages', '/api/org/org_123456', '/api/roles', '/api/premium', '/api/feed']) {
+for (const path of [
+  '/api/private-scoped',
+  '/api/messages',
+  '/api/org/org_123456',
+  '/api/roles',
+  '/api/premium',
+  '/api/feed',
+]) {
   test(`has nothing at ${path}, a path of profile B`, async () => {
     assert.equal((await service.ask(path, { token: provider.issue() })).status, 404);
   });

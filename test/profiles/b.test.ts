@@ -13,7 +13,11 @@ let other: TestService;
 before(async () => {
   provider = await startProvider({ now: () => NOW });
   service = await startService({ provider, clock: new TestClock(NOW) });
-  const environment = { IDP_ORG_ID: 'org_9', IDP_CLAIM_NAMESPACE: 'https://ns.example/', IDP_SCOPE_CLAIM: 'scp' };
+  const environment = {
+    IDP_ORG_ID: 'org_9',
+    IDP_CLAIM_NAMESPACE: 'https://ns.example/',
+    IDP_SCOPE_CLAIM: 'scp',
+  };
   other = await startService({ provider, clock: new TestClock(NOW), environment });
 });
 after(async () => {
@@ -27,12 +31,26 @@ const premium = { subscription: 'premium', verified: true };
 for (const [path, claims, body] of [
   ['/api/public', undefined, { message: 'Hello from a public endpoint!', timestamp: STAMP }],
   ['/api/private', {}, { message: 'Hello from a private endpoint!', user: 'auth0|user', timestamp: STAMP }],
-  ['/api/private-scoped', { scope: 'openid read:messages' },
+  [
+    '/api/private-scoped',
+    { scope: 'openid read:messages' },
     {
       message: 'Hello from a private endpoint that needs the scope read:messages!',
-      user: 'auth0|user', scope: 'openid read:messages', timestamp: STAMP,
-    }],
-  ['/api/messages', { scope: 'read:messages' }, { messages: [{ id: 1, text: 'Hello' }, { id: 2, text: 'World' }] }],
+      user: 'auth0|user',
+      scope: 'openid read:messages',
+      timestamp: STAMP,
+    },
+  ],
+  [
+    '/api/messages',
+    { scope: 'read:messages' },
+    {
+      messages: [
+        { id: 1, text: 'Hello' },
+        { id: 2, text: 'World' },
+      ],
+    },
+  ],
   ['/api/admin', { scope: 'admin:access' }, { message: 'Hello, administrator!', userId: 'auth0|user' }],
   ['/api/org/org_123456', { org_id: 'org_123456' }, { message: 'Hello, member of the organisation!' }],
   ['/api/org/another', { org_id: 'org_123456' }, { message: 'Hello, member of the organisation!' }],
@@ -70,12 +88,36 @@ for (const [path, claims, description] of [
   ['/api/org/org_123456', { org_id: ['org_123456'] }, 'the claim org_id is missing or has another value'],
   ['/api/roles', { roles: ['editor'] }, 'the claim roles is missing or lacks a required value'],
   ['/api/roles', { roles: ['viewer'] }, 'the claim roles is missing or lacks a required value'],
-  ['/api/premium', { ...premium, subscription: 'Premium' }, 'the claims do not satisfy: subscription is premium and verified is true'],
-  ['/api/premium', { verified: true }, 'the claims do not satisfy: subscription is premium and verified is true'],
-  ['/api/premium', { ...premium, verified: 'true' }, 'the claims do not satisfy: subscription is premium and verified is true'],
-  ['/api/premium', { ...premium, verified: 1 }, 'the claims do not satisfy: subscription is premium and verified is true'],
-  ['/api/premium', { ...premium, verified: false }, 'the claims do not satisfy: subscription is premium and verified is true'],
-  ['/api/premium', { subscription: 'premium' }, 'the claims do not satisfy: subscription is premium and verified is true'],
+  [
+    '/api/premium',
+    { ...premium, subscription: 'Premium' },
+    'the claims do not satisfy: subscription is premium and verified is true',
+  ],
+  [
+    '/api/premium',
+    { verified: true },
+    'the claims do not satisfy: subscription is premium and verified is true',
+  ],
+  [
+    '/api/premium',
+    { ...premium, verified: 'true' },
+    'the claims do not satisfy: subscription is premium and verified is true',
+  ],
+  [
+    '/api/premium',
+    { ...premium, verified: 1 },
+    'the claims do not satisfy: subscription is premium and verified is true',
+  ],
+  [
+    '/api/premium',
+    { ...premium, verified: false },
+    'the claims do not satisfy: subscription is premium and verified is true',
+  ],
+  [
+    '/api/premium',
+    { subscription: 'premium' },
+    'the claims do not satisfy: subscription is premium and verified is true',
+  ],
 ] as const) {
   test(`refuses ${JSON.stringify(claims)} at ${path} [contract §5]`, async () => {
     const answer = await service.ask(path, { token: provider.issue(claims) });
@@ -85,16 +127,25 @@ for (const [path, claims, description] of [
 }
 
 test('expects the organisation, the namespace and the scope claim that the settings name', async () => {
-  const ask = async (path: string, claims: Record<string, unknown>) => (await other.ask(path, { token: provider.issue(claims) })).status;
+  const ask = async (path: string, claims: Record<string, unknown>) =>
+    (await other.ask(path, { token: provider.issue(claims) })).status;
   assert.equal(await ask('/api/org/x', { org_id: 'org_9' }), 200);
   assert.equal(await ask('/api/org/x', { org_id: 'org_123456' }), 403);
   assert.equal(await ask('/api/org/x', { org_id: 'org_9', 'https://ns.example/org_id': null }), 403);
-  assert.equal(await ask('/api/premium', { 'https://ns.example/subscription': 'premium', 'https://ns.example/verified': true }), 200);
+  assert.equal(
+    await ask('/api/premium', {
+      'https://ns.example/subscription': 'premium',
+      'https://ns.example/verified': true,
+    }),
+    200,
+  );
   assert.equal(await ask('/api/messages', { scope: 'read:messages' }), 403);
 });
 
 test('shows scopes that were granted in an array space-separated', async () => {
-  const { body } = await other.ask('/api/private-scoped', { token: provider.issue({ scp: ['read:messages', 'x'], scope: 'y' }) });
+  const { body } = await other.ask('/api/private-scoped', {
+    token: provider.issue({ scp: ['read:messages', 'x'], scope: 'y' }),
+  });
   assert.equal(body.scope, 'read:messages x');
 });
 

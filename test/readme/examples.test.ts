@@ -19,7 +19,9 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 function blocksUnder(heading: string, language: string): string[] {
   const [, body = ''] = README.split(`\n## ${heading}\n`);
   const section = body.split('\n## ')[0] ?? '';
-  return [...section.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))].map(([, block = '']) => block);
+  return [...section.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))].map(
+    ([, block = '']) => block,
+  );
 }
 const [row = '', handler = '', refusedLines = ''] = blocksUnder('A route of your own', 'ts');
 const [parts = '', listener = ''] = blocksUnder('The parts in a server that you already have', 'js');
@@ -31,13 +33,26 @@ const children: ChildProcess[] = [];
 const table = () => join(directory, 'src/profiles/b.ts');
 /** Compiles the copy; gives what the compiler says. */
 const compile = (...options: string[]) =>
-  promisify(execFile)(join(ROOT, 'node_modules/.bin/tsc'), ['-p', directory, ...options]).then(() => '', ({ stdout }) => String(stdout));
+  promisify(execFile)(join(ROOT, 'node_modules/.bin/tsc'), ['-p', directory, ...options]).then(
+    () => '',
+    ({ stdout }) => String(stdout),
+  );
 
 /** Starts a file of the copy and gives the port on which it listens. */
 async function start(file: string): Promise<number> {
   const { PATH } = process.env;
-  const env = { PATH, ...providerSettings(provider), NODE_EXTRA_CA_CERTS: provider.authorityFile, PORT: '0', HOST: '127.0.0.1' };
-  const child = spawn(process.execPath, [file], { cwd: directory, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const env = {
+    PATH,
+    ...providerSettings(provider),
+    NODE_EXTRA_CA_CERTS: provider.authorityFile,
+    PORT: '0',
+    HOST: '127.0.0.1',
+  };
+  const child = spawn(process.execPath, [file], {
+    cwd: directory,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   children.push(child);
   for await (const line of createInterface(child.stdout)) {
     const { message, port } = JSON.parse(line) as { message: string; port: number };
@@ -49,7 +64,8 @@ async function start(file: string): Promise<number> {
 before(async () => {
   provider = await startProvider();
   directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
-  for (const name of ['src', 'package.json', 'tsconfig.json']) cpSync(join(ROOT, name), join(directory, name), { recursive: true });
+  for (const name of ['src', 'package.json', 'tsconfig.json'])
+    cpSync(join(ROOT, name), join(directory, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
   const before = readFileSync(table(), 'utf8');
   const feed = /^ +get\('\/api\/feed'.*\n/m.exec(before)?.[0] ?? assert.fail('no row of the feed');
@@ -65,10 +81,19 @@ after(async () => {
 test('a route of your own answers as the README says', async () => {
   const port = await start('dist/server.js');
   const [, path = ''] = /localhost:3001(\S+)/.exec(blocksUnder('A route of your own', 'sh')[0] ?? '') ?? [];
-  const statusFor = async (claims: Record<string, unknown>) => (await ask(port, path, { token: provider.issue(claims) })).status;
-  const { status, body } = await ask(port, path, { token: provider.issue({ scope: 'read:invoices', tenant: 'acme' }) });
-  assert.deepEqual([status, body.invoices, Object.keys(body)], [200, [{ id: 1, owner: 'auth0|user' }], ['invoices', 'timestamp']]);
-  assert.deepEqual([await statusFor({ scope: 'read:invoices' }), await statusFor({ tenant: 'acme' })], [403, 403]);
+  const statusFor = async (claims: Record<string, unknown>) =>
+    (await ask(port, path, { token: provider.issue(claims) })).status;
+  const { status, body } = await ask(port, path, {
+    token: provider.issue({ scope: 'read:invoices', tenant: 'acme' }),
+  });
+  assert.deepEqual(
+    [status, body.invoices, Object.keys(body)],
+    [200, [{ id: 1, owner: 'auth0|user' }], ['invoices', 'timestamp']],
+  );
+  assert.deepEqual(
+    [await statusFor({ scope: 'read:invoices' }), await statusFor({ tenant: 'acme' })],
+    [403, 403],
+  );
   assert.equal((await ask(port, path)).status, 401);
 });
 
@@ -77,10 +102,15 @@ test('none of the rows compiles of which the README says so', async () => {
   const good = readFileSync(table(), 'utf8');
   const first = good.split('\n').length;
   writeFileSync(table(), good + rows.join('\n'));
-  const places = [...(await compile('--noEmit')).matchAll(/b\.ts\((\d+),\d+\): error/g)].map(([, line]) => Number(line));
+  const places = [...(await compile('--noEmit')).matchAll(/b\.ts\((\d+),\d+\): error/g)].map(([, line]) =>
+    Number(line),
+  );
   writeFileSync(table(), good);
   assert.ok(rows.length > 3);
-  assert.deepEqual([...new Set(places)], rows.map((_, index) => first + index));
+  assert.deepEqual(
+    [...new Set(places)],
+    rows.map((_, index) => first + index),
+  );
 });
 
 test('the parts work in another server as the README shows them', async () => {
@@ -93,7 +123,10 @@ test('the parts work in another server as the README shows them', async () => {
   const { status, challenges } = await ask(port, '/orders');
   assert.deepEqual([status, challenges], [401, ['Bearer realm="api"']]);
   assert.equal((await ask(port, '/api/private', { token })).body.user, 'alice');
-  assert.deepEqual([(await ask(port, '/api/private')).status, (await ask(port, '/nothing')).status], [401, 404]);
+  assert.deepEqual(
+    [(await ask(port, '/api/private')).status, (await ask(port, '/nothing')).status],
+    [401, 404],
+  );
 });
 
 test('the listener can be taken in place of createServer as the README shows it', async () => {

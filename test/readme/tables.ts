@@ -12,8 +12,14 @@ function textUnder(heading: string): string {
 }
 
 /** The tables under a heading, without their heads. */
-export const tablesUnder = (heading: string): string[][][] => (textUnder(heading).match(/(?:^\|.*\n)+/gm) ?? [])
-  .map((table) => table.trim().split('\n').slice(2).map((row) => row.slice(2, -2).split(' | ')));
+export const tablesUnder = (heading: string): string[][][] =>
+  (textUnder(heading).match(/(?:^\|.*\n)+/gm) ?? []).map((table) =>
+    table
+      .trim()
+      .split('\n')
+      .slice(2)
+      .map((row) => row.slice(2, -2).split(' | ')),
+  );
 export const tableUnder = (heading: string, index = 0): string[][] =>
   tablesUnder(heading)[index] ?? assert.fail(`no table under ${heading}`);
 

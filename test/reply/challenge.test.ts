@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRefusalReplies, refusalReply } from '../../src/reply/challenge.ts';
 import {
-  DEAD_ENDS, REQUEST_FLAWS, TOKEN_FLAWS, UNAVAILABILITIES, type DeadEnd, type Refusal, type RequestFlaw, type TokenFlaw,
+  DEAD_ENDS,
+  REQUEST_FLAWS,
+  TOKEN_FLAWS,
+  UNAVAILABILITIES,
+  type DeadEnd,
+  type Refusal,
+  type RequestFlaw,
+  type TokenFlaw,
 } from '../../src/base/refusal.ts';
 import type { Scheme } from '../../src/sender/credentials.ts';
 import { settingsWith } from '../support/caller.ts';
@@ -18,28 +25,50 @@ const show = (refusal: Refusal, { mode = 'DISABLED', used, detail = false }: Sho
   readReply(refusalReply(refusal, used, settingsWith({ IDP_DPOP_MODE: mode, ERROR_DETAIL: String(detail) })));
 
 /** Header fields as lines; what `algs` says is shown elsewhere. */
-const lines = (headers: readonly string[]) => headers.flatMap((name, index) =>
-  index % 2 === 0 ? [`${name}: ${headers[index + 1]?.replace(/(, | )algs="[^"]+"/, '')}`] : []);
+const lines = (headers: readonly string[]) =>
+  headers.flatMap((name, index) =>
+    index % 2 === 0 ? [`${name}: ${headers[index + 1]?.replace(/(, | )algs="[^"]+"/, '')}`] : [],
+  );
 
 const NO_TOKEN: Refusal = { kind: 'unauthorized', reason: 'no-credentials' };
 const EXPIRED: Refusal = { kind: 'invalid_token', reason: 'expired' };
 const REPEATED: Refusal = { kind: 'invalid_request', reason: 'authorization-repeated' };
 const SCOPE: Refusal = {
-  kind: 'insufficient_scope', reason: 'scope-missing', description: 'the token lacks a required scope', scopes: ['a', 'b:c'],
+  kind: 'insufficient_scope',
+  reason: 'scope-missing',
+  description: 'the token lacks a required scope',
+  scopes: ['a', 'b:c'],
 };
-const CLAIM: Refusal = { kind: 'insufficient_scope', reason: 'claim-missing', description: 'the claim x is missing' };
-const NO_KEYS: Refusal = { kind: 'temporarily_unavailable', reason: 'keys-unavailable', retryAfterSeconds: 7 };
+const CLAIM: Refusal = {
+  kind: 'insufficient_scope',
+  reason: 'claim-missing',
+  description: 'the claim x is missing',
+};
+const NO_KEYS: Refusal = {
+  kind: 'temporarily_unavailable',
+  reason: 'keys-unavailable',
+  retryAfterSeconds: 7,
+};
 
 const ERROR = (error: string, description: string) => `error="${error}", error_description="${description}"`;
 
 for (const [what, refusal, error] of [
   ['a missing token', NO_TOKEN, ''],
   ['a refused token', EXPIRED, ERROR('invalid_token', 'the token has expired')],
-  ['malformed credentials', REPEATED, ERROR('invalid_request', 'the request has more than one Authorization header field')],
-  ['a missing scope', SCOPE, `${ERROR('insufficient_scope', 'the token lacks a required scope')}, scope="a b:c"`],
+  [
+    'malformed credentials',
+    REPEATED,
+    ERROR('invalid_request', 'the request has more than one Authorization header field'),
+  ],
+  [
+    'a missing scope',
+    SCOPE,
+    `${ERROR('insufficient_scope', 'the token lacks a required scope')}, scope="a b:c"`,
+  ],
   ['a missing claim', CLAIM, ERROR('insufficient_scope', 'the claim x is missing')],
 ] as const) {
-  const line = (scheme: string, ...parameters: string[]) => `WWW-Authenticate: ${scheme} ${parameters.filter(Boolean).join(', ')}`.trim();
+  const line = (scheme: string, ...parameters: string[]) =>
+    `WWW-Authenticate: ${scheme} ${parameters.filter(Boolean).join(', ')}`.trim();
   const bearer = (withError: string) => line('Bearer', 'realm="api"', withError);
   for (const [shown, expected] of [
     [{ mode: 'DISABLED' }, [bearer(error)]],
@@ -67,8 +96,14 @@ test('names the methods and does not challenge when the method is another [RFC 9
   assert.deepEqual(lines(headers), ['Allow: GET, HEAD']);
 });
 
-for (const kind of ['not_found', 'request_timeout', 'expectation_failed', 'header_fields_too_large'] as const) {
-  test(`neither challenges nor explains ${kind} in header fields`, () => assert.deepEqual(show({ kind, reason: kind }).headers, []));
+for (const kind of [
+  'not_found',
+  'request_timeout',
+  'expectation_failed',
+  'header_fields_too_large',
+] as const) {
+  test(`neither challenges nor explains ${kind} in header fields`, () =>
+    assert.deepEqual(show({ kind, reason: kind }).headers, []));
 }
 
 const LOGIN = 'Authentication required';
@@ -76,19 +111,43 @@ for (const [refusal, status, body] of [
   [NO_TOKEN, 401, { error: 'unauthorized', message: LOGIN }],
   [{ kind: 'unauthorized', reason: 'scheme-refused' }, 401, { error: 'unauthorized', message: LOGIN }],
   [EXPIRED, 401, { error: 'invalid_token', message: LOGIN }],
-  [REPEATED, 400, { error: 'invalid_request', message: 'the request has more than one Authorization header field' }],
+  [
+    REPEATED,
+    400,
+    { error: 'invalid_request', message: 'the request has more than one Authorization header field' },
+  ],
   [SCOPE, 403, { error: 'insufficient_scope', message: 'the token lacks a required scope' }],
   [CLAIM, 403, { error: 'insufficient_scope', message: 'the claim x is missing' }],
-  [NO_KEYS, 503, { error: 'temporarily_unavailable', message: 'The signing keys are temporarily unavailable' }],
-  [{ kind: 'not_found', reason: 'not_found' }, 404, { error: 'not_found', message: 'There is nothing at this path' }],
-  [{ kind: 'method_not_allowed', reason: 'method_not_allowed' }, 405,
-    { error: 'method_not_allowed', message: 'Only GET and HEAD are supported here' }],
-  [{ kind: 'request_timeout', reason: 'request_timeout' }, 408,
-    { error: 'request_timeout', message: 'The request did not arrive in time' }],
-  [{ kind: 'expectation_failed', reason: 'expectation_failed' }, 417,
-    { error: 'expectation_failed', message: 'The expectation of the request cannot be met' }],
-  [{ kind: 'header_fields_too_large', reason: 'header_fields_too_large' }, 431,
-    { error: 'header_fields_too_large', message: 'The header fields of the request are too large' }],
+  [
+    NO_KEYS,
+    503,
+    { error: 'temporarily_unavailable', message: 'The signing keys are temporarily unavailable' },
+  ],
+  [
+    { kind: 'not_found', reason: 'not_found' },
+    404,
+    { error: 'not_found', message: 'There is nothing at this path' },
+  ],
+  [
+    { kind: 'method_not_allowed', reason: 'method_not_allowed' },
+    405,
+    { error: 'method_not_allowed', message: 'Only GET and HEAD are supported here' },
+  ],
+  [
+    { kind: 'request_timeout', reason: 'request_timeout' },
+    408,
+    { error: 'request_timeout', message: 'The request did not arrive in time' },
+  ],
+  [
+    { kind: 'expectation_failed', reason: 'expectation_failed' },
+    417,
+    { error: 'expectation_failed', message: 'The expectation of the request cannot be met' },
+  ],
+  [
+    { kind: 'header_fields_too_large', reason: 'header_fields_too_large' },
+    431,
+    { error: 'header_fields_too_large', message: 'The header fields of the request are too large' },
+  ],
 ] as const) {
   test(`answers ${refusal.reason} with ${status}, error and message in this order [contract §6]`, () => {
     const shown = show(refusal);
@@ -99,7 +158,15 @@ for (const [refusal, status, body] of [
 
 const DETAILED = [
   [EXPIRED, 401, { error: 'invalid_token', message: 'The access token is invalid or has expired' }],
-  [SCOPE, 403, { error: 'forbidden', message: 'Missing permission: the token lacks a required scope', required_scopes: ['a', 'b:c'] }],
+  [
+    SCOPE,
+    403,
+    {
+      error: 'forbidden',
+      message: 'Missing permission: the token lacks a required scope',
+      required_scopes: ['a', 'b:c'],
+    },
+  ],
   [CLAIM, 403, { error: 'forbidden', message: 'Missing permission: the claim x is missing' }],
 ] as const;
 for (const [refusal, status, body] of DETAILED) {
@@ -112,7 +179,11 @@ for (const [refusal, status, body] of DETAILED) {
 }
 
 for (const refusal of [
-  NO_TOKEN, REPEATED, NO_KEYS, { kind: 'not_found', reason: 'not_found' }, { kind: 'method_not_allowed', reason: 'method_not_allowed' },
+  NO_TOKEN,
+  REPEATED,
+  NO_KEYS,
+  { kind: 'not_found', reason: 'not_found' },
+  { kind: 'method_not_allowed', reason: 'method_not_allowed' },
 ] as const) {
   test(`answers ${refusal.reason} under ERROR_DETAIL as without it [contract §6]`, () => {
     assert.deepEqual(show(refusal, { detail: true }), show(refusal));
@@ -123,7 +194,11 @@ const names = <Name extends string>(sentences: Record<Name, string>) => Object.k
 const EVERY: readonly Refusal[] = [
   ...names<TokenFlaw>(TOKEN_FLAWS).map((reason): Refusal => ({ kind: 'invalid_token', reason })),
   ...names<RequestFlaw>(REQUEST_FLAWS).map((reason): Refusal => ({ kind: 'invalid_request', reason })),
-  ...names(UNAVAILABILITIES).map((reason): Refusal => ({ kind: 'temporarily_unavailable', reason, retryAfterSeconds: 1 })),
+  ...names(UNAVAILABILITIES).map((reason): Refusal => ({
+    kind: 'temporarily_unavailable',
+    reason,
+    retryAfterSeconds: 1,
+  })),
   ...names<DeadEnd>(DEAD_ENDS).map((kind): Refusal => ({ kind, reason: kind })),
 ];
 
@@ -131,7 +206,8 @@ test('describes every refusal in printable ASCII without quotes, so that no head
   const sentences = EVERY.map((refusal) => {
     const { headers, body } = show(refusal);
     for (const line of lines(headers)) assert.match(line, /^[\x20-\x7e]+$/);
-    const described = headers.join().match(/error_description="(.*?)"/)?.[1] ?? (body as { message: string }).message;
+    const described =
+      headers.join().match(/error_description="(.*?)"/)?.[1] ?? (body as { message: string }).message;
     assert.match(described, /^[\x20-\x21\x23-\x5b\x5d-\x7e]{10,}$/, refusal.reason);
     return described;
   });
@@ -140,10 +216,23 @@ test('describes every refusal in printable ASCII without quotes, so that no head
 
 test('closes the connection exactly after what leaves its bytes in doubt [contract §3]', () => {
   const closing = EVERY.filter((refusal) => show(refusal).closes).map((refusal) => refusal.reason);
-  for (const reason of ['malformed-http', 'host-refused', 'target-refused', 'request_timeout', 'expectation_failed', 'header_fields_too_large']) {
+  for (const reason of [
+    'malformed-http',
+    'host-refused',
+    'target-refused',
+    'request_timeout',
+    'expectation_failed',
+    'header_fields_too_large',
+  ]) {
     assert.ok(closing.includes(reason as (typeof closing)[number]), reason);
   }
-  for (const reason of ['expired', 'authorization-repeated', 'keys-unavailable', 'not_found', 'method_not_allowed']) {
+  for (const reason of [
+    'expired',
+    'authorization-repeated',
+    'keys-unavailable',
+    'not_found',
+    'method_not_allowed',
+  ]) {
     assert.ok(!closing.includes(reason as (typeof closing)[number]), reason);
   }
 });
@@ -152,7 +241,12 @@ test('gives every refusal the same reply again, whatever was refused before, by 
   const rules = settingsWith({ IDP_DPOP_MODE: 'ALLOWED' });
   const replyTo = createRefusalReplies(rules);
   const ofItsOwn: readonly Refusal[] = [
-    SCOPE, { ...SCOPE, scopes: ['c'] }, CLAIM, { ...CLAIM, description: 'the claim y is missing' }, NO_KEYS, { ...NO_KEYS, retryAfterSeconds: 8 },
+    SCOPE,
+    { ...SCOPE, scopes: ['c'] },
+    CLAIM,
+    { ...CLAIM, description: 'the claim y is missing' },
+    NO_KEYS,
+    { ...NO_KEYS, retryAfterSeconds: 8 },
   ];
   for (const _ of ['written', 'written before']) {
     for (const refusal of [NO_TOKEN, ...EVERY, ...ofItsOwn]) {
@@ -170,18 +264,31 @@ test('writes the reply to a refusal that has nothing of its own once', () => {
 });
 
 test('asks for a nonce with its sentence, on the scheme that was used [RFC 9449 §9]', () => {
-  const { status, headers, body } = show({ kind: 'use_dpop_nonce', reason: 'proof-nonce' }, { mode: 'ALLOWED', used: 'DPoP' });
+  const { status, headers, body } = show(
+    { kind: 'use_dpop_nonce', reason: 'proof-nonce' },
+    { mode: 'ALLOWED', used: 'DPoP' },
+  );
   assert.equal(status, 401);
   assert.deepEqual(body, { error: 'use_dpop_nonce', message: LOGIN });
-  assert.ok(headers[3]?.includes(ERROR('use_dpop_nonce', 'the proof needs the nonce of this answer (nonce)')));
+  assert.ok(
+    headers[3]?.includes(ERROR('use_dpop_nonce', 'the proof needs the nonce of this answer (nonce)')),
+  );
 });
 
 test('explains a refused proof under ERROR_DETAIL [contract §6]', () => {
-  const { body } = show({ kind: 'invalid_dpop_proof', reason: 'proof-missing' }, { detail: true, mode: 'REQUIRED' });
+  const { body } = show(
+    { kind: 'invalid_dpop_proof', reason: 'proof-missing' },
+    { detail: true, mode: 'REQUIRED' },
+  );
   assert.deepEqual(body, { error: 'invalid_dpop_proof', message: 'The DPoP proof is invalid' });
 });
 
 test('names the algorithms of proofs on the scheme DPoP alone [RFC 9449 §7.1]', () => {
   const { headers } = show(NO_TOKEN, { mode: 'ALLOWED' });
-  assert.deepEqual(headers, ['WWW-Authenticate', 'Bearer realm="api"', 'WWW-Authenticate', 'DPoP algs="ES256 ES384 ES512 EdDSA PS256 RS256"']);
+  assert.deepEqual(headers, [
+    'WWW-Authenticate',
+    'Bearer realm="api"',
+    'WWW-Authenticate',
+    'DPoP algs="ES256 ES384 ES512 EdDSA PS256 RS256"',
+  ]);
 });

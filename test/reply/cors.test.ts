@@ -18,7 +18,10 @@ before(async () => {
   provider = await startProvider();
   service = await startService({ provider, environment: ORIGINS });
   proofs = await startService({ provider, environment: { ...ORIGINS, IDP_DPOP_MODE: 'ALLOWED' } });
-  plain = await startService({ provider, environment: { ...ORIGINS, CORS_ALLOW_CREDENTIALS: 'false', CORS_ALLOWED_METHODS: 'GET' } });
+  plain = await startService({
+    provider,
+    environment: { ...ORIGINS, CORS_ALLOW_CREDENTIALS: 'false', CORS_ALLOWED_METHODS: 'GET' },
+  });
   off = await startService({ provider });
 });
 after(async () => {
@@ -28,7 +31,8 @@ after(async () => {
 
 /** The header fields that a browser's decision rests on. */
 const isDecisive = (name: string) => name.startsWith('access-control-') || name === 'vary';
-const decisive = ({ headers }: Answer) => Object.fromEntries(Object.entries(headers).filter(([name]) => isDecisive(name)));
+const decisive = ({ headers }: Answer) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => isDecisive(name)));
 
 const granted = (origin: string) => ({
   'access-control-allow-origin': origin,
@@ -48,12 +52,20 @@ for (const [what, path, status, init] of [
   ['400', '/api/private', 400, { twice: true }],
   ['health', '/healthz', 200, {}],
 ] as const) {
-  const { method = 'GET', withToken = false, twice = false }: { method?: string; withToken?: boolean; twice?: boolean } = init;
-  const asked = (origin: string | undefined) => service.ask(path, {
-    method,
-    ...(withToken ? { token: provider.issue() } : {}),
-    headers: { ...(origin === undefined ? {} : { Origin: origin }), ...(twice ? { Authorization: ['Bearer a', 'Bearer b'] } : {}) },
-  });
+  const {
+    method = 'GET',
+    withToken = false,
+    twice = false,
+  }: { method?: string; withToken?: boolean; twice?: boolean } = init;
+  const asked = (origin: string | undefined) =>
+    service.ask(path, {
+      method,
+      ...(withToken ? { token: provider.issue() } : {}),
+      headers: {
+        ...(origin === undefined ? {} : { Origin: origin }),
+        ...(twice ? { Authorization: ['Bearer a', 'Bearer b'] } : {}),
+      },
+    });
 
   test(`lets a listed origin read the answer: ${what} [contract §9]`, async () => {
     for (const origin of [APP, OTHER]) {
@@ -73,7 +85,11 @@ for (const [what, path, status, init] of [
 }
 
 test('lets a listed origin read that keys cannot be had', async (t) => {
-  const cold = await startService({ provider, environment: ORIGINS, fetchKeys: () => Promise.reject(new Error('x')) });
+  const cold = await startService({
+    provider,
+    environment: ORIGINS,
+    fetchKeys: () => Promise.reject(new Error('x')),
+  });
   t.after(() => cold.stop());
   const answer = await cold.ask('/api/private', { token: provider.issue(), headers: { Origin: APP } });
   assert.equal(answer.status, 503);
@@ -87,28 +103,61 @@ test('varies with the origin, and lets a listed one read, when an expectation is
 });
 
 test('varies with the origin on the answer to what is not HTTP [contract §9]', async () => {
-  const { status, headers } = await askRaw(service.port, 'GET /api/public HTTP/1.1', 'Host: a', 'not a field');
+  const { status, headers } = await askRaw(
+    service.port,
+    'GET /api/public HTTP/1.1',
+    'Host: a',
+    'not a field',
+  );
   assert.deepEqual([status, headers.get('vary')], [400, 'Origin']);
 });
 
 const STRANGERS = [
-  'null', '', '*', 'HTTPS://app.example', 'https://APP.example', `${APP}/`, `${APP}:443`, 'http://app.example',
-  'https://sub.app.example', 'https://app.example.evil', 'https://app.exampl', `${APP}, ${OTHER}`, `${APP}#`, 'constructor',
+  'null',
+  '',
+  '*',
+  'HTTPS://app.example',
+  'https://APP.example',
+  `${APP}/`,
+  `${APP}:443`,
+  'http://app.example',
+  'https://sub.app.example',
+  'https://app.example.evil',
+  'https://app.exampl',
+  `${APP}, ${OTHER}`,
+  `${APP}#`,
+  'constructor',
 ];
 for (const origin of STRANGERS) {
   test(`takes the origin "${origin}" for an unlisted one [contract §9]`, async () => {
-    assert.deepEqual(decisive(await service.ask('/api/public', { headers: { Origin: origin } })), { vary: 'Origin' });
+    assert.deepEqual(decisive(await service.ask('/api/public', { headers: { Origin: origin } })), {
+      vary: 'Origin',
+    });
     const headers = { Origin: origin, 'Access-Control-Request-Method': 'GET' };
-    assert.deepEqual(decisive(await service.ask('/api/public', { method: 'OPTIONS', headers })), { vary: 'Origin' });
+    assert.deepEqual(decisive(await service.ask('/api/public', { method: 'OPTIONS', headers })), {
+      vary: 'Origin',
+    });
   });
 }
 
 const preflight = (running: TestService, path: string, origin = APP) => {
-  const intended = { 'Access-Control-Request-Method': 'GET', 'Access-Control-Request-Headers': 'authorization' };
+  const intended = {
+    'Access-Control-Request-Method': 'GET',
+    'Access-Control-Request-Headers': 'authorization',
+  };
   return running.ask(path, { method: 'OPTIONS', headers: { Origin: origin, ...intended } });
 };
 
-for (const path of ['/api/public', '/api/private', '/api/admin', '/nowhere', '/api/public/', '/', '/%zz', '/healthz']) {
+for (const path of [
+  '/api/public',
+  '/api/private',
+  '/api/admin',
+  '/nowhere',
+  '/api/public/',
+  '/',
+  '/%zz',
+  '/healthz',
+]) {
   test(`answers the preflight of ${path} without asking for a token [Fetch §3.2.2]`, async () => {
     const answer = await preflight(service, path);
     assert.deepEqual([answer.status, answer.text], [204, '']);
@@ -121,13 +170,21 @@ for (const path of ['/api/public', '/api/private', '/api/admin', '/nowhere', '/a
       'access-control-allow-headers': 'Authorization, Content-Type',
       vary: 'Origin',
     });
-    assert.deepEqual([answer.headers['cache-control'], answer.headers['x-content-type-options']], ['no-store', 'nosniff']);
-    for (const name of ['content-type', 'content-length', 'allow']) assert.equal(answer.headers[name], undefined);
+    assert.deepEqual(
+      [answer.headers['cache-control'], answer.headers['x-content-type-options']],
+      ['no-store', 'nosniff'],
+    );
+    for (const name of ['content-type', 'content-length', 'allow'])
+      assert.equal(answer.headers[name], undefined);
   });
 }
 
 test('answers the preflight even with bad credentials', async () => {
-  const headers = { Origin: APP, 'Access-Control-Request-Method': 'GET', Authorization: ['Bearer a', 'Basic b'] };
+  const headers = {
+    Origin: APP,
+    'Access-Control-Request-Method': 'GET',
+    Authorization: ['Bearer a', 'Basic b'],
+  };
   assert.equal((await service.ask('/api/private', { method: 'OPTIONS', headers })).status, 204);
 });
 
@@ -137,7 +194,10 @@ for (const [what, headers] of [
 ] as const) {
   test(`takes OPTIONS ${what} for no preflight [contract §9]`, async () => {
     const known = await service.ask('/api/private', { method: 'OPTIONS', headers });
-    assert.deepEqual([known.status, known.headers.allow, known.body.error], [405, 'GET, HEAD', 'method_not_allowed']);
+    assert.deepEqual(
+      [known.status, known.headers.allow, known.body.error],
+      [405, 'GET, HEAD', 'method_not_allowed'],
+    );
     assert.equal((await service.ask('/nowhere', { method: 'OPTIONS', headers })).status, 404);
   });
 }
@@ -151,7 +211,10 @@ test('takes another method with the fields of a preflight for no preflight', asy
 test('allows the DPoP header field and exposes DPoP-Nonce when DPoP is on [contract §9]', async () => {
   const answer = await proofs.ask('/api/public', { headers: { Origin: APP } });
   assert.equal(answer.headers['access-control-expose-headers'], 'WWW-Authenticate, DPoP-Nonce');
-  assert.equal((await preflight(proofs, '/api/public')).headers['access-control-allow-headers'], 'Authorization, Content-Type, DPoP');
+  assert.equal(
+    (await preflight(proofs, '/api/public')).headers['access-control-allow-headers'],
+    'Authorization, Content-Type, DPoP',
+  );
 });
 
 test('says what the settings say of credentials and methods', async () => {
@@ -159,7 +222,10 @@ test('says what the settings say of credentials and methods', async () => {
   assert.equal(answer.headers['access-control-allow-origin'], APP);
   assert.equal(answer.headers['access-control-allow-credentials'], undefined);
   const asked = await preflight(plain, '/api/public');
-  assert.deepEqual([asked.headers['access-control-allow-methods'], asked.headers['access-control-allow-credentials']], ['GET', undefined]);
+  assert.deepEqual(
+    [asked.headers['access-control-allow-methods'], asked.headers['access-control-allow-credentials']],
+    ['GET', undefined],
+  );
 });
 
 test('gives no cross-origin answer when no origin is set [contract §9]', async () => {
@@ -173,7 +239,12 @@ test('closes the connection after a preflight when the service is stopping', asy
   const stopping = await startService({ provider, environment: ORIGINS });
   t.after(() => stopping.stop());
   stopping.beginStopping();
-  const asked = await askRaw(stopping.port, 'OPTIONS /api/public HTTP/1.1',
-    'Host: a', `Origin: ${APP}`, 'Access-Control-Request-Method: GET');
+  const asked = await askRaw(
+    stopping.port,
+    'OPTIONS /api/public HTTP/1.1',
+    'Host: a',
+    `Origin: ${APP}`,
+    'Access-Control-Request-Method: GET',
+  );
   assert.deepEqual([asked.status, asked.headers.get('connection')], [204, 'close']);
 });

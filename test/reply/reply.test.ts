@@ -18,7 +18,10 @@ interface Exchange {
 /** What comes back for a request when it is answered like this: the answer, and all that the connection gave. */
 async function exchange(requestText: string, how: Exchange): Promise<WireAnswer & { received: string }> {
   const { answer, more = [], isLast = false, afterwards } = how;
-  const server = createServer((request, response) => send(request, response, answer, more, isLast)).listen(0, '127.0.0.1');
+  const server = createServer((request, response) => send(request, response, answer, more, isLast)).listen(
+    0,
+    '127.0.0.1',
+  );
   await once(server, 'listening');
   const wire = await openWire((server.address() as AddressInfo).port);
   wire.send(requestText);
@@ -35,13 +38,28 @@ async function exchange(requestText: string, how: Exchange): Promise<WireAnswer 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const hello = reply(200, { message: 'hällo' });
 const NO_CONTENT = noContent(['A', '1']);
-const ALWAYS = [['cache-control', 'no-store'], ['x-content-type-options', 'nosniff']] as const;
+const ALWAYS = [
+  ['cache-control', 'no-store'],
+  ['x-content-type-options', 'nosniff'],
+] as const;
 
 test('makes a reply of a status, a body and header fields', () => {
-  const fields = (length: string) =>
-    ['Content-Type', 'application/json; charset=utf-8', 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff', 'Content-Length', length];
+  const fields = (length: string) => [
+    'Content-Type',
+    'application/json; charset=utf-8',
+    'Cache-Control',
+    'no-store',
+    'X-Content-Type-Options',
+    'nosniff',
+    'Content-Length',
+    length,
+  ];
   assert.deepEqual(hello, { status: 200, fields: fields('20'), text: '{"message":"hällo"}' });
-  assert.deepEqual(reply(405, {}, ['Allow', 'GET']), { status: 405, fields: [...fields('2'), 'Allow', 'GET'], text: '{}' });
+  assert.deepEqual(reply(405, {}, ['Allow', 'GET']), {
+    status: 405,
+    fields: [...fields('2'), 'Allow', 'GET'],
+    text: '{}',
+  });
 });
 
 test('answers JSON in UTF-8, counted in bytes, never stored and never sniffed [RFC 9111 §5.2.2.5]', async () => {
@@ -50,7 +68,10 @@ test('answers JSON in UTF-8, counted in bytes, never stored and never sniffed [R
   const { date, 'keep-alive': _, ...fixed } = Object.fromEntries(headers);
   assert.ok(date !== undefined);
   assert.deepEqual(fixed, {
-    ...Object.fromEntries(ALWAYS), 'content-type': 'application/json; charset=utf-8', 'content-length': '20', connection: 'keep-alive',
+    ...Object.fromEntries(ALWAYS),
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': '20',
+    connection: 'keep-alive',
   });
   assert.equal(Buffer.from(text, 'latin1').toString('utf8'), '{"message":"hällo"}');
 });
@@ -78,11 +99,27 @@ const closing = { ...hello, closes: true };
 for (const [what, request, sent] of [
   ['the reply closes it', GET, { answer: closing }],
   ['it is the last answer', GET, { answer: hello, isLast: true }],
-  ['a body of known length is announced', withField('Content-Length: 3'), { answer: hello, afterwards: 'abc' }],
-  ['a chunked body is announced', withField('Transfer-Encoding: chunked'), { answer: hello, afterwards: '3\r\nabc\r\n0\r\n\r\n' }],
+  [
+    'a body of known length is announced',
+    withField('Content-Length: 3'),
+    { answer: hello, afterwards: 'abc' },
+  ],
+  [
+    'a chunked body is announced',
+    withField('Transfer-Encoding: chunked'),
+    { answer: hello, afterwards: '3\r\nabc\r\n0\r\n\r\n' },
+  ],
   ['a body arrives with the header', `${withField('Content-Length: 3')}abc`, { answer: hello }],
-  ['a body never ends', withField('Content-Length: 99999999'), { answer: hello, afterwards: Buffer.alloc(4 * 1024 * 1024) }],
-  ['an upgrade is offered, after which Node reads nothing', withField('Connection: Upgrade\r\nUpgrade: h2c'), { answer: hello }],
+  [
+    'a body never ends',
+    withField('Content-Length: 99999999'),
+    { answer: hello, afterwards: Buffer.alloc(4 * 1024 * 1024) },
+  ],
+  [
+    'an upgrade is offered, after which Node reads nothing',
+    withField('Connection: Upgrade\r\nUpgrade: h2c'),
+    { answer: hello },
+  ],
 ] as const) {
   test(`answers at once and closes the connection when ${what} [RFC 9112 §9.6]`, async () => {
     const { status, headers, text, received } = await exchange(request, sent);
@@ -93,13 +130,19 @@ for (const [what, request, sent] of [
 }
 
 test('closes the connection after HEAD and 204 with a body on its way', async () => {
-  const head = await exchange(withField('Content-Length: 3').replace('GET', 'HEAD'), { answer: hello, afterwards: 'abc' });
+  const head = await exchange(withField('Content-Length: 3').replace('GET', 'HEAD'), {
+    answer: hello,
+    afterwards: 'abc',
+  });
   assert.deepEqual([head.headers.get('connection'), head.text], ['close', '']);
   const none = await exchange(withField('Content-Length: 3'), { answer: NO_CONTENT, afterwards: 'abc' });
   assert.deepEqual([none.headers.get('connection'), none.text], ['close', '']);
 });
 
-for (const [what, field] of [['no body', 'X: 1'], ['an empty body', 'Content-Length: 0']] as const) {
+for (const [what, field] of [
+  ['no body', 'X: 1'],
+  ['an empty body', 'Content-Length: 0'],
+] as const) {
   test(`keeps the connection after a request with ${what}`, async () => {
     const { headers } = await exchange(withField(field), { answer: hello });
     assert.equal(headers.get('connection'), 'keep-alive');
@@ -110,46 +153,80 @@ test('gives Node the whole answer as one piece, also while its connection has ot
   const request = { headers: {}, socket: { destroyed: false } };
   for (const isFree of [true, false]) {
     const done: string[] = [];
-    const note = (step: string) => () => { done.push(step); };
+    const note = (step: string) => () => {
+      done.push(step);
+    };
     const socket = isFree ? { cork: note('cork'), uncork: note('uncork') } : null;
-    const response = { socket, writeHead: note('head'), write: (text: string) => done.push(text), end: (...rest: unknown[]) => done.push(`end ${rest.length}`) };
+    const response = {
+      socket,
+      writeHead: note('head'),
+      write: (text: string) => done.push(text),
+      end: (...rest: unknown[]) => done.push(`end ${rest.length}`),
+    };
     send(request as unknown as IncomingMessage, response as unknown as ServerResponse, hello, [], false);
-    assert.deepEqual(done, isFree ? ['head', 'cork', hello.text, 'uncork', 'end 0'] : ['head', hello.text, 'end 0']);
+    assert.deepEqual(
+      done,
+      isFree ? ['head', 'cork', hello.text, 'uncork', 'end 0'] : ['head', hello.text, 'end 0'],
+    );
   }
 });
 
 /** A request whose body is announced and does not come, and a response that notes what is done with it. */
 function silentRequest() {
   const socket = { destroyed: false };
-  const request = Object.assign(new EventEmitter(), { headers: { 'content-length': '5' }, method: 'POST', socket });
+  const request = Object.assign(new EventEmitter(), {
+    headers: { 'content-length': '5' },
+    method: 'POST',
+    socket,
+  });
   const done: string[] = [];
   Object.assign(request, { pause: () => done.push('pause') });
   const response = {
-    writeHead: () => done.push('head'), flushHeaders: () => done.push('flush'),
-    write: () => done.push('write'), end: () => done.push('end'),
+    writeHead: () => done.push('head'),
+    flushHeaders: () => done.push('flush'),
+    write: () => done.push('write'),
+    end: () => done.push('end'),
   };
   send(request as unknown as IncomingMessage, response as unknown as ServerResponse, hello, [], false);
   return { request, done };
 }
 
 test('gives a client 90 seconds to read an answer that did not go out at once, and sets no such time for others', () => {
-  for (const [writableLength, times] of [[0, []], [1, [90_000]]] as const) {
+  for (const [writableLength, times] of [
+    [0, []],
+    [1, [90_000]],
+  ] as const) {
     const set: number[] = [];
     const nothing = () => {};
     const request = { headers: {}, socket: { destroyed: false } };
-    const response = { socket: null, writableLength, writeHead: nothing, write: nothing, end: nothing, setTimeout: (millis: number) => set.push(millis) };
+    const response = {
+      socket: null,
+      writableLength,
+      writeHead: nothing,
+      write: nothing,
+      end: nothing,
+      setTimeout: (millis: number) => set.push(millis),
+    };
     send(request as unknown as IncomingMessage, response as unknown as ServerResponse, hello, [], false);
     assert.deepEqual(set, times);
   }
 });
 
-for (const [what, gone] of [['the response', { response: true, socket: false }], ['its connection', { response: false, socket: true }]] as const) {
-  for (const [kind, headers] of [['with a body', { 'content-length': '5' }], ['without a body', {}]] as const) {
+for (const [what, gone] of [
+  ['the response', { response: true, socket: false }],
+  ['its connection', { response: false, socket: true }],
+] as const) {
+  for (const [kind, headers] of [
+    ['with a body', { 'content-length': '5' }],
+    ['without a body', {}],
+  ] as const) {
     test(`writes nothing for a request ${kind} when ${what} is gone`, () => {
       const request = { headers, socket: { destroyed: gone.socket } };
       // Whatever is called or read beyond that would fail.
       const response = { destroyed: gone.response };
-      assert.doesNotThrow(() => send(request as unknown as IncomingMessage, response as unknown as ServerResponse, hello, [], false));
+      assert.doesNotThrow(() =>
+        send(request as unknown as IncomingMessage, response as unknown as ServerResponse, hello, [], false),
+      );
     });
   }
 }
@@ -194,9 +271,15 @@ for (const event of ['end', 'close']) {
     request.emit('data', Buffer.alloc(5));
     assert.equal(done.at(-1), 'write');
     request.emit(event);
-    assert.deepEqual(done.filter((step) => step === 'end'), ['end']);
+    assert.deepEqual(
+      done.filter((step) => step === 'end'),
+      ['end'],
+    );
     mock.timers.tick(60_000);
-    assert.deepEqual(done.filter((step) => step === 'end'), ['end']);
+    assert.deepEqual(
+      done.filter((step) => step === 'end'),
+      ['end'],
+    );
     mock.timers.reset();
   });
 }

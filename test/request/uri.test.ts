@@ -6,15 +6,39 @@ import { checkHost, normalUri, requestUri, type UriRules } from '../../src/reque
 /** Each normal form with other spellings of it. */
 const EQUIVALENT: Record<string, string[]> = {
   'https://api.test/api/private': [
-    'https://api.test/api/private', 'HTTPS://api.test/api/private', 'https://API.Test/api/private', 'https://api.test:443/api/private',
-    'https://api.test:/api/private', 'https://api.test/%61pi/private', 'https://api.test/api/%70%72ivate', 'https://api.test/./api/private',
-    'https://api.test/x/../api/private', 'https://api.test/api/x/%2E%2e/private', 'https://api.test/api/%2e/private', 'https://api.test/../api/private',
-    'https://api.test/api/private?', 'https://api.test/api/private?q=1', 'https://api.test/api/private#', 'https://api.test/api/private#f?q',
-    'https://api.test/api/private?q=/../#f', 'https://api.test/api/private?q=https://other.test/',
+    'https://api.test/api/private',
+    'HTTPS://api.test/api/private',
+    'https://API.Test/api/private',
+    'https://api.test:443/api/private',
+    'https://api.test:/api/private',
+    'https://api.test/%61pi/private',
+    'https://api.test/api/%70%72ivate',
+    'https://api.test/./api/private',
+    'https://api.test/x/../api/private',
+    'https://api.test/api/x/%2E%2e/private',
+    'https://api.test/api/%2e/private',
+    'https://api.test/../api/private',
+    'https://api.test/api/private?',
+    'https://api.test/api/private?q=1',
+    'https://api.test/api/private#',
+    'https://api.test/api/private#f?q',
+    'https://api.test/api/private?q=/../#f',
+    'https://api.test/api/private?q=https://other.test/',
   ],
-  'http://api.test/': ['http://api.test', 'http://api.test:80', 'http://api.test/', 'http://api.test?q', 'http://api.test#f', 'http://api.test/.', 'http://api.test/a/..'],
+  'http://api.test/': [
+    'http://api.test',
+    'http://api.test:80',
+    'http://api.test/',
+    'http://api.test?q',
+    'http://api.test#f',
+    'http://api.test/.',
+    'http://api.test/a/..',
+  ],
   'http://api.test/~a-b_c.9': ['http://api.test/%7Ea%2Db%5Fc%2E%39', 'http://api.test/%7ea%2db%5fc%2e9'],
-  'http://api.test/%2F%3A%C3%A9%00%7F': ['http://api.test/%2f%3a%c3%a9%00%7f', 'http://api.test/%2F%3A%C3%A9%00%7F'],
+  'http://api.test/%2F%3A%C3%A9%00%7F': [
+    'http://api.test/%2f%3a%c3%a9%00%7f',
+    'http://api.test/%2F%3A%C3%A9%00%7F',
+  ],
   'http://api.test/%257E': ['http://api.test/%257E'],
   'http://api.test/%25': ['http://api.test/%25'],
   'http://api.test/%5B%60%7B%40%2C%3B': ['http://api.test/%5b%60%7b%40%2c%3b'],
@@ -38,17 +62,27 @@ for (const [normal, spellings] of Object.entries(EQUIVALENT)) {
 test('takes only unreserved characters out of their escapes, and writes the others alike [RFC 3986 §6.2.2.1, §6.2.2.2]', () => {
   for (let byte = 0; byte < 256; byte += 1) {
     const escape = `%${byte.toString(16).padStart(2, '0')}`;
-    const plain = /[\w.~-]/.test(String.fromCharCode(byte)) && byte < 128 ? String.fromCharCode(byte) : escape.toUpperCase();
-    for (const spelling of [escape, escape.toUpperCase()]) assert.equal(normalUri(`http://api.test/a${spelling}b`), `http://api.test/a${plain}b`);
+    const plain =
+      /[\w.~-]/.test(String.fromCharCode(byte)) && byte < 128
+        ? String.fromCharCode(byte)
+        : escape.toUpperCase();
+    for (const spelling of [escape, escape.toUpperCase()])
+      assert.equal(normalUri(`http://api.test/a${spelling}b`), `http://api.test/a${plain}b`);
   }
 });
 
 test('keeps apart what RFC 3986 does not make equivalent', () => {
   assert.equal(new Set(Object.keys(EQUIVALENT)).size, new Set(Object.keys(EQUIVALENT).map(normalUri)).size);
   for (const [one, other] of [
-    ['http://api.test/a', 'http://api.test/A'], ['http://api.test/a', 'http://api.test/a/'], ['http://api.test/a', 'https://api.test/a'],
-    ['http://api.test/a/b', 'http://api.test/a%2Fb'], ['http://api.test/a', 'http://api.test./a'], ['http://api.test/', 'http://api.test:8080/'],
-    ['http://api.test/!', 'http://api.test/%21'], ['http://api.test/a+b', 'http://api.test/a%20b'], ['http://api.test//', 'http://api.test/'],
+    ['http://api.test/a', 'http://api.test/A'],
+    ['http://api.test/a', 'http://api.test/a/'],
+    ['http://api.test/a', 'https://api.test/a'],
+    ['http://api.test/a/b', 'http://api.test/a%2Fb'],
+    ['http://api.test/a', 'http://api.test./a'],
+    ['http://api.test/', 'http://api.test:8080/'],
+    ['http://api.test/!', 'http://api.test/%21'],
+    ['http://api.test/a+b', 'http://api.test/a%20b'],
+    ['http://api.test//', 'http://api.test/'],
   ] as const) {
     assert.ok(normalUri(one) !== undefined && normalUri(other) !== undefined);
     assert.notEqual(normalUri(one), normalUri(other), one);
@@ -56,14 +90,67 @@ test('keeps apart what RFC 3986 does not make equivalent', () => {
 });
 
 const NO_URI = [
-  '', '/', '/api/private', 'api.test/a', '//api.test/a', 'http:', 'http:/', 'http://', 'http:///a', 'http:api.test/a', 'http:/api.test/a', 'http:\\\\api.test\\a',
-  'ftp://api.test/', 'ws://api.test/', 'javascript:alert(1)', 'data:,x', 'file:///a', 'httpss://api.test/', 'xhttp://api.test/',
-  'http://user@api.test/', 'http://user:pass@api.test/', 'http://@api.test/', 'http://api.test@other.test/', 'http://api.test:80@other.test/',
-  'http://api.test:x/', 'http://api.test:65536/', 'http://api.test:-1/', 'http://api.test:123456/', 'http://a b/', 'http://a%62/', 'http://é.test/',
-  ' http://api.test/', 'http://api.test/ ', 'http://api.test/a b', 'http://api.test/\ta', 'http://api.test/a\n', '\nhttp://api.test/', 'ht\ntp://api.test/',
-  'http://api.test/\\a', 'http://api.test\\a', 'http://api.test/a|b', 'http://api.test/{a}', 'http://api.test/é', 'http://api.test/"', 'http://api.test/[a]',
-  'http://api.test/%', 'http://api.test/%4', 'http://api.test/%4g', 'http://api.test/%g4', 'http://api.test/%%61', 'http://api.test/^', 'http://api.test/`',
-  'http://127.1/', 'http://0x7f000001/', 'http://2130706433/', 'http://0177.0.0.1/', 'http://[::1/', 'http://::1/', 'http://[0::1]/', 'http://[api.test]/', 'http://[::1]x/',
+  '',
+  '/',
+  '/api/private',
+  'api.test/a',
+  '//api.test/a',
+  'http:',
+  'http:/',
+  'http://',
+  'http:///a',
+  'http:api.test/a',
+  'http:/api.test/a',
+  'http:\\\\api.test\\a',
+  'ftp://api.test/',
+  'ws://api.test/',
+  'javascript:alert(1)',
+  'data:,x',
+  'file:///a',
+  'httpss://api.test/',
+  'xhttp://api.test/',
+  'http://user@api.test/',
+  'http://user:pass@api.test/',
+  'http://@api.test/',
+  'http://api.test@other.test/',
+  'http://api.test:80@other.test/',
+  'http://api.test:x/',
+  'http://api.test:65536/',
+  'http://api.test:-1/',
+  'http://api.test:123456/',
+  'http://a b/',
+  'http://a%62/',
+  'http://é.test/',
+  ' http://api.test/',
+  'http://api.test/ ',
+  'http://api.test/a b',
+  'http://api.test/\ta',
+  'http://api.test/a\n',
+  '\nhttp://api.test/',
+  'ht\ntp://api.test/',
+  'http://api.test/\\a',
+  'http://api.test\\a',
+  'http://api.test/a|b',
+  'http://api.test/{a}',
+  'http://api.test/é',
+  'http://api.test/"',
+  'http://api.test/[a]',
+  'http://api.test/%',
+  'http://api.test/%4',
+  'http://api.test/%4g',
+  'http://api.test/%g4',
+  'http://api.test/%%61',
+  'http://api.test/^',
+  'http://api.test/`',
+  'http://127.1/',
+  'http://0x7f000001/',
+  'http://2130706433/',
+  'http://0177.0.0.1/',
+  'http://[::1/',
+  'http://::1/',
+  'http://[0::1]/',
+  'http://[api.test]/',
+  'http://[::1]x/',
 ];
 for (const text of NO_URI) {
   test(`gives nothing for ${JSON.stringify(text)}, which is no http(s) URI of one reading [RFC 3986 §3]`, () => {
@@ -77,15 +164,56 @@ const refused = (reason: string) => (failure: unknown) => {
   return true;
 };
 
-for (const host of ['api.test', 'API.test', 'api.test:8080', 'localhost', 'a_b-c.test', 'api.test.', '127.0.0.1:80', '[::1]', '[::1]:8080', '[::ffff:1.2.3.4]', 'api.test:65535', 'api.test:0']) {
+for (const host of [
+  'api.test',
+  'API.test',
+  'api.test:8080',
+  'localhost',
+  'a_b-c.test',
+  'api.test.',
+  '127.0.0.1:80',
+  '[::1]',
+  '[::1]:8080',
+  '[::ffff:1.2.3.4]',
+  'api.test:65535',
+  'api.test:0',
+]) {
   test(`takes the Host ${host} [RFC 9110 §7.2]`, () => {
     assert.equal(checkHost(['Accept', 'x', 'HOST', host]), host);
   });
 }
 
 const NO_HOST = [
-  '', ' ', 'a/b', 'a?b', 'a#b', 'a@b', 'user:pass@b', 'a b', 'a,b', 'a:b', 'a:', 'a:65536', 'a:123456', 'a:-1', 'a:80:80', '::1', '[::1', '[::1]x', '[a]', '[::1]:', 'a%62',
-  'é', 'a\\b', 'a\tb', 'a|b', 'a;b', 'http://a', '[]', '[:::]', 'a..:99999',
+  '',
+  ' ',
+  'a/b',
+  'a?b',
+  'a#b',
+  'a@b',
+  'user:pass@b',
+  'a b',
+  'a,b',
+  'a:b',
+  'a:',
+  'a:65536',
+  'a:123456',
+  'a:-1',
+  'a:80:80',
+  '::1',
+  '[::1',
+  '[::1]x',
+  '[a]',
+  '[::1]:',
+  'a%62',
+  'é',
+  'a\\b',
+  'a\tb',
+  'a|b',
+  'a;b',
+  'http://a',
+  '[]',
+  '[:::]',
+  'a..:99999',
 ];
 for (const host of NO_HOST) {
   test(`refuses the Host ${JSON.stringify(host)} [RFC 9112 §3.2]`, () => {
@@ -102,7 +230,8 @@ test('judges every Host for itself, whatever the request before had [RFC 9112 §
   for (const round of [1, 2]) {
     assert.equal(checkHost(['Host', 'a.test']), 'a.test', `round ${round}`);
     assert.equal(checkHost(['Host', 'b.test']), 'b.test');
-    for (const again of ['a b', 'a b', 'A.test:65536']) assert.throws(() => checkHost(['Host', again]), refused('host-refused'));
+    for (const again of ['a b', 'a b', 'A.test:65536'])
+      assert.throws(() => checkHost(['Host', again]), refused('host-refused'));
     assert.throws(() => checkHost(['Host', 'b.test', 'Host', 'b.test']), refused('host-refused'));
     assert.throws(() => checkHost([]), refused('host-refused'));
   }
@@ -111,20 +240,69 @@ test('judges every Host for itself, whatever the request before had [RFC 9112 §
 test('refuses a request with no Host or two [RFC 9112 §3.2]', () => {
   for (const fields of [[], ['X-Host', 'a'], ['Host', 'a', 'Host', 'a'], ['Host', 'a', 'host', '']]) {
     assert.throws(() => checkHost(fields), refused('host-refused'));
-    assert.throws(() => requestUri(fields, '/', { publicUrl: undefined, trustProxy: false }), refused('host-refused'));
+    assert.throws(
+      () => requestUri(fields, '/', { publicUrl: undefined, trustProxy: false }),
+      refused('host-refused'),
+    );
   }
 });
 
-const FIELDS = ['Host', 'Inner.test:8080', 'X-Forwarded-Proto', 'ftp', 'x-forwarded-proto', 'http , HTTPS', 'X-Forwarded-Host', 'evil.test', 'X-Forwarded-Host', 'evil.test:1,Outer.test'];
+const FIELDS = [
+  'Host',
+  'Inner.test:8080',
+  'X-Forwarded-Proto',
+  'ftp',
+  'x-forwarded-proto',
+  'http , HTTPS',
+  'X-Forwarded-Host',
+  'evil.test',
+  'X-Forwarded-Host',
+  'evil.test:1,Outer.test',
+];
 const URIS: [what: string, fields: readonly string[], rules: UriRules, uri: string | undefined][] = [
-  ['PUBLIC_URL, whatever the fields say', FIELDS, { publicUrl: 'https://Public.test', trustProxy: true }, 'https://public.test/a%2Fb'],
-  ['PUBLIC_URL with its path prefix', FIELDS, { publicUrl: 'https://public.test:8443/prefix/v1', trustProxy: false }, 'https://public.test:8443/prefix/v1/a%2Fb'],
-  ['PUBLIC_URL, also without a Host', [], { publicUrl: 'https://public.test', trustProxy: false }, 'https://public.test/a%2Fb'],
+  [
+    'PUBLIC_URL, whatever the fields say',
+    FIELDS,
+    { publicUrl: 'https://Public.test', trustProxy: true },
+    'https://public.test/a%2Fb',
+  ],
+  [
+    'PUBLIC_URL with its path prefix',
+    FIELDS,
+    { publicUrl: 'https://public.test:8443/prefix/v1', trustProxy: false },
+    'https://public.test:8443/prefix/v1/a%2Fb',
+  ],
+  [
+    'PUBLIC_URL, also without a Host',
+    [],
+    { publicUrl: 'https://public.test', trustProxy: false },
+    'https://public.test/a%2Fb',
+  ],
   ['its own origin', FIELDS, { publicUrl: undefined, trustProxy: false }, 'http://inner.test:8080/a%2Fb'],
-  ['the last hop under TRUST_PROXY', FIELDS, { publicUrl: undefined, trustProxy: true }, 'https://outer.test/a%2Fb'],
-  ['its own origin under TRUST_PROXY when nothing is forwarded', ['Host', 'inner.test'], { publicUrl: undefined, trustProxy: true }, 'http://inner.test/a%2Fb'],
-  ['the forwarded scheme with its own host', ['Host', 'inner.test', 'X-Forwarded-Proto', 'https'], { publicUrl: undefined, trustProxy: true }, 'https://inner.test/a%2Fb'],
-  ['its own scheme with the forwarded host', ['Host', 'inner.test', 'X-Forwarded-Host', 'outer.test:80'], { publicUrl: undefined, trustProxy: true }, 'http://outer.test/a%2Fb'],
+  [
+    'the last hop under TRUST_PROXY',
+    FIELDS,
+    { publicUrl: undefined, trustProxy: true },
+    'https://outer.test/a%2Fb',
+  ],
+  [
+    'its own origin under TRUST_PROXY when nothing is forwarded',
+    ['Host', 'inner.test'],
+    { publicUrl: undefined, trustProxy: true },
+    'http://inner.test/a%2Fb',
+  ],
+  [
+    'the forwarded scheme with its own host',
+    ['Host', 'inner.test', 'X-Forwarded-Proto', 'https'],
+    { publicUrl: undefined, trustProxy: true },
+    'https://inner.test/a%2Fb',
+  ],
+  [
+    'its own scheme with the forwarded host',
+    ['Host', 'inner.test', 'X-Forwarded-Host', 'outer.test:80'],
+    { publicUrl: undefined, trustProxy: true },
+    'http://outer.test/a%2Fb',
+  ],
 ];
 for (const [what, fields, rules, uri] of URIS) {
   test(`takes for the URI of a request ${what} [RFC 9449 §4.3(9)]`, () => {
@@ -135,12 +313,26 @@ for (const [what, fields, rules, uri] of URIS) {
 for (const scheme of ['ftp', 'httpsx', 'xhttp', 'https:', 'https://evil.test/?', 'http\thttps', 'ws']) {
   test(`refuses the forwarded scheme ${JSON.stringify(scheme)} under TRUST_PROXY`, () => {
     const fields = ['Host', 'inner.test', 'X-Forwarded-Proto', scheme];
-    assert.throws(() => requestUri(fields, '/', { publicUrl: undefined, trustProxy: true }), refused('forwarded-refused'));
+    assert.throws(
+      () => requestUri(fields, '/', { publicUrl: undefined, trustProxy: true }),
+      refused('forwarded-refused'),
+    );
     assert.equal(requestUri(fields, '/', { publicUrl: undefined, trustProxy: false }), 'http://inner.test/');
   });
 }
 
 test('does not read Forwarded or the names with underscores', () => {
-  const fields = ['Host', 'inner.test', 'Forwarded', 'host=evil.test;proto=https', 'X_Forwarded_Host', 'evil.test', 'X-Forwarded-Port', '99', 'X-Original-Host', 'evil.test'];
+  const fields = [
+    'Host',
+    'inner.test',
+    'Forwarded',
+    'host=evil.test;proto=https',
+    'X_Forwarded_Host',
+    'evil.test',
+    'X-Forwarded-Port',
+    '99',
+    'X-Original-Host',
+    'evil.test',
+  ];
   assert.equal(requestUri(fields, '/', { publicUrl: undefined, trustProxy: true }), 'http://inner.test/');
 });

@@ -1,40 +1,94 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { anyScope, claimCheck, claimEquals, claimIncludes, scope, type Guard } from '../../src/routes/guards.ts';
+import {
+  anyScope,
+  claimCheck,
+  claimEquals,
+  claimIncludes,
+  scope,
+  type Guard,
+} from '../../src/routes/guards.ts';
 import { callerWith } from '../support/caller.ts';
 import type { Environment } from '../support/service.ts';
 
 type Claims = Record<string, unknown>;
 
-const passes = (guard: Guard, claims: Claims, environment?: Environment) => guard.passes(callerWith(claims, environment));
+const passes = (guard: Guard, claims: Claims, environment?: Environment) =>
+  guard.passes(callerWith(claims, environment));
 
-function check(what: string, guard: Guard, cases: { readonly held: readonly Claims[]; readonly missing: readonly Claims[] }): void {
-  for (const claims of cases.held) test(`${what} passes ${JSON.stringify(claims)}`, () => assert.equal(passes(guard, claims), true));
-  for (const claims of cases.missing) test(`${what} refuses ${JSON.stringify(claims)}`, () => assert.equal(passes(guard, claims), false));
+function check(
+  what: string,
+  guard: Guard,
+  cases: { readonly held: readonly Claims[]; readonly missing: readonly Claims[] },
+): void {
+  for (const claims of cases.held)
+    test(`${what} passes ${JSON.stringify(claims)}`, () => assert.equal(passes(guard, claims), true));
+  for (const claims of cases.missing)
+    test(`${what} refuses ${JSON.stringify(claims)}`, () => assert.equal(passes(guard, claims), false));
 }
 
 check('a guard of two scopes', scope('read', 'write'), {
-  held: [{ scope: 'read write' }, { scope: 'write admin read' }, { scope: ['read', 'write'] }, { scope: ' read  write' }],
+  held: [
+    { scope: 'read write' },
+    { scope: 'write admin read' },
+    { scope: ['read', 'write'] },
+    { scope: ' read  write' },
+  ],
   missing: [
-    {}, { scope: '' }, { scope: 'read' }, { scope: 'write' }, { scope: 'read:all write' }, { scope: 'spread write' },
-    { scope: 'readwrite' }, { scope: 'read\twrite' }, { scope: 'read\nwrite' }, { scope: 'read,write' }, { scope: 'READ WRITE' },
-    { scope: ['read write'] }, { scope: ['read'] }, { scope: ['read', 'write', 7] }, { scope: [['read', 'write']] },
-    { scope: { read: true, write: true } }, { scope: 7 }, { scope: null }, { scope: true }, { scp: 'read write' }, { scopes: 'read write' },
+    {},
+    { scope: '' },
+    { scope: 'read' },
+    { scope: 'write' },
+    { scope: 'read:all write' },
+    { scope: 'spread write' },
+    { scope: 'readwrite' },
+    { scope: 'read\twrite' },
+    { scope: 'read\nwrite' },
+    { scope: 'read,write' },
+    { scope: 'READ WRITE' },
+    { scope: ['read write'] },
+    { scope: ['read'] },
+    { scope: ['read', 'write', 7] },
+    { scope: [['read', 'write']] },
+    { scope: { read: true, write: true } },
+    { scope: 7 },
+    { scope: null },
+    { scope: true },
+    { scp: 'read write' },
+    { scopes: 'read write' },
   ],
 });
 
 check('a guard of any of two scopes', anyScope('read:users', 'write:users'), {
-  held: [{ scope: 'read:users' }, { scope: 'write:users' }, { scope: 'x write:users read:users' }, { scope: ['write:users'] }],
+  held: [
+    { scope: 'read:users' },
+    { scope: 'write:users' },
+    { scope: 'x write:users read:users' },
+    { scope: ['write:users'] },
+  ],
   missing: [
-    {}, { scope: '' }, { scope: 'read' }, { scope: 'users' }, { scope: 'read:users:all' }, { scope: 'read:users\twrite:users' },
-    { scope: ['read:users write:users'] }, { scope: 7 },
+    {},
+    { scope: '' },
+    { scope: 'read' },
+    { scope: 'users' },
+    { scope: 'read:users:all' },
+    { scope: 'read:users\twrite:users' },
+    { scope: ['read:users write:users'] },
+    { scope: 7 },
   ],
 });
 
 check('a guard of a text claim', claimEquals('org', 'a1'), {
   held: [{ org: 'a1' }],
   missing: [
-    {}, { org: 'a' }, { org: 'a12' }, { org: 'A1' }, { org: ' a1' }, { org: ['a1'] }, { org: null }, { org: { toString: 'a1' } },
+    {},
+    { org: 'a' },
+    { org: 'a12' },
+    { org: 'A1' },
+    { org: ' a1' },
+    { org: ['a1'] },
+    { org: null },
+    { org: { toString: 'a1' } },
     { org: true },
   ],
 });
@@ -44,31 +98,66 @@ check('a guard of a number claim', claimEquals('level', 1), {
 });
 check('a guard of a boolean claim', claimEquals('verified', false), {
   held: [{ verified: false }],
-  missing: [{}, { verified: 'false' }, { verified: 0 }, { verified: '' }, { verified: null }, { verified: true }, { verified: [] }],
+  missing: [
+    {},
+    { verified: 'false' },
+    { verified: 0 },
+    { verified: '' },
+    { verified: null },
+    { verified: true },
+    { verified: [] },
+  ],
 });
 
 check('a guard of included values', claimIncludes('roles', ['editor', 'viewer']), {
   held: [
-    { roles: ['editor', 'viewer'] }, { roles: ['viewer', 'x', 'editor', 7, null] },
-    { roles: 'editor viewer' }, { roles: 'viewer admin editor' },
+    { roles: ['editor', 'viewer'] },
+    { roles: ['viewer', 'x', 'editor', 7, null] },
+    { roles: 'editor viewer' },
+    { roles: 'viewer admin editor' },
   ],
   missing: [
-    {}, { roles: ['editor'] }, { roles: ['viewer'] }, { roles: 'editor' }, { roles: 'editors viewers' }, { roles: 'editor\tviewer' },
-    { roles: 'editor,viewer' }, { roles: ['editor viewer'] }, { roles: [['editor'], ['viewer']] }, { roles: { editor: 1, viewer: 1 } },
-    { roles: { 0: 'editor', 1: 'viewer', length: 2 } }, { roles: ['Editor', 'Viewer'] }, { roles: [] }, { roles: '' },
-    { roles: 7 }, { roles: null }, { roles: true },
+    {},
+    { roles: ['editor'] },
+    { roles: ['viewer'] },
+    { roles: 'editor' },
+    { roles: 'editors viewers' },
+    { roles: 'editor\tviewer' },
+    { roles: 'editor,viewer' },
+    { roles: ['editor viewer'] },
+    { roles: [['editor'], ['viewer']] },
+    { roles: { editor: 1, viewer: 1 } },
+    { roles: { 0: 'editor', 1: 'viewer', length: 2 } },
+    { roles: ['Editor', 'Viewer'] },
+    { roles: [] },
+    { roles: '' },
+    { roles: 7 },
+    { roles: null },
+    { roles: true },
   ],
 });
 
 for (const verdict of [true, false, 1, 'true', {}, undefined, null]) {
   const passed = verdict === true;
   test(`a claim check that returns ${JSON.stringify(verdict)} ${passed ? 'passes' : 'refuses'} the caller [contract §5]`, () => {
-    assert.equal(passes(claimCheck('something', () => verdict), {}), passed);
+    assert.equal(
+      passes(
+        claimCheck('something', () => verdict),
+        {},
+      ),
+      passed,
+    );
   });
 }
 
 test('a claim check that returns a promise refuses the caller', () => {
-  assert.equal(passes(claimCheck('something', async () => true), {}), false);
+  assert.equal(
+    passes(
+      claimCheck('something', async () => true),
+      {},
+    ),
+    false,
+  );
 });
 
 test('a claim check reads claims by name', () => {
@@ -98,15 +187,31 @@ test('a scope guard reads the claim that the settings name', () => {
 });
 
 for (const [guard, name, refusal] of [
-  [scope('a', 'b'), 'scope a b',
-    { reason: 'scope-missing', description: 'the token lacks a required scope', scopes: ['a', 'b'] }],
-  [anyScope('a', 'b'), 'any scope of a b',
-    { reason: 'scope-missing', description: 'the token has none of the required scopes', scopes: ['a', 'b'] }],
-  [claimEquals('org', 'a1'), 'claim org equals a1',
-    { reason: 'claim-missing', description: 'the claim org is missing or has another value' }],
-  [claimIncludes('roles', ['x', 'y']), 'claim roles includes x y',
-    { reason: 'claim-missing', description: 'the claim roles is missing or lacks a required value' }],
-  [claimCheck('a is b', () => true), 'claims a is b', { reason: 'claim-missing', description: 'the claims do not satisfy: a is b' }],
+  [
+    scope('a', 'b'),
+    'scope a b',
+    { reason: 'scope-missing', description: 'the token lacks a required scope', scopes: ['a', 'b'] },
+  ],
+  [
+    anyScope('a', 'b'),
+    'any scope of a b',
+    { reason: 'scope-missing', description: 'the token has none of the required scopes', scopes: ['a', 'b'] },
+  ],
+  [
+    claimEquals('org', 'a1'),
+    'claim org equals a1',
+    { reason: 'claim-missing', description: 'the claim org is missing or has another value' },
+  ],
+  [
+    claimIncludes('roles', ['x', 'y']),
+    'claim roles includes x y',
+    { reason: 'claim-missing', description: 'the claim roles is missing or lacks a required value' },
+  ],
+  [
+    claimCheck('a is b', () => true),
+    'claims a is b',
+    { reason: 'claim-missing', description: 'the claims do not satisfy: a is b' },
+  ],
 ] as const) {
   test(`the guard "${name}" is data: its name and its refusal [RFC 6750 §3.1]`, () => {
     assert.equal(guard.name, name);
@@ -124,12 +229,17 @@ for (const word of ['', 'a b', 'a"b', 'a\\b', 'a\tb', 'a\u007f', 'é', '\u0000',
 }
 
 test('takes every character of a scope-token [RFC 6749 §3.3]', () => {
-  for (const word of ['!', '#', '[', ']', '~', 'read:messages', 'https://a.example/x?y=z']) assert.equal(scope(word).name, `scope ${word}`);
+  for (const word of ['!', '#', '[', ']', '~', 'read:messages', 'https://a.example/x?y=z'])
+    assert.equal(scope(word).name, `scope ${word}`);
 });
 
 for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u0000']) {
   test(`refuses a claim name with ${JSON.stringify(text)}, which no challenge can carry [RFC 6750 §3]`, () => {
-    for (const make of [() => claimEquals(text, 'x'), () => claimIncludes(text, ['x']), () => claimCheck(text, () => true)]) {
+    for (const make of [
+      () => claimEquals(text, 'x'),
+      () => claimIncludes(text, ['x']),
+      () => claimCheck(text, () => true),
+    ]) {
       assert.throws(make, /cannot be named in a challenge/);
     }
   });
@@ -142,5 +252,8 @@ test('takes every character of an error_description in what a claim check demand
 });
 
 test('says which guard cannot be named in a challenge', () => {
-  assert.throws(() => claimEquals('é', 'x'), { name: 'Error', message: '"claim é equals x" cannot be named in a challenge' });
+  assert.throws(() => claimEquals('é', 'x'), {
+    name: 'Error',
+    message: '"claim é equals x" cannot be named in a challenge',
+  });
 });

@@ -13,11 +13,16 @@ for (const [target, path] of [
   ['/a%3Fb', '/a%3Fb'],
   ['/a#b?c', '/a#b'],
 ] as const) {
-  test(`takes the path ${path} from the target ${target} [RFC 9112 §3.2.1]`, () => assert.equal(targetPath(target), path));
+  test(`takes the path ${path} from the target ${target} [RFC 9112 §3.2.1]`, () =>
+    assert.equal(targetPath(target), path));
 }
 
 for (const target of ['', '*', '?x', 'a/b', 'http://host/a', 'host:443', '\\a']) {
-  test(`takes no path from the target "${target}" [RFC 9112 §3.2.2]`, () => assert.throws(() => targetPath(target), (failure) => failure instanceof Refused && failure.refusal.reason === 'target-refused'));
+  test(`takes no path from the target "${target}" [RFC 9112 §3.2.2]`, () =>
+    assert.throws(
+      () => targetPath(target),
+      (failure) => failure instanceof Refused && failure.refusal.reason === 'target-refused',
+    ));
 }
 
 for (const [path, segments] of [
@@ -32,7 +37,8 @@ for (const [path, segments] of [
   ['/.a/a.', ['.a', 'a.']],
   ['/.%20', ['. ']],
 ] as const) {
-  test(`decodes each segment of ${path} once [RFC 3986 §2.4]`, () => assert.deepEqual(pathSegments(path), segments));
+  test(`decodes each segment of ${path} once [RFC 3986 §2.4]`, () =>
+    assert.deepEqual(pathSegments(path), segments));
 }
 
 for (const [what, paths] of [
@@ -42,11 +48,14 @@ for (const [what, paths] of [
   ['bytes that are not UTF-8', ['/%C0%AF', '/%c0%ae%c0%ae/a', '/%ED%A0%80', '/a/%FF', '/%E4%B8', '/%80']],
 ] as const) {
   for (const path of paths) {
-    test(`finds no segments in ${path} with ${what} [RFC 3986 §2.1, §3.3]`, () => assert.equal(pathSegments(path), undefined));
+    test(`finds no segments in ${path} with ${what} [RFC 3986 §2.1, §3.3]`, () =>
+      assert.equal(pathSegments(path), undefined));
   }
 }
 
-const ROWS = ['/api/public', '/api/org/{orgId}', '/x/{one}/{two}/end', '/files/v1.0/a-b_c', '/caf%C3%A9'].map((pattern) => ({ pattern }));
+const ROWS = ['/api/public', '/api/org/{orgId}', '/x/{one}/{two}/end', '/files/v1.0/a-b_c', '/caf%C3%A9'].map(
+  (pattern) => ({ pattern }),
+);
 const router = new Router(ROWS);
 
 for (const [path, pattern, parameters] of [
@@ -60,13 +69,24 @@ for (const [path, pattern, parameters] of [
 ] as const) {
   test(`matches ${path} with the row ${pattern} on decoded segments`, () => {
     const match = router.find(path);
-    assert.equal(match?.row, ROWS.find((row) => row.pattern === pattern));
+    assert.equal(
+      match?.row,
+      ROWS.find((row) => row.pattern === pattern),
+    );
     assert.deepEqual({ ...match?.parameters }, parameters);
   });
 }
 
 for (const path of [
-  '/api', '/api/public/x', '/api/Public', '/API/public', '/api%2Fpublic', '/api/org', '/api/org/7/8', '/x/y/z/End', '/files/v1x0/a-b_c',
+  '/api',
+  '/api/public/x',
+  '/api/Public',
+  '/API/public',
+  '/api%2Fpublic',
+  '/api/org',
+  '/api/org/7/8',
+  '/x/y/z/End',
+  '/files/v1x0/a-b_c',
 ]) {
   test(`matches ${path} with no row`, () => assert.equal(router.find(path)?.row, undefined));
 }
@@ -80,15 +100,27 @@ for (const [one, other, common] of [
   ['/a%20b/{x}', '/{y}/{z}', '/a%20b/x'],
 ] as const) {
   test(`refuses the rows ${one} and ${other}, which overlap, with both rows and a path`, () => {
-    for (const patterns of [['/z/z/z', one, other], [one, '/z/z/z', other], [one, other]]) {
+    for (const patterns of [
+      ['/z/z/z', one, other],
+      [one, '/z/z/z', other],
+      [one, other],
+    ]) {
       const rows = patterns.map((pattern) => ({ pattern }));
-      assert.throws(() => new Router(rows), { name: 'Error', message: `${one} and ${other} both match ${common}` });
+      assert.throws(() => new Router(rows), {
+        name: 'Error',
+        message: `${one} and ${other} both match ${common}`,
+      });
     }
   });
 }
 
 for (const [one, other] of [
-  ['/a', '/b'], ['/a', '/a/b'], ['/{x}', '/{x}/{y}'], ['/a/{x}', '/b/{x}'], ['/a/{x}/c', '/a/{x}/d'], ['/a', '/A'],
+  ['/a', '/b'],
+  ['/a', '/a/b'],
+  ['/{x}', '/{x}/{y}'],
+  ['/a/{x}', '/b/{x}'],
+  ['/a/{x}/c', '/a/{x}/d'],
+  ['/a', '/A'],
 ] as const) {
   test(`takes the rows ${one} and ${other}, which have no path in common`, () => {
     const both = new Router([{ pattern: one }, { pattern: other }]);
@@ -110,13 +142,30 @@ test('takes a segment that is only partly in braces as literal text', () => {
 });
 
 test('finds no place in a path without a canonical form [RFC 3986 §2.1, §3.3]', () => {
-  for (const path of ['/', '/api/', '/api//public', '/api/./public', '/api/../api/public', '/%zz', '/api/%FF']) assert.equal(router.find(path), undefined);
+  for (const path of [
+    '/',
+    '/api/',
+    '/api//public',
+    '/api/./public',
+    '/api/../api/public',
+    '/%zz',
+    '/api/%FF',
+  ])
+    assert.equal(router.find(path), undefined);
 });
 
 const RULES = [{ prefix: ['api', 'org'] }, { prefix: ['api'] }] as const;
 for (const [path, rule] of [
-  ['/api/org/7', RULES[0]], ['/api/org', RULES[0]], ['/%61pi/org/x/y', RULES[0]], ['/api/org%2F7', RULES[1]], ['/api/public', RULES[1]], ['/%61pi/public', RULES[1]],
-  ['/api', RULES[1]], ['/api/nowhere', RULES[1]], ['/apis/public', undefined], ['/files/v1.0/a-b_c', undefined],
+  ['/api/org/7', RULES[0]],
+  ['/api/org', RULES[0]],
+  ['/%61pi/org/x/y', RULES[0]],
+  ['/api/org%2F7', RULES[1]],
+  ['/api/public', RULES[1]],
+  ['/%61pi/public', RULES[1]],
+  ['/api', RULES[1]],
+  ['/api/nowhere', RULES[1]],
+  ['/apis/public', undefined],
+  ['/files/v1.0/a-b_c', undefined],
 ] as const) {
   test(`covers ${path} with ${rule === undefined ? 'no rule' : `the first rule that begins it, ${rule.prefix.join('/')}`}, whether or not it has a row`, () => {
     assert.equal(new Router(ROWS, RULES).find(path)?.rule, rule);

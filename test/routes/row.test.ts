@@ -6,7 +6,11 @@ import { authenticated, get, needs, open, optional, type RouteRequest } from '..
 import type { Caller } from '../../src/sender/caller.ts';
 import { callerWith } from '../support/caller.ts';
 
-const echo = <Admitted>({ caller, parameters, nowMillis }: RouteRequest<Admitted>) => ({ caller, parameters, nowMillis });
+const echo = <Admitted>({ caller, parameters, nowMillis }: RouteRequest<Admitted>) => ({
+  caller,
+  parameters,
+  nowMillis,
+});
 const refused = (outcome: unknown, reason: string) => {
   assert.ok(outcome instanceof Refused);
   assert.equal(outcome.refusal.reason, reason);
@@ -15,7 +19,11 @@ const never = () => assert.fail('the handler ran');
 
 test('an open row gives its handler no caller, whoever calls', () => {
   const row = get('/x', open, echo);
-  assert.deepEqual(row.answer(callerWith({}), { a: '1' }, 5), { caller: undefined, parameters: { a: '1' }, nowMillis: 5 });
+  assert.deepEqual(row.answer(callerWith({}), { a: '1' }, 5), {
+    caller: undefined,
+    parameters: { a: '1' },
+    nowMillis: 5,
+  });
   assert.deepEqual([row.pattern, row.access.name, row.access.credentials], ['/x', 'open', 'ignored']);
 });
 
@@ -57,13 +65,22 @@ test('a guarded row tells its guards by name', () => {
 test('a row passes on what its handler returns or throws', async () => {
   const failure = new Error('x');
   assert.deepEqual(await get('/x', open, async () => ({ a: 1 })).answer(undefined, {}, 5), { a: 1 });
-  assert.throws(() => get('/x', open, () => { throw failure; }).answer(undefined, {}, 5), failure);
+  assert.throws(
+    () =>
+      get('/x', open, () => {
+        throw failure;
+      }).answer(undefined, {}, 5),
+    failure,
+  );
 });
 
 test('no row admits what only looks like a caller', () => {
   const lookalike = Object.create(Object.getPrototypeOf(callerWith({ scope: 'read', org: 'a1' }))) as Caller;
   for (const access of [authenticated, optional, both]) {
-    assert.throws(() => get('/x', access, never).answer(lookalike, {}, 5), { name: 'TypeError', message: 'a caller that no sender made' });
+    assert.throws(() => get('/x', access, never).answer(lookalike, {}, 5), {
+      name: 'TypeError',
+      message: 'a caller that no sender made',
+    });
   }
 });
 
@@ -95,6 +112,9 @@ test('a handler gets no more than its row admits, by type', () => {
   // @ts-expect-error a handler reads the caller that the pipeline checked; nothing can be passed off as one
   const forged: Caller = { subject: 'x', claims: {}, scopes: [], scopeText: null, claim: () => 1 };
   assert.equal(rows.length, 7);
-  assert.deepEqual([withoutAccess, withoutGuard, withoutScope, withNumber].map((make) => typeof make), Array(4).fill('function'));
+  assert.deepEqual(
+    [withoutAccess, withoutGuard, withoutScope, withNumber].map((make) => typeof make),
+    Array(4).fill('function'),
+  );
   assert.equal(forged.subject, 'x');
 });

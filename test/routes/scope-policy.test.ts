@@ -10,7 +10,10 @@ let policed: TestService;
 let free: TestService;
 before(async () => {
   provider = await startProvider();
-  policed = await startService({ provider, environment: { PROFILE: 'A', SCOPE_POLICY: 'TRUE', IDP_DPOP_MODE: 'DISABLED' } });
+  policed = await startService({
+    provider,
+    environment: { PROFILE: 'A', SCOPE_POLICY: 'TRUE', IDP_DPOP_MODE: 'DISABLED' },
+  });
   free = await startService({ provider, environment: { PROFILE: 'A' } });
 });
 after(async () => {
@@ -20,12 +23,27 @@ after(async () => {
 });
 
 const raw = (running: TestService, method: string, target: string, token?: string) =>
-  askRaw(running.port, `${method} ${target} HTTP/1.1`, 'Host: a', ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]));
+  askRaw(
+    running.port,
+    `${method} ${target} HTTP/1.1`,
+    'Host: a',
+    ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]),
+  );
 
 const PATHS = {
   admin: [
-    '/api/admin', '/api/admin/x', '/api/admin/x/y/z', '/api/admin?x=/api/public', '/api/admin/x?y', '/%61pi/%61dmin', '/api/admi%6E/x',
-    '/api/admin/%2F', '/api/admin/..;', '/api/admin/%252e%252e', '/api/admin/%00', '/api/admin/;x',
+    '/api/admin',
+    '/api/admin/x',
+    '/api/admin/x/y/z',
+    '/api/admin?x=/api/public',
+    '/api/admin/x?y',
+    '/%61pi/%61dmin',
+    '/api/admi%6E/x',
+    '/api/admin/%2F',
+    '/api/admin/..;',
+    '/api/admin/%252e%252e',
+    '/api/admin/%00',
+    '/api/admin/;x',
   ],
   users: ['/api/users', '/api/users/7', '/api/%75sers/7/roles', '/api/users/%2e%2e%2fpublic'],
 };
@@ -77,19 +95,48 @@ for (const group of ['admin', 'users'] as const) {
   }
 
   const ends = [
-    '/', '//', '//x', '/.', '/..', '/../public', '/%2e%2e/public', '/x/', '/x//y', '/%', '/%c0%af', '%2Fx', ';x', 'x', '%20', '%00', '.',
-    '#', 's',
+    '/',
+    '//',
+    '//x',
+    '/.',
+    '/..',
+    '/../public',
+    '/%2e%2e/public',
+    '/x/',
+    '/x//y',
+    '/%',
+    '/%c0%af',
+    '%2Fx',
+    ';x',
+    'x',
+    '%20',
+    '%00',
+    '.',
+    '#',
+    's',
   ];
   const slips = [
-    ...ends.map((end) => `/api/${group}${end}`), `/API/${group}`, `/api/${group.toUpperCase()}`, `//api/${group}`, `/api//${group}`,
-    `/api/./${group}`, `/x/../api/${group}`, `/api%2f${group}`, `/${group}`, `/api\\${group}`, `/x/api/${group}`,
+    ...ends.map((end) => `/api/${group}${end}`),
+    `/API/${group}`,
+    `/api/${group.toUpperCase()}`,
+    `//api/${group}`,
+    `/api//${group}`,
+    `/api/./${group}`,
+    `/x/../api/${group}`,
+    `/api%2f${group}`,
+    `/${group}`,
+    `/api\\${group}`,
+    `/x/api/${group}`,
   ];
   for (const target of slips) {
     test(`has nothing at ${target}, with or without a policy [G2]`, async () => {
       for (const running of [policed, free]) {
         for (const token of [undefined, provider.issue({ scope: GOOD[group][0] }), 'x.y.z']) {
           const { status, body, headers } = await raw(running, 'GET', target, token);
-          assert.deepEqual([status, body.error, headers.get('www-authenticate')], [404, 'not_found', undefined]);
+          assert.deepEqual(
+            [status, body.error, headers.get('www-authenticate')],
+            [404, 'not_found', undefined],
+          );
         }
       }
     });
@@ -105,5 +152,6 @@ test('covers nothing else: other rows and paths stay as they are', async () => {
 });
 
 test('lets nothing through without a policy that is not there [specification §4]', async () => {
-  for (const path of ['/api/admin', '/api/admin/x', '/api/users', '/api/users/7']) assert.equal((await free.ask(path)).status, 404);
+  for (const path of ['/api/admin', '/api/admin/x', '/api/users', '/api/users/7'])
+    assert.equal((await free.ask(path)).status, 404);
 });

@@ -33,7 +33,10 @@ for (const [what, granted, scopes, text] of [
   ['true', true, [], null],
   ['nothing', undefined, [], null],
 ] as const) {
-  for (const [name, environment] of [['scope', {}], ['scp', { IDP_SCOPE_CLAIM: 'scp' }]] as const) {
+  for (const [name, environment] of [
+    ['scope', {}],
+    ['scp', { IDP_SCOPE_CLAIM: 'scp' }],
+  ] as const) {
     test(`reads the scopes from ${name} when it is ${what} [RFC 6749 §3.3, contract §5]`, () => {
       const caller = callerWith({ [name]: granted }, environment);
       assert.deepEqual(caller.scopes, scopes);
@@ -58,12 +61,20 @@ test('reads scopes without regard to the claim namespace', () => {
 const NAMESPACE = 'https://ns.example/';
 for (const [what, claims, value] of [
   ['the plain claim when the namespaced one is missing', { org_id: 'plain' }, 'plain'],
-  ['the namespaced claim when there are both', { org_id: 'plain', [`${NAMESPACE}org_id`]: 'spaced' }, 'spaced'],
+  [
+    'the namespaced claim when there are both',
+    { org_id: 'plain', [`${NAMESPACE}org_id`]: 'spaced' },
+    'spaced',
+  ],
   ['the namespaced claim when it is null', { org_id: 'plain', [`${NAMESPACE}org_id`]: null }, null],
   ['the namespaced claim when it is false', { org_id: 'plain', [`${NAMESPACE}org_id`]: false }, false],
   ['the namespaced claim when it is empty', { org_id: 'plain', [`${NAMESPACE}org_id`]: '' }, ''],
   ['the namespaced claim when it is alone', { [`${NAMESPACE}org_id`]: 0 }, 0],
-  ['no claim of another namespace', { 'https://ns.example.evil/org_id': 'x', 'https://ns.exampleorg_id': 'x' }, undefined],
+  [
+    'no claim of another namespace',
+    { 'https://ns.example.evil/org_id': 'x', 'https://ns.exampleorg_id': 'x' },
+    undefined,
+  ],
 ] as const) {
   test(`reads ${what} [contract §2 IDP_CLAIM_NAMESPACE]`, () => {
     assert.equal(callerWith(claims, { IDP_CLAIM_NAMESPACE: NAMESPACE }).claim('org_id'), value);
@@ -73,7 +84,8 @@ for (const [what, claims, value] of [
 test('reads the plain claim when no namespace is set', () => {
   const caller = callerWith({ org_id: 'plain', [`${NAMESPACE}org_id`]: 'spaced' });
   assert.equal(caller.claim('org_id'), 'plain');
-  for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) assert.equal(caller.claim(name), undefined);
+  for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty'])
+    assert.equal(caller.claim(name), undefined);
 });
 
 const boundRefused = (failure: unknown) => {

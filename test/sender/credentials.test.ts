@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused, type Refusal } from '../../src/base/refusal.ts';
-import { acceptedScheme, fieldValues, parseCredentials, type DpopMode } from '../../src/sender/credentials.ts';
+import {
+  acceptedScheme,
+  fieldValues,
+  parseCredentials,
+  type DpopMode,
+} from '../../src/sender/credentials.ts';
 
 const refused = (kind: Refusal['kind'], reason: Refusal['reason']) => (failure: unknown) => {
   assert.ok(failure instanceof Refused);
@@ -13,7 +18,22 @@ const DPOP_MODES = ['DISABLED', 'ALLOWED', 'REQUIRED'] as const;
 const parse = (mode: DpopMode, ...rawHeaders: string[]) => parseCredentials(rawHeaders, mode);
 
 test('gives every value of a header field, whatever the case of its name [RFC 9110 §5.1]', () => {
-  const raw = ['Host', 'a', 'X-Host', 'b', 'HOST', 'c', 'hos', 'd', 'hosts', 'e', 'Other', 'host', 'last', 'f'];
+  const raw = [
+    'Host',
+    'a',
+    'X-Host',
+    'b',
+    'HOST',
+    'c',
+    'hos',
+    'd',
+    'hosts',
+    'e',
+    'Other',
+    'host',
+    'last',
+    'f',
+  ];
   assert.deepEqual(fieldValues(raw, 'host'), ['a', 'c']);
   assert.deepEqual(fieldValues(raw, 'last'), ['f']);
   assert.deepEqual(fieldValues(raw, 'missing'), []);
@@ -21,7 +41,10 @@ test('gives every value of a header field, whatever the case of its name [RFC 91
 
 for (const mode of DPOP_MODES) {
   test(`finds no credentials without an Authorization field in mode ${mode}`, () => {
-    assert.equal(parse(mode, 'Host', 'a', 'X-Authorization', 'Bearer x.y.z', 'Cookie', 'Authorization=Bearer x'), undefined);
+    assert.equal(
+      parse(mode, 'Host', 'a', 'X-Authorization', 'Bearer x.y.z', 'Cookie', 'Authorization=Bearer x'),
+      undefined,
+    );
   });
 
   test(`refuses two Authorization fields in mode ${mode} [RFC 9110 §5.3]`, () => {
@@ -36,7 +59,10 @@ for (const value of ['Bearer x.y.z', 'bearer x.y.z', 'BEARER x.y.z', 'bEaReR x.y
   test(`takes "${value}" as a Bearer token [RFC 9110 §11.1]`, () => {
     for (const mode of ['DISABLED', 'ALLOWED'] as const) {
       const credentials = parse(mode, 'Host', 'a', 'authorization', value);
-      assert.deepEqual([credentials?.scheme, credentials?.token, credentials?.proof], ['Bearer', 'x.y.z', undefined]);
+      assert.deepEqual(
+        [credentials?.scheme, credentials?.token, credentials?.proof],
+        ['Bearer', 'x.y.z', undefined],
+      );
     }
   });
 }
@@ -45,7 +71,10 @@ for (const value of ['DPoP x.y.z', 'dpop x.y.z', 'DPOP x.y.z']) {
   test(`takes "${value}" with its proof as a DPoP token [RFC 9449 §7.1]`, () => {
     for (const mode of ['ALLOWED', 'REQUIRED'] as const) {
       const credentials = parse(mode, 'Authorization', value, 'DPOP', 'p.q.r');
-      assert.deepEqual([credentials?.scheme, credentials?.token, credentials?.proof], ['DPoP', 'x.y.z', 'p.q.r']);
+      assert.deepEqual(
+        [credentials?.scheme, credentials?.token, credentials?.proof],
+        ['DPoP', 'x.y.z', 'p.q.r'],
+      );
     }
   });
 }
@@ -57,8 +86,21 @@ test('takes whatever a token can be spelt with as part of the token [RFC 6750 §
 });
 
 const FOREIGN = [
-  '', ' ', 'Basic dXNlcjpwYXNz', 'Digest x', 'Token x.y.z', 'Bearerx', 'Bearer1 x.y.z', 'Bearer-Token x.y.z', 'Bear x.y.z', 'x.y.z',
-  ' Bearer x.y.z', ',Bearer x', 'DPo x', 'Bearer', 'bearer',
+  '',
+  ' ',
+  'Basic dXNlcjpwYXNz',
+  'Digest x',
+  'Token x.y.z',
+  'Bearerx',
+  'Bearer1 x.y.z',
+  'Bearer-Token x.y.z',
+  'Bear x.y.z',
+  'x.y.z',
+  ' Bearer x.y.z',
+  ',Bearer x',
+  'DPo x',
+  'Bearer',
+  'bearer',
 ];
 for (const value of FOREIGN) {
   test(`refuses "${value}", which names no accepted scheme or has no token [RFC 6750 §3.1]`, () => {
@@ -70,26 +112,64 @@ for (const value of FOREIGN) {
 
 for (const separator of ['  ', '\t', ' \t', ',', '=', ':', '\u00a0', '/', '"']) {
   test(`refuses an accepted scheme followed by ${JSON.stringify(separator)} and a token [RFC 6750 §2.1]`, () => {
-    assert.throws(() => parse('ALLOWED', 'Authorization', `Bearer${separator}x.y.z`), refused('invalid_token', 'credentials-malformed'));
-    assert.throws(() => parse('ALLOWED', 'Authorization', `DPoP${separator}x.y.z`), refused('invalid_token', 'credentials-malformed'));
+    assert.throws(
+      () => parse('ALLOWED', 'Authorization', `Bearer${separator}x.y.z`),
+      refused('invalid_token', 'credentials-malformed'),
+    );
+    assert.throws(
+      () => parse('ALLOWED', 'Authorization', `DPoP${separator}x.y.z`),
+      refused('invalid_token', 'credentials-malformed'),
+    );
   });
 }
 
-for (const tail of [' ', '\t', ' a', '\u00a0', ',', ',Basic a', ', Bearer x.y.z', '\n', '\ta', '\v', '\f', '\r', '\u00a0a']) {
+for (const tail of [
+  ' ',
+  '\t',
+  ' a',
+  '\u00a0',
+  ',',
+  ',Basic a',
+  ', Bearer x.y.z',
+  '\n',
+  '\ta',
+  '\v',
+  '\f',
+  '\r',
+  '\u00a0a',
+]) {
   test(`refuses a token followed by ${JSON.stringify(tail)} [RFC 6750 §2.1]`, () => {
-    assert.throws(() => parse('DISABLED', 'Authorization', `Bearer x.y.z${tail}`), refused('invalid_token', 'credentials-malformed'));
+    assert.throws(
+      () => parse('DISABLED', 'Authorization', `Bearer x.y.z${tail}`),
+      refused('invalid_token', 'credentials-malformed'),
+    );
   });
 }
 
 test('refuses a scheme and a space with nothing behind them [RFC 6750 §2.1]', () => {
-  assert.throws(() => parse('ALLOWED', 'Authorization', 'Bearer '), refused('invalid_token', 'credentials-malformed'));
-  assert.throws(() => parse('ALLOWED', 'Authorization', 'DPoP ', 'DPoP', 'p'), refused('invalid_token', 'credentials-malformed'));
+  assert.throws(
+    () => parse('ALLOWED', 'Authorization', 'Bearer '),
+    refused('invalid_token', 'credentials-malformed'),
+  );
+  assert.throws(
+    () => parse('ALLOWED', 'Authorization', 'DPoP ', 'DPoP', 'p'),
+    refused('invalid_token', 'credentials-malformed'),
+  );
 });
 
 test('refuses the scheme that the mode does not accept [contract §8]', () => {
-  assert.throws(() => parse('DISABLED', 'Authorization', 'DPoP x.y.z', 'DPoP', 'p'), refused('unauthorized', 'scheme-refused'));
-  assert.throws(() => parse('REQUIRED', 'Authorization', 'Bearer x.y.z'), refused('unauthorized', 'scheme-refused'));
-  assert.throws(() => parse('REQUIRED', 'Authorization', 'Bearer x.y.z', 'DPoP', 'p'), refused('unauthorized', 'scheme-refused'));
+  assert.throws(
+    () => parse('DISABLED', 'Authorization', 'DPoP x.y.z', 'DPoP', 'p'),
+    refused('unauthorized', 'scheme-refused'),
+  );
+  assert.throws(
+    () => parse('REQUIRED', 'Authorization', 'Bearer x.y.z'),
+    refused('unauthorized', 'scheme-refused'),
+  );
+  assert.throws(
+    () => parse('REQUIRED', 'Authorization', 'Bearer x.y.z', 'DPoP', 'p'),
+    refused('unauthorized', 'scheme-refused'),
+  );
 });
 
 test('refuses two DPoP fields where DPoP is on, and ignores them where it is off [RFC 9449 §4.3(1)]', () => {
@@ -100,7 +180,11 @@ test('refuses two DPoP fields where DPoP is on, and ignores them where it is off
     }
   }
   assert.equal(parse('DISABLED', ...proofs), undefined);
-  assert.deepEqual(parse('DISABLED', 'Authorization', 'Bearer x', ...proofs), { scheme: 'Bearer', token: 'x', proof: undefined });
+  assert.deepEqual(parse('DISABLED', 'Authorization', 'Bearer x', ...proofs), {
+    scheme: 'Bearer',
+    token: 'x',
+    proof: undefined,
+  });
 });
 
 test('refuses a DPoP field beside a Bearer token only in mode ALLOWED [contract §8]', () => {
@@ -115,7 +199,14 @@ test('takes a DPoP field without an Authorization field for no credentials', () 
 
 test('names the accepted scheme that a value uses, good or not, for the challenge', () => {
   for (const [value, mode, scheme] of [
-    ['bearer', 'ALLOWED', 'Bearer'], ['Bearer\tx', 'DISABLED', 'Bearer'], ['dpop  x', 'ALLOWED', 'DPoP'], ['DPoP', 'REQUIRED', 'DPoP'],
-    ['DPoP x', 'DISABLED', undefined], ['Bearer x', 'REQUIRED', undefined], ['Basic x', 'ALLOWED', undefined], ['', 'ALLOWED', undefined],
-  ] as const) assert.equal(acceptedScheme(value, mode), scheme, value);
+    ['bearer', 'ALLOWED', 'Bearer'],
+    ['Bearer\tx', 'DISABLED', 'Bearer'],
+    ['dpop  x', 'ALLOWED', 'DPoP'],
+    ['DPoP', 'REQUIRED', 'DPoP'],
+    ['DPoP x', 'DISABLED', undefined],
+    ['Bearer x', 'REQUIRED', undefined],
+    ['Basic x', 'ALLOWED', undefined],
+    ['', 'ALLOWED', undefined],
+  ] as const)
+    assert.equal(acceptedScheme(value, mode), scheme, value);
 });

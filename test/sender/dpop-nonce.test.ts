@@ -9,7 +9,11 @@ const SLOT = 1_800_000_000_000;
 
 test('gives one nonce for the whole of a slot, and another for each slot [contract §8]', () => {
   assert.equal(nonces.present(SLOT), nonces.present(SLOT + 59_999));
-  assert.equal(new Set([-60_000, -1, 0, 59_999, 60_000, 119_999, 120_000].map((offset) => nonces.present(SLOT + offset))).size, 4);
+  assert.equal(
+    new Set([-60_000, -1, 0, 59_999, 60_000, 119_999, 120_000].map((offset) => nonces.present(SLOT + offset)))
+      .size,
+    4,
+  );
 });
 
 test('gives nonces of unguessable length that need no escape [RFC 9449 §8.1]', () => {
@@ -17,7 +21,14 @@ test('gives nonces of unguessable length that need no escape [RFC 9449 §8.1]', 
 });
 
 for (const [afterMillis, age] of [
-  [-1, undefined], [-60_000, undefined], [0, 'present'], [59_999, 'present'], [60_000, 'previous'], [119_999, 'previous'], [120_000, undefined], [180_000, undefined],
+  [-1, undefined],
+  [-60_000, undefined],
+  [0, 'present'],
+  [59_999, 'present'],
+  [60_000, 'previous'],
+  [119_999, 'previous'],
+  [120_000, undefined],
+  [180_000, undefined],
 ] as const) {
   test(`says ${age} of a nonce ${afterMillis} ms after its slot began [RFC 9449 §9]`, () => {
     const given = [nonces.present(SLOT), nonces.present(SLOT + 59_999)];
@@ -31,14 +42,31 @@ test('agrees with replicas that share the secret, and with no others [RFC 9449 �
   assert.equal(replica.age(nonces.present(SLOT), SLOT + 60_000), 'previous');
   for (const secret of ['t'.repeat(32), `${SECRET}s`, 'S'.repeat(32)]) {
     const stranger = createNonces(secret);
-    for (const afterMillis of [0, 60_000]) assert.equal(stranger.age(nonces.present(SLOT), SLOT + afterMillis), undefined);
+    for (const afterMillis of [0, 60_000])
+      assert.equal(stranger.age(nonces.present(SLOT), SLOT + afterMillis), undefined);
   }
 });
 
 const good = nonces.present(SLOT);
 for (const value of [
-  undefined, null, 7, true, [good], { nonce: good }, '', good.slice(0, -1), `${good}A`, `${good}=`, ` ${good}`, good.toLowerCase(), good.toUpperCase(),
-  `${good.slice(0, -1)}\u0141`, good.replace(/^./, 'é'), `${good.startsWith('A') ? 'B' : 'A'}${good.slice(1)}`, '字'.repeat(43), 'é'.repeat(43),
+  undefined,
+  null,
+  7,
+  true,
+  [good],
+  { nonce: good },
+  '',
+  good.slice(0, -1),
+  `${good}A`,
+  `${good}=`,
+  ` ${good}`,
+  good.toLowerCase(),
+  good.toUpperCase(),
+  `${good.slice(0, -1)}\u0141`,
+  good.replace(/^./, 'é'),
+  `${good.startsWith('A') ? 'B' : 'A'}${good.slice(1)}`,
+  '字'.repeat(43),
+  'é'.repeat(43),
 ]) {
   test(`takes ${JSON.stringify(value)?.replaceAll(good, '<nonce>')} for no nonce [RFC 9449 §9]`, () => {
     assert.equal(nonces.age(good, SLOT), 'present');

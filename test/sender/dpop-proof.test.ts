@@ -12,7 +12,10 @@ import { draft, inClaims, inHeader, judge, key, openSender, URI, verdictOn, type
 const SECRET = 'a secret that replicas share, of 32';
 const NONCE = createNonces(SECRET).present(NOW * 1000);
 
-function judgeWhole({ proof, token, isSent, record }: Whole, sender = openSender({ secret: SECRET, store: { record: () => record } })) {
+function judgeWhole(
+  { proof, token, isSent, record }: Whole,
+  sender = openSender({ secret: SECRET, store: { record: () => record } }),
+) {
   return judge(sender, isSent ? sealProof(proof) : undefined, { token });
 }
 
@@ -53,8 +56,16 @@ describe('the checks on a proof', () => {
   }
 });
 
-const text = (part: 'headerText' | 'payloadText', value: string | Buffer): Change => (proof) => { proof[part] = value; };
-const finish = (make: (text: string) => string): Change => (proof) => { proof.finish = make; };
+const text =
+  (part: 'headerText' | 'payloadText', value: string | Buffer): Change =>
+  (proof) => {
+    proof[part] = value;
+  };
+const finish =
+  (make: (text: string) => string): Change =>
+  (proof) => {
+    proof.finish = make;
+  };
 
 const MALFORMED: Record<string, Change> = {
   'is empty': finish(() => ''),
@@ -83,19 +94,72 @@ for (const [condition, change] of Object.entries(MALFORMED)) {
 
 test('takes the last of repeated claims [RFC 7519 §4]', async () => {
   const claims = draft().claims;
-  const repeated = (first: object, last: object) => `${JSON.stringify(first).slice(0, -1)},${JSON.stringify(last).slice(1)}`;
+  const repeated = (first: object, last: object) =>
+    `${JSON.stringify(first).slice(0, -1)},${JSON.stringify(last).slice(1)}`;
   assert.equal(await verdictOn(text('payloadText', repeated({ htm: 'POST' }, claims))), 'accepted');
   assert.equal(await verdictOn(text('payloadText', repeated(claims, { htm: 'POST' }))), 'proof-htm');
 });
 
 const HEADERS: [name: string, values: readonly unknown[], flaw: string, clause: string][] = [
-  ['typ', [undefined, null, 7, ['dpop+jwt'], {}, '', 'dpop', 'jwt', 'at+jwt', 'dpop+jwt ', 'xdpop+jwt', 'text/dpop+jwt', 'application/application/dpop+jwt'],
-    'proof-type', 'RFC 9449 §4.3(4)'],
-  ['alg', [undefined, null, 7, ['ES256'], {}, '', 'none', 'None', 'NONE', 'HS256', 'HS384', 'HS512', 'es256', 'ES256 ', 'ES256K', 'RS384', 'RS512',
-    'RS1', 'PS384', 'PS512', 'Ed448', 'constructor', 'toString', '__proto__'], 'proof-algorithm', 'RFC 9449 §4.3(5)'],
+  [
+    'typ',
+    [
+      undefined,
+      null,
+      7,
+      ['dpop+jwt'],
+      {},
+      '',
+      'dpop',
+      'jwt',
+      'at+jwt',
+      'dpop+jwt ',
+      'xdpop+jwt',
+      'text/dpop+jwt',
+      'application/application/dpop+jwt',
+    ],
+    'proof-type',
+    'RFC 9449 §4.3(4)',
+  ],
+  [
+    'alg',
+    [
+      undefined,
+      null,
+      7,
+      ['ES256'],
+      {},
+      '',
+      'none',
+      'None',
+      'NONE',
+      'HS256',
+      'HS384',
+      'HS512',
+      'es256',
+      'ES256 ',
+      'ES256K',
+      'RS384',
+      'RS512',
+      'RS1',
+      'PS384',
+      'PS512',
+      'Ed448',
+      'constructor',
+      'toString',
+      '__proto__',
+    ],
+    'proof-algorithm',
+    'RFC 9449 §4.3(5)',
+  ],
   ['crit', [null, [], ['b64'], ['x'], 'x', false], 'proof-critical', 'RFC 7515 §4.1.11'],
   ['b64', [false, true, null], 'proof-critical', 'RFC 7797 §6'],
-  ['jwk', [undefined, null, 7, 'key', [], [key.jwk], {}, JSON.stringify(key.jwk)], 'proof-key', 'RFC 9449 §4.3(7)'],
+  [
+    'jwk',
+    [undefined, null, 7, 'key', [], [key.jwk], {}, JSON.stringify(key.jwk)],
+    'proof-key',
+    'RFC 9449 §4.3(7)',
+  ],
 ];
 for (const [name, values, flaw, clause] of HEADERS) {
   for (const value of values) {
@@ -113,16 +177,68 @@ for (const typ of ['dpop+jwt', 'DPoP+JWT', 'application/dpop+jwt', 'APPLICATION/
 
 const ath = String(draft().claims.ath);
 const CLAIMS: [name: string, values: readonly unknown[], flaw: string, clause: string][] = [
-  ['jti', [undefined, null, 7, ['x'], {}, true, '', 'x'.repeat(257), 'x'.repeat(5000)], 'proof-jti', 'RFC 9449 §4.3(3)'],
+  [
+    'jti',
+    [undefined, null, 7, ['x'], {}, true, '', 'x'.repeat(257), 'x'.repeat(5000)],
+    'proof-jti',
+    'RFC 9449 §4.3(3)',
+  ],
   ['iat', [undefined, null, String(NOW), [NOW], {}, true, ''], 'proof-iat', 'RFC 9449 §4.3(3)'],
-  ['htm', [undefined, null, 7, ['GET'], {}, '', 'get', 'Get', 'HEAD', 'POST', 'GET ', ' GET', 'GETX'], 'proof-htm', 'RFC 9449 §4.3(8)'],
-  ['htu', [undefined, null, 7, [URI], {}, '', '/api/private', 'api.test/api/private', '//api.test/api/private', 'javascript:alert(1)', `${URI} `, ` ${URI}`,
-    `${URI}/`, `${URI}x`, URI.slice(0, -1), 'https://api.test', 'http://api.test/api/private', 'https://api.test:444/api/private',
-    'https://other.test/api/private', 'https://user@api.test/api/private', 'https://api.test/API/private', 'https://api.test//api/private'],
-    'proof-htu', 'RFC 9449 §4.3(9)'],
-  ['ath', [undefined, null, 7, [ath], {}, '', `${ath}=`, ath.toLowerCase(), hashOf('another token'), hashOf(''),
-    Buffer.from(ath, 'base64url').toString('hex'), Buffer.from(ath, 'base64url').toString('base64'), `${ath.slice(0, -1)}_`],
-    'proof-ath', 'RFC 9449 §4.3(12)'],
+  [
+    'htm',
+    [undefined, null, 7, ['GET'], {}, '', 'get', 'Get', 'HEAD', 'POST', 'GET ', ' GET', 'GETX'],
+    'proof-htm',
+    'RFC 9449 §4.3(8)',
+  ],
+  [
+    'htu',
+    [
+      undefined,
+      null,
+      7,
+      [URI],
+      {},
+      '',
+      '/api/private',
+      'api.test/api/private',
+      '//api.test/api/private',
+      'javascript:alert(1)',
+      `${URI} `,
+      ` ${URI}`,
+      `${URI}/`,
+      `${URI}x`,
+      URI.slice(0, -1),
+      'https://api.test',
+      'http://api.test/api/private',
+      'https://api.test:444/api/private',
+      'https://other.test/api/private',
+      'https://user@api.test/api/private',
+      'https://api.test/API/private',
+      'https://api.test//api/private',
+    ],
+    'proof-htu',
+    'RFC 9449 §4.3(9)',
+  ],
+  [
+    'ath',
+    [
+      undefined,
+      null,
+      7,
+      [ath],
+      {},
+      '',
+      `${ath}=`,
+      ath.toLowerCase(),
+      hashOf('another token'),
+      hashOf(''),
+      Buffer.from(ath, 'base64url').toString('hex'),
+      Buffer.from(ath, 'base64url').toString('base64'),
+      `${ath.slice(0, -1)}_`,
+    ],
+    'proof-ath',
+    'RFC 9449 §4.3(12)',
+  ],
 ];
 for (const [name, values, flaw, clause] of CLAIMS) {
   for (const value of values) {
@@ -133,8 +249,17 @@ for (const [name, values, flaw, clause] of CLAIMS) {
 }
 
 for (const [name, value] of [
-  ['jti', 'x'], ['jti', 'x'.repeat(256)], ['jti', '\u0000 "\\ é 字'], ['iat', NOW - 0.5], ['htu', `${URI}?q=1#f`], ['htu', 'HTTPS://API.TEST:443/api/%70rivate'],
-  ['exp', 1], ['nbf', NOW + 1e6], ['nonce', 'unasked'], ['nonce', 7], ['other', {}],
+  ['jti', 'x'],
+  ['jti', 'x'.repeat(256)],
+  ['jti', '\u0000 "\\ é 字'],
+  ['iat', NOW - 0.5],
+  ['htu', `${URI}?q=1#f`],
+  ['htu', 'HTTPS://API.TEST:443/api/%70rivate'],
+  ['exp', 1],
+  ['nbf', NOW + 1e6],
+  ['nonce', 'unasked'],
+  ['nonce', 7],
+  ['other', {}],
 ] as const) {
   test(`accepts a proof whose ${name} is ${JSON.stringify(value).slice(0, 60)} [RFC 9449 §4.2, contract §8]`, async () => {
     assert.equal(await verdictOn(inClaims(name, value)), 'accepted');
@@ -148,9 +273,18 @@ test('refuses a proof whose iat is no finite number [RFC 9449 §4.3(3)]', async 
   }
 });
 
-for (const [offset, leeway] of [[300, 30], [0, 0], [1, 0], [0, 1], [5, 7]] as const) {
+for (const [offset, leeway] of [
+  [300, 30],
+  [0, 0],
+  [1, 0],
+  [0, 1],
+  [5, 7],
+] as const) {
   for (const [iat, verdict] of [
-    [NOW - offset - 1, 'proof-too-old'], [NOW - offset, 'accepted'], [NOW + leeway, 'accepted'], [NOW + leeway + 1, 'proof-too-new'],
+    [NOW - offset - 1, 'proof-too-old'],
+    [NOW - offset, 'accepted'],
+    [NOW + leeway, 'accepted'],
+    [NOW + leeway + 1, 'proof-too-new'],
   ] as const) {
     test(`says ${verdict} of iat now${iat < NOW ? '' : '+'}${iat - NOW} when offset is ${offset} and leeway ${leeway} [RFC 9449 §4.3(11)]`, async () => {
       const rules = { dpopIatOffsetSeconds: offset, dpopIatLeewaySeconds: leeway };
@@ -160,17 +294,23 @@ for (const [offset, leeway] of [[300, 30], [0, 0], [1, 0], [0, 1], [5, 7]] as co
 }
 
 /** The proof and the token of RFC 9449 §7.1, figures 12 and 13. */
-const EXAMPLE = 'eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6IkVDIiwieCI6Imw4dEZyaHgtMzR0VjNoUklDUkRZOXpDa0RscEJoRjQyVVFVZldWQVdC'
-  + 'RnMiLCJ5IjoiOVZFNGpmX09rX282NHpiVFRsY3VOSmFqSG10NnY5VERWclUwQ2R2R1JEQSIsImNydiI6IlAtMjU2In19.eyJqdGkiOiJlMWozVl9iS2ljOC1MQUVCIiwi'
-  + 'aHRtIjoiR0VUIiwiaHR1IjoiaHR0cHM6Ly9yZXNvdXJjZS5leGFtcGxlLm9yZy9wcm90ZWN0ZWRyZXNvdXJjZSIsImlhdCI6MTU2MjI2MjYxOCwiYXRoIjoiZlVIeU8y'
-  + 'cjJaM0RaNTNFc05yV0JiMHhXWG9hTnk1OUlpS0NBcWtzbVFFbyJ9.2oW9RP35yRqzhrtNP86L-Ey71EOptxRimPPToA1plemAgR6pxHF8y6-yqyVnmcw6Fy1dqd-jfxSY'
-  + 'oMxhAJpLjA';
+const EXAMPLE =
+  'eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6IkVDIiwieCI6Imw4dEZyaHgtMzR0VjNoUklDUkRZOXpDa0RscEJoRjQyVVFVZldWQVdC' +
+  'RnMiLCJ5IjoiOVZFNGpmX09rX282NHpiVFRsY3VOSmFqSG10NnY5VERWclUwQ2R2R1JEQSIsImNydiI6IlAtMjU2In19.eyJqdGkiOiJlMWozVl9iS2ljOC1MQUVCIiwi' +
+  'aHRtIjoiR0VUIiwiaHR1IjoiaHR0cHM6Ly9yZXNvdXJjZS5leGFtcGxlLm9yZy9wcm90ZWN0ZWRyZXNvdXJjZSIsImlhdCI6MTU2MjI2MjYxOCwiYXRoIjoiZlVIeU8y' +
+  'cjJaM0RaNTNFc05yV0JiMHhXWG9hTnk1OUlpS0NBcWtzbVFFbyJ9.2oW9RP35yRqzhrtNP86L-Ey71EOptxRimPPToA1plemAgR6pxHF8y6-yqyVnmcw6Fy1dqd-jfxSY' +
+  'oMxhAJpLjA';
 const EXAMPLE_TOKEN = 'Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU';
 const EXAMPLE_TIME = 1_562_262_618;
 
 function judgeExample(nowSeconds: number, change: { method?: string; uri?: string; token?: string } = {}) {
   const verify = createProofVerifier({ dpopIatOffsetSeconds: 300, dpopIatLeewaySeconds: 30 }, undefined);
-  const subject = { method: 'GET', uri: 'https://resource.example.org/protectedresource', token: EXAMPLE_TOKEN, offerNonce: () => {} };
+  const subject = {
+    method: 'GET',
+    uri: 'https://resource.example.org/protectedresource',
+    token: EXAMPLE_TOKEN,
+    offerNonce: () => {},
+  };
   try {
     return provenBy(verify(EXAMPLE, { ...subject, ...change, nowMillis: nowSeconds * 1000 }));
   } catch (failure) {
@@ -180,8 +320,13 @@ function judgeExample(nowSeconds: number, change: { method?: string; uri?: strin
 }
 
 test('verifies the example proof at its time [RFC 9449 §7.1]', () => {
-  const proven = { thumbprint: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I', jti: 'e1j3V_bKic8-LAEB', expiresAt: EXAMPLE_TIME + 300 };
-  for (const nowSeconds of [EXAMPLE_TIME - 30, EXAMPLE_TIME, EXAMPLE_TIME + 0.999, EXAMPLE_TIME + 300]) assert.deepEqual(judgeExample(nowSeconds), proven);
+  const proven = {
+    thumbprint: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I',
+    jti: 'e1j3V_bKic8-LAEB',
+    expiresAt: EXAMPLE_TIME + 300,
+  };
+  for (const nowSeconds of [EXAMPLE_TIME - 30, EXAMPLE_TIME, EXAMPLE_TIME + 0.999, EXAMPLE_TIME + 300])
+    assert.deepEqual(judgeExample(nowSeconds), proven);
 });
 
 test('refuses the example proof one second outside its window [RFC 9449 §4.3(11)]', () => {

@@ -30,13 +30,23 @@ test('refuses a used proof to the last second of its window, also when it came a
   for (const seconds of [0, 0, 300, 30, 1]) {
     own.clock.advance(seconds * 1000);
     // The token lives for a minute only.
-    said.push(seconds === 0 ? await outcomeOf({ proof }, own) : await judge(openSender({ rules: { publicUrl: uriOf(own, '') } }), proof, { token: BOUND, nowMillis: own.clock.now() }));
+    said.push(
+      seconds === 0
+        ? await outcomeOf({ proof }, own)
+        : await judge(openSender({ rules: { publicUrl: uriOf(own, '') } }), proof, {
+            token: BOUND,
+            nowMillis: own.clock.now(),
+          }),
+    );
   }
   assert.deepEqual(said, ['200', '401 proof-replayed', 'accepted', 'accepted', 'proof-too-old']);
 });
 
 /* What an emptied part of the memory held is not known any more: how large its parts are follows from both settings. */
-for (const [offset, last] of [[12, '401 proof-replayed'], [30, '200']] as const) {
+for (const [offset, last] of [
+  [12, '401 proof-replayed'],
+  [30, '200'],
+] as const) {
   test(`divides the memory of used proofs by offset and leeway together: ${last} after a clock was set back`, async () => {
     const own = await startDpop();
     own.clock.advance(offset * 1000);
@@ -51,11 +61,16 @@ for (const [offset, last] of [[12, '401 proof-replayed'], [30, '200']] as const)
 }
 
 test('answers 503 with Retry-After when the memory of used proofs is full, and forgets none of them [contract §8]', async () => {
-  const small = await startWith(openSender({ store: createReplayStore(330, 1), rules: { publicUrl: undefined } }));
+  const small = await startWith(
+    openSender({ store: createReplayStore(330, 1), rules: { publicUrl: undefined } }),
+  );
   const first = proofFor(small);
   assert.equal(await outcomeOf({ proof: first }, small), '200');
   const { status, headers, body, challenges } = await call(small);
-  assert.deepEqual([status, body], [503, { error: 'temporarily_unavailable', message: 'The memory of used proofs is full' }]);
+  assert.deepEqual(
+    [status, body],
+    [503, { error: 'temporarily_unavailable', message: 'The memory of used proofs is full' }],
+  );
   assert.match(String(headers['retry-after']), /^([1-9]|[12]\d|30)$/);
   assert.deepEqual(challenges, []);
   assert.deepEqual(small.logs.filter(({ reason }) => reason === 'replay-memory-full').length, 1);
@@ -64,7 +79,10 @@ test('answers 503 with Retry-After when the memory of used proofs is full, and f
 
 test('consumes one proof for one request under the scope policy [contract §3]', async () => {
   const own = await startDpop({ SCOPE_POLICY: 'true' });
-  for (const [path, status] of [['/api/admin', 200], ['/api/admin/no/such', 404]] as const) {
+  for (const [path, status] of [
+    ['/api/admin', 200],
+    ['/api/admin/no/such', 404],
+  ] as const) {
     const proof = proofFor(own, { path });
     assert.equal((await call(own, { path, proof })).status, status);
     assert.equal(await outcomeOf({ path, proof }, own), '401 proof-replayed');
@@ -94,21 +112,51 @@ for (const [what, path, claims, said] of [
 const behindProxy = await startDpop({ TRUST_PROXY: 'true' });
 const published = await startDpop({ PUBLIC_URL: 'https://api.example/prefix/', TRUST_PROXY: 'true' });
 const FORWARDED = { 'X-Forwarded-Proto': 'http, https', 'X-Forwarded-Host': 'evil.test, api.example' };
-const PLACES: [what: string, where: typeof service, htu: string | undefined, headers: Record<string, string>, said: string][] = [
+const PLACES: [
+  what: string,
+  where: typeof service,
+  htu: string | undefined,
+  headers: Record<string, string>,
+  said: string,
+][] = [
   ['its Host', service, 'http://other.test:99/api/private', { Host: 'Other.test:99' }, '200'],
   ['another Host than its own', service, 'http://other.test/api/private', {}, '401 proof-htu'],
-  ['https where it came by http', service, `https://127.0.0.1:${service.port}/api/private`, {}, '401 proof-htu'],
+  [
+    'https where it came by http',
+    service,
+    `https://127.0.0.1:${service.port}/api/private`,
+    {},
+    '401 proof-htu',
+  ],
   ['a forged Host', service, undefined, { Host: 'evil.test' }, '401 proof-htu'],
   ['forwarded fields that nobody trusts', service, undefined, FORWARDED, '200'],
   ['the place that they name', service, 'https://api.example/api/private', FORWARDED, '401 proof-htu'],
   ['the last hop under TRUST_PROXY', behindProxy, 'https://api.example/api/private', FORWARDED, '200'],
-  ['the first hop under TRUST_PROXY', behindProxy, 'http://evil.test/api/private', FORWARDED, '401 proof-htu'],
+  [
+    'the first hop under TRUST_PROXY',
+    behindProxy,
+    'http://evil.test/api/private',
+    FORWARDED,
+    '401 proof-htu',
+  ],
   ['its own origin behind a proxy that forwards another', behindProxy, undefined, FORWARDED, '401 proof-htu'],
   ['its own origin under TRUST_PROXY when nothing is forwarded', behindProxy, undefined, {}, '200'],
   ['PUBLIC_URL with its prefix', published, 'https://api.example/prefix/api/private', {}, '200'],
-  ['PUBLIC_URL with its prefix, whatever is forwarded', published, 'https://api.example/prefix/api/private', { ...FORWARDED, Host: 'evil.test' }, '200'],
+  [
+    'PUBLIC_URL with its prefix, whatever is forwarded',
+    published,
+    'https://api.example/prefix/api/private',
+    { ...FORWARDED, Host: 'evil.test' },
+    '200',
+  ],
   ['PUBLIC_URL without its prefix', published, 'https://api.example/api/private', {}, '401 proof-htu'],
-  ['the forwarded place beside PUBLIC_URL', published, 'https://api.example/api/private', FORWARDED, '401 proof-htu'],
+  [
+    'the forwarded place beside PUBLIC_URL',
+    published,
+    'https://api.example/api/private',
+    FORWARDED,
+    '401 proof-htu',
+  ],
   ['its own origin beside PUBLIC_URL', published, undefined, {}, '401 proof-htu'],
 ];
 for (const [what, where, htu, headers, said] of PLACES) {
@@ -119,8 +167,18 @@ for (const [what, where, htu, headers, said] of PLACES) {
 
 test('refuses every proof where the URI of the request has no one reading [RFC 9449 §4.3(9)]', async () => {
   for (const host of ['127.1', '[0::1]']) {
-    for (const htu of ['', 'x', `http://${host}/api/private`, 'http://127.0.0.1/api/private', 'http://[::1]/api/private']) {
-      assert.equal(await outcomeOf({ claims: { htu }, headers: { Host: host } }), '401 proof-htu', `${host} ${htu}`);
+    for (const htu of [
+      '',
+      'x',
+      `http://${host}/api/private`,
+      'http://127.0.0.1/api/private',
+      'http://[::1]/api/private',
+    ]) {
+      assert.equal(
+        await outcomeOf({ claims: { htu }, headers: { Host: host } }),
+        '401 proof-htu',
+        `${host} ${htu}`,
+      );
     }
   }
 });
@@ -128,17 +186,31 @@ test('refuses every proof where the URI of the request has no one reading [RFC 9
 test('refuses a Host or a forwarded origin that is not one as a request [contract §3, §8]', async () => {
   for (const host of ['a/b?c', 'a#b', 'a@b', 'a b', 'a:99999']) {
     assert.equal(await outcomeOf({ headers: { Host: host } }), '400 host-refused');
-    assert.equal(await outcomeOf({ headers: { 'X-Forwarded-Host': host } }, behindProxy), '400 forwarded-refused');
+    assert.equal(
+      await outcomeOf({ headers: { 'X-Forwarded-Host': host } }, behindProxy),
+      '400 forwarded-refused',
+    );
     assert.equal(await outcomeOf({ headers: { 'X-Forwarded-Host': host } }), '200');
   }
-  assert.equal(await outcomeOf({ headers: { 'X-Forwarded-Proto': 'gopher' } }, behindProxy), '400 forwarded-refused');
+  assert.equal(
+    await outcomeOf({ headers: { 'X-Forwarded-Proto': 'gopher' } }, behindProxy),
+    '400 forwarded-refused',
+  );
 });
 
 test('refuses targets that are not paths, and paths that begin with another host, whatever the proof says [contract §3]', async () => {
-  for (const [target, status] of [['http://evil.test/api/private', 400], ['//evil.test/api/private', 404], ['/api/../api/private', 404], ['/api/%2e/private', 404]] as const) {
+  for (const [target, status] of [
+    ['http://evil.test/api/private', 400],
+    ['//evil.test/api/private', 404],
+    ['/api/../api/private', 404],
+    ['/api/%2e/private', 404],
+  ] as const) {
     for (const htu of [target, `http://evil.test/api/private`, uriOf(service, '/api/private')]) {
       const fields = `Host: 127.0.0.1:${service.port}\r\nAuthorization: DPoP ${BOUND}\r\nDPoP: ${proofFor(service, { claims: { htu } })}\r\nConnection: close`;
-      assert.match(await exchange(service.port, `GET ${target} HTTP/1.1\r\n${fields}\r\n\r\n`), new RegExp(`^HTTP/1.1 ${status} `));
+      assert.match(
+        await exchange(service.port, `GET ${target} HTTP/1.1\r\n${fields}\r\n\r\n`),
+        new RegExp(`^HTTP/1.1 ${status} `),
+      );
     }
   }
 });
@@ -149,8 +221,13 @@ test('names the flaw of a token before that of its proof, and lets the proof sta
     calls += 1;
     return openSender({ rules: { publicUrl: undefined } })(...facts);
   });
-  for (const [token, reason] of [['garbage', 'token-malformed'], [`${BOUND.slice(0, -4)}AAAA`, 'signature-mismatch'], [issue({ cnf: { jkt: key.thumbprint }, exp: 1 }), 'expired']] as const) {
-    for (const proof of [undefined, 'x', proofFor(watched, { token })]) assert.equal(await outcomeOf({ token, proof }, watched), `401 ${reason}`);
+  for (const [token, reason] of [
+    ['garbage', 'token-malformed'],
+    [`${BOUND.slice(0, -4)}AAAA`, 'signature-mismatch'],
+    [issue({ cnf: { jkt: key.thumbprint }, exp: 1 }), 'expired'],
+  ] as const) {
+    for (const proof of [undefined, 'x', proofFor(watched, { token })])
+      assert.equal(await outcomeOf({ token, proof }, watched), `401 ${reason}`);
   }
   assert.equal(calls, 0);
   assert.equal(await outcomeOf({}, watched), '200');
@@ -160,9 +237,16 @@ test('lets nobody in with a stolen token, with or without stolen proofs or a key
   const stolen = proofFor(service);
   assert.equal(await outcomeOf({ proof: stolen }), '200');
   const tries: Call[] = [
-    { proof: undefined }, { proof: stolen }, { signer: strangersKey }, { path: '/api/profile', proof: stolen }, { method: 'HEAD', proof: stolen },
-    { token: issue({ cnf: { jkt: key.thumbprint }, jti: 'another' }), proof: stolen }, { header: { jwk: strangersKey.jwk } }, { signer: strangersKey, header: { jwk: key.jwk } },
-    { scheme: 'Bearer', proof: undefined }, { proof: BOUND },
+    { proof: undefined },
+    { proof: stolen },
+    { signer: strangersKey },
+    { path: '/api/profile', proof: stolen },
+    { method: 'HEAD', proof: stolen },
+    { token: issue({ cnf: { jkt: key.thumbprint }, jti: 'another' }), proof: stolen },
+    { header: { jwk: strangersKey.jwk } },
+    { signer: strangersKey, header: { jwk: key.jwk } },
+    { scheme: 'Bearer', proof: undefined },
+    { proof: BOUND },
   ];
   for (const attempt of tries) assert.equal((await call(service, attempt)).status, 401);
 });
@@ -178,11 +262,17 @@ test('imports the key of a proof once, and again only when many others came betw
     return imports.mock.callCount() - before;
   };
   const signers = PROOF_ALGORITHMS.map((alg) => makeProofKey(alg));
-  for (const signer of signers) assert.deepEqual([await importsOf(signer), await importsOf(signer), await importsOf(signer)], [1, 0, 0], signer.alg);
+  for (const signer of signers)
+    assert.deepEqual(
+      [await importsOf(signer), await importsOf(signer), await importsOf(signer)],
+      [1, 0, 0],
+      signer.alg,
+    );
   for (const signer of signers) assert.equal(await importsOf(signer), 0, signer.alg);
   // Whose keys come and go, because the caller chooses them: a key need not be that of the token to be looked at.
   const token = boundTo(key.thumbprint);
-  for (let index = 0; index < 1200; index += 1) await judge(sender, sealProof(draft(makeProofKey('EdDSA'), token)), { token });
+  for (let index = 0; index < 1200; index += 1)
+    await judge(sender, sealProof(draft(makeProofKey('EdDSA'), token)), { token });
   assert.equal(await importsOf(signers[0]!), 1);
   context.mock.reset();
   syncBuiltinESMExports();
@@ -191,8 +281,13 @@ test('imports the key of a proof once, and again only when many others came betw
 test('shows nothing of a proof in answers or logs [contract §10]', async () => {
   const own = await startDpop();
   const proofs = [
-    proofFor(own), proofFor(own, { claims: { jti: 'leak-jti', htu: `${ORIGIN}/leak-htu` } }), proofFor(own, { header: { alg: 'leak-alg' } }),
-    proofFor(own, { claims: { htm: 'leak-htm' } }), proofFor(own, { header: { typ: 'leak-typ' } }), proofFor(own, { claims: { nonce: 'leak-nonce' } }), 'leak-text',
+    proofFor(own),
+    proofFor(own, { claims: { jti: 'leak-jti', htu: `${ORIGIN}/leak-htu` } }),
+    proofFor(own, { header: { alg: 'leak-alg' } }),
+    proofFor(own, { claims: { htm: 'leak-htm' } }),
+    proofFor(own, { header: { typ: 'leak-typ' } }),
+    proofFor(own, { claims: { nonce: 'leak-nonce' } }),
+    'leak-text',
   ];
   let shown = '';
   for (const proof of [...proofs, ...proofs]) {
@@ -203,5 +298,6 @@ test('shows nothing of a proof in answers or logs [contract §10]', async () => 
   assert.ok(own.logs.length >= 2 * proofs.length - 2);
   for (const proof of proofs) for (const part of proof.split('.')) assert.equal(shown.includes(part), false);
   assert.equal(shown.includes('leak-'), false);
-  for (const secret of [key.thumbprint, String(key.jwk.x), String(key.jwk.y), BOUND]) assert.equal(shown.includes(secret), false);
+  for (const secret of [key.thumbprint, String(key.jwk.x), String(key.jwk.y), BOUND])
+    assert.equal(shown.includes(secret), false);
 });

@@ -30,7 +30,12 @@ const provider = { domain: DOMAIN, audience: AUDIENCE } as Provider;
 /** Profile A under a clock that stands still; stopped when the tests of the file are over. */
 export async function startDpop(environment: Environment = {}): Promise<TestService> {
   const clock = new TestClock(NOW * 1000);
-  const service = await startService({ provider, fetchKeys: async () => keySetOf(), environment: { PROFILE: 'A', ...environment }, clock });
+  const service = await startService({
+    provider,
+    fetchKeys: async () => keySetOf(),
+    environment: { PROFILE: 'A', ...environment },
+    clock,
+  });
   after(() => service.stop());
   return service;
 }
@@ -53,8 +58,16 @@ export interface Call {
 export const uriOf = ({ port }: TestService, path: string) => `http://127.0.0.1:${port}${path}`;
 
 /** A good proof for a call, but for what the call changes. */
-export function proofFor(service: TestService, { path = '/api/private', method = 'GET', token = BOUND, signer = key, claims, header }: Call = {}): string {
-  const subject = { token, uri: uriOf(service, path), method, nowSeconds: Math.floor(service.clock.now() / 1000) };
+export function proofFor(
+  service: TestService,
+  { path = '/api/private', method = 'GET', token = BOUND, signer = key, claims, header }: Call = {},
+): string {
+  const subject = {
+    token,
+    uri: uriOf(service, path),
+    method,
+    nowSeconds: Math.floor(service.clock.now() / 1000),
+  };
   return makeProof(signer, subject, claims, header);
 }
 
@@ -62,7 +75,11 @@ export function proofFor(service: TestService, { path = '/api/private', method =
 export function call(service: TestService, what: Call = {}): Promise<Answer> {
   const { path = '/api/private', method = 'GET', token = BOUND, scheme = 'DPoP', headers = {} } = what;
   const proof = 'proof' in what ? what.proof : proofFor(service, what);
-  const fields = { Authorization: `${scheme} ${token}`, ...(proof === undefined ? {} : { DPoP: proof }), ...headers };
+  const fields = {
+    Authorization: `${scheme} ${token}`,
+    ...(proof === undefined ? {} : { DPoP: proof }),
+    ...headers,
+  };
   return service.ask(path, { method, headers: fields });
 }
 
@@ -76,19 +93,35 @@ export const outcome = (service: TestService, { status }: Answer): string => {
 
 /** Every value of a field of the answer. */
 export const valuesOf = ({ rawHeaders }: Answer, name: string): string[] =>
-  rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name.toLowerCase());
+  rawHeaders.filter(
+    (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name.toLowerCase(),
+  );
 
 /** The rows of profile A behind a sender of the test's own. */
 export async function startWith(checkSender: Sender, environment: Environment = {}): Promise<TestService> {
   const clock = new TestClock(NOW * 1000);
-  const settings = settingsFrom({ IDP_DOMAIN: DOMAIN, IDP_AUDIENCE: AUDIENCE, PROFILE: 'A', LOG_LEVEL: 'debug', ...environment });
+  const settings = settingsFrom({
+    IDP_DOMAIN: DOMAIN,
+    IDP_AUDIENCE: AUDIENCE,
+    PROFILE: 'A',
+    LOG_LEVEL: 'debug',
+    ...environment,
+  });
   const logs: Record<string, any>[] = [];
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
   const keys = new KeySet(async () => keySetOf(), clock, log);
   await keys.refresh();
   const verifyToken = createTokenVerifier(settings, keys, 10);
   const app = createApp({
-    rows: rowsA, policy: [], verifyToken, checkSender, rules: settings, cors: createCors(settings), log, now: clock.now, isStopping: () => false,
+    rows: rowsA,
+    policy: [],
+    verifyToken,
+    checkSender,
+    rules: settings,
+    cors: createCors(settings),
+    log,
+    now: clock.now,
+    isStopping: () => false,
   });
   const { server } = createListener(app, clock.now);
   server.listen(0, '127.0.0.1');
@@ -100,5 +133,14 @@ export async function startWith(checkSender: Sender, environment: Environment = 
   };
   after(stop);
   const { port } = server.address() as AddressInfo;
-  return { port, settings, clock, keys, logs, ask: (path, request) => ask(port, path, request), beginStopping: () => {}, stop };
+  return {
+    port,
+    settings,
+    clock,
+    keys,
+    logs,
+    ask: (path, request) => ask(port, path, request),
+    beginStopping: () => {},
+    stop,
+  };
 }

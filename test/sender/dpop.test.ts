@@ -3,7 +3,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PROOF_FLAWS, type ProofFlaw } from '../../src/base/refusal.ts';
 import { issue, NOW } from '../token/issuer.ts';
-import { ALGS, BOUND, call, outcome, proofFor, REFUSED, startDpop, UNBOUND, type Call } from './dpop-service.ts';
+import {
+  ALGS,
+  BOUND,
+  call,
+  outcome,
+  proofFor,
+  REFUSED,
+  startDpop,
+  UNBOUND,
+  type Call,
+} from './dpop-service.ts';
 import { key, strangersKey } from './stand.ts';
 
 const MODES = ['DISABLED', 'ALLOWED', 'REQUIRED'] as const;
@@ -14,14 +24,44 @@ const SERVICES = {
 };
 
 /** Scheme, whether there is a DPoP field with a good proof, whether the token is bound: what each mode says. */
-const COMBINATIONS: [scheme: string, hasProof: boolean, isBound: boolean, outcomes: Record<(typeof MODES)[number], string>][] = [
+const COMBINATIONS: [
+  scheme: string,
+  hasProof: boolean,
+  isBound: boolean,
+  outcomes: Record<(typeof MODES)[number], string>,
+][] = [
   ['Bearer', false, false, { DISABLED: '200', ALLOWED: '200', REQUIRED: '401 scheme-refused' }],
   ['Bearer', false, true, { DISABLED: '200', ALLOWED: '401 bound-token', REQUIRED: '401 scheme-refused' }],
-  ['Bearer', true, false, { DISABLED: '200', ALLOWED: '400 proof-beside-bearer', REQUIRED: '401 scheme-refused' }],
-  ['Bearer', true, true, { DISABLED: '200', ALLOWED: '400 proof-beside-bearer', REQUIRED: '401 scheme-refused' }],
-  ['DPoP', false, false, { DISABLED: '401 scheme-refused', ALLOWED: '401 not-bound', REQUIRED: '401 not-bound' }],
-  ['DPoP', false, true, { DISABLED: '401 scheme-refused', ALLOWED: '401 proof-missing', REQUIRED: '401 proof-missing' }],
-  ['DPoP', true, false, { DISABLED: '401 scheme-refused', ALLOWED: '401 not-bound', REQUIRED: '401 not-bound' }],
+  [
+    'Bearer',
+    true,
+    false,
+    { DISABLED: '200', ALLOWED: '400 proof-beside-bearer', REQUIRED: '401 scheme-refused' },
+  ],
+  [
+    'Bearer',
+    true,
+    true,
+    { DISABLED: '200', ALLOWED: '400 proof-beside-bearer', REQUIRED: '401 scheme-refused' },
+  ],
+  [
+    'DPoP',
+    false,
+    false,
+    { DISABLED: '401 scheme-refused', ALLOWED: '401 not-bound', REQUIRED: '401 not-bound' },
+  ],
+  [
+    'DPoP',
+    false,
+    true,
+    { DISABLED: '401 scheme-refused', ALLOWED: '401 proof-missing', REQUIRED: '401 proof-missing' },
+  ],
+  [
+    'DPoP',
+    true,
+    false,
+    { DISABLED: '401 scheme-refused', ALLOWED: '401 not-bound', REQUIRED: '401 not-bound' },
+  ],
   ['DPoP', true, true, { DISABLED: '401 scheme-refused', ALLOWED: '200', REQUIRED: '200' }],
 ];
 for (const [scheme, hasProof, isBound, outcomes] of COMBINATIONS) {
@@ -31,7 +71,10 @@ for (const [scheme, hasProof, isBound, outcomes] of COMBINATIONS) {
       const token = isBound ? BOUND : UNBOUND;
       for (const spelling of [scheme, scheme.toLowerCase(), scheme.toUpperCase()]) {
         const proof = hasProof ? proofFor(service, { token }) : undefined;
-        assert.equal(outcome(service, await call(service, { scheme: spelling, token, proof })), outcomes[mode]);
+        assert.equal(
+          outcome(service, await call(service, { scheme: spelling, token, proof })),
+          outcomes[mode],
+        );
       }
     });
   }
@@ -39,11 +82,25 @@ for (const [scheme, hasProof, isBound, outcomes] of COMBINATIONS) {
 
 const jkt = key.thumbprint;
 const CONFIRMATIONS: [cnf: unknown, reason: string][] = [
-  [{ 'x5t#S256': jkt }, 'confirmation-refused'], [{ jkt, 'x5t#S256': 'x' }, 'confirmation-refused'], [{ jkt, jwk: key.jwk }, 'confirmation-refused'],
-  [{ jkt, unknown: null }, 'confirmation-refused'], [{}, 'confirmation-refused'], [null, 'confirmation-refused'], [[], 'confirmation-refused'],
-  [[{ jkt }], 'confirmation-refused'], [jkt, 'confirmation-refused'], [7, 'confirmation-refused'], [false, 'confirmation-refused'],
-  [{ jkt: null }, 'confirmation-refused'], [{ jkt: 7 }, 'confirmation-refused'], [{ jkt: [jkt] }, 'confirmation-refused'], [{ JKT: jkt }, 'confirmation-refused'],
-  [{ jkt: '' }, 'key-mismatch'], [{ jkt: `${jkt}=` }, 'key-mismatch'], [{ jkt: jkt.toLowerCase() }, 'key-mismatch'], [{ jkt: strangersKey.thumbprint }, 'key-mismatch'],
+  [{ 'x5t#S256': jkt }, 'confirmation-refused'],
+  [{ jkt, 'x5t#S256': 'x' }, 'confirmation-refused'],
+  [{ jkt, jwk: key.jwk }, 'confirmation-refused'],
+  [{ jkt, unknown: null }, 'confirmation-refused'],
+  [{}, 'confirmation-refused'],
+  [null, 'confirmation-refused'],
+  [[], 'confirmation-refused'],
+  [[{ jkt }], 'confirmation-refused'],
+  [jkt, 'confirmation-refused'],
+  [7, 'confirmation-refused'],
+  [false, 'confirmation-refused'],
+  [{ jkt: null }, 'confirmation-refused'],
+  [{ jkt: 7 }, 'confirmation-refused'],
+  [{ jkt: [jkt] }, 'confirmation-refused'],
+  [{ JKT: jkt }, 'confirmation-refused'],
+  [{ jkt: '' }, 'key-mismatch'],
+  [{ jkt: `${jkt}=` }, 'key-mismatch'],
+  [{ jkt: jkt.toLowerCase() }, 'key-mismatch'],
+  [{ jkt: strangersKey.thumbprint }, 'key-mismatch'],
 ];
 for (const [cnf, reason] of CONFIRMATIONS) {
   test(`refuses a token whose cnf is ${JSON.stringify(cnf).replaceAll(jkt, '<jkt>').slice(0, 60)} [RFC 9449 §6.1, contract §8]`, async () => {
@@ -54,22 +111,36 @@ for (const [cnf, reason] of CONFIRMATIONS) {
       assert.equal(answer.body.error, 'invalid_token');
     }
     assert.equal((await call(SERVICES.DISABLED, { token, scheme: 'Bearer' })).status, 200);
-    assert.equal(outcome(SERVICES.ALLOWED, await call(SERVICES.ALLOWED, { token, scheme: 'Bearer', proof: undefined })), '401 bound-token');
+    assert.equal(
+      outcome(SERVICES.ALLOWED, await call(SERVICES.ALLOWED, { token, scheme: 'Bearer', proof: undefined })),
+      '401 bound-token',
+    );
   });
 }
 
-const sentence = (error: string, description: string) => `error="${error}", error_description="${description}"`;
+const sentence = (error: string, description: string) =>
+  `error="${error}", error_description="${description}"`;
 const STALE = sentence('invalid_dpop_proof', PROOF_FLAWS['proof-too-old']);
 const MISMATCH = sentence('invalid_token', 'the token is bound to another key than that of the proof');
 const TWICE = sentence('invalid_request', 'the request has more than one DPoP header field');
 const SCOPE = `${sentence('insufficient_scope', 'the token lacks a required scope')}, scope="admin"`;
 
 /** What the challenges say of the caller's error, on the scheme that the caller used. */
-const CHALLENGED: [what: string, make: Call & { headers?: Record<string, string> }, status: number, error: string][] = [
+const CHALLENGED: [
+  what: string,
+  make: Call & { headers?: Record<string, string> },
+  status: number,
+  error: string,
+][] = [
   ['a proof is refused', { claims: { iat: NOW - 301 } }, 401, STALE],
   ['the key is another', { signer: strangersKey }, 401, MISMATCH],
   ['there are two proofs', { proof: ['p', 'q'] }, 400, TWICE],
-  ['a scope is missing', { path: '/api/admin', token: issue({ cnf: { jkt }, scope: 'read:users' }) }, 403, SCOPE],
+  [
+    'a scope is missing',
+    { path: '/api/admin', token: issue({ cnf: { jkt }, scope: 'read:users' }) },
+    403,
+    SCOPE,
+  ],
 ];
 for (const [what, make, status, error] of CHALLENGED) {
   test(`puts the error on DPoP, with algs, when ${what} under DPoP [RFC 9449 §7.1]`, async () => {
@@ -85,11 +156,18 @@ for (const [what, make, status, error] of CHALLENGED) {
 
 test('puts the error on Bearer when Bearer was used, and offers both schemes [RFC 9449 §7.2]', async () => {
   const { challenges } = await call(SERVICES.ALLOWED, { scheme: 'Bearer', proof: undefined });
-  assert.deepEqual(challenges, [`Bearer realm="api", ${sentence('invalid_token', 'the token is bound to a key and was presented as Bearer')}`, `DPoP ${ALGS}`]);
+  assert.deepEqual(challenges, [
+    `Bearer realm="api", ${sentence('invalid_token', 'the token is bound to a key and was presented as Bearer')}`,
+    `DPoP ${ALGS}`,
+  ]);
 });
 
 test('challenges without an error when there are no credentials or none that the mode takes [RFC 6750 §3.1]', async () => {
-  const offers = { DISABLED: ['Bearer realm="api"'], ALLOWED: ['Bearer realm="api"', `DPoP ${ALGS}`], REQUIRED: [`DPoP realm="api", ${ALGS}`] };
+  const offers = {
+    DISABLED: ['Bearer realm="api"'],
+    ALLOWED: ['Bearer realm="api"', `DPoP ${ALGS}`],
+    REQUIRED: [`DPoP realm="api", ${ALGS}`],
+  };
   for (const mode of MODES) {
     for (const headers of [{}, { DPoP: 'p' }, { Authorization: 'Basic eDp5' }]) {
       const { status, body, challenges } = await SERVICES[mode].ask('/api/private', { headers });
@@ -104,8 +182,14 @@ test('challenges without an error when there are no credentials or none that the
 const SENTENCES: Record<ProofFlaw, [what: Call, sentence: string]> = {
   'proof-missing': [{ proof: undefined }, 'the request has no DPoP proof'],
   'proof-malformed': [{ proof: 'x' }, 'the proof is not one JWS of canonical base64url and JSON objects'],
-  'proof-type': [{ header: { typ: 'JWT' } }, 'the proof header does not say that it is of type dpop+jwt (typ)'],
-  'proof-algorithm': [{ header: { alg: 'none' } }, 'the proof is not signed with an accepted algorithm (alg)'],
+  'proof-type': [
+    { header: { typ: 'JWT' } },
+    'the proof header does not say that it is of type dpop+jwt (typ)',
+  ],
+  'proof-algorithm': [
+    { header: { alg: 'none' } },
+    'the proof is not signed with an accepted algorithm (alg)',
+  ],
   'proof-critical': [{ header: { crit: [] } }, 'the proof header names critical members (crit or b64)'],
   'proof-key': [{ header: { jwk: undefined } }, 'the proof has no public key (jwk) that fits its algorithm'],
   'proof-jti': [{ claims: { jti: '' } }, 'the proof has no identifier (jti) of 1 to 256 characters'],
@@ -135,20 +219,30 @@ for (const [flaw, [what, description]] of Object.entries(SENTENCES)) {
 test('says that the proof is invalid under ERROR_DETAIL [contract §6]', async () => {
   const service = await startDpop({ ERROR_DETAIL: 'true' });
   const { status, body, challenges } = await call(service, { claims: { iat: NOW - 301 } });
-  assert.deepEqual([status, body], [401, { error: 'invalid_dpop_proof', message: 'The DPoP proof is invalid' }]);
+  assert.deepEqual(
+    [status, body],
+    [401, { error: 'invalid_dpop_proof', message: 'The DPoP proof is invalid' }],
+  );
   assert.deepEqual(challenges, ['Bearer realm="api"', `DPoP ${STALE}, ${ALGS}`]);
 });
 
 test('refuses two proofs, in two fields or in one [RFC 9449 §4.3(1)]', async () => {
   const service = SERVICES.ALLOWED;
   const two = [proofFor(service), proofFor(service)];
-  for (const [proof, said] of [[two, '400 proof-repeated'], [['', ''], '400 proof-repeated'], [two.join(', '), '401 proof-malformed'], [two.join(','), '401 proof-malformed'], ['', '401 proof-malformed']] as const) {
+  for (const [proof, said] of [
+    [two, '400 proof-repeated'],
+    [['', ''], '400 proof-repeated'],
+    [two.join(', '), '401 proof-malformed'],
+    [two.join(','), '401 proof-malformed'],
+    ['', '401 proof-malformed'],
+  ] as const) {
     assert.equal(outcome(service, await call(service, { proof: proof as string })), said);
   }
   // Off, they are nobody's business.
   assert.equal((await call(SERVICES.DISABLED, { scheme: 'Bearer', proof: two })).status, 200);
   // Where no token is read, neither is a proof.
-  for (const mode of MODES) assert.equal((await SERVICES[mode].ask('/api/public', { headers: { DPoP: two } })).status, 200);
+  for (const mode of MODES)
+    assert.equal((await SERVICES[mode].ask('/api/public', { headers: { DPoP: two } })).status, 200);
 });
 
 test('takes DPoP in profile B only when the settings say so [contract §2 IDP_DPOP_MODE]', async () => {
@@ -156,6 +250,10 @@ test('takes DPoP in profile B only when the settings say so [contract §2 IDP_DP
   assert.equal(outcome(plain, await call(plain)), '401 scheme-refused');
   const on = await startDpop({ PROFILE: 'B', IDP_DPOP_MODE: 'ALLOWED' });
   for (const [path, what, said] of [
-    ['/api/private', {}, '200'], ['/api/feed', {}, '200'], ['/api/feed', { proof: undefined }, '401 proof-missing'], ['/api/feed', { scheme: 'Bearer', proof: undefined }, '401 bound-token'],
-  ] as const) assert.equal(outcome(on, await call(on, { path, ...what })), said);
+    ['/api/private', {}, '200'],
+    ['/api/feed', {}, '200'],
+    ['/api/feed', { proof: undefined }, '401 proof-missing'],
+    ['/api/feed', { scheme: 'Bearer', proof: undefined }, '401 bound-token'],
+  ] as const)
+    assert.equal(outcome(on, await call(on, { path, ...what })), said);
 });

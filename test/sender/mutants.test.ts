@@ -11,25 +11,38 @@ import { NOW, openVerifier } from '../token/issuer.ts';
 import { draft, openSender, PATH, TOKEN } from './stand.ts';
 
 test('gives the nonce that every replica gives, of whatever version, for this secret and time [RFC 9449 §9]', () => {
-  assert.equal(createNonces('s'.repeat(32)).present(1_800_000_000_000), 'dTAJ5snXWHvL9YnimlMMF815NMVpQFn8om8luQssmVo');
+  assert.equal(
+    createNonces('s'.repeat(32)).present(1_800_000_000_000),
+    'dTAJ5snXWHvL9YnimlMMF815NMVpQFn8om8luQssmVo',
+  );
 });
 
 test('takes the last of several forwarded fields, each with one hop, under TRUST_PROXY', () => {
-  const hops = [['http', 'evil.test'], ['https', 'outer.test']] as const;
+  const hops = [
+    ['http', 'evil.test'],
+    ['https', 'outer.test'],
+  ] as const;
   const fields = hops.flatMap(([scheme, host]) => ['X-Forwarded-Proto', scheme, 'X-Forwarded-Host', host]);
   assert.equal(requestUri(fields, '/a', { publicUrl: undefined, trustProxy: true }), 'https://outer.test/a');
 });
 
 test('forgets a used proof when an eighth of the window has passed since its end, and no sooner', () => {
   const store = createReplayStore(80, 1);
-  const verdicts = [0, 9, 10].map((second) => store.record('1'.repeat(43), `jti ${second}`, NOW + second, NOW + second));
+  const verdicts = [0, 9, 10].map((second) =>
+    store.record('1'.repeat(43), `jti ${second}`, NOW + second, NOW + second),
+  );
   assert.deepEqual(verdicts, ['new', 'full', 'new']);
 });
 
 test('tells that a memory without any room is full', () => {
   let told = 0;
-  const store = createReplayStore(80, 0, () => { told += 1; });
-  assert.deepEqual([1, 2].map((jti) => store.record('1'.repeat(43), String(jti), NOW, NOW)), ['full', 'full']);
+  const store = createReplayStore(80, 0, () => {
+    told += 1;
+  });
+  assert.deepEqual(
+    [1, 2].map((jti) => store.record('1'.repeat(43), String(jti), NOW, NOW)),
+    ['full', 'full'],
+  );
   assert.equal(told, 1);
 });
 
@@ -46,11 +59,26 @@ test('leads from a caller to no constructor that makes one', () => {
 test('tells callers to come back in ten seconds when the memory of used proofs is full [RFC 9110 §10.2.3]', async () => {
   const verify = await openVerifier(1);
   const sender = openSender({ store: createReplayStore(330, 0) });
-  const presentation = { method: 'GET', path: PATH, rawHeaders: [], nowMillis: NOW * 1000, offerNonce: () => {} };
-  const present = () => sender(verify(TOKEN, NOW * 1000, 0), { scheme: 'DPoP', token: TOKEN, proof: sealProof(draft()) }, presentation);
+  const presentation = {
+    method: 'GET',
+    path: PATH,
+    rawHeaders: [],
+    nowMillis: NOW * 1000,
+    offerNonce: () => {},
+  };
+  const present = () =>
+    sender(
+      verify(TOKEN, NOW * 1000, 0),
+      { scheme: 'DPoP', token: TOKEN, proof: sealProof(draft()) },
+      presentation,
+    );
   assert.throws(present, (thrown) => {
     assert.ok(thrown instanceof Refused);
-    assert.deepEqual(thrown.refusal, { kind: 'temporarily_unavailable', reason: 'replay-memory-full', retryAfterSeconds: 10 });
+    assert.deepEqual(thrown.refusal, {
+      kind: 'temporarily_unavailable',
+      reason: 'replay-memory-full',
+      retryAfterSeconds: 10,
+    });
     return true;
   });
 });

@@ -11,7 +11,8 @@ const environment = { IDP_DPOP_NONCE_SECRET: SECRET, SCOPE_POLICY: 'true' };
 const token = issue({ cnf: { jkt: key.thumbprint }, exp: 2_000_000_000 });
 
 type Service = Awaited<ReturnType<typeof startDpop>>;
-const ask = (service: Service, nonce: unknown, what: Call = {}) => call(service, { token, ...what, claims: { nonce, ...what.claims } });
+const ask = (service: Service, nonce: unknown, what: Call = {}) =>
+  call(service, { token, ...what, claims: { nonce, ...what.claims } });
 /** The one nonce of an answer. */
 function nonceOf(answer: Awaited<ReturnType<typeof call>>): string {
   const nonces = valuesOf(answer, 'DPoP-Nonce');
@@ -25,7 +26,8 @@ test('demands a nonce with 401 use_dpop_nonce, and takes the one that it gave [R
   const demand = await ask(service, undefined);
   assert.equal(outcome(service, demand), '401 proof-nonce');
   assert.deepEqual(demand.body, { error: 'use_dpop_nonce', message: 'Authentication required' });
-  const error = 'error="use_dpop_nonce", error_description="the proof needs the nonce of this answer (nonce)"';
+  const error =
+    'error="use_dpop_nonce", error_description="the proof needs the nonce of this answer (nonce)"';
   assert.deepEqual(demand.challenges, ['Bearer realm="api"', `DPoP ${error}, ${ALGS}`]);
   assert.equal(demand.headers['cache-control'], 'no-store');
   const nonce = nonceOf(demand);
@@ -59,10 +61,16 @@ test('takes the nonce of the previous slot, and gives the new one with the answe
   const fresh = nonceOf(granted);
   assert.notEqual(fresh, old);
   const answers = [
-    await call(service, { token, proof }), await ask(service, old, { path: '/api/admin' }), await ask(service, old, { path: '/api/users/x' }),
-    await ask(service, old, { signer: strangersKey }), await ask(service, old, { method: 'HEAD' }),
+    await call(service, { token, proof }),
+    await ask(service, old, { path: '/api/admin' }),
+    await ask(service, old, { path: '/api/users/x' }),
+    await ask(service, old, { signer: strangersKey }),
+    await ask(service, old, { method: 'HEAD' }),
   ];
-  assert.deepEqual(answers.map(({ status }) => status), [401, 403, 403, 401, 200]);
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [401, 403, 403, 401, 200],
+  );
   for (const answer of answers) assert.equal(nonceOf(answer), fresh);
   assert.deepEqual(valuesOf(await ask(service, fresh), 'DPoP-Nonce'), []);
   service.clock.advance(60_000);
@@ -79,7 +87,9 @@ test('remembers no proof that lacked its nonce, and lets one that had it count o
 });
 
 test('agrees with a replica on its nonces when they share the secret alone [RFC 9449 §9]', async () => {
-  const [one, replica, stranger] = await Promise.all([environment, environment, { ...environment, IDP_DPOP_NONCE_SECRET: `${SECRET}!` }].map(startDpop)) as [Service, Service, Service];
+  const [one, replica, stranger] = (await Promise.all(
+    [environment, environment, { ...environment, IDP_DPOP_NONCE_SECRET: `${SECRET}!` }].map(startDpop),
+  )) as [Service, Service, Service];
   const nonce = nonceOf(await ask(one, undefined));
   assert.equal((await ask(replica, nonce)).status, 200);
   assert.equal(outcome(stranger, await ask(stranger, nonce)), '401 proof-nonce');
@@ -87,7 +97,13 @@ test('agrees with a replica on its nonces when they share the secret alone [RFC 
 
 test('gives a nonce to nobody without a good token and the rest of a good proof', async () => {
   const service = await startDpop(environment);
-  for (const what of [{ token: 'x' }, { claims: { iat: 1 } }, { proof: undefined }, { header: { jwk: strangersKey.jwk } }, { scheme: 'Bearer', proof: undefined }] as Call[]) {
+  for (const what of [
+    { token: 'x' },
+    { claims: { iat: 1 } },
+    { proof: undefined },
+    { header: { jwk: strangersKey.jwk } },
+    { scheme: 'Bearer', proof: undefined },
+  ] as Call[]) {
     assert.deepEqual(valuesOf(await ask(service, undefined, what), 'DPoP-Nonce'), []);
   }
   assert.deepEqual(valuesOf(await service.ask('/api/public'), 'DPoP-Nonce'), []);
@@ -108,8 +124,19 @@ for (const [mode, allowed, exposed] of [
   ['REQUIRED', 'Authorization, Content-Type, DPoP', 'WWW-Authenticate, DPoP-Nonce'],
 ] as const) {
   test(`allows and exposes the fields of mode ${mode} to other origins [contract §9]`, async () => {
-    const service = await startDpop({ IDP_DPOP_MODE: mode, CORS_ALLOWED_ORIGINS: ORIGIN, IDP_DPOP_NONCE_SECRET: SECRET });
-    const preflight = await service.ask('/api/private', { method: 'OPTIONS', headers: { Origin: ORIGIN, 'Access-Control-Request-Method': 'GET', 'Access-Control-Request-Headers': 'dpop' } });
+    const service = await startDpop({
+      IDP_DPOP_MODE: mode,
+      CORS_ALLOWED_ORIGINS: ORIGIN,
+      IDP_DPOP_NONCE_SECRET: SECRET,
+    });
+    const preflight = await service.ask('/api/private', {
+      method: 'OPTIONS',
+      headers: {
+        Origin: ORIGIN,
+        'Access-Control-Request-Method': 'GET',
+        'Access-Control-Request-Headers': 'dpop',
+      },
+    });
     assert.deepEqual([preflight.status, preflight.headers['access-control-allow-headers']], [204, allowed]);
     const demand = await ask(service, undefined, { headers: { Origin: ORIGIN } });
     assert.equal(demand.status, 401);

@@ -3,12 +3,26 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { test } from 'node:test';
 import { integer } from '../keys/stand.ts';
-import { makeProofKey, PROOF_ALGORITHMS, sealProof, type Members, type ProofAlgorithm, type ProofKey } from '../support/proof.ts';
+import {
+  makeProofKey,
+  PROOF_ALGORITHMS,
+  sealProof,
+  type Members,
+  type ProofAlgorithm,
+  type ProofKey,
+} from '../support/proof.ts';
 import { boundTo, draft, inHeader, inKey, judge, openSender, verdictOn, type Change } from './stand.ts';
 
-const KEYS = Object.fromEntries(PROOF_ALGORITHMS.map((alg) => [alg, makeProofKey(alg)])) as Record<ProofAlgorithm, ProofKey>;
+const KEYS = Object.fromEntries(PROOF_ALGORITHMS.map((alg) => [alg, makeProofKey(alg)])) as Record<
+  ProofAlgorithm,
+  ProofKey
+>;
 const nothing: Change = () => {};
-const both = (...changes: Change[]): Change => (proof) => { for (const change of changes) change(proof); };
+const both =
+  (...changes: Change[]): Change =>
+  (proof) => {
+    for (const change of changes) change(proof);
+  };
 const bytesOf = (value: unknown) => Buffer.from(String(value), 'base64url');
 
 for (const alg of PROOF_ALGORITHMS) {
@@ -23,8 +37,12 @@ for (const alg of PROOF_ALGORITHMS) {
     const faulty = draft(key, token);
     faulty.claims.jti = 'another claim than the one that was signed';
     const [head, , tail] = sealProof(draft(key, token)).split('.');
-    for (const verdict of ['accepted', 'accepted']) assert.equal(await judge(sender, sealProof(draft(key, token)), { token }), verdict);
-    assert.equal(await judge(sender, [head, sealProof(faulty).split('.')[1], tail].join('.'), { token }), 'proof-signature');
+    for (const verdict of ['accepted', 'accepted'])
+      assert.equal(await judge(sender, sealProof(draft(key, token)), { token }), verdict);
+    assert.equal(
+      await judge(sender, [head, sealProof(faulty).split('.')[1], tail].join('.'), { token }),
+      'proof-signature',
+    );
   });
 
   for (const [what, alter] of [
@@ -34,17 +52,30 @@ for (const alg of PROOF_ALGORITHMS) {
     ['lacks its last byte', (right: Buffer) => right.subarray(0, -1)],
     ['has a byte more', (right: Buffer) => Buffer.concat([right, Buffer.alloc(1)])],
     ['has a zero byte before it', (right: Buffer) => Buffer.concat([Buffer.alloc(1), right])],
-    ['differs in its first byte', (right: Buffer) => Buffer.from(right.map((byte, index) => (index === 0 ? byte ^ 1 : byte)))],
-    ['differs in its last byte', (right: Buffer) => Buffer.from(right.map((byte, index) => (index === right.length - 1 ? byte ^ 1 : byte)))],
+    [
+      'differs in its first byte',
+      (right: Buffer) => Buffer.from(right.map((byte, index) => (index === 0 ? byte ^ 1 : byte))),
+    ],
+    [
+      'differs in its last byte',
+      (right: Buffer) =>
+        Buffer.from(right.map((byte, index) => (index === right.length - 1 ? byte ^ 1 : byte))),
+    ],
   ] as const) {
     test(`refuses a proof with ${alg} whose signature ${what} [RFC 9449 §4.3(6)]`, async () => {
-      assert.equal(await verdictOn((proof) => { proof.alter = alter; }, key), 'proof-signature');
+      assert.equal(
+        await verdictOn((proof) => {
+          proof.alter = alter;
+        }, key),
+        'proof-signature',
+      );
     });
   }
 
   for (const name of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']) {
     test(`refuses a proof with ${alg} whose key has the private member ${name} [RFC 9449 §4.3(7)]`, async () => {
-      for (const value of ['AQAB', '', null, 0, []]) assert.equal(await verdictOn(inKey(name, value), key), 'proof-key', JSON.stringify(value));
+      for (const value of ['AQAB', '', null, 0, []])
+        assert.equal(await verdictOn(inKey(name, value), key), 'proof-key', JSON.stringify(value));
     });
   }
 
@@ -58,14 +89,28 @@ for (const alg of PROOF_ALGORITHMS) {
 
   for (const other of PROOF_ALGORITHMS.filter((name) => name !== alg)) {
     test(`refuses a proof that says ${other} of a key and signature for ${alg} [RFC 9449 §4.3(5), RFC 8725 §3.1]`, async () => {
-      const flaw = [alg, other].every((name) => name.endsWith('S256') && !name.startsWith('E')) ? 'proof-signature' : 'proof-key';
+      const flaw = [alg, other].every((name) => name.endsWith('S256') && !name.startsWith('E'))
+        ? 'proof-signature'
+        : 'proof-key';
       assert.equal(await verdictOn(inHeader('alg', other), key), flaw);
     });
   }
 
   test(`lets use, alg, key_ops and unknown members of a key play no part with ${alg} [contract §8]`, async () => {
-    const members = { use: 'enc', alg: 'none', key_ops: ['sign'], kid: 7, ext: true, x5c: ['MII'], x5u: 'https://evil.test/', iat: 1 };
-    assert.equal(await verdictOn(both(...Object.entries(members).map(([name, value]) => inKey(name, value))), key), 'accepted');
+    const members = {
+      use: 'enc',
+      alg: 'none',
+      key_ops: ['sign'],
+      kid: 7,
+      ext: true,
+      x5c: ['MII'],
+      x5u: 'https://evil.test/',
+      iat: 1,
+    };
+    assert.equal(
+      await verdictOn(both(...Object.entries(members).map(([name, value]) => inKey(name, value))), key),
+      'accepted',
+    );
   });
 }
 
@@ -73,7 +118,10 @@ test('takes no key from another place than jwk [RFC 9449 §4.3(6)]', async () =>
   const elsewhere = { kid: 'x', x5c: ['MII'], jku: 'https://evil.test/', x5u: 'https://evil.test/' };
   for (const [name, value] of Object.entries(elsewhere)) {
     assert.equal(await verdictOn(inHeader(name, value), KEYS.ES256), 'accepted');
-    assert.equal(await verdictOn(both(inHeader(name, value), inHeader('jwk', undefined)), KEYS.ES256), 'proof-key');
+    assert.equal(
+      await verdictOn(both(inHeader(name, value), inHeader('jwk', undefined)), KEYS.ES256),
+      'proof-key',
+    );
   }
 });
 
@@ -82,7 +130,9 @@ test('refuses a key whose members are nested deeper than any stack [RFC 9449 §4
     for (const name of Object.keys(jwk)) {
       const others = JSON.stringify({ ...jwk, [name]: undefined }).slice(1, -1);
       const deep = `{${others},"${name}":${'['.repeat(50_000)}${']'.repeat(50_000)}}`;
-      const change: Change = (proof) => { proof.headerText = `{"typ":"dpop+jwt","alg":"${alg}","jwk":${deep}}`; };
+      const change: Change = (proof) => {
+        proof.headerText = `{"typ":"dpop+jwt","alg":"${alg}","jwk":${deep}}`;
+      };
       assert.equal(await verdictOn(change, KEYS[alg]), 'proof-key', `${alg} ${name}`);
     }
   }
@@ -90,22 +140,43 @@ test('refuses a key whose members are nested deeper than any stack [RFC 9449 §4
 
 test('refuses a private key whole [RFC 9449 §4.3(7)]', async () => {
   for (const key of Object.values(KEYS)) {
-    assert.equal(await verdictOn(inHeader('jwk', key.privateKey.export({ format: 'jwk' })), key), 'proof-key');
+    assert.equal(
+      await verdictOn(inHeader('jwk', key.privateKey.export({ format: 'jwk' })), key),
+      'proof-key',
+    );
   }
 });
 
 test('refuses the signature of another key [RFC 9449 §4.3(6)]', async () => {
-  assert.equal(await verdictOn((proof) => { proof.signer = makeProofKey('ES256'); }, KEYS.ES256), 'proof-signature');
-  assert.equal(await verdictOn((proof) => { proof.signer = makeProofKey('EdDSA'); }, KEYS.EdDSA), 'proof-signature');
+  assert.equal(
+    await verdictOn((proof) => {
+      proof.signer = makeProofKey('ES256');
+    }, KEYS.ES256),
+    'proof-signature',
+  );
+  assert.equal(
+    await verdictOn((proof) => {
+      proof.signer = makeProofKey('EdDSA');
+    }, KEYS.EdDSA),
+    'proof-signature',
+  );
 });
 
 test('refuses another curve of the same type [RFC 7518 §3.4, RFC 8037 §3.1]', async () => {
-  for (const [type, namedCurve, alg] of [['ec', 'secp256k1', 'ES256'], ['ed448', '', 'EdDSA'], ['x25519', '', 'EdDSA']] as const) {
-    const { publicKey } = type === 'ec' ? generateKeyPairSync(type, { namedCurve }) : generateKeyPairSync(type as 'ed448');
+  for (const [type, namedCurve, alg] of [
+    ['ec', 'secp256k1', 'ES256'],
+    ['ed448', '', 'EdDSA'],
+    ['x25519', '', 'EdDSA'],
+  ] as const) {
+    const { publicKey } =
+      type === 'ec' ? generateKeyPairSync(type, { namedCurve }) : generateKeyPairSync(type as 'ed448');
     const jwk = publicKey.export({ format: 'jwk' });
     assert.equal(await verdictOn(inHeader('jwk', jwk), KEYS[alg]), 'proof-key');
     // Nor does the right name make it one.
-    assert.equal(await verdictOn(inHeader('jwk', { ...jwk, crv: KEYS[alg].jwk.crv }), KEYS[alg]), type === 'x25519' ? 'proof-signature' : 'proof-key');
+    assert.equal(
+      await verdictOn(inHeader('jwk', { ...jwk, crv: KEYS[alg].jwk.crv }), KEYS[alg]),
+      type === 'x25519' ? 'proof-signature' : 'proof-key',
+    );
   }
 });
 
@@ -114,21 +185,31 @@ const FIELDS = {
   ES384: { bytes: 48, prime: 2n ** 384n - 2n ** 128n - 2n ** 96n + 2n ** 32n - 1n },
   ES512: { bytes: 66, prime: 2n ** 521n - 1n },
 } as const;
-const fixed = (value: bigint, bytes: number) => Buffer.from(value.toString(16).padStart(bytes * 2, '0'), 'hex').toString('base64url');
+const fixed = (value: bigint, bytes: number) =>
+  Buffer.from(value.toString(16).padStart(bytes * 2, '0'), 'hex').toString('base64url');
 const valueOf = (text: unknown) => BigInt(`0x${bytesOf(text).toString('hex')}`);
 
-for (const [alg, { bytes, prime }] of Object.entries(FIELDS) as [keyof typeof FIELDS, typeof FIELDS.ES256][]) {
+for (const [alg, { bytes, prime }] of Object.entries(FIELDS) as [
+  keyof typeof FIELDS,
+  typeof FIELDS.ES256,
+][]) {
   const { x, y } = KEYS[alg].jwk;
   const points: Record<string, Members> = {
     'is not on its curve': { y: fixed(valueOf(y) ^ 1n, bytes) },
     'has its coordinates exchanged': { x: y, y: x },
     'is (0, 0)': { x: fixed(0n, bytes), y: fixed(0n, bytes) },
     'has an x that is the prime of the field': { x: fixed(prime, bytes) },
-    'has a y beyond the prime of the field': { y: alg === 'ES512' ? fixed(valueOf(y) + prime, bytes) : Buffer.alloc(bytes, 0xff).toString('base64url') },
+    'has a y beyond the prime of the field': {
+      y: alg === 'ES512' ? fixed(valueOf(y) + prime, bytes) : Buffer.alloc(bytes, 0xff).toString('base64url'),
+    },
     'has an x that lacks a byte': { x: bytesOf(x).subarray(1).toString('base64url') },
     'has a y that lacks a byte': { y: bytesOf(y).subarray(0, -1).toString('base64url') },
-    'has an x with a zero byte before it': { x: Buffer.concat([Buffer.alloc(1), bytesOf(x)]).toString('base64url') },
-    'has a y with a zero byte before it': { y: Buffer.concat([Buffer.alloc(1), bytesOf(y)]).toString('base64url') },
+    'has an x with a zero byte before it': {
+      x: Buffer.concat([Buffer.alloc(1), bytesOf(x)]).toString('base64url'),
+    },
+    'has a y with a zero byte before it': {
+      y: Buffer.concat([Buffer.alloc(1), bytesOf(y)]).toString('base64url'),
+    },
     'has a y with padding': { y: `${String(y)}==` },
     'has a y with a byte more': { y: Buffer.concat([bytesOf(y), Buffer.alloc(1)]).toString('base64url') },
     'has an x with padding': { x: `${String(x)}=` },
@@ -136,16 +217,31 @@ for (const [alg, { bytes, prime }] of Object.entries(FIELDS) as [keyof typeof FI
   };
   for (const [condition, change] of Object.entries(points)) {
     test(`refuses a proof with ${alg} whose point ${condition} [RFC 7518 §6.2.1]`, async () => {
-      assert.equal(await verdictOn(both(...Object.entries(change).map(([name, value]) => inKey(name, value))), KEYS[alg]), 'proof-key');
+      assert.equal(
+        await verdictOn(
+          both(...Object.entries(change).map(([name, value]) => inKey(name, value))),
+          KEYS[alg],
+        ),
+        'proof-key',
+      );
     });
   }
 }
 
 test('refuses an Ed25519 key with other than 32 bytes in one spelling [RFC 8037 §2]', async () => {
   const { x } = KEYS.EdDSA.jwk;
-  const lengths = [bytesOf(x).subarray(1), Buffer.concat([bytesOf(x), Buffer.alloc(1)]), Buffer.concat([bytesOf(x), bytesOf(x)])];
-  const spellings = [...lengths.map((bytes) => bytes.toString('base64url')), `${String(x)}=`, ` ${String(x)}`];
-  for (const spelling of spellings) assert.equal(await verdictOn(inKey('x', spelling), KEYS.EdDSA), 'proof-key', spelling);
+  const lengths = [
+    bytesOf(x).subarray(1),
+    Buffer.concat([bytesOf(x), Buffer.alloc(1)]),
+    Buffer.concat([bytesOf(x), bytesOf(x)]),
+  ];
+  const spellings = [
+    ...lengths.map((bytes) => bytes.toString('base64url')),
+    `${String(x)}=`,
+    ` ${String(x)}`,
+  ];
+  for (const spelling of spellings)
+    assert.equal(await verdictOn(inKey('x', spelling), KEYS.EdDSA), 'proof-key', spelling);
   assert.equal(await verdictOn(inKey('y', x), KEYS.EdDSA), 'accepted');
 });
 
@@ -155,33 +251,66 @@ test('refuses an ECDSA signature with r or s zero or the order of the curve, or 
   const zero = Buffer.alloc(32);
   const order = bytesOf(ORDER);
   const altered: ((right: Buffer) => Buffer)[] = [
-    (right) => Buffer.concat([zero, right.subarray(32)]), (right) => Buffer.concat([right.subarray(0, 32), zero]),
-    (right) => Buffer.concat([order, right.subarray(32)]), (right) => Buffer.concat([right.subarray(0, 32), order]),
-    () => Buffer.concat([order, order]), () => sign('sha256', Buffer.from('any'), KEYS.ES256.privateKey),
+    (right) => Buffer.concat([zero, right.subarray(32)]),
+    (right) => Buffer.concat([right.subarray(0, 32), zero]),
+    (right) => Buffer.concat([order, right.subarray(32)]),
+    (right) => Buffer.concat([right.subarray(0, 32), order]),
+    () => Buffer.concat([order, order]),
+    () => sign('sha256', Buffer.from('any'), KEYS.ES256.privateKey),
   ];
-  for (const alter of altered) assert.equal(await verdictOn((proof) => { proof.alter = alter; }, KEYS.ES256), 'proof-signature');
+  for (const alter of altered)
+    assert.equal(
+      await verdictOn((proof) => {
+        proof.alter = alter;
+      }, KEYS.ES256),
+      'proof-signature',
+    );
   const token = boundTo(KEYS.ES256.thumbprint);
   const [head, payload] = sealProof(draft(KEYS.ES256, token)).split('.');
   const der = sign('sha256', Buffer.from(`${head}.${payload}`), KEYS.ES256.privateKey).toString('base64url');
   assert.equal(await judge(openSender(), `${head}.${payload}.${der}`, { token }), 'proof-signature');
 });
 
-const even = (value: string) => Buffer.concat([bytesOf(value).subarray(0, -1), Buffer.of(0xfe)]).toString('base64url');
+const even = (value: string) =>
+  Buffer.concat([bytesOf(value).subarray(0, -1), Buffer.of(0xfe)]).toString('base64url');
 /** A key of the right kind gets as far as its signature. */
 const SIZES: [what: string, change: Members, verdict: 'proof-signature' | 'proof-key'][] = [
-  ...([1024, 2047, 4097, 4104, 8192, 16384] as const).map((bits): [string, Members, 'proof-key'] => [`a modulus of ${bits} bits`, { n: integer(bits) }, 'proof-key']),
-  ...([2048, 2049, 4095, 4096] as const).map((bits): [string, Members, 'proof-signature'] => [`a modulus of ${bits} bits`, { n: integer(bits) }, 'proof-signature']),
+  ...([1024, 2047, 4097, 4104, 8192, 16384] as const).map((bits): [string, Members, 'proof-key'] => [
+    `a modulus of ${bits} bits`,
+    { n: integer(bits) },
+    'proof-key',
+  ]),
+  ...([2048, 2049, 4095, 4096] as const).map((bits): [string, Members, 'proof-signature'] => [
+    `a modulus of ${bits} bits`,
+    { n: integer(bits) },
+    'proof-signature',
+  ]),
   ['an even modulus', { n: even(integer(2048)) }, 'proof-key'],
-  ['a modulus with a zero byte before it', { n: Buffer.concat([Buffer.alloc(1), bytesOf(integer(2048))]).toString('base64url') }, 'proof-key'],
-  ['the exponent 0', { e: 'AA' }, 'proof-key'], ['the exponent 1', { e: 'AQ' }, 'proof-key'], ['the exponent 2', { e: 'Ag' }, 'proof-key'],
-  ['the exponent 3', { e: 'Aw' }, 'proof-signature'], ['the even exponent 65536', { e: 'AQAA' }, 'proof-key'],
-  ['an exponent of 32 bits', { e: integer(32) }, 'proof-signature'], ['an exponent of 33 bits', { e: integer(33) }, 'proof-key'],
-  ['an exponent of 2048 bits', { e: integer(2048) }, 'proof-key'], ['an exponent with a zero byte before it', { e: 'AAEAAQ' }, 'proof-key'],
+  [
+    'a modulus with a zero byte before it',
+    { n: Buffer.concat([Buffer.alloc(1), bytesOf(integer(2048))]).toString('base64url') },
+    'proof-key',
+  ],
+  ['the exponent 0', { e: 'AA' }, 'proof-key'],
+  ['the exponent 1', { e: 'AQ' }, 'proof-key'],
+  ['the exponent 2', { e: 'Ag' }, 'proof-key'],
+  ['the exponent 3', { e: 'Aw' }, 'proof-signature'],
+  ['the even exponent 65536', { e: 'AQAA' }, 'proof-key'],
+  ['an exponent of 32 bits', { e: integer(32) }, 'proof-signature'],
+  ['an exponent of 33 bits', { e: integer(33) }, 'proof-key'],
+  ['an exponent of 2048 bits', { e: integer(2048) }, 'proof-key'],
+  ['an exponent with a zero byte before it', { e: 'AAEAAQ' }, 'proof-key'],
 ];
 for (const alg of ['PS256', 'RS256'] as const) {
   for (const [what, change, verdict] of SIZES) {
     test(`says ${verdict} of a proof with ${alg} and ${what} [RFC 7518 §3.3, contract §8]`, async () => {
-      assert.equal(await verdictOn(both(...Object.entries(change).map(([name, value]) => inKey(name, value))), KEYS[alg]), verdict);
+      assert.equal(
+        await verdictOn(
+          both(...Object.entries(change).map(([name, value]) => inKey(name, value))),
+          KEYS[alg],
+        ),
+        verdict,
+      );
     });
   }
 }
@@ -189,8 +318,21 @@ for (const alg of ['PS256', 'RS256'] as const) {
 test('refuses a salt of another length than that of the digest with PS256 [RFC 7518 §3.5]', async () => {
   const token = boundTo(KEYS.PS256.thumbprint);
   const [head, payload] = sealProof(draft(KEYS.PS256, token)).split('.');
-  for (const [saltLength, verdict] of [[32, 'accepted'], [0, 'proof-signature'], [31, 'proof-signature'], [64, 'proof-signature']] as const) {
-    const signature = sign('sha256', Buffer.from(`${head}.${payload}`), { key: KEYS.PS256.privateKey, padding: 6, saltLength });
-    assert.equal(await judge(openSender(), `${head}.${payload}.${signature.toString('base64url')}`, { token }), verdict, String(saltLength));
+  for (const [saltLength, verdict] of [
+    [32, 'accepted'],
+    [0, 'proof-signature'],
+    [31, 'proof-signature'],
+    [64, 'proof-signature'],
+  ] as const) {
+    const signature = sign('sha256', Buffer.from(`${head}.${payload}`), {
+      key: KEYS.PS256.privateKey,
+      padding: 6,
+      saltLength,
+    });
+    assert.equal(
+      await judge(openSender(), `${head}.${payload}.${signature.toString('base64url')}`, { token }),
+      verdict,
+      String(saltLength),
+    );
   }
 });

@@ -18,7 +18,8 @@ test('accepts a proof once [RFC 9449 §11.1]', () => {
 test('knows a used proof again whatever time is said of it', () => {
   const store = createReplayStore(330);
   assert.equal(store.record(ONE, 'jti', NOW + 330, NOW), 'new');
-  for (const expiresAt of [NOW, NOW + 1, NOW + 150, NOW + 330]) assert.equal(store.record(ONE, 'jti', expiresAt, NOW), 'seen');
+  for (const expiresAt of [NOW, NOW + 1, NOW + 150, NOW + 330])
+    assert.equal(store.record(ONE, 'jti', expiresAt, NOW), 'seen');
 });
 
 test('keeps apart the same jti of two keys [RFC 9449 §11.1]', () => {
@@ -30,12 +31,34 @@ test('keeps apart the same jti of two keys [RFC 9449 §11.1]', () => {
 
 test('confuses no key and jti with another key and jti, however they are cut', () => {
   const store = createReplayStore(330);
-  const pairs = [[ONE, 'a'], [ONE, 'A'], [ONE, 'a '], [ONE, 'a\u0000'], [ONE, ONE], [ONE, OTHER], [OTHER, ONE], [OTHER, 'a'], [ONE, `${ONE}a`], [ONE, `${OTHER}a`], [OTHER, `${ONE}a`],
-    [`2${ONE.slice(1)}`, 'a'], [`${ONE.slice(1)}2`, 'a']] as const;
-  for (const [thumbprint, jti] of pairs) assert.equal(store.record(thumbprint, jti, NOW + 300, NOW), 'new', `${thumbprint} ${jti}`);
+  const pairs = [
+    [ONE, 'a'],
+    [ONE, 'A'],
+    [ONE, 'a '],
+    [ONE, 'a\u0000'],
+    [ONE, ONE],
+    [ONE, OTHER],
+    [OTHER, ONE],
+    [OTHER, 'a'],
+    [ONE, `${ONE}a`],
+    [ONE, `${OTHER}a`],
+    [OTHER, `${ONE}a`],
+    [`2${ONE.slice(1)}`, 'a'],
+    [`${ONE.slice(1)}2`, 'a'],
+  ] as const;
+  for (const [thumbprint, jti] of pairs)
+    assert.equal(store.record(thumbprint, jti, NOW + 300, NOW), 'new', `${thumbprint} ${jti}`);
 });
 
-for (const [offset, leeway] of [[300, 30], [0, 0], [1, 0], [0, 1], [7, 3], [9, 60], [0, 86_400]] as const) {
+for (const [offset, leeway] of [
+  [300, 30],
+  [0, 0],
+  [1, 0],
+  [0, 1],
+  [7, 3],
+  [9, 60],
+  [0, 86_400],
+] as const) {
   test(`refuses a proof again in every second of its window when the offset is ${offset} and the leeway ${leeway} [RFC 9449 §11.1]`, async () => {
     const rules = { dpopIatOffsetSeconds: offset, dpopIatLeewaySeconds: leeway };
     // From the very first second in which it can be accepted, whatever that is in the memory's own time.
@@ -44,8 +67,12 @@ for (const [offset, leeway] of [[300, 30], [0, 0], [1, 0], [0, 1], [7, 3], [9, 6
       const [first, last] = [iat - leeway, iat + offset];
       const store = createReplayStore(offset + leeway);
       assert.equal(store.record(ONE, 'jti', last, first), 'new');
-      const seconds = last - first < 1000 ? Array.from({ length: last - first + 1 }, (_, index) => first + index) : [first, first + 1, last - 1, last];
-      for (const second of seconds) assert.equal(store.record(ONE, 'jti', last, second), 'seen', `second ${second - iat}`);
+      const seconds =
+        last - first < 1000
+          ? Array.from({ length: last - first + 1 }, (_, index) => first + index)
+          : [first, first + 1, last - 1, last];
+      for (const second of seconds)
+        assert.equal(store.record(ONE, 'jti', last, second), 'seen', `second ${second - iat}`);
     }
     const sender = openSender({ rules, store: createReplayStore(offset + leeway) });
     const ahead = draft();
@@ -62,46 +89,83 @@ for (const [offset, leeway] of [[300, 30], [0, 0], [1, 0], [0, 1], [7, 3], [9, 6
 test('refuses what it has no room for, and drops no live entry [contract §8]', () => {
   const store = createReplayStore(330, 3);
   const record = (jti: string, nowSeconds = NOW) => store.record(ONE, jti, nowSeconds + 330, nowSeconds);
-  assert.deepEqual(['a', 'b', 'c', 'd', 'e'].map((jti) => record(jti)), ['new', 'new', 'new', 'full', 'full']);
-  assert.deepEqual(['a', 'b', 'c', 'd'].map((jti) => record(jti)), ['seen', 'seen', 'seen', 'full']);
-  assert.deepEqual(['a', 'b', 'c', 'd'].map((jti) => record(jti, NOW + 330)), ['seen', 'seen', 'seen', 'full']);
+  assert.deepEqual(
+    ['a', 'b', 'c', 'd', 'e'].map((jti) => record(jti)),
+    ['new', 'new', 'new', 'full', 'full'],
+  );
+  assert.deepEqual(
+    ['a', 'b', 'c', 'd'].map((jti) => record(jti)),
+    ['seen', 'seen', 'seen', 'full'],
+  );
+  assert.deepEqual(
+    ['a', 'b', 'c', 'd'].map((jti) => record(jti, NOW + 330)),
+    ['seen', 'seen', 'seen', 'full'],
+  );
 });
 
 test('has room again once entries can no longer be accepted, as much as they took [contract §8]', () => {
   const store = createReplayStore(80, 4);
-  const record = (jti: string, expiresAt: number, nowSeconds: number) => store.record(ONE, jti, expiresAt, nowSeconds);
-  assert.deepEqual([record('a', NOW, NOW), record('b', NOW + 80, NOW), record('c', NOW + 80, NOW), record('d', NOW + 80, NOW)], ['new', 'new', 'new', 'new']);
+  const record = (jti: string, expiresAt: number, nowSeconds: number) =>
+    store.record(ONE, jti, expiresAt, nowSeconds);
+  assert.deepEqual(
+    [
+      record('a', NOW, NOW),
+      record('b', NOW + 80, NOW),
+      record('c', NOW + 80, NOW),
+      record('d', NOW + 80, NOW),
+    ],
+    ['new', 'new', 'new', 'new'],
+  );
   assert.equal(record('e', NOW + 80, NOW), 'full');
   // An eighth of the window later the first is certain to be gone, and it alone.
-  assert.deepEqual(['e', 'f'].map((jti) => record(jti, NOW + 91, NOW + 11)), ['new', 'full']);
-  assert.deepEqual(['b', 'c', 'd', 'e'].map((jti) => record(jti, NOW + 91, NOW + 11)), ['seen', 'seen', 'seen', 'seen']);
-  assert.deepEqual(['g', 'h', 'i', 'j', 'k'].map((jti) => record(jti, NOW + 182, NOW + 102)), ['new', 'new', 'new', 'new', 'full']);
+  assert.deepEqual(
+    ['e', 'f'].map((jti) => record(jti, NOW + 91, NOW + 11)),
+    ['new', 'full'],
+  );
+  assert.deepEqual(
+    ['b', 'c', 'd', 'e'].map((jti) => record(jti, NOW + 91, NOW + 11)),
+    ['seen', 'seen', 'seen', 'seen'],
+  );
+  assert.deepEqual(
+    ['g', 'h', 'i', 'j', 'k'].map((jti) => record(jti, NOW + 182, NOW + 102)),
+    ['new', 'new', 'new', 'new', 'full'],
+  );
 });
 
 test('has room again the second after, when the window is short', () => {
   for (const windowSeconds of [0, 1, 8]) {
     const store = createReplayStore(windowSeconds, 1);
-    const said = [0, 1, 1, 2].map((second) => store.record(ONE, `used in second ${second}`, NOW + second, NOW + second));
+    const said = [0, 1, 1, 2].map((second) =>
+      store.record(ONE, `used in second ${second}`, NOW + second, NOW + second),
+    );
     assert.deepEqual(said, ['new', 'new', 'seen', 'new'], `window of ${windowSeconds} s`);
   }
 });
 
 test('tells once each time that it has become full [contract §8]', () => {
   let told = 0;
-  const store = createReplayStore(80, 2, () => { told += 1; });
+  const store = createReplayStore(80, 2, () => {
+    told += 1;
+  });
   const tolds = (['a', 'b', 'b', 'c', 'd', 'a'] as const).map((jti) => {
     store.record(ONE, jti, NOW + 80, NOW);
     return told;
   });
   assert.deepEqual(tolds, [0, 0, 0, 1, 1, 1]);
   const later = ['e', 'f', 'g', 'h'].map((jti) => [store.record(ONE, jti, NOW + 280, NOW + 200), told]);
-  assert.deepEqual(later, [['new', 1], ['new', 1], ['full', 2], ['full', 2]]);
+  assert.deepEqual(later, [
+    ['new', 1],
+    ['new', 1],
+    ['full', 2],
+    ['full', 2],
+  ]);
 });
 
 test('takes a million entries unless told otherwise, and not many more [contract §8]', () => {
   const store = createReplayStore(330);
   let entries = 0;
-  while (entries < 1_500_000 && store.record(ONE, String(entries), NOW + (entries % 331), NOW) === 'new') entries += 1;
+  while (entries < 1_500_000 && store.record(ONE, String(entries), NOW + (entries % 331), NOW) === 'new')
+    entries += 1;
   assert.ok(entries >= 1_000_000 && entries < 1_500_000, `${entries} entries`);
 });
 
@@ -110,7 +174,10 @@ function laterStore(store: ReplayStore): ReplayStore {
   return { record: async (...facts): Promise<ReplayVerdict> => store.record(...facts) };
 }
 
-for (const [kind, wrap] of [['at once', (store: ReplayStore) => store], ['later', laterStore]] as const) {
+for (const [kind, wrap] of [
+  ['at once', (store: ReplayStore) => store],
+  ['later', laterStore],
+] as const) {
   test(`accepts exactly one of fifty uses when the memory answers ${kind} [RFC 9449 §11.1]`, async () => {
     const sender = openSender({ store: wrap(createReplayStore(330)) });
     const proof = sealProof(draft());
@@ -122,24 +189,34 @@ for (const [kind, wrap] of [['at once', (store: ReplayStore) => store], ['later'
   test(`refuses a proof when the memory says ${kind} that it is full [contract §8]`, async () => {
     const sender = openSender({ store: wrap(createReplayStore(330, 1)) });
     const verdicts = [];
-    for (const proof of [draft(), draft()].map(sealProof)) verdicts.push(await judge(sender, proof), await judge(sender, proof));
+    for (const proof of [draft(), draft()].map(sealProof))
+      verdicts.push(await judge(sender, proof), await judge(sender, proof));
     assert.deepEqual(verdicts, ['accepted', 'proof-replayed', 'replay-memory-full', 'replay-memory-full']);
   });
 }
 
 test('gives the memory the key, the jti, the last second of the proof and the present one', async () => {
   const records: unknown[][] = [];
-  const record = (...facts: unknown[]) => { records.push(facts); return 'new' as const; };
+  const record = (...facts: unknown[]) => {
+    records.push(facts);
+    return 'new' as const;
+  };
   const ahead = draft();
   Object.assign(ahead.claims, { iat: NOW + 30, jti: 'j' });
-  assert.equal(await judge(openSender({ store: { record } }), sealProof(ahead), { nowMillis: NOW * 1000 + 999 }), 'accepted');
+  assert.equal(
+    await judge(openSender({ store: { record } }), sealProof(ahead), { nowMillis: NOW * 1000 + 999 }),
+    'accepted',
+  );
   assert.deepEqual(records, [[key.thumbprint, 'j', NOW + 330, NOW]]);
 });
 
 test('accepts the same jti under another key, with the token of that key', async () => {
   const sender = openSender();
   const second = makeProofKey('EdDSA');
-  for (const [signer, token] of [[key, boundTo(key.thumbprint)], [second, boundTo(second.thumbprint)]] as const) {
+  for (const [signer, token] of [
+    [key, boundTo(key.thumbprint)],
+    [second, boundTo(second.thumbprint)],
+  ] as const) {
     const proof = draft(signer, token);
     proof.claims.jti = 'the same';
     assert.equal(await judge(sender, sealProof(proof), { token }), 'accepted');
@@ -157,6 +234,8 @@ test('takes nothing as new whose time was over before the clock was set back [RF
 
 test('tells apart identifiers that are not well-formed Unicode [RFC 9449 §11.1]', () => {
   const store = createReplayStore(330);
-  const verdicts = ['\ud800', '\ud801', '\ufffd', '\ud800'].map((jti) => store.record('T'.repeat(43), jti, 1_300, 1_000));
+  const verdicts = ['\ud800', '\ud801', '\ufffd', '\ud800'].map((jti) =>
+    store.record('T'.repeat(43), jti, 1_300, 1_000),
+  );
   assert.deepEqual(verdicts, ['new', 'new', 'new', 'seen']);
 });

@@ -28,13 +28,22 @@ export interface Circumstances {
 }
 
 const RULES: CallerRules & ProofRules = {
-  dpopMode: 'ALLOWED', claimNamespace: '', scopeClaim: 'scope', publicUrl: ORIGIN, trustProxy: false,
-  dpopIatOffsetSeconds: 300, dpopIatLeewaySeconds: 30,
+  dpopMode: 'ALLOWED',
+  claimNamespace: '',
+  scopeClaim: 'scope',
+  publicUrl: ORIGIN,
+  trustProxy: false,
+  dpopIatOffsetSeconds: 300,
+  dpopIatLeewaySeconds: 30,
 };
 
 export function openSender({ rules, secret, store = createReplayStore(330) }: Circumstances = {}): Sender {
   const all = { ...RULES, ...rules };
-  return createSender(all, createProofVerifier(all, secret === undefined ? undefined : createNonces(secret)), store);
+  return createSender(
+    all,
+    createProofVerifier(all, secret === undefined ? undefined : createNonces(secret)),
+    store,
+  );
 }
 
 const verifyToken = await openVerifier(100);
@@ -46,11 +55,25 @@ export interface Presented {
 }
 
 /** What the sender says of a proof (or of none) with a token under the scheme DPoP. */
-export async function judge(sender: Sender, proof: string | undefined, presented: Presented = {}): Promise<Verdict> {
+export async function judge(
+  sender: Sender,
+  proof: string | undefined,
+  presented: Presented = {},
+): Promise<Verdict> {
   const { token = TOKEN, method = 'GET', nowMillis = NOW * 1000 } = presented;
-  const presentation = { method, path: PATH, rawHeaders: ['Host', 'inner.test'], nowMillis, offerNonce: () => {} };
+  const presentation = {
+    method,
+    path: PATH,
+    rawHeaders: ['Host', 'inner.test'],
+    nowMillis,
+    offerNonce: () => {},
+  };
   try {
-    const caller = await sender(verifyToken(token, NOW * 1000, 0), { scheme: 'DPoP', token, proof }, presentation);
+    const caller = await sender(
+      verifyToken(token, NOW * 1000, 0),
+      { scheme: 'DPoP', token, proof },
+      presentation,
+    );
     assert.equal(caller.subject, 'auth0|user');
     return 'accepted';
   } catch (failure) {
@@ -66,7 +89,11 @@ export const draft = (signer = key, token = TOKEN, nonce?: unknown): ProofDraft 
 export type Change = (draft: ProofDraft) => void;
 
 /** What is said of a proof that is good but for this change: at first sight, and when its key is known already. */
-export async function verdictOn(change: Change, signer = key, circumstances: Circumstances = {}): Promise<Verdict> {
+export async function verdictOn(
+  change: Change,
+  signer = key,
+  circumstances: Circumstances = {},
+): Promise<Verdict> {
   const token = boundTo(signer.thumbprint);
   const changed = draft(signer, token);
   change(changed);
@@ -78,7 +105,16 @@ export async function verdictOn(change: Change, signer = key, circumstances: Cir
   return first;
 }
 
-export const inHeader = (name: string, value: unknown): Change => ({ header }) => void Object.assign(header, { [name]: value });
-export const inClaims = (name: string, value: unknown): Change => ({ claims }) => void Object.assign(claims, { [name]: value });
+export const inHeader =
+  (name: string, value: unknown): Change =>
+  ({ header }) =>
+    void Object.assign(header, { [name]: value });
+export const inClaims =
+  (name: string, value: unknown): Change =>
+  ({ claims }) =>
+    void Object.assign(claims, { [name]: value });
 /** A member of the `jwk`. */
-export const inKey = (name: string, value: unknown): Change => ({ header }) => void Object.assign(header.jwk as object, { [name]: value });
+export const inKey =
+  (name: string, value: unknown): Change =>
+  ({ header }) =>
+    void Object.assign(header.jwk as object, { [name]: value });

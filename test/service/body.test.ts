@@ -29,7 +29,9 @@ describe('a request body', { timeout: 30_000 }, () => {
     for (const [head, body, status] of cases) {
       const wire = await openWire(house.port);
       wire.send(head);
-      const received = await wire.until((text) => text.endsWith('}') || /^(?:HTTP\/1.1 204|(?!.*\{))[^]*\r\n\r\n$/.test(text));
+      const received = await wire.until(
+        (text) => text.endsWith('}') || /^(?:HTTP\/1.1 204|(?!.*\{))[^]*\r\n\r\n$/.test(text),
+      );
       assert.match(received, new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\nConnection: close\\r\\n`));
       wire.send(body);
       assert.equal(await wire.untilClosed(), received);
@@ -39,14 +41,21 @@ describe('a request body', { timeout: 30_000 }, () => {
 
   test('of no bytes keeps the connection', async (t) => {
     const { port } = await openHouse(t);
-    assert.deepEqual(statusesIn(await exchange(port, GOOD + post('Content-Length: 0\r\n') + post('') + LAST)), [200, 405, 405, 200]);
+    assert.deepEqual(
+      statusesIn(await exchange(port, GOOD + post('Content-Length: 0\r\n') + post('') + LAST)),
+      [200, 405, 405, 200],
+    );
   });
 
   test('that is there to its end, or has one though it is empty, ends the connection without waiting', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const house = await openHouse(t);
     const chunked = post('Transfer-Encoding: chunked\r\n');
-    for (const [head, body] of [[post('Content-Length: 5\r\n'), 'hello'], [chunked, '5\r\nhello\r\n0\r\n\r\n'], [chunked, '0\r\n\r\n']] as const) {
+    for (const [head, body] of [
+      [post('Content-Length: 5\r\n'), 'hello'],
+      [chunked, '5\r\nhello\r\n0\r\n\r\n'],
+      [chunked, '0\r\n\r\n'],
+    ] as const) {
       assert.deepEqual(statusesIn(await exchange(house.port, head + body)), [405]);
       const wire = await openWire(house.port);
       wire.send(head);
@@ -61,8 +70,18 @@ describe('a request body', { timeout: 30_000 }, () => {
     const house = await openHouse(t);
     const asked: IncomingMessage[] = [];
     house.server.on('request', (request) => asked.push(request));
-    assert.deepEqual(statusesIn(await exchange(house.port, GOOD + post('Content-Length: 0\r\n') + LAST)), [200, 405, 200]);
-    assert.deepEqual(asked.map((request) => [request.complete, request.readableFlowing]), [[true, null], [true, null], [true, null]]);
+    assert.deepEqual(
+      statusesIn(await exchange(house.port, GOOD + post('Content-Length: 0\r\n') + LAST)),
+      [200, 405, 200],
+    );
+    assert.deepEqual(
+      asked.map((request) => [request.complete, request.readableFlowing]),
+      [
+        [true, null],
+        [true, null],
+        [true, null],
+      ],
+    );
   });
 
   test('that an app neither takes nor refuses does not hold up the next request', async (t) => {
@@ -70,7 +89,10 @@ describe('a request body', { timeout: 30_000 }, () => {
       const isFull = request.complete || request.readableLength >= request.readableHighWaterMark;
       setImmediate(() => (isFull ? response.end('{}') : answerWhenFull(request, response)));
     };
-    const { server } = createListener({ prepare: answerWhenFull, answer: () => {}, refuse: () => assert.fail() } as never, Date.now);
+    const { server } = createListener(
+      { prepare: answerWhenFull, answer: () => {}, refuse: () => assert.fail() } as never,
+      Date.now,
+    );
     t.after(() => server.close());
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const wire = await openWire((server.address() as AddressInfo).port);
@@ -120,10 +142,15 @@ describe('a request body', { timeout: 30_000 }, () => {
 
   test('of 5 MB that keeps coming does not cost the answer', async (t) => {
     const house = await openHouse(t);
-    const received = await exchange(house.port, Buffer.concat([Buffer.from(post('Content-Length: 5000000\r\n')), Buffer.alloc(5_000_000)]));
+    const received = await exchange(
+      house.port,
+      Buffer.concat([Buffer.from(post('Content-Length: 5000000\r\n')), Buffer.alloc(5_000_000)]),
+    );
     const [answer, ...others] = answersIn(received);
-    assert.deepEqual([answer?.status, answer?.text, others],
-      [405, '{"error":"method_not_allowed","message":"Only GET and HEAD are supported here"}', []]);
+    assert.deepEqual(
+      [answer?.status, answer?.text, others],
+      [405, '{"error":"method_not_allowed","message":"Only GET and HEAD are supported here"}', []],
+    );
     await house.gone();
   });
 
@@ -132,7 +159,9 @@ describe('a request body', { timeout: 30_000 }, () => {
     const house = await openHouse(t);
     const wire = await openWire(house.port);
     const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(0x10000), Buffer.from('\r\n')]);
-    const pour = () => { if (wire.socket.writable) wire.socket.write(chunk, pour); };
+    const pour = () => {
+      if (wire.socket.writable) wire.socket.write(chunk, pour);
+    };
     wire.send(post('Transfer-Encoding: chunked\r\n'));
     pour();
     await wire.until((text) => text.endsWith('}'));

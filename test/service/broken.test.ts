@@ -15,14 +15,21 @@ class WatchedSocket extends EventEmitter {
     super();
     this.writable = writable;
   }
-  end(text: string): void { this.done.push(`end ${text.split('\r\n')[0]}`); }
-  destroy(): void { this.done.push('destroy'); }
+  end(text: string): void {
+    this.done.push(`end ${text.split('\r\n')[0]}`);
+  }
+  destroy(): void {
+    this.done.push('destroy');
+  }
   setTimeout(): void {}
-  resume(): void { this.done.push('resume'); }
+  resume(): void {
+    this.done.push('resume');
+  }
 }
 
 const refused = () => ({ status: 400, fields: [], text: '' });
-const listen = () => createListener({ prepare: () => undefined, answer: () => {}, refuse: refused } as never, () => 0).server;
+const listen = () =>
+  createListener({ prepare: () => undefined, answer: () => {}, refuse: refused } as never, () => 0).server;
 const MALFORMED = { code: 'HPE_INVALID_METHOD' };
 const ANSWERED = ['end HTTP/1.1 400 Bad Request', 'resume'];
 
@@ -86,14 +93,21 @@ test('forgets a connection that has ended', async () => {
   const connections = [1, 2].map(() => {
     const socket = new WatchedSocket();
     server.emit('connection', socket);
-    return { socket: new WeakRef(socket), fail: () => server.emit('clientError', MALFORMED, socket), close: () => socket.emit('close') };
+    return {
+      socket: new WeakRef(socket),
+      fail: () => server.emit('clientError', MALFORMED, socket),
+      close: () => socket.emit('close'),
+    };
   });
   connections[0]!.fail();
   connections[0]!.close();
   const refs = connections.splice(0).map(({ socket }) => socket);
   await new Promise(setImmediate);
   collectGarbage();
-  assert.deepEqual(refs.map((ref) => ref.deref() === undefined), [true, false]);
+  assert.deepEqual(
+    refs.map((ref) => ref.deref() === undefined),
+    [true, false],
+  );
   assert.equal(server.listening, false);
 });
 
@@ -101,5 +115,8 @@ test('leaves no timer behind when it has stopped', async () => {
   const { server, stop } = createListener({} as never, () => 0);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   assert.equal(await stop(), 'drained');
-  assert.deepEqual(process.getActiveResourcesInfo().filter((name) => name === 'Timeout'), []);
+  assert.deepEqual(
+    process.getActiveResourcesInfo().filter((name) => name === 'Timeout'),
+    [],
+  );
 });

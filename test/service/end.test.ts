@@ -3,7 +3,17 @@ import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { exchange, openWire } from '../support/client.ts';
-import { GARBAGE, GOOD, HELD, HOST, LAST, openHouse, openUsedWire, post, PREFLIGHT } from '../support/house.ts';
+import {
+  GARBAGE,
+  GOOD,
+  HELD,
+  HOST,
+  LAST,
+  openHouse,
+  openUsedWire,
+  post,
+  PREFLIGHT,
+} from '../support/house.ts';
 import { statusesIn } from '../support/raw-answers.ts';
 
 describe('the end', { timeout: 30_000 }, () => {
@@ -12,11 +22,20 @@ describe('the end', { timeout: 30_000 }, () => {
     house.beginStopping();
     const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}${PREFLIGHT}\r\n`;
     const requests: [string, number][] = [
-      [GOOD, 200], [`HEAD /healthz HTTP/1.1\r\n${HOST}\r\n`, 200], [preflight, 204], [`GET /api/private HTTP/1.1\r\n${HOST}\r\n`, 401],
-      [`GET /nowhere HTTP/1.1\r\n${HOST}\r\n`, 404], [post(''), 405], [`GET /readyz HTTP/1.1\r\n${HOST}\r\n`, 503], [GARBAGE, 400],
+      [GOOD, 200],
+      [`HEAD /healthz HTTP/1.1\r\n${HOST}\r\n`, 200],
+      [preflight, 204],
+      [`GET /api/private HTTP/1.1\r\n${HOST}\r\n`, 401],
+      [`GET /nowhere HTTP/1.1\r\n${HOST}\r\n`, 404],
+      [post(''), 405],
+      [`GET /readyz HTTP/1.1\r\n${HOST}\r\n`, 503],
+      [GARBAGE, 400],
     ];
     for (const [bytes, status] of requests) {
-      assert.match(await exchange(house.port, bytes), new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\nConnection: close\\r\\n`));
+      assert.match(
+        await exchange(house.port, bytes),
+        new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\nConnection: close\\r\\n`),
+      );
     }
   });
 
@@ -40,7 +59,10 @@ describe('the end', { timeout: 30_000 }, () => {
     assert.deepEqual(statusesIn(await asking.untilClosed()), [200, 200]);
     assert.deepEqual(statusesIn(await silent.untilClosed()), [200]);
     await house.gone(2);
-    assert.deepEqual(house.sockets.map(({ destroyed }) => destroyed), [false, true, true, false]);
+    assert.deepEqual(
+      house.sockets.map(({ destroyed }) => destroyed),
+      [false, true, true, false],
+    );
     t.mock.timers.tick(1);
     assert.deepEqual(statusesIn(await idle.untilClosed()), [200]);
     assert.equal(await unused.untilClosed(), '');
@@ -76,10 +98,15 @@ describe('the end', { timeout: 30_000 }, () => {
     half.send('GET');
     while (house.sockets[1]?.bytesRead !== 3) await new Promise(setImmediate);
     let outcome = 'waiting';
-    const stopped = house.stop().then((how) => { outcome = how; });
+    const stopped = house.stop().then((how) => {
+      outcome = how;
+    });
     t.mock.timers.tick(9_999);
     await new Promise(setImmediate);
-    assert.deepEqual([outcome, ...house.sockets.map(({ destroyed }) => destroyed)], ['waiting', false, false]);
+    assert.deepEqual(
+      [outcome, ...house.sockets.map(({ destroyed }) => destroyed)],
+      ['waiting', false, false],
+    );
     t.mock.timers.tick(1);
     await stopped;
     assert.equal(outcome, 'deadline');

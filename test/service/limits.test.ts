@@ -16,10 +16,17 @@ describe('the listener', { timeout: 30_000 }, () => {
     const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}Expect: x\r\n${PREFLIGHT}\r\n`;
     const requests = [get(`${HOST}Expect: 200-ok\r\n`), get('Expect: 200-ok\r\n'), preflight];
     for (const bytes of requests) {
-      assertRefused(await exchange(house.port, bytes), 417, 'expectation_failed', 'The expectation of the request cannot be met');
+      assertRefused(
+        await exchange(house.port, bytes),
+        417,
+        'expectation_failed',
+        'The expectation of the request cannot be met',
+      );
       assert.equal(house.logs.at(-1)?.reason, 'expectation_failed');
     }
-    const [answer] = answersIn(await exchange(house.port, get(`${HOST}Expect: 200-ok\r\nOrigin: ${ORIGIN}\r\n`)));
+    const [answer] = answersIn(
+      await exchange(house.port, get(`${HOST}Expect: 200-ok\r\nOrigin: ${ORIGIN}\r\n`)),
+    );
     assert.deepEqual([answer?.status, answer?.fields.get('access-control-allow-origin')], [417, ORIGIN]);
     await house.gone();
   });
@@ -46,8 +53,14 @@ describe('the listener', { timeout: 30_000 }, () => {
   test('ignores an offer to upgrade [RFC 9110 §7.8], and closes, since Node would read nothing more', async (t) => {
     const house = await openHouse(t);
     for (const offer of ['websocket', 'h2c', 'TLS/1.2']) {
-      const received = await exchange(house.port, get(`${HOST}Connection: Upgrade\r\nUpgrade: ${offer}\r\n`) + LAST);
-      assert.deepEqual(answersIn(received).map(({ status, fields }) => [status, fields.get('connection')]), [[200, 'close']]);
+      const received = await exchange(
+        house.port,
+        get(`${HOST}Connection: Upgrade\r\nUpgrade: ${offer}\r\n`) + LAST,
+      );
+      assert.deepEqual(
+        answersIn(received).map(({ status, fields }) => [status, fields.get('connection')]),
+        [[200, 'close']],
+      );
     }
     await house.gone();
   });
@@ -57,8 +70,13 @@ describe('the listener', { timeout: 30_000 }, () => {
     assert.equal(Reflect.get(house.server, 'maxHeaderSize'), 16_384);
     const withField = (length: number) => get(`${HOST}Connection: close\r\nX: ${'x'.repeat(length)}\r\n`);
     assert.deepEqual(statusesIn(await exchange(house.port, withField(16_000))), [200]);
-    const tooLarge = [withField(16_384), get(`${HOST}${'x'.repeat(16_384)}: a\r\n`), `GET /${'x'.repeat(16_384)} HTTP/1.1\r\n${HOST}\r\n`];
-    for (const bytes of tooLarge) assertRefused(await exchange(house.port, bytes), 431, 'header_fields_too_large', TOO_LARGE);
+    const tooLarge = [
+      withField(16_384),
+      get(`${HOST}${'x'.repeat(16_384)}: a\r\n`),
+      `GET /${'x'.repeat(16_384)} HTTP/1.1\r\n${HOST}\r\n`,
+    ];
+    for (const bytes of tooLarge)
+      assertRefused(await exchange(house.port, bytes), 431, 'header_fields_too_large', TOO_LARGE);
     assert.equal(house.logs.at(-1)?.reason, 'header_fields_too_large');
     await house.gone();
   });
@@ -68,14 +86,23 @@ describe('the listener', { timeout: 30_000 }, () => {
     const fields = `${HOST}Connection: close\r\nAuthorization: Bearer a\r\n${'x:\r\n'.repeat(2_500)}`;
     const ask = (more: string) => exchange(port, `GET /api/private HTTP/1.1\r\n${fields}${more}\r\n`);
     assert.deepEqual([statusesIn(await ask('')), logs.at(-1)?.reason], [[401], 'token-malformed']);
-    assert.deepEqual([statusesIn(await ask('Authorization: Bearer b\r\n')), logs.at(-1)?.reason], [[400], 'authorization-repeated']);
+    assert.deepEqual(
+      [statusesIn(await ask('Authorization: Bearer b\r\n')), logs.at(-1)?.reason],
+      [[400], 'authorization-repeated'],
+    );
   });
 
   test('times out a header that does not come [RFC 9110 §15.5.9]', async (t) => {
-    const prepare = (server: Server) => void Object.assign(server, { headersTimeout: 1, connectionsCheckingInterval: 10 });
+    const prepare = (server: Server) =>
+      void Object.assign(server, { headersTimeout: 1, connectionsCheckingInterval: 10 });
     const house = await openHouse(t, { prepare });
     for (const begun of ['GET', 'GET /healthz HTTP/1.1\r\nHos', `GET /healthz HTTP/1.1\r\n${HOST}`]) {
-      assertRefused(await exchange(house.port, begun), 408, 'request_timeout', 'The request did not arrive in time');
+      assertRefused(
+        await exchange(house.port, begun),
+        408,
+        'request_timeout',
+        'The request did not arrive in time',
+      );
       assert.equal(house.logs.at(-1)?.reason, 'request_timeout');
     }
     await house.gone();
@@ -84,7 +111,9 @@ describe('the listener', { timeout: 30_000 }, () => {
   test('takes no more requests from a client that does not read than their answers have room', async (t) => {
     const house = await openHouse(t);
     let taken = 0;
-    house.server.on('request', () => { taken += 1; });
+    house.server.on('request', () => {
+      taken += 1;
+    });
     const accepted = once(house.server, 'connection') as Promise<[Socket]>;
     const client = connect(house.port, '127.0.0.1').pause();
     const [socket] = await accepted;
@@ -119,9 +148,16 @@ describe('the listener', { timeout: 30_000 }, () => {
   test('has the limits of the contract [§10]', async (t) => {
     const { server } = await openHouse(t);
     const limits = {
-      headersTimeout: 10_000, requestTimeout: 15_000, keepAliveTimeout: 72_000, connectionsCheckingInterval: 1_000, maxRequestsPerSocket: 0,
+      headersTimeout: 10_000,
+      requestTimeout: 15_000,
+      keepAliveTimeout: 72_000,
+      connectionsCheckingInterval: 1_000,
+      maxRequestsPerSocket: 0,
       maxHeadersCount: 0,
     };
-    assert.deepEqual(Object.fromEntries(Object.keys(limits).map((name) => [name, Reflect.get(server, name)])), limits);
+    assert.deepEqual(
+      Object.fromEntries(Object.keys(limits).map((name) => [name, Reflect.get(server, name)])),
+      limits,
+    );
   });
 });

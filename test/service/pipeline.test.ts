@@ -15,12 +15,18 @@ const circular: { self?: object } = {};
 circular.self = circular;
 
 const BUGS = [
-  get('/throws', open, () => { throw failure(); }),
+  get('/throws', open, () => {
+    throw failure();
+  }),
   get('/rejects', open, () => Promise.reject(failure())),
-  get('/throws-text', open, () => { throw SECRET; }),
+  get('/throws-text', open, () => {
+    throw SECRET;
+  }),
   get('/rejects-nothing', open, () => Promise.reject()),
   /* The message carries the trace of another error, as those of wrapped errors do. */
-  get('/throws-a-trace', open, () => { throw new TypeError(`x\n    at ${SECRET} (/inside/${SECRET}.ts:1:1)`); }),
+  get('/throws-a-trace', open, () => {
+    throw new TypeError(`x\n    at ${SECRET} (/inside/${SECRET}.ts:1:1)`);
+  }),
   get('/circular', open, () => circular),
   get('/circular-later', open, async () => circular),
   get('/number-too-large-later', open, async () => ({ amount: 1n })),
@@ -31,13 +37,26 @@ before(async () => {
   service = await startTable({
     rows: [
       ...BUGS,
-      get('/later', authenticated, async ({ caller, nowMillis, parameters }) => ({ user: caller.subject, nowMillis, parameters })),
-      get('/of/{name}/{other}', open, ({ caller, nowMillis, parameters }) => ({ caller: caller ?? null, nowMillis, parameters })),
-      get('/not-now', open, () => { throw unavailable('too-many-waiting', 9); }),
+      get('/later', authenticated, async ({ caller, nowMillis, parameters }) => ({
+        user: caller.subject,
+        nowMillis,
+        parameters,
+      })),
+      get('/of/{name}/{other}', open, ({ caller, nowMillis, parameters }) => ({
+        caller: caller ?? null,
+        nowMillis,
+        parameters,
+      })),
+      get('/not-now', open, () => {
+        throw unavailable('too-many-waiting', 9);
+      }),
       get('/not-now-later', open, () => Promise.reject(unavailable('too-many-waiting', 9))),
       get('/not-now-given', open, () => unavailable('too-many-waiting', 9)),
       get('/not-now-given-later', open, async () => unavailable('too-many-waiting', 9)),
-      get('/who/{name}', authenticated, ({ caller, parameters }) => ({ user: caller.subject, ...parameters })),
+      get('/who/{name}', authenticated, ({ caller, parameters }) => ({
+        user: caller.subject,
+        ...parameters,
+      })),
     ],
   });
 });
@@ -49,10 +68,19 @@ for (const { pattern } of BUGS) {
     test(what, { timeout: 5_000 }, async () => {
       const logged = service.logs.length;
       const { status, text, headers, challenges } = await service.ask(pattern, { method });
-      assert.deepEqual([status, text], [500, method === 'HEAD' ? '' : '{"error":"server_error","message":"Internal Server Error"}']);
-      assert.deepEqual([challenges, headers['retry-after'], headers['cache-control']], [[], undefined, 'no-store']);
+      assert.deepEqual(
+        [status, text],
+        [500, method === 'HEAD' ? '' : '{"error":"server_error","message":"Internal Server Error"}'],
+      );
+      assert.deepEqual(
+        [challenges, headers['retry-after'], headers['cache-control']],
+        [[], undefined, 'no-store'],
+      );
       const lines = service.logs.slice(logged);
-      assert.deepEqual(lines.map(({ level, message, reason }) => [level, message, reason]), [['error', 'request failed', 'bug']]);
+      assert.deepEqual(
+        lines.map(({ level, message, reason }) => [level, message, reason]),
+        [['error', 'request failed', 'bug']],
+      );
       assert.doesNotMatch(JSON.stringify(lines), new RegExp(SECRET));
     });
   }
@@ -84,7 +112,12 @@ for (const path of ['/not-now', '/not-now-later', '/not-now-given', '/not-now-gi
     const { status, body, headers } = await service.ask(path);
     assert.deepEqual([status, body.error, headers['retry-after']], [503, 'temporarily_unavailable', '9']);
     const { time, ...line } = service.logs[logged] ?? {};
-    assert.deepEqual(line, { level: 'debug', message: 'request refused', status: 503, reason: 'too-many-waiting' });
+    assert.deepEqual(line, {
+      level: 'debug',
+      message: 'request refused',
+      status: 503,
+      reason: 'too-many-waiting',
+    });
     assert.equal(time, new Date(clock.now()).toISOString());
   });
 }
@@ -104,7 +137,10 @@ test('logs each refusal with its status and reason, and no token [contract §10]
   await service.ask(`/${token}`, { token });
   const lines = service.logs.slice(logged);
   const told = lines.map(({ message, status, reason }) => [message, status, reason]);
-  assert.deepEqual(told, [['request refused', 401, 'expired'], ['request refused', 404, 'not_found']]);
+  assert.deepEqual(told, [
+    ['request refused', 401, 'expired'],
+    ['request refused', 404, 'not_found'],
+  ]);
   assert.ok(!JSON.stringify(lines).includes(token.slice(0, 20)));
 });
 
@@ -132,9 +168,21 @@ test('tries again after each fetch that a request has to wait for, and counts th
 test('answers without awaiting a promise when the token is known and the handler is synchronous', () => {
   const { app } = createTable({ rows: [get('/x', authenticated, () => ({ a: 1 }))] });
   const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${tokenWith()}`];
-  const request = Object.assign(new EventEmitter(), { method: 'GET', url: '/x', headers: { host: 'a' }, rawHeaders, socket: { destroyed: false } });
+  const request = Object.assign(new EventEmitter(), {
+    method: 'GET',
+    url: '/x',
+    headers: { host: 'a' },
+    rawHeaders,
+    socket: { destroyed: false },
+  });
   const written: unknown[] = [];
-  const response = { destroyed: false, socket: null, writeHead: (status: number) => written.push(status), write: (text: string) => written.push(text), end: () => written.push('end') };
+  const response = {
+    destroyed: false,
+    socket: null,
+    writeHead: (status: number) => written.push(status),
+    write: (text: string) => written.push(text),
+    end: () => written.push('end'),
+  };
   app.answer(request as unknown as IncomingMessage, response as unknown as ServerResponse);
   assert.deepEqual(written, [200, '{"a":1}', 'end']);
 });
@@ -142,9 +190,18 @@ test('answers without awaiting a promise when the token is known and the handler
 test('writes nothing when the client has gone before a late answer', async () => {
   const late = Promise.resolve({ a: 1 });
   const { app, logs } = createTable({ rows: [get('/x', open, () => late)] });
-  const request = Object.assign(new EventEmitter(), { method: 'GET', url: '/x', headers: { host: 'a' }, rawHeaders: ['Host', 'a'] });
+  const request = Object.assign(new EventEmitter(), {
+    method: 'GET',
+    url: '/x',
+    headers: { host: 'a' },
+    rawHeaders: ['Host', 'a'],
+  });
   const written: unknown[] = [];
-  const response = { destroyed: true, writeHead: (status: number) => written.push(status), end: (text: string) => written.push(text) };
+  const response = {
+    destroyed: true,
+    writeHead: (status: number) => written.push(status),
+    end: (text: string) => written.push(text),
+  };
   app.answer(request as unknown as IncomingMessage, response as unknown as ServerResponse);
   await late;
   await new Promise(setImmediate);
@@ -153,17 +210,27 @@ test('writes nothing when the client has gone before a late answer', async () =>
 
 test('admits no one whom a guard or the policy refuses, also when the sender answers later, and runs no handler for them', async (t) => {
   const ran: string[] = [];
-  const row = (pattern: string, ...guards: readonly [ReturnType<typeof scope>]) => get(pattern, needs(...guards), () => ({ ran: ran.push(pattern) }));
+  const row = (pattern: string, ...guards: readonly [ReturnType<typeof scope>]) =>
+    get(pattern, needs(...guards), () => ({ ran: ran.push(pattern) }));
   const later = await startTable({
-    rows: [row('/read', scope('read')), row('/admin/read', scope('read'))], policy: [{ prefix: ['admin'], access: needs(scope('admin')) }],
-    sender: (usual) => async (...asked) => usual(...asked),
+    rows: [row('/read', scope('read')), row('/admin/read', scope('read'))],
+    policy: [{ prefix: ['admin'], access: needs(scope('admin')) }],
+    sender:
+      (usual) =>
+      async (...asked) =>
+        usual(...asked),
   });
   t.after(later.stop);
   const outcome = async (path: string, granted: string) => {
     const { status, text } = await later.ask(path, { token: tokenWith({ scope: granted }) });
     return [status, JSON.parse(text).error];
   };
-  for (const [path, granted] of [['/read', 'write'], ['/admin/read', 'read'], ['/admin/nowhere', 'read'], ['/admin/read', 'admin']] as const) {
+  for (const [path, granted] of [
+    ['/read', 'write'],
+    ['/admin/read', 'read'],
+    ['/admin/nowhere', 'read'],
+    ['/admin/read', 'admin'],
+  ] as const) {
     assert.deepEqual(await outcome(path, granted), [403, 'insufficient_scope'], `${path} with ${granted}`);
   }
   assert.deepEqual(ran, []);

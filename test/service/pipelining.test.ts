@@ -69,7 +69,10 @@ describe('a connection with several requests', { timeout: 30_000 }, () => {
     }
   });
 
-  for (const [what, request] of [['nothing', GOOD], ['a body', post('Content-Length: 00\r\n')]] as const) {
+  for (const [what, request] of [
+    ['nothing', GOOD],
+    ['a body', post('Content-Length: 00\r\n')],
+  ] as const) {
     test(`outlives a connection that ends in the middle of many requests with ${what}`, async (t) => {
       const house = await openHouse(t);
       const pad = `X-Pad: ${'p'.repeat(800)}\r\n\r\n`;
@@ -77,7 +80,12 @@ describe('a connection with several requests', { timeout: 30_000 }, () => {
       // The answer that ends the connection is the last of a batch for some of these, and others are under way behind it.
       for (let before = 40; before < 64; before += 1) {
         const wire = await openWire(house.port);
-        wire.send(padded(GOOD).repeat(before) + padded(post('Content-Length: 5\r\n')) + 'hello' + padded(request).repeat(76 - before));
+        wire.send(
+          padded(GOOD).repeat(before) +
+            padded(post('Content-Length: 5\r\n')) +
+            'hello' +
+            padded(request).repeat(76 - before),
+        );
         wire.socket.end(padded(request).repeat(9));
         await wire.untilClosed();
       }

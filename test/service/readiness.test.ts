@@ -7,7 +7,9 @@ import { startService } from '../support/service.ts';
 import { askRaw } from '../support/wire-answer.ts';
 
 let provider: Provider;
-before(async () => { provider = await startProvider(); });
+before(async () => {
+  provider = await startProvider();
+});
 after(() => provider.stop());
 
 for (const PROFILE of ['A', 'B']) {
@@ -25,17 +27,26 @@ for (const PROFILE of ['A', 'B']) {
       return answers.map(({ status, text }) => [status, text]);
     };
     const unready = (message: string) => [503, JSON.stringify({ error: 'temporarily_unavailable', message })];
-    assert.deepEqual(await state(), [[200, '{"status":"ok"}'], unready('The signing keys are temporarily unavailable')]);
+    assert.deepEqual(await state(), [
+      [200, '{"status":"ok"}'],
+      unready('The signing keys are temporarily unavailable'),
+    ]);
     assert.equal((await running.ask('/readyz')).headers['retry-after'], '1');
     canFetch = true;
     await running.keys.refresh();
-    assert.deepEqual(await state(), [[200, '{"status":"ok"}'], [200, '{"status":"ready"}']]);
+    assert.deepEqual(await state(), [
+      [200, '{"status":"ok"}'],
+      [200, '{"status":"ready"}'],
+    ]);
     assert.equal((await running.ask('/readyz', { method: 'HEAD' })).status, 200);
     assert.equal((await running.ask('/healthz', { method: 'POST' })).status, 405);
     const kept = await askRaw(running.port, 'GET /healthz HTTP/1.1', 'Host: a');
     running.beginStopping();
     assert.deepEqual(await state(), [[200, '{"status":"ok"}'], unready('The service is shutting down')]);
     const closed = await askRaw(running.port, 'GET /healthz HTTP/1.1', 'Host: a');
-    assert.deepEqual([kept.headers.get('connection'), closed.headers.get('connection')], ['keep-alive', 'close']);
+    assert.deepEqual(
+      [kept.headers.get('connection'), closed.headers.get('connection')],
+      ['keep-alive', 'close'],
+    );
   });
 }

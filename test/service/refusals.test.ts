@@ -26,7 +26,10 @@ const NOT_HTTP: Readonly<Record<string, string>> = {
   'two lengths [RFC 9112 §6.3]': post('Content-Length: 1\r\nContent-Length: 2\r\n', 'ab'),
   'two equal lengths': post('Content-Length: 1\r\nContent-Length: 1\r\n', 'a'),
   'a list of lengths': post('Content-Length: 1, 1\r\n', 'a'),
-  'a length with chunking [RFC 9112 §6.1]': post('Content-Length: 5\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'),
+  'a length with chunking [RFC 9112 §6.1]': post(
+    'Content-Length: 5\r\nTransfer-Encoding: chunked\r\n',
+    '0\r\n\r\n',
+  ),
   'chunking with a length': post('Transfer-Encoding: chunked\r\nContent-Length: 5\r\n', '0\r\n\r\n'),
   'chunking that is not the last coding': post('Transfer-Encoding: chunked, gzip\r\n', '0\r\n\r\n'),
   'a negative length': post('Content-Length: -1\r\n'),
@@ -37,15 +40,68 @@ const NOT_HTTP: Readonly<Record<string, string>> = {
 
 const BAD_HOST = 'the request needs exactly one Host header field with a host and an optional port';
 const IMPOSSIBLE_HOSTS = [
-  '', ' ', 'a b', 'a\tb', 'a/b', 'a/', '/a', 'a?b', 'a#b', 'a@b', 'user:pass@a', 'http://a',
-  'a,b', 'a, a', 'a;b', 'a\\b', '"a"', '<a>', '{a}', 'a|b', 'a^b', 'a`b', '\xe9.test',
-  'a:b', 'a:-1', 'a:+1', 'a:8o', 'a:1:2', 'a:1/', 'a:123456', 'a:65536', 'a:99999', ':80', ':',
-  '::1', '[::1', '::1]', '[]', '[]:80', '[::1]x',
-  '[::1]:', '[::1]:x', '[zz]', '[:::]', '[1.2.3.4]', '[1:2]', '[::1%25lo]', '[a]b]',
+  '',
+  ' ',
+  'a b',
+  'a\tb',
+  'a/b',
+  'a/',
+  '/a',
+  'a?b',
+  'a#b',
+  'a@b',
+  'user:pass@a',
+  'http://a',
+  'a,b',
+  'a, a',
+  'a;b',
+  'a\\b',
+  '"a"',
+  '<a>',
+  '{a}',
+  'a|b',
+  'a^b',
+  'a`b',
+  '\xe9.test',
+  'a:b',
+  'a:-1',
+  'a:+1',
+  'a:8o',
+  'a:1:2',
+  'a:1/',
+  'a:123456',
+  'a:65536',
+  'a:99999',
+  ':80',
+  ':',
+  '::1',
+  '[::1',
+  '::1]',
+  '[]',
+  '[]:80',
+  '[::1]x',
+  '[::1]:',
+  '[::1]:x',
+  '[zz]',
+  '[:::]',
+  '[1.2.3.4]',
+  '[1:2]',
+  '[::1%25lo]',
+  '[a]b]',
 ];
 const POSSIBLE_HOSTS = [
-  'a', 'A.b-C_d.example', 'api.example.', 'localhost:8080', '127.0.0.1', '127.0.0.1:1', 'a:0', 'a:65535',
-  '[::1]', '[::1]:8080', '[2001:DB8::a]', '[::ffff:1.2.3.4]:443',
+  'a',
+  'A.b-C_d.example',
+  'api.example.',
+  'localhost:8080',
+  '127.0.0.1',
+  '127.0.0.1:1',
+  'a:0',
+  'a:65535',
+  '[::1]',
+  '[::1]:8080',
+  '[2001:DB8::a]',
+  '[::ffff:1.2.3.4]:443',
 ];
 
 describe('the listener', { timeout: 30_000 }, () => {
@@ -76,9 +132,15 @@ describe('the listener', { timeout: 30_000 }, () => {
       const { port } = await openHouse(t, { environment });
       const [head = '', text] = (await exchange(port, GARBAGE)).split('\r\n\r\n');
       assert.deepEqual(head.split('\r\n'), [
-        'HTTP/1.1 400 Bad Request', 'Date: Tue, 01 Jan 2030 00:00:00 GMT',
-        'Content-Type: application/json; charset=utf-8', 'Cache-Control: no-store', 'X-Content-Type-Options: nosniff', 'Content-Length: 75',
-        `WWW-Authenticate: Bearer realm="api", error="invalid_request", error_description="${MALFORMED}"`, ...more, 'Connection: close',
+        'HTTP/1.1 400 Bad Request',
+        'Date: Tue, 01 Jan 2030 00:00:00 GMT',
+        'Content-Type: application/json; charset=utf-8',
+        'Cache-Control: no-store',
+        'X-Content-Type-Options: nosniff',
+        'Content-Length: 75',
+        `WWW-Authenticate: Bearer realm="api", error="invalid_request", error_description="${MALFORMED}"`,
+        ...more,
+        'Connection: close',
       ]);
       assert.equal(text, `{"error":"invalid_request","message":"${MALFORMED}"}`);
     });
@@ -87,19 +149,29 @@ describe('the listener', { timeout: 30_000 }, () => {
   test('refuses a request whose Host is missing, repeated or impossible [RFC 9112 §3.2]', async (t) => {
     const house = await openHouse(t);
     const cases: Record<string, string> = {
-      'no Host': get(''), 'no Host in HTTP/1.0': get('', 'HTTP/1.0'), 'no version': 'GET /healthz\r\n\r\n',
-      'two Hosts': get(`${HOST}Host: other.test\r\n`), 'two equal Hosts': get(HOST + HOST),
+      'no Host': get(''),
+      'no Host in HTTP/1.0': get('', 'HTTP/1.0'),
+      'no version': 'GET /healthz\r\n\r\n',
+      'two Hosts': get(`${HOST}Host: other.test\r\n`),
+      'two equal Hosts': get(HOST + HOST),
       'two Hosts in other cases': get(`${HOST}HOST: api.test\r\n`),
-      'a good and an empty Host': get(`${HOST}Host:\r\n`), 'X-Forwarded-Host alone': get('X-Forwarded-Host: api.test\r\n'),
+      'a good and an empty Host': get(`${HOST}Host:\r\n`),
+      'X-Forwarded-Host alone': get('X-Forwarded-Host: api.test\r\n'),
       'no Host at a path that does not exist': 'GET /nowhere HTTP/1.1\r\n\r\n',
       'no Host with another method': 'PUT /healthz HTTP/1.1\r\n\r\n',
       'no Host on a preflight': `OPTIONS /healthz HTTP/1.1\r\n${PREFLIGHT}Connection: close\r\n\r\n`,
       'two Hosts on a preflight': `OPTIONS /healthz HTTP/1.1\r\n${HOST}${HOST}${PREFLIGHT}Connection: close\r\n\r\n`,
     };
-    for (const host of IMPOSSIBLE_HOSTS) cases[`Host ${JSON.stringify(host)}`] = get(`Host: ${host}\r\nConnection: close\r\n`);
+    for (const host of IMPOSSIBLE_HOSTS)
+      cases[`Host ${JSON.stringify(host)}`] = get(`Host: ${host}\r\nConnection: close\r\n`);
     for (const [what, bytes] of Object.entries(cases)) {
       await t.test(`refuses ${what}`, async () => {
-        assertRefused(await exchange(house.port, Buffer.from(bytes, 'latin1')), 400, 'invalid_request', BAD_HOST);
+        assertRefused(
+          await exchange(house.port, Buffer.from(bytes, 'latin1')),
+          400,
+          'invalid_request',
+          BAD_HOST,
+        );
         assert.deepEqual(house.logs.at(-1)?.reason, 'host-refused');
       });
     }
@@ -109,13 +181,22 @@ describe('the listener', { timeout: 30_000 }, () => {
   test('takes every form of Host that can be [RFC 3986 §3.2.2]', async (t) => {
     const { port } = await openHouse(t);
     for (const host of POSSIBLE_HOSTS) {
-      assert.deepEqual(statusesIn(await exchange(port, get(`hOST: ${host}\r\nConnection: close\r\n`))), [200], host);
+      assert.deepEqual(
+        statusesIn(await exchange(port, get(`hOST: ${host}\r\nConnection: close\r\n`))),
+        [200],
+        host,
+      );
     }
   });
 
   test('refuses a target that is not a path, and closes', async (t) => {
     const house = await openHouse(t);
-    for (const line of ['GET http://api.test/healthz', 'OPTIONS *', 'CONNECT api.test:443', 'CONNECT api.test:443']) {
+    for (const line of [
+      'GET http://api.test/healthz',
+      'OPTIONS *',
+      'CONNECT api.test:443',
+      'CONNECT api.test:443',
+    ]) {
       const received = await exchange(house.port, `${line} HTTP/1.1\r\n${HOST}\r\n`);
       assertRefused(received, 400, 'invalid_request', 'the request target is not a path');
       assert.equal(house.logs.at(-1)?.reason, 'target-refused');

@@ -24,10 +24,21 @@ after(async () => {
   await provider.stop();
 });
 
-for (const target of ['*', 'http://127.0.0.1/api/public', 'https://evil.example/api/public', 'api/public', '?x=/api/public']) {
+for (const target of [
+  '*',
+  'http://127.0.0.1/api/public',
+  'https://evil.example/api/public',
+  'api/public',
+  '?x=/api/public',
+]) {
   test(`refuses the target ${target}, which does not begin with a slash [RFC 9112 §3.2]`, async () => {
     for (const method of ['GET', 'POST', 'OPTIONS']) {
-      const { status, headers, body } = await askRaw(service.port, `${method} ${target} HTTP/1.1`, 'Host: a', 'Connection: close');
+      const { status, headers, body } = await askRaw(
+        service.port,
+        `${method} ${target} HTTP/1.1`,
+        'Host: a',
+        'Connection: close',
+      );
       assert.deepEqual([status, body.error], [400, 'invalid_request']);
       assert.equal(headers.get('cache-control'), 'no-store');
     }
@@ -35,19 +46,62 @@ for (const target of ['*', 'http://127.0.0.1/api/public', 'https://evil.example/
 }
 
 const NOWHERE = [
-  '//api/public', '//evil.example/api/public', '/api//public', '/api/public/', '/api/public//', '/./api/public', '/api/./public',
-  '/api/x/../public', '/api/public/..', '/%2e/api/public', '/api/%2E%2E/api/public', '/api/public/%2e', '/api/%zz', '/api/public%',
-  '/api/%c0%af', '/api/%ed%a0%80', '/api%2fpublic', '/api%2Fprivate', '/api/public%2F..%2Fprivate', '/api/private%00', '/api/private%20',
-  '/api/private;x', '/api/private;/', '/API/private',
-  '/api/Private', '/api/private%2f', '/api/private#x', '/api\\private', '/api/private.json', '/api/private%3Fx',
-  '/api/public/private', '/', '/api', '/?', '/api/%u0070ublic',
+  '//api/public',
+  '//evil.example/api/public',
+  '/api//public',
+  '/api/public/',
+  '/api/public//',
+  '/./api/public',
+  '/api/./public',
+  '/api/x/../public',
+  '/api/public/..',
+  '/%2e/api/public',
+  '/api/%2E%2E/api/public',
+  '/api/public/%2e',
+  '/api/%zz',
+  '/api/public%',
+  '/api/%c0%af',
+  '/api/%ed%a0%80',
+  '/api%2fpublic',
+  '/api%2Fprivate',
+  '/api/public%2F..%2Fprivate',
+  '/api/private%00',
+  '/api/private%20',
+  '/api/private;x',
+  '/api/private;/',
+  '/API/private',
+  '/api/Private',
+  '/api/private%2f',
+  '/api/private#x',
+  '/api\\private',
+  '/api/private.json',
+  '/api/private%3Fx',
+  '/api/public/private',
+  '/',
+  '/api',
+  '/?',
+  '/api/%u0070ublic',
 ];
 for (const target of NOWHERE) {
   test(`has nothing at ${target}, before it reads credentials or the method [contract §3, G2]`, async () => {
     const repeated = ['GET', 'Authorization: a', 'Authorization: b'] as const;
-    for (const [method, ...fields] of [['GET'], ['POST'], ['OPTIONS'], ['GET', 'Authorization: Bearer x.y.z'], repeated] as const) {
-      const { status, headers, body } = await askRaw(service.port, `${method} ${target} HTTP/1.1`, 'Host: a', ...fields);
-      assert.deepEqual([status, body.error, body.message], [404, 'not_found', 'There is nothing at this path']);
+    for (const [method, ...fields] of [
+      ['GET'],
+      ['POST'],
+      ['OPTIONS'],
+      ['GET', 'Authorization: Bearer x.y.z'],
+      repeated,
+    ] as const) {
+      const { status, headers, body } = await askRaw(
+        service.port,
+        `${method} ${target} HTTP/1.1`,
+        'Host: a',
+        ...fields,
+      );
+      assert.deepEqual(
+        [status, body.error, body.message],
+        [404, 'not_found', 'There is nothing at this path'],
+      );
       assert.equal(headers.get('www-authenticate'), undefined);
     }
   });
@@ -60,16 +114,39 @@ for (const host of ['a', 'A.example', 'a:0', 'a:65535', '127.0.0.1:80', '[::1]',
 }
 
 const BAD_HOSTS = [
-  '', 'a/b', 'a?b', 'a#b', 'u@a', 'a b', 'a:b', 'a:65536', 'a:123456', 'a:-1', 'a,b', '[::1', '::1', '[g]', 'http://a', 'é', 'a:1:2',
+  '',
+  'a/b',
+  'a?b',
+  'a#b',
+  'u@a',
+  'a b',
+  'a:b',
+  'a:65536',
+  'a:123456',
+  'a:-1',
+  'a,b',
+  '[::1',
+  '::1',
+  '[g]',
+  'http://a',
+  'é',
+  'a:1:2',
   '%61',
 ];
 for (const [what, hosts] of [
-  ['no Host', []], ['two Hosts', ['a', 'b']], ['the same Host twice', ['a', 'a']],
+  ['no Host', []],
+  ['two Hosts', ['a', 'b']],
+  ['the same Host twice', ['a', 'a']],
   ...BAD_HOSTS.map((host) => [`the Host "${host}"`, [host]] as const),
 ] as const) {
   test(`refuses ${what} and closes the connection [RFC 9112 §3.2, G7]`, async () => {
     const fields = hosts.map((host) => `Host: ${host}`);
-    const { status, headers, body } = await askRaw(service.port, 'GET /api/public HTTP/1.1', 'X: 1', ...fields);
+    const { status, headers, body } = await askRaw(
+      service.port,
+      'GET /api/public HTTP/1.1',
+      'X: 1',
+      ...fields,
+    );
     assert.deepEqual([status, body.error, headers.get('connection')], [400, 'invalid_request', 'close']);
   });
 }
@@ -81,7 +158,10 @@ test('refuses a length beside chunks and closes the connection [RFC 9112 §6.3, 
 });
 
 test('takes no other method from a header field, and no token from a body [RFC 9700, G6, G11]', async () => {
-  const override = await service.ask('/api/public', { method: 'POST', headers: { 'X-HTTP-Method-Override': 'GET' } });
+  const override = await service.ask('/api/public', {
+    method: 'POST',
+    headers: { 'X-HTTP-Method-Override': 'GET' },
+  });
   assert.equal(override.status, 405);
   const body = `access_token=${provider.issue()}`;
   const form = { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': String(body.length) };
@@ -89,7 +169,11 @@ test('takes no other method from a header field, and no token from a body [RFC 9
   assert.deepEqual([inBody.status, inBody.body.error], [401, 'unauthorized']);
 });
 
-for (const [path, status] of [['/api/public', 200], ['/api/private', 401], ['/nowhere', 404]] as const) {
+for (const [path, status] of [
+  ['/api/public', 200],
+  ['/api/private', 401],
+  ['/nowhere', 404],
+] as const) {
   test(`answers ${path} at once when a body is announced, and closes the connection [contract §3]`, async () => {
     const wire = await openWire(service.port);
     wire.send(`GET ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n`);
@@ -104,15 +188,28 @@ test('answers pipelined requests in order, each with its own credentials [G10]',
   const wire = await openWire(service.port);
   const request = (path: string, field: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n${field}\r\n\r\n`;
   const from = (sub: string) => request('/api/private', `Authorization: Bearer ${provider.issue({ sub })}`);
-  wire.send(from('one') + request('/api/private', 'X: 1') + from('two') + request('/nowhere', 'Connection: close'));
+  wire.send(
+    from('one') + request('/api/private', 'X: 1') + from('two') + request('/nowhere', 'Connection: close'),
+  );
   const received = await wire.untilClosed();
-  assert.deepEqual(received.match(/(?<=HTTP\/1\.1 )\d+|"user":"\w+"/g), ['200', '"user":"one"', '401', '200', '"user":"two"', '404']);
+  assert.deepEqual(received.match(/(?<=HTTP\/1\.1 )\d+|"user":"\w+"/g), [
+    '200',
+    '"user":"one"',
+    '401',
+    '200',
+    '"user":"two"',
+    '404',
+  ]);
 });
 
 test('ignores header fields that only resemble Authorization, and Connection options that name it [G4]', async () => {
   const token = provider.issue();
   for (const name of ['X-Authorization', 'Authorization_', 'Proxy-Authorization']) {
-    assert.equal((await service.ask('/api/private', { headers: { [name]: `Bearer ${token}` } })).status, 401, name);
+    assert.equal(
+      (await service.ask('/api/private', { headers: { [name]: `Bearer ${token}` } })).status,
+      401,
+      name,
+    );
   }
   const fields = ['Host: a', 'Connection: authorization', `Authorization: Bearer ${token}`];
   const named = await askRaw(service.port, 'GET /api/private HTTP/1.1', ...fields);
@@ -122,27 +219,51 @@ test('ignores header fields that only resemble Authorization, and Connection opt
 const guest = '{"message":"Welcome, guest!","personalizedContent":false}';
 for (const [value, status, error] of [
   [undefined, 200, undefined],
-  ...['', 'Basic dTpw', 'DPoP x.y.z', 'Bearer', 'Bearer '].map((value) => [value, 401, 'unauthorized'] as const),
-  ...['Bearer x', 'Bearer  x.y.z', 'Bearer\tx.y.z', 'Bearer x.y.z, Basic a', 'Bearer,x', 'Bearer null', 'bearer undefined']
-    .map((value) => [value, 401, 'invalid_token'] as const),
+  ...['', 'Basic dTpw', 'DPoP x.y.z', 'Bearer', 'Bearer '].map(
+    (value) => [value, 401, 'unauthorized'] as const,
+  ),
+  ...[
+    'Bearer x',
+    'Bearer  x.y.z',
+    'Bearer\tx.y.z',
+    'Bearer x.y.z, Basic a',
+    'Bearer,x',
+    'Bearer null',
+    'bearer undefined',
+  ].map((value) => [value, 401, 'invalid_token'] as const),
 ] as const) {
   const how = `${status} ${error ?? 'as to a guest'}`;
   test(`answers ${how} on an optional row to Authorization ${JSON.stringify(value)} [RFC 9110 §5.6.2, contract §4]`, async () => {
     const fields = value === undefined ? [] : [`Authorization: ${value}`];
     const answer = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', ...fields);
     assert.equal(answer.status, status);
-    assert.equal(answer.text, error === undefined ? guest : JSON.stringify({ error, message: 'Authentication required' }));
-    const challenge = error === 'invalid_token'
-      ? /^Bearer realm="api", error="invalid_token", error_description="[^"]+"$/ : /^Bearer realm="api"$/;
+    assert.equal(
+      answer.text,
+      error === undefined ? guest : JSON.stringify({ error, message: 'Authentication required' }),
+    );
+    const challenge =
+      error === 'invalid_token'
+        ? /^Bearer realm="api", error="invalid_token", error_description="[^"]+"$/
+        : /^Bearer realm="api"$/;
     if (error !== undefined) assert.match(answer.headers.get('www-authenticate') ?? '', challenge);
   });
 }
 
 test('refuses two Authorization fields on an optional row, one of them empty too [RFC 6750 §3.1, G5]', async () => {
-  for (const fields of [['Bearer a', 'Bearer a'], ['', ''], ['Basic a', `Bearer ${provider.issue()}`]]) {
-    const answer = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', ...fields.map((value) => `Authorization: ${value}`));
+  for (const fields of [
+    ['Bearer a', 'Bearer a'],
+    ['', ''],
+    ['Basic a', `Bearer ${provider.issue()}`],
+  ]) {
+    const answer = await askRaw(
+      service.port,
+      'GET /api/feed HTTP/1.1',
+      'Host: a',
+      ...fields.map((value) => `Authorization: ${value}`),
+    );
     assert.deepEqual([answer.status, answer.body.error], [400, 'invalid_request']);
-    const error = 'error="invalid_request", error_description="the request has more than one Authorization header field"';
+    const error =
+      'error="invalid_request", error_description="the request has more than one Authorization header field"';
     assert.equal(answer.headers.get('www-authenticate'), `Bearer realm="api", ${error}`);
   }
 });
@@ -156,18 +277,26 @@ test('takes the scheme in any case and the DPoP field for nothing when DPoP is o
 const algorithms = /(, | )algs="[^"]+"/;
 test('challenges by each scheme in a field of its own where both are accepted [RFC 9449 §7.1]', async () => {
   const { challenges } = await both.ask('/api/private');
-  assert.deepEqual(challenges.map((challenge) => challenge.replace(algorithms, '')), ['Bearer realm="api"', 'DPoP']);
+  assert.deepEqual(
+    challenges.map((challenge) => challenge.replace(algorithms, '')),
+    ['Bearer realm="api"', 'DPoP'],
+  );
   const expired = provider.issue({ exp: 1 });
   const blamed = await both.ask('/api/private', { headers: { Authorization: `dpop ${expired}`, DPoP: 'x' } });
-  assert.deepEqual(blamed.challenges.map((challenge) => challenge.replace(algorithms, '')),
-    ['Bearer realm="api"', 'DPoP error="invalid_token", error_description="the token has expired"']);
+  assert.deepEqual(
+    blamed.challenges.map((challenge) => challenge.replace(algorithms, '')),
+    ['Bearer realm="api"', 'DPoP error="invalid_token", error_description="the token has expired"'],
+  );
 });
 
 test('challenges only by DPoP, without an error, when it is required and Bearer is used [RFC 9449 §7.2]', async () => {
   for (const request of [{}, { token: provider.issue() }]) {
     const { status, body, challenges } = await dpopOnly.ask('/api/private', request);
     assert.deepEqual([status, body.error], [401, 'unauthorized']);
-    assert.deepEqual(challenges.map((challenge) => challenge.replace(algorithms, '')), ['DPoP realm="api"']);
+    assert.deepEqual(
+      challenges.map((challenge) => challenge.replace(algorithms, '')),
+      ['DPoP realm="api"'],
+    );
   }
 });
 
@@ -181,7 +310,10 @@ for (const path of ['/api/private', '/api/feed']) {
 
 test('needs no keys where no token is read or given', async () => {
   const asked = ['/api/public', '/api/feed', '/api/private', '/nowhere'].map((path) => keyless.ask(path));
-  assert.deepEqual((await Promise.all(asked)).map(({ status }) => status), [200, 200, 401, 404]);
+  assert.deepEqual(
+    (await Promise.all(asked)).map(({ status }) => status),
+    [200, 200, 401, 404],
+  );
 });
 
 test('waits for the keys when a request comes before them', async (t) => {

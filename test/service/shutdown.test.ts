@@ -8,13 +8,19 @@ import { providerSettings, runProcess, type TestProcess } from '../support/servi
 const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: api.test\r\n\r\n';
 /** What the log says of the end; other lines may come at any time. */
 const reasons = ({ logs }: TestProcess) =>
-  logs.filter(({ message }) => ['shutting down', 'stopped'].includes(message)).map(({ message, reason }) => [message, reason]);
+  logs
+    .filter(({ message }) => ['shutting down', 'stopped'].includes(message))
+    .map(({ message, reason }) => [message, reason]);
 
 describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`exits with 0 after ${signal}, once idle and unused connections are closed`, async (t) => {
       const service = await runProcess(t);
-      const [idle, unused, asking] = await Promise.all([openWire(service.port), openWire(service.port), openWire(service.port)]);
+      const [idle, unused, asking] = await Promise.all([
+        openWire(service.port),
+        openWire(service.port),
+        openWire(service.port),
+      ]);
       for (const wire of [idle, asking]) {
         wire.send(HEALTH);
         await wire.until((text) => text.endsWith('}'));
@@ -22,24 +28,35 @@ describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
       service.child.kill(signal);
       await service.logged('shutting down');
       asking.send(HEALTH);
-      assert.match(await asking.untilClosed(), /Connection: keep-alive[^]*HTTP\/1\.1 200 OK[^]*Connection: close/);
+      assert.match(
+        await asking.untilClosed(),
+        /Connection: keep-alive[^]*HTTP\/1\.1 200 OK[^]*Connection: close/,
+      );
       assert.equal((await idle.untilClosed()).match(/HTTP/g)?.length, 1);
       assert.equal(await unused.untilClosed(), '');
       assert.equal(await service.exited, 0);
-      assert.deepEqual(reasons(service), [['shutting down', signal], ['stopped', 'drained']]);
+      assert.deepEqual(reasons(service), [
+        ['shutting down', signal],
+        ['stopped', 'drained'],
+      ]);
     });
   }
 
   test('is not ready but serves on for SHUTDOWN_DELAY_SECONDS', async (t) => {
     const provider = await startProvider();
     t.after(() => provider.stop());
-    const service = await runProcess(t, { environment: { ...providerSettings(provider), SHUTDOWN_DELAY_SECONDS: '60' } });
+    const service = await runProcess(t, {
+      environment: { ...providerSettings(provider), SHUTDOWN_DELAY_SECONDS: '60' },
+    });
     await service.logged('signing keys loaded');
     assert.equal((await service.ask('/readyz')).status, 200);
     service.child.kill('SIGTERM');
     await service.logged('shutting down');
     const { status, headers, body } = await service.ask('/readyz');
-    assert.deepEqual([status, body], [503, { error: 'temporarily_unavailable', message: 'The service is shutting down' }]);
+    assert.deepEqual(
+      [status, body],
+      [503, { error: 'temporarily_unavailable', message: 'The service is shutting down' }],
+    );
     assert.equal(headers['retry-after'], '1');
     for (let count = 0; count < 30; count += 1) {
       assert.equal((await service.ask('/api/private', { token: provider.issue() })).status, 200);
@@ -63,10 +80,18 @@ describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
     while (provider.openSockets === 0) await new Promise(setImmediate);
     service.child.kill('SIGTERM');
     assert.equal(await service.exited, 0);
-    assert.deepEqual(service.logs.filter(({ message }) => message === 'signing keys could not be fetched'), []);
+    assert.deepEqual(
+      service.logs.filter(({ message }) => message === 'signing keys could not be fetched'),
+      [],
+    );
   });
 
-  for (const [first, second] of [['SIGTERM', 'SIGTERM'], ['SIGINT', 'SIGINT'], ['SIGTERM', 'SIGINT'], ['SIGINT', 'SIGTERM']] as const) {
+  for (const [first, second] of [
+    ['SIGTERM', 'SIGTERM'],
+    ['SIGINT', 'SIGINT'],
+    ['SIGTERM', 'SIGINT'],
+    ['SIGINT', 'SIGTERM'],
+  ] as const) {
     test(`exits with 1 at once when ${second} follows ${first}, whatever is under way`, async (t) => {
       const service = await runProcess(t);
       const wire = await openWire(service.port);
@@ -75,7 +100,10 @@ describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
       await service.logged('shutting down');
       service.child.kill(second);
       assert.equal(await service.exited, 1);
-      assert.deepEqual(reasons(service), [['shutting down', first], ['stopped', 'second-signal']]);
+      assert.deepEqual(reasons(service), [
+        ['shutting down', first],
+        ['stopped', 'second-signal'],
+      ]);
       assert.equal(await wire.untilClosed(), '');
     });
   }

@@ -8,14 +8,20 @@ import { load, SETTINGS } from './every-setting.ts';
 const EXAMPLE = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8');
 
 /** Every assignment with the comment above it. */
-const assignments = [...EXAMPLE.matchAll(/((?:^#.*\n)+?)?^(# )?([A-Z_]+)=(.*)$/gm)]
-  .map(([, comment = '', hash = '', name = '', value = '']) => ({ comment, isOff: hash !== '', name, value }));
+const assignments = [...EXAMPLE.matchAll(/((?:^#.*\n)+?)?^(# )?([A-Z_]+)=(.*)$/gm)].map(
+  ([, comment = '', hash = '', name = '', value = '']) => ({ comment, isOff: hash !== '', name, value }),
+);
 
 /** The environment names that src asks for. */
 function knownNames(): Set<string> {
   const asked = new Set<string>();
   const given: Record<string, string> = { IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'x' };
-  const environment = new Proxy(given, { get: (target, name) => { asked.add(String(name)); return target[String(name)]; } });
+  const environment = new Proxy(given, {
+    get: (target, name) => {
+      asked.add(String(name));
+      return target[String(name)];
+    },
+  });
   loadSettings(environment, '/nonexistent');
   // A setting without an environment name may be asked for by none.
   asked.delete('');
@@ -27,11 +33,17 @@ test('.env.example names exactly the settings that are read, each once', () => {
 });
 
 test('the settings that are read are those of the contract [contract §2]', () => {
-  assert.deepEqual([...knownNames()].sort(), ['CONFIG_FILE', ...SETTINGS.flatMap(({ env }) => env ?? [])].sort());
+  assert.deepEqual(
+    [...knownNames()].sort(),
+    ['CONFIG_FILE', ...SETTINGS.flatMap(({ env }) => env ?? [])].sort(),
+  );
 });
 
 test('.env.example comments out all but what is required', () => {
-  assert.deepEqual(assignments.filter(({ isOff }) => !isOff).map(({ name }) => name), ['IDP_DOMAIN', 'IDP_AUDIENCE']);
+  assert.deepEqual(
+    assignments.filter(({ isOff }) => !isOff).map(({ name }) => name),
+    ['IDP_DOMAIN', 'IDP_AUDIENCE'],
+  );
 });
 
 for (const { name, comment } of assignments) {
@@ -43,12 +55,18 @@ for (const { name, comment } of assignments) {
 }
 
 test('.env.example names the key of the application name and its default', () => {
-  assert.match(EXAMPLE, /application\.name \(or spring\.application\.name\) in application\.yml, default gatehouse\./);
+  assert.match(
+    EXAMPLE,
+    /application\.name \(or spring\.application\.name\) in application\.yml, default gatehouse\./,
+  );
 });
 
 test('.env.example loads as it stands', () => {
   const { settings, unknown } = load({ files: { '.env': EXAMPLE } });
-  assert.deepEqual([settings.domain, settings.audience, unknown], ['your-tenant.example.com', 'https://api.example.com', []]);
+  assert.deepEqual(
+    [settings.domain, settings.audience, unknown],
+    ['your-tenant.example.com', 'https://api.example.com', []],
+  );
 });
 
 const uncommented = EXAMPLE.replace(/^# (?=[A-Z_]+=)/gm, '');
@@ -60,7 +78,9 @@ test('.env.example loads with everything in it turned on', () => {
 });
 
 test('.env.example shows the default of every setting that has one', () => {
-  const withDefault = assignments.filter(({ comment, name }) => !/Default: none/.test(comment) || name.startsWith('IDP_DOMAIN'));
+  const withDefault = assignments.filter(
+    ({ comment, name }) => !/Default: none/.test(comment) || name.startsWith('IDP_DOMAIN'),
+  );
   const shown = withDefault.map(({ name, value }) => `${name}=${value}\n`).join('');
   const audience = 'IDP_AUDIENCE=https://api.example.com\n';
   const files = { '.env': audience + shown, 'application.yml': '' };

@@ -1,7 +1,16 @@
 /* All sources → settings, or every problem at once (contract §2). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { load, onlyProblem, problemsOf, REQUIRED, SETTINGS, withYaml, yamlOf, type Sources } from './every-setting.ts';
+import {
+  load,
+  onlyProblem,
+  problemsOf,
+  REQUIRED,
+  SETTINGS,
+  withYaml,
+  yamlOf,
+  type Sources,
+} from './every-setting.ts';
 
 const REQUIRED_YAML = 'idp:\n  domain: idp.test\n  audience: https://api.test\n';
 const quoted = (written: string) => JSON.stringify(written);
@@ -16,16 +25,19 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
   if (byDefault !== 'required') {
     test(`gives ${label} its default in both profiles [contract §2]`, () => {
       assert.deepEqual(load({ environment: REQUIRED }).settings[name], byDefault);
-      if (name !== 'profile') assert.deepEqual(load({ environment: { ...REQUIRED, PROFILE: 'A' } }).settings[name], byDefaultA);
+      if (name !== 'profile')
+        assert.deepEqual(load({ environment: { ...REQUIRED, PROFILE: 'A' } }).settings[name], byDefaultA);
     });
   }
   test(`takes ${label} from the environment, then .env, then application.yml, empty ones aside [contract §2]`, () => {
     const [first, second, third = first] = good;
     const others = without(around(name), env);
-    const files = { '.env': env ? `${env}=${quoted(second[0])}\n` : '', 'application.yml': yaml ? yamlOf(yaml,
-      quoted(third[0])) : '' };
-    const read = (environment: Record<string, string>, given: Sources['files'] = {}) => load({ environment,
-      files: given }).settings[name];
+    const files = {
+      '.env': env ? `${env}=${quoted(second[0])}\n` : '',
+      'application.yml': yaml ? yamlOf(yaml, quoted(third[0])) : '',
+    };
+    const read = (environment: Record<string, string>, given: Sources['files'] = {}) =>
+      load({ environment, files: given }).settings[name];
     for (const [written, value] of [first, second, third]) {
       if (env) assert.deepEqual(read({ ...others, [env]: written }), value);
       if (yaml) assert.deepEqual(read(others, { 'application.yml': yamlOf(yaml, quoted(written)) }), value);
@@ -37,15 +49,22 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
     if (yaml) assert.deepEqual(read({ ...others, [env]: '' }, { ...files, '.env': `${env}=\n` }), third[1]);
     if (byDefault === 'required') return;
     for (const empty of yaml ? ['""', '~', ''] : []) {
-      const nothing: Record<string, string> = { '.env': `${env}=""\n`, 'application.yml': yamlOf(yaml ?? '', empty) };
+      const nothing: Record<string, string> = {
+        '.env': `${env}=""\n`,
+        'application.yml': yamlOf(yaml ?? '', empty),
+      };
       assert.deepEqual(read({ ...others, [env]: '' }, nothing), byDefaultIn(others));
     }
   });
   if (bad !== undefined) {
     test(`refuses a bad ${label}, naming both its names and never its value [contract §2]`, () => {
       const others = without(around(name), env);
-      const sources = [{ environment: { ...others, [env ?? '']: bad[0] } }, ...(yaml ? [{ environment: others,
-        files: { 'application.yml': yamlOf(yaml, quoted(bad[0])) } }] : [])];
+      const sources = [
+        { environment: { ...others, [env ?? '']: bad[0] } },
+        ...(yaml
+          ? [{ environment: others, files: { 'application.yml': yamlOf(yaml, quoted(bad[0])) } }]
+          : []),
+      ];
       for (const problem of sources.map(onlyProblem)) {
         assert.ok(problem.startsWith(`${label}: `), problem);
         assert.match(problem, bad[1]);
@@ -57,10 +76,19 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
 
 const CHECKED_OTHERWISE = ['idp.dpopMode', 'idp.tokenType', 'log.level'];
 for (const { env, yaml, byDefault } of SETTINGS) {
-  if (!yaml || typeof byDefault === 'number' || typeof byDefault === 'boolean' || CHECKED_OTHERWISE.includes(yaml)) continue;
+  if (
+    !yaml ||
+    typeof byDefault === 'number' ||
+    typeof byDefault === 'boolean' ||
+    CHECKED_OTHERWISE.includes(yaml)
+  )
+    continue;
   for (const unquoted of ['12345', 'true', '1e3', '[1]']) {
     test(`says to quote the unquoted ${unquoted} as ${yaml} [contract §2]`, () => {
-      const problem = onlyProblem({ environment: without(REQUIRED, env), files: { 'application.yml': yamlOf(yaml, unquoted) } });
+      const problem = onlyProblem({
+        environment: without(REQUIRED, env),
+        files: { 'application.yml': yamlOf(yaml, unquoted) },
+      });
       assert.ok(problem.startsWith([env, yaml].filter(Boolean).join(' or ')), problem);
       assert.match(problem, /quote/);
     });
@@ -82,25 +110,41 @@ test('reports a missing domain and a missing audience in words that name them [s
 });
 
 test('counts empty required settings as missing [contract §2]', () => {
-  const empty = { environment: { IDP_DOMAIN: '', IDP_AUDIENCE: '' }, files: { '.env': 'IDP_DOMAIN=\n',
-    'application.yml': 'idp:\n  domain: ""\n  audience:\n' } };
+  const empty = {
+    environment: { IDP_DOMAIN: '', IDP_AUDIENCE: '' },
+    files: { '.env': 'IDP_DOMAIN=\n', 'application.yml': 'idp:\n  domain: ""\n  audience:\n' },
+  };
   assert.deepEqual(problemsOf(empty), problemsOf({}));
 });
 
 test('reports every problem of every source at once [contract §2]', () => {
-  const bad = Object.fromEntries(SETTINGS.flatMap(({ env, bad: fault }) => (env && fault ? [[env, fault[0]]] : [])));
+  const bad = Object.fromEntries(
+    SETTINGS.flatMap(({ env, bad: fault }) => (env && fault ? [[env, fault[0]]] : [])),
+  );
   const files = { '.env': Buffer.from([0xff]), 'application.yml': 'api:\n  x: 1\napplication:\n  name: 1\n' };
-  const named = problemsOf({ environment: bad, files }).map((problem) => problem.split(':')[0]?.replace(/^.*\/|.* or /g, ''));
+  const named = problemsOf({ environment: bad, files }).map((problem) =>
+    problem.split(':')[0]?.replace(/^.*\/|.* or /g, ''),
+  );
   const faulty = SETTINGS.filter(({ bad: fault }) => fault).map(({ env, yaml }) => yaml ?? env);
   assert.deepEqual(named.sort(), [...faulty, '.env', 'api.x', 'application.name'].sort());
 });
 
 test('refuses the scope policy in profile B and takes it in profile A [contract §2]', () => {
-  assert.match(onlyProblem({ environment: { ...REQUIRED, SCOPE_POLICY: 'true' } }),
-    /^SCOPE_POLICY or api\.scopePolicy: .*profile A/);
-  assert.match(onlyProblem({ environment: { ...REQUIRED, PROFILE: 'b' },
-    files: { 'application.yml': 'api:\n  scopePolicy: true' } }), /profile A/);
-  assert.equal(load({ environment: { ...REQUIRED, PROFILE: 'a', SCOPE_POLICY: 'true' } }).settings.scopePolicy, true);
+  assert.match(
+    onlyProblem({ environment: { ...REQUIRED, SCOPE_POLICY: 'true' } }),
+    /^SCOPE_POLICY or api\.scopePolicy: .*profile A/,
+  );
+  assert.match(
+    onlyProblem({
+      environment: { ...REQUIRED, PROFILE: 'b' },
+      files: { 'application.yml': 'api:\n  scopePolicy: true' },
+    }),
+    /profile A/,
+  );
+  assert.equal(
+    load({ environment: { ...REQUIRED, PROFILE: 'a', SCOPE_POLICY: 'true' } }).settings.scopePolicy,
+    true,
+  );
   assert.equal(load({ environment: { ...REQUIRED, SCOPE_POLICY: 'false' } }).settings.scopePolicy, false);
 });
 
@@ -123,11 +167,19 @@ cors:
   - 'http://two.test:81'
 `;
   const { settings } = load({ files: { 'application.yml': yaml } });
-  const { tokenCacheEntries, requiredClaims, port, errorDetail, corsAllowCredentials, corsAllowedOrigins } = settings;
-  assert.deepEqual({ tokenCacheEntries, requiredClaims, port, errorDetail, corsAllowCredentials, corsAllowedOrigins }, {
-    tokenCacheEntries: 16, requiredClaims: ['scp', '1'], port: 8081, errorDetail: true, corsAllowCredentials: false,
+  const { tokenCacheEntries, requiredClaims, port, errorDetail, corsAllowCredentials, corsAllowedOrigins } =
+    settings;
+  assert.deepEqual(
+    { tokenCacheEntries, requiredClaims, port, errorDetail, corsAllowCredentials, corsAllowedOrigins },
+    {
+      tokenCacheEntries: 16,
+      requiredClaims: ['scp', '1'],
+      port: 8081,
+      errorDetail: true,
+      corsAllowCredentials: false,
       corsAllowedOrigins: ['https://one.test', 'http://two.test:81'],
-  });
+    },
+  );
 });
 
 test('reads spring.application.name as application.name [contract §2]', () => {
@@ -139,5 +191,6 @@ test('reads spring.application.name as application.name [contract §2]', () => {
 
 test('counts an empty spring.application.name as absent beside application.name, in either order [contract §2]', () => {
   const [ours, springs] = [yamlOf('application.name', 'mine'), yamlOf('spring.application.name', '')];
-  for (const yaml of [ours + springs, springs + ours]) assert.equal(load(withYaml(yaml)).settings.applicationName, 'mine');
+  for (const yaml of [ours + springs, springs + ours])
+    assert.equal(load(withYaml(yaml)).settings.applicationName, 'mine');
 });

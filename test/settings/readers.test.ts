@@ -2,36 +2,92 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import {
-  blankFault, boolean, Fault, hostFault, integer, list, methodFault, originFault, plainUrlFault, text, urlFault, word,
-    wordInEitherCase,
+  blankFault,
+  boolean,
+  Fault,
+  hostFault,
+  integer,
+  list,
+  methodFault,
+  originFault,
+  plainUrlFault,
+  text,
+  urlFault,
+  word,
+  wordInEitherCase,
   type RawValue,
 } from '../../src/settings/readers.ts';
 
 const show = (value: unknown) => (typeof value === 'number' ? String(value) : JSON.stringify(value));
 
 function refuses(rule: (raw: RawValue) => unknown, raw: RawValue, reason: RegExp): void {
-  assert.throws(() => rule(raw), (failure) => failure instanceof Fault && reason.test(failure.message));
+  assert.throws(
+    () => rule(raw),
+    (failure) => failure instanceof Fault && reason.test(failure.message),
+  );
 }
 
 test('takes a whole number at both bounds, as number or as text', () => {
-  for (const raw of [3, '3', 60, '60', '007', '000000000000060', 7.0]) assert.equal(integer(3, 60)(raw), Number(raw));
+  for (const raw of [3, '3', 60, '60', '007', '000000000000060', 7.0])
+    assert.equal(integer(3, 60)(raw), Number(raw));
 });
 
-for (const raw of [2, '2', 61, '61', -3, '-3', '+3', 3.5, '3.5', '3.0', '1e1', '0x1F', ' 3', '3 ', '3x', 'x3', 'three', '1_0',
-  '0000000000000060', '٣', NaN, Infinity, true, ['3'], [3]]) {
-  test(`refuses ${show(raw)} as a whole number from 3 to 60`, () => refuses(integer(3, 60), raw,
-    /^must be a whole number from 3 to 60$/));
+for (const raw of [
+  2,
+  '2',
+  61,
+  '61',
+  -3,
+  '-3',
+  '+3',
+  3.5,
+  '3.5',
+  '3.0',
+  '1e1',
+  '0x1F',
+  ' 3',
+  '3 ',
+  '3x',
+  'x3',
+  'three',
+  '1_0',
+  '0000000000000060',
+  '٣',
+  NaN,
+  Infinity,
+  true,
+  ['3'],
+  [3],
+]) {
+  test(`refuses ${show(raw)} as a whole number from 3 to 60`, () =>
+    refuses(integer(3, 60), raw, /^must be a whole number from 3 to 60$/));
 }
 
-test('refuses empty text as a whole number, though 0 is one', () => refuses(integer(0, 60), '', /whole number/));
+test('refuses empty text as a whole number, though 0 is one', () =>
+  refuses(integer(0, 60), '', /whole number/));
 
-for (const raw of [true, 'true', 'TRUE', 'True', 'tRuE']) test(`takes ${show(raw)} as true`, () => assert.equal(boolean(raw),
-  true));
-for (const raw of [false, 'false', 'FALSE', 'False', 'fAlSe']) test(`takes ${show(raw)} as false`,
-  () => assert.equal(boolean(raw),
-  false));
-for (const raw of ['yes', 'no', 'on', 'off', '1', '0', 1, 0, ' true', 'true ', 'truee', 'not false', [true], ['true'], ['false'],
-  []]) {
+for (const raw of [true, 'true', 'TRUE', 'True', 'tRuE'])
+  test(`takes ${show(raw)} as true`, () => assert.equal(boolean(raw), true));
+for (const raw of [false, 'false', 'FALSE', 'False', 'fAlSe'])
+  test(`takes ${show(raw)} as false`, () => assert.equal(boolean(raw), false));
+for (const raw of [
+  'yes',
+  'no',
+  'on',
+  'off',
+  '1',
+  '0',
+  1,
+  0,
+  ' true',
+  'true ',
+  'truee',
+  'not false',
+  [true],
+  ['true'],
+  ['false'],
+  [],
+]) {
   test(`refuses ${show(raw)} as a boolean`, () => refuses(boolean, raw, /^must be .*true.*false/i));
 }
 
@@ -40,39 +96,56 @@ test('takes a word exactly as it stands', () => {
   assert.equal(word('any', 'at+jwt')('at+jwt'), 'at+jwt');
 });
 for (const raw of ['ANY', 'any ', 'an', 'any,at+jwt', 1, true, ['any']]) {
-  test(`refuses ${show(raw)} as one of two words`, () => refuses(word('any', 'at+jwt'), raw, /^must be one of any, at\+jwt$/));
+  test(`refuses ${show(raw)} as one of two words`, () =>
+    refuses(word('any', 'at+jwt'), raw, /^must be one of any, at\+jwt$/));
 }
 test('takes an upper-case word in either case', () => {
-  for (const raw of ['ALLOWED', 'allowed', 'aLLowed']) assert.equal(wordInEitherCase('DISABLED', 'ALLOWED')(raw), 'ALLOWED');
+  for (const raw of ['ALLOWED', 'allowed', 'aLLowed'])
+    assert.equal(wordInEitherCase('DISABLED', 'ALLOWED')(raw), 'ALLOWED');
 });
 for (const raw of ['allow', 'allowed ', 1, ['ALLOWED']]) {
-  test(`refuses ${show(raw)} as a word in either case`, () => refuses(wordInEitherCase('DISABLED', 'ALLOWED'), raw,
-    /^must be one of DISABLED, ALLOWED$/));
+  test(`refuses ${show(raw)} as a word in either case`, () =>
+    refuses(wordInEitherCase('DISABLED', 'ALLOWED'), raw, /^must be one of DISABLED, ALLOWED$/));
 }
 
 test('takes text as it stands', () => assert.equal(text()(' any text '), ' any text '));
 for (const raw of [8080, 1.5, NaN, true, false, ['text'], []]) {
-  test(`refuses ${show(raw)} where text is wanted and says to quote it`, () => refuses(text(), raw, /^must be text; quote it$/));
+  test(`refuses ${show(raw)} where text is wanted and says to quote it`, () =>
+    refuses(text(), raw, /^must be text; quote it$/));
 }
 test('gives the fault that a check of the text finds', () => {
-  refuses(text((value) => value === 'bad' && 'must not be bad'), 'bad', /^must not be bad$/);
+  refuses(
+    text((value) => value === 'bad' && 'must not be bad'),
+    'bad',
+    /^must not be bad$/,
+  );
   assert.equal(text((value) => value === 'bad' && 'must not be bad')('good'), 'good');
 });
 
 const words = list(blankFault);
 const LISTS: readonly (readonly [RawValue, readonly string[]])[] = [
-  ['a', ['a']], ['a,b', ['a', 'b']], [' a , b ', ['a', 'b']], ['a,,b,', ['a', 'b']], [',', []], [['a', 'b'], ['a', 'b']],
+  ['a', ['a']],
+  ['a,b', ['a', 'b']],
+  [' a , b ', ['a', 'b']],
+  ['a,,b,', ['a', 'b']],
+  [',', []],
+  [
+    ['a', 'b'],
+    ['a', 'b'],
+  ],
   [[], []],
-    [['a,b'], ['a,b']],
+  [['a,b'], ['a,b']],
 ];
-for (const [raw, value] of LISTS) test(`takes ${show(raw)} as the list ${show(value)}`,
-  () => assert.deepEqual(words(raw), value));
-for (const raw of [1, true, NaN]) test(`refuses ${show(raw)} as a list and says to quote it`, () => refuses(words, raw,
-  /list of texts; quote/));
-for (const raw of [[1], ['a', true], [null], ['a', null]]) test(`refuses ${show(raw)} as a list of texts and says to quote`,
-  () => refuses(words, raw, /text; quote it/));
-for (const raw of ['a b', 'a,b c', ['a', 'b c'], [' a']]) test(`refuses ${show(raw)} for the fault of a member`,
-  () => refuses(words, raw, /white space/));
+for (const [raw, value] of LISTS)
+  test(`takes ${show(raw)} as the list ${show(value)}`, () => assert.deepEqual(words(raw), value));
+for (const raw of [1, true, NaN])
+  test(`refuses ${show(raw)} as a list and says to quote it`, () =>
+    refuses(words, raw, /list of texts; quote/));
+for (const raw of [[1], ['a', true], [null], ['a', null]])
+  test(`refuses ${show(raw)} as a list of texts and says to quote`, () =>
+    refuses(words, raw, /text; quote it/));
+for (const raw of ['a b', 'a,b c', ['a', 'b c'], [' a']])
+  test(`refuses ${show(raw)} for the fault of a member`, () => refuses(words, raw, /white space/));
 
 for (const blank of [' ', '\0', '\t', '\n', '\r', '\u00a0', '\u3000']) {
   test(`finds ${show(blank)} anywhere in a text`, () => {
@@ -89,49 +162,148 @@ test('finds no white space in a text without it', () => {
   for (const value of ['a', 'urn:api:1-é']) assert.equal(blankFault(value), false);
 });
 
-for (const value of ['idp.test', 'localhost', 'IdP.Example.COM', 'a-b.test', 'a_b.test', 'xn--bcher-kva.test', '127.0.0.1',
-  '[::1]', '[::1]:8443', '[2001:DB8::1]', 'idp.test:1', 'idp.test:65535', 'idp.test:443', 'IDP.test:443', 'idp.test:8443',
-  'idp.test:4430', `${'a'.repeat(63)}.test`]) {
+for (const value of [
+  'idp.test',
+  'localhost',
+  'IdP.Example.COM',
+  'a-b.test',
+  'a_b.test',
+  'xn--bcher-kva.test',
+  '127.0.0.1',
+  '[::1]',
+  '[::1]:8443',
+  '[2001:DB8::1]',
+  'idp.test:1',
+  'idp.test:65535',
+  'idp.test:443',
+  'IDP.test:443',
+  'idp.test:8443',
+  'idp.test:4430',
+  `${'a'.repeat(63)}.test`,
+]) {
   test(`takes ${value} as a host name with an optional port`, () => assert.equal(hostFault(value), false));
 }
 
 const NOT_A_HOST = /^is not a host name with an optional ":port"/;
 const HOST_FAULTS: readonly (readonly [value: string, reason: RegExp])[] = [
-  ...['https://idp.test', 'http://idp.test', 'HTTPS://idp.test', 'https://idp.test/', 'a09+b-c.1://idp.test',
-    'https://user@idp.test/x y']
-    .map((value) => [value, /^has a scheme; remove/] as const),
-  ...['idp.test/', 'idp.test/realms/x', 'idp.test/x://y', '//idp.test', '/idp.test', '1://idp.test', 'idp.test\\x',
-    'idp.test:443/', 'idp.test?x', 'idp.test#x'].map((value) => [value, /^has a path; remove/] as const),
-  ...['idp test', ' idp.test', 'idp.test ', 'idp.test\n', 'idp.test\t', '\u00a0idp.test', 'user@idp test/x']
-  .map((value) => [value, /^has white space; remove/] as const),
-  ...['user@idp.test', 'user:word@idp.test', '@idp.test', 'idp.test@', 'user@idp.test/x']
-  .map((value) => [value, /^has an "@"; remove/] as const),
-  ...['idp.test:65536', 'idp.test:99999', 'idp.test:-1', 'idp.test:+1', 'idp.test:', 'idp.test:x', 'idp.test:0443',
-    'idp.test:1e3', 'idp.test:80:80', ':443', ':', 'https:idp.test']
-    .map((value) => [value, NOT_A_HOST] as const),
-  ...['::1', '[::1', '::1]', '[::g]', '[1.2.3.4]', '[0:0::1]', '[]', '[::1]x', '127.1', '0x7f.1', '1.2.3.256', '2130706433']
-    .map((value) => [value, NOT_A_HOST] as const),
-  ...['idp.test.', 'idp.test.:443', 'bücher.test', 'idp%2etest', 'idp^test', 'idp<test', 'idp|test', '.']
-    .map((value) => [value, NOT_A_HOST] as const),
+  ...[
+    'https://idp.test',
+    'http://idp.test',
+    'HTTPS://idp.test',
+    'https://idp.test/',
+    'a09+b-c.1://idp.test',
+    'https://user@idp.test/x y',
+  ].map((value) => [value, /^has a scheme; remove/] as const),
+  ...[
+    'idp.test/',
+    'idp.test/realms/x',
+    'idp.test/x://y',
+    '//idp.test',
+    '/idp.test',
+    '1://idp.test',
+    'idp.test\\x',
+    'idp.test:443/',
+    'idp.test?x',
+    'idp.test#x',
+  ].map((value) => [value, /^has a path; remove/] as const),
+  ...[
+    'idp test',
+    ' idp.test',
+    'idp.test ',
+    'idp.test\n',
+    'idp.test\t',
+    '\u00a0idp.test',
+    'user@idp test/x',
+  ].map((value) => [value, /^has white space; remove/] as const),
+  ...['user@idp.test', 'user:word@idp.test', '@idp.test', 'idp.test@', 'user@idp.test/x'].map(
+    (value) => [value, /^has an "@"; remove/] as const,
+  ),
+  ...[
+    'idp.test:65536',
+    'idp.test:99999',
+    'idp.test:-1',
+    'idp.test:+1',
+    'idp.test:',
+    'idp.test:x',
+    'idp.test:0443',
+    'idp.test:1e3',
+    'idp.test:80:80',
+    ':443',
+    ':',
+    'https:idp.test',
+  ].map((value) => [value, NOT_A_HOST] as const),
+  ...[
+    '::1',
+    '[::1',
+    '::1]',
+    '[::g]',
+    '[1.2.3.4]',
+    '[0:0::1]',
+    '[]',
+    '[::1]x',
+    '127.1',
+    '0x7f.1',
+    '1.2.3.256',
+    '2130706433',
+  ].map((value) => [value, NOT_A_HOST] as const),
+  ...['idp.test.', 'idp.test.:443', 'bücher.test', 'idp%2etest', 'idp^test', 'idp<test', 'idp|test', '.'].map(
+    (value) => [value, NOT_A_HOST] as const,
+  ),
   // Not host names either, though the URL parser takes them: quotes that a container's environment file keeps, lists, patterns.
-  ...['"idp.test"', "'idp.test'", 'idp.test,other.test', 'idp.test;x', '*.idp.test', 'idp..test', '.idp.test', 'idp.test:0',
-    '{idp}.test', '$IDP.test'].map((value) => [value, NOT_A_HOST] as const),
+  ...[
+    '"idp.test"',
+    "'idp.test'",
+    'idp.test,other.test',
+    'idp.test;x',
+    '*.idp.test',
+    'idp..test',
+    '.idp.test',
+    'idp.test:0',
+    '{idp}.test',
+    '$IDP.test',
+  ].map((value) => [value, NOT_A_HOST] as const),
 ];
 for (const [value, reason] of HOST_FAULTS) {
-  test(`refuses ${show(value)} as a host name and says what to change`, () => assert.match(String(hostFault(value)), reason));
+  test(`refuses ${show(value)} as a host name and says what to change`, () =>
+    assert.match(String(hostFault(value)), reason));
 }
 
 const https = urlFault('https');
 const both = urlFault('https', 'http');
-for (const value of ['https://idp.test', 'https://idp.test/', 'HTTPS://idp.test/', 'https://idp.test:8443/a/b',
-  'https://[::1]/jwks', 'https://idp.test/jwks?tenant=1']) {
+for (const value of [
+  'https://idp.test',
+  'https://idp.test/',
+  'HTTPS://idp.test/',
+  'https://idp.test:8443/a/b',
+  'https://[::1]/jwks',
+  'https://idp.test/jwks?tenant=1',
+]) {
   test(`takes ${value} as an https URL`, () => assert.equal(https(value), false));
 }
-for (const value of ['http://idp.test/', 'ftp://idp.test/', 'idp.test', '/jwks', '//idp.test/', 'https://', 'https:',
-  'https://idp.test:65536/', 'https://idp.test/#x', 'https://user@idp.test/', 'https://user:word@idp.test/',
-  'https://idp.test/a b', ' https://idp.test/', 'https://idp.test/\n', 'https://idp.test\\x', 'httpss://idp.test/', 'urn:x', '*',
+for (const value of [
+  'http://idp.test/',
+  'ftp://idp.test/',
+  'idp.test',
+  '/jwks',
+  '//idp.test/',
+  'https://',
+  'https:',
+  'https://idp.test:65536/',
+  'https://idp.test/#x',
+  'https://user@idp.test/',
+  'https://user:word@idp.test/',
+  'https://idp.test/a b',
+  ' https://idp.test/',
+  'https://idp.test/\n',
+  'https://idp.test\\x',
+  'httpss://idp.test/',
+  'urn:x',
+  '*',
   // RFC 9110 §4.2.2: "https" "://" authority; the URL parser takes fewer and more slashes.
-  'https:idp.test/', 'https:/idp.test/', 'https:///idp.test/']) {
+  'https:idp.test/',
+  'https:/idp.test/',
+  'https:///idp.test/',
+]) {
   test(`refuses ${show(value)} as an https URL`, () => {
     assert.equal(https(value), 'must be a URL that begins with https://, without white space, "@" or "#"');
     assert.equal(plainUrlFault('https')(value), https(value));
@@ -150,15 +322,35 @@ test('refuses a query where the URL is to have none, and says to remove it', () 
   assert.equal(plainUrlFault('https', 'http')('http://idp.test/a'), false);
 });
 
-for (const value of ['https://app.test', 'http://localhost:5173', 'https://app.test:8443', 'http://app.test:443',
-  'https://[::1]:1', 'http://127.0.0.1']) {
+for (const value of [
+  'https://app.test',
+  'http://localhost:5173',
+  'https://app.test:8443',
+  'http://app.test:443',
+  'https://[::1]:1',
+  'http://127.0.0.1',
+]) {
   test(`takes ${value} as an origin`, () => assert.equal(originFault(value), false));
 }
-for (const value of ['https://app.test/', 'https://App.test', 'HTTPS://app.test', 'https://app.test:443', 'http://app.test:80',
-  'https://app.test/x', 'https://app.test?x', 'https://app.test#', 'https://user@app.test', 'app.test', 'null', 'ftp://app.test',
-  'file://', 'https:app.test', '']) {
-  test(`refuses ${show(value)} as an origin`, () => assert.match(String(originFault(value)),
-    /^must be an origin as browsers send it/));
+for (const value of [
+  'https://app.test/',
+  'https://App.test',
+  'HTTPS://app.test',
+  'https://app.test:443',
+  'http://app.test:80',
+  'https://app.test/x',
+  'https://app.test?x',
+  'https://app.test#',
+  'https://user@app.test',
+  'app.test',
+  'null',
+  'ftp://app.test',
+  'file://',
+  'https:app.test',
+  '',
+]) {
+  test(`refuses ${show(value)} as an origin`, () =>
+    assert.match(String(originFault(value)), /^must be an origin as browsers send it/));
 }
 for (const value of ['*', 'https://*.app.test', 'https://app.test*']) {
   test(`refuses ${value} as an origin and says what to do`, () => {
@@ -166,8 +358,10 @@ for (const value of ['*', 'https://*.app.test', 'https://app.test*']) {
   });
 }
 
-test('takes method names in upper case [RFC 9110 §9.1]', () => { for (const value of ['GET', 'A', 'PROPFIND']) assert.equal(methodFault(value),
-  false); });
+test('takes method names in upper case [RFC 9110 §9.1]', () => {
+  for (const value of ['GET', 'A', 'PROPFIND']) assert.equal(methodFault(value), false);
+});
 for (const value of ['get', 'Get', 'G3T', 'GET ', ' GET', 'GET,POST', '*', '']) {
-  test(`refuses ${show(value)} as a method name [RFC 9110 §9.1]`, () => assert.equal(methodFault(value), 'must be a method name in upper case'));
+  test(`refuses ${show(value)} as a method name [RFC 9110 §9.1]`, () =>
+    assert.equal(methodFault(value), 'must be a method name in upper case'));
 }

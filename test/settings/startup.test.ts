@@ -24,45 +24,82 @@ async function refusalOf(given: OutOfProcess): Promise<string[]> {
 
 test('exits 1 without the domain and the audience and names both [specification §7 rule 5]', async () => {
   const [domain = '', audience = '', ...others] = await refusalOf({});
-  assert.match(domain, /^configuration: IDP_DOMAIN .*issuer base URL.* to the host name of the identity provider$/);
-  assert.match(audience, /^configuration: IDP_AUDIENCE .*audience.* to the identifier of this API at the provider$/);
+  assert.match(
+    domain,
+    /^configuration: IDP_DOMAIN .*issuer base URL.* to the host name of the identity provider$/,
+  );
+  assert.match(
+    audience,
+    /^configuration: IDP_AUDIENCE .*audience.* to the identifier of this API at the provider$/,
+  );
   assert.deepEqual(others, []);
 });
 
 test('reports every problem at once, one line each, without the values [contract §2]', async () => {
   const secret = 'my-secret-of-less-than-32-chars';
   const lines = await refusalOf({
-    environment: { IDP_DOMAIN: `https://user:${secret}@idp.test`, PORT: '65536', IDP_DPOP_NONCE_SECRET: secret,
-      SCOPE_POLICY: 'true', CORS_ALLOWED_ORIGINS: '*' },
-    files: { '.env': `LOG_LEVEL=${secret}\n`, 'application.yml': `idp:\n  audience: 1\n  secret: ${secret}\n` },
+    environment: {
+      IDP_DOMAIN: `https://user:${secret}@idp.test`,
+      PORT: '65536',
+      IDP_DPOP_NONCE_SECRET: secret,
+      SCOPE_POLICY: 'true',
+      CORS_ALLOWED_ORIGINS: '*',
+    },
+    files: {
+      '.env': `LOG_LEVEL=${secret}\n`,
+      'application.yml': `idp:\n  audience: 1\n  secret: ${secret}\n`,
+    },
   });
-  const named = ['idp.secret', 'IDP_DOMAIN', 'IDP_AUDIENCE', 'PORT', 'IDP_DPOP_NONCE_SECRET', 'CORS_ALLOWED_ORIGINS', 'LOG_LEVEL',
-    'SCOPE_POLICY'];
-  for (const name of named) assert.equal(lines.filter((line) => new RegExp(`^configuration: ${name}( |:)`).test(line)).length, 1,
-    name);
+  const named = [
+    'idp.secret',
+    'IDP_DOMAIN',
+    'IDP_AUDIENCE',
+    'PORT',
+    'IDP_DPOP_NONCE_SECRET',
+    'CORS_ALLOWED_ORIGINS',
+    'LOG_LEVEL',
+    'SCOPE_POLICY',
+  ];
+  for (const name of named)
+    assert.equal(
+      lines.filter((line) => new RegExp(`^configuration: ${name}( |:)`).test(line)).length,
+      1,
+      name,
+    );
   assert.equal(lines.length, named.length, lines.join('\n'));
   assert.ok(!lines.some((line) => line.includes(secret)));
 });
 
 test('exits 1 when CONFIG_FILE names no file [contract §2]', async () => {
-  const lines = await refusalOf({ environment: { IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'x', CONFIG_FILE: 'missing.yml' } });
+  const lines = await refusalOf({
+    environment: { IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'x', CONFIG_FILE: 'missing.yml' },
+  });
   assert.equal(lines.length, 1);
   assert.match(lines[0] ?? '', /^configuration: CONFIG_FILE: .*missing\.yml: .*ENOENT/);
 });
 
-test('starts from .env and application.yml of the working directory and warns of what it does not know [contract §2]',
-  async () => {
+test('starts from .env and application.yml of the working directory and warns of what it does not know [contract §2]', async () => {
   const service = await startProcess({
     environment: { PORT: '', HOST: '127.0.0.1' },
-    files: { '.env': 'IDP_DOMAIN=localhost:1\nPORT=0\n',
-      'application.yml': 'idp:\n  audience: urn:x\nserver:\n  port: 1\nspring:\n  application:\n    name: x\n  main: 1\nother:\n- a\n' },
+    files: {
+      '.env': 'IDP_DOMAIN=localhost:1\nPORT=0\n',
+      'application.yml':
+        'idp:\n  audience: urn:x\nserver:\n  port: 1\nspring:\n  application:\n    name: x\n  main: 1\nother:\n- a\n',
+    },
   });
   try {
     const listening = await service.logged('listening');
-    assert.deepEqual([listening.port, listening.address, listening.profile], [service.port, '127.0.0.1', 'B']);
-    const warnings = service.logs.filter(({ message }) => message === 'unknown setting ignored')
-    .map(({ level, setting }) => [level, setting]);
-    assert.deepEqual(warnings, [['warn', 'spring.main'], ['warn', 'other']]);
+    assert.deepEqual(
+      [listening.port, listening.address, listening.profile],
+      [service.port, '127.0.0.1', 'B'],
+    );
+    const warnings = service.logs
+      .filter(({ message }) => message === 'unknown setting ignored')
+      .map(({ level, setting }) => [level, setting]);
+    assert.deepEqual(warnings, [
+      ['warn', 'spring.main'],
+      ['warn', 'other'],
+    ]);
     assert.equal((await service.ask('/api/public')).status, 200);
   } finally {
     await service.stop();
@@ -71,8 +108,17 @@ test('starts from .env and application.yml of the working directory and warns of
 
 test('exits 1 and shows what failed when that is no setting', () => {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
-  const words = ['-c', 'cd "$0" && rmdir "$0" && exec "$@"', directory, process.execPath, fileURLToPath(new URL('../../dist/server.js', import.meta.url))];
-  const { status, stderr } = spawnSync('sh', words, { encoding: 'utf8', env: { PATH: process.env.PATH ?? '' } });
+  const words = [
+    '-c',
+    'cd "$0" && rmdir "$0" && exec "$@"',
+    directory,
+    process.execPath,
+    fileURLToPath(new URL('../../dist/server.js', import.meta.url)),
+  ];
+  const { status, stderr } = spawnSync('sh', words, {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH ?? '' },
+  });
   assert.equal(status, 1);
   assert.match(stderr, /ENOENT.*uv_cwd/);
 });

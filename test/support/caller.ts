@@ -7,7 +7,11 @@ import { signJws } from '../idp/tokens.ts';
 import { TestClock } from './clock.ts';
 import { settingsFrom, type Environment } from './service.ts';
 
-const REQUIRED: Environment = { IDP_DOMAIN: 'idp.example', IDP_AUDIENCE: 'https://api.example', LOG_LEVEL: 'debug' };
+const REQUIRED: Environment = {
+  IDP_DOMAIN: 'idp.example',
+  IDP_AUDIENCE: 'https://api.example',
+  LOG_LEVEL: 'debug',
+};
 const key = makeSigningKey();
 /** The time at which tokens are good and callers call. */
 export const clock = new TestClock();
@@ -15,7 +19,11 @@ export const clock = new TestClock();
 /** Settings of profile B unless told otherwise. */
 export const settingsWith = (environment: Environment = {}) => settingsFrom({ ...REQUIRED, ...environment });
 
-const keys = new KeySet(async () => ({ keys: [key.publicJwk] }), clock, () => {});
+const keys = new KeySet(
+  async () => ({ keys: [key.publicJwk] }),
+  clock,
+  () => {},
+);
 await keys.refresh();
 
 /** Verifies the tokens of `tokenWith`. */
@@ -23,7 +31,9 @@ export const verifyToken: TokenVerifier = createTokenVerifier(settingsWith(), ke
 
 /** Judges how tokens are presented; for Bearer only, since no proof is ever good. */
 export const senderWith = (environment: Environment = {}): Sender => {
-  const verifyProof = () => { throw new Error('there are no proofs here'); };
+  const verifyProof = () => {
+    throw new Error('there are no proofs here');
+  };
   return createSender(settingsWith(environment), verifyProof, { record: () => 'full' });
 };
 
@@ -31,14 +41,28 @@ export const senderWith = (environment: Environment = {}): Sender => {
 export function tokenWith(claims: Record<string, unknown> = {}): string {
   const { issuer: iss, audience: aud } = settingsWith();
   const exp = Math.floor(clock.now() / 1000) + 600;
-  return signJws({ alg: 'RS256', kid: key.kid }, { iss, aud, sub: 'auth0|user', exp, ...claims }, key.privateKey);
+  return signJws(
+    { alg: 'RS256', kid: key.kid },
+    { iss, aud, sub: 'auth0|user', exp, ...claims },
+    key.privateKey,
+  );
 }
 
 /** Whoever presents such a token as Bearer under these settings. Throws `Refused`. */
 export function callerWith(claims: Record<string, unknown>, environment: Environment = {}): Caller {
   const token = tokenWith(claims);
-  const presentation = { method: 'GET', path: '/', rawHeaders: ['Host', 'api.example'], nowMillis: clock.now(), offerNonce: () => {} };
-  const caller = senderWith(environment)(verifyToken(token, clock.now(), 0), { scheme: 'Bearer', token, proof: undefined }, presentation);
+  const presentation = {
+    method: 'GET',
+    path: '/',
+    rawHeaders: ['Host', 'api.example'],
+    nowMillis: clock.now(),
+    offerNonce: () => {},
+  };
+  const caller = senderWith(environment)(
+    verifyToken(token, clock.now(), 0),
+    { scheme: 'Bearer', token, proof: undefined },
+    presentation,
+  );
   if (caller instanceof Promise) throw new Error('only a proof needs time');
   return caller;
 }

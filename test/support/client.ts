@@ -23,23 +23,37 @@ export interface Ask {
 }
 
 /** One request on a connection of its own. */
-export function ask(port: number, path: string, { method = 'GET', token, headers = {}, body }: Ask = {}): Promise<Answer> {
+export function ask(
+  port: number,
+  path: string,
+  { method = 'GET', token, headers = {}, body }: Ask = {},
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
-    const sent = request({ host: '127.0.0.1', port, path, method, agent: false, headers: { ...authorization, ...headers } }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        const text = Buffer.concat(chunks).toString('utf8');
-        const challenges = response.rawHeaders.flatMap((name, index) =>
-          index % 2 === 0 && name.toLowerCase() === 'www-authenticate' ? [response.rawHeaders[index + 1] ?? ''] : []);
-        resolve({
-          status: response.statusCode ?? 0, headers: response.headers, rawHeaders: response.rawHeaders,
-          text, body: text === '' ? undefined : JSON.parse(text), challenges,
+    const sent = request(
+      { host: '127.0.0.1', port, path, method, agent: false, headers: { ...authorization, ...headers } },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString('utf8');
+          const challenges = response.rawHeaders.flatMap((name, index) =>
+            index % 2 === 0 && name.toLowerCase() === 'www-authenticate'
+              ? [response.rawHeaders[index + 1] ?? '']
+              : [],
+          );
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            rawHeaders: response.rawHeaders,
+            text,
+            body: text === '' ? undefined : JSON.parse(text),
+            challenges,
+          });
         });
-      });
-    });
+      },
+    );
     sent.on('error', reject);
     sent.end(body);
   });
@@ -62,28 +76,42 @@ export function openWire(port: number): Promise<Wire> {
     let received = '';
     let isClosed = false;
     const watchers = new Set<() => void>();
-    const note = () => { for (const watcher of [...watchers]) watcher(); };
-    socket.on('data', (chunk) => { received += chunk.toString('latin1'); note(); });
-    socket.on('end', () => { isClosed = true; note(); });
-    socket.on('close', () => { isClosed = true; note(); });
+    const note = () => {
+      for (const watcher of [...watchers]) watcher();
+    };
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1');
+      note();
+    });
+    socket.on('end', () => {
+      isClosed = true;
+      note();
+    });
+    socket.on('close', () => {
+      isClosed = true;
+      note();
+    });
     socket.on('error', () => {});
     socket.once('error', reject);
-    const until = (isEnough: (text: string) => boolean) => new Promise<string>((done) => {
-      const watcher = () => {
-        if (!isClosed && !isEnough(received)) return;
-        watchers.delete(watcher);
-        done(received);
-      };
-      watchers.add(watcher);
-      watcher();
-    });
-    socket.once('connect', () => resolve({
-      socket,
-      send: (bytes) => void socket.write(bytes),
-      until,
-      untilClosed: () => until(() => false),
-      destroy: () => void socket.destroy(),
-    }));
+    const until = (isEnough: (text: string) => boolean) =>
+      new Promise<string>((done) => {
+        const watcher = () => {
+          if (!isClosed && !isEnough(received)) return;
+          watchers.delete(watcher);
+          done(received);
+        };
+        watchers.add(watcher);
+        watcher();
+      });
+    socket.once('connect', () =>
+      resolve({
+        socket,
+        send: (bytes) => void socket.write(bytes),
+        until,
+        untilClosed: () => until(() => false),
+        destroy: () => void socket.destroy(),
+      }),
+    );
   });
 }
 

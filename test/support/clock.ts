@@ -15,7 +15,9 @@ export class TestClock implements Clock {
   after = (millis: number, action: () => void): (() => void) => {
     const entry = { due: this.#now + millis, action };
     this.#waiting.push(entry);
-    return () => { this.#waiting = this.#waiting.filter((other) => other !== entry); };
+    return () => {
+      this.#waiting = this.#waiting.filter((other) => other !== entry);
+    };
   };
 
   /** The milliseconds until each action that waits. */

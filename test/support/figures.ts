@@ -10,7 +10,14 @@ export function printTable(title: string, rows: readonly Row[]): void {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const lines = [names, ...rows.map((row) => names.map((name) => shown(row[name])))];
   const widths = names.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
-  const text = lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column]!)).join('  ').trimEnd()).join('\n');
+  const text = lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
   process.stdout.write(`\n${title}\n${text}\n\n`);
 }
 

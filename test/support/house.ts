@@ -43,22 +43,35 @@ export interface HousePlan {
 /** A house with cross-origin answers for `ORIGIN`, unless told otherwise, that falls with the test. */
 export async function openHouse(context: TestContext, plan: HousePlan = {}): Promise<House> {
   const { environment = { CORS_ALLOWED_ORIGINS: ORIGIN }, prepare } = plan;
-  const settings = settingsFrom({ IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'api', LOG_LEVEL: 'debug', ...environment });
+  const settings = settingsFrom({
+    IDP_DOMAIN: 'idp.test',
+    IDP_AUDIENCE: 'api',
+    LOG_LEVEL: 'debug',
+    ...environment,
+  });
   const clock = new TestClock(Date.UTC(2030, 0, 1));
   const logs: Record<string, unknown>[] = [];
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
   let isStopping = false;
-  const { app } = assemble(settings, { clock, log, fetchKeys: () => new Promise(() => {}), isStopping: () => isStopping });
+  const { app } = assemble(settings, {
+    clock,
+    log,
+    fetchKeys: () => new Promise(() => {}),
+    isStopping: () => isStopping,
+  });
   const holder = new EventEmitter();
-  const { server, stop } = createListener({
-    ...app,
-    prepare: (request, response, refused) => {
-      if (request.url !== '/held') return app.prepare(request, response, refused);
-      request.url = '/healthz';
-      holder.emit('held', () => app.answer(request, response, refused));
-      return undefined;
+  const { server, stop } = createListener(
+    {
+      ...app,
+      prepare: (request, response, refused) => {
+        if (request.url !== '/held') return app.prepare(request, response, refused);
+        request.url = '/healthz';
+        holder.emit('held', () => app.answer(request, response, refused));
+        return undefined;
+      },
     },
-  }, clock.now);
+    clock.now,
+  );
   prepare?.(server);
   const sockets: Socket[] = [];
   server.on('connection', (socket: Socket) => sockets.push(socket));
@@ -70,13 +83,21 @@ export async function openHouse(context: TestContext, plan: HousePlan = {}): Pro
     for (const socket of sockets) socket.destroy();
   });
   const left = () => sockets.filter((socket) => !socket.closed);
-  const oneCloses = () => Promise.race(left().map((socket) => new Promise((resolve) => socket.once('close', resolve))));
+  const oneCloses = () =>
+    Promise.race(left().map((socket) => new Promise((resolve) => socket.once('close', resolve))));
   return {
-    server, stop, logs, sockets,
+    server,
+    stop,
+    logs,
+    sockets,
     port: (server.address() as AddressInfo).port,
     held: async () => (await once(holder, 'held'))[0],
-    beginStopping: () => { isStopping = true; },
-    gone: async (open = 0) => { while (left().length > open) await oneCloses(); },
+    beginStopping: () => {
+      isStopping = true;
+    },
+    gone: async (open = 0) => {
+      while (left().length > open) await oneCloses();
+    },
   };
 }
 

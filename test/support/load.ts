@@ -6,7 +6,10 @@ import { connect, type Socket } from 'node:net';
 import { Latencies } from './latencies.ts';
 
 /** A request to send, and the name under which it is counted. */
-export interface Shot { readonly kind: string; readonly bytes: string }
+export interface Shot {
+  readonly kind: string;
+  readonly bytes: string;
+}
 export interface LoadAnswer {
   readonly shot: Shot;
   readonly status: number;
@@ -67,7 +70,12 @@ export interface Load {
 /** Who gives no answer for this long, in milliseconds, has lost the request. */
 const PATIENCE = 20_000;
 
-interface Shared { readonly plan: LoadPlan; readonly tally: Tally; isStopping: boolean; lastAnswerAt: number }
+interface Shared {
+  readonly plan: LoadPlan;
+  readonly tally: Tally;
+  isStopping: boolean;
+  lastAnswerAt: number;
+}
 
 class LoadConnection {
   readonly #shared: Shared;
@@ -92,7 +100,10 @@ class LoadConnection {
     const socket = connect({ port: plan.port, host: '127.0.0.1', noDelay: true });
     this.#socket = socket;
     socket.setTimeout(PATIENCE, () => void socket.destroy());
-    socket.on('connect', () => { isConnected = true; this.#fill(); });
+    socket.on('connect', () => {
+      isConnected = true;
+      this.#fill();
+    });
     socket.on('data', (chunk) => this.#read(chunk.toString('latin1')));
     socket.on('error', () => {});
     socket.on('close', () => {
@@ -105,7 +116,8 @@ class LoadConnection {
     const { plan, tally, isStopping } = this.#shared;
     if (this.#isToldToClose) tally.lostAfterClose += this.#underWay.length;
     else tally.lost += this.#underWay.length;
-    if (wasConnected && !this.#isDone && !this.#isToldToClose && this.#underWay.length === 0) tally.closedIdle += 1;
+    if (wasConnected && !this.#isDone && !this.#isToldToClose && this.#underWay.length === 0)
+      tally.closedIdle += 1;
     this.#underWay = [];
     if (this.#isDone || isStopping || !wasConnected || !(plan.reconnects?.() ?? true)) this.#end();
     else this.#open();
@@ -114,7 +126,12 @@ class LoadConnection {
   /** Sends until as many requests as planned are under way. */
   #fill(): void {
     const { plan, tally } = this.#shared;
-    while (!this.#isToldToClose && !this.#isDone && this.#socket?.writable && this.#underWay.length < (plan.depth ?? 1)) {
+    while (
+      !this.#isToldToClose &&
+      !this.#isDone &&
+      this.#socket?.writable &&
+      this.#underWay.length < (plan.depth ?? 1)
+    ) {
       const shot = this.#shared.isStopping ? undefined : plan.next();
       if (shot === undefined) this.#isDone = true;
       else {
@@ -146,7 +163,13 @@ class LoadConnection {
     const under = this.#underWay.shift();
     if (under === undefined) throw new Error(`an answer that nobody asked for: ${head.slice(0, 60)}`);
     const now = performance.now();
-    const answer = { shot: under.shot, status: Number(head.slice(9, 12)), head, text, millis: now - under.sentAt };
+    const answer = {
+      shot: under.shot,
+      status: Number(head.slice(9, 12)),
+      head,
+      text,
+      millis: now - under.sentAt,
+    };
     const name = `${answer.shot.kind} ${answer.status}`;
     tally.answered += 1;
     tally.statuses.set(name, (tally.statuses.get(name) ?? 0) + 1);
@@ -160,7 +183,10 @@ class LoadConnection {
 
 export function startLoad(plan: LoadPlan): Load {
   const shared: Shared = { plan, tally: new Tally(), isStopping: false, lastAnswerAt: performance.now() };
-  const connections = Array.from({ length: plan.connections }, () => new Promise<void>((end) => void new LoadConnection(shared, end)));
+  const connections = Array.from(
+    { length: plan.connections },
+    () => new Promise<void>((end) => void new LoadConnection(shared, end)),
+  );
   const ended = Promise.all(connections).then(() => {});
   const stop = async () => {
     shared.isStopping = true;

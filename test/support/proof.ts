@@ -1,11 +1,20 @@
 /* Makes DPoP proofs (RFC 9449 §4.2), good ones and ones that are good but for one thing. Shares no code with src. */
-import { constants, createHash, createPublicKey, generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto';
+import {
+  constants,
+  createHash,
+  createPublicKey,
+  generateKeyPairSync,
+  randomUUID,
+  sign,
+  type KeyObject,
+} from 'node:crypto';
 import { makeSigningKey } from '../idp/keys.ts';
 import { rawJws } from '../idp/tokens.ts';
 
 export type Members = Record<string, unknown>;
 
-const ecdsa = (digest: string) => (input: Buffer, key: KeyObject) => sign(digest, input, { key, dsaEncoding: 'ieee-p1363' });
+const ecdsa = (digest: string) => (input: Buffer, key: KeyObject) =>
+  sign(digest, input, { key, dsaEncoding: 'ieee-p1363' });
 const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 };
 /** How each algorithm signs (RFC 7518 §3.1, RFC 8037 §3.1). */
 const SIGNERS = {
@@ -44,7 +53,9 @@ export function makeProofKey(alg: ProofAlgorithm = 'ES256', privateKey = generat
 
 /** RFC 7638 §3.2, RFC 8037 §2: the required members in alphabetical order. */
 export function thumbprintOf(jwk: Readonly<Members>): string {
-  const names = Object.keys(jwk).filter((name) => ['crv', 'e', 'kty', 'n', 'x', 'y'].includes(name)).sort();
+  const names = Object.keys(jwk)
+    .filter((name) => ['crv', 'e', 'kty', 'n', 'x', 'y'].includes(name))
+    .sort();
   return hashOf(JSON.stringify(Object.fromEntries(names.map((name) => [name, jwk[name]]))));
 }
 
@@ -78,21 +89,39 @@ export interface ProofDraft {
 const same = <Value>(value: Value) => value;
 
 /** A draft that makes a good proof when nothing is changed; members that are `undefined` are left out. */
-export function draftProof(key: ProofKey, { token, uri, nowSeconds, method = 'GET', nonce }: Subject): ProofDraft {
+export function draftProof(
+  key: ProofKey,
+  { token, uri, nowSeconds, method = 'GET', nonce }: Subject,
+): ProofDraft {
   return {
     header: { typ: 'dpop+jwt', alg: key.alg, jwk: { ...key.jwk } },
     claims: { jti: randomUUID(), htm: method, htu: uri, iat: nowSeconds, ath: hashOf(token), nonce },
-    signer: key, alter: same, finish: same,
+    signer: key,
+    alter: same,
+    finish: same,
   };
 }
 
-export function sealProof({ header, claims, headerText, payloadText, signer, alter, finish }: ProofDraft): string {
+export function sealProof({
+  header,
+  claims,
+  headerText,
+  payloadText,
+  signer,
+  alter,
+  finish,
+}: ProofDraft): string {
   const texts = [headerText ?? JSON.stringify(header), payloadText ?? JSON.stringify(claims)] as const;
   return finish(rawJws(...texts, (input) => alter(SIGNERS[signer.alg](input, signer.privateKey))));
 }
 
 /** A proof that is good but for these members. */
-export function makeProof(key: ProofKey, subject: Subject, claims: Members = {}, header: Members = {}): string {
+export function makeProof(
+  key: ProofKey,
+  subject: Subject,
+  claims: Members = {},
+  header: Members = {},
+): string {
   const draft = draftProof(key, subject);
   Object.assign(draft.claims, claims);
   Object.assign(draft.header, header);

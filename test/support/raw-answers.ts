@@ -1,7 +1,11 @@
 /* The answers on a bare connection, one after another, and the shape that a refusal has there. */
 import { strict as assert } from 'node:assert';
 
-export interface RawAnswer { readonly status: number; readonly fields: ReadonlyMap<string, string>; readonly text: string }
+export interface RawAnswer {
+  readonly status: number;
+  readonly fields: ReadonlyMap<string, string>;
+  readonly text: string;
+}
 
 /** The answers on a connection, each with as much content as its Content-Length says. */
 export function answersIn(received: string): RawAnswer[] {
@@ -10,10 +14,12 @@ export function answersIn(received: string): RawAnswer[] {
     const end = rest.indexOf('\r\n\r\n');
     assert.ok(end > 0, `not an answer: ${rest.slice(0, 100)}`);
     const [line = '', ...lines] = rest.slice(0, end).split('\r\n');
-    const fields = new Map(lines.map((field) => {
-      const colon = field.indexOf(': ');
-      return [field.slice(0, colon).toLowerCase(), field.slice(colon + 2)];
-    }));
+    const fields = new Map(
+      lines.map((field) => {
+        const colon = field.indexOf(': ');
+        return [field.slice(0, colon).toLowerCase(), field.slice(colon + 2)];
+      }),
+    );
     assert.match(line, /^HTTP\/1\.1 \d{3} [A-Z]/);
     const length = Number(fields.get('content-length') ?? 0);
     answers.push({ status: Number(line.slice(9, 12)), fields, text: rest.slice(end + 4, end + 4 + length) });
@@ -27,13 +33,21 @@ export const statusesIn = (received: string) => answersIn(received).map(({ statu
 export const MALFORMED = 'the request is not well-formed HTTP';
 
 /** That the last (or only) answer is this refusal in the shape of every answer, and closes. */
-export function assertRefused(received: string, status: number, error: string, message: string, count = 1): void {
+export function assertRefused(
+  received: string,
+  status: number,
+  error: string,
+  message: string,
+  count = 1,
+): void {
   const answers = answersIn(received);
   assert.equal(answers.length, count);
   const { status: found, fields, text } = answers[count - 1]!;
   assert.deepEqual([found, JSON.parse(text)], [status, { error, message }]);
   assert.equal(Object.keys(JSON.parse(text)).join(), 'error,message');
-  const fixed = ['content-type', 'cache-control', 'x-content-type-options', 'connection'].map((name) => fields.get(name));
+  const fixed = ['content-type', 'cache-control', 'x-content-type-options', 'connection'].map((name) =>
+    fields.get(name),
+  );
   assert.deepEqual(fixed, ['application/json; charset=utf-8', 'no-store', 'nosniff', 'close']);
   assert.ok(!Number.isNaN(Date.parse(fields.get('date') ?? '')));
 }

@@ -33,7 +33,10 @@ export function settingsFrom(environment: Environment): Settings {
 }
 
 /** What the provider's tokens and keys demand of the settings. */
-export const providerSettings = (provider: Provider): Environment => ({ IDP_DOMAIN: provider.domain, IDP_AUDIENCE: provider.audience });
+export const providerSettings = (provider: Provider): Environment => ({
+  IDP_DOMAIN: provider.domain,
+  IDP_AUDIENCE: provider.audience,
+});
 
 export interface TestService {
   readonly port: number;
@@ -73,9 +76,15 @@ export async function startService(plan: InProcess): Promise<TestService> {
   if (!cold) await keys.refresh();
   const { port } = server.address() as AddressInfo;
   return {
-    port, settings, clock, keys, logs,
+    port,
+    settings,
+    clock,
+    keys,
+    logs,
     ask: (path, request) => ask(port, path, request),
-    beginStopping: () => { isStopping = true; },
+    beginStopping: () => {
+      isStopping = true;
+    },
     stop: async () => {
       server.close();
       server.closeAllConnections();
@@ -113,7 +122,12 @@ const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
 const AUTHORITY = fileURLToPath(new URL('../idp/tls/authority.pem', import.meta.url));
 
 /** Runs the built service in a directory of its own; resolves when it listens or has exited. */
-export async function startProcess({ environment = {}, files = {}, through = [], keeps = () => true }: OutOfProcess): Promise<TestProcess> {
+export async function startProcess({
+  environment = {},
+  files = {},
+  through = [],
+  keeps = () => true,
+}: OutOfProcess): Promise<TestProcess> {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
   for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content);
   const { PATH = '', NODE_V8_COVERAGE } = process.env;
@@ -124,7 +138,9 @@ export async function startProcess({ environment = {}, files = {}, through = [],
   const logs: Record<string, any>[] = [];
   const watchers = new Set<() => void>();
   let errors = '';
-  child.stderr.on('data', (chunk) => { errors += chunk; });
+  child.stderr.on('data', (chunk) => {
+    errors += chunk;
+  });
   createInterface(child.stdout).on('line', (line) => {
     const entry = JSON.parse(line);
     if (!keeps(entry)) return;
@@ -132,20 +148,32 @@ export async function startProcess({ environment = {}, files = {}, through = [],
     for (const watcher of [...watchers]) watcher();
   });
   const exited = once(child, 'close').then(([code]) => code as number | null);
-  const logged = (message: string, count = 1) => new Promise<Record<string, any>>((resolve, reject) => {
-    const watcher = () => {
-      const found = logs.filter((entry) => entry.message === message)[count - 1];
-      if (found === undefined) return;
-      watchers.delete(watcher);
-      resolve(found);
-    };
-    watchers.add(watcher);
-    watcher();
-    void exited.then(() => reject(new Error(`exited without logging "${message}": ${errors}`)));
-  });
-  const port = await Promise.race([logged('listening').then((entry) => entry.port as number, () => 0), exited.then(() => 0)]);
+  const logged = (message: string, count = 1) =>
+    new Promise<Record<string, any>>((resolve, reject) => {
+      const watcher = () => {
+        const found = logs.filter((entry) => entry.message === message)[count - 1];
+        if (found === undefined) return;
+        watchers.delete(watcher);
+        resolve(found);
+      };
+      watchers.add(watcher);
+      watcher();
+      void exited.then(() => reject(new Error(`exited without logging "${message}": ${errors}`)));
+    });
+  const port = await Promise.race([
+    logged('listening').then(
+      (entry) => entry.port as number,
+      () => 0,
+    ),
+    exited.then(() => 0),
+  ]);
   return {
-    child, port, logs, errors: () => errors, logged, exited,
+    child,
+    port,
+    logs,
+    errors: () => errors,
+    logged,
+    exited,
     ask: (path, request) => ask(port, path, request),
     stop: async () => {
       child.kill('SIGKILL');
@@ -159,7 +187,10 @@ export async function startProcess({ environment = {}, files = {}, through = [],
 export const DOWN: Environment = { IDP_DOMAIN: '127.0.0.1:1', IDP_AUDIENCE: 'https://api.test' };
 
 /** The same for one test, without a provider unless the environment has one. */
-export async function runProcess(context: TestContext, { environment, ...others }: OutOfProcess = {}): Promise<TestProcess> {
+export async function runProcess(
+  context: TestContext,
+  { environment, ...others }: OutOfProcess = {},
+): Promise<TestProcess> {
   const service = await startProcess({ environment: { ...DOWN, ...environment }, ...others });
   context.after(() => service.stop());
   return service;

@@ -28,11 +28,22 @@ export interface TableApp {
 }
 
 /** The pipeline over these rows; it accepts the tokens of `tokenWith`. */
-export function createTable({ rows, policy = [], environment = {}, verify = verifyToken, sender = (usual) => usual }: Table): TableApp {
+export function createTable({
+  rows,
+  policy = [],
+  environment = {},
+  verify = verifyToken,
+  sender = (usual) => usual,
+}: Table): TableApp {
   const settings = settingsWith(environment);
   const logs: Record<string, any>[] = [];
   const log = createLog('debug', (line) => logs.push(JSON.parse(line)), clock.now);
-  const judges = { verifyToken: verify, checkSender: sender(senderWith(environment)), rules: settings, cors: createCors(settings) };
+  const judges = {
+    verifyToken: verify,
+    checkSender: sender(senderWith(environment)),
+    rules: settings,
+    cors: createCors(settings),
+  };
   return { app: createApp({ rows, policy, ...judges, log, now: clock.now, isStopping: () => false }), logs };
 }
 
@@ -50,7 +61,9 @@ export async function startTable(table: Table): Promise<TableService> {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
-    app, logs, port,
+    app,
+    logs,
+    port,
     ask: (path, request) => ask(port, path, request),
     stop: async () => {
       server.close();

@@ -13,7 +13,11 @@ export function residentMebibytes(pid: number): number {
 export const descriptors = (pid: number) => readdirSync(`/proc/${pid}/fd`).length;
 
 /** Looks every ten milliseconds until it is so; gives the seconds that it took, and throws after `limitSeconds`. */
-export async function until(what: string, isSo: () => boolean | Promise<boolean>, limitSeconds: number): Promise<number> {
+export async function until(
+  what: string,
+  isSo: () => boolean | Promise<boolean>,
+  limitSeconds: number,
+): Promise<number> {
   const start = performance.now();
   const seconds = () => (performance.now() - start) / 1000;
   while (!(await isSo())) {

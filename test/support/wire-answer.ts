@@ -21,18 +21,31 @@ export function parseAnswer(received: string): WireAnswer {
     headers.set(name.toLowerCase(), before === undefined ? value : `${before}\n${value}`);
   }
   const text = received.slice(headEnd(received) + 4);
-  return { status: Number(statusLine.split(' ')[1]), headers, text, body: text === '' ? undefined : JSON.parse(text) };
+  return {
+    status: Number(statusLine.split(' ')[1]),
+    headers,
+    text,
+    body: text === '' ? undefined : JSON.parse(text),
+  };
 }
 
 /** True once the first answer, not to a HEAD, has arrived whole. */
 export function isWhole(received: string): boolean {
   if (received.startsWith('HTTP/1.1 204')) return headEnd(received) >= 0;
   const length = /^content-length: (\d+)\r$/im.exec(received)?.[1];
-  return headEnd(received) >= 0 && length !== undefined && received.length >= headEnd(received) + 4 + Number(length);
+  return (
+    headEnd(received) >= 0 &&
+    length !== undefined &&
+    received.length >= headEnd(received) + 4 + Number(length)
+  );
 }
 
 /** The answer to a request line and header lines, sent as they stand. */
-export async function askRaw(port: number, requestLine: string, ...lines: readonly string[]): Promise<WireAnswer> {
+export async function askRaw(
+  port: number,
+  requestLine: string,
+  ...lines: readonly string[]
+): Promise<WireAnswer> {
   const wire = await openWire(port);
   wire.send(Buffer.from(`${[requestLine, ...lines].join('\r\n')}\r\n\r\n`, 'latin1'));
   const received = await wire.until(isWhole);

@@ -2,12 +2,30 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  AUDIENCE, CAPACITIES, CLAIMS, HEADER, ISSUER, issue, issueClaim, issueRaw, judge, NOW, openVerifier, verdict,
-  type Circumstances, type Verdict,
+  AUDIENCE,
+  CAPACITIES,
+  CLAIMS,
+  HEADER,
+  ISSUER,
+  issue,
+  issueClaim,
+  issueRaw,
+  judge,
+  NOW,
+  openVerifier,
+  verdict,
+  type Circumstances,
+  type Verdict,
 } from './issuer.ts';
 
 /** Shows what becomes of tokens whose claim is each of these JSON texts. */
-function shows(expected: Verdict, claim: string, clause: string, texts: readonly string[], circumstances?: Circumstances): void {
+function shows(
+  expected: Verdict,
+  claim: string,
+  clause: string,
+  texts: readonly string[],
+  circumstances?: Circumstances,
+): void {
   const verb = expected === 'accepted' ? 'accepts' : 'refuses';
   for (const text of texts) {
     test(`${verb} a token whose ${claim} is ${text.slice(0, 60)} [${clause}]`, async () => {
@@ -25,45 +43,130 @@ function showsAbsent(expected: Verdict, claim: string, clause: string): void {
 }
 
 const issuers = [
-  '', 'https://idp.test', 'https://idp.test//', 'https://idp.test/x', 'https://idp.test/ ', ' https://idp.test/',
-  'https://IDP.test/', 'HTTPS://idp.test/',
-  'http://idp.test/', 'idp.test', 'https://idp.test.evil.test/', 'https://evil.test/https://idp.test/', 'https://idp.test:443/',
+  '',
+  'https://idp.test',
+  'https://idp.test//',
+  'https://idp.test/x',
+  'https://idp.test/ ',
+  ' https://idp.test/',
+  'https://IDP.test/',
+  'HTTPS://idp.test/',
+  'http://idp.test/',
+  'idp.test',
+  'https://idp.test.evil.test/',
+  'https://evil.test/https://idp.test/',
+  'https://idp.test:443/',
   'https://idp.test/\0',
 ];
 showsAbsent('issuer-mismatch', 'iss', 'RFC 7519 §4.1.1');
 const notIssuers: readonly unknown[] = [...issuers, null, true, 0, {}, [], [ISSUER], { toString: ISSUER }];
-shows('issuer-mismatch', 'iss', 'RFC 9068 §4', notIssuers.map((value) => JSON.stringify(value)));
-shows('accepted', 'iss', 'RFC 9068 §4', ['"https://idp.test/realm"'], { rules: { issuer: 'https://idp.test/realm' } });
-shows('issuer-mismatch', 'iss', 'RFC 9068 §4', ['"https://idp.test/realm/"'], { rules: { issuer: 'https://idp.test/realm' } });
+shows(
+  'issuer-mismatch',
+  'iss',
+  'RFC 9068 §4',
+  notIssuers.map((value) => JSON.stringify(value)),
+);
+shows('accepted', 'iss', 'RFC 9068 §4', ['"https://idp.test/realm"'], {
+  rules: { issuer: 'https://idp.test/realm' },
+});
+shows('issuer-mismatch', 'iss', 'RFC 9068 §4', ['"https://idp.test/realm/"'], {
+  rules: { issuer: 'https://idp.test/realm' },
+});
 
 const audiences: readonly unknown[] = [
-  '', 'https://other.test', 'https://api.test/', 'https://api.tes', 'https://api.test.evil.test', 'xhttps://api.test',
-  'https://API.test', ' https://api.test',
-  'https://api.test ', 'https://api.test https://other.test', 'https://api.test,https://other.test', 'http://api.test', null,
-  true, 0, {}, { 0: AUDIENCE },
-  [], [''], ['https://other.test'], ['https://api.test/'], [[AUDIENCE]], [AUDIENCE, 7], [null, AUDIENCE],
-  [AUDIENCE, [AUDIENCE]], [7], [{}],
+  '',
+  'https://other.test',
+  'https://api.test/',
+  'https://api.tes',
+  'https://api.test.evil.test',
+  'xhttps://api.test',
+  'https://API.test',
+  ' https://api.test',
+  'https://api.test ',
+  'https://api.test https://other.test',
+  'https://api.test,https://other.test',
+  'http://api.test',
+  null,
+  true,
+  0,
+  {},
+  { 0: AUDIENCE },
+  [],
+  [''],
+  ['https://other.test'],
+  ['https://api.test/'],
+  [[AUDIENCE]],
+  [AUDIENCE, 7],
+  [null, AUDIENCE],
+  [AUDIENCE, [AUDIENCE]],
+  [7],
+  [{}],
   [`${AUDIENCE} `],
 ];
 showsAbsent('audience-mismatch', 'aud', 'RFC 7519 §4.1.3');
-shows('audience-mismatch', 'aud', 'RFC 7519 §4.1.3', audiences.map((value) => JSON.stringify(value)));
+shows(
+  'audience-mismatch',
+  'aud',
+  'RFC 7519 §4.1.3',
+  audiences.map((value) => JSON.stringify(value)),
+);
 const goodAudiences = [
-  AUDIENCE, [AUDIENCE], [AUDIENCE, 'x'], ['x', AUDIENCE], ['', AUDIENCE, 'https://idp.test/userinfo'], [AUDIENCE, AUDIENCE],
+  AUDIENCE,
+  [AUDIENCE],
+  [AUDIENCE, 'x'],
+  ['x', AUDIENCE],
+  ['', AUDIENCE, 'https://idp.test/userinfo'],
+  [AUDIENCE, AUDIENCE],
 ];
-shows('accepted', 'aud', 'RFC 7519 §4.1.3', goodAudiences.map((value) => JSON.stringify(value)));
+shows(
+  'accepted',
+  'aud',
+  'RFC 7519 §4.1.3',
+  goodAudiences.map((value) => JSON.stringify(value)),
+);
 
 const notNumbers = [
-  '"1800000060"', '""', 'null', 'true', 'false', '[]', '[1800000060]', '{}', '1e999', '-1e999', '"Infinity"',
+  '"1800000060"',
+  '""',
+  'null',
+  'true',
+  'false',
+  '[]',
+  '[1800000060]',
+  '{}',
+  '1e999',
+  '-1e999',
+  '"Infinity"',
   '"2027-01-15T08:00:00Z"',
 ];
 showsAbsent('expiry-malformed', 'exp', 'RFC 7519 §4.1.4');
 shows('expiry-malformed', 'exp', 'RFC 7519 §4.1.4', notNumbers);
-shows('expired', 'exp', 'RFC 7519 §4.1.4', ['0', '-0', '-1', '-1e308', '1799999999', '1799999999.999', '1800000000', '1.8e9']);
-shows('accepted', 'exp', 'RFC 7519 §4.1.4', ['1800000000.001', '1800000001', '1.9e9', '9007199254740993', '1e308']);
+shows('expired', 'exp', 'RFC 7519 §4.1.4', [
+  '0',
+  '-0',
+  '-1',
+  '-1e308',
+  '1799999999',
+  '1799999999.999',
+  '1800000000',
+  '1.8e9',
+]);
+shows('accepted', 'exp', 'RFC 7519 §4.1.4', [
+  '1800000000.001',
+  '1800000001',
+  '1.9e9',
+  '9007199254740993',
+  '1e308',
+]);
 
 showsAbsent('accepted', 'nbf', 'RFC 7519 §4.1.5');
 shows('not-before-malformed', 'nbf', 'RFC 7519 §4.1.5', notNumbers);
-shows('not-yet-valid', 'nbf', 'RFC 7519 §4.1.5', ['1800000000.001', '1800000001', '9007199254740993', '1e308']);
+shows('not-yet-valid', 'nbf', 'RFC 7519 §4.1.5', [
+  '1800000000.001',
+  '1800000001',
+  '9007199254740993',
+  '1e308',
+]);
 shows('accepted', 'nbf', 'RFC 7519 §4.1.5', ['0', '-1', '1799999999.5', '1800000000']);
 
 showsAbsent('accepted', 'iat', 'RFC 7519 §4.1.6');
@@ -71,7 +174,17 @@ shows('issued-at-malformed', 'iat', 'RFC 7519 §4.1.6', notNumbers);
 shows('accepted', 'iat', 'RFC 7519 §4.1.6', ['0', '-1', '0.5', '1800000000', '1900000000']);
 
 showsAbsent('subject-malformed', 'sub', 'RFC 7519 §4.1.2');
-shows('subject-malformed', 'sub', 'RFC 7519 §4.1.2', ['""', 'null', '0', '7', 'true', '[]', '["user"]', '{}', '{"length":1}']);
+shows('subject-malformed', 'sub', 'RFC 7519 §4.1.2', [
+  '""',
+  'null',
+  '0',
+  '7',
+  'true',
+  '[]',
+  '["user"]',
+  '{}',
+  '{"length":1}',
+]);
 shows('accepted', 'sub', 'RFC 7519 §4.1.2', ['"x"', '" "', '"0"', '"client@clients"', '"\\u4e2d\\n"']);
 
 for (const cacheEntries of CAPACITIES) {
@@ -109,20 +222,30 @@ for (const cacheEntries of CAPACITIES) {
 }
 
 test('applies no tolerance to the time of issue and demands none', async () => {
-  assert.equal(await verdict(issue({ iat: NOW + 301 }), { rules: { clockToleranceSeconds: 300 } }), 'accepted');
+  assert.equal(
+    await verdict(issue({ iat: NOW + 301 }), { rules: { clockToleranceSeconds: 300 } }),
+    'accepted',
+  );
 });
 
 test('takes no claim from a nested object, from another spelling or from the header', async () => {
   for (const claim of ['iss', 'aud', 'exp', 'sub'] as const) {
     const value = CLAIMS[claim];
     const elsewhere = { [claim.toUpperCase()]: value, [` ${claim}`]: value, claims: { [claim]: value } };
-    assert.notEqual(await verdict(issue({ [claim]: undefined, ...elsewhere }, { [claim]: value })), 'accepted', claim);
+    assert.notEqual(
+      await verdict(issue({ [claim]: undefined, ...elsewhere }, { [claim]: value })),
+      'accepted',
+      claim,
+    );
   }
 });
 
 test('refuses claims that a member __proto__ would hand down and leaves Object.prototype alone', async () => {
   const before = Reflect.ownKeys(Object.prototype);
-  const text = JSON.stringify({ ...CLAIMS, exp: undefined }).replace('{', `{"__proto__":{"exp":${NOW + 60}},"constructor":{"exp":1},`);
+  const text = JSON.stringify({ ...CLAIMS, exp: undefined }).replace(
+    '{',
+    `{"__proto__":{"exp":${NOW + 60}},"constructor":{"exp":1},`,
+  );
   assert.equal(await verdict(issueRaw(JSON.stringify(HEADER), text)), 'expiry-malformed');
   assert.deepEqual(Reflect.ownKeys(Object.prototype), before);
 });

@@ -2,7 +2,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mediaType, parseCompact } from '../../src/token/compact.ts';
-import { CLAIMS, GOOD, HEADER, issue, issueRaw, issueClaim, NOW, rs256, verdict, withText } from './issuer.ts';
+import {
+  CLAIMS,
+  GOOD,
+  HEADER,
+  issue,
+  issueRaw,
+  issueClaim,
+  NOW,
+  rs256,
+  verdict,
+  withText,
+} from './issuer.ts';
 
 const [HEADER_PART = '', PAYLOAD_PART = '', SIGNATURE_PART = ''] = GOOD.split('.');
 const encode = (text: string | Buffer) => Buffer.from(text as string).toString('base64url');
@@ -24,25 +35,47 @@ test('leaves the meaning of an empty signature to the signature check', () => {
 });
 
 const wrongParts: readonly [string, string][] = [
-  ['nothing', ''], ['one part', HEADER_PART], ['two parts', `${HEADER_PART}.${PAYLOAD_PART}`], ['four parts', `${GOOD}.`],
-  ['four full parts', `${GOOD}.${SIGNATURE_PART}`], ['a leading full stop', `.${GOOD}`], ['five parts, as a JWE has', `${GOOD}..`],
-  ['a JWE with p2c and zip', `${encode('{"alg":"PBES2-HS256+A128KW","enc":"A128GCM","p2c":2147483648,"zip":"DEF"}')}.AA.AA.AA.AA`],
-  ['ten thousand parts', 'e30.'.repeat(10_000)], ['only full stops', '.'.repeat(12_000)],
-  ['a JWS in flattened JSON serialization', JSON.stringify({ protected: HEADER_PART, payload: PAYLOAD_PART, signature: SIGNATURE_PART })],
+  ['nothing', ''],
+  ['one part', HEADER_PART],
+  ['two parts', `${HEADER_PART}.${PAYLOAD_PART}`],
+  ['four parts', `${GOOD}.`],
+  ['four full parts', `${GOOD}.${SIGNATURE_PART}`],
+  ['a leading full stop', `.${GOOD}`],
+  ['five parts, as a JWE has', `${GOOD}..`],
+  [
+    'a JWE with p2c and zip',
+    `${encode('{"alg":"PBES2-HS256+A128KW","enc":"A128GCM","p2c":2147483648,"zip":"DEF"}')}.AA.AA.AA.AA`,
+  ],
+  ['ten thousand parts', 'e30.'.repeat(10_000)],
+  ['only full stops', '.'.repeat(12_000)],
+  [
+    'a JWS in flattened JSON serialization',
+    JSON.stringify({ protected: HEADER_PART, payload: PAYLOAD_PART, signature: SIGNATURE_PART }),
+  ],
   ['another separator', GOOD.replaceAll('.', ',')],
 ];
 for (const [what, text] of wrongParts) {
-  test(`refuses a token that is ${what} [RFC 7515 §5.2(1), RFC 7519 §7.2]`, async () => assert.equal(await verdict(text), 'token-malformed'));
+  test(`refuses a token that is ${what} [RFC 7515 §5.2(1), RFC 7519 §7.2]`, async () =>
+    assert.equal(await verdict(text), 'token-malformed'));
 }
 
 const misspellings: readonly [string, (part: string) => string][] = [
-  ['padding', (part) => `${part}=`], ['two signs of padding', (part) => `${part}==`], ['escaped padding', (part) => `${part}%3D`],
-  ['a leading blank', (part) => ` ${part}`], ['a trailing blank', (part) => `${part} `],
-  ['a blank within', (part) => `${part.slice(0, 4)} ${part.slice(4)}`], ['a line feed', (part) => `${part}\n`],
-  ['a plus sign', (part) => `${part.slice(0, 4)}+${part.slice(5)}`], ['a slash', (part) => `${part.slice(0, 4)}/${part.slice(5)}`],
+  ['padding', (part) => `${part}=`],
+  ['two signs of padding', (part) => `${part}==`],
+  ['escaped padding', (part) => `${part}%3D`],
+  ['a leading blank', (part) => ` ${part}`],
+  ['a trailing blank', (part) => `${part} `],
+  ['a blank within', (part) => `${part.slice(0, 4)} ${part.slice(4)}`],
+  ['a line feed', (part) => `${part}\n`],
+  ['a plus sign', (part) => `${part.slice(0, 4)}+${part.slice(5)}`],
+  ['a slash', (part) => `${part.slice(0, 4)}/${part.slice(5)}`],
   ['a length of 1 modulo 4', (part) => `${part}${'A'.repeat((5 - (part.length % 4)) % 4)}`],
-  ['a spare bit set', (part) => part.slice(0, -1) + String.fromCharCode(part.charCodeAt(part.length - 1) + 1)],
-  ['a letter beyond ASCII', (part) => `${part.slice(0, -1)}\u0141`], ['a quotation mark', (part) => `"${part}"`],
+  [
+    'a spare bit set',
+    (part) => part.slice(0, -1) + String.fromCharCode(part.charCodeAt(part.length - 1) + 1),
+  ],
+  ['a letter beyond ASCII', (part) => `${part.slice(0, -1)}\u0141`],
+  ['a quotation mark', (part) => `"${part}"`],
 ];
 /** Texts of lengths that leave spare bits in the last letter. */
 const headerText = JSON.stringify(HEADER).padEnd(Math.ceil(JSON.stringify(HEADER).length / 3) * 3 + 1);
@@ -56,19 +89,32 @@ for (const [what, misspell] of misspellings) {
   test(`refuses a token one of whose parts has ${what} [RFC 7515 §2, §5.2(2), (6), (7)]`, async () => {
     assert.equal(await verdict(sealed(misspell(header), payload)), 'token-malformed', 'header');
     assert.equal(await verdict(sealed(header, misspell(payload))), 'token-malformed', 'payload');
-    assert.equal(await verdict(`${HEADER_PART}.${PAYLOAD_PART}.${misspell(SIGNATURE_PART)}`), 'token-malformed', 'signature');
+    assert.equal(
+      await verdict(`${HEADER_PART}.${PAYLOAD_PART}.${misspell(SIGNATURE_PART)}`),
+      'token-malformed',
+      'signature',
+    );
   });
 }
 
 const notObjects: readonly [string, string | Buffer][] = [
-  ['empty', ''], ['null', 'null'], ['an array', '[]'], ['text', '"x"'], ['a number', '1'], ['a truth value', 'true'],
-  ['a nested token', GOOD], ['not JSON', '{"alg":"RS256"'], ['an object with data behind it', '{}{}'],
+  ['empty', ''],
+  ['null', 'null'],
+  ['an array', '[]'],
+  ['text', '"x"'],
+  ['a number', '1'],
+  ['a truth value', 'true'],
+  ['a nested token', GOOD],
+  ['not JSON', '{"alg":"RS256"'],
+  ['an object with data behind it', '{}{}'],
 ];
 const broken = (text: string, bytes: number[]) =>
   Buffer.concat([Buffer.from(`${text.slice(0, -1)},"x":"`), Buffer.from(bytes), Buffer.from('"}')]);
 const notUtf8 = (text: string): readonly [string, Buffer][] => [
-  ['with the byte FF', broken(text, [0xff])], ['with an overlong NUL', broken(text, [0xc0, 0x80])],
-  ['with a surrogate', broken(text, [0xed, 0xa0, 0x80])], ['with a byte-order mark', Buffer.from(`\ufeff${text}`)],
+  ['with the byte FF', broken(text, [0xff])],
+  ['with an overlong NUL', broken(text, [0xc0, 0x80])],
+  ['with a surrogate', broken(text, [0xed, 0xa0, 0x80])],
+  ['with a byte-order mark', Buffer.from(`\ufeff${text}`)],
   ['in UTF-16', Buffer.from(text, 'utf16le')],
 ];
 for (const [what, text] of [...notObjects, ...notUtf8(JSON.stringify(HEADER))]) {
@@ -83,7 +129,8 @@ for (const [what, text] of [...notObjects, arrayOfClaims, ...notUtf8(JSON.string
   });
 }
 
-const twice = (name: string, first: string, second: string, text: string) => `{"${name}":${first},${text.slice(1, -1)},"${second}"`;
+const twice = (name: string, first: string, second: string, text: string) =>
+  `{"${name}":${first},${text.slice(1, -1)},"${second}"`;
 /** Name, spelling of the second, its good value, its bad value, the flaw of the bad one. */
 const repeated: readonly [string, string, string, string, string][] = [
   ['aud', 'aud', JSON.stringify(CLAIMS.aud), '"other"', 'audience-mismatch'],
@@ -101,15 +148,25 @@ for (const [name, spelling, good, bad, flaw] of repeated) {
 }
 
 test('counts the last of two header members alg [RFC 7515 §4]', async () => {
-  const headerWith = (first: string, last: string) => `{"alg":"${first}",${withText(HEADER, 'alg', `"${last}"`).slice(1)}`;
+  const headerWith = (first: string, last: string) =>
+    `{"alg":"${first}",${withText(HEADER, 'alg', `"${last}"`).slice(1)}`;
   assert.equal(await verdict(issueRaw(headerWith('none', 'RS256'), JSON.stringify(CLAIMS))), 'accepted');
-  assert.equal(await verdict(issueRaw(headerWith('RS256', 'none'), JSON.stringify(CLAIMS))), 'algorithm-refused');
+  assert.equal(
+    await verdict(issueRaw(headerWith('RS256', 'none'), JSON.stringify(CLAIMS))),
+    'algorithm-refused',
+  );
 });
 
 test('finds no member in what a part has under __proto__', async () => {
-  const inheriting = JSON.stringify({ ...HEADER, alg: undefined }).replace('{', '{"__proto__":{"alg":"RS256"},');
+  const inheriting = JSON.stringify({ ...HEADER, alg: undefined }).replace(
+    '{',
+    '{"__proto__":{"alg":"RS256"},',
+  );
   assert.equal(await verdict(issueRaw(inheriting, JSON.stringify(CLAIMS))), 'algorithm-refused');
-  const inherited = JSON.stringify({ ...CLAIMS, sub: undefined }).replace('{', '{"__proto__":{"sub":"admin"},');
+  const inherited = JSON.stringify({ ...CLAIMS, sub: undefined }).replace(
+    '{',
+    '{"__proto__":{"sub":"admin"},',
+  );
   assert.equal(await verdict(issueRaw(JSON.stringify(HEADER), inherited)), 'subject-malformed');
   assert.equal(({} as { sub?: unknown }).sub, undefined);
 });
@@ -120,7 +177,12 @@ test('accepts a token with claims that it does not know, nested deeply and large
 });
 
 test('reads a media type without its case and its application prefix [RFC 7515 §4.1.9]', () => {
-  assert.deepEqual(['JWT', 'at+JWT', 'Application/AT+JWT', ''].map(mediaType), ['jwt', 'at+jwt', 'at+jwt', '']);
+  assert.deepEqual(['JWT', 'at+JWT', 'Application/AT+JWT', ''].map(mediaType), [
+    'jwt',
+    'at+jwt',
+    'at+jwt',
+    '',
+  ]);
   assert.equal(mediaType('application/application/jwt'), 'application/jwt');
   for (const type of ['x-application/jwt', 'text/jwt']) assert.equal(mediaType(type), type);
 });

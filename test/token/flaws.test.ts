@@ -15,11 +15,12 @@ const { kty, crv, x, y } = proofKey.publicKey.export({ format: 'jwk' });
 const thumbprint = hash(JSON.stringify({ crv, kty, x, y }));
 
 let proofs = 0;
-const proofFor = (token: string) => signJws(
-  { typ: 'dpop+jwt', alg: 'ES256', jwk: { kty, crv, x, y } },
-  { jti: String(proofs += 1), htm: 'GET', htu: `${AUDIENCE}/api/private`, iat: NOW, ath: hash(token) },
-  proofKey.privateKey,
-);
+const proofFor = (token: string) =>
+  signJws(
+    { typ: 'dpop+jwt', alg: 'ES256', jwk: { kty, crv, x, y } },
+    { jti: String((proofs += 1)), htm: 'GET', htu: `${AUDIENCE}/api/private`, iat: NOW, ath: hash(token) },
+    proofKey.privateKey,
+  );
 
 /** A good draft for the scheme: under DPoP it is bound to the key of the proof. */
 function draftFor(scheme: 'Bearer' | 'DPoP'): Draft {
@@ -35,16 +36,26 @@ const fetchKeys = async () => {
 };
 const provider = { domain: DOMAIN, audience: AUDIENCE } as Provider;
 const services = new Map<string, Promise<TestService>>();
-after(async () => { for (const service of services.values()) await (await service).stop(); });
+after(async () => {
+  for (const service of services.values()) await (await service).stop();
+});
 
 /** The service that has these rules and remembers so many tokens. */
-function serviceFor({ tokenType = 'any', requiredClaims = [] }: Draft['rules'], cacheEntries: number): Promise<TestService> {
+function serviceFor(
+  { tokenType = 'any', requiredClaims = [] }: Draft['rules'],
+  cacheEntries: number,
+): Promise<TestService> {
   const environment = {
-    IDP_TOKEN_TYPE: tokenType, IDP_REQUIRED_CLAIMS: requiredClaims.join(','), IDP_TOKEN_CACHE_ENTRIES: String(cacheEntries),
-    IDP_DPOP_MODE: 'ALLOWED', PUBLIC_URL: AUDIENCE,
+    IDP_TOKEN_TYPE: tokenType,
+    IDP_REQUIRED_CLAIMS: requiredClaims.join(','),
+    IDP_TOKEN_CACHE_ENTRIES: String(cacheEntries),
+    IDP_DPOP_MODE: 'ALLOWED',
+    PUBLIC_URL: AUDIENCE,
   };
   const name = JSON.stringify(environment);
-  const service = services.get(name) ?? startService({ provider, fetchKeys, environment, clock: new TestClock(NOW * 1000) });
+  const service =
+    services.get(name) ??
+    startService({ provider, fetchKeys, environment, clock: new TestClock(NOW * 1000) });
   services.set(name, service);
   return service;
 }
@@ -59,7 +70,8 @@ for (const scheme of ['Bearer', 'DPoP'] as const) {
   test(`accepts the token that the faults are made of when it is presented as ${scheme}`, async () => {
     for (const cacheEntries of CAPACITIES) {
       const service = await serviceFor({}, cacheEntries);
-      for (let sight = 1; sight <= 2; sight += 1) assert.equal((await present(service, draftFor(scheme), scheme)).status, 200);
+      for (let sight = 1; sight <= 2; sight += 1)
+        assert.equal((await present(service, draftFor(scheme), scheme)).status, 200);
     }
   });
 }
@@ -83,7 +95,8 @@ for (const [flaw, { description, apply, sender: scheme = 'Bearer' }] of Object.e
         assert.equal((scheme === 'Bearer' ? dpop : bearer)?.includes('error'), false);
         const line = service.logs.at(-1);
         assert.deepEqual([line?.message, line?.reason, line?.status], ['request refused', flaw, 401]);
-        for (const part of seal(whole).split('.')) assert.equal((text + JSON.stringify(service.logs)).includes(part), false);
+        for (const part of seal(whole).split('.'))
+          assert.equal((text + JSON.stringify(service.logs)).includes(part), false);
       }
       // Only a key identifier that nobody knows is worth a fetch (contract §7), and one is enough for both sights.
       assert.equal(fetches - before, flaw === 'key-unknown' ? 1 : 0);

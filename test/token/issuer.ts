@@ -15,7 +15,11 @@ export const AUDIENCE = 'https://api.test';
 /** The time of every test, in seconds since the epoch. */
 export const NOW = 1_800_000_000;
 export const RULES: TokenRules = {
-  issuer: ISSUER, audience: AUDIENCE, clockToleranceSeconds: 0, tokenType: 'any', requiredClaims: [],
+  issuer: ISSUER,
+  audience: AUDIENCE,
+  clockToleranceSeconds: 0,
+  tokenType: 'any',
+  requiredClaims: [],
 };
 
 /** The key that the issuer publishes, and one that it does not. */
@@ -27,8 +31,12 @@ export const HEADER: Members = { alg: 'RS256', typ: 'JWT', kid: signingKey.kid }
 export const CLAIMS: Members = { iss: ISSUER, sub: 'auth0|user', aud: AUDIENCE, exp: NOW + 60 };
 
 /** A token that is good but for the members given; one given as `undefined` is left out. */
-export const issue = (claims: Members = {}, header: Members = {}, key = signingKey.privateKey, algorithm: Algorithm = 'RS256') =>
-  signJws({ ...HEADER, ...header }, { ...CLAIMS, ...claims }, key, algorithm);
+export const issue = (
+  claims: Members = {},
+  header: Members = {},
+  key = signingKey.privateKey,
+  algorithm: Algorithm = 'RS256',
+) => signJws({ ...HEADER, ...header }, { ...CLAIMS, ...claims }, key, algorithm);
 
 /** A token over exactly these texts or bytes, rightly signed. */
 export const issueRaw = (header: string | Buffer, payload: string | Buffer) => rawJws(header, payload, rs256);
@@ -45,7 +53,8 @@ export const issueClaim = (name: string, text: string, header: Members = {}) =>
   issueRaw(JSON.stringify({ ...HEADER, ...header }), withText(CLAIMS, name, text));
 
 /** A token that has this JSON text as one of its header members. */
-export const issueHeader = (name: string, text: string) => issueRaw(withText(HEADER, name, text), JSON.stringify(CLAIMS));
+export const issueHeader = (name: string, text: string) =>
+  issueRaw(withText(HEADER, name, text), JSON.stringify(CLAIMS));
 
 export type Verdict = 'accepted' | Refusal['reason'];
 
@@ -62,8 +71,15 @@ export interface Circumstances {
 export const keySetOf = (keys: readonly unknown[] = [signingKey.publicJwk]) => ({ keys });
 
 /** A verifier with its keys fetched. */
-export async function openVerifier(cacheEntries: number, { rules, jwks }: Circumstances = {}): Promise<TokenVerifier> {
-  const keys = new KeySet(async () => keySetOf(jwks), new TestClock(NOW * 1000), () => {});
+export async function openVerifier(
+  cacheEntries: number,
+  { rules, jwks }: Circumstances = {},
+): Promise<TokenVerifier> {
+  const keys = new KeySet(
+    async () => keySetOf(jwks),
+    new TestClock(NOW * 1000),
+    () => {},
+  );
   await keys.refresh();
   return createTokenVerifier({ ...RULES, ...rules }, keys, cacheEntries);
 }
@@ -101,4 +117,7 @@ export async function verdict(token: string, circumstances: Circumstances = {}):
 }
 
 /** The key set member of this key under other members. */
-export const published = (members: Members, key: JsonWebKey = signingKey.publicJwk): Members => ({ ...key, ...members });
+export const published = (members: Members, key: JsonWebKey = signingKey.publicJwk): Members => ({
+  ...key,
+  ...members,
+});

@@ -5,21 +5,59 @@ import { CLAIMS, HEADER, issue, issueClaim, issueRaw, NOW, verdict, type Members
 
 test('accepts token_use access and no other [RFC 8725 §3.12]', async () => {
   assert.equal(await verdict(issue({ token_use: 'access' })), 'accepted');
-  for (const text of ['"id"', '"refresh"', '"Access"', '"access "', '""', 'null', 'true', '0', '["access"]', '{}']) {
+  for (const text of [
+    '"id"',
+    '"refresh"',
+    '"Access"',
+    '"access "',
+    '""',
+    'null',
+    'true',
+    '0',
+    '["access"]',
+    '{}',
+  ]) {
     assert.equal(await verdict(issueClaim('token_use', text)), 'token-use-refused', text);
   }
 });
 
-for (const typ of ['Bearer', 'bearer', 'BEARER', 'DPoP', 'dpop', 'DPOP', 'JWT', 'jwt', 'Jwt', 'at+jwt', 'AT+JWT']) {
+for (const typ of [
+  'Bearer',
+  'bearer',
+  'BEARER',
+  'DPoP',
+  'dpop',
+  'DPOP',
+  'JWT',
+  'jwt',
+  'Jwt',
+  'at+jwt',
+  'AT+JWT',
+]) {
   test(`accepts a token whose payload typ is ${typ} [contract §5]`, async () => {
     assert.equal(await verdict(issue({ typ })), 'accepted');
   });
 }
 
 const payloadTypes = [
-  'ID', 'Refresh', 'Logout', 'Offline', 'id', '', 'Bearer ', ' Bearer', 'Bearers', 'xBearer', 'application/at+jwt',
-  'application/jwt', 'id+jwt', null, true,
-  0, ['Bearer'], {},
+  'ID',
+  'Refresh',
+  'Logout',
+  'Offline',
+  'id',
+  '',
+  'Bearer ',
+  ' Bearer',
+  'Bearers',
+  'xBearer',
+  'application/at+jwt',
+  'application/jwt',
+  'id+jwt',
+  null,
+  true,
+  0,
+  ['Bearer'],
+  {},
 ];
 for (const typ of payloadTypes) {
   test(`refuses a token whose payload typ is ${JSON.stringify(typ)} [RFC 8725 §3.12]`, async () => {
@@ -27,25 +65,44 @@ for (const typ of payloadTypes) {
   });
 }
 
-for (const events of [{ 'http://schemas.openid.net/event/backchannel-logout': {} }, {}, [], null, false, 0, '']) {
+for (const events of [
+  { 'http://schemas.openid.net/event/backchannel-logout': {} },
+  {},
+  [],
+  null,
+  false,
+  0,
+  '',
+]) {
   test(`refuses a token whose events are ${JSON.stringify(events)} [RFC 8417 §2.2]`, async () => {
     assert.equal(await verdict(issue({ events })), 'event-token');
-    assert.equal(await verdict(issue({ events, token_use: 'access' }, { typ: 'at+jwt' })), 'event-token', 'said to be an access token');
+    assert.equal(
+      await verdict(issue({ events, token_use: 'access' }, { typ: 'at+jwt' })),
+      'event-token',
+      'said to be an access token',
+    );
   });
 }
 
 /** What says that a token is an access token: claims, header. */
 const excuses: Readonly<Record<string, readonly [Members, Members]>> = {
-  'token_use access': [{ token_use: 'access' }, {}], 'payload typ Bearer': [{ typ: 'Bearer' }, {}],
+  'token_use access': [{ token_use: 'access' }, {}],
+  'payload typ Bearer': [{ typ: 'Bearer' }, {}],
   'payload typ BEARER': [{ typ: 'BEARER' }, {}],
-  'payload typ DPoP': [{ typ: 'DPoP' }, {}], 'payload typ dpop': [{ typ: 'dpop' }, {}],
+  'payload typ DPoP': [{ typ: 'DPoP' }, {}],
+  'payload typ dpop': [{ typ: 'dpop' }, {}],
   'header typ at+jwt': [{}, { typ: 'at+jwt' }],
   'header typ application/AT+JWT': [{}, { typ: 'application/AT+JWT' }],
 };
 const noExcuses: Readonly<Record<string, readonly [Members, Members]>> = {
-  'header typ JWT': [{}, {}], 'no header typ': [{}, { typ: undefined }], 'payload typ JWT': [{ typ: 'JWT' }, {}],
+  'header typ JWT': [{}, {}],
+  'no header typ': [{}, { typ: undefined }],
+  'payload typ JWT': [{ typ: 'JWT' }, {}],
   'payload typ at+jwt': [{ typ: 'at+jwt' }, {}],
-  'a scope, client_id and jti': [{ scope: 'read:messages', client_id: 'c', jti: 'j', iat: NOW, cnf: { jkt: 'x' } }, {}],
+  'a scope, client_id and jti': [
+    { scope: 'read:messages', client_id: 'c', jti: 'j', iat: NOW, cnf: { jkt: 'x' } },
+    {},
+  ],
 };
 for (const member of ['nonce', 'at_hash', 'c_hash', 's_hash']) {
   test(`refuses a token that has ${member}, whatever its value [OpenID Connect Core §2, §3.3.2.11]`, async () => {
@@ -66,7 +123,16 @@ for (const member of ['nonce', 'at_hash', 'c_hash', 's_hash']) {
 }
 
 test('accepts a token with members that ID tokens share with access tokens [RFC 9068 §2.2]', async () => {
-  const shared = { auth_time: NOW, acr: '1', amr: ['pwd'], azp: 'client', sid: 's', email: 'a@b.test', hash: 'x', Nonce: 'x' };
+  const shared = {
+    auth_time: NOW,
+    acr: '1',
+    amr: ['pwd'],
+    azp: 'client',
+    sid: 's',
+    email: 'a@b.test',
+    hash: 'x',
+    Nonce: 'x',
+  };
   assert.equal(await verdict(issue(shared)), 'accepted');
 });
 
@@ -86,15 +152,20 @@ test('refuses a token that is not of the profile when only those are wanted [RFC
   const inPayload = issue({ ...profileClaims, typ: 'at+jwt', token_use: 'access' });
   assert.equal(await verdict(inPayload, profile), 'profile-required', 'typ in the payload');
   for (const claim of ['client_id', 'iat', 'jti']) {
-    assert.equal(await verdict(issue({ ...profileClaims, [claim]: undefined }, { typ: 'at+jwt' }), profile), 'profile-required', claim);
+    assert.equal(
+      await verdict(issue({ ...profileClaims, [claim]: undefined }, { typ: 'at+jwt' }), profile),
+      'profile-required',
+      claim,
+    );
   }
 });
 
 test('refuses client_id and jti that are not text when only tokens of the profile are wanted [RFC 9068 §2.2]', async () => {
-  for (const claim of ['client_id', 'jti']) for (const value of [null, 7, true, ['x'], {}]) {
-    const token = issue({ ...profileClaims, [claim]: value }, { typ: 'at+jwt' });
-    assert.equal(await verdict(token, profile), 'profile-required', `${claim} ${value}`);
-  }
+  for (const claim of ['client_id', 'jti'])
+    for (const value of [null, 7, true, ['x'], {}]) {
+      const token = issue({ ...profileClaims, [claim]: value }, { typ: 'at+jwt' });
+      assert.equal(await verdict(token, profile), 'profile-required', `${claim} ${value}`);
+    }
 });
 
 test('accepts a token of typ at+jwt without its claims when any is wanted [contract §5]', async () => {

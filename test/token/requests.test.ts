@@ -37,13 +37,18 @@ after(async () => {
 
 /** Claims that pass every guard of both profiles. */
 const everything = {
-  scope: 'read:messages admin:access admin read:users', org_id: 'org_123456', roles: ['editor', 'viewer'],
-  subscription: 'premium', verified: true,
+  scope: 'read:messages admin:access admin read:users',
+  org_id: 'org_123456',
+  roles: ['editor', 'viewer'],
+  subscription: 'premium',
+  verified: true,
 };
 
 /** Every row that reads credentials. */
-const paths = (service: TestService) => tableOf(service.settings)
-  .filter(({ access }) => access.credentials !== 'ignored').map(({ pattern }) => pattern.replace('{orgId}', 'org_123456'));
+const paths = (service: TestService) =>
+  tableOf(service.settings)
+    .filter(({ access }) => access.credentials !== 'ignored')
+    .map(({ pattern }) => pattern.replace('{orgId}', 'org_123456'));
 
 /** The token with one bit of its last part flipped, to another canonical spelling. */
 function flip(token: string): string {
@@ -59,25 +64,35 @@ test('refuses a token with a flipped bit in its signature on every row that read
     for (const path of paths(service)) {
       assert.equal((await service.ask(path, { token })).status, 200, path);
       const spellings = [path, path.replace('/api', '/%61pi'), `${path}?x=/api/public`];
-      for (const method of ['GET', 'HEAD']) for (const spelling of spellings) {
-        assert.equal((await service.ask(spelling, { method, token: flip(token) })).status, 401, `${method} ${spelling}`);
-        assert.equal(service.logs.at(-1)?.reason, 'signature-mismatch');
-      }
+      for (const method of ['GET', 'HEAD'])
+        for (const spelling of spellings) {
+          assert.equal(
+            (await service.ask(spelling, { method, token: flip(token) })).status,
+            401,
+            `${method} ${spelling}`,
+          );
+          assert.equal(service.logs.at(-1)?.reason, 'signature-mismatch');
+        }
       const astray = [path.toUpperCase(), `${path}/`, `/${path}`, `/api/public/..${path}`];
-      for (const spelling of astray) assert.equal((await service.ask(spelling, { token: flip(token) })).status, 404, spelling);
+      for (const spelling of astray)
+        assert.equal((await service.ask(spelling, { token: flip(token) })).status, 404, spelling);
     }
   }
 });
 
 test('answers every row although claims are nested five thousand deep [RFC 8259 §9]', async () => {
-  const [header = '', payload = ''] = provider.issue(everything).split('.').map((part) => Buffer.from(part, 'base64url').toString());
+  const [header = '', payload = ''] = provider
+    .issue(everything)
+    .split('.')
+    .map((part) => Buffer.from(part, 'base64url').toString());
   const deep = `${payload.slice(0, -1)},"email":${'['.repeat(5_000)}${']'.repeat(5_000)}}`;
   const token = rawJws(header, deep, (input) => sign('sha256', input, provider.signingKey.privateKey));
   for (const service of services) {
     for (const path of paths(service)) {
       const { status, body } = await service.ask(path, { token });
       // The row that shows the claim may be unable to write it; then it says nothing of the inside, and the next request is served.
-      if (path === '/api/profile' && status === 500) assert.deepEqual(body, { error: 'server_error', message: 'Internal Server Error' });
+      if (path === '/api/profile' && status === 500)
+        assert.deepEqual(body, { error: 'server_error', message: 'Internal Server Error' });
       else assert.equal(status, 200, path);
       assert.equal((await service.ask(path, { token: provider.issue(everything) })).status, 200, path);
     }
@@ -88,19 +103,31 @@ test('opens no socket to an address that a token names [RFC 8725 §3.10]', async
   const [, service] = services as [TestService, TestService];
   const fetched = provider.counts;
   const addresses: readonly Members[] = [
-    { jku: `https://${address}/jwks.json` }, { x5u: `https://${address}/key.pem` },
+    { jku: `https://${address}/jwks.json` },
+    { x5u: `https://${address}/key.pem` },
     { jku: `http://${address}/`, x5u: `http://${address}/` },
   ];
   for (const header of addresses) {
     const [, payload = ''] = provider.issue().split('.');
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
-    const foreign = signJws({ alg: 'RS256', kid: provider.signingKey.kid, ...header }, claims, foreignKey.privateKey);
+    const foreign = signJws(
+      { alg: 'RS256', kid: provider.signingKey.kid, ...header },
+      claims,
+      foreignKey.privateKey,
+    );
     assert.equal((await service.ask('/api/private', { token: foreign })).status, 401);
     assert.equal(service.logs.at(-1)?.reason, 'signature-mismatch');
     assert.equal((await service.ask('/api/private', { token: provider.issue({}, header) })).status, 200);
   }
-  for (const iss of [`https://${address}/`, `https://${provider.domain}@${address}/`, `https://${address}#${provider.domain}/`]) {
-    assert.equal((await service.ask('/api/private', { token: provider.issue({ iss, tid: address }) })).status, 401);
+  for (const iss of [
+    `https://${address}/`,
+    `https://${provider.domain}@${address}/`,
+    `https://${address}#${provider.domain}/`,
+  ]) {
+    assert.equal(
+      (await service.ask('/api/private', { token: provider.issue({ iss, tid: address }) })).status,
+      401,
+    );
     assert.equal(service.logs.at(-1)?.reason, 'issuer-mismatch');
   }
   assert.equal(visits, 0);
@@ -108,15 +135,28 @@ test('opens no socket to an address that a token names [RFC 8725 §3.10]', async
 });
 
 /** RFC 6750 §3: what a description may hold. */
-const CHALLENGE = /^Bearer realm="api", error="invalid_token", error_description="[\x20-\x21\x23-\x5b\x5d-\x7e]+"$/;
-const strange = ['\r\nX-Injected: 1', 'quo"te', 'back\\slash', '\u4e2d\u00e9', '\0', "' OR 1=1 --", 'x'.repeat(2_000)];
+const CHALLENGE =
+  /^Bearer realm="api", error="invalid_token", error_description="[\x20-\x21\x23-\x5b\x5d-\x7e]+"$/;
+const strange = [
+  '\r\nX-Injected: 1',
+  'quo"te',
+  'back\\slash',
+  '\u4e2d\u00e9',
+  '\0',
+  "' OR 1=1 --",
+  'x'.repeat(2_000),
+];
 test('repeats nothing of a token in answers and logs and never fails over it [RFC 6750 §3]', async () => {
   for (const service of services) {
     for (const text of strange) {
       const tokens = [
-        provider.issue({}, { alg: text }), provider.issue({}, { typ: text }), provider.issue({}, { kid: text }),
+        provider.issue({}, { alg: text }),
+        provider.issue({}, { typ: text }),
+        provider.issue({}, { kid: text }),
         provider.issue({}, { crit: [text] }),
-        provider.issue({ iss: text }), provider.issue({ aud: text }), provider.issue({ typ: text }),
+        provider.issue({ iss: text }),
+        provider.issue({ aud: text }),
+        provider.issue({ typ: text }),
         provider.issue({ token_use: text }),
       ];
       for (const token of tokens) {

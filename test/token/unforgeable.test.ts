@@ -23,9 +23,11 @@ const proofs: readonly [string, object, (proof: never) => unknown][] = [
   ['a verified token', (await openVerifier(0))(GOOD, NOW * 1000, 0), claimsOf],
 ];
 for (const [what, proof, open] of proofs) {
-  test(`takes the claims from ${what}`, () => assert.deepEqual({ ...open(proof as never) as object }, CLAIMS));
+  test(`takes the claims from ${what}`, () =>
+    assert.deepEqual({ ...(open(proof as never) as object) }, CLAIMS));
   for (const [likeness, make] of Object.entries(lookAlikes(forged))) {
-    test(`takes no claims from ${likeness} in place of ${what}`, () => assert.throws(() => open(make(proof) as never), TypeError));
+    test(`takes no claims from ${likeness} in place of ${what}`, () =>
+      assert.throws(() => open(make(proof) as never), TypeError));
   }
 }
 
@@ -42,8 +44,19 @@ test('gives claims that nobody can change for the next request with the same tok
   const token = issue({ roles: ['viewer'], cnf: { jkt: 'a' }, nested: [{ deep: [1] }] });
   const { roles, cnf, nested } = claimsOf(verify(token, NOW * 1000, 0)) as Record<string, any>;
   const changes: readonly (() => void)[] = [
-    () => roles.push('editor'), () => { cnf.jkt = 'b'; }, () => { nested[0].deep[0] = 2; }, () => { delete nested[0].deep; },
-    () => { (claimsOf(verify(token, NOW * 1000, 0)) as Record<string, unknown>).scope = 'admin'; },
+    () => roles.push('editor'),
+    () => {
+      cnf.jkt = 'b';
+    },
+    () => {
+      nested[0].deep[0] = 2;
+    },
+    () => {
+      delete nested[0].deep;
+    },
+    () => {
+      (claimsOf(verify(token, NOW * 1000, 0)) as Record<string, unknown>).scope = 'admin';
+    },
   ];
   for (const change of changes) assert.throws(change, TypeError);
   const asJson = (value: object) => JSON.parse(JSON.stringify(value));

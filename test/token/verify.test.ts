@@ -4,11 +4,28 @@ import { test } from 'node:test';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import { FetchFailure, KeysPending, KeySet } from '../../src/keys/key-set.ts';
 import { Refused, type TokenFlaw } from '../../src/base/refusal.ts';
-import { claimsOf, createTokenVerifier, type TokenVerifier, type VerifiedToken } from '../../src/token/verify.ts';
+import {
+  claimsOf,
+  createTokenVerifier,
+  type TokenVerifier,
+  type VerifiedToken,
+} from '../../src/token/verify.ts';
 import { TestClock } from '../support/clock.ts';
 import { draft, FAULTS, seal, type Fault } from './faults.ts';
 import {
-  CAPACITIES, CLAIMS, foreignKey, GOOD, ISSUER, issue, judge, keySetOf, NOW, openVerifier, published, RULES, signingKey,
+  CAPACITIES,
+  CLAIMS,
+  foreignKey,
+  GOOD,
+  ISSUER,
+  issue,
+  judge,
+  keySetOf,
+  NOW,
+  openVerifier,
+  published,
+  RULES,
+  signingKey,
 } from './issuer.ts';
 
 const at = NOW * 1000;
@@ -49,14 +66,19 @@ for (const cacheEntries of CAPACITIES) {
   test(`gives each token its own claims with room for ${cacheEntries}`, async () => {
     const verify = await openVerifier(cacheEntries);
     for (let sight = 1; sight <= 2; sight += 1) {
-      for (const sub of ['a', 'b', 'c', 'd']) assert.deepEqual({ ...claimsOf(verify(issue({ sub }), at, 0)) }, { ...CLAIMS, sub });
+      for (const sub of ['a', 'b', 'c', 'd'])
+        assert.deepEqual({ ...claimsOf(verify(issue({ sub }), at, 0)) }, { ...CLAIMS, sub });
     }
   });
 
   test(`refuses a token that differs from a remembered one in one part only with room for ${cacheEntries}`, async () => {
     const verify = await openVerifier(cacheEntries);
     const [one, other] = [a.split('.'), b.split('.')];
-    const mixed = [[one[0], one[1], other[2]], [one[0], other[1], one[2]], [one[0], one[1], '']].map((parts) => parts.join('.'));
+    const mixed = [
+      [one[0], one[1], other[2]],
+      [one[0], other[1], one[2]],
+      [one[0], one[1], ''],
+    ].map((parts) => parts.join('.'));
     for (const token of mixed) {
       assert.equal(await judge(verify, a), 'accepted');
       assert.equal(await judge(verify, token), 'signature-mismatch');
@@ -89,12 +111,19 @@ test('forgets a token once it is no longer good', async () => {
 
 /** A verifier in front of a key set that can be changed, and of a provider that can fail. */
 async function stand(cacheEntries: number) {
-  const provider: { answer: () => Promise<JsonObject>; fetches: number } = { answer: async () => keySetOf() as never, fetches: 0 };
+  const provider: { answer: () => Promise<JsonObject>; fetches: number } = {
+    answer: async () => keySetOf() as never,
+    fetches: 0,
+  };
   const clock = new TestClock(at);
-  const keys = new KeySet(() => {
-    provider.fetches += 1;
-    return provider.answer();
-  }, clock, () => {});
+  const keys = new KeySet(
+    () => {
+      provider.fetches += 1;
+      return provider.answer();
+    },
+    clock,
+    () => {},
+  );
   await keys.refresh();
   const verify = createTokenVerifier(RULES, keys, cacheEntries);
   const publish = (...jwks: unknown[]) => {
@@ -150,7 +179,10 @@ for (const cacheEntries of CAPACITIES) {
     verify(long, at, 0);
     provider.answer = () => new Promise(() => {});
     clock.advance(60 * 60_000);
-    assert.throws(() => verify(long, at, 2), (thrown) => thrown instanceof Refused && thrown.refusal.reason === 'keys-unavailable');
+    assert.throws(
+      () => verify(long, at, 2),
+      (thrown) => thrown instanceof Refused && thrown.refusal.reason === 'keys-unavailable',
+    );
     assert.throws(() => verify(long, at, 0), KeysPending);
   });
 }
@@ -163,7 +195,11 @@ test('goes on remembering a token when its key is fetched again', async () => {
 });
 
 /** Whether the verifier, with room for two, still remembers `a` once the other token has been asked for in vain and `b` has come. */
-async function makesRoom({ verify }: { verify: TokenVerifier }, other: string, askInVain: () => Promise<void>): Promise<boolean> {
+async function makesRoom(
+  { verify }: { verify: TokenVerifier },
+  other: string,
+  askInVain: () => Promise<void>,
+): Promise<boolean> {
   const first = verify(a, at, 0);
   verify(other, at, 0);
   await askInVain();
@@ -174,31 +210,48 @@ async function makesRoom({ verify }: { verify: TokenVerifier }, other: string, a
 test('forgets a token that is asked for after its end', async () => {
   const { verify } = await stand(2);
   const ending = issue({ exp: NOW + 1 });
-  assert.ok(await makesRoom({ verify }, ending, async () => assert.equal(await judge(verify, ending, at + 2_000), 'expired')));
+  assert.ok(
+    await makesRoom({ verify }, ending, async () =>
+      assert.equal(await judge(verify, ending, at + 2_000), 'expired'),
+    ),
+  );
 });
 
 test('forgets a token that is asked for after its key has left the set', async () => {
   const { verify, publish } = await stand(2);
   const ofOther = issue({}, { kid: 'other' }, foreignKey.privateKey);
   await publish(signingKey.publicJwk, published({ kid: 'other' }, foreignKey.publicJwk));
-  assert.ok(await makesRoom({ verify }, ofOther, async () => {
-    await publish(signingKey.publicJwk);
-    assert.equal(await judge(verify, ofOther), 'key-unknown');
-  }));
+  assert.ok(
+    await makesRoom({ verify }, ofOther, async () => {
+      await publish(signingKey.publicJwk);
+      assert.equal(await judge(verify, ofOther), 'key-unknown');
+    }),
+  );
 });
 
 test('asks for no key on behalf of a token that is refused without one [contract §5]', async () => {
   let fetches = 0;
-  const never = () => new Promise<JsonObject>(() => { fetches += 1; });
+  const never = () =>
+    new Promise<JsonObject>(() => {
+      fetches += 1;
+    });
   const cold = createTokenVerifier(RULES, new KeySet(never, new TestClock(at), () => {}), 1);
   const before: readonly TokenFlaw[] = [
-    'token-malformed', 'header-malformed', 'payload-malformed', 'algorithm-refused', 'critical-header', 'type-refused',
+    'token-malformed',
+    'header-malformed',
+    'payload-malformed',
+    'algorithm-refused',
+    'critical-header',
+    'type-refused',
     'key-id-malformed',
   ];
   for (const flaw of before) {
     const whole = draft();
     FAULTS[flaw].apply(whole);
-    assert.throws(() => cold(seal(whole), at, 0), (thrown) => thrown instanceof Refused && thrown.refusal.reason === flaw);
+    assert.throws(
+      () => cold(seal(whole), at, 0),
+      (thrown) => thrown instanceof Refused && thrown.refusal.reason === flaw,
+    );
   }
   assert.equal(fetches, 0);
   assert.throws(() => cold(GOOD, at, 0), KeysPending);
@@ -207,7 +260,10 @@ test('asks for no key on behalf of a token that is refused without one [contract
 test('keeps two issuers apart that name their keys alike, warm and cold, in both orders', async () => {
   const other = 'https://other.test/';
   const ours = await openVerifier(10);
-  const theirs = await openVerifier(10, { rules: { issuer: other }, jwks: [published({ kid: signingKey.kid }, foreignKey.publicJwk)] });
+  const theirs = await openVerifier(10, {
+    rules: { issuer: other },
+    jwks: [published({ kid: signingKey.kid }, foreignKey.publicJwk)],
+  });
   const theirToken = issue({ iss: other }, {}, foreignKey.privateKey);
   for (let sight = 1; sight <= 2; sight += 1) {
     assert.equal(await judge(ours, issue({ iss: other })), 'issuer-mismatch');

@@ -8,11 +8,23 @@ export type Members = Readonly<Record<string, unknown>>;
 export const bytesOf = (name: string): Buffer => readFileSync(new URL(name, import.meta.url));
 
 /** The value as an object that has every one of these members, and none but these and the optional ones. */
-export function onlyWith(value: unknown, names: readonly string[], optional: readonly string[] = []): Members {
+export function onlyWith(
+  value: unknown,
+  names: readonly string[],
+  optional: readonly string[] = [],
+): Members {
   assert.ok(typeof value === 'object' && value !== null && !Array.isArray(value), 'not an object');
   const found = Object.keys(value);
-  assert.deepEqual(names.filter((name) => !found.includes(name)), [], 'fields that are missing');
-  assert.deepEqual(found.filter((name) => ![...names, ...optional].includes(name)), [], 'fields that nothing here reads');
+  assert.deepEqual(
+    names.filter((name) => !found.includes(name)),
+    [],
+    'fields that are missing',
+  );
+  assert.deepEqual(
+    found.filter((name) => ![...names, ...optional].includes(name)),
+    [],
+    'fields that nothing here reads',
+  );
   return value as Members;
 }
 

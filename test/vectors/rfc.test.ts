@@ -39,7 +39,10 @@ test('verifies the RS256 example, and not with a bit of it changed [RFC 7515 App
   const signature = Buffer.from(jws.signature);
   signature[0]! ^= 1;
   assert.equal(signedPayload({ ...jws, signature }, key), undefined);
-  assert.equal(signedPayload({ ...jws, signingInput: jws.signingInput.replace('eyJpc3', 'eyJpc2') }, key), undefined);
+  assert.equal(
+    signedPayload({ ...jws, signingInput: jws.signingInput.replace('eyJpc3', 'eyJpc2') }, key),
+    undefined,
+  );
 });
 
 test('computes the thumbprint of the example key [RFC 7638 §3.1]', () => {
@@ -66,7 +69,13 @@ for (const { section, proof, payload } of proofs) {
 function verdict({ proof, payload }: Members, token: string): string {
   const { htm, htu, iat } = object(payload);
   const verify = createProofVerifier({ dpopIatOffsetSeconds: 0, dpopIatLeewaySeconds: 0 }, undefined);
-  const subject = { method: textOf(htm), uri: normalUri(textOf(htu)), token, nowMillis: Number(iat) * 1000, offerNonce: () => {} };
+  const subject = {
+    method: textOf(htm),
+    uri: normalUri(textOf(htu)),
+    token,
+    nowMillis: Number(iat) * 1000,
+    offerNonce: () => {},
+  };
   try {
     return provenBy(verify(textOf(proof), subject)).thumbprint;
   } catch (failure) {

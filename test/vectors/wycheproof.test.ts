@@ -11,8 +11,15 @@ import { parseCompact } from '../../src/token/compact.ts';
 import { verifySignature } from '../../src/token/signature.ts';
 import { bytesOf, listOf, onlyWith, readVectors, textOf } from './read.ts';
 
-interface Vector { readonly id: number; readonly jws: string; readonly isValid: boolean }
-interface Group { readonly jwk: JsonObject; readonly vectors: readonly Vector[] }
+interface Vector {
+  readonly id: number;
+  readonly jws: string;
+  readonly isValid: boolean;
+}
+interface Group {
+  readonly jwk: JsonObject;
+  readonly vectors: readonly Vector[];
+}
 
 const RESULTS: readonly unknown[] = ['valid', 'invalid'];
 
@@ -33,14 +40,21 @@ function readGroup(value: unknown): Group {
 
 const origin = readVectors('wycheproof-json-web-signature.origin.json', ['file', 'sha256']);
 const bytes = bytesOf(textOf(origin.file));
-const file = onlyWith(JSON.parse(bytes.toString()), ['numberOfTests', 'header', 'notes', 'schema', 'testGroups']);
+const file = onlyWith(JSON.parse(bytes.toString()), [
+  'numberOfTests',
+  'header',
+  'notes',
+  'schema',
+  'testGroups',
+]);
 const groups = listOf(file.testGroups).map(readGroup);
 
 /** The algorithm for which a group's key is meant, also where the key does not say. */
 function algorithmOf({ kty, alg }: JsonObject): string {
   return typeof alg === 'string' ? alg : kty === 'EC' ? 'ES256' : 'RS256';
 }
-const groupsFor = (...algorithms: readonly string[]) => groups.filter(({ jwk }) => algorithms.includes(algorithmOf(jwk)));
+const groupsFor = (...algorithms: readonly string[]) =>
+  groups.filter(({ jwk }) => algorithms.includes(algorithmOf(jwk)));
 const countOf = (chosen: readonly Group[]) => chosen.reduce((sum, { vectors }) => sum + vectors.length, 0);
 
 /** What the parts of gatehouse say of a vector, in the order in which a token or a proof meets them. */
@@ -49,10 +63,15 @@ function verdict(text: string, key: VerificationKey | string, algorithm: string)
   if (jws === 'malformed' || jws === 'header-malformed') return jws;
   assert.equal(jws, 'payload-malformed', 'a payload that is a JSON object');
   const [header = '', , signature = ''] = text.split('.');
-  const parts = { header: parseJsonObject(decodeBase64url(header)!)!, payload: {}, signature: decodeBase64url(signature)! };
+  const parts = {
+    header: parseJsonObject(decodeBase64url(header)!)!,
+    payload: {},
+    signature: decodeBase64url(signature)!,
+  };
   if (parts.header.alg !== algorithm) return `${jws}; another algorithm`;
   if (typeof key === 'string') return `${jws}; key refused: ${key}`;
-  const isSigned = verifySignature({ ...parts, signingInput: text.slice(0, text.lastIndexOf('.')) }, key) !== undefined;
+  const isSigned =
+    verifySignature({ ...parts, signingInput: text.slice(0, text.lastIndexOf('.')) }, key) !== undefined;
   return `${jws}; signature ${isSigned ? 'holds' : 'does not match'}`;
 }
 
@@ -99,7 +118,10 @@ test('takes the signature of every valid ES256 vector, and of two whose key name
     'invalid: header-malformed': 2,
   });
   const oddlyUsed = groupsFor('ES256').filter(({ jwk }) => jwk.use === 'enc' || jwk.key_ops !== undefined);
-  assert.deepEqual(oddlyUsed.flatMap(({ vectors }) => vectors.map(({ id }) => id)), [354, 356]);
+  assert.deepEqual(
+    oddlyUsed.flatMap(({ vectors }) => vectors.map(({ id }) => id)),
+    [354, 356],
+  );
 });
 
 test('takes the signature of every valid PS256 vector and of no other [RFC 7515 §5.2(8)]', () => {

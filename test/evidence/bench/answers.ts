@@ -9,7 +9,9 @@ import { startServer } from './processes.ts';
 const LEFT_OUT = ['date', 'connection', 'keep-alive', 'content-length'];
 
 function describeAnswer({ status, rawHeaders, body }: Answer) {
-  const headers = rawHeaders.filter((_, index) => !LEFT_OUT.includes(rawHeaders[index - (index % 2)]!.toLowerCase()));
+  const headers = rawHeaders.filter(
+    (_, index) => !LEFT_OUT.includes(rawHeaders[index - (index % 2)]!.toLowerCase()),
+  );
   return { status, headers, body };
 }
 
@@ -27,11 +29,17 @@ async function observe(provider: Provider): Promise<string> {
     await server.firstAnswer('/api/private', token);
     const forged = `${token.slice(0, token.lastIndexOf('.'))}.${Buffer.alloc(256, 1).toString('base64url')}`;
     const asked: [string, string, Ask][] = [
-      ['/api/public', '/api/public', {}], ['/api/private', '/api/private', { token }],
-      ['/api/missing', '/api/private', {}], ['/api/invalid', '/api/private', { token: forged }],
+      ['/api/public', '/api/public', {}],
+      ['/api/private', '/api/private', { token }],
+      ['/api/missing', '/api/private', {}],
+      ['/api/invalid', '/api/private', { token: forged }],
     ];
-    const answers = await Promise.all(asked.map(async ([plainPath, path, request]) =>
-      [plainPath, describeAnswer(await ask(server.port, path, request))] as const));
+    const answers = await Promise.all(
+      asked.map(
+        async ([plainPath, path, request]) =>
+          [plainPath, describeAnswer(await ask(server.port, path, request))] as const,
+      ),
+    );
     return JSON.stringify(Object.fromEntries(answers));
   } finally {
     await server.stop();

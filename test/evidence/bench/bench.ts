@@ -3,7 +3,20 @@ import { writeFileSync } from 'node:fs';
 import { startProvider } from '../../idp/provider.ts';
 import { measureMemory, measureStart, reviewOf } from './lives.ts';
 import { picture } from './picture.ts';
-import { cases, DISTINCT_TOKENS, DPOP, ES256, FLOOR, isMeasured, isPartial, PLAIN, RATE, ROUNDS, SECONDS, SLICE } from './plan.ts';
+import {
+  cases,
+  DISTINCT_TOKENS,
+  DPOP,
+  ES256,
+  FLOOR,
+  isMeasured,
+  isPartial,
+  PLAIN,
+  RATE,
+  ROUNDS,
+  SECONDS,
+  SLICE,
+} from './plan.ts';
 import { AUDIENCE, keySet, preparePools, RESERVED } from './pools.ts';
 import { leaveServerCore, machine } from './processes.ts';
 import type { Results, Section } from './results.ts';
@@ -25,7 +38,9 @@ const SECTIONS: readonly Omit<Section, 'rows'>[] = [
 function sectionsOf(figures: Figures): Section[] {
   return SECTIONS.flatMap((section) => {
     const found = figures.get(section.name);
-    return found === undefined ? [] : [{ ...section, rows: rowsOf(found, section.name === DPOP.name ? ES256.name : PLAIN.name) }];
+    return found === undefined
+      ? []
+      : [{ ...section, rows: rowsOf(found, section.name === DPOP.name ? ES256.name : PLAIN.name) }];
   });
 }
 
@@ -42,7 +57,14 @@ try {
   await measureStart(provider, figures);
   await measureMemory(provider, figures);
   const review = await reviewOf(provider);
-  const results: Results = { machine, rounds: ROUNDS, seconds: SECONDS, distinctTokens: DISTINCT_TOKENS, sections: sectionsOf(figures), review };
+  const results: Results = {
+    machine,
+    rounds: ROUNDS,
+    seconds: SECONDS,
+    distinctTokens: DISTINCT_TOKENS,
+    sections: sectionsOf(figures),
+    review,
+  };
   process.stdout.write(table(results));
   // A part would look like the whole.
   if (!isPartial) {

@@ -21,7 +21,9 @@ const fileNamed = (name: string) => fileURLToPath(new URL(`load/${name}`, import
 /** The text of a request before and after its record. */
 function textsOf({ path, records, scheme = 'Bearer' }: Job, port: number): { before: string; after: string } {
   const head = `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n`;
-  return records === undefined ? { before: head, after: '\r\n' } : { before: `${head}Authorization: ${scheme} `, after: '\r\n\r\n' };
+  return records === undefined
+    ? { before: head, after: '\r\n' }
+    : { before: `${head}Authorization: ${scheme} `, after: '\r\n\r\n' };
 }
 
 async function runOwn(file: string, job: Job, port: number, more = {}): Promise<Record<string, number>> {
@@ -29,22 +31,44 @@ async function runOwn(file: string, job: Job, port: number, more = {}): Promise<
   return JSON.parse(await outputOf([process.execPath, fileNamed(file), argument]));
 }
 
-async function runWrk({ connections, seconds, records, ...job }: Job, port: number): Promise<Record<string, number>> {
+async function runWrk(
+  { connections, seconds, records, ...job }: Job,
+  port: number,
+): Promise<Record<string, number>> {
   const { before, after } = textsOf({ connections, seconds, records, ...job }, port);
   const { file, width, first, count } = records ?? {};
   const environment = {
-    JOB_BEFORE: before, JOB_AFTER: after,
-    ...(file !== undefined && { JOB_FILE: file, JOB_WIDTH: String(width), JOB_FIRST: String(first), JOB_COUNT: String(count) }),
+    JOB_BEFORE: before,
+    JOB_AFTER: after,
+    ...(file !== undefined && {
+      JOB_FILE: file,
+      JOB_WIDTH: String(width),
+      JOB_FIRST: String(first),
+      JOB_COUNT: String(count),
+    }),
   };
   // wrk takes whole seconds.
-  const options = ['-t', '1', '-c', String(connections), '-d', `${Math.ceil(seconds)}s`, '-s', fileNamed('wrk.lua'), `http://127.0.0.1:${port}`];
+  const options = [
+    '-t',
+    '1',
+    '-c',
+    String(connections),
+    '-d',
+    `${Math.ceil(seconds)}s`,
+    '-s',
+    fileNamed('wrk.lua'),
+    `http://127.0.0.1:${port}`,
+  ];
   const output = await outputOf(['wrk', ...options], environment);
   const result = JSON.parse(/^JOB (.*)$/m.exec(output)?.[1] ?? 'null');
   const refused = job.expected.status >= 400 ? result.requests - result.refused : result.refused;
   // A server that cannot answer gives no figure; wrk itself says only how many answers had a status of 400 or more.
-  if (result.requests === 0 || refused !== 0 || result.broken !== 0) throw new Error(`unexpected answers: ${JSON.stringify(result)}`);
+  if (result.requests === 0 || refused !== 0 || result.broken !== 0)
+    throw new Error(`unexpected answers: ${JSON.stringify(result)}`);
   if (!job.repeats && records !== undefined && result.requests + connections > records.count) {
-    throw new Error(`${records.count} records are too few for ${result.requests} requests, each of which shall be new`);
+    throw new Error(
+      `${records.count} records are too few for ${result.requests} requests, each of which shall be new`,
+    );
   }
   return result;
 }
@@ -59,7 +83,9 @@ export async function throughput(server: RunningServer, job: Job): Promise<numbe
   try {
     // A sample of tokens that shall be new would make them old; warming up has looked at the answers to others.
     if (hasWrk && job.repeats) await sample(server, job);
-    const { requests = 0, seconds = 0 } = hasWrk ? await runWrk(job, server.port) : await runOwn('closed.mjs', job, server.port);
+    const { requests = 0, seconds = 0 } = hasWrk
+      ? await runWrk(job, server.port)
+      : await runOwn('closed.mjs', job, server.port);
     return requests / seconds;
   } catch (error) {
     throw new Error(`${server.name}, ${job.path}: ${String(error)}`, { cause: error });
@@ -72,7 +98,11 @@ export async function sendAll(server: RunningServer, job: Omit<Job, 'seconds' | 
 }
 
 /** Latencies in milliseconds at a constant rate. */
-export async function latency(server: RunningServer, job: Job, rate: number): Promise<{ p50: number; p99: number }> {
+export async function latency(
+  server: RunningServer,
+  job: Job,
+  rate: number,
+): Promise<{ p50: number; p99: number }> {
   const { p50 = NaN, p99 = NaN } = await runOwn('rate.mjs', job, server.port, { rate });
   return { p50, p99 };
 }

@@ -59,7 +59,9 @@ export async function measureMemory(provider: Provider, figures: Figures): Promi
 const SOURCE = fileURLToPath(new URL('../../../src/', import.meta.url));
 const lineCount = (file: string) => readFileSync(file, 'utf8').trimEnd().split('\n').length;
 const filesIn = (folder: string) =>
-  readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
 
 /** What a reviewer has to read: the files that a server has loaded once it has answered, without those of Node and its own few lines. */
 export async function reviewOf(provider: Provider): Promise<Review[]> {
@@ -67,8 +69,15 @@ export async function reviewOf(provider: Provider): Promise<Review[]> {
   const ANSWERS = await plainAnswers(provider);
   const reviews: Review[] = [];
   for (const plan of servers) {
-    const files = plan.name === GATEHOUSE.name ? filesIn(SOURCE) : await loadedFiles((more) => startServer(plan, provider, { ANSWERS, ...more }));
-    const packages = new Set(files.map((file) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]).filter((name) => name !== undefined));
+    const files =
+      plan.name === GATEHOUSE.name
+        ? filesIn(SOURCE)
+        : await loadedFiles((more) => startServer(plan, provider, { ANSWERS, ...more }));
+    const packages = new Set(
+      files
+        .map((file) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0])
+        .filter((name) => name !== undefined),
+    );
     const lines = files.reduce((sum, file) => sum + lineCount(file), 0);
     reviews.push({ server: plan.name, packages: packages.size, files: files.length, lines });
   }
@@ -83,8 +92,11 @@ async function loadedFiles(start: (more: NodeJS.ProcessEnv) => Promise<RunningSe
     await firstWelcome(server, oneToken());
     await server.stop('SIGTERM');
     const urls: string[] = filesIn(folder).flatMap((file) =>
-      JSON.parse(readFileSync(file, 'utf8')).result.map(({ url }: { url: string }) => url));
-    return [...new Set(urls)].filter((url) => url.startsWith('file:') && url.includes('/node_modules/')).map((url) => fileURLToPath(url));
+      JSON.parse(readFileSync(file, 'utf8')).result.map(({ url }: { url: string }) => url),
+    );
+    return [...new Set(urls)]
+      .filter((url) => url.startsWith('file:') && url.includes('/node_modules/'))
+      .map((url) => fileURLToPath(url));
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -8,21 +8,33 @@ const [NAME_WIDTH, VALUE_WIDTH] = [92, 112];
 const BAR_WIDTH = PANEL_WIDTH - NAME_WIDTH - VALUE_WIDTH;
 const [OURS, BASE, OTHERS, INK, FAINT] = ['#0b6e4f', '#8a8f98', '#b9c4d0', '#1f2328', '#59636e'];
 
-interface Bar { readonly server: string; readonly value: number; readonly label: string }
-interface Panel { readonly title: string; readonly bars: readonly Bar[]; readonly mark?: number }
+interface Bar {
+  readonly server: string;
+  readonly value: number;
+  readonly label: string;
+}
+interface Panel {
+  readonly title: string;
+  readonly bars: readonly Bar[];
+  readonly mark?: number;
+}
 
 const escape = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;');
 const text = (x: number, y: number, content: string, attributes = ''): string =>
   `<text x="${x}" y="${y}" ${attributes}>${escape(content)}</text>`;
 
-const figure = (value: number): string => value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : 0 });
+const figure = (value: number): string =>
+  value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : 0 });
 const UNITS: Readonly<Record<Section['unit'], string>> = { 'requests/s': '/s', ms: ' ms', MiB: ' MiB' };
 
 /** Throughput is drawn as its ratio to the base, which is marked; the rest as it is. */
 function panelOf({ title, unit, rows }: Section): Panel {
   const isRatio = unit === 'requests/s';
-  const bars = rows.map(({ server, value, ratio }) =>
-    ({ server, value: isRatio ? ratio : value, label: `${isRatio ? `${ratio.toFixed(2)} · ` : ''}${figure(value)}${UNITS[unit]}` }));
+  const bars = rows.map(({ server, value, ratio }) => ({
+    server,
+    value: isRatio ? ratio : value,
+    label: `${isRatio ? `${ratio.toFixed(2)} · ` : ''}${figure(value)}${UNITS[unit]}`,
+  }));
   return { title, bars, ...(isRatio && { mark: 1 }) };
 }
 
@@ -32,17 +44,21 @@ const colourOf = (server: string): string =>
 function drawBar({ server, value, label }: Bar, scale: number, y: number): string {
   const width = Math.max(1, value * scale).toFixed(1);
   const weight = server.startsWith('gatehouse') ? ' font-weight="600"' : '';
-  return text(NAME_WIDTH - 6, y + 10, server, `text-anchor="end"${weight}`)
-    + `<rect x="${NAME_WIDTH}" y="${y}" width="${width}" height="${BAR_HEIGHT}" rx="2" fill="${colourOf(server)}"/>`
-    + text(NAME_WIDTH + Number(width) + 5, y + 10, label, `fill="${FAINT}"${weight}`);
+  return (
+    text(NAME_WIDTH - 6, y + 10, server, `text-anchor="end"${weight}`) +
+    `<rect x="${NAME_WIDTH}" y="${y}" width="${width}" height="${BAR_HEIGHT}" rx="2" fill="${colourOf(server)}"/>` +
+    text(NAME_WIDTH + Number(width) + 5, y + 10, label, `fill="${FAINT}"${weight}`)
+  );
 }
 
 function drawPanel({ title, bars, mark }: Panel): string {
   const scale = BAR_WIDTH / Math.max(...bars.map(({ value }) => value), mark ?? 0);
   const drawn = bars.map((bar, index) => drawBar(bar, scale, TITLE_HEIGHT + index * BAR_STEP)).join('');
   const x = mark === undefined ? 0 : NAME_WIDTH + mark * scale;
-  const line = mark === undefined ? ''
-    : `<line x1="${x}" x2="${x}" y1="${TITLE_HEIGHT - 4}" y2="${TITLE_HEIGHT + bars.length * BAR_STEP}" stroke="${INK}" stroke-dasharray="2 3"/>`;
+  const line =
+    mark === undefined
+      ? ''
+      : `<line x1="${x}" x2="${x}" y1="${TITLE_HEIGHT - 4}" y2="${TITLE_HEIGHT + bars.length * BAR_STEP}" stroke="${INK}" stroke-dasharray="2 3"/>`;
   return text(0, 13, title, 'font-weight="600" font-size="12"') + drawn + line;
 }
 
@@ -51,7 +67,12 @@ function lay(panels: readonly Panel[], top: number): { drawn: string; bottom: nu
   let [drawn, y] = ['', top];
   for (let first = 0; first < panels.length; first += COLUMNS) {
     const row = panels.slice(first, first + COLUMNS);
-    drawn += row.map((panel, column) => `<g transform="translate(${MARGIN + column * (PANEL_WIDTH + GAP)} ${y})">${drawPanel(panel)}</g>\n`).join('');
+    drawn += row
+      .map(
+        (panel, column) =>
+          `<g transform="translate(${MARGIN + column * (PANEL_WIDTH + GAP)} ${y})">${drawPanel(panel)}</g>\n`,
+      )
+      .join('');
     y += TITLE_HEIGHT + Math.max(...row.map(({ bars }) => bars.length)) * BAR_STEP + GAP;
   }
   return { drawn, bottom: y };
@@ -61,15 +82,24 @@ function lay(panels: readonly Panel[], top: number): { drawn: string; bottom: nu
 export function picture(results: Results): string {
   const review: Panel = {
     title: 'lines that a reviewer must read',
-    bars: results.review.map(({ server, lines, packages }) =>
-      ({ server, value: lines, label: `${figure(lines)}${packages > 0 ? ` · ${packages} package${packages > 1 ? 's' : ''}` : ''}` })),
+    bars: results.review.map(({ server, lines, packages }) => ({
+      server,
+      value: lines,
+      label: `${figure(lines)}${packages > 0 ? ` · ${packages} package${packages > 1 ? 's' : ''}` : ''}`,
+    })),
   };
   const panels = [...results.sections.map(panelOf), ...(review.bars.length > 0 ? [review] : [])];
   const [width, header] = [2 * MARGIN + COLUMNS * PANEL_WIDTH + (COLUMNS - 1) * GAP, 92];
   const { drawn, bottom } = lay(panels, header);
-  const captions = ['requests per second, one core for the server: ratio to a plain node:http server that sends the same bytes', ...describeRun(results)];
-  const heading = text(MARGIN, 30, 'gatehouse beside its peers', 'font-size="18" font-weight="600"')
-    + captions.map((caption, line) => text(MARGIN, 48 + line * 15, caption, `fill="${FAINT}"`)).join('');
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${bottom}" width="${width}" height="${bottom}" `
-    + `font-family="system-ui, sans-serif" font-size="11" fill="${INK}">\n<rect width="100%" height="100%" fill="#fff"/>\n${heading}\n${drawn}</svg>\n`;
+  const captions = [
+    'requests per second, one core for the server: ratio to a plain node:http server that sends the same bytes',
+    ...describeRun(results),
+  ];
+  const heading =
+    text(MARGIN, 30, 'gatehouse beside its peers', 'font-size="18" font-weight="600"') +
+    captions.map((caption, line) => text(MARGIN, 48 + line * 15, caption, `fill="${FAINT}"`)).join('');
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${bottom}" width="${width}" height="${bottom}" ` +
+    `font-family="system-ui, sans-serif" font-size="11" fill="${INK}">\n<rect width="100%" height="100%" fill="#fff"/>\n${heading}\n${drawn}</svg>\n`
+  );
 }

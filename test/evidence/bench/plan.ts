@@ -9,7 +9,10 @@ const wholeNumber = (name: string, otherwise: number): number => {
 export const ROUNDS = wholeNumber('BENCH_ROUNDS', 5);
 export const SECONDS = wholeNumber('BENCH_SECONDS', 1);
 /** Distinct tokens in the measurement of memory. */
-export const DISTINCT_TOKENS = wholeNumber('BENCH_TOKENS', process.env.BENCH_FULL === '1' ? 1_000_000 : 100_000);
+export const DISTINCT_TOKENS = wholeNumber(
+  'BENCH_TOKENS',
+  process.env.BENCH_FULL === '1' ? 1_000_000 : 100_000,
+);
 /** Requests a second at which latency is measured. */
 export const RATE = 1_000;
 /** New tokens, and as many forged ones, for each round of their cases: about twice as many as a server here can verify. wrk takes whole seconds. */
@@ -23,11 +26,20 @@ export interface ServerPlan {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-const peer = (name: string, title: string, file: string, environment = {}): ServerPlan =>
-  ({ name, title, file: `servers/${file}.mjs`, environment });
+const peer = (name: string, title: string, file: string, environment = {}): ServerPlan => ({
+  name,
+  title,
+  file: `servers/${file}.mjs`,
+  environment,
+});
 
 export const PLAIN = peer('plain', 'plain node:http', 'plain');
-export const GATEHOUSE: ServerPlan = { name: 'gatehouse', title: 'gatehouse', file: '../../dist/server.js', environment: {} };
+export const GATEHOUSE: ServerPlan = {
+  name: 'gatehouse',
+  title: 'gatehouse',
+  file: '../../dist/server.js',
+  environment: {},
+};
 const PEERS = [
   peer('express', 'Express 5 + express-oauth2-jwt-bearer', 'express'),
   peer('fastify', 'Fastify 5 + @fastify/jwt', 'fastify', { CACHE: '0' }),
@@ -41,13 +53,18 @@ export const RS256 = peer('rs256', 'plain node:http + one RS256 verification', '
 /** The base and the service of the DPoP case. */
 export const ES256 = peer('es256', 'plain node:http + one ES256 verification', 'es256');
 export const GATEHOUSE_DPOP: ServerPlan = {
-  ...GATEHOUSE, name: 'gatehouse-dpop', title: 'gatehouse, DPoP on',
+  ...GATEHOUSE,
+  name: 'gatehouse-dpop',
+  title: 'gatehouse, DPoP on',
   // Proofs are made before they are sent.
   environment: { IDP_DPOP_MODE: 'ALLOWED', IDP_DPOP_IAT_OFFSET_SECONDS: '3600' },
 };
 
 /** What each answer must be: its status, and a text that it holds. */
-export interface Expected { readonly status: number; readonly sample: string }
+export interface Expected {
+  readonly status: number;
+  readonly sample: string;
+}
 
 export interface Case {
   readonly name: string;
@@ -66,35 +83,85 @@ export interface Case {
 const WELCOME: Expected = { status: 200, sample: '"user":"auth0|user"' };
 const PRIVATE = { path: '/api/private', plainPath: '/api/private', expected: WELCOME };
 const warm = (tokens: number, connections: number): Case => ({
-  name: `warm-${tokens}-${connections}`, connections, ...PRIVATE, repeats: true, tokens: () => SLICES.warm(tokens),
+  name: `warm-${tokens}-${connections}`,
+  connections,
+  ...PRIVATE,
+  repeats: true,
+  tokens: () => SLICES.warm(tokens),
   title: `warm, ${tokens.toLocaleString('en')} token${tokens > 1 ? 's' : ''}, ${connections} connection${connections > 1 ? 's' : ''}`,
 });
 const COLD: Case = {
-  name: 'cold', title: 'cold, every token new', connections: 50, ...PRIVATE, repeats: false, tokens: (round) => SLICES.cold(round, SLICE),
+  name: 'cold',
+  title: 'cold, every token new',
+  connections: 50,
+  ...PRIVATE,
+  repeats: false,
+  tokens: (round) => SLICES.cold(round, SLICE),
 };
 const CASES: readonly Case[] = [
   {
-    name: 'no-token', title: 'no token (401)', connections: 50, path: '/api/private', plainPath: '/api/missing',
-    expected: { status: 401, sample: '' }, repeats: true,
+    name: 'no-token',
+    title: 'no token (401)',
+    connections: 50,
+    path: '/api/private',
+    plainPath: '/api/missing',
+    expected: { status: 401, sample: '' },
+    repeats: true,
   },
   {
-    name: 'public', title: 'public route', connections: 50, path: '/api/public', plainPath: '/api/public',
-    expected: { status: 200, sample: 'Hello from a public endpoint!' }, repeats: true,
+    name: 'public',
+    title: 'public route',
+    connections: 50,
+    path: '/api/public',
+    plainPath: '/api/public',
+    expected: { status: 200, sample: 'Hello from a public endpoint!' },
+    repeats: true,
   },
-  warm(1, 50), warm(1_000, 50), warm(1, 1), warm(1_000, 1), warm(1, 4), warm(1_000, 4),
+  warm(1, 50),
+  warm(1_000, 50),
+  warm(1, 1),
+  warm(1_000, 1),
+  warm(1, 4),
+  warm(1_000, 4),
   COLD,
   {
-    name: 'forged', title: 'forged signatures', connections: 50, path: '/api/private', plainPath: '/api/invalid',
-    expected: { status: 401, sample: '' }, repeats: false, tokens: (round) => SLICES.forged(round, SLICE),
+    name: 'forged',
+    title: 'forged signatures',
+    connections: 50,
+    path: '/api/private',
+    plainPath: '/api/invalid',
+    expected: { status: 401, sample: '' },
+    repeats: false,
+    tokens: (round) => SLICES.forged(round, SLICE),
   },
 ];
 /** Warm with 1,000 tokens, as at constant rate. */
 export const WARM = warm(1_000, 50);
-export const FLOOR: Case = { ...COLD, name: 'floor', title: 'cold, beside one RS256 verification and nothing else' };
-export const DPOP = { name: 'dpop', title: 'DPoP warm, ES256 (to one ES256 verification)', connections: 50, ...PRIVATE };
+export const FLOOR: Case = {
+  ...COLD,
+  name: 'floor',
+  title: 'cold, beside one RS256 verification and nothing else',
+};
+export const DPOP = {
+  name: 'dpop',
+  title: 'DPoP warm, ES256 (to one ES256 verification)',
+  connections: 50,
+  ...PRIVATE,
+};
 
-const MEASURES = [...CASES.map(({ name }) => name), FLOOR.name, DPOP.name, 'latency', 'start', 'memory', 'review'];
-const chosen = (process.env.BENCH_ONLY ?? '').split(',').map((name) => name.trim()).filter((name) => name !== '');
+const MEASURES = [
+  ...CASES.map(({ name }) => name),
+  FLOOR.name,
+  DPOP.name,
+  'latency',
+  'start',
+  'memory',
+  'review',
+];
+const chosen = (process.env.BENCH_ONLY ?? '')
+  .split(',')
+  .map((name) => name.trim())
+  .filter((name) => name !== '');
 const known = [...MEASURES, PLAIN.name, GATEHOUSE.name, ...PEERS.map(({ name }) => name)];
 const strange = chosen.filter((name) => !known.includes(name));
 if (strange.length > 0) throw new Error(`BENCH_ONLY: ${strange.join(', ')} is none of ${known.join(', ')}`);
@@ -107,7 +174,10 @@ const choose = (names: readonly string[]): readonly string[] => {
 };
 const serverNames = choose([GATEHOUSE, ...PEERS].map(({ name }) => name));
 /** The plain server first, since every ratio is to it. */
-export const servers: readonly ServerPlan[] = [PLAIN, ...[GATEHOUSE, ...PEERS].filter(({ name }) => serverNames.includes(name))];
+export const servers: readonly ServerPlan[] = [
+  PLAIN,
+  ...[GATEHOUSE, ...PEERS].filter(({ name }) => serverNames.includes(name)),
+];
 const measures = choose(MEASURES);
 export const isMeasured = (measure: string): boolean => measures.includes(measure);
 export const cases = CASES.filter(({ name }) => isMeasured(name));

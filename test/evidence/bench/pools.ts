@@ -2,8 +2,24 @@
  * The tokens of the benchmark, in files of records of one width. Signing takes the most time, so good tokens are kept in the
  * system's temporary directory from one run to the next, with their key; it signs for nobody else.
  */
-import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign, type JsonWebKey, type KeyObject } from 'node:crypto';
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+  type JsonWebKey,
+  type KeyObject,
+} from 'node:crypto';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,22 +27,42 @@ import { signJws } from '../../idp/tokens.ts';
 import { makeProof, type ProofKey } from '../../support/proof.ts';
 
 /** Some records of a file. */
-export interface Records { readonly file: string; readonly width: number; readonly first: number; readonly count: number }
+export interface Records {
+  readonly file: string;
+  readonly width: number;
+  readonly first: number;
+  readonly count: number;
+}
 
 export const ISSUER = 'https://issuer.bench.test/';
 export const AUDIENCE = 'https://api.bench.test';
 const DIRECTORY = join(tmpdir(), `gatehouse-bench-${userInfo().username}`);
 const DAY_SECONDS = 86_400;
-const FILES = { key: join(DIRECTORY, 'key.pem'), dates: join(DIRECTORY, 'dates.json'), good: join(DIRECTORY, 'good'),
-  forged: join(DIRECTORY, 'forged'), proofs: join(DIRECTORY, 'proofs') };
+const FILES = {
+  key: join(DIRECTORY, 'key.pem'),
+  dates: join(DIRECTORY, 'dates.json'),
+  good: join(DIRECTORY, 'good'),
+  forged: join(DIRECTORY, 'forged'),
+  proofs: join(DIRECTORY, 'proofs'),
+};
 /** The first tokens are for the warm cases, the next to warm the servers up. */
 const [WARM_TOKENS, WARM_UP_TOKENS] = [1_000, 3_000];
 /** So many tokens are spoken for beside the slices of the rounds. */
 export const RESERVED = WARM_TOKENS + WARM_UP_TOKENS;
 
 const width = { good: 0, forged: 0 };
-const good = (first: number, count: number): Records => ({ file: FILES.good, width: width.good, first, count });
-const forged = (first: number, count: number): Records => ({ file: FILES.forged, width: width.forged, first, count });
+const good = (first: number, count: number): Records => ({
+  file: FILES.good,
+  width: width.good,
+  first,
+  count,
+});
+const forged = (first: number, count: number): Records => ({
+  file: FILES.forged,
+  width: width.forged,
+  first,
+  count,
+});
 /** Who gets which tokens. Round 0 and up; a negative round is the time before. */
 export const SLICES = {
   warm: (count: number) => good(0, count),
@@ -37,7 +73,10 @@ export const SLICES = {
   all: (count: number) => good(0, count),
 };
 
-interface Signer { readonly key: KeyObject; readonly issuedAt: number }
+interface Signer {
+  readonly key: KeyObject;
+  readonly issuedAt: number;
+}
 let signer: Signer | undefined;
 function currentSigner(): Signer {
   if (signer === undefined) throw new Error('call preparePools first');
@@ -50,10 +89,18 @@ export const keySet = () => ({ keys: [{ ...publicKey(), kid: 'bench', use: 'sig'
 const HEADER = { alg: 'RS256', typ: 'JWT', kid: 'bench' };
 const claims = (iss: string) => {
   const { issuedAt } = currentSigner();
-  return { iss, sub: 'auth0|user', aud: AUDIENCE, iat: issuedAt, exp: issuedAt + 30 * DAY_SECONDS, scope: 'read:messages' };
+  return {
+    iss,
+    sub: 'auth0|user',
+    aud: AUDIENCE,
+    iat: issuedAt,
+    exp: issuedAt + 30 * DAY_SECONDS,
+    scope: 'read:messages',
+  };
 };
 /** One more good token, of this issuer and with these claims. */
-export const oneToken = (issuer = ISSUER, more = {}): string => signJws(HEADER, { ...claims(issuer), ...more }, currentSigner().key);
+export const oneToken = (issuer = ISSUER, more = {}): string =>
+  signJws(HEADER, { ...claims(issuer), ...more }, currentSigner().key);
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 /** All tokens are of one length and differ in `jti`. */
@@ -93,10 +140,12 @@ async function signMissing(count: number): Promise<void> {
   if (!Number.isInteger(made)) throw new Error(`${FILES.good} is damaged: remove it`);
   if (made < count) process.stderr.write(`signing ${count - made} tokens, to be kept in ${DIRECTORY}\n`);
   for (; made < count; made += 1_000) {
-    const tokens = await Promise.all(Array.from({ length: 1_000 }, async (_, index) => {
-      const input = signingInput(numbered('g', made + index));
-      return `${input}.${(await signLater('sha256', Buffer.from(input), currentSigner().key)).toString('base64url')}`;
-    }));
+    const tokens = await Promise.all(
+      Array.from({ length: 1_000 }, async (_, index) => {
+        const input = signingInput(numbered('g', made + index));
+        return `${input}.${(await signLater('sha256', Buffer.from(input), currentSigner().key)).toString('base64url')}`;
+      }),
+    );
     appendFileSync(FILES.good, tokens.join(''), 'latin1');
   }
 }
@@ -115,7 +164,10 @@ function forge(count: number): void {
 /** `count` fresh proofs for one token, each behind it as the rest of an Authorization field and a DPoP field. */
 export function makeProofs(key: ProofKey, token: string, uri: string, count: number): Records {
   const nowSeconds = Math.floor(Date.now() / 1000);
-  const records = Array.from({ length: count }, () => `${token}\r\nDPoP: ${makeProof(key, { token, uri, nowSeconds })}`);
+  const records = Array.from(
+    { length: count },
+    () => `${token}\r\nDPoP: ${makeProof(key, { token, uri, nowSeconds })}`,
+  );
   writeFileSync(FILES.proofs, records.join(''), 'latin1');
   return { file: FILES.proofs, width: records[0]!.length, first: 0, count };
 }

@@ -12,7 +12,8 @@ import { ask, type Answer } from '../../support/client.ts';
 import { GATEHOUSE, type ServerPlan } from './plan.ts';
 import { AUDIENCE, ISSUER } from './pools.ts';
 
-const hasTool = (name: string, ...options: string[]): boolean => spawnSync(name, options, { stdio: 'ignore' }).error === undefined;
+const hasTool = (name: string, ...options: string[]): boolean =>
+  spawnSync(name, options, { stdio: 'ignore' }).error === undefined;
 /** The server has the first core, everything else the second. */
 const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-c', '0,1', 'true']).status === 0;
 export const hasWrk = process.env.BENCH_LOAD !== 'node' && hasTool('wrk', '--version');
@@ -22,17 +23,30 @@ export const leaveServerCore = (): void => {
 };
 
 export const machine = {
-  processor: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version, system: `${process.platform} ${process.arch}`,
-  pinned: canPin ? 'server on core 0, load on core 1' : 'no', load: hasWrk ? 'wrk, and our own at a constant rate' : 'our own',
+  processor: cpus()[0]?.model ?? 'unknown',
+  cores: cpus().length,
+  node: process.version,
+  system: `${process.platform} ${process.arch}`,
+  pinned: canPin ? 'server on core 0, load on core 1' : 'no',
+  load: hasWrk ? 'wrk, and our own at a constant rate' : 'our own',
 };
 
 const children = new Set<ChildProcess>();
 // Whatever ends the benchmark ends its servers.
-process.on('exit', () => { for (const child of children) child.kill('SIGKILL'); });
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-export function spawnOn(core: 'server' | 'load', command: readonly string[], environment: NodeJS.ProcessEnv, cwd = tmpdir()): ChildProcess {
-  const [program, ...options] = canPin ? ['taskset', '-c', core === 'server' ? '0' : '1', ...command] : command;
+export function spawnOn(
+  core: 'server' | 'load',
+  command: readonly string[],
+  environment: NodeJS.ProcessEnv,
+  cwd = tmpdir(),
+): ChildProcess {
+  const [program, ...options] = canPin
+    ? ['taskset', '-c', core === 'server' ? '0' : '1', ...command]
+    : command;
   const stdout = core === 'server' ? 'ignore' : 'pipe';
   const env = { PATH: process.env.PATH, ...environment };
   const child = spawn(program!, options, { cwd, env, stdio: ['ignore', stdout, 'inherit'] });
@@ -42,10 +56,15 @@ export function spawnOn(core: 'server' | 'load', command: readonly string[], env
 }
 
 /** Runs a generator to its end and gives what it wrote. */
-export async function outputOf(command: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<string> {
+export async function outputOf(
+  command: readonly string[],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<string> {
   const child = spawnOn('load', command, environment);
   let output = '';
-  child.stdout!.on('data', (chunk) => { output += chunk; });
+  child.stdout!.on('data', (chunk) => {
+    output += chunk;
+  });
   const [code] = await once(child, 'close');
   if (code !== 0) throw new Error(`${command.slice(0, 2).join(' ')} ended with ${code}`);
   return output;
@@ -75,26 +94,50 @@ export interface RunningServer {
 /** What a server is told: gatehouse by its settings, the others by the names of `servers/environment.mjs`. */
 function environmentOf(plan: ServerPlan, provider: Provider, port: number): NodeJS.ProcessEnv {
   const jwksUri = `${provider.issuer}.well-known/jwks.json`;
-  const own = plan.file === GATEHOUSE.file
-    ? { IDP_DOMAIN: provider.domain, IDP_AUDIENCE: AUDIENCE, IDP_ISSUER: ISSUER, IDP_JWKS_URI: jwksUri, HOST: '127.0.0.1' }
-    : { ISSUER, AUDIENCE, JWKS_URI: jwksUri };
-  return { NODE_ENV: 'production', NODE_EXTRA_CA_CERTS: provider.authorityFile, PORT: String(port), ...own, ...plan.environment };
+  const own =
+    plan.file === GATEHOUSE.file
+      ? {
+          IDP_DOMAIN: provider.domain,
+          IDP_AUDIENCE: AUDIENCE,
+          IDP_ISSUER: ISSUER,
+          IDP_JWKS_URI: jwksUri,
+          HOST: '127.0.0.1',
+        }
+      : { ISSUER, AUDIENCE, JWKS_URI: jwksUri };
+  return {
+    NODE_ENV: 'production',
+    NODE_EXTRA_CA_CERTS: provider.authorityFile,
+    PORT: String(port),
+    ...own,
+    ...plan.environment,
+  };
 }
 
 /** Starts a server; `more` adds to its environment, `undefined` takes away. */
-export async function startServer(plan: ServerPlan, provider: Provider, more: NodeJS.ProcessEnv = {}): Promise<RunningServer> {
+export async function startServer(
+  plan: ServerPlan,
+  provider: Provider,
+  more: NodeJS.ProcessEnv = {},
+): Promise<RunningServer> {
   const port = await freePort();
   const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
   const file = fileURLToPath(new URL(plan.file, import.meta.url));
   const startedAt = performance.now();
-  const child = spawnOn('server', [process.execPath, file], { ...environmentOf(plan, provider, port), ...more }, cwd);
+  const child = spawnOn(
+    'server',
+    [process.execPath, file],
+    { ...environmentOf(plan, provider, port), ...more },
+    cwd,
+  );
   const exited = once(child, 'exit');
   const firstAnswer = async (path: string, token?: string) => {
     for (;;) {
       if (child.exitCode !== null) throw new Error(`${plan.name} exited with ${child.exitCode}`);
-      const answer = await ask(port, path, token === undefined ? {} : { token }).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ECONNREFUSED') throw error;
-      });
+      const answer = await ask(port, path, token === undefined ? {} : { token }).catch(
+        (error: NodeJS.ErrnoException) => {
+          if (error.code !== 'ECONNREFUSED') throw error;
+        },
+      );
       if (answer !== undefined) return { answer, millis: performance.now() - startedAt };
       await delay(1);
     }
@@ -104,6 +147,7 @@ export async function startServer(plan: ServerPlan, provider: Provider, more: No
     await exited;
     rmSync(cwd, { recursive: true });
   };
-  const residentMebibytes = () => Number(execFileSync('ps', ['-o', 'rss=', '-p', String(child.pid)], { encoding: 'utf8' })) / 1024;
+  const residentMebibytes = () =>
+    Number(execFileSync('ps', ['-o', 'rss=', '-p', String(child.pid)], { encoding: 'utf8' })) / 1024;
   return { name: plan.name, port, firstAnswer, residentMebibytes, stop };
 }

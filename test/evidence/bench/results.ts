@@ -1,14 +1,23 @@
 /* What a run has found, as it is written to results.json. */
 
 /** `ratio` is the median of the ratios to the base of the same round. */
-export interface Row { readonly server: string; readonly value: number; readonly ratio: number }
+export interface Row {
+  readonly server: string;
+  readonly value: number;
+  readonly ratio: number;
+}
 export interface Section {
   readonly name: string;
   readonly title: string;
   readonly unit: 'requests/s' | 'ms' | 'MiB';
   readonly rows: readonly Row[];
 }
-export interface Review { readonly server: string; readonly packages: number; readonly files: number; readonly lines: number }
+export interface Review {
+  readonly server: string;
+  readonly packages: number;
+  readonly files: number;
+  readonly lines: number;
+}
 export interface Results {
   readonly machine: Readonly<Record<string, string | number>>;
   readonly rounds: number;

@@ -2,7 +2,25 @@
 import type { Provider } from '../../idp/provider.ts';
 import { makeProofKey, type ProofKey } from '../../support/proof.ts';
 import { latency, sample, throughput, type Job } from './generators.ts';
-import { cases, DPOP, ES256, FLOOR, GATEHOUSE, GATEHOUSE_DPOP, isMeasured, PLAIN, RATE, ROUNDS, RS256, SECONDS, servers, SLICE, WARM, type Case, type ServerPlan } from './plan.ts';
+import {
+  cases,
+  DPOP,
+  ES256,
+  FLOOR,
+  GATEHOUSE,
+  GATEHOUSE_DPOP,
+  isMeasured,
+  PLAIN,
+  RATE,
+  ROUNDS,
+  RS256,
+  SECONDS,
+  servers,
+  SLICE,
+  WARM,
+  type Case,
+  type ServerPlan,
+} from './plan.ts';
 import { keySet, makeProofs, oneToken, SLICES, type Records } from './pools.ts';
 import { startServer, type RunningServer } from './processes.ts';
 import type { Row } from './results.ts';
@@ -12,11 +30,13 @@ import { plainAnswers } from './answers.ts';
 export type Figures = Map<string, Map<string, number[]>>;
 type Note = (measure: string, server: string, figure: number) => void;
 
-export const noteIn = (figures: Figures): Note => (measure, server, figure) => {
-  const ofCase = figures.get(measure) ?? new Map<string, number[]>();
-  figures.set(measure, ofCase);
-  ofCase.set(server, [...(ofCase.get(server) ?? []), figure]);
-};
+export const noteIn =
+  (figures: Figures): Note =>
+  (measure, server, figure) => {
+    const ofCase = figures.get(measure) ?? new Map<string, number[]>();
+    figures.set(measure, ofCase);
+    ofCase.set(server, [...(ofCase.get(server) ?? []), figure]);
+  };
 
 export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((one, other) => one - other);
@@ -26,29 +46,44 @@ export const median = (values: readonly number[]): number => {
 /** Medians, and medians of the ratios to the base of the same round. */
 export function rowsOf(figures: ReadonlyMap<string, readonly number[]>, base: string): Row[] {
   const ofBase = figures.get(base) ?? [];
-  return [...figures].map(([server, values]) =>
-    ({ server, value: median(values), ratio: median(values.map((value, round) => value / ofBase[round]!)) }));
+  return [...figures].map(([server, values]) => ({
+    server,
+    value: median(values),
+    ratio: median(values.map((value, round) => value / ofBase[round]!)),
+  }));
 }
 
 /** Without tokens where the case has none. */
 function jobOf(plan: Case, server: RunningServer, records: Records | undefined): Job {
   const isPlain = server.name === PLAIN.name;
   // The plain server reads no token, so it may see one twice.
-  return { ...plan, path: isPlain ? plan.plainPath : plan.path, seconds: SECONDS, records, repeats: plan.repeats || isPlain };
+  return {
+    ...plan,
+    path: isPlain ? plan.plainPath : plan.path,
+    seconds: SECONDS,
+    records,
+    repeats: plan.repeats || isPlain,
+  };
 }
 
 /** Makes every server compile what it uses. */
 async function warmUp(running: readonly RunningServer[]): Promise<void> {
   for (const server of running) {
     for (const plan of cases) {
-      const records = plan.name === 'forged' ? SLICES.forgedWarmUp() : plan.repeats ? plan.tokens?.(-1) : SLICES.warmUp();
+      const records =
+        plan.name === 'forged' ? SLICES.forgedWarmUp() : plan.repeats ? plan.tokens?.(-1) : SLICES.warmUp();
       await sample(server, jobOf(plan, server, records), 0.3);
     }
   }
 }
 
 /** Starts the servers, and ends them when the work with them is done. */
-async function withServers(plans: readonly ServerPlan[], provider: Provider, more: NodeJS.ProcessEnv, work: (running: readonly RunningServer[]) => Promise<void>): Promise<void> {
+async function withServers(
+  plans: readonly ServerPlan[],
+  provider: Provider,
+  more: NodeJS.ProcessEnv,
+  work: (running: readonly RunningServer[]) => Promise<void>,
+): Promise<void> {
   const environment = { ANSWERS: await plainAnswers(provider), ...more };
   const running: RunningServer[] = [];
   try {
@@ -68,7 +103,8 @@ export async function measureRounds(provider: Provider, figures: Figures): Promi
     for (let round = 0; round < ROUNDS; round += 1) {
       process.stderr.write(`round ${round + 1} of ${ROUNDS}\n`);
       for (const plan of cases) {
-        for (const server of running) note(plan.name, server.name, await throughput(server, jobOf(plan, server, plan.tokens?.(round))));
+        for (const server of running)
+          note(plan.name, server.name, await throughput(server, jobOf(plan, server, plan.tokens?.(round))));
       }
       if (isMeasured('latency')) await measureLatency(running, note);
     }
@@ -89,15 +125,25 @@ async function measureLatency(running: readonly RunningServer[], note: Note): Pr
 export async function measureFloor(provider: Provider, figures: Figures): Promise<void> {
   if (!isMeasured(FLOOR.name) || !servers.some(({ name }) => name === GATEHOUSE.name)) return;
   const note = noteIn(figures);
-  await withServers([PLAIN, RS256, GATEHOUSE], provider, { TOKEN_KEY: JSON.stringify(keySet().keys[0]) }, async (running) => {
-    for (const server of running) {
-      await server.firstAnswer('/api/private', oneToken());
-      await sample(server, jobOf(FLOOR, server, SLICES.warmUp()), 0.3);
-    }
-    for (let round = 0; round < ROUNDS; round += 1) {
-      for (const server of running) note(FLOOR.name, server.name, await throughput(server, jobOf(FLOOR, server, SLICES.cold(round, SLICE))));
-    }
-  });
+  await withServers(
+    [PLAIN, RS256, GATEHOUSE],
+    provider,
+    { TOKEN_KEY: JSON.stringify(keySet().keys[0]) },
+    async (running) => {
+      for (const server of running) {
+        await server.firstAnswer('/api/private', oneToken());
+        await sample(server, jobOf(FLOOR, server, SLICES.warmUp()), 0.3);
+      }
+      for (let round = 0; round < ROUNDS; round += 1) {
+        for (const server of running)
+          note(
+            FLOOR.name,
+            server.name,
+            await throughput(server, jobOf(FLOOR, server, SLICES.cold(round, SLICE))),
+          );
+      }
+    },
+  );
 }
 
 /** DPoP with one token and a new proof for each request, beside a server that does nothing but verify the proof's signature. */
@@ -106,16 +152,31 @@ export async function measureDpop(provider: Provider, figures: Figures): Promise
   const note = noteIn(figures);
   const key = makeProofKey('ES256');
   const token = oneToken(undefined, { cnf: { jkt: key.thumbprint } });
-  await withServers([ES256, GATEHOUSE_DPOP], provider, { PROOF_KEY: JSON.stringify(key.jwk) }, async (running) => {
-    await running[1]!.firstAnswer('/api/public');
-    for (let round = -1; round < ROUNDS; round += 1) await dpopRound(running, key, token, round < 0 ? () => {} : note);
-  });
+  await withServers(
+    [ES256, GATEHOUSE_DPOP],
+    provider,
+    { PROOF_KEY: JSON.stringify(key.jwk) },
+    async (running) => {
+      await running[1]!.firstAnswer('/api/public');
+      for (let round = -1; round < ROUNDS; round += 1)
+        await dpopRound(running, key, token, round < 0 ? () => {} : note);
+    },
+  );
 }
 
 /** The base gets the same proofs, which name the address of the service. */
-async function dpopRound(running: readonly RunningServer[], key: ProofKey, token: string, note: Note): Promise<void> {
+async function dpopRound(
+  running: readonly RunningServer[],
+  key: ProofKey,
+  token: string,
+  note: Note,
+): Promise<void> {
   const records = makeProofs(key, token, `http://127.0.0.1:${running[1]!.port}${DPOP.path}`, SLICE);
   for (const server of running) {
-    note(DPOP.name, server.name, await throughput(server, { ...DPOP, seconds: SECONDS, scheme: 'DPoP', records, repeats: false }));
+    note(
+      DPOP.name,
+      server.name,
+      await throughput(server, { ...DPOP, seconds: SECONDS, scheme: 'DPoP', records, repeats: false }),
+    );
   }
 }

@@ -2,13 +2,19 @@
 import type { Results, Section } from './results.ts';
 
 const number = (value: number): string =>
-  value.toLocaleString('en', value < 10 ? { minimumFractionDigits: 2, maximumFractionDigits: 2 } : { maximumFractionDigits: 0 });
+  value.toLocaleString(
+    'en',
+    value < 10 ? { minimumFractionDigits: 2, maximumFractionDigits: 2 } : { maximumFractionDigits: 0 },
+  );
 
 /** Columns of one width each; the first to the left, the others to the right. */
 function columns(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   const line = (row: readonly string[]) =>
-    row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join('  ').trimEnd();
+    row
+      .map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!)))
+      .join('  ')
+      .trimEnd();
   return rows.map((row) => `  ${line(row)}\n`).join('');
 }
 
@@ -27,8 +33,10 @@ export function describeRun({ machine, rounds, seconds }: Results): string[] {
 /** Every section with its figures and their ratios to the base. */
 export function table(results: Results): string {
   const { review, sections } = results;
-  const reviews = review.map(({ server, packages, files, lines }) => [server, number(packages), number(files), number(lines)]
-    .map((cell) => cell.replace(/\.00$/, '')));
-  const reviewText = review.length === 0 ? '' : `\nto review\n${columns([['', 'packages', 'files', 'lines'], ...reviews])}`;
+  const reviews = review.map(({ server, packages, files, lines }) =>
+    [server, number(packages), number(files), number(lines)].map((cell) => cell.replace(/\.00$/, '')),
+  );
+  const reviewText =
+    review.length === 0 ? '' : `\nto review\n${columns([['', 'packages', 'files', 'lines'], ...reviews])}`;
   return `${describeRun(results).join('\n')}\n${sections.map(sectionText).join('')}${reviewText}`;
 }

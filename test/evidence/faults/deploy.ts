@@ -19,20 +19,39 @@ async function watchReadiness({ service }: Stand): Promise<{ readiness: number; 
   const start = performance.now();
   let last = 0;
   for (let failures = 0; failures < 2; await pass(500)) {
-    last = await service.ask('/readyz').then(({ status }) => status, () => 0);
+    last = await service.ask('/readyz').then(
+      ({ status }) => status,
+      () => 0,
+    );
     if (last !== 200) failures += 1;
   }
   return { readiness: last, seconds: (performance.now() - start) / 1000 };
 }
 
-interface Ended { readonly tally: Tally; readonly code: number | null; readonly seconds: number; readonly readiness: number | string }
+interface Ended {
+  readonly tally: Tally;
+  readonly code: number | null;
+  readonly seconds: number;
+  readonly readiness: number | string;
+}
 
 /** Sends SIGTERM into the load; with a delay, clients open new connections until the balancer has found out. */
-async function endUnderLoad(stand: Stand, delaySeconds: number, plan: Partial<LoadPlan>, justBefore = () => {}): Promise<Ended> {
+async function endUnderLoad(
+  stand: Stand,
+  delaySeconds: number,
+  plan: Partial<LoadPlan>,
+  justBefore = () => {},
+): Promise<Ended> {
   const { service } = stand;
   let isBalanced = true;
   const reconnects = () => isBalanced && (delaySeconds > 0 || service.child.exitCode === null);
-  const load: Load = startLoad({ port: service.port, connections: 16, next: validShots(stand.provider), reconnects, ...plan });
+  const load: Load = startLoad({
+    port: service.port,
+    connections: 16,
+    next: validShots(stand.provider),
+    reconnects,
+    ...plan,
+  });
   await until('the load is under way', () => load.tally.answered > 1_000, 20);
   const start = performance.now();
   // Without a delay nobody may connect any more.
@@ -55,9 +74,17 @@ async function endUnderLoad(stand: Stand, delaySeconds: number, plan: Partial<Lo
 function note(name: string, { tally, code, seconds, readiness }: Ended): void {
   requests += tally.sent;
   rows.push({
-    run: name, sent: tally.sent, answered: tally.answered, 'not 200': tally.countExcept('valid 200'), lost: tally.lost,
-    'lost after close': tally.lostAfterClose, 'closed idle': tally.closedIdle, 'connections refused': tally.refusedConnections,
-    readiness, 'exit code': code ?? 'none', 'exit after s': seconds,
+    run: name,
+    sent: tally.sent,
+    answered: tally.answered,
+    'not 200': tally.countExcept('valid 200'),
+    lost: tally.lost,
+    'lost after close': tally.lostAfterClose,
+    'closed idle': tally.closedIdle,
+    'connections refused': tally.refusedConnections,
+    readiness,
+    'exit code': code ?? 'none',
+    'exit after s': seconds,
   });
 }
 
@@ -90,7 +117,7 @@ describe('the process under load', { timeout: 240_000 }, () => {
     note('delay 0, stuck client', ended);
     assert.deepEqual([ended.tally.lost, ended.code, stand.service.logs.at(-1)?.reason], [0, 0, 'deadline']);
     const timeOf = async (message: string) => Date.parse((await stand.service.logged(message)).time);
-    const seconds = (await timeOf('stopped') - await timeOf('shutting down')) / 1000;
+    const seconds = ((await timeOf('stopped')) - (await timeOf('shutting down'))) / 1000;
     assert.ok(seconds < 11, `ended after ${seconds} s`);
   });
 
@@ -120,7 +147,9 @@ describe('the process under load', { timeout: 240_000 }, () => {
 
   test('exits with 2 when its port is in use, and leaves the other process alone', async (t) => {
     const stand = await openStand(t);
-    const second = await startProcess({ environment: { IDP_DOMAIN: 'localhost:1', IDP_AUDIENCE: 'a', PORT: String(stand.service.port) } });
+    const second = await startProcess({
+      environment: { IDP_DOMAIN: 'localhost:1', IDP_AUDIENCE: 'a', PORT: String(stand.service.port) },
+    });
     t.after(() => second.stop());
     assert.equal(await second.exited, 2);
     assert.equal((await stand.service.ask('/healthz')).status, 200);

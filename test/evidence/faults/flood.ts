@@ -5,7 +5,15 @@ import { figures } from '../../support/figures.ts';
 import { getBytes, startLoad, type Shot } from '../../support/load.ts';
 import { FetchWatch, residentMebibytes, until } from '../../support/watch.ts';
 import {
-  addKey, assertUntroubled, openStand, privately, startGoodLoad, unsignedShot, unsignedToken, warnings, type Stand,
+  addKey,
+  assertUntroubled,
+  openStand,
+  privately,
+  startGoodLoad,
+  unsignedShot,
+  unsignedToken,
+  warnings,
+  type Stand,
 } from '../../faults/stand.ts';
 
 const rows = figures('floods');
@@ -21,21 +29,39 @@ interface Flood {
 }
 
 const FLOODS: readonly Flood[] = [
-  { name: 'random kid', size: 50_000, shot: () => unsignedShot('flood'), expected: ['flood 401'], fetches: true },
   {
-    name: 'forged signature, known kid', size: 30_000, expected: ['flood 401'], fetches: false,
+    name: 'random kid',
+    size: 50_000,
+    shot: () => unsignedShot('flood'),
+    expected: ['flood 401'],
+    fetches: true,
+  },
+  {
+    name: 'forged signature, known kid',
+    size: 30_000,
+    expected: ['flood 401'],
+    fetches: false,
     shot: ({ provider }) => unsignedShot('flood', provider.signingKey.kid, { iss: provider.issuer }),
   },
   {
-    name: 'token of 15 kB, known kid', size: 10_000, expected: ['flood 401'], fetches: false,
+    name: 'token of 15 kB, known kid',
+    size: 10_000,
+    expected: ['flood 401'],
+    fetches: false,
     shot: ({ provider }) => unsignedShot('flood', provider.signingKey.kid, { padding: 'x'.repeat(10_500) }),
   },
   {
-    name: 'token of 20 kB', size: 5_000, expected: ['flood 431'], fetches: false,
+    name: 'token of 20 kB',
+    size: 5_000,
+    expected: ['flood 431'],
+    fetches: false,
     shot: () => unsignedShot('flood', undefined, { padding: 'x'.repeat(15_000) }),
   },
   {
-    name: 'malformed token', size: 30_000, expected: ['flood 401'], fetches: false,
+    name: 'malformed token',
+    size: 30_000,
+    expected: ['flood 401'],
+    fetches: false,
     shot: () => ({ kind: 'flood', bytes: getBytes('/api/private', 'x') }),
   },
 ];
@@ -43,7 +69,11 @@ const FLOODS: readonly Flood[] = [
 /** Sends so many requests on sixteen connections. */
 function pour(stand: Stand, { shot }: Flood, size: number) {
   let left = size;
-  return startLoad({ port: stand.service.port, connections: 16, next: () => (left-- > 0 ? shot(stand) : undefined) });
+  return startLoad({
+    port: stand.service.port,
+    connections: 16,
+    next: () => (left-- > 0 ? shot(stand) : undefined),
+  });
 }
 
 describe('the service under a flood', { timeout: 200_000 }, () => {
@@ -63,15 +93,28 @@ describe('the service under a flood', { timeout: 200_000 }, () => {
       const good = await beside.stop();
       const after = residentMebibytes(pid);
       rows.push({
-        flood: flood.name, requests: tally.answered, seconds, 'p99 ms': tally.latencies.percentile(0.99), fetches: watch.starts.length,
-        'least gap s': watch.gaps.length === 0 ? '' : Math.min(...watch.gaps), 'good beside': good.answered,
-        'good refused': good.countExcept('valid 200'), 'good p99 ms': good.latencies.percentile(0.99),
-        'MiB before': before, 'MiB after': after,
+        flood: flood.name,
+        requests: tally.answered,
+        seconds,
+        'p99 ms': tally.latencies.percentile(0.99),
+        fetches: watch.starts.length,
+        'least gap s': watch.gaps.length === 0 ? '' : Math.min(...watch.gaps),
+        'good beside': good.answered,
+        'good refused': good.countExcept('valid 200'),
+        'good p99 ms': good.latencies.percentile(0.99),
+        'MiB before': before,
+        'MiB after': after,
       });
       assertUntroubled(good);
       assert.deepEqual([tally.except(...flood.expected), tally.lost, tally.answered], [{}, 0, flood.size]);
-      assert.ok(watch.starts.length <= (flood.fetches ? Math.floor(seconds / 5) + 1 : 0), `${watch.starts.length} fetches`);
-      assert.ok(watch.gaps.every((gap) => gap > 4.5), `fetches after ${watch.gaps} s`);
+      assert.ok(
+        watch.starts.length <= (flood.fetches ? Math.floor(seconds / 5) + 1 : 0),
+        `${watch.starts.length} fetches`,
+      );
+      assert.ok(
+        watch.gaps.every((gap) => gap > 4.5),
+        `fetches after ${watch.gaps} s`,
+      );
       assert.ok(after - before < SLACK, `${before} MiB became ${after} MiB`);
       assert.deepEqual(warnings(service), []);
     });
@@ -79,16 +122,29 @@ describe('the service under a flood', { timeout: 200_000 }, () => {
 
   test('accepts a key that is rotated in within five seconds', async (t) => {
     const stand = await openStand(t);
-    const load = startLoad({ port: stand.service.port, connections: 8, pauseMillis: 1, next: () => unsignedShot('flood') });
+    const load = startLoad({
+      port: stand.service.port,
+      connections: 8,
+      pauseMillis: 1,
+      next: () => unsignedShot('flood'),
+    });
     // The flood has had its fetch, and the next is five seconds away.
     await until('the flood is under way', () => load.tally.answered > 500, 10);
     const token = addKey(stand.provider, 'rotated in');
-    const accepted = await until('the new key is accepted', async () => (await privately(stand, token)).status === 200, 10);
+    const accepted = await until(
+      'the new key is accepted',
+      async () => (await privately(stand, token)).status === 200,
+      10,
+    );
     const beside = startGoodLoad(stand, { connections: 2 });
     await until('good requests have been served', () => beside.tally.answered > 200, 10);
     assertUntroubled(await beside.stop());
     const tally = await load.stop();
-    rows.push({ flood: 'random kid, with a rotation', requests: tally.answered, 'accepted after s': accepted });
+    rows.push({
+      flood: 'random kid, with a rotation',
+      requests: tally.answered,
+      'accepted after s': accepted,
+    });
     assert.deepEqual([tally.except('flood 401'), tally.lost], [{}, 0]);
     assert.ok(accepted < 6, `accepted after ${accepted} s`);
   });
@@ -97,14 +153,20 @@ describe('the service under a flood', { timeout: 200_000 }, () => {
     const stand = await openStand(t);
     await stand.provider.fault('all', { status: 500 });
     const beside = startGoodLoad(stand, { connections: 2 });
-    const flood = { ...FLOODS[0]!, shot: () => ({ kind: 'flood', bytes: getBytes('/api/private', unsignedToken()) }) };
+    const flood = {
+      ...FLOODS[0]!,
+      shot: () => ({ kind: 'flood', bytes: getBytes('/api/private', unsignedToken()) }),
+    };
     const watch = new FetchWatch(stand.provider);
     t.after(() => watch.stop());
     const { tally, ended } = pour(stand, flood, 10_000);
     await ended;
     const good = await beside.stop();
     rows.push({
-      flood: 'random kid, provider down', requests: tally.answered, fetches: watch.starts.length, 'good beside': good.answered,
+      flood: 'random kid, provider down',
+      requests: tally.answered,
+      fetches: watch.starts.length,
+      'good beside': good.answered,
       'good refused': good.countExcept('valid 200'),
     });
     assertUntroubled(good);

@@ -21,7 +21,9 @@ function drip(wire: Wire, byte: string, millis: number): void {
 /** Goes on sending chunks as fast as they are taken. */
 function pour(wire: Wire): void {
   const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
-  const more = () => { if (wire.socket.writable) wire.socket.write(chunk, more); };
+  const more = () => {
+    if (wire.socket.writable) wire.socket.write(chunk, more);
+  };
   more();
 }
 
@@ -41,30 +43,71 @@ interface Attack {
 
 const ATTACKS: readonly Attack[] = [
   {
-    name: 'slow header', wires: 50, status: 408, limitSeconds: 20,
-    begin: (wire) => { wire.send(`GET /healthz HTTP/1.1\r\n${HOST}X: `); drip(wire, 'x', 500); },
-  },
-  { name: 'half a header', wires: 50, begin: (wire) => wire.send('GET /healthz HT'), status: 408, limitSeconds: 20 },
-  {
-    name: 'slow body', wires: 50, status: 405, limitSeconds: 10,
-    begin: (wire) => { wire.send(post('Content-Length: 1000\r\n')); drip(wire, 'x', 200); },
-  },
-  {
-    name: 'endless chunks on GET', wires: 20, status: 200, limitSeconds: 10,
-    begin: (wire) => { wire.send(get(`${HOST}${CHUNKED}`)); drip(wire, `1000\r\n${'x'.repeat(0x1000)}\r\n`, 50); },
+    name: 'slow header',
+    wires: 50,
+    status: 408,
+    limitSeconds: 20,
+    begin: (wire) => {
+      wire.send(`GET /healthz HTTP/1.1\r\n${HOST}X: `);
+      drip(wire, 'x', 500);
+    },
   },
   {
-    name: 'endless chunks, fast', wires: 20, status: 200, isDeaf: true, limitSeconds: 10,
-    begin: (wire) => { wire.send(get(`${HOST}${CHUNKED}`)); pour(wire); },
+    name: 'half a header',
+    wires: 50,
+    begin: (wire) => wire.send('GET /healthz HT'),
+    status: 408,
+    limitSeconds: 20,
+  },
+  {
+    name: 'slow body',
+    wires: 50,
+    status: 405,
+    limitSeconds: 10,
+    begin: (wire) => {
+      wire.send(post('Content-Length: 1000\r\n'));
+      drip(wire, 'x', 200);
+    },
+  },
+  {
+    name: 'endless chunks on GET',
+    wires: 20,
+    status: 200,
+    limitSeconds: 10,
+    begin: (wire) => {
+      wire.send(get(`${HOST}${CHUNKED}`));
+      drip(wire, `1000\r\n${'x'.repeat(0x1000)}\r\n`, 50);
+    },
+  },
+  {
+    name: 'endless chunks, fast',
+    wires: 20,
+    status: 200,
+    isDeaf: true,
+    limitSeconds: 10,
+    begin: (wire) => {
+      wire.send(get(`${HOST}${CHUNKED}`));
+      pour(wire);
+    },
   },
   { name: 'never a byte', wires: 2_000, begin: () => {}, status: 408, limitSeconds: 25 },
-  { name: 'idle after an answer', wires: 2_000, begin: (wire) => wire.send(GOOD), status: 200, limitSeconds: undefined },
+  {
+    name: 'idle after an answer',
+    wires: 2_000,
+    begin: (wire) => wire.send(GOOD),
+    status: 200,
+    limitSeconds: undefined,
+  },
 ];
 
 async function openWires(port: number, count: number): Promise<Wire[]> {
   const wires: Wire[] = [];
   while (wires.length < count) {
-    wires.push(...await Promise.all(Array.from({ length: Math.min(100, count - wires.length) }, () => openWire(port))));
+    wires.push(
+      ...(await Promise.all(
+        Array.from({ length: Math.min(100, count - wires.length) }, () => openWire(port)),
+      )),
+    );
   }
   return wires;
 }
@@ -72,13 +115,20 @@ async function openWires(port: number, count: number): Promise<Wire[]> {
 /** Waits until the attack has ended of itself, or ends it once every connection has its answer; gives what was received. */
 async function endOf({ limitSeconds }: Attack, wires: readonly Wire[]): Promise<string[]> {
   const isAnswered = (text: string) => text.endsWith('}');
-  const received = await Promise.all(wires.map((wire) => (limitSeconds === undefined ? wire.until(isAnswered) : wire.untilClosed())));
+  const received = await Promise.all(
+    wires.map((wire) => (limitSeconds === undefined ? wire.until(isAnswered) : wire.untilClosed())),
+  );
   for (const wire of wires) wire.destroy();
   return received;
 }
 
 /** Attacks twice when that is quick, because the first time fills what V8 keeps for good. */
-async function withGoodLoad(stand: Stand, name: string, isQuick: boolean, attack: () => Promise<Row>): Promise<void> {
+async function withGoodLoad(
+  stand: Stand,
+  name: string,
+  isQuick: boolean,
+  attack: () => Promise<Row>,
+): Promise<void> {
   const { pid } = stand;
   const load = startGoodLoad(stand);
   await until('the load is under way', () => load.tally.answered > 100, 10);
@@ -90,9 +140,15 @@ async function withGoodLoad(stand: Stand, name: string, isQuick: boolean, attack
   await until('the descriptors are back', () => descriptors(pid) <= before + 2, 5);
   const tally = await load.stop();
   rows.push({
-    attack: name, ...found, 'good beside': tally.answered, 'good refused': tally.countExcept('valid 200'),
-    'good p99 ms': tally.latencies.percentile(0.99), 'descriptors before': before, 'after': descriptors(pid),
-    'MiB before': memory, 'MiB after': residentMebibytes(pid),
+    attack: name,
+    ...found,
+    'good beside': tally.answered,
+    'good refused': tally.countExcept('valid 200'),
+    'good p99 ms': tally.latencies.percentile(0.99),
+    'descriptors before': before,
+    after: descriptors(pid),
+    'MiB before': memory,
+    'MiB after': residentMebibytes(pid),
   });
   assertUntroubled(tally);
   assert.ok(residentMebibytes(pid) - memory < SLACK);
@@ -111,9 +167,21 @@ describe('the service beside hostile clients', { timeout: 120_000 }, () => {
         const received = await endOf(attack, wires);
         const seconds = (performance.now() - start) / 1000;
         const heard = received.filter((text) => !attack.isDeaf || text !== '');
-        assert.deepEqual(heard.filter((text) => statusesIn(text).at(-1) !== attack.status), []);
-        assert.ok(attack.limitSeconds === undefined || seconds < attack.limitSeconds, `ended after ${seconds} s`);
-        return { clients: attack.wires, answer: attack.status, heard: heard.length, 'ended after s': seconds, 'most descriptors': most };
+        assert.deepEqual(
+          heard.filter((text) => statusesIn(text).at(-1) !== attack.status),
+          [],
+        );
+        assert.ok(
+          attack.limitSeconds === undefined || seconds < attack.limitSeconds,
+          `ended after ${seconds} s`,
+        );
+        return {
+          clients: attack.wires,
+          answer: attack.status,
+          heard: heard.length,
+          'ended after s': seconds,
+          'most descriptors': most,
+        };
       });
     });
   }
@@ -124,10 +192,16 @@ describe('the service beside hostile clients', { timeout: 120_000 }, () => {
       let clients = 0;
       for (const [name, { bytes, status }] of Object.entries(SHAPES)) {
         const sent = Buffer.from(bytes, 'latin1');
-        const received = await Promise.all(Array.from({ length: 100 }, () => exchange(stand.service.port, sent)));
+        const received = await Promise.all(
+          Array.from({ length: 100 }, () => exchange(stand.service.port, sent)),
+        );
         clients += received.length;
         // One answer, so that nothing hidden in the request was answered too.
-        assert.deepEqual(new Set(received.map((text) => statusesIn(text).join())), new Set([String(status)]), name);
+        assert.deepEqual(
+          new Set(received.map((text) => statusesIn(text).join())),
+          new Set([String(status)]),
+          name,
+        );
       }
       return { clients, answer: `${Object.keys(SHAPES).length} kinds` };
     });

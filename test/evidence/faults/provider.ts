@@ -7,7 +7,16 @@ import type { Tally } from '../../support/load.ts';
 import type { TestProcess } from '../../support/service.ts';
 import { FetchWatch, until } from '../../support/watch.ts';
 import { endFaults, FAULTS } from '../../faults/plans.ts';
-import { addKey, assertUnavailable, assertUntroubled, openStand, privately, startGoodLoad, unsignedToken, warnings } from '../../faults/stand.ts';
+import {
+  addKey,
+  assertUnavailable,
+  assertUntroubled,
+  openStand,
+  privately,
+  startGoodLoad,
+  unsignedToken,
+  warnings,
+} from '../../faults/stand.ts';
 
 const rows = figures('provider faults under load');
 /** Five seconds for a fetch, and the time in which a busy machine notices. */
@@ -16,13 +25,20 @@ const DEADLINE_SECONDS = 8;
 const environment = { IDP_TOKEN_CACHE_ENTRIES: '0' };
 
 // Made before there is any load.
-const providers = await Promise.all(Array.from({ length: FAULTS.length + 2 }, () => startProvider({ host: '127.0.0.1' })));
-const nextStand = (context: TestContext, isDown = false) => openStand(context, { environment, isDown, provider: providers.pop()! });
+const providers = await Promise.all(
+  Array.from({ length: FAULTS.length + 2 }, () => startProvider({ host: '127.0.0.1' })),
+);
+const nextStand = (context: TestContext, isDown = false) =>
+  openStand(context, { environment, isDown, provider: providers.pop()! });
 
 /** The figures that every load has. */
 const loadFigures = (fault: string, tally: Tally) => ({
-  fault, requests: tally.answered, refused: tally.countExcept('valid 200'), lost: tally.lost,
-  'longest gap ms': Math.round(tally.longestGap), 'p99 ms': tally.latencies.percentile(0.99),
+  fault,
+  requests: tally.answered,
+  refused: tally.countExcept('valid 200'),
+  lost: tally.lost,
+  'longest gap ms': Math.round(tally.longestGap),
+  'p99 ms': tally.latencies.percentile(0.99),
 });
 
 describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
@@ -40,7 +56,8 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
       assertUnavailable(await privately(stand, rotated));
       if (reason === 'connection-refused') {
         // Nobody counts these attempts, but the next one moves away.
-        const retryAfter = async () => Number((await privately(stand, unsignedToken())).headers['retry-after']);
+        const retryAfter = async () =>
+          Number((await privately(stand, unsignedToken())).headers['retry-after']);
         await until('the pause grows', async () => (await retryAfter()) >= 3, 20);
       } else {
         await until('there were three attempts', () => watch.starts.length >= 3, 40);
@@ -55,8 +72,11 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
       assert.equal((await privately(stand, rotated)).status, 200);
       const tally = await load.stop();
       rows.push({
-        ...loadFigures(name, tally), attempts: attempts || 'uncounted', 'pauses s': watch.gaps.map((gap) => gap.toFixed(1)).join(' '),
-        'longest fetch s': watch.longest, 'recovery s': recovery,
+        ...loadFigures(name, tally),
+        attempts: attempts || 'uncounted',
+        'pauses s': watch.gaps.map((gap) => gap.toFixed(1)).join(' '),
+        'longest fetch s': watch.longest,
+        'recovery s': recovery,
       });
       assertUntroubled(tally);
       assert.deepEqual(warnings(service), [`signing keys could not be fetched: ${reason}`]);
@@ -76,7 +96,11 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
     assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
     assert.equal(watch.starts.length, 1);
     const tally = await load.stop();
-    rows.push({ ...loadFigures('slow (3 s in all)', tally), attempts: watch.starts.length, 'longest fetch s': watch.longest });
+    rows.push({
+      ...loadFigures('slow (3 s in all)', tally),
+      attempts: watch.starts.length,
+      'longest fetch s': watch.longest,
+    });
     assertUntroubled(tally);
     assert.deepEqual(warnings(service), []);
   });
@@ -85,7 +109,10 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
     const stand = await nextStand(t, true);
     const { provider, service } = stand;
     const status = async (path: string) => (await service.ask(path)).status;
-    assert.deepEqual([await status('/healthz'), await status('/readyz'), await status('/api/public')], [200, 503, 200]);
+    assert.deepEqual(
+      [await status('/healthz'), await status('/readyz'), await status('/api/public')],
+      [200, 503, 200],
+    );
     await service.logged('signing keys could not be fetched');
     for (const token of [provider.issue(), unsignedToken()]) assertUnavailable(await privately(stand, token));
     const retryAfter = async () => Number((await privately(stand, provider.issue())).headers['retry-after']);
@@ -99,4 +126,5 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
   });
 });
 
-const timesLoaded = ({ logs }: TestProcess) => logs.filter(({ message }) => message === 'signing keys loaded').length;
+const timesLoaded = ({ logs }: TestProcess) =>
+  logs.filter(({ message }) => message === 'signing keys loaded').length;

@@ -20,7 +20,12 @@ describe('the service under load', { timeout: 120_000 }, () => {
     const stand = await openStand(t);
     const { provider, service } = stand;
     const issue = ({ kid, privateKey }: (typeof keys)[0]) => {
-      const claims = { iss: provider.issuer, aud: provider.audience, sub: 'auth0|user', exp: Math.floor(Date.now() / 1000) + 600 };
+      const claims = {
+        iss: provider.issuer,
+        aud: provider.audience,
+        sub: 'auth0|user',
+        exp: Math.floor(Date.now() / 1000) + 600,
+      };
       return signJws({ alg: 'RS256', kid }, claims, privateKey);
     };
     const publish = (held: typeof keys) => provider.publish({ keys: held.map(({ publicJwk }) => publicJwk) });
@@ -55,8 +60,13 @@ describe('the service under load', { timeout: 120_000 }, () => {
     }
     const tally = await load.stop();
     rows.push({
-      rotations: keys.length - 1, requests: tally.answered, refused: tally.countExcept('valid 200'), lost: tally.lost,
-      'longest gap ms': Math.round(tally.longestGap), 'p99 ms': tally.latencies.percentile(0.99), fetches: watch.starts.length,
+      rotations: keys.length - 1,
+      requests: tally.answered,
+      refused: tally.countExcept('valid 200'),
+      lost: tally.lost,
+      'longest gap ms': Math.round(tally.longestGap),
+      'p99 ms': tally.latencies.percentile(0.99),
+      fetches: watch.starts.length,
       'withdrawn tokens refused': withdrawnRefused,
     });
     assertUntroubled(tally);

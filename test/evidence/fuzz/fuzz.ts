@@ -12,12 +12,28 @@ import { fuzzToken } from './tokens.ts';
 import { fuzzYaml } from './yaml.ts';
 
 const TARGETS: Readonly<Record<string, (random: Random) => Promise<Outcome>>> = {
-  token: fuzzToken, authorization: fuzzAuthorization, proof: fuzzProof, 'key set': fuzzKeySet, yaml: fuzzYaml,
+  token: fuzzToken,
+  authorization: fuzzAuthorization,
+  proof: fuzzProof,
+  'key set': fuzzKeySet,
+  yaml: fuzzYaml,
 };
 /** How often each target comes up. */
 const TURNS = [
-  'token', 'token', 'token', 'token', 'authorization', 'authorization', 'authorization', 'proof', 'proof', 'key set',
-  'yaml', 'yaml', 'yaml', 'yaml',
+  'token',
+  'token',
+  'token',
+  'token',
+  'authorization',
+  'authorization',
+  'authorization',
+  'proof',
+  'proof',
+  'key set',
+  'yaml',
+  'yaml',
+  'yaml',
+  'yaml',
 ] as const;
 /** Cases under way at once; they share nothing that changes. */
 const AT_ONCE = 16;
@@ -31,7 +47,12 @@ const only = process.env.FUZZ_ITERATION;
 if (only === undefined) Error.stackTraceLimit = 0;
 const end = performance.now() + Number(process.env.FUZZ_SECONDS ?? 60) * 1000;
 
-interface Tally { inputs: number; accepted: number; refused: number; stricter: number }
+interface Tally {
+  inputs: number;
+  accepted: number;
+  refused: number;
+  stricter: number;
+}
 const newTally = (): Tally => ({ inputs: 0, accepted: 0, refused: 0, stricter: 0 });
 const tallies = new Map(Object.keys(TARGETS).map((target) => [target, newTally()]));
 const classes = new Map<string, { count: number; example: number }>();
@@ -64,7 +85,10 @@ function count(target: string, { ours, others, leniency }: Outcome, iteration: n
   else if (accepting.length === 0) tally.refused += 1;
   else {
     tally.stricter += 1;
-    note(`${target}: ${ours.reason} | ${accepting.join(', ')} | ${reasonFor(target, ours.reason)}`, iteration);
+    note(
+      `${target}: ${ours.reason} | ${accepting.join(', ')} | ${reasonFor(target, ours.reason)}`,
+      iteration,
+    );
   }
   if (leniency !== undefined) note(`${target}: taken by contract | gatehouse | ${leniency}`, iteration);
 }
@@ -92,7 +116,9 @@ async function run(iteration: number): Promise<void> {
 console.log(`FUZZ_SEED=${seed}`);
 let iteration = Number(only ?? 0);
 do {
-  const batch = Array.from({ length: only === undefined ? AT_ONCE : 1 }, (_, index) => run(iteration + index));
+  const batch = Array.from({ length: only === undefined ? AT_ONCE : 1 }, (_, index) =>
+    run(iteration + index),
+  );
   await Promise.all(batch);
   iteration += batch.length;
 } while (only === undefined && failures < MAX_FAILURES && performance.now() < end);
@@ -101,7 +127,9 @@ if (only === undefined) {
   console.table(Object.fromEntries(tallies));
   console.log('\nDisagreements, where gatehouse is stricter or its contract differs:');
   console.log('  count | example iteration | target: reason | accepted by | why');
-  for (const [name, { count, example }] of [...classes].sort(([, one], [, other]) => other.count - one.count)) {
+  for (const [name, { count, example }] of [...classes].sort(
+    ([, one], [, other]) => other.count - one.count,
+  )) {
     console.log(`  ${count} | ${example} | ${name}`);
   }
   for (const [target, { inputs, accepted }] of tallies) {

@@ -14,21 +14,59 @@ import { compact, json, KID, right, RULES, SIGNING_JWK } from './tokens.ts';
 
 const CLAIMS = { iss: RULES.issuer, sub: 'user', aud: RULES.audience, exp: NOW + 60 };
 /** Tokens that the right key signed, under every way to name it. */
-const TOKENS = [{ kid: KID }, {}, { kid: 'other' }, { kid: '' }, { kid: '__proto__' }, { kid: 'key-2' }]
-  .map((members) => compact(json({ alg: 'RS256', ...members }), json(CLAIMS), right));
+const TOKENS = [{ kid: KID }, {}, { kid: 'other' }, { kid: '' }, { kid: '__proto__' }, { kid: 'key-2' }].map(
+  (members) => compact(json({ alg: 'RS256', ...members }), json(CLAIMS), right),
+);
 
 const modulus = Buffer.from(SIGNING_JWK.n ?? '', 'base64url');
 const MODULI = [
-  Buffer.concat([Buffer.alloc(1), modulus]).toString('base64url'), modulus.toString('base64'), `${modulus.toString('base64url')}=`,
-  modulus.subarray(1).toString('base64url'), modulus.subarray(128).toString('base64url'), `${SIGNING_JWK.n} `, '', 'AQ',
-  Buffer.concat([modulus, modulus, modulus, modulus, modulus]).toString('base64url'), `${SIGNING_JWK.n?.slice(0, -1)}x`,
+  Buffer.concat([Buffer.alloc(1), modulus]).toString('base64url'),
+  modulus.toString('base64'),
+  `${modulus.toString('base64url')}=`,
+  modulus.subarray(1).toString('base64url'),
+  modulus.subarray(128).toString('base64url'),
+  `${SIGNING_JWK.n} `,
+  '',
+  'AQ',
+  Buffer.concat([modulus, modulus, modulus, modulus, modulus]).toString('base64url'),
+  `${SIGNING_JWK.n?.slice(0, -1)}x`,
 ];
-const EXPONENTS = ['AQAB', 'AAEAAQ', 'Aw', 'AQ', 'Ag', '', 'AA', 'AQAB=', 'AQAB ', SIGNING_JWK.n, 'AQAC', 65537];
-const OPERATIONS = [['verify'], ['verify', 'verify'], ['sign', 'verify'], [], 'verify', ['verify', 1], ['Verify']];
+const EXPONENTS = [
+  'AQAB',
+  'AAEAAQ',
+  'Aw',
+  'AQ',
+  'Ag',
+  '',
+  'AA',
+  'AQAB=',
+  'AQAB ',
+  SIGNING_JWK.n,
+  'AQAC',
+  65537,
+];
+const OPERATIONS = [
+  ['verify'],
+  ['verify', 'verify'],
+  ['sign', 'verify'],
+  [],
+  'verify',
+  ['verify', 1],
+  ['Verify'],
+];
 const KEYS: readonly Members[] = [
-  SIGNING_JWK, SIGNING_JWK, SIGNING_JWK, { ...publicJwk(rsaKey) }, { ...publicJwk(foreignKey), kid: 'key-2', use: 'sig' },
-  { ...publicJwk(foreignKey) }, { ...privateJwk(rsaKey), kid: KID }, { ...SIGNING_JWK, n: MODULI[4] },
-  ...CLIENTS.map(({ jwk, alg }) => ({ ...jwk, alg, kid: KID })), { kty: 'oct', k: SIGNING_JWK.n, kid: KID, alg: 'HS256' }, { kty: 'RSA' }, {},
+  SIGNING_JWK,
+  SIGNING_JWK,
+  SIGNING_JWK,
+  { ...publicJwk(rsaKey) },
+  { ...publicJwk(foreignKey), kid: 'key-2', use: 'sig' },
+  { ...publicJwk(foreignKey) },
+  { ...privateJwk(rsaKey), kid: KID },
+  { ...SIGNING_JWK, n: MODULI[4] },
+  ...CLIENTS.map(({ jwk, alg }) => ({ ...jwk, alg, kid: KID })),
+  { kty: 'oct', k: SIGNING_JWK.n, kid: KID, alg: 'HS256' },
+  { kty: 'RSA' },
+  {},
 ];
 
 function keyFrom(random: Random): unknown {
@@ -81,8 +119,15 @@ async function judge(document: unknown, token: string): Promise<Verdict> {
 /** jose asks its caller to try every key that fits. */
 async function verifyWithJose(document: Members, token: string): Promise<string> {
   // jose refuses a whole set for one member that is not an object; RFC 7517 §5 has a reader ignore keys that it cannot use.
-  const keys = Array.isArray(document.keys) ? document.keys.filter((jwk) => asJsonObject(jwk) !== undefined) : document.keys;
-  const options = { issuer: RULES.issuer, audience: RULES.audience, algorithms: ['RS256'], currentDate: new Date(NOW * 1000) };
+  const keys = Array.isArray(document.keys)
+    ? document.keys.filter((jwk) => asJsonObject(jwk) !== undefined)
+    : document.keys;
+  const options = {
+    issuer: RULES.issuer,
+    audience: RULES.audience,
+    algorithms: ['RS256'],
+    currentDate: new Date(NOW * 1000),
+  };
   const candidates: CryptoKey[] = [];
   try {
     return spelled((await jwtVerify(token, createLocalJWKSet({ keys } as JSONWebKeySet), options)).payload);
@@ -103,14 +148,20 @@ const RSA_MEMBERS = ['kty', 'kid', 'use', 'alg', 'n', 'e', 'd', 'p', 'q', 'dp', 
  * more, and Node's WebCrypto below it fails on such a member when it cannot be made text. */
 function reduced(document: Members): Members {
   if (!Array.isArray(document.keys)) return document;
-  return { ...document, keys: document.keys.map((jwk) => {
-    const members = asJsonObject(jwk);
-    if (members === undefined) return jwk;
-    const { key_ops: operations } = members;
-    const kept = Object.fromEntries(Object.entries(members).filter(([name]) => RSA_MEMBERS.includes(name)));
-    if (operations === undefined) return kept;
-    return { ...kept, key_ops: Array.isArray(operations) && operations.includes('verify') ? ['verify'] : operations };
-  }) };
+  return {
+    ...document,
+    keys: document.keys.map((jwk) => {
+      const members = asJsonObject(jwk);
+      if (members === undefined) return jwk;
+      const { key_ops: operations } = members;
+      const kept = Object.fromEntries(Object.entries(members).filter(([name]) => RSA_MEMBERS.includes(name)));
+      if (operations === undefined) return kept;
+      return {
+        ...kept,
+        key_ops: Array.isArray(operations) && operations.includes('verify') ? ['verify'] : operations,
+      };
+    }),
+  };
 }
 
 export async function fuzzKeySet(random: Random): Promise<Outcome> {
@@ -122,6 +173,7 @@ export async function fuzzKeySet(random: Random): Promise<Outcome> {
   const jose = await judgedByOther(() => verifyWithJose(document as Members, token));
   if (!ours.accepted || jose.accepted) return { input, ours, others: { jose } };
   const again = await judgedByOther(() => verifyWithJose(reduced(document as Members), token));
-  const leniency = 'key_ops with more than verify, or members that play no part (contract §5, 3; RFC 7517 §4)';
+  const leniency =
+    'key_ops with more than verify, or members that play no part (contract §5, 3; RFC 7517 §4)';
   return { input, ours, others: { jose: again }, leniency };
 }

@@ -1,22 +1,38 @@
 /* Fixed keys and signers that give the same signature for the same text, so that a case can be repeated to the byte. The signatures
    are sound, but a fixed nonce gives the key away: nothing here is of use outside a test. */
 import {
-  constants, createECDH, createHash, createPrivateKey, createPublicKey, privateEncrypt, sign, type JsonWebKey, type KeyObject,
+  constants,
+  createECDH,
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  privateEncrypt,
+  sign,
+  type JsonWebKey,
+  type KeyObject,
 } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
 export type Members = Record<string, unknown>;
 export type Signer = (input: Buffer) => Buffer;
-export interface Client { readonly alg: string; readonly jwk: Members; readonly sign: Signer }
+export interface Client {
+  readonly alg: string;
+  readonly jwk: Members;
+  readonly sign: Signer;
+}
 
-const pooled = (number: number) => createPrivateKey(readFileSync(new URL(`../../idp/keys-pool/${number}.pem`, import.meta.url)));
+const pooled = (number: number) =>
+  createPrivateKey(readFileSync(new URL(`../../idp/keys-pool/${number}.pem`, import.meta.url)));
 export const rsaKey = pooled(1);
 export const foreignKey = pooled(2);
 export const publicJwk = (key: KeyObject): JsonWebKey => createPublicKey(key).export({ format: 'jwk' });
 export const privateJwk = (key: KeyObject): JsonWebKey => key.export({ format: 'jwk' });
 
 const sha256 = (...parts: readonly Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
-export const signRs256 = (key: KeyObject): Signer => (input) => sign('sha256', input, key);
+export const signRs256 =
+  (key: KeyObject): Signer =>
+  (input) =>
+    sign('sha256', input, key);
 
 /** EMSA-PSS (RFC 8017 §9.1.1) for 2048 bits with a salt of 32 zero bytes; node:crypto would take a random one. */
 export function signPs256(key: KeyObject): Signer {
@@ -24,32 +40,56 @@ export function signPs256(key: KeyObject): Signer {
     const salt = Buffer.alloc(32);
     const seed = sha256(Buffer.alloc(8), sha256(input), salt);
     const block = Buffer.concat([Buffer.alloc(190), Buffer.from([1]), salt]);
-    const mask = Buffer.concat([0, 1, 2, 3, 4, 5, 6].map((counter) => sha256(seed, Buffer.from([0, 0, 0, counter]))));
+    const mask = Buffer.concat(
+      [0, 1, 2, 3, 4, 5, 6].map((counter) => sha256(seed, Buffer.from([0, 0, 0, counter]))),
+    );
     const masked = block.map((byte, index) => byte ^ mask[index]!);
     masked[0]! &= 0x7f;
-    return privateEncrypt({ key, padding: constants.RSA_NO_PADDING }, Buffer.concat([masked, seed, Buffer.from([0xbc])]));
+    return privateEncrypt(
+      { key, padding: constants.RSA_NO_PADDING },
+      Buffer.concat([masked, seed, Buffer.from([0xbc])]),
+    );
   };
 }
 
-interface Curve { readonly name: string; readonly crv: string; readonly bytes: number; readonly digest: string; readonly order: bigint }
+interface Curve {
+  readonly name: string;
+  readonly crv: string;
+  readonly bytes: number;
+  readonly digest: string;
+  readonly order: bigint;
+}
 const CURVES: Readonly<Record<string, Curve>> = {
   ES256: {
-    name: 'prime256v1', crv: 'P-256', bytes: 32, digest: 'sha256',
+    name: 'prime256v1',
+    crv: 'P-256',
+    bytes: 32,
+    digest: 'sha256',
     order: 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n,
   },
   ES384: {
-    name: 'secp384r1', crv: 'P-384', bytes: 48, digest: 'sha384',
-    order: 0xffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973n,
+    name: 'secp384r1',
+    crv: 'P-384',
+    bytes: 48,
+    digest: 'sha384',
+    order:
+      0xffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973n,
   },
   ES512: {
-    name: 'secp521r1', crv: 'P-521', bytes: 66, digest: 'sha512',
-    order: BigInt('0x01fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff'
-      + 'ffa51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409'),
+    name: 'secp521r1',
+    crv: 'P-521',
+    bytes: 66,
+    digest: 'sha512',
+    order: BigInt(
+      '0x01fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff' +
+        'ffa51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409',
+    ),
   },
 };
 
 const integer = (bytes: Buffer) => BigInt(`0x${bytes.toString('hex')}`);
-const toBytes = (value: bigint, length: number) => Buffer.from(value.toString(16).padStart(length * 2, '0'), 'hex');
+const toBytes = (value: bigint, length: number) =>
+  Buffer.from(value.toString(16).padStart(length * 2, '0'), 'hex');
 
 /** Modular inverse by the extended Euclidean algorithm. */
 function inverse(value: bigint, modulus: bigint): bigint {
@@ -77,7 +117,11 @@ function ecClient(alg: string, secret: bigint): Client {
     const s = (inverted * (z + r * secret)) % curve.order;
     return Buffer.concat([toBytes(r, curve.bytes), toBytes(s, curve.bytes)]);
   };
-  return { alg, jwk: { kty: 'EC', crv: curve.crv, x: x.toString('base64url'), y: y.toString('base64url') }, sign: signer };
+  return {
+    alg,
+    jwk: { kty: 'EC', crv: curve.crv, x: x.toString('base64url'), y: y.toString('base64url') },
+    sign: signer,
+  };
 }
 
 function edClient(fill: number): Client {
@@ -88,8 +132,14 @@ function edClient(fill: number): Client {
 
 /** The clients that make proofs; the cheap ones come more often. */
 export const CLIENTS: readonly Client[] = [
-  ecClient('ES256', 0x1234567890abcdefn), ecClient('ES256', 0xabcdef1234567890n), edClient(7), edClient(8),
-  ecClient('ES256', 0x77n), edClient(9), ecClient('ES384', 0x55n), ecClient('ES512', 0x99n),
+  ecClient('ES256', 0x1234567890abcdefn),
+  ecClient('ES256', 0xabcdef1234567890n),
+  edClient(7),
+  edClient(8),
+  ecClient('ES256', 0x77n),
+  edClient(9),
+  ecClient('ES384', 0x55n),
+  ecClient('ES512', 0x99n),
   { alg: 'RS256', jwk: { ...publicJwk(foreignKey) }, sign: signRs256(foreignKey) },
   { alg: 'PS256', jwk: { ...publicJwk(foreignKey) }, sign: signPs256(foreignKey) },
 ];

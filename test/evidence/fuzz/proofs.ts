@@ -22,39 +22,91 @@ const PATHS = ['/api/private', '/api/org/a%2Fb', '/', '/api/a~b/%7e', '/api/%41'
 const ORIGIN = 'https://api.test';
 
 const inUri: readonly ((uri: string) => string)[] = [
-  (uri) => uri.replace('https', 'HTTPS'), (uri) => uri.replace('api.test', 'API.Test'),
-  (uri) => uri.replace('api.test', 'api.test:443'), (uri) => uri.replace('api.test', 'api.test:'),
-  (uri) => uri.replace('api.test', 'api.test:8443'), (uri) => uri.replace('https', 'http'),
-  (uri) => uri.replace('api.test', 'api.test:0443'), (uri) => uri.replace('api.test', 'user@api.test'),
-  (uri) => uri.replace('api.test', 'api.test.'), (uri) => uri.replace('api.test', 'ａpi.test'),
-  (uri) => uri.replace('api.test', 'api%2etest'), (uri) => `${uri}?a=b`, (uri) => `${uri}#f`, (uri) => `${uri}?#`,
-  (uri) => `${uri}/`, (uri) => `${uri}/.`, (uri) => `${uri}/../private`, (uri) => uri.replace('/api/', '/x/../api/'),
-  (uri) => uri.replace('/api/', '/./api/'), (uri) => uri.replace('/api/', '/%2e/api/'), (uri) => uri.replace('/api/', '//api/'),
-  (uri) => uri.replace('/api/', '\\api\\'), (uri) => uri.replace('/api', '/%61pi'), (uri) => uri.replace('%2F', '%2f'),
-  (uri) => uri.replace('%2F', '/'), (uri) => uri.replace('~', '%7E'), (uri) => uri.replace('//', '/'), (uri) => ` ${uri}`,
-  (uri) => `${uri} `, (uri) => uri.replace('/api', '/a\tpi'), (uri) => uri.replace('test/', 'test\n/'),
-  (uri) => uri.slice(ORIGIN.length), (uri) => uri.toUpperCase(),
+  (uri) => uri.replace('https', 'HTTPS'),
+  (uri) => uri.replace('api.test', 'API.Test'),
+  (uri) => uri.replace('api.test', 'api.test:443'),
+  (uri) => uri.replace('api.test', 'api.test:'),
+  (uri) => uri.replace('api.test', 'api.test:8443'),
+  (uri) => uri.replace('https', 'http'),
+  (uri) => uri.replace('api.test', 'api.test:0443'),
+  (uri) => uri.replace('api.test', 'user@api.test'),
+  (uri) => uri.replace('api.test', 'api.test.'),
+  (uri) => uri.replace('api.test', 'ａpi.test'),
+  (uri) => uri.replace('api.test', 'api%2etest'),
+  (uri) => `${uri}?a=b`,
+  (uri) => `${uri}#f`,
+  (uri) => `${uri}?#`,
+  (uri) => `${uri}/`,
+  (uri) => `${uri}/.`,
+  (uri) => `${uri}/../private`,
+  (uri) => uri.replace('/api/', '/x/../api/'),
+  (uri) => uri.replace('/api/', '/./api/'),
+  (uri) => uri.replace('/api/', '/%2e/api/'),
+  (uri) => uri.replace('/api/', '//api/'),
+  (uri) => uri.replace('/api/', '\\api\\'),
+  (uri) => uri.replace('/api', '/%61pi'),
+  (uri) => uri.replace('%2F', '%2f'),
+  (uri) => uri.replace('%2F', '/'),
+  (uri) => uri.replace('~', '%7E'),
+  (uri) => uri.replace('//', '/'),
+  (uri) => ` ${uri}`,
+  (uri) => `${uri} `,
+  (uri) => uri.replace('/api', '/a\tpi'),
+  (uri) => uri.replace('test/', 'test\n/'),
+  (uri) => uri.slice(ORIGIN.length),
+  (uri) => uri.toUpperCase(),
 ];
 
-interface Case { readonly proof: string; readonly path: string; readonly hasNonces: boolean }
+interface Case {
+  readonly proof: string;
+  readonly path: string;
+  readonly hasNonces: boolean;
+}
 
 /** A good proof of each client, signed once. */
-const GOOD_PROOFS = CLIENTS.map(({ alg, jwk, sign }) => compact(
-  json({ typ: 'dpop+jwt', alg, jwk }), json({ jti: 'id', htm: 'GET', htu: ORIGIN + PATHS[0], iat: NOW, ath: ATH, nonce: NONCES[0] }), sign,
-));
+const GOOD_PROOFS = CLIENTS.map(({ alg, jwk, sign }) =>
+  compact(
+    json({ typ: 'dpop+jwt', alg, jwk }),
+    json({ jti: 'id', htm: 'GET', htu: ORIGIN + PATHS[0], iat: NOW, ath: ATH, nonce: NONCES[0] }),
+    sign,
+  ),
+);
 
 function caseFrom(random: Random): Case {
-  if (random.chance(0.5)) return { proof: mutateWhole(random, random.pick(GOOD_PROOFS)), path: PATHS[0]!, hasNonces: random.chance(0.5) };
-  const [client, path, hasNonces] = [random.pick(random.chance(0.8) ? CLIENTS.slice(0, 6) : CLIENTS), random.pick(PATHS), random.chance(0.3)];
+  if (random.chance(0.5))
+    return {
+      proof: mutateWhole(random, random.pick(GOOD_PROOFS)),
+      path: PATHS[0]!,
+      hasNonces: random.chance(0.5),
+    };
+  const [client, path, hasNonces] = [
+    random.pick(random.chance(0.8) ? CLIENTS.slice(0, 6) : CLIENTS),
+    random.pick(PATHS),
+    random.chance(0.3),
+  ];
   const jwk: Members = { ...client.jwk };
   const header: Members = { typ: 'dpop+jwt', alg: client.alg, jwk };
-  const claims: Members = { jti: 'id', htm: 'GET', htu: ORIGIN + path, iat: NOW - random.pick([0, 0, 1, 300, 301, -30, -31]), ath: ATH };
+  const claims: Members = {
+    jti: 'id',
+    htm: 'GET',
+    htu: ORIGIN + path,
+    iat: NOW - random.pick([0, 0, 1, 300, 301, -30, -31]),
+    ath: ATH,
+  };
   if (hasNonces) claims.nonce = random.pick(NONCES);
   if (random.chance(0.2)) claims.htu = random.pick(inUri)(String(claims.htu));
   if (random.chance(0.1)) claims.htu = mutateText(random, String(claims.htu));
   if (random.chance(0.15)) mutateMembers(random, jwk);
-  if (random.chance(0.05)) header.jwk = random.pick([random.pick(CLIENTS).jwk, privateJwk(foreignKey), { ...jwk, d: 'AA' }, [jwk], null]);
-  for (let changes = random.pick([0, 0, 0, 1, 2]); changes > 0; changes -= 1) mutateMembers(random, random.chance(0.35) ? header : claims);
+  if (random.chance(0.05))
+    header.jwk = random.pick([
+      random.pick(CLIENTS).jwk,
+      privateJwk(foreignKey),
+      { ...jwk, d: 'AA' },
+      [jwk],
+      null,
+    ]);
+  for (let changes = random.pick([0, 0, 0, 1, 2]); changes > 0; changes -= 1)
+    mutateMembers(random, random.chance(0.35) ? header : claims);
   const proof = compact(spell(random, header), spell(random, claims), client.sign);
   return { proof: random.chance(0.1) ? mutateWhole(random, proof) : proof, path, hasNonces };
 }
@@ -71,9 +123,14 @@ function checkSubject(header: Members, claims: Members, { path, hasNonces }: Cas
   const { jti, htm, htu, iat, ath, nonce } = claims;
   const hold: Record<string, boolean> = {
     typ: typeof typ === 'string' && ['dpop+jwt', 'application/dpop+jwt'].includes(typ.toLowerCase()),
-    jti: typeof jti === 'string' && jti !== '', htm: htm === 'GET', ath: ath === ATH,
+    jti: typeof jti === 'string' && jti !== '',
+    htm: htm === 'GET',
+    ath: ath === ATH,
     htu: typeof htu === 'string' && spelled(segmentsOf(htu)) === spelled(segmentsOf(ORIGIN + path)),
-    iat: typeof iat === 'number' && iat >= NOW - RULES.dpopIatOffsetSeconds && iat <= NOW + RULES.dpopIatLeewaySeconds,
+    iat:
+      typeof iat === 'number' &&
+      iat >= NOW - RULES.dpopIatOffsetSeconds &&
+      iat <= NOW + RULES.dpopIatLeewaySeconds,
     nonce: !hasNonces || NONCES.some((good) => good === nonce),
   };
   for (const [name, holds] of Object.entries(hold)) if (!holds) throw new Error(`another ${name}`);
@@ -85,30 +142,41 @@ function keyMembers(jwk: unknown): JWK {
   return Object.fromEntries(Object.entries(jwk as Members).filter(([name]) => names.includes(name))) as JWK;
 }
 
-const readingOf = async (jwk: unknown, claims: Members) => `${await calculateJwkThumbprint(keyMembers(jwk))} ${spelled(claims.jti)}`;
+const readingOf = async (jwk: unknown, claims: Members) =>
+  `${await calculateJwkThumbprint(keyMembers(jwk))} ${spelled(claims.jti)}`;
 
 async function verifyWithJose(one: Case): Promise<string> {
-  const { payload, protectedHeader } = await compactVerify(one.proof, async ({ alg, jwk }) => {
-    const key = await importJWK(keyMembers(jwk), alg);
-    if (key instanceof Uint8Array || key.type !== 'public') throw new Error('not a public key');
-    return key;
-  }, { algorithms: [...ALGORITHMS] });
+  const { payload, protectedHeader } = await compactVerify(
+    one.proof,
+    async ({ alg, jwk }) => {
+      const key = await importJWK(keyMembers(jwk), alg);
+      if (key instanceof Uint8Array || key.type !== 'public') throw new Error('not a public key');
+      return key;
+    },
+    { algorithms: [...ALGORITHMS] },
+  );
   const claims: Members = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
   checkSubject(protectedHeader as Members, claims, one);
   return readingOf(protectedHeader.jwk, claims);
 }
 
 const verifyByHeader = createVerifier({
-  complete: true, algorithms: [...ALGORITHMS], ignoreExpiration: true, ignoreNotBefore: true, cache: false,
+  complete: true,
+  algorithms: [...ALGORITHMS],
+  ignoreExpiration: true,
+  ignoreNotBefore: true,
+  cache: false,
   key: async ({ header }: { header: Members }) => {
     const jwk = keyMembers(header.jwk);
     if (jwk.d !== undefined) throw new Error('a private key');
-    return createPublicKey({ key: { ...jwk }, format: 'jwk' }).export({ format: 'pem', type: 'spki' }).toString();
+    return createPublicKey({ key: { ...jwk }, format: 'jwk' })
+      .export({ format: 'pem', type: 'spki' })
+      .toString();
   },
 });
 
 async function verifyWithFastJwt(one: Case): Promise<string> {
-  const { header, payload } = await verifyByHeader(one.proof) as { header: Members; payload: Members };
+  const { header, payload } = (await verifyByHeader(one.proof)) as { header: Members; payload: Members };
   checkSubject(header, payload, one);
   return readingOf(header.jwk, payload);
 }
@@ -116,18 +184,29 @@ async function verifyWithFastJwt(one: Case): Promise<string> {
 /** What a new verifier says, which must be the same once it knows the key. */
 function judge({ proof, path, hasNonces }: Case) {
   const verify = createProofVerifier(RULES, hasNonces ? nonces : undefined);
-  const subject = { method: 'GET', uri: normalUri(ORIGIN + path), token: TOKEN, nowMillis: NOW * 1000, offerNonce: () => {} };
-  const once = () => judged(() => {
-    const { thumbprint, jti } = provenBy(verify(proof, subject));
-    return `${thumbprint} ${spelled(jti)}`;
-  });
+  const subject = {
+    method: 'GET',
+    uri: normalUri(ORIGIN + path),
+    token: TOKEN,
+    nowMillis: NOW * 1000,
+    offerNonce: () => {},
+  };
+  const once = () =>
+    judged(() => {
+      const { thumbprint, jti } = provenBy(verify(proof, subject));
+      return `${thumbprint} ${spelled(jti)}`;
+    });
   const [first, again] = [once(), once()];
-  if (spelled(first) !== spelled(again)) throw new Error(`the verdict changes once the key is known: ${spelled([first, again])}`);
+  if (spelled(first) !== spelled(again))
+    throw new Error(`the verdict changes once the key is known: ${spelled([first, again])}`);
   return first;
 }
 
 export async function fuzzProof(random: Random): Promise<Outcome> {
   const one = caseFrom(random);
-  const others = { jose: await judgedByOther(() => verifyWithJose(one)), 'fast-jwt': await judgedByOther(() => verifyWithFastJwt(one)) };
+  const others = {
+    jose: await judgedByOther(() => verifyWithJose(one)),
+    'fast-jwt': await judgedByOther(() => verifyWithFastJwt(one)),
+  };
   return { input: one, ours: judge(one), others };
 }

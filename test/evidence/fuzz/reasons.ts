@@ -1,9 +1,11 @@
 /* Why gatehouse may refuse what another accepts. A disagreement without a line here fails the run. */
 
 const TOKEN: Readonly<Record<string, string>> = {
-  'token-malformed': 'one spelling only: canonical base64url, exactly three parts (contract §5, 1; RFC 7515 §2)',
+  'token-malformed':
+    'one spelling only: canonical base64url, exactly three parts (contract §5, 1; RFC 7515 §2)',
   'header-malformed': 'UTF-8 without byte-order mark, and nothing decoded leniently (contract §5, 1)',
-  'payload-malformed': 'UTF-8 without byte-order mark, and nothing decoded leniently (contract §5, 1; RFC 7519 §7.2)',
+  'payload-malformed':
+    'UTF-8 without byte-order mark, and nothing decoded leniently (contract §5, 1; RFC 7519 §7.2)',
   'critical-header': 'any crit, also an empty value, and b64 without crit (contract §5, 2; RFC 7515 §4.1.11)',
   'type-refused': 'typ is JWT or at+jwt, as text (contract §5, 2; RFC 8725 §3.11)',
   'key-id-malformed': 'kid is text (contract §5, 2; RFC 7515 §4.1.4)',
@@ -33,22 +35,36 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'proof-key': 'no private member, canonical coordinates, RSA of 2048 to 4096 bits (contract §8)',
     'proof-jti': 'jti is text of 1 to 256 characters (contract §8; RFC 9449 §11.1)',
     'proof-iat': 'iat is a finite number (contract §8)',
-    'proof-htu': 'htu is an absolute URI by RFC 3986; URL also takes what that forbids (contract §8; RFC 9449 §4.3(9))',
+    'proof-htu':
+      'htu is an absolute URI by RFC 3986; URL also takes what that forbids (contract §8; RFC 9449 §4.3(9))',
   },
   'key set': {
-    'key-unknown': 'kid names exactly one usable key, and no other bears it; without kid there is exactly one (contract §5, 3)',
-    'no-usable-key': 'kid, use and key_ops of their types, canonical n and e, e of at least 3, no private member (contract §5, 3)',
+    'key-unknown':
+      'kid names exactly one usable key, and no other bears it; without kid there is exactly one (contract §5, 3)',
+    'no-usable-key':
+      'kid, use and key_ops of their types, canonical n and e, e of at least 3, no private member (contract §5, 3)',
     'signature-mismatch': 'one key is tried, not every one that could fit (contract §5, 3)',
     'too-many-keys': 'at most 100 keys (contract §7)',
   },
-  yaml: Object.fromEntries([
-    'no "key: value"', 'only one document, begun by a bare "---"', 'a list item that fits no key', 'a key that is not text; quote it',
-    'a tab or another character that is not supported; indent and separate with spaces', 'an escape that is not supported',
-    'a form of YAML that is not supported here; quote the text', 'something after the end of the value', 'a list inside a list',
-    'a list that is empty at one place or does not end on its line', 'the indentation fits no map; a value ends on its own line',
-    'a list that does not end on its line', 'a quoted text that does not end on its line', 'a directive; remove it',
-    'a key that has been set before',
-  ].map((message) => [message, 'outside the part of YAML that settings need (contract §2)'])),
+  yaml: Object.fromEntries(
+    [
+      'no "key: value"',
+      'only one document, begun by a bare "---"',
+      'a list item that fits no key',
+      'a key that is not text; quote it',
+      'a tab or another character that is not supported; indent and separate with spaces',
+      'an escape that is not supported',
+      'a form of YAML that is not supported here; quote the text',
+      'something after the end of the value',
+      'a list inside a list',
+      'a list that is empty at one place or does not end on its line',
+      'the indentation fits no map; a value ends on its own line',
+      'a list that does not end on its line',
+      'a quoted text that does not end on its line',
+      'a directive; remove it',
+      'a key that has been set before',
+    ].map((message) => [message, 'outside the part of YAML that settings need (contract §2)']),
+  ),
 };
 
 export const reasonFor = (target: string, reason: string): string | undefined => REASONS[target]?.[reason];

@@ -16,25 +16,69 @@ const AUDIENCE = 'https://api.test';
 export const KID = 'key-1';
 export const SIGNING_JWK = { ...publicJwk(rsaKey), kid: KID, use: 'sig', alg: 'RS256' };
 export const RULES: TokenRules = {
-  issuer: ISSUER, audience: AUDIENCE, clockToleranceSeconds: 0, tokenType: 'any', requiredClaims: [],
+  issuer: ISSUER,
+  audience: AUDIENCE,
+  clockToleranceSeconds: 0,
+  tokenType: 'any',
+  requiredClaims: [],
 };
 
 const publicPem = createPublicKey(rsaKey).export({ format: 'pem', type: 'spki' }).toString();
 export const right = signRs256(rsaKey);
-const hs256 = (secret: string): Signer => (input) => createHmac('sha256', secret).update(input).digest();
+const hs256 =
+  (secret: string): Signer =>
+  (input) =>
+    createHmac('sha256', secret).update(input).digest();
 const wrongSigners: readonly Signer[] = [
-  hs256(publicPem), hs256(JSON.stringify(SIGNING_JWK)), hs256(''), hs256(SIGNING_JWK.n ?? ''), signRs256(foreignKey), signPs256(rsaKey),
-  (input) => sign('sha512', input, rsaKey), (input) => sign('sha1', input, rsaKey), () => Buffer.alloc(0), () => Buffer.alloc(256),
+  hs256(publicPem),
+  hs256(JSON.stringify(SIGNING_JWK)),
+  hs256(''),
+  hs256(SIGNING_JWK.n ?? ''),
+  signRs256(foreignKey),
+  signPs256(rsaKey),
+  (input) => sign('sha512', input, rsaKey),
+  (input) => sign('sha1', input, rsaKey),
+  () => Buffer.alloc(0),
+  () => Buffer.alloc(256),
 ];
 
 const claimSets: readonly Members[] = [
   { iss: ISSUER, sub: 'auth0|user', aud: AUDIENCE, exp: NOW + 60 },
-  { iss: ISSUER, sub: 'user', aud: [AUDIENCE, 'other'], exp: NOW + 60, iat: NOW, nbf: NOW, scope: 'read:messages admin:access' },
-  { iss: ISSUER, sub: 'user', aud: AUDIENCE, exp: NOW + 1, token_use: 'access', typ: 'Bearer', roles: ['editor'], cnf: { jkt: 'x' } },
-  { iss: ISSUER, sub: 'user', aud: [AUDIENCE], exp: NOW + 60, iat: NOW - 5, client_id: 'client', jti: 'id', nested: { a: [1] } },
+  {
+    iss: ISSUER,
+    sub: 'user',
+    aud: [AUDIENCE, 'other'],
+    exp: NOW + 60,
+    iat: NOW,
+    nbf: NOW,
+    scope: 'read:messages admin:access',
+  },
+  {
+    iss: ISSUER,
+    sub: 'user',
+    aud: AUDIENCE,
+    exp: NOW + 1,
+    token_use: 'access',
+    typ: 'Bearer',
+    roles: ['editor'],
+    cnf: { jkt: 'x' },
+  },
+  {
+    iss: ISSUER,
+    sub: 'user',
+    aud: [AUDIENCE],
+    exp: NOW + 60,
+    iat: NOW - 5,
+    client_id: 'client',
+    jti: 'id',
+    nested: { a: [1] },
+  },
 ];
 const headers: readonly Members[] = [
-  { alg: 'RS256', typ: 'JWT', kid: KID }, { alg: 'RS256', kid: KID }, { alg: 'RS256' }, { alg: 'RS256', typ: 'at+jwt', kid: KID },
+  { alg: 'RS256', typ: 'JWT', kid: KID },
+  { alg: 'RS256', kid: KID },
+  { alg: 'RS256' },
+  { alg: 'RS256', typ: 'at+jwt', kid: KID },
 ];
 
 export const compact = (header: Buffer, payload: Buffer, signer: Signer): string => {
@@ -43,14 +87,18 @@ export const compact = (header: Buffer, payload: Buffer, signer: Signer): string
 };
 export const json = (members: Members) => Buffer.from(JSON.stringify(members));
 /** Good tokens, signed once. */
-export const GOOD_TOKENS = claimSets.flatMap((claims) => headers.map((header) => compact(json(header), json(claims), right)));
+export const GOOD_TOKENS = claimSets.flatMap((claims) =>
+  headers.map((header) => compact(json(header), json(claims), right)),
+);
 
 /** A token that is made anew, with changes before and perhaps after it is signed. */
 function freshToken(random: Random): string {
   const [header, claims] = [{ ...random.pick(headers) }, { ...random.pick(claimSets) }];
-  for (let changes = random.below(3); changes > 0; changes -= 1) mutateMembers(random, random.chance(0.35) ? header : claims);
+  for (let changes = random.below(3); changes > 0; changes -= 1)
+    mutateMembers(random, random.chance(0.35) ? header : claims);
   const signer = random.chance(0.9) ? right : random.pick(wrongSigners);
-  if (signer !== right && random.chance(0.7)) header.alg = random.pick(['HS256', 'none', 'None', 'PS256', 'RS512', 'RS256']);
+  if (signer !== right && random.chance(0.7))
+    header.alg = random.pick(['HS256', 'none', 'None', 'PS256', 'RS512', 'RS256']);
   const token = compact(spell(random, header), spell(random, claims), signer);
   return random.chance(0.1) ? mutateWhole(random, token) : token;
 }
@@ -60,7 +108,11 @@ export const anyToken = (random: Random, fresh: number): string =>
 
 /** A key set that holds its keys and has used up its fetch for unknown `kid`s, so that no case depends on another. */
 async function openKeys(): Promise<KeySet> {
-  const keys = new KeySet(async () => ({ keys: [SIGNING_JWK] }), new TestClock(NOW * 1000), () => {});
+  const keys = new KeySet(
+    async () => ({ keys: [SIGNING_JWK] }),
+    new TestClock(NOW * 1000),
+    () => {},
+  );
   await keys.refresh();
   for (let waits = 0; waits < 3; waits += 1) {
     try {
@@ -84,11 +136,20 @@ export function judgeToken(token: string, verify = newVerifier()): Verdict {
 
 const localKeys = createLocalJWKSet({ keys: [SIGNING_JWK] });
 const JOSE_RULES = {
-  issuer: ISSUER, audience: AUDIENCE, algorithms: ['RS256'], requiredClaims: ['exp', 'sub'], currentDate: new Date(NOW * 1000),
+  issuer: ISSUER,
+  audience: AUDIENCE,
+  algorithms: ['RS256'],
+  requiredClaims: ['exp', 'sub'],
+  currentDate: new Date(NOW * 1000),
 };
 const verifyWithFastJwt = createVerifier({
-  key: publicPem, algorithms: ['RS256'], allowedIss: ISSUER, allowedAud: AUDIENCE, requiredClaims: ['iss', 'aud', 'exp', 'sub'],
-  clockTimestamp: NOW * 1000, cache: false,
+  key: publicPem,
+  algorithms: ['RS256'],
+  allowedIss: ISSUER,
+  allowedAud: AUDIENCE,
+  requiredClaims: ['iss', 'aud', 'exp', 'sub'],
+  clockTimestamp: NOW * 1000,
+  cache: false,
 });
 
 /** The verdicts of the others on a token under the same rules. */

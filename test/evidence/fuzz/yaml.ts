@@ -13,8 +13,14 @@ function listLines(random: Random, indent: number): string[] {
   const at = indent + random.pick([0, 0, 1, 2, 2, 2, 3]);
   return Array.from({ length: 1 + random.below(3) }).flatMap(() => {
     const item = random.chance(0.5) ? random.pick(['a', 'b', '1', '"x"']) : random.pick(SCALARS);
-    const dash = spaces(random.chance(0.95) ? at : at + random.pick([-1, 1])) + '-' + random.pick([' ', ' ', ' ', '  ', '']);
-    return [...(random.chance(0.1) ? [random.pick(['', '# c', ' #c', '      # c'])] : []), dash + item + comment(random)];
+    const dash =
+      spaces(random.chance(0.95) ? at : at + random.pick([-1, 1])) +
+      '-' +
+      random.pick([' ', ' ', ' ', '  ', '']);
+    return [
+      ...(random.chance(0.1) ? [random.pick(['', '# c', ' #c', '      # c'])] : []),
+      dash + item + comment(random),
+    ];
   });
 }
 
@@ -30,7 +36,9 @@ function fileFrom(random: Random): string {
     const start = spaces(indent) + key + colon;
     if (random.chance(0.7)) {
       const gap = random.pick([' ', ' ', ' ', ' ', '  ', '']);
-      lines.push(start + gap + random.pick(SCALARS) + random.pick(['', '', '', ' ', ' # c', '#c', ':', ' x']));
+      lines.push(
+        start + gap + random.pick(SCALARS) + random.pick(['', '', '', ' ', ' # c', '#c', ':', ' x']),
+      );
     } else {
       lines.push(start + random.pick(['', '', '', ' ', '  ', ' # c', '#c']));
       if (random.chance(0.5)) lines.push(...listLines(random, indent));
@@ -43,7 +51,9 @@ function fileFrom(random: Random): string {
 
 /** A few pieces in a row. */
 function fragmentsFrom(random: Random): string {
-  const start = random.chance(0.7) ? random.pick(['a: ', 'a:\n  ', 'a:\n  - ', 'a: [', 'a: "', "a: '", '"', '---\n']) : '';
+  const start = random.chance(0.7)
+    ? random.pick(['a: ', 'a:\n  ', 'a:\n  - ', 'a: [', 'a: "', "a: '", '"', '---\n'])
+    : '';
   return start + Array.from({ length: 1 + random.below(10) }, () => random.pick(FRAGMENTS)).join('');
 }
 
@@ -82,8 +92,12 @@ function flatten(node: ParsedNode | null, prefix: string, into: Reading): Readin
 }
 
 /** Numbers that JSON cannot write, and the sign of zero, are kept apart. */
-const spelledReading = (reading: Reading): string => JSON.stringify(reading, (_, value: unknown) =>
-  typeof value === 'number' || typeof value === 'bigint' ? `number ${Object.is(value, -0) ? '-0' : Number(value)}` : value);
+const spelledReading = (reading: Reading): string =>
+  JSON.stringify(reading, (_, value: unknown) =>
+    typeof value === 'number' || typeof value === 'bigint'
+      ? `number ${Object.is(value, -0) ? '-0' : Number(value)}`
+      : value,
+  );
 
 function readByOurs(text: string): Verdict {
   try {
@@ -98,7 +112,14 @@ function readByOurs(text: string): Verdict {
   }
 }
 
-const OPTIONS = { version: '1.2', schema: 'core', strict: true, uniqueKeys: true, prettyErrors: false, logLevel: 'silent' } as const;
+const OPTIONS = {
+  version: '1.2',
+  schema: 'core',
+  strict: true,
+  uniqueKeys: true,
+  prettyErrors: false,
+  logLevel: 'silent',
+} as const;
 
 function readByYaml(text: string): string {
   // A byte-order mark is no part of the first line (YAML 1.2.2 §5.2, §9.1.1); the package forgets that line's indentation after one.
@@ -114,6 +135,11 @@ function readByYaml(text: string): string {
 
 export async function fuzzYaml(random: Random): Promise<Outcome> {
   let text = random.chance(0.7) ? fileFrom(random) : fragmentsFrom(random);
-  for (let changes = random.pick([0, 0, 1, 1, 2, 3]); changes > 0; changes -= 1) text = mutateYaml(random, text);
-  return { input: text, ours: readByOurs(text), others: { yaml: await judgedByOther(() => readByYaml(text)) } };
+  for (let changes = random.pick([0, 0, 1, 1, 2, 3]); changes > 0; changes -= 1)
+    text = mutateYaml(random, text);
+  return {
+    input: text,
+    ours: readByOurs(text),
+    others: { yaml: await judgedByOther(() => readByYaml(text)) },
+  };
 }

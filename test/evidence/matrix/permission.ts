@@ -22,7 +22,8 @@ export interface Outcome {
 
 /** The flags of this version: what turns the model on, and what the service needs. */
 function flagsOf(binary: string): { on: string[]; files: string[] } {
-  const takes = (...given: string[]) => spawnSync(binary, [...given, '--allow-fs-read=*', '-e', '']).status === 0;
+  const takes = (...given: string[]) =>
+    spawnSync(binary, [...given, '--allow-fs-read=*', '-e', '']).status === 0;
   const on = takes('--permission') ? '--permission' : '--experimental-permission';
   const network = takes(on, '--allow-net') ? ['--allow-net'] : [];
   return { on: [on, ...network], files: ['dist/', 'application.yml', '.env'] };
@@ -34,23 +35,52 @@ type Expected = readonly [what: string, path: string, request: Ask, expected: st
 function requestsOf(issue: (claims?: Record<string, unknown>) => string, port: number): Expected[] {
   const key = makeProofKey();
   const [token, bound] = [issue(), issue({ cnf: { jkt: key.thumbprint } })];
-  const proof = makeProof(key, { token: bound, uri: `http://127.0.0.1:${port}/api/private`, nowSeconds: Math.floor(Date.now() / 1000) });
+  const proof = makeProof(key, {
+    token: bound,
+    uri: `http://127.0.0.1:${port}/api/private`,
+    nowSeconds: Math.floor(Date.now() / 1000),
+  });
   const byDpop = { headers: { Authorization: `DPoP ${bound}`, DPoP: proof } };
   return [
     ['a public route', '/api/public', {}, '200'],
     ['a protected route', '/api/private', { token }, '200'],
     ['a protected route without a token', '/api/private', {}, '401 unauthorized'],
-    ['a forged token', '/api/private', { token: `${token.slice(0, -20)}${'A'.repeat(20)}` }, '401 invalid_token'],
-    ['an unknown key', '/api/private', { token: `${Buffer.from('{"alg":"RS256","kid":"x"}').toString('base64url')}.e30.AA` }, '401 invalid_token'],
+    [
+      'a forged token',
+      '/api/private',
+      { token: `${token.slice(0, -20)}${'A'.repeat(20)}` },
+      '401 invalid_token',
+    ],
+    [
+      'an unknown key',
+      '/api/private',
+      { token: `${Buffer.from('{"alg":"RS256","kid":"x"}').toString('base64url')}.e30.AA` },
+      '401 invalid_token',
+    ],
     ['a scope', '/api/admin', { token: issue({ scope: 'admin' }) }, '200'],
     ['a missing scope', '/api/admin', { token }, '403 insufficient_scope'],
     ['a proof', '/api/private', byDpop, '200'],
     ['a used proof', '/api/private', byDpop, '401 invalid_dpop_proof'],
-    ['two credentials', '/api/private', { headers: { Authorization: [`Bearer ${token}`, 'Bearer x'] } }, '400 invalid_request'],
+    [
+      'two credentials',
+      '/api/private',
+      { headers: { Authorization: [`Bearer ${token}`, 'Bearer x'] } },
+      '400 invalid_request',
+    ],
     ['no path', '/nowhere', {}, '404 not_found'],
     ['another method', '/api/public', { method: 'POST', body: 'x' }, '405 method_not_allowed'],
-    ['a preflight', '/api/private', { method: 'OPTIONS', headers: { Origin: ORIGIN, 'Access-Control-Request-Method': 'GET' } }, '204'],
-    ['large header fields', '/api/public', { headers: { Cookie: 'x'.repeat(17_000) } }, '431 header_fields_too_large'],
+    [
+      'a preflight',
+      '/api/private',
+      { method: 'OPTIONS', headers: { Origin: ORIGIN, 'Access-Control-Request-Method': 'GET' } },
+      '204',
+    ],
+    [
+      'large header fields',
+      '/api/public',
+      { headers: { Cookie: 'x'.repeat(17_000) } },
+      '431 header_fields_too_large',
+    ],
     ['readiness', '/readyz', {}, '200'],
   ];
 }
@@ -59,11 +89,20 @@ function requestsOf(issue: (claims?: Record<string, unknown>) => string, port: n
 function excess(binary: string, flags: readonly string[], directory: string): string[] {
   const wanted = `process.permission.has('fs.read', ${JSON.stringify(join(directory, 'dist/server.js'))})`;
   const unwanted = [
-    "'fs.write'", "'child'", "'worker'", "'fs.read', '/etc/hosts'", `'fs.read', ${JSON.stringify(ROOT)}`, `'fs.write', ${JSON.stringify(directory)}`,
+    "'fs.write'",
+    "'child'",
+    "'worker'",
+    "'fs.read', '/etc/hosts'",
+    `'fs.read', ${JSON.stringify(ROOT)}`,
+    `'fs.write', ${JSON.stringify(directory)}`,
   ];
   const script = `console.log(JSON.stringify([!${wanted}, ${unwanted.map((what) => `process.permission.has(${what})`).join(', ')}]))`;
-  const has = JSON.parse(execFileSync(binary, [...flags, '--no-warnings', '-e', script], { cwd: directory, encoding: 'utf8' })) as boolean[];
-  return ['no read access to dist/', ...unwanted].filter((_, index) => has[index]).map((what) => `permission: ${what}`);
+  const has = JSON.parse(
+    execFileSync(binary, [...flags, '--no-warnings', '-e', script], { cwd: directory, encoding: 'utf8' }),
+  ) as boolean[];
+  return ['no read access to dist/', ...unwanted]
+    .filter((_, index) => has[index])
+    .map((what) => `permission: ${what}`);
 }
 
 export async function askUnderPermission(binary: string): Promise<Outcome> {
@@ -73,24 +112,37 @@ export async function askUnderPermission(binary: string): Promise<Outcome> {
   const flags = [...on, ...files.map((name) => `--allow-fs-read=${join(directory, name)}`)];
   cpSync(join(ROOT, 'dist'), join(directory, 'dist'), { recursive: true });
   const idp = `idp:\n  domain: "${provider.domain}"\n  audience: "${provider.audience}"\n`;
-  writeFileSync(join(directory, 'application.yml'), `${idp}api:\n  scopePolicy: true\ncors:\n  allowedOrigins: ["${ORIGIN}"]\nserver:\n  port: 0\n`);
+  writeFileSync(
+    join(directory, 'application.yml'),
+    `${idp}api:\n  scopePolicy: true\ncors:\n  allowedOrigins: ["${ORIGIN}"]\nserver:\n  port: 0\n`,
+  );
   const env = { PATH: process.env.PATH ?? '', PROFILE: 'A', NODE_EXTRA_CA_CERTS: provider.authorityFile };
-  const child = spawn(binary, [...flags, 'dist/server.js'], { cwd: directory, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(binary, [...flags, 'dist/server.js'], {
+    cwd: directory,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const exited = once(child, 'close');
   let errors = '';
-  child.stderr.on('data', (chunk) => { errors += chunk; });
+  child.stderr.on('data', (chunk) => {
+    errors += chunk;
+  });
   const port = new Promise<number>((resolve) => {
-    createInterface(child.stdout).on('line', (line) => {
-      const entry = JSON.parse(line) as { message: string; port: number };
-      if (entry.message === 'listening') resolve(entry.port);
-    }).on('close', () => resolve(0));
+    createInterface(child.stdout)
+      .on('line', (line) => {
+        const entry = JSON.parse(line) as { message: string; port: number };
+        if (entry.message === 'listening') resolve(entry.port);
+      })
+      .on('close', () => resolve(0));
   });
   const problems = excess(binary, flags, directory);
   let requests = 0;
   try {
     const listening = await port;
     if (listening === 0) problems.push('does not start');
-    for (const [what, path, request, expected] of listening === 0 ? [] : requestsOf((claims) => provider.issue(claims), listening)) {
+    for (const [what, path, request, expected] of listening === 0
+      ? []
+      : requestsOf((claims) => provider.issue(claims), listening)) {
       const { status, body } = await ask(listening, path, request);
       const found = [status, body?.error].filter(Boolean).join(' ');
       requests += 1;
@@ -99,7 +151,9 @@ export async function askUnderPermission(binary: string): Promise<Outcome> {
     child.kill('SIGTERM');
     const [code] = await exited;
     if (code !== 0) problems.push(`exits with ${code}`);
-    const unexpected = errors.split('\n').filter((line) => line !== '' && !/ExperimentalWarning|trace-warnings/.test(line));
+    const unexpected = errors
+      .split('\n')
+      .filter((line) => line !== '' && !/ExperimentalWarning|trace-warnings/.test(line));
     problems.push(...unexpected.map((line) => `standard error: ${line}`));
   } finally {
     child.kill('SIGKILL');

@@ -8,8 +8,10 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const LINES = [20, 22, 24, 26];
 
 /** The binary of a line: that of this process if it is the one, else that of the package. */
-const binaryOf = (line: number) => (process.version.startsWith(`v${line}.`)
-  ? process.execPath : fileURLToPath(new URL(`node_modules/node${line}/bin/node`, import.meta.url)));
+const binaryOf = (line: number) =>
+  process.version.startsWith(`v${line}.`)
+    ? process.execPath
+    : fileURLToPath(new URL(`node_modules/node${line}/bin/node`, import.meta.url));
 
 let isGood = true;
 const asked = process.argv.slice(2).map(Number);
@@ -17,7 +19,9 @@ for (const line of LINES.filter((one) => asked.length === 0 || asked.includes(on
   const binary = binaryOf(line);
   const version = execFileSync(binary, ['--version'], { encoding: 'utf8' }).trim();
   const { flags, problems, requests } = await askUnderPermission(binary);
-  console.log(`${version}: ${requests} requests under ${flags.join(' ')}: ${problems.length === 0 ? 'as expected' : 'NOT as expected'}`);
+  console.log(
+    `${version}: ${requests} requests under ${flags.join(' ')}: ${problems.length === 0 ? 'as expected' : 'NOT as expected'}`,
+  );
   for (const problem of problems) console.log(`  ${problem}`);
   const figures = await runTests(binary, ROOT);
   console.log(describeFigures(version, figures));

@@ -5,15 +5,24 @@ import { COVERAGE } from './coverage.ts';
 import { Trial } from './trial.ts';
 import { openWorkshop, type Mutant } from './workshop.ts';
 
-interface Equivalent { readonly file: string; readonly was: string; readonly becomes: string; readonly why: string }
+interface Equivalent {
+  readonly file: string;
+  readonly was: string;
+  readonly becomes: string;
+  readonly why: string;
+}
 
-const equivalents: readonly Equivalent[] = JSON.parse(readFileSync(new URL('equivalents.json', import.meta.url), 'utf8'));
+const equivalents: readonly Equivalent[] = JSON.parse(
+  readFileSync(new URL('equivalents.json', import.meta.url), 'utf8'),
+);
 const isSame = (mutant: Mutant, { file, was, becomes }: Equivalent) =>
   mutant.file === file && mutant.was === was && mutant.becomes === becomes;
 
 const words = process.argv.slice(2);
 const names = words.filter((word) => !word.startsWith('--'));
-const files = Object.keys(COVERAGE).filter((file) => names.length === 0 || names.some((name) => file.includes(name)));
+const files = Object.keys(COVERAGE).filter(
+  (file) => names.length === 0 || names.some((name) => file.includes(name)),
+);
 if (files.length === 0) throw new Error(`no file is named ${names.join(' ')}`);
 
 const begun = performance.now();
@@ -41,28 +50,38 @@ for (const file of files) {
     if (isExplained && !words.includes('--equivalents')) continue;
     workshop.replace(file, mutant.text);
     const isSurvivor = await trial.survives(file, mutant.text, coverage);
-    if (isExplained && !isSurvivor) faults.push(`explains what tests tell apart: src/${file}:${mutant.line}: ${mutant.becomes}`);
+    if (isExplained && !isSurvivor)
+      faults.push(`explains what tests tell apart: src/${file}:${mutant.line}: ${mutant.becomes}`);
     if (!isExplained && isSurvivor) {
       survivors.push(mutant);
-      console.log(`src/${file}:${mutant.line}: ${mutant.operator} survives\n  - ${mutant.was}\n  + ${mutant.becomes}`);
+      console.log(
+        `src/${file}:${mutant.line}: ${mutant.operator} survives\n  - ${mutant.was}\n  + ${mutant.becomes}`,
+      );
     }
     killed += Number(!isExplained && !isSurvivor);
   }
   workshop.replace(file, workshop.original(file));
   // Otherwise mutants were killed by what others left behind in the worker.
-  if (!await trial.survives(file, workshop.original(file), coverage)) throw new Error(`tests fail after the mutants of ${file}`);
+  if (!(await trial.survives(file, workshop.original(file), coverage)))
+    throw new Error(`tests fail after the mutants of ${file}`);
   total.mutants += mutants.length;
   total.killed += killed;
   total.explained += explained;
   const seconds = Math.round((performance.now() - start) / 1000);
-  console.log(`src/${file}: ${mutants.length} mutants, ${killed} killed, ${explained} equivalent, ${seconds} s`);
+  console.log(
+    `src/${file}: ${mutants.length} mutants, ${killed} killed, ${explained} equivalent, ${seconds} s`,
+  );
 }
 
-const stale = equivalents.filter((one) => files.includes(one.file) && !workshop.mutants.some((mutant) => isSame(mutant, one)));
+const stale = equivalents.filter(
+  (one) => files.includes(one.file) && !workshop.mutants.some((mutant) => isSame(mutant, one)),
+);
 faults.push(...stale.map(({ file, becomes }) => `explains what is no longer there: src/${file}: ${becomes}`));
 for (const fault of faults) console.log(`equivalents.json ${fault}`);
 const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
 const { mutants, killed, explained } = total;
-console.log(`${mutants} mutants, ${killed} killed, ${explained} equivalent, ${survivors.length} survivors, ${minutes} minutes`);
+console.log(
+  `${mutants} mutants, ${killed} killed, ${explained} equivalent, ${survivors.length} survivors, ${minutes} minutes`,
+);
 if (survivors.length > 0 || faults.length > 0) process.exitCode = 1;
 trial.close();

@@ -11,8 +11,40 @@ export interface Token {
 }
 
 const SIGNS = [
-  '>>>=', '...', '===', '!==', '**=', '<<=', '>>=', '>>>', '&&=', '||=', '??=', '=>', '==', '!=', '<=', '>=', '&&', '||', '??', '?.',
-  '++', '--', '+=', '-=', '*=', '/=', '%=', '&=', '|=', '^=', '**', '<<', '>>', '${',
+  '>>>=',
+  '...',
+  '===',
+  '!==',
+  '**=',
+  '<<=',
+  '>>=',
+  '>>>',
+  '&&=',
+  '||=',
+  '??=',
+  '=>',
+  '==',
+  '!=',
+  '<=',
+  '>=',
+  '&&',
+  '||',
+  '??',
+  '?.',
+  '++',
+  '--',
+  '+=',
+  '-=',
+  '*=',
+  '/=',
+  '%=',
+  '&=',
+  '|=',
+  '^=',
+  '**',
+  '<<',
+  '>>',
+  '${',
 ];
 const BLANK = /(?:\s|\/\/.*|\/\*[^]*?\*\/)+/y;
 const WORD = /[#@\w$]+/y;
@@ -52,7 +84,8 @@ export function tokensOf(source: string): readonly Token[] {
   };
   const addSign = () => {
     const sign = SIGNS.find((one) => source.startsWith(one, at)) ?? source[at] ?? '';
-    if (!/^[-${}()[\];:.,<>=!?+*/%&|^~]+$/.test(sign)) throw new Error(`unknown text at ${at}: ${source.slice(at, at + 20)}`);
+    if (!/^[-${}()[\];:.,<>=!?+*/%&|^~]+$/.test(sign))
+      throw new Error(`unknown text at ${at}: ${source.slice(at, at + 20)}`);
     const endsHole = sign === '}' && braces.pop() === true;
     if (sign === '{') braces.push(false);
     add('sign', sign.length);
@@ -62,7 +95,13 @@ export function tokensOf(source: string): readonly Token[] {
   for (;;) {
     at += lengthOf(BLANK);
     if (at >= source.length) return tokens;
-    const found = ([['number', NUMBER], ['word', WORD], ['text', TEXT]] as const).find(([, pattern]) => lengthOf(pattern) > 0);
+    const found = (
+      [
+        ['number', NUMBER],
+        ['word', WORD],
+        ['text', TEXT],
+      ] as const
+    ).find(([, pattern]) => lengthOf(pattern) > 0);
     if (found !== undefined) add(found[0], lengthOf(found[1]));
     else if (source[at] === '`') {
       at += 1;
@@ -77,7 +116,10 @@ const CLOSING = [')', ']', '}'];
 
 /** Goes from the token at `index` in steps until `stops` holds on the same level of brackets, or the level ends; -1 at the end. */
 export function walk(
-  tokens: readonly Token[], index: number, step: 1 | -1, stops: (token: Token, index: number) => boolean,
+  tokens: readonly Token[],
+  index: number,
+  step: 1 | -1,
+  stops: (token: Token, index: number) => boolean,
 ): number {
   const [deeper, higher] = step === 1 ? [OPENING, CLOSING] : [CLOSING, OPENING];
   let depth = 0;

@@ -21,7 +21,9 @@ export class Trial {
   #tasks = 0;
   /** Of the worker's tests under '', of each other file under its name. */
   readonly #limits = new Map<string, number>();
-  constructor(directory: string) { this.#directory = directory; }
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
 
   close(): void {
     this.#endWorker();
@@ -48,16 +50,18 @@ export class Trial {
     this.#limits.clear();
     for (const name of ['', ...coverage.alone]) {
       const begun = performance.now();
-      const isGood = name === '' ? await this.#passTogether(file, text, coverage.together) : await this.#passesAlone(name);
-      if (!isGood) throw new Error(`tests fail without any mutation: ${name || coverage.together.join(', ')}`);
+      const isGood =
+        name === '' ? await this.#passTogether(file, text, coverage.together) : await this.#passesAlone(name);
+      if (!isGood)
+        throw new Error(`tests fail without any mutation: ${name || coverage.together.join(', ')}`);
       this.#limits.set(name, Math.max(LEAST_LIMIT_MILLIS, Math.ceil(3 * (performance.now() - begun))));
     }
   }
 
   /** Whether no test tells this text, which is already in its place, from the right one. */
   async survives(file: string, text: string, { together, alone }: Coverage): Promise<boolean> {
-    if (!await this.#passTogether(file, text, together)) return false;
-    for (const name of alone) if (!await this.#passesAlone(name)) return false;
+    if (!(await this.#passTogether(file, text, together))) return false;
+    for (const name of alone) if (!(await this.#passesAlone(name))) return false;
     return true;
   }
 
@@ -66,8 +70,11 @@ export class Trial {
     this.#tasks += 1;
     if (this.#tasks % MOST_TASKS === 0) this.#endWorker();
     this.#worker ??= fork(join(this.#directory, 'test/mutants/worker.js'), {
-      cwd: this.#directory, execArgv: ['--experimental-vm-modules', ...FLAGS], env: { PATH: process.env.PATH },
-      serialization: 'json', stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      cwd: this.#directory,
+      execArgv: ['--experimental-vm-modules', ...FLAGS],
+      env: { PATH: process.env.PATH },
+      serialization: 'json',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     const worker = this.#worker;
     const files = names.map((name) => join(this.#directory, 'test', compiled(name)));
@@ -86,7 +93,10 @@ export class Trial {
         resolve(answer);
       };
       const timer = setTimeout(settle, this.#limits.get('') ?? FIRST_LIMIT_MILLIS);
-      worker.once('exit', () => settle()).once('error', () => settle()).once('message', (isPassed) => settle(isPassed === true));
+      worker
+        .once('exit', () => settle())
+        .once('error', () => settle())
+        .once('message', (isPassed) => settle(isPassed === true));
     });
   }
 
@@ -94,8 +104,13 @@ export class Trial {
     const reporter = join(this.#directory, 'test/mutants/first-failure.js');
     const flags = [...FLAGS, `--test-reporter=${reporter}`, '--test-reporter-destination=stdout'];
     const child = spawn(process.execPath, [...flags, join(this.#directory, 'test', compiled(name))], {
-      cwd: this.#directory, stdio: 'ignore', detached: true,
-      env: { PATH: process.env.PATH, NODE_EXTRA_CA_CERTS: join(this.#directory, 'test/idp/tls/authority.pem') },
+      cwd: this.#directory,
+      stdio: 'ignore',
+      detached: true,
+      env: {
+        PATH: process.env.PATH,
+        NODE_EXTRA_CA_CERTS: join(this.#directory, 'test/idp/tls/authority.pem'),
+      },
     });
     this.#alone = child;
     const timer = setTimeout(() => this.#endAlone(), this.#limits.get(name) ?? FIRST_LIMIT_MILLIS);

@@ -7,7 +7,11 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { SourceTextModule, SyntheticModule, type Module } from 'node:vm';
 
 /** Test files in order; `changed` names the file that has `text` instead of its own. */
-export interface Task { readonly files: readonly string[]; readonly changed: string; readonly text: string }
+export interface Task {
+  readonly files: readonly string[];
+  readonly changed: string;
+  readonly text: string;
+}
 
 type Action = (context: object) => unknown;
 
@@ -19,18 +23,29 @@ function moduleOf(path: string, { changed, text }: Task): Module {
   const isChanged = path === changed;
   if (!isChanged && !known.has(path)) known.set(path, { text: readFileSync(path, 'utf8') });
   const { cachedData, text: source } = isChanged ? { text, cachedData: undefined } : known.get(path)!;
-  const initializeImportMeta = (meta: ImportMeta) => { meta.url = pathToFileURL(path).href; };
-  const module = new SourceTextModule(source, { identifier: path, initializeImportMeta, ...cachedData && { cachedData } });
+  const initializeImportMeta = (meta: ImportMeta) => {
+    meta.url = pathToFileURL(path).href;
+  };
+  const module = new SourceTextModule(source, {
+    identifier: path,
+    initializeImportMeta,
+    ...(cachedData && { cachedData }),
+  });
   // The types know it of scripts only.
   const { createCachedData } = module as unknown as { createCachedData(): Buffer };
-  if (!isChanged && cachedData === undefined) known.set(path, { text: source, cachedData: createCachedData.call(module) });
+  if (!isChanged && cachedData === undefined)
+    known.set(path, { text: source, cachedData: createCachedData.call(module) });
   return module;
 }
 
 function synthetic(name: string, values: Readonly<Record<string, unknown>>): Module {
-  return new SyntheticModule(Object.keys(values), function () {
-    for (const [key, value] of Object.entries(values)) this.setExport(key, value);
-  }, { identifier: name });
+  return new SyntheticModule(
+    Object.keys(values),
+    function () {
+      for (const [key, value] of Object.entries(values)) this.setExport(key, value);
+    },
+    { identifier: name },
+  );
 }
 
 /** Whether every test of every file passes; the first that does not is the last that runs. */
@@ -38,12 +53,15 @@ async function passes(task: Task): Promise<boolean> {
   const actions: Action[] = [];
   const test = (_: string, ...rest: unknown[]) => void actions.push(rest.at(-1) as Action);
   const describe = (_: string, register: () => void) => register();
-  const modules = new Map<string, Module>([['node:test', synthetic('node:test', { test, describe, default: test })]]);
+  const modules = new Map<string, Module>([
+    ['node:test', synthetic('node:test', { test, describe, default: test })],
+  ]);
   const resolve = (specifier: string, from: string) =>
     isBuiltin(specifier) ? specifier : fileURLToPath(new URL(specifier, pathToFileURL(from)));
   const load = async (name: string) => {
     if (isBuiltin(name) && !builtins.has(name)) builtins.set(name, await import(name));
-    const module = modules.get(name) ?? (isBuiltin(name) ? synthetic(name, builtins.get(name)!) : moduleOf(name, task));
+    const module =
+      modules.get(name) ?? (isBuiltin(name) ? synthetic(name, builtins.get(name)!) : moduleOf(name, task));
     modules.set(name, module);
     return module;
   };

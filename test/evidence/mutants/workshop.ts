@@ -32,15 +32,30 @@ const mutantFile = (file: string, index: number) => file.replace(/\.ts$/, `.muta
 
 /** Compiles without checking types; the files in which it finds other faults. */
 function compile(directory: string): ReadonlySet<string> {
-  const options = { noCheck: true, noResolve: true, types: [], rootDir: '.', outDir: 'out', sourceMap: false };
-  const project = { extends: join(ROOT, 'tsconfig.json'), compilerOptions: options, include: ['src', 'test'] };
+  const options = {
+    noCheck: true,
+    noResolve: true,
+    types: [],
+    rootDir: '.',
+    outDir: 'out',
+    sourceMap: false,
+  };
+  const project = {
+    extends: join(ROOT, 'tsconfig.json'),
+    compilerOptions: options,
+    include: ['src', 'test'],
+  };
   writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(project));
   const arguments_ = [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', directory, '--pretty', 'false'];
   try {
     execFileSync(process.execPath, arguments_, { cwd: directory, encoding: 'utf8', maxBuffer: 2 ** 28 });
     return new Set();
   } catch (failure) {
-    return new Set([...String((failure as { stdout?: string }).stdout).matchAll(/^(\S+)\(\d+,\d+\): error/gm)].map(([, file]) => file!));
+    return new Set(
+      [...String((failure as { stdout?: string }).stdout).matchAll(/^(\S+)\(\d+,\d+\): error/gm)].map(
+        ([, file]) => file!,
+      ),
+    );
   }
 }
 
@@ -49,8 +64,12 @@ export function openWorkshop(files: readonly string[]): Workshop {
   const out = join(directory, 'out');
   const close = () => rmSync(directory, { recursive: true, force: true });
   const isWanted = (path: string) => !LEFT_OUT.test(path);
-  for (const part of ['src', 'test']) cpSync(join(ROOT, part), join(directory, part), { recursive: true, filter: isWanted });
-  cpSync(join(directory, 'test'), join(out, 'test'), { recursive: true, filter: (path) => !path.endsWith('.ts') });
+  for (const part of ['src', 'test'])
+    cpSync(join(ROOT, part), join(directory, part), { recursive: true, filter: isWanted });
+  cpSync(join(directory, 'test'), join(out, 'test'), {
+    recursive: true,
+    filter: (path) => !path.endsWith('.ts'),
+  });
   for (const place of [directory, out]) writeFileSync(join(place, 'package.json'), '{"type":"module"}');
   // For tests that run a module of src, or the whole service, in a process of its own.
   symlinkSync(join(ROOT, 'node_modules'), join(out, 'node_modules'));
@@ -67,17 +86,22 @@ export function openWorkshop(files: readonly string[]): Workshop {
   // These name a source file in a text.
   for (const test of ['keys/certificates', 'app', 'log']) {
     const path = join(out, `test/${test}.test.js`);
-    writeFileSync(path, readFileSync(path, 'utf8').replaceAll("fetch.ts'", "fetch.js'").replaceAll('test\\.ts:', 'test\\.js:'));
+    writeFileSync(
+      path,
+      readFileSync(path, 'utf8').replaceAll("fetch.ts'", "fetch.js'").replaceAll('test\\.ts:', 'test\\.js:'),
+    );
   }
   const textOf = (file: string) => readFileSync(join(out, 'src', compiled(file)), 'utf8');
   const originals = new Map(files.map((file) => [file, textOf(file)]));
   const seen = new Set(originals.values());
-  const mutants = found.filter(({ name }) => !faulty.has(`src/${name}`)).flatMap(({ name, ...mutant }) => {
-    const text = textOf(name);
-    if (seen.has(text)) return [];
-    seen.add(text);
-    return [{ ...mutant, text }];
-  });
+  const mutants = found
+    .filter(({ name }) => !faulty.has(`src/${name}`))
+    .flatMap(({ name, ...mutant }) => {
+      const text = textOf(name);
+      if (seen.has(text)) return [];
+      seen.add(text);
+      return [{ ...mutant, text }];
+    });
   const replace = (file: string, text: string) => writeFileSync(join(out, 'src', compiled(file)), text);
   return { directory: out, mutants, original: (file) => originals.get(file)!, replace, close };
 }

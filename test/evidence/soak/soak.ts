@@ -20,7 +20,10 @@ const GROWTH = 24;
 const warmUpSeconds = Math.min(60, seconds / 3);
 /** Short enough to come to rest within the warm-up: used proofs and verified tokens are forgotten in time. */
 const BOUNDS = {
-  IDP_DPOP_MODE: 'ALLOWED', IDP_DPOP_IAT_OFFSET_SECONDS: '5', IDP_DPOP_IAT_LEEWAY_SECONDS: '5', IDP_TOKEN_CACHE_ENTRIES: '1000',
+  IDP_DPOP_MODE: 'ALLOWED',
+  IDP_DPOP_IAT_OFFSET_SECONDS: '5',
+  IDP_DPOP_IAT_LEEWAY_SECONDS: '5',
+  IDP_TOKEN_CACHE_ENTRIES: '1000',
 };
 
 const provider = await startProvider({ host: '127.0.0.1' });
@@ -76,20 +79,49 @@ const problems = [
   ...(tally.lost > 0 ? [`${tally.lost} requests lost`] : []),
   ...(tally.refusedConnections > 0 ? [`${tally.refusedConnections} connections refused`] : []),
   ...(late - early > GROWTH ? [`memory grew from ${early} to ${late} MiB`] : []),
-  ...(watch.starts.length > Math.floor(seconds / 5) + 2 ? [`${watch.starts.length} fetches in ${seconds} s`] : []),
+  ...(watch.starts.length > Math.floor(seconds / 5) + 2
+    ? [`${watch.starts.length} fetches in ${seconds} s`]
+    : []),
   ...(code === 0 ? [] : [`exit code ${code}`]),
-  ...[...new Set([...expected.keys(), ...refusals.keys()])].filter((reason) => expected.get(reason) !== refusals.get(reason))
-    .map((reason) => `${reason}: ${expected.get(reason) ?? 0} answers, ${refusals.get(reason) ?? 0} log lines`),
+  ...[...new Set([...expected.keys(), ...refusals.keys()])]
+    .filter((reason) => expected.get(reason) !== refusals.get(reason))
+    .map(
+      (reason) => `${reason}: ${expected.get(reason) ?? 0} answers, ${refusals.get(reason) ?? 0} log lines`,
+    ),
   ...warnings(service).map((warning) => `the log says: ${warning}`),
 ];
 
-printTable('answers', [...tally.statuses].sort().map(([answer, count]) => ({ answer, count })));
-printTable('refusals by reason', [...refusals].sort(([, one], [, other]) => other - one).map(([reason, count]) => ({ reason, count })));
-printTable('slowest answers', slowest.map(({ millis, shot: { kind }, status }) => ({ 'ms': millis, kind, status })));
-printTable('soak', [{
-  seconds, requests: tally.answered, 'per second': Math.round(tally.answered / seconds), lost: tally.lost, fetches: watch.starts.length,
-  'p50 ms': tally.latencies.percentile(0.5), 'p99 ms': tally.latencies.percentile(0.99), 'p99.9 ms': tally.latencies.percentile(0.999),
-  'MiB at start': samples[0]?.mebibytes ?? 0, 'MiB warm': early, 'MiB at end': late, descriptors: open,
-}]);
-process.stdout.write(problems.length === 0 ? 'nothing was wrong\n' : `wrong:\n${problems.map((problem) => `  ${problem}\n`).join('')}`);
+printTable(
+  'answers',
+  [...tally.statuses].sort().map(([answer, count]) => ({ answer, count })),
+);
+printTable(
+  'refusals by reason',
+  [...refusals].sort(([, one], [, other]) => other - one).map(([reason, count]) => ({ reason, count })),
+);
+printTable(
+  'slowest answers',
+  slowest.map(({ millis, shot: { kind }, status }) => ({ ms: millis, kind, status })),
+);
+printTable('soak', [
+  {
+    seconds,
+    requests: tally.answered,
+    'per second': Math.round(tally.answered / seconds),
+    lost: tally.lost,
+    fetches: watch.starts.length,
+    'p50 ms': tally.latencies.percentile(0.5),
+    'p99 ms': tally.latencies.percentile(0.99),
+    'p99.9 ms': tally.latencies.percentile(0.999),
+    'MiB at start': samples[0]?.mebibytes ?? 0,
+    'MiB warm': early,
+    'MiB at end': late,
+    descriptors: open,
+  },
+]);
+process.stdout.write(
+  problems.length === 0
+    ? 'nothing was wrong\n'
+    : `wrong:\n${problems.map((problem) => `  ${problem}\n`).join('')}`,
+);
 process.exitCode = problems.length === 0 ? 0 : 1;

@@ -52,38 +52,110 @@ export function createTraffic(provider: Provider, port: number): Readonly<Record
   const expired = pooled(() => issue({ exp: nowSeconds() - 1 }));
   const [valid, scoped] = [pooled(() => issue()), pooled(() => issue({ scope: 'read:messages' }))];
   return {
-    'valid': { share: 45, status: 200, begin: HELLO, next: privately(valid) },
-    'valid with its scope': { share: 5, status: 200, begin: '{"messages":[', next: () => getBytes('/api/messages', scoped()) },
-    'valid on the optional route': { share: 2, status: 200, begin: '{"message":"Welcome back', next: () => getBytes('/api/feed', valid()) },
-    'anonymous on the optional route': { share: 2, status: 200, begin: '{"message":"Welcome, guest', next: () => getBytes('/api/feed') },
-    'public': { share: 3, status: 200, begin: '{"message":"Hello from a public', next: () => getBytes('/api/public') },
-    'ready': { share: 1, status: 200, begin: '{"status":"ready"', next: () => getBytes('/readyz') },
-    'DPoP': { share: 4, status: 200, begin: HELLO, next: () => withProof(proof()) },
-    'DPoP by another key': {
-      share: 2, status: 401, begin: refused('invalid_token'), reason: 'key-mismatch', next: () => withProof(proof(otherKey)),
+    valid: { share: 45, status: 200, begin: HELLO, next: privately(valid) },
+    'valid with its scope': {
+      share: 5,
+      status: 200,
+      begin: '{"messages":[',
+      next: () => getBytes('/api/messages', scoped()),
     },
-    'DPoP token as Bearer': { share: 2, status: 401, begin: refused('invalid_token'), reason: 'bound-token', next: privately(() => bound) },
+    'valid on the optional route': {
+      share: 2,
+      status: 200,
+      begin: '{"message":"Welcome back',
+      next: () => getBytes('/api/feed', valid()),
+    },
+    'anonymous on the optional route': {
+      share: 2,
+      status: 200,
+      begin: '{"message":"Welcome, guest',
+      next: () => getBytes('/api/feed'),
+    },
+    public: {
+      share: 3,
+      status: 200,
+      begin: '{"message":"Hello from a public',
+      next: () => getBytes('/api/public'),
+    },
+    ready: { share: 1, status: 200, begin: '{"status":"ready"', next: () => getBytes('/readyz') },
+    DPoP: { share: 4, status: 200, begin: HELLO, next: () => withProof(proof()) },
+    'DPoP by another key': {
+      share: 2,
+      status: 401,
+      begin: refused('invalid_token'),
+      reason: 'key-mismatch',
+      next: () => withProof(proof(otherKey)),
+    },
+    'DPoP token as Bearer': {
+      share: 2,
+      status: 401,
+      begin: refused('invalid_token'),
+      reason: 'bound-token',
+      next: privately(() => bound),
+    },
     'DPoP proof that is too old': {
-      share: 1, status: 401, begin: refused('invalid_dpop_proof'), reason: 'proof-too-old',
+      share: 1,
+      status: 401,
+      begin: refused('invalid_dpop_proof'),
+      reason: 'proof-too-old',
       next: () => withProof(makeProof(proofKey, { token: bound, uri, nowSeconds: nowSeconds() - 1_000 })),
     },
-    'no token': { share: 3, status: 401, begin: refused('unauthorized'), reason: 'no-credentials', next: () => getBytes('/api/private') },
-    'expired': { share: 5, status: 401, begin: refused('invalid_token'), reason: 'expired', next: privately(expired) },
-    'forged': { share: 5, status: 401, begin: refused('invalid_token'), reason: 'signature-mismatch', next: privately(pooled(forged)) },
+    'no token': {
+      share: 3,
+      status: 401,
+      begin: refused('unauthorized'),
+      reason: 'no-credentials',
+      next: () => getBytes('/api/private'),
+    },
+    expired: {
+      share: 5,
+      status: 401,
+      begin: refused('invalid_token'),
+      reason: 'expired',
+      next: privately(expired),
+    },
+    forged: {
+      share: 5,
+      status: 401,
+      begin: refused('invalid_token'),
+      reason: 'signature-mismatch',
+      next: privately(pooled(forged)),
+    },
     'unknown key': {
-      share: 8, status: 401, begin: refused('invalid_token'), reason: 'key-unknown', next: privately(() => unsignedToken()),
+      share: 8,
+      status: 401,
+      begin: refused('invalid_token'),
+      reason: 'key-unknown',
+      next: privately(() => unsignedToken()),
     },
     'for another audience': {
-      share: 3, status: 401, begin: refused('invalid_token'), reason: 'audience-mismatch',
+      share: 3,
+      status: 401,
+      begin: refused('invalid_token'),
+      reason: 'audience-mismatch',
       next: privately(pooled(() => issue({ aud: 'other' }))),
     },
     'not a token': {
-      share: 3, status: 401, begin: refused('invalid_token'), reason: 'token-malformed', next: privately(() => 'a.b'),
+      share: 3,
+      status: 401,
+      begin: refused('invalid_token'),
+      reason: 'token-malformed',
+      next: privately(() => 'a.b'),
     },
     'without its scope': {
-      share: 3, status: 403, begin: refused('insufficient_scope'), reason: 'scope-missing', next: () => getBytes('/api/messages', valid()),
+      share: 3,
+      status: 403,
+      begin: refused('insufficient_scope'),
+      reason: 'scope-missing',
+      next: () => getBytes('/api/messages', valid()),
     },
-    'nowhere': { share: 3, status: 404, begin: refused('not_found'), reason: 'not_found', next: () => getBytes('/nowhere', valid()) },
+    nowhere: {
+      share: 3,
+      status: 404,
+      begin: refused('not_found'),
+      reason: 'not_found',
+      next: () => getBytes('/nowhere', valid()),
+    },
   };
 }
 
@@ -99,7 +171,12 @@ export function mix(traffic: Readonly<Record<string, Kind>>): () => Shot {
 }
 
 /** What is wrong with an answer, if anything is. */
-export function faultOf({ shot, status, text }: LoadAnswer, traffic: Readonly<Record<string, Kind>>): string | undefined {
+export function faultOf(
+  { shot, status, text }: LoadAnswer,
+  traffic: Readonly<Record<string, Kind>>,
+): string | undefined {
   const kind = traffic[shot.kind]!;
-  return status === kind.status && text.startsWith(kind.begin) ? undefined : `${shot.kind}: ${status} ${text.slice(0, 100)}`;
+  return status === kind.status && text.startsWith(kind.begin)
+    ? undefined
+    : `${shot.kind}: ${status} ${text.slice(0, 100)}`;
 }

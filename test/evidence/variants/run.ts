@@ -9,20 +9,36 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describeFigures, runTests } from '../matrix/run-tests.ts';
 
-interface Variant { readonly name: string; readonly file: string; readonly was: string; readonly becomes: string }
+interface Variant {
+  readonly name: string;
+  readonly file: string;
+  readonly was: string;
+  readonly becomes: string;
+}
 
-const ENTRIES = { file: 'src/service/pipeline.ts', was: 'createTokenVerifier(settings, keys, settings.tokenCacheEntries)' };
+const ENTRIES = {
+  file: 'src/service/pipeline.ts',
+  was: 'createTokenVerifier(settings, keys, settings.tokenCacheEntries)',
+};
 const VARIANTS: readonly Variant[] = [
   { name: 'no-token-memory', ...ENTRIES, becomes: 'createTokenVerifier(settings, keys, 0)' },
   { name: 'one-token-remembered', ...ENTRIES, becomes: 'createTokenVerifier(settings, keys, 1)' },
-  { name: 'one-request-a-batch', file: 'src/service/listener.ts', was: 'batchSize = 64', becomes: 'batchSize = 1' },
+  {
+    name: 'one-request-a-batch',
+    file: 'src/service/listener.ts',
+    was: 'batchSize = 64',
+    becomes: 'batchSize = 1',
+  },
 ];
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** A copy of the project with the change made and built; modules are shared. */
 function makeTree({ file, was, becomes }: Variant): string {
   const tree = mkdtempSync(join(tmpdir(), 'gatehouse-variant-'));
-  const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' });
+  const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
   for (const name of files.trim().split('\n')) cpSync(join(ROOT, name), join(tree, name));
   symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
   const text = readFileSync(join(tree, file), 'utf8');
