@@ -39,6 +39,7 @@ const ORDER = [
   'settings/readers.ts',
   'settings/load.ts',
   'service/pipeline.ts',
+  'service/observe.ts',
   'service/listener.ts',
   'server.ts',
 ];

@@ -1,23 +1,30 @@
-// The closed set of log events, written as JSON lines. Does not open or own the output: server.ts does.
-// Promises: every field is a number, a word of a closed list or a bounded Printable, so that no line can hold a token.
+// The closed list of what the service tells: log lines, and one record of each request. Does not open or own the output:
+// server.ts does. Promises: every field is a number, a truth value, a word of a closed list or a bounded Printable, so that no
+// line can hold a token; a reader who stops reading costs lines, which are counted, and never memory.
 import type { RefusalReason } from './refusal.ts';
 
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
+
 export type LogLevel = (typeof LOG_LEVELS)[number];
+
 const LEVELS = {
   'address or port cannot be had': 'error',
   'signing keys expired': 'error',
   'memory of used proofs full': 'error',
   'request failed': 'error',
+  'unforeseen failure': 'error',
+  'log lines dropped': 'error',
   'unknown setting ignored': 'warn',
   'signing key skipped': 'warn',
   'signing keys could not be fetched': 'warn',
   'signing keys loaded': 'info',
+  'requests refused': 'info',
   listening: 'info',
   'shutting down': 'info',
   stopped: 'info',
   'request refused': 'debug',
 } as const;
+
 export type FetchFlaw =
   | 'timeout'
   | 'name-not-resolved'
@@ -34,6 +41,7 @@ export type FetchFlaw =
   | 'too-many-keys'
   | 'no-usable-key'
   | 'unforeseen';
+
 export type KeyFlaw =
   | 'not-an-object'
   | 'key-type'
@@ -47,6 +55,7 @@ export type KeyFlaw =
   | 'exponent'
   | 'not-importable'
   | 'key-id-repeated';
+
 type Reason =
   | RefusalReason
   | FetchFlaw
@@ -58,36 +67,101 @@ type Reason =
   | 'drained'
   | 'deadline'
   | 'second-signal';
-/** Text of at most 64 printable ASCII characters, made by `printable`: too short for a token. */
+
+/** Bounded text of printable ASCII, made by `printable` or `printableSetting`. */
 export type Printable = string & { readonly printable: unique symbol };
-/** Bounds and escapes text from outside for a log line: 64 characters, anything but printable ASCII as `?`. */
-export const printable = (text: string) => text.slice(0, 64).replace(/[^\x20-\x7e]/g, '?') as Printable;
-/** Beside its reason a line holds only numbers and Printables. */
+
+/** Beside its reason a line holds only numbers, truth values and Printables. */
 type Fields = Readonly<{
   reason?: Reason;
-  [name: string]: number | null | Printable | readonly Printable[] | Reason | undefined;
+  [name: string]: number | boolean | null | Printable | readonly Printable[] | Reason | undefined;
 }>;
-export type Log = (message: keyof typeof LEVELS, fields: Fields) => void;
-/** A log that writes one JSON line per event at or above `level`; `now` gives milliseconds since the epoch. */
-export function createLog(level: LogLevel, write: (line: string) => void, now: () => number): Log {
-  return (message, fields) => {
-    if (LOG_LEVELS.indexOf(LEVELS[message]) > LOG_LEVELS.indexOf(level)) return;
-    write(
-      `${JSON.stringify({ time: new Date(now()).toISOString(), level: LEVELS[message], message, ...fields })}\n`,
-    );
+
+export type LogEvent = keyof typeof LEVELS;
+
+export type Log = (event: LogEvent, fields: Fields) => void;
+
+/** What is told of a request that was answered, or of bytes that never became one. */
+export interface RequestRecord {
+  /** The row that stands at the path, where one does. */
+  readonly row?: { readonly method: string; readonly pattern: string } | undefined;
+  readonly status: number;
+  /** Why the request was refused, or that it met a bug; absent when it was served. */
+  readonly reason?: RefusalReason | 'bug' | undefined;
+  /** The provider's name of the key that the token was verified with, once there was one. */
+  readonly kid?: string | undefined;
+  /** What was thrown, with the reason `bug`. */
+  readonly failure?: unknown;
+}
+
+/** Takes the one record of each request. */
+export type Observe = (record: RequestRecord) => void;
+
+/** Above so many bytes that nobody has read, lines are dropped: some seven thousand lines. */
+const MAX_UNWRITTEN_BYTES = 1024 * 1024;
+
+const MAX_FRAMES = 8;
+
+/** Bounds and escapes text from outside for a log line: 64 characters, too short for a token, and `?` for all but printable ASCII. */
+export const printable = (text: string) => toPrintable(text, 64);
+
+/** The same for what the operator has set, of which 256 characters are shown. Never for a text of a request or a provider. */
+export const printableSetting = (text: string) => toPrintable(text, 256);
+
+const toPrintable = (text: string, length: number) =>
+  text.slice(0, length).replace(/[^\x20-\x7e]/g, '?') as Printable;
+
+/**
+ * A log that writes one JSON line per event at or above `leastLevel`; `now` gives milliseconds since the epoch, `unwrittenBytes` how
+ * much of what was written before nobody has read. Lines that are dropped are told of by the next one that is not.
+ */
+export function createLog(
+  leastLevel: LogLevel,
+  write: (line: string) => unknown,
+  now: () => number,
+  unwrittenBytes: () => number = () => 0,
+): Log {
+  let dropped = 0;
+  const writeLine = (message: LogEvent, fields: Fields) => {
+    const time = new Date(now()).toISOString();
+    const level = LEVELS[message];
+    write(`${JSON.stringify({ time, level, message, ...fields })}\n`);
+  };
+
+  return (event, fields) => {
+    if (LOG_LEVELS.indexOf(LEVELS[event]) > LOG_LEVELS.indexOf(leastLevel)) return;
+
+    if (unwrittenBytes() > MAX_UNWRITTEN_BYTES) {
+      dropped += 1;
+      return;
+    }
+
+    if (dropped > 0) writeLine('log lines dropped', { lines: dropped });
+    dropped = 0;
+    writeLine(event, fields);
   };
 }
-/** What a log may say of an unforeseen error: its name and where in the code, never its message, which may hold data. */
+
+/** What a log may say of a bug: the error's name and places in the code, never its message, which may hold data. */
 export function describeBug(error: unknown): Fields {
-  if (!(error instanceof Error)) return { reason: 'bug', error: printable(typeof error) };
+  try {
+    if (!(error instanceof Error)) {
+      return { reason: 'bug', error: printable(typeof error) };
+    }
+
+    const frames = placesOf(error).slice(0, MAX_FRAMES);
+    return { reason: 'bug', error: printable(String(error.name)), frames };
+  } catch {
+    // Reading what was thrown may run code of its own, which may throw anything.
+    return { reason: 'bug' };
+  }
+}
+
+/** The files with line and column of a stack, without names of functions, which may be made from data. */
+function placesOf(error: Error): Printable[] {
   // The stack begins with the message.
-  const places =
-    String(error.stack)
-      .replace(error.message, '')
-      .match(/^ +at .*:\d+:\d+\)?$/gm) ?? [];
-  return {
-    reason: 'bug',
-    error: printable(String(error.name)),
-    frames: places.slice(0, 8).map((place) => printable(place.slice(-64))),
-  };
+  const trace = String(error.stack).replace(error.message, '');
+  const places = trace.match(/^ +at .*:\d+:\d+\)?$/gm) ?? [];
+  const bare = places.map((place) => place.slice(-64).replace(/^.*[( ]|\)$/g, ''));
+  return bare.map(printable);
 }

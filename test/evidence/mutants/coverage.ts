@@ -125,6 +125,7 @@ export const COVERAGE: Readonly<Record<string, Coverage>> = {
       'service/shutdown.test.ts',
     ],
   },
+  'service/observe.ts': { together: ['service/observe.test.ts'], alone: [] },
   'base/events.ts': { together: [], alone: ['base/events.test.ts'] },
   'base/sealed.ts': { together: named('unforgeable', 'unforgeable'), alone: [] },
   'server.ts': {

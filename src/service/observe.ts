@@ -1,0 +1,70 @@
+// What is told of requests, from the one record that each leaves: a line for a refusal, a line for a bug, and a summary once a
+// minute, so that an operator at the default level sees that callers are turned away, and why. Trusts that the pipeline calls it once a
+// request. Does not decide what a line may hold: base/events.ts does.
+import {
+  describeBug,
+  printable,
+  printableSetting,
+  type Log,
+  type Observe,
+  type RequestRecord,
+} from '../base/events.ts';
+import type { RefusalReason } from '../base/refusal.ts';
+
+const SUMMARY_MILLIS = 60_000;
+
+/** A probe that finds the service not ready is no caller who was turned away. */
+const PROBES = ['/healthz', '/readyz'];
+
+export interface Observer {
+  readonly observe: Observe;
+  /** Writes the last summary, if there is something to say. */
+  stop(): void;
+}
+
+export interface ObserverParts {
+  readonly log: Log;
+  /** In milliseconds; `after` gives what cancels it. */
+  readonly clock: { monotonic(): number; after(millis: number, action: () => void): () => void };
+}
+
+export function createObserver({ log, clock }: ObserverParts): Observer {
+  const counts = new Map<RefusalReason, number>();
+  let total = 0;
+  let countingSince = 0;
+  let cancelSummary = () => {};
+
+  const summarize = () => {
+    cancelSummary();
+    if (total === 0) return;
+
+    const seconds = Math.round((clock.monotonic() - countingSince) / 1000);
+    log('requests refused', { seconds, total, ...Object.fromEntries(counts) });
+    counts.clear();
+    total = 0;
+  };
+
+  const count = (reason: RefusalReason) => {
+    if (total === 0) {
+      countingSince = clock.monotonic();
+      cancelSummary = clock.after(SUMMARY_MILLIS, summarize);
+    }
+    total += 1;
+    counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  };
+
+  const observe = ({ row, status, reason, kid, failure }: RequestRecord) => {
+    if (reason === undefined) return;
+
+    if (reason === 'bug') {
+      const place = row && { method: printable(row.method), route: printableSetting(row.pattern) };
+      log('request failed', { ...place, ...describeBug(failure) });
+      return;
+    }
+
+    log('request refused', { status, reason, kid: kid === undefined ? undefined : printable(kid) });
+    if (row === undefined || !PROBES.includes(row.pattern)) count(reason);
+  };
+
+  return { observe, stop: summarize };
+}

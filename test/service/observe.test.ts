@@ -1,0 +1,117 @@
+/* What an operator learns of refused and failed requests: lines at debug and error, and the summary at info. */
+import { strict as assert } from 'node:assert';
+import { test } from 'node:test';
+import { createLog, type LogLevel, type Observe } from '../../src/base/events.ts';
+import { createObserver } from '../../src/service/observe.ts';
+import { TestClock } from '../support/clock.ts';
+
+const MINUTE = 60_000;
+const ORDERS = { method: 'GET', pattern: '/api/orders/{id}' };
+
+function observing(level: LogLevel = 'info') {
+  const clock = new TestClock(0);
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog(level, (line) => lines.push(JSON.parse(line)), clock.now);
+  const observer = createObserver({ log, clock: { monotonic: clock.now, after: clock.after } });
+  /** What was logged since this was last asked, without time and level. */
+  const told = () => lines.splice(0).map(({ time, level: _, ...line }) => line);
+  return { ...observer, clock, told };
+}
+
+const refuse = (observe: Observe, reason: 'expired' | 'scope-missing' | 'keys-unavailable', pattern = '/x') =>
+  observe({ row: { method: 'GET', pattern }, status: 401, reason });
+
+test('tells at debug of a refusal its status, its reason and the name of the key', () => {
+  const { observe, told } = observing('debug');
+  observe({ row: ORDERS, status: 401, reason: 'expired', kid: `key\n${'1'.repeat(100)}` });
+  observe({ status: 404, reason: 'not_found' });
+  assert.deepEqual(told(), [
+    { message: 'request refused', status: 401, reason: 'expired', kid: `key?${'1'.repeat(60)}` },
+    { message: 'request refused', status: 404, reason: 'not_found' },
+  ]);
+});
+
+test('tells of a bug the method and the pattern of the row, the name of the error and its places', () => {
+  const { observe, told, stop } = observing('error');
+  const failure = new TypeError('secret');
+  observe({ row: { method: 'GET', pattern: `/${'long/'.repeat(20)}` }, status: 500, reason: 'bug', failure });
+  observe({ status: 500, reason: 'bug', failure: 'secret' });
+  const [{ frames, ...first } = {}, ...others] = told();
+  assert.deepEqual(first, {
+    message: 'request failed',
+    method: 'GET',
+    route: `/${'long/'.repeat(20)}`,
+    reason: 'bug',
+    error: 'TypeError',
+  });
+  assert.match(String(frames), /observe\.test\.ts:\d+:\d+/);
+  assert.deepEqual(others, [{ message: 'request failed', reason: 'bug', error: 'string' }]);
+  stop();
+  assert.deepEqual(told(), []);
+});
+
+test('counts no bug as a refusal', () => {
+  const { observe, told, stop } = observing();
+  observe({ row: ORDERS, status: 500, reason: 'bug', failure: new Error() });
+  assert.equal(told().length, 1);
+  stop();
+  assert.deepEqual(told(), []);
+});
+
+test('says nothing of requests that were served', () => {
+  const { observe, told, clock, stop } = observing('debug');
+  observe({ row: ORDERS, status: 200 });
+  assert.deepEqual(clock.pending, []);
+  stop();
+  assert.deepEqual(told(), []);
+});
+
+test('sums up refusals by reason a minute after the first', () => {
+  const { observe, told, clock } = observing();
+  clock.advance(5_000);
+  refuse(observe, 'expired');
+  clock.advance(MINUTE - 1);
+  refuse(observe, 'scope-missing');
+  refuse(observe, 'expired');
+  assert.deepEqual(told(), []);
+  clock.advance(1);
+  assert.deepEqual(told(), [
+    { message: 'requests refused', seconds: 60, total: 3, expired: 2, 'scope-missing': 1 },
+  ]);
+});
+
+test('begins each summary anew, and writes none for a minute without refusals', () => {
+  const { observe, told, clock } = observing();
+  refuse(observe, 'expired');
+  clock.advance(MINUTE);
+  told();
+  clock.advance(10 * MINUTE);
+  assert.deepEqual([told(), clock.pending], [[], []]);
+  refuse(observe, 'scope-missing');
+  clock.advance(MINUTE);
+  assert.deepEqual(told(), [{ message: 'requests refused', seconds: 60, total: 1, 'scope-missing': 1 }]);
+});
+
+test('writes at the end what the running minute has seen, once', () => {
+  const { observe, told, clock, stop } = observing();
+  stop();
+  assert.deepEqual(told(), []);
+  refuse(observe, 'expired');
+  clock.advance(7_400);
+  stop();
+  assert.deepEqual(told(), [{ message: 'requests refused', seconds: 7, total: 1, expired: 1 }]);
+  stop();
+  assert.deepEqual([told(), clock.pending], [[], []]);
+});
+
+test('counts no probe that finds the service not ready, and tells of it at debug', () => {
+  const { observe, told, clock, stop } = observing('debug');
+  for (const pattern of ['/healthz', '/readyz']) refuse(observe, 'keys-unavailable', pattern);
+  assert.deepEqual(
+    told().map(({ message }) => message),
+    ['request refused', 'request refused'],
+  );
+  assert.deepEqual(clock.pending, []);
+  stop();
+  assert.deepEqual(told(), []);
+});
