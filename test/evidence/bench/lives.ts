@@ -7,6 +7,7 @@ import type { Provider } from '../../idp/provider.ts';
 import { plainAnswers } from './answers.ts';
 import { sendAll } from './generators.ts';
 import { DISTINCT_TOKENS, GATEHOUSE, isMeasured, PLAIN, ROUNDS, servers, WARM } from './plan.ts';
+import { tokensOf } from '../mutants/tokens.ts';
 import { ISSUER, oneToken, SLICES } from './pools.ts';
 import { startServer, type RunningServer } from './processes.ts';
 import type { Review } from './results.ts';
@@ -57,7 +58,7 @@ export async function measureMemory(provider: Provider, figures: Figures): Promi
 }
 
 const SOURCE = fileURLToPath(new URL('../../../src/', import.meta.url));
-const lineCount = (file: string) => readFileSync(file, 'utf8').trimEnd().split('\n').length;
+const tokenCount = (file: string) => tokensOf(readFileSync(file, 'utf8')).length;
 const filesIn = (folder: string) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -78,8 +79,8 @@ export async function reviewOf(provider: Provider): Promise<Review[]> {
         .map((file) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0])
         .filter((name) => name !== undefined),
     );
-    const lines = files.reduce((sum, file) => sum + lineCount(file), 0);
-    reviews.push({ server: plan.name, packages: packages.size, files: files.length, lines });
+    const tokens = files.reduce((sum, file) => sum + tokenCount(file), 0);
+    reviews.push({ server: plan.name, packages: packages.size, files: files.length, tokens });
   }
   return reviews;
 }

@@ -81,11 +81,11 @@ function lay(panels: readonly Panel[], top: number): { drawn: string; bottom: nu
 /** An SVG document on a white ground, readable in either scheme of a page. */
 export function picture(results: Results): string {
   const review: Panel = {
-    title: 'lines that a reviewer must read',
-    bars: results.review.map(({ server, lines, packages }) => ({
+    title: 'tokens of source that a reviewer must read',
+    bars: results.review.map(({ server, tokens, packages }) => ({
       server,
-      value: lines,
-      label: `${figure(lines)}${packages > 0 ? ` · ${packages} package${packages > 1 ? 's' : ''}` : ''}`,
+      value: tokens,
+      label: `${figure(tokens)}${packages > 0 ? ` · ${packages} package${packages > 1 ? 's' : ''}` : ''}`,
     })),
   };
   const panels = [...results.sections.map(panelOf), ...(review.bars.length > 0 ? [review] : [])];

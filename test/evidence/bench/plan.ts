@@ -37,7 +37,7 @@ export const PLAIN = peer('plain', 'plain node:http', 'plain');
 export const GATEHOUSE: ServerPlan = {
   name: 'gatehouse',
   title: 'gatehouse',
-  file: '../../dist/server.js',
+  file: '../../../dist/server.js',
   environment: {},
 };
 const PEERS = [

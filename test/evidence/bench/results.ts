@@ -16,7 +16,8 @@ export interface Review {
   readonly server: string;
   readonly packages: number;
   readonly files: number;
-  readonly lines: number;
+  /** Words, signs and texts of the language, without comments. */
+  readonly tokens: number;
 }
 export interface Results {
   readonly machine: Readonly<Record<string, string | number>>;

@@ -33,10 +33,10 @@ export function describeRun({ machine, rounds, seconds }: Results): string[] {
 /** Every section with its figures and their ratios to the base. */
 export function table(results: Results): string {
   const { review, sections } = results;
-  const reviews = review.map(({ server, packages, files, lines }) =>
-    [server, number(packages), number(files), number(lines)].map((cell) => cell.replace(/\.00$/, '')),
+  const reviews = review.map(({ server, packages, files, tokens }) =>
+    [server, number(packages), number(files), number(tokens)].map((cell) => cell.replace(/\.00$/, '')),
   );
   const reviewText =
-    review.length === 0 ? '' : `\nto review\n${columns([['', 'packages', 'files', 'lines'], ...reviews])}`;
+    review.length === 0 ? '' : `\nto review\n${columns([['', 'packages', 'files', 'tokens'], ...reviews])}`;
   return `${describeRun(results).join('\n')}\n${sections.map(sectionText).join('')}${reviewText}`;
 }
