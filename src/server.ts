@@ -1,6 +1,7 @@
 // The door: the process, its signals and exit codes. The only reader of process and of the clock.
 // Exit codes: 0 after a signal, 1 for configuration or a second signal, 2 when the address or port cannot be had.
-import { assemble } from './service/pipeline.ts';
+import { assemble } from './service/assemble.ts';
+import { tableOf } from './profiles/tables.ts';
 import { createKeyFetcher } from './keys/fetch.ts';
 import { createListener } from './service/listener.ts';
 import { createLog, printable } from './base/events.ts';
@@ -10,20 +11,20 @@ function after(millis: number, action: () => void) {
   const timer = setTimeout(action, millis).unref();
   return () => clearTimeout(timer);
 }
-const clock = { now: Date.now, after };
+const clock = { now: Date.now, monotonic: () => performance.now(), after };
 function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
   // A reader of the logs that goes away takes the logs with it, not the service.
   process.stdout.on('error', () => {});
   const log = createLog(settings.logLevel, (line) => process.stdout.write(line), clock.now);
   for (const name of unknown) log('unknown setting ignored', { setting: printable(name) });
   let isStopping = false;
-  const { app, keys } = assemble(settings, {
+  const { pipeline, keys } = assemble(tableOf(settings), settings, {
     clock,
     log,
     fetchKeys: createKeyFetcher(settings),
     isStopping: () => isStopping,
   });
-  const { server, stop } = createListener(app, clock.now);
+  const { server, stop } = createListener(pipeline, clock.now);
   server.on('error', (error: NodeJS.ErrnoException) => {
     log('address or port cannot be had', { code: printable(error.code ?? '') });
     process.exit(2);

@@ -3,8 +3,9 @@
 
 /** A JSON object without a prototype: an absent member is `undefined`, whatever its name. */
 export type JsonObject = Readonly<Record<string, unknown>>;
-/** The result, or `undefined` when the action throws an error of the expected class; any other error is a bug and flies on. */
-export function unless<Result>(expected: new () => Error, action: () => Result): Result | undefined {
+
+/** The result, or `undefined` when the action throws an error of this class; any other error is a bug and propagates. */
+export function undefinedOn<Result>(expected: new () => Error, action: () => Result): Result | undefined {
   try {
     return action();
   } catch (failure) {
@@ -12,31 +13,39 @@ export function unless<Result>(expected: new () => Error, action: () => Result):
     throw failure;
   }
 }
+
 /** Decodes canonical unpadded base64url (RFC 4648 §5, RFC 7515 §2); `undefined` for any other text. */
 export function decodeBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');
   // Node's decoder ignores blanks, padding and spare bits; only the canonical spelling comes out again as it went in.
   return bytes.toString('base64url') === text ? bytes : undefined;
 }
+
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 /** Decodes UTF-8; `undefined` for ill-formed bytes. A byte-order mark stays and is for the caller to judge. */
 export const decodeUtf8 = (bytes: Uint8Array): string | undefined =>
-  unless(TypeError, () => utf8.decode(bytes));
-/** Inherits nothing, and unlike `Object.create(null)` has one hidden class for the same members, frozen or not: quick to read, and small. */
-class Bare {
-  readonly [name: string]: unknown;
-}
-Reflect.deleteProperty(Bare.prototype, 'constructor');
-Object.freeze(Object.setPrototypeOf(Bare.prototype, null));
+  undefinedOn(TypeError, () => utf8.decode(bytes));
+
+// An object without a prototype has a hidden class of its own, which makes it large and slow to read; those that
+// share this empty prototype share theirs.
+const NOTHING: object = Object.freeze(Object.create(null));
+
 /** A copy of the value as a JSON object if it is one: not `null`, not an array. */
 export const asJsonObject = (value: unknown): JsonObject | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.assign(new Bare(), value)
+    ? Object.assign(Object.create(NOTHING), value)
     : undefined;
-/** Parses a JSON object in UTF-8 without byte-order mark; `undefined` for anything else. Of a repeated member the last one counts (RFC 7519 §4). */
+
+/**
+ * Parses a JSON object in UTF-8 without byte-order mark; `undefined` for anything else. Of a repeated member the last
+ * one counts (RFC 7519 §4).
+ */
 export const parseJsonObject = (bytes: Uint8Array): JsonObject | undefined =>
-  asJsonObject(unless(SyntaxError, () => JSON.parse(decodeUtf8(bytes) ?? '')));
+  asJsonObject(undefinedOn(SyntaxError, () => JSON.parse(decodeUtf8(bytes) ?? '')));
+
 export const isTextArray = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((member) => typeof member === 'string');
+
 /** True for a number that arithmetic can trust: JSON reads `1e999` as Infinity. */
 export const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value);

@@ -32,6 +32,7 @@ export const TOKEN_FLAWS = {
   'confirmation-refused': 'the token names a confirmation (cnf) that cannot be checked here',
   'key-mismatch': 'the token is bound to another key than that of the proof',
 } as const;
+
 /** Why a DPoP proof is refused (401 `invalid_dpop_proof`, RFC 9449 §7.1). */
 export const PROOF_FLAWS = {
   'proof-missing': 'the request has no DPoP proof',
@@ -50,6 +51,7 @@ export const PROOF_FLAWS = {
   'proof-signature': 'the proof signature does not match',
   'proof-replayed': 'the proof has been used before (jti)',
 } as const;
+
 /** Why a request is refused as such (400 `invalid_request`). */
 export const REQUEST_FLAWS = {
   'malformed-http': 'the request is not well-formed HTTP',
@@ -60,6 +62,7 @@ export const REQUEST_FLAWS = {
   'forwarded-refused': 'the forwarded scheme or host of the request is not one',
   'proof-beside-bearer': 'the request has a DPoP header field beside a Bearer token',
 } as const;
+
 /** Why the service cannot decide now (503 `temporarily_unavailable`); never a statement about the token. */
 export const UNAVAILABILITIES = {
   'keys-unavailable': 'The signing keys are temporarily unavailable',
@@ -67,19 +70,26 @@ export const UNAVAILABILITIES = {
   'too-many-waiting': 'Too many requests are waiting for the signing keys',
   'shutting-down': 'The service is shutting down',
 } as const;
+
 /** Requests that end before a route is looked for, or without one. */
-export const DEAD_ENDS = {
+export const HTTP_REFUSALS = {
   not_found: 'There is nothing at this path',
   method_not_allowed: 'Only GET and HEAD are supported here',
   request_timeout: 'The request did not arrive in time',
   expectation_failed: 'The expectation of the request cannot be met',
   header_fields_too_large: 'The header fields of the request are too large',
 } as const;
+
 export type TokenFlaw = keyof typeof TOKEN_FLAWS;
+
 export type ProofFlaw = keyof typeof PROOF_FLAWS;
+
 export type RequestFlaw = keyof typeof REQUEST_FLAWS;
-export type DeadEnd = keyof typeof DEAD_ENDS;
+
+export type HttpRefusal = keyof typeof HTTP_REFUSALS;
+
 type Unavailability = keyof typeof UNAVAILABILITIES;
+
 /** One refusal. `kind` is the `error` member of the body; `reason` is what the log says. */
 export type Refusal = Readonly<
   | { kind: 'unauthorized'; reason: 'no-credentials' | 'scheme-refused' }
@@ -90,19 +100,42 @@ export type Refusal = Readonly<
   | { kind: 'insufficient_scope'; reason: 'scope-missing'; description: string; scopes: readonly string[] }
   | { kind: 'insufficient_scope'; reason: 'claim-missing'; description: string }
   | { kind: 'temporarily_unavailable'; reason: Unavailability; retryAfterSeconds: number }
-  | { kind: DeadEnd; reason: DeadEnd }
+  | { kind: HttpRefusal; reason: HttpRefusal }
 >;
+
 export type RefusalReason = Refusal['reason'];
-/** What is thrown, or given by access, to turn a request away. Not an `Error`: it is an answer, and a stack would cost and could leak. */
+
+/** What was learnt on the way to a refusal: the key of the token, by the provider's name; a nonce to offer. */
+export interface Findings {
+  readonly kid?: string | undefined;
+  readonly freshNonce?: string | undefined;
+}
+
+/**
+ * What is thrown to turn a request away. Not an `Error`: it is an answer, and a stack would cost and could leak.
+ */
 export class Refused {
   readonly refusal: Refusal;
-  constructor(refusal: Refusal) {
+  readonly findings: Findings;
+
+  constructor(refusal: Refusal, findings: Findings = {}) {
     this.refusal = refusal;
+    this.findings = findings;
+  }
+
+  /** The same refusal with more that was learnt. */
+  with(findings: Findings): Refused {
+    return new Refused(this.refusal, { ...this.findings, ...findings });
   }
 }
+
 export const refuseToken = (reason: TokenFlaw) => new Refused({ kind: 'invalid_token', reason });
+
 export const refuseProof = (reason: ProofFlaw) => new Refused({ kind: 'invalid_dpop_proof', reason });
+
 export const refuseRequest = (reason: RequestFlaw) => new Refused({ kind: 'invalid_request', reason });
-export const deadEnd = (reason: DeadEnd) => new Refused({ kind: reason, reason });
+
+export const refuseHttp = (reason: HttpRefusal) => new Refused({ kind: reason, reason });
+
 export const unavailable = (reason: Unavailability, retryAfterSeconds: number) =>
   new Refused({ kind: 'temporarily_unavailable', reason, retryAfterSeconds });

@@ -3,7 +3,7 @@
 import { constants, createPublicKey, hash, type VerifyKeyObjectInput } from 'node:crypto';
 import { decodeBase64url, isTextArray, type JsonObject } from '../base/encoding.ts';
 import type { KeyFlaw } from '../base/events.ts';
-import type { Memory } from '../base/lru.ts';
+import type { LruCache } from '../base/lru.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 
 /** Per algorithm: the key it takes (RFC 7518 §3.1, RFC 8037 §3.1) and how node:crypto verifies with it. */
@@ -59,7 +59,7 @@ export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
 export function importProofKey(
   jwk: JsonObject,
   algorithm: Algorithm,
-  known: Memory<VerificationKey>,
+  known: LruCache<VerificationKey>,
 ): VerificationKey | KeyFlaw {
   const facts = ALGORITHMS[algorithm];
   const { kty, crv, x, y, n, e } = jwk;

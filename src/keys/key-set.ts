@@ -1,6 +1,7 @@
 // The provider's signing keys: which key a token means, when to fetch, how long to trust (contract §7). Promises: one fetch at a
 // time; a failed one changes nothing; no key over an hour old is used; a withdrawn key is gone with the next refresh; `find`
 // answers at once while good keys are held. Does not know the network: keys/fetch.ts does.
+import { type Clock, type Later } from '../base/clock.ts';
 import { asJsonObject, type JsonObject } from '../base/encoding.ts';
 import { printable, type FetchFlaw, type KeyFlaw, type Log, type Printable } from '../base/events.ts';
 import { refuseToken, unavailable, type Refused } from '../base/refusal.ts';
@@ -8,23 +9,16 @@ import { factsOf, importSigningKey, type VerificationKey } from './jwk.ts';
 
 const [REFRESH_AFTER_MILLIS, MAX_AGE_MILLIS] = [10 * 60_000, 60 * 60_000];
 const [UNKNOWN_KEY_PAUSE_MILLIS, MAX_BACKOFF_MILLIS] = [5_000, 30_000];
-/** A request waits for a fetch under way and then for one of its own, never longer. */
-const [MAX_WAITING, MAX_WAITS, MAX_KEYS] = [1_000, 2, 100];
-/** Time as the service sees it: `now` in milliseconds since the epoch; `after` runs an action once and can be cancelled. */
-export type Clock = Readonly<{ now(): number; after(millis: number, action: () => void): () => void }>;
+const MAX_WAITING = 1_000;
+const MAX_KEYS = 100;
+/** A fetch under way may have begun before the key was published: then one more is awaited. */
+const MAX_FETCHES_AWAITED = 2;
 /** A fetch of the key set that failed; `code` is Node's error code or the HTTP status. */
 export class FetchFailure {
   readonly reason: FetchFlaw;
   readonly code: string;
   constructor(reason: FetchFlaw, code = '') {
     [this.reason, this.code] = [reason, code];
-  }
-}
-/** Thrown when a request has to wait for a fetch: try again once `settled` is, which never rejects. */
-export class KeysPending {
-  readonly settled: Promise<void>;
-  constructor(settled: Promise<void>) {
-    this.settled = settled;
   }
 }
 type SkippedKey = Readonly<{ reason: KeyFlaw; kid: Printable }>;
@@ -51,17 +45,30 @@ export class KeySet {
   constructor(fetch: () => Promise<JsonObject>, clock: Clock, log: Log) {
     [this.#fetch, this.#clock, this.#log] = [fetch, clock, log];
   }
-  /** The key that `kid` names, or without `kid` the only one (contract §5, RFC 7515 §4.1.4); `waits` is how often this request
-   * has waited. Throws `KeysPending` when a fetch must settle first, `Refused` when there is no such key or no answer to be had. */
-  find(kid: string | undefined, waits: number): VerificationKey {
-    const held = this.#current();
-    if (held === undefined) throw this.#wait(waits);
-    const key = kid === undefined ? soleKey(held) : held.byKid.get(kid);
-    if (key !== undefined) return key;
-    if (kid === undefined) throw refuseToken('key-unknown');
-    if (waits < MAX_WAITS && this.#fetchForUnknownKey()) throw this.#wait(waits);
-    throw this.#failure === undefined ? refuseToken('key-unknown') : this.#unavailable();
+  /**
+   * The key that `kid` names, or without `kid` the only one (RFC 7515 §4.1.4): at once while it is held, else a promise
+   * of it. Throws `Refused`, or rejects with it, when there is no such key or no answer to be had.
+   */
+  find(kid: string | undefined): Later<VerificationKey> {
+    return this.#find(kid, 0);
   }
+
+  #find(kid: string | undefined, fetchesAwaited: number): Later<VerificationKey> {
+    const held = this.#current();
+    const key = held === undefined ? undefined : keyNamed(held, kid);
+    if (key !== undefined) return key;
+
+    // Who has waited for a fetch that failed does not wait for another one.
+    const isLastTry =
+      fetchesAwaited === MAX_FETCHES_AWAITED || (fetchesAwaited > 0 && this.#failure !== undefined);
+    const needsFetch = held === undefined || (kid !== undefined && !isLastTry && this.#fetchForUnknownKey());
+    if (needsFetch && !isLastTry) return this.#settled().then(() => this.#find(kid, fetchesAwaited + 1));
+
+    // After a failed fetch nobody can tell whether the provider has published the key.
+    const isUncertain = held === undefined || (kid !== undefined && this.#failure !== undefined);
+    throw isUncertain ? this.#unavailable() : refuseToken('key-unknown');
+  }
+
   /** True while usable keys are held. Asking counts as use: it starts the refresh that old keys need. */
   isReady(): boolean {
     return this.#current() !== undefined;
@@ -96,12 +103,15 @@ export class KeySet {
     }
     return true;
   }
-  #wait(waits: number): KeysPending | Refused {
-    if (this.#flight === undefined || waits >= MAX_WAITS) return this.#unavailable();
-    if (this.#waiting >= MAX_WAITING) return unavailable('too-many-waiting', 1);
+  /** Settles with the fetch under way. Throws `Refused` when there is none, or too many wait for it. */
+  #settled(): Promise<void> {
+    if (this.#flight === undefined) throw this.#unavailable();
+    if (this.#waiting >= MAX_WAITING) throw unavailable('too-many-waiting', 1);
+
     this.#waiting += 1;
-    return new KeysPending(this.#flight);
+    return this.#flight;
   }
+
   /** Tells the caller to come back at the next attempt, in 1 to 30 seconds (RFC 9110 §10.2.3). */
   #unavailable(): Refused {
     return unavailable(
@@ -117,7 +127,7 @@ export class KeySet {
     }
   }
   #replace(document: JsonObject, fetchedAt: number): void {
-    const { usable, skipped } = readKeys(document, this.#held?.usable ?? []);
+    const { usable, skipped } = readKeys(document);
     if (usable.length === 0) throw new FetchFailure('no-usable-key', skipped[0]?.reason);
     const byKid = new Map<string, VerificationKey | undefined>();
     for (const key of usable) {
@@ -156,11 +166,8 @@ export class KeySet {
     this.#cancelRetry = this.#clock.after(delay, () => void this.refresh());
   }
 }
-/** Imports what is usable of a key set (RFC 7517 §5); a key that was held before stays the same object. */
-function readKeys(
-  document: JsonObject,
-  before: readonly VerificationKey[],
-): { usable: VerificationKey[]; skipped: SkippedKey[] } {
+/** Imports what is usable of a key set (RFC 7517 §5). */
+function readKeys(document: JsonObject): { usable: VerificationKey[]; skipped: SkippedKey[] } {
   if (!Array.isArray(document.keys)) throw new FetchFailure('not-a-key-set');
   if (document.keys.length > MAX_KEYS) throw new FetchFailure('too-many-keys');
   const [usable, skipped]: [VerificationKey[], SkippedKey[]] = [[], []];
@@ -169,10 +176,12 @@ function readKeys(
     const key = jwk === undefined ? 'not-an-object' : importSigningKey(jwk);
     if (typeof key === 'string')
       skipped.push({ reason: key, kid: printable(typeof jwk?.kid === 'string' ? jwk.kid : '') });
-    else usable.push(before.find((held) => isSameKey(held, key)) ?? key);
+    else usable.push(key);
   }
   return { usable, skipped };
 }
-const isSameKey = (one: VerificationKey, other: VerificationKey) =>
-  factsOf(one).kid === factsOf(other).kid && factsOf(one).thumbprint === factsOf(other).thumbprint;
-const soleKey = ({ usable }: HeldKeys) => (usable.length === 1 ? usable[0] : undefined);
+
+function keyNamed({ usable, byKid }: HeldKeys, kid: string | undefined): VerificationKey | undefined {
+  if (kid !== undefined) return byKid.get(kid);
+  return usable.length === 1 ? usable[0] : undefined;
+}

@@ -1,34 +1,33 @@
 // Profile A: one public and one protected route, the profile of the caller, and the optional scope policy.
-// The tables are the whole truth about access; see the specification, section 4.
+// The tables are the whole truth about access.
+import { authenticated, needs, open } from '../routes/access.ts';
 import { anyScope, scope } from '../routes/guards.ts';
-import {
-  authenticated,
-  get,
-  needs,
-  open,
-  type PrefixRule,
-  type RouteRequest,
-  type Row,
-} from '../routes/row.ts';
+import { get, type PrefixRule, type RouteRequest, type Row } from '../routes/row.ts';
 import type { Caller } from '../sender/caller.ts';
 
+// prettier-ignore
 export const rowsA: readonly Row[] = [
-  get('/api/public', open, () => ({ message: 'Hello from a public endpoint!' })),
+  get('/api/public',  open,          () => ({ message: 'Hello from a public endpoint!' })),
   get('/api/private', authenticated, readPrivate),
   get('/api/profile', authenticated, readProfile),
 ];
+
 const admins = needs(scope('admin'));
 const users = needs(anyScope('read:users', 'write:users'));
+
 /** Access to everything under a prefix while the scope policy is on. */
 export const policyA: readonly PrefixRule[] = [
   { prefix: ['api', 'admin'], access: admins },
   { prefix: ['api', 'users'], access: users },
 ];
+
 /** Rows that exist only while the scope policy is on. */
+// prettier-ignore
 export const policyRowsA: readonly Row[] = [
   get('/api/admin', admins, () => ({ message: 'Hello from the admin API!' })),
-  get('/api/users', users, () => ({ message: 'Hello from the users API!' })),
+  get('/api/users', users,  () => ({ message: 'Hello from the users API!' })),
 ];
+
 function readPrivate({ caller }: RouteRequest<Caller>): object {
   return {
     message: 'Hello from a private endpoint!',
@@ -36,11 +35,13 @@ function readPrivate({ caller }: RouteRequest<Caller>): object {
     scopes: caller.scopes.map((name) => `SCOPE_${name}`),
   };
 }
+
 function readProfile({ caller }: RouteRequest<Caller>): object {
   const { email, iss, aud } = caller.claims;
+  const isShown = email !== undefined && typeof email !== 'object';
   return {
     userId: caller.subject,
-    email: typeof email === 'object' ? null : (email ?? null),
+    email: isShown ? email : null,
     scope: caller.scopeText,
     issuer: iss,
     audience: aud,

@@ -1,57 +1,69 @@
-// Cross-origin answers (Fetch standard §3.2; contract §9), on only when origins are configured. Trusts Origin for nothing but
-// whether a browser may read the answer. Promises: only an origin equal to a listed one gets permission; `*` and `null` never do.
+// Cross-origin replies (Fetch standard §3.2), on only when origins are configured. Trusts Origin for nothing but whether a
+// browser may read the reply. Promises: only an origin equal to a listed one gets permission; `*` and `null` never do.
 import type { IncomingMessage } from 'node:http';
 import type { DpopMode } from '../sender/credentials.ts';
 import { noContent, type Reply } from './reply.ts';
 
 /** Settings; origins are exact, and none turns all of this off. */
-export type CorsRules = Readonly<{
-  dpopMode: DpopMode;
-  corsAllowedOrigins: readonly string[];
-  corsAllowCredentials: boolean;
-  corsAllowedMethods: readonly string[];
-}>;
-/** `headers` gives the fields of every answer to a request, in turn; `preflight` the whole answer when it is a preflight. */
-export type Cors = Readonly<{
-  headers: (request?: IncomingMessage) => readonly string[];
-  preflight: (request: IncomingMessage) => Reply | undefined;
-}>;
-/** Header fields for every listed origin are written here, once. */
-export function createCors({
-  dpopMode,
-  corsAllowedOrigins,
-  corsAllowCredentials,
-  corsAllowedMethods,
-}: CorsRules): Cors {
-  if (corsAllowedOrigins.length === 0) return { headers: () => [], preflight: () => undefined };
-  const vary = ['Vary', 'Origin'];
-  const [proof, nonce] = dpopMode === 'DISABLED' ? ['', ''] : [', DPoP', ', DPoP-Nonce'];
-  const credentials = corsAllowCredentials ? ['Access-Control-Allow-Credentials', 'true'] : [];
-  const exposed = ['Access-Control-Expose-Headers', `WWW-Authenticate${nonce}`];
-  const methods = ['Access-Control-Allow-Methods', corsAllowedMethods.join(', ')];
-  const fields = [
+export interface CorsOptions {
+  readonly dpopMode: DpopMode;
+  readonly corsAllowedOrigins: readonly string[];
+  readonly corsAllowCredentials: boolean;
+  readonly corsAllowedMethods: readonly string[];
+}
+
+export interface Cors {
+  /** The fields of every reply to a request, names and values in turn. */
+  headers(request?: IncomingMessage): readonly string[];
+  /** The whole reply, when the request is a preflight. */
+  preflight(request: IncomingMessage): Reply | undefined;
+}
+
+const VARY = ['Vary', 'Origin'];
+
+/** What is said to every listed origin is made here, once. */
+export function createCors(options: CorsOptions): Cors {
+  if (options.corsAllowedOrigins.length === 0) return { headers: () => [], preflight: () => undefined };
+
+  const headersByOrigin = new Map<string, readonly string[]>();
+  const preflightByOrigin = new Map<string, Reply>();
+  const exposed = exposedFields(options);
+  const allowed = allowedFields(options);
+  for (const origin of options.corsAllowedOrigins) {
+    const permission = ['Access-Control-Allow-Origin', origin];
+    if (options.corsAllowCredentials) permission.push('Access-Control-Allow-Credentials', 'true');
+    headersByOrigin.set(origin, [...permission, ...exposed, ...VARY]);
+    preflightByOrigin.set(origin, noContent([...permission, ...allowed, ...VARY]));
+  }
+
+  return {
+    headers: (request) => headersByOrigin.get(request?.headers.origin ?? '') ?? VARY,
+
+    preflight: ({ method, headers }) => {
+      const { origin, 'access-control-request-method': intended } = headers;
+      // Fetch standard §3.2.2: what makes a request a CORS preflight.
+      if (method !== 'OPTIONS' || origin === undefined || intended === undefined) return undefined;
+
+      return preflightByOrigin.get(origin) ?? noContent(VARY);
+    },
+  };
+}
+
+/** What a browser lets a script read. */
+function exposedFields({ dpopMode }: CorsOptions): readonly string[] {
+  const names = dpopMode === 'DISABLED' ? 'WWW-Authenticate' : 'WWW-Authenticate, DPoP-Nonce';
+  return ['Access-Control-Expose-Headers', names];
+}
+
+/** What a browser lets a script send. */
+function allowedFields({ dpopMode, corsAllowedMethods }: CorsOptions): readonly string[] {
+  const names = dpopMode === 'DISABLED' ? 'Authorization, Content-Type' : 'Authorization, Content-Type, DPoP';
+  return [
+    'Access-Control-Allow-Methods',
+    corsAllowedMethods.join(', '),
     'Access-Control-Allow-Headers',
-    `Authorization, Content-Type${proof}`,
+    names,
     'Access-Control-Max-Age',
     '600',
   ];
-  const forOrigins = (more: readonly string[]) =>
-    new Map(
-      corsAllowedOrigins.map((origin) => [
-        origin,
-        ['Access-Control-Allow-Origin', origin, ...credentials, ...more, ...vary],
-      ]),
-    );
-  const answers = forOrigins(exposed);
-  const preflights = new Map(
-    [...forOrigins([...methods, ...fields])].map(([origin, all]) => [origin, noContent(all)]),
-  );
-  return {
-    headers: (request) => answers.get(request?.headers.origin ?? '') ?? vary,
-    preflight: ({ method, headers: { origin, 'access-control-request-method': intended } }) => {
-      // Fetch standard §3.2.2: what makes a request a CORS preflight.
-      if (method !== 'OPTIONS' || origin === undefined || intended === undefined) return undefined;
-      return preflights.get(origin) ?? noContent(vary);
-    },
-  };
 }

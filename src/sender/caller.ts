@@ -1,100 +1,142 @@
 // Verified token × credentials × mode → Caller: entitled to be heard under this mode (RFC 9449 §7). Promises: the token was
-// presented in the way that its binding demands, and one proof made one Caller (RFC 9449 §2). Does not check scopes or claims: guards.ts does.
+// presented in the way that its binding demands, and one proof made one Caller (RFC 9449 §2). Does not check scopes or
+// claims: routes/guards.ts does.
+import { andThen, type Later } from '../base/clock.ts';
 import { asJsonObject, isTextArray, type JsonObject } from '../base/encoding.ts';
-import { refuseProof, refuseToken, unavailable } from '../base/refusal.ts';
+import { refuseProof, refuseToken, unavailable, type Refused } from '../base/refusal.ts';
+import { requestUri, type RequestTarget, type UriOptions } from '../request/uri.ts';
 import { claimsOf, type VerifiedToken } from '../token/verify.ts';
 import type { Credentials, DpopMode } from './credentials.ts';
-import { requestUri, type UriRules } from '../request/uri.ts';
-import { provenBy, type ProofSubject, type ProofVerifier } from './dpop-proof.ts';
-import type { ReplayStore } from './replay.ts';
+import { provenBy, type ProofVerifier } from './dpop-proof.ts';
+import type { ReplayStore, ReplayVerdict } from './replay.ts';
 
-/** How claims are named at this provider, and which schemes are on; settings decide. */
-export type CallerRules = UriRules &
-  Readonly<{ dpopMode: DpopMode; claimNamespace: string; scopeClaim: string }>;
+/** How claims are named at this provider. */
+export interface ClaimNames {
+  readonly claimNamespace: string;
+  readonly scopeClaim: string;
+}
+
 class AdmittedCaller {
-  readonly #rules: CallerRules;
+  readonly #names: ClaimNames;
   /** The claims of the token, as the provider wrote them. */
   readonly claims: JsonObject;
-  constructor(token: VerifiedToken, rules: CallerRules) {
+  /** A nonce that the answer shall carry (RFC 9449 §8.2). */
+  readonly freshNonce: string | undefined;
+
+  constructor(token: VerifiedToken, names: ClaimNames, freshNonce: string | undefined) {
     this.claims = claimsOf(token);
-    this.#rules = rules;
+    this.#names = names;
+    this.freshNonce = freshNonce;
     Object.freeze(this);
   }
+
   static isGenuine(caller: AdmittedCaller): boolean {
-    return #rules in caller;
+    return #names in caller;
   }
+
   /** The `sub` claim: the principal's name. */
   get subject(): string {
     return String(this.claims.sub);
   }
+
   /** The value of `<namespace>name` when the token has that claim, whatever its value; else of `name`. */
   claim(name: string): unknown {
-    const namespaced = this.claims[this.#rules.claimNamespace + name];
+    const namespaced = this.claims[this.#names.claimNamespace + name];
     return namespaced === undefined ? this.claims[name] : namespaced;
   }
+
   /** The granted scopes: the words of a text (RFC 6749 §3.3) or an array of strings; none if it is anything else. */
   get scopes(): readonly string[] {
-    const granted = this.claims[this.#rules.scopeClaim];
+    const granted = this.claims[this.#names.scopeClaim];
     if (typeof granted === 'string') return granted.split(' ').filter(Boolean);
     return isTextArray(granted) ? granted : [];
   }
+
   /** The granted scopes as one space-separated text, or `null` when the token has none to show. */
   get scopeText(): string | null {
-    const granted = this.claims[this.#rules.scopeClaim];
+    const granted = this.claims[this.#names.scopeClaim];
     return typeof granted === 'string' ? granted : this.scopes.join(' ') || null;
   }
 }
+// Otherwise `new (caller.constructor)(…)` would make one.
 Object.defineProperty(AdmittedCaller.prototype, 'constructor', { value: Object });
-/** Whoever presented a verified token as its binding and the mode demand. Only a `Sender` makes one. */
+
+/** Whoever presented a verified token as its binding and the mode demand. Only a `SenderCheck` makes one. */
 export type Caller = AdmittedCaller;
+
 /** False for anything that merely looks like a Caller. */
 export const { isGenuine } = AdmittedCaller;
-/** The request that the credentials came with; `path` as it stands there, `nowMillis` since the epoch. */
-export type Presentation = Readonly<{ path: string; rawHeaders: readonly string[] }> &
-  Omit<ProofSubject, 'uri' | 'token'>;
-/** Checks that the token may be presented like this. Throws, or rejects with, `Refused`. */
-export type Sender = (
+
+/** The request with which the credentials came. */
+export interface Presentation extends RequestTarget {
+  readonly method: string;
+}
+
+/** Checks at `nowMillis` (since the epoch) that the token may be presented like this. Throws `Refused`, or rejects with it. */
+export type SenderCheck = (
   token: VerifiedToken,
   credentials: Credentials,
   presentation: Presentation,
-) => Caller | Promise<Caller>;
-/** The checks on how a token is presented, in the contract's order (§8). */
-export function createSender(rules: CallerRules, verifyProof: ProofVerifier, used: ReplayStore): Sender {
-  return (token, { scheme, token: text, proof: proofText }, presentation) => {
-    const caller = new AdmittedCaller(token, rules);
+  nowMillis: number,
+) => Later<Caller>;
+
+export type SenderOptions = UriOptions & ClaimNames & Readonly<{ dpopMode: DpopMode }>;
+
+/** The checks on how a token is presented, in the order of docs/dpop.md. */
+export function createSenderCheck(
+  options: SenderOptions,
+  verifyProof: ProofVerifier,
+  replayStore: ReplayStore,
+): SenderCheck {
+  return (token, credentials, presentation, nowMillis) => {
     // Choice: an operator who turns DPoP off takes bound tokens as if they were not.
-    if (rules.dpopMode === 'DISABLED') return caller;
-    // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it.
-    if (scheme === 'Bearer' && caller.claims.cnf !== undefined) throw refuseToken('bound-token');
-    if (scheme === 'Bearer') return caller;
-    const thumbprint = confirmedThumbprint(caller.claims.cnf);
+    if (options.dpopMode === 'DISABLED') return new AdmittedCaller(token, options, undefined);
+
+    const { cnf } = claimsOf(token);
+    if (credentials.scheme === 'Bearer') {
+      // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it.
+      if (cnf !== undefined) throw refuseToken('bound-token');
+      return new AdmittedCaller(token, options, undefined);
+    }
+
+    const boundThumbprint = confirmedThumbprint(cnf);
     // RFC 9449 §7.1
-    if (proofText === undefined) throw refuseProof('proof-missing');
-    const uri = requestUri(presentation.rawHeaders, presentation.path, rules);
-    const proof = provenBy(verifyProof(proofText, { ...presentation, uri, token: text }));
+    if (credentials.proof === undefined) throw refuseProof('proof-missing');
+
+    const uri = requestUri(presentation, options);
+    const subject = { method: presentation.method, uri, token: credentials.token, nowMillis };
+    const proof = provenBy(verifyProof(credentials.proof, subject));
+    const { thumbprint, jti, expiresAt, freshNonce } = proof;
     // RFC 9449 §4.3(12), second half; §6.1
-    if (proof.thumbprint !== thumbprint) throw refuseToken('key-mismatch');
+    if (thumbprint !== boundThumbprint) throw refuseToken('key-mismatch').with({ freshNonce });
+
     // RFC 9449 §11.1: last, and as one step, so that of many uses at once one is the first.
-    return after(
-      used.record(thumbprint, proof.jti, proof.expiresAt, Math.floor(presentation.nowMillis / 1000)),
-      (verdict) => {
-        if (verdict !== 'new')
-          throw verdict === 'seen' ? refuseProof('proof-replayed') : unavailable('replay-memory-full', 10);
-        return caller;
-      },
-    );
+    const verdict = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
+    return andThen(verdict, (recorded) => {
+      if (recorded !== 'new') throw refuseRecorded(recorded).with({ freshNonce });
+      return new AdmittedCaller(token, options, freshNonce);
+    });
   };
 }
-/** The thumbprint to which `cnf` binds the token (RFC 9449 §6.1). */
+
+function refuseRecorded(verdict: Exclude<ReplayVerdict, 'new'>): Refused {
+  return verdict === 'seen' ? refuseProof('proof-replayed') : unavailable('replay-memory-full', 10);
+}
+
+/** Confirmation methods of RFC 7800 §3, RFC 8705 §3.1, RFC 9449 §6.1 and their registry that nothing here can check. */
+const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256', 'osc'];
+
+/** The thumbprint to which `cnf` binds the token (RFC 9449 §6.1). Throws `Refused`. */
 function confirmedThumbprint(cnf: unknown): string {
   if (cnf === undefined) throw refuseToken('not-bound');
-  const { jkt, ...others } = asJsonObject(cnf) ?? {};
-  // Stricter: RFC 7800 §3.1 lets a recipient ignore what it does not understand beside `jkt`.
-  if (typeof jkt !== 'string' || Object.keys(others).length > 0) throw refuseToken('confirmation-refused');
+
+  const confirmation = asJsonObject(cnf);
+  // Stricter: RFC 7800 §3.1 would let a second method be ignored; one that cannot be checked is refused.
+  const namesOther = OTHER_METHODS.some((name) => confirmation?.[name] !== undefined);
+  if (confirmation === undefined || namesOther) throw refuseToken('confirmation-refused');
+
+  const { jkt } = confirmation;
+  if (jkt === undefined) throw refuseToken('not-bound');
+  if (typeof jkt !== 'string') throw refuseToken('confirmation-refused');
   return jkt;
 }
-/** Runs the next step at once when the value is there, and later only when it has to be awaited. */
-export const after = <Value, Result>(
-  value: Value | Promise<Value>,
-  next: (value: Value) => Result | Promise<Result>,
-): Result | Promise<Result> => (value instanceof Promise ? value.then(next) : next(value));

@@ -1,54 +1,66 @@
-// Header fields → credentials. Reads the raw list of fields, because Node's `headers` hides a second Authorization field and joins
-// DPoP fields; never looks for a token in a query or a body (RFC 9700 §4.3.2), nor inside the token: token/verify.ts does.
+// Header fields → credentials. Never looks for a token in a query or a body (RFC 9700 §4.3.2), nor inside the token:
+// token/verify.ts does.
 import { refuseRequest, Refused, refuseToken } from '../base/refusal.ts';
+import { fieldValues } from '../request/fields.ts';
 
 export type DpopMode = 'DISABLED' | 'ALLOWED' | 'REQUIRED';
 export type Scheme = 'Bearer' | 'DPoP';
+
 /** The schemes that a mode accepts. */
 export const SCHEMES: Readonly<Record<DpopMode, readonly Scheme[]>> = {
   DISABLED: ['Bearer'],
   ALLOWED: ['Bearer', 'DPoP'],
   REQUIRED: ['DPoP'],
 };
-/** What the caller presented; `proof` is the DPoP proof, if there was one. */
-export type Credentials = Readonly<{ scheme: Scheme; token: string; proof: string | undefined }>;
+
+/** What the caller presented. */
+export interface Credentials {
+  readonly scheme: Scheme;
+  readonly token: string;
+  /** The DPoP proof, if there was one. */
+  readonly proof: string | undefined;
+}
+
 /** The white space that a field can hold (Latin-1), and the comma. */
 const SEPARATORS = [...' \t\n\v\f\r\u00a0,'];
-/** Every value of a header field; `rawHeaders` lists names and values in turn, `name` is in lower case (RFC 9110 §5.1). */
-export function fieldValues(rawHeaders: readonly string[], name: string): string[] {
-  const values: string[] = [];
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const field = rawHeaders[index] ?? '';
-    if (field.length === name.length && field.toLowerCase() === name)
-      values.push(rawHeaders[index + 1] ?? '');
-  }
-  return values;
-}
+
 /** The accepted scheme that an Authorization value uses, if it does: an RFC 9110 §5.6.2 token, in any case (§11.1). */
 export function acceptedScheme(authorization: string, mode: DpopMode): Scheme | undefined {
   const name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+/.exec(authorization)?.[0].toLowerCase();
   return SCHEMES[mode].find((scheme) => scheme.toLowerCase() === name);
 }
+
 /** The credentials of a request, or `undefined` when it has no Authorization field. Throws `Refused`. */
 export function parseCredentials(rawHeaders: readonly string[], mode: DpopMode): Credentials | undefined {
-  const [authorization, ...others] = fieldValues(rawHeaders, 'authorization');
-  const proofs = mode === 'DISABLED' ? [] : fieldValues(rawHeaders, 'dpop');
+  const authorizations = fieldValues(rawHeaders, 'authorization');
   // RFC 9110 §5.3: a field that is not a list occurs once.
-  if (others.length > 0) throw refuseRequest('authorization-repeated');
+  if (authorizations.length > 1) throw refuseRequest('authorization-repeated');
+
+  const proofs = mode === 'DISABLED' ? [] : fieldValues(rawHeaders, 'dpop');
   // RFC 9449 §4.3(1)
   if (proofs.length > 1) throw refuseRequest('proof-repeated');
+
+  const authorization = authorizations[0];
   if (authorization === undefined) return undefined;
+
   const scheme = acceptedScheme(authorization, mode);
-  if (scheme === undefined || authorization.length === scheme.length)
+  if (scheme === undefined || authorization.length === scheme.length) {
     throw new Refused({ kind: 'unauthorized', reason: 'scheme-refused' });
-  // RFC 6750 §2.1: one space, then one token.
-  const token = authorization.slice(scheme.length + 1);
-  const isOneToken =
-    authorization[scheme.length] === ' ' &&
-    token !== '' &&
-    !SEPARATORS.some((separator) => token.includes(separator));
-  if (!isOneToken) throw refuseToken('credentials-malformed');
+  }
+
+  const token = parseToken(authorization, scheme);
   // Stricter: RFC 9449 §7.2 would let the server ignore the proof.
   if (scheme === 'Bearer' && proofs.length > 0) throw refuseRequest('proof-beside-bearer');
+
   return { scheme, token, proof: proofs[0] };
+}
+
+/** RFC 6750 §2.1: one space, then one token. */
+function parseToken(authorization: string, scheme: Scheme): string {
+  const token = authorization.slice(scheme.length + 1);
+  const isSeparated = authorization[scheme.length] === ' ' && token !== '';
+  const isOne = !SEPARATORS.some((separator) => token.includes(separator));
+  if (!isSeparated || !isOne) throw refuseToken('credentials-malformed');
+
+  return token;
 }

@@ -1,24 +1,35 @@
 // Nonces without state (RFC 9449 §9): an HMAC over a slot of time, so that replicas which share the secret agree.
-// Trusts the secret. Promises: only the nonces of the present and the previous slot are good.
+// Trusts the secret. Promises: only the nonces of the current and the previous slot are good.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const SLOT_MILLIS = 60_000;
-/** `present` gives the nonce to hand out, base64url (RFC 9449 §8.1), `age` the slot of a good one; `nowMillis` is since the epoch. */
-export type Nonces = ReturnType<typeof createNonces>;
-/** `secret`: at least 32 characters, the same for all replicas. */
-export function createNonces(secret: string) {
-  const present = (nowMillis: number) =>
-    createHmac('sha256', secret)
-      .update(`gatehouse DPoP nonce ${Math.floor(nowMillis / SLOT_MILLIS)}`)
-      .digest('base64url');
-  const age = (nonce: unknown, nowMillis: number) => {
-    if (typeof nonce !== 'string') return undefined;
-    if (isSame(nonce, present(nowMillis))) return 'present';
-    return isSame(nonce, present(nowMillis - SLOT_MILLIS)) ? 'previous' : undefined;
-  };
-  return { present, age };
+
+export interface NonceSource {
+  /** The nonce to hand out, base64url (RFC 9449 §8.1); `nowMillis` is since the epoch. */
+  current(nowMillis: number): string;
+  /** The slot of a good nonce; `undefined` for any other. */
+  slotOf(nonce: unknown, nowMillis: number): 'current' | 'previous' | undefined;
 }
+
+/** `secret`: at least 32 characters, the same for all replicas. */
+export function createNonces(secret: string): NonceSource {
+  function current(nowMillis: number): string {
+    const slot = Math.floor(nowMillis / SLOT_MILLIS);
+    return createHmac('sha256', secret).update(`gatehouse DPoP nonce ${slot}`).digest('base64url');
+  }
+
+  function slotOf(nonce: unknown, nowMillis: number): 'current' | 'previous' | undefined {
+    if (typeof nonce !== 'string') return undefined;
+    if (isSame(nonce, current(nowMillis))) return 'current';
+    return isSame(nonce, current(nowMillis - SLOT_MILLIS)) ? 'previous' : undefined;
+  }
+
+  return { current, slotOf };
+}
+
 /** Compares without telling by its time how much was right. */
-const isSame = (given: string, expected: string) =>
-  Buffer.byteLength(given) === Buffer.byteLength(expected) &&
-  timingSafeEqual(Buffer.from(given), Buffer.from(expected));
+function isSame(nonce: string, expected: string): boolean {
+  const bytes = Buffer.from(nonce);
+  const expectedBytes = Buffer.from(expected);
+  return bytes.length === expectedBytes.length && timingSafeEqual(bytes, expectedBytes);
+}

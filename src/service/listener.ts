@@ -2,9 +2,9 @@
 // Promises: whoever connects is refused or timed out by a stated limit; at the end every request under way is answered.
 import { createServer, IncomingMessage, STATUS_CODES, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
-import type { App } from './pipeline.ts';
+import type { Pipeline } from './pipeline.ts';
 import { CLOSE, isGone, UNREAD_MILLIS, type Reply } from '../reply/reply.ts';
-import { deadEnd, refuseRequest, type Refused } from '../base/refusal.ts';
+import { refuseHttp, refuseRequest, type Refused } from '../base/refusal.ts';
 
 const OPTIONS = {
   // Keep-alive lasts longer than the idle time of load balancers, so that they never send into a closing connection.
@@ -27,14 +27,14 @@ const [LINGER_MILLIS, IDLE_GRACE_MILLIS, STOP_MILLIS] = [1_000, 1_000, 10_000];
 /** `stop` takes no new connections and resolves when the last is gone, at the latest after ten seconds. */
 export type Listener = Readonly<{ server: Server; stop: () => Promise<'drained' | 'deadline'> }>;
 /** A server for the app that does not listen yet; `now` gives milliseconds since the epoch; `batchSize` is in requests. */
-export function createListener(app: App, now: () => number, batchSize = 64): Listener {
+export function createListener(pipeline: Pipeline, now: () => number, batchSize = 64): Listener {
   const server = createServer({ ...OPTIONS, IncomingMessage: Request });
   // Node would drop fields after the 2,000th unseen, a second Authorization among them.
   server.maxHeadersCount = 0;
   /** Every open connection, with its latest response. */
   const sockets = new Map<Socket, ServerResponse | undefined>();
   const broken = new WeakSet<Socket>();
-  const enqueue = inBatches(app, batchSize);
+  const enqueue = inBatches(pipeline, batchSize);
   const answer = (refused?: Refused) => (request: IncomingMessage, response: ServerResponse) => {
     sockets.set(request.socket, response);
     enqueue(request, response, refused);
@@ -42,7 +42,7 @@ export function createListener(app: App, now: () => number, batchSize = 64): Lis
   /** An answer on a bare socket comes after those that are under way on it (RFC 9112 §9.3.2), if the client reads them. */
   const refuse = (socket: Socket, refused: Refused) => {
     const before = sockets.get(socket);
-    const end = () => endWith(socket, rawReply(app.refuse(refused), now()));
+    const end = () => endWith(socket, rawReply(pipeline.refuse(refused), now()));
     if (before === undefined || before.writableFinished) return end();
     before.once('finish', end);
     socket.setTimeout(UNREAD_MILLIS, () => socket.destroy());
@@ -57,7 +57,7 @@ export function createListener(app: App, now: () => number, batchSize = 64): Lis
   );
   // The body is never wanted, so the client is not told to go on (RFC 9110 §10.1.1).
   server.on('request', answer()).on('checkContinue', answer());
-  server.on('checkExpectation', answer(deadEnd('expectation_failed')));
+  server.on('checkExpectation', answer(refuseHttp('expectation_failed')));
   // Node leaves this socket to us, its errors too.
   server.on('connect', ({ socket }) =>
     refuse(
@@ -79,11 +79,14 @@ export function createListener(app: App, now: () => number, batchSize = 64): Lis
 }
 /** Works off together the requests of one turn of the event loop, then writes their answers together: under load both cost less. A few are
  * answered one by one, so that the first client goes on meanwhile. Never more than a batch waits: a client's answers hold up its requests. */
-function inBatches({ prepare }: App, batchSize: number): App['answer'] {
-  const queue: Parameters<App['answer']>[] = [];
+function inBatches(
+  { prepare }: Pipeline,
+  batchSize: number,
+): (...asked: Parameters<Pipeline['prepare']>) => void {
+  const queue: Parameters<Pipeline['prepare']>[] = [];
   const drain = () => {
     const batch = queue.splice(0);
-    const workOff = (asked: Parameters<App['answer']>) =>
+    const workOff = (asked: Parameters<Pipeline['prepare']>) =>
       isGone(asked[0], asked[1]) ? undefined : prepare(...asked);
     if (batch.length < 8) for (const asked of batch) workOff(asked)?.();
     else for (const write of batch.map(workOff)) write?.();
@@ -94,9 +97,9 @@ function inBatches({ prepare }: App, batchSize: number): App['answer'] {
   };
 }
 function refusalFor({ code }: NodeJS.ErrnoException): Refused {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return deadEnd('request_timeout');
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return refuseHttp('request_timeout');
   return code === 'HPE_HEADER_OVERFLOW'
-    ? deadEnd('header_fields_too_large')
+    ? refuseHttp('header_fields_too_large')
     : refuseRequest('malformed-http');
 }
 /** The reply as text, for a connection on which there is no request that could be answered; it closes it. */

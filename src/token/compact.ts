@@ -2,30 +2,37 @@
 // Promises: one spelling only, so that the text identifies the token (its hash is a safe key).
 import { decodeBase64url, parseJsonObject, type JsonObject } from '../base/encoding.ts';
 
-/** A JWS of unknown origin. `signingInput` is the ASCII text that the signature covers. */
-export type UnverifiedJws = Readonly<{
-  header: JsonObject;
-  payload: JsonObject;
-  signingInput: string;
-  signature: Buffer;
-}>;
+/** A JWS of unknown origin. */
+export interface UnverifiedJws {
+  readonly header: JsonObject;
+  readonly payload: JsonObject;
+  /** The ASCII text that the signature covers. */
+  readonly signingInput: string;
+  readonly signature: Buffer;
+}
+
 export type CompactFlaw = 'malformed' | 'header-malformed' | 'payload-malformed';
+
 /** Splits and decodes a compact JWS, or says what is wrong with it. */
 export function parseCompact(text: string): UnverifiedJws | CompactFlaw {
   const parts = text.split('.', 4);
   // RFC 7515 §5.2(1), RFC 7516 §9: five parts are a JWE, which is never a token here.
   if (parts.length !== 3) return 'malformed';
-  const [headerBytes, payloadBytes, signature] = parts.map(decodeBase64url);
+
   // RFC 7515 §5.2(2), (6), (7)
+  const [headerBytes, payloadBytes, signature] = parts.map(decodeBase64url);
   if (headerBytes === undefined || payloadBytes === undefined || signature === undefined) return 'malformed';
+
   // RFC 7515 §5.2(3)
   const header = parseJsonObject(headerBytes);
   if (header === undefined) return 'header-malformed';
+
   // RFC 7519 §7.2(10)
   const payload = parseJsonObject(payloadBytes);
-  return payload === undefined
-    ? 'payload-malformed'
-    : { header, payload, signingInput: text.slice(0, text.lastIndexOf('.')), signature };
+  if (payload === undefined) return 'payload-malformed';
+
+  return { header, payload, signingInput: text.slice(0, text.lastIndexOf('.')), signature };
 }
+
 /** A media type in a `typ` member: case aside, with or without its `application/` (RFC 7515 §4.1.9). */
 export const mediaType = (typ: string) => typ.toLowerCase().replace(/^application\//, '');

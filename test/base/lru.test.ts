@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Memory } from '../../src/base/lru.ts';
+import { LruCache } from '../../src/base/lru.ts';
 
-function memoryOf(capacity: number, ...keys: string[]): Memory<string> {
-  const memory = new Memory<string>(capacity);
+function memoryOf(capacity: number, ...keys: string[]): LruCache<string> {
+  const memory = new LruCache<string>(capacity);
   for (const key of keys) memory.set(key, `value of ${key}`);
   return memory;
 }
 
 /** Which of the keys are still remembered; asking counts as use. */
-const held = (memory: Memory<string>, ...keys: string[]) =>
+const held = (memory: LruCache<string>, ...keys: string[]) =>
   keys.filter((key) => memory.get(key) === `value of ${key}`).join('');
 
 test('gives each value by its own key', () => {
@@ -41,7 +41,7 @@ test('forgets what is deleted, and nothing else', () => {
 for (const capacity of [0, 1, 2, 5]) {
   test(`holds the ${capacity} entries set last and no more when its capacity is ${capacity}`, () => {
     const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
-    const memory = new Memory<string>(capacity);
+    const memory = new LruCache<string>(capacity);
     for (const [index, key] of keys.entries()) {
       memory.set(key, `value of ${key}`);
       assert.equal(memory.size, Math.min(index + 1, capacity));
@@ -71,7 +71,7 @@ for (const [used, left] of [
 
 test('forgets in the order of use whatever the history', () => {
   const capacity = 5;
-  const memory = new Memory<string>(capacity);
+  const memory = new LruCache<string>(capacity);
   let model: string[] = [];
   let state = 1;
   for (let step = 0; step < 20_000; step += 1) {

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import { factsOf, importProofKey, type VerificationKey } from '../../src/keys/jwk.ts';
 import type { KeyFlaw } from '../../src/base/events.ts';
-import { Memory } from '../../src/base/lru.ts';
+import { LruCache } from '../../src/base/lru.ts';
 import { parseCompact } from '../../src/token/compact.ts';
 import { verifySignature } from '../../src/token/signature.ts';
 import {
@@ -18,7 +18,7 @@ import {
 import { HOUR, integer, jwk, Stand } from './stand.ts';
 
 const KEYS = Object.fromEntries(PROOF_ALGORITHMS.map((alg) => [alg, makeProofKey(alg)]));
-const importKey = (alg: ProofAlgorithm, change: Members = {}, known = new Memory<VerificationKey>(10)) =>
+const importKey = (alg: ProofAlgorithm, change: Members = {}, known = new LruCache<VerificationKey>(10)) =>
   importProofKey({ ...KEYS[alg]?.jwk, ...change } as JsonObject, alg, known);
 const bytes = (length: number) => Buffer.alloc(length, 1).toString('base64url');
 
@@ -50,7 +50,7 @@ const FLAWS: [alg: ProofAlgorithm, change: Members, flaw: KeyFlaw][] = [
 
 for (const [alg, change, flaw] of FLAWS) {
   test(`refuses a proof key for ${alg} with ${JSON.stringify(change).slice(0, 60)} as ${flaw}, and remembers nothing of it`, () => {
-    const known = new Memory<VerificationKey>(10);
+    const known = new LruCache<VerificationKey>(10);
     for (let time = 0; time < 2; time += 1) assert.equal(importKey(alg, change, known), flaw);
     assert.equal(known.size, 0);
   });
@@ -58,7 +58,7 @@ for (const [alg, change, flaw] of FLAWS) {
 
 for (const alg of PROOF_ALGORITHMS) {
   test(`takes a key for ${alg} that is known by algorithm and thumbprint, and makes none known itself [RFC 7638 §3]`, () => {
-    const known = new Memory<VerificationKey>(10);
+    const known = new LruCache<VerificationKey>(10);
     const key = importKey(alg, {}, known);
     assert.ok(typeof key === 'object');
     assert.equal(factsOf(key).thumbprint, KEYS[alg]?.thumbprint);
@@ -84,7 +84,7 @@ for (const alg of PROOF_ALGORITHMS) {
 }
 
 test('takes a key that is known for one algorithm for that one only, though another has the same members', () => {
-  const known = new Memory<VerificationKey>(10);
+  const known = new LruCache<VerificationKey>(10);
   const members = { ...KEYS.RS256?.jwk };
   const key = importKey('RS256', members, known);
   assert.ok(typeof key === 'object');

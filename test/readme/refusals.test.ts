@@ -5,7 +5,7 @@ import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../s
 import { refusalReply } from '../../src/reply/challenge.ts';
 import { createLog, LOG_LEVELS, type FetchFlaw, type KeyFlaw, type Log } from '../../src/base/events.ts';
 import {
-  DEAD_ENDS,
+  HTTP_REFUSALS,
   PROOF_FLAWS,
   REQUEST_FLAWS,
   TOKEN_FLAWS,
@@ -39,7 +39,7 @@ test('the README has every error_description with its reason', () => {
   const nonce = /error_description="([^"]+)"/.exec(headers[1] ?? '')?.[1];
   assert.deepEqual(sentences(FLAWS[1]), { ...PROOF_FLAWS, 'proof-nonce': nonce });
   assert.deepEqual(sentences(FLAWS[2]), { ...REQUEST_FLAWS });
-  assert.deepEqual(sentences('Errors', 1), { ...UNAVAILABILITIES, ...DEAD_ENDS });
+  assert.deepEqual(sentences('Errors', 1), { ...UNAVAILABILITIES, ...HTTP_REFUSALS });
 });
 
 test('the README says in every row of the flaws what to do', () => {

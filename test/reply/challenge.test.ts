@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRefusalReplies, refusalReply } from '../../src/reply/challenge.ts';
 import {
-  DEAD_ENDS,
+  HTTP_REFUSALS,
   REQUEST_FLAWS,
   TOKEN_FLAWS,
   UNAVAILABILITIES,
-  type DeadEnd,
+  type HttpRefusal,
   type Refusal,
   type RequestFlaw,
   type TokenFlaw,
@@ -199,7 +199,7 @@ const EVERY: readonly Refusal[] = [
     reason,
     retryAfterSeconds: 1,
   })),
-  ...names<DeadEnd>(DEAD_ENDS).map((kind): Refusal => ({ kind, reason: kind })),
+  ...names<HttpRefusal>(HTTP_REFUSALS).map((kind): Refusal => ({ kind, reason: kind })),
 ];
 
 test('describes every refusal in printable ASCII without quotes, so that no header field can break [RFC 6750 §3, G1]', () => {

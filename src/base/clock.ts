@@ -1,0 +1,22 @@
+// Time as the service is given it, and values that are there now or come later. Reads no clock: server.ts hands one in.
+
+/** The clocks and the timer of a process; a test has its own. */
+export interface Clock {
+  /** The wall clock, in milliseconds since the epoch: for what a token, a proof or a log line says. */
+  now(): number;
+  /** A clock that nobody sets back, in milliseconds since some start: for ages and pauses. */
+  monotonic(): number;
+  /** Runs the action once, after so many milliseconds; what it gives cancels that. Keeps no process alive. */
+  after(millis: number, action: () => void): () => void;
+}
+
+/** A value, or a promise of it. */
+export type Later<Value> = Value | Promise<Value>;
+
+/** Goes on with the value at once when it is there, and awaits it only when it is a promise. */
+export function andThen<Value, Result>(
+  value: Later<Value>,
+  next: (value: Value) => Later<Result>,
+): Later<Result> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}

@@ -1,0 +1,62 @@
+// Access: who may use a row. Promises: what is admitted is a Caller that a sender check made, or nobody where the row says
+// so. Does not read credentials: the pipeline does, where an access asks for them.
+import { Refused } from '../base/refusal.ts';
+import { isGenuine, type Caller } from '../sender/caller.ts';
+import type { Guard } from './guards.ts';
+
+/** Who may use a row. `Admitted` is what the handler then receives as `caller`. */
+export interface Access<Admitted> {
+  /** As it stands in printed tables. */
+  readonly name: string;
+  readonly credentials: 'ignored' | 'optional' | 'required';
+  readonly guards: readonly Guard[];
+  /** The caller as the handler receives it. Throws `Refused` when a required caller or a guard is missing. */
+  readonly admit: (caller: Caller | undefined) => Admitted;
+}
+
+/** Everyone; credentials are ignored. */
+export const open: Access<undefined> = {
+  name: 'open',
+  credentials: 'ignored',
+  guards: [],
+  admit: () => undefined,
+};
+
+/** Everyone; credentials that are present must be good, and then name the caller. */
+export const optional: Access<Caller | undefined> = {
+  name: 'optional',
+  credentials: 'optional',
+  guards: [],
+  admit: (caller) => caller && requireCaller(caller),
+};
+
+/** Callers with a valid access token. */
+export const authenticated: Access<Caller> = {
+  name: 'authenticated',
+  credentials: 'required',
+  guards: [],
+  admit: requireCaller,
+};
+
+/** Callers with a valid access token that passes every guard. */
+export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
+  return {
+    name: guards.map((guard) => guard.name).join(', '),
+    credentials: 'required',
+    guards,
+    admit: (caller) => {
+      const admitted = requireCaller(caller);
+      for (const guard of guards) {
+        if (!guard.passes(admitted)) throw guard.refused;
+      }
+      return admitted;
+    },
+  };
+}
+
+function requireCaller(caller: Caller | undefined): Caller {
+  if (caller === undefined) throw new Refused({ kind: 'unauthorized', reason: 'no-credentials' });
+  if (!isGenuine(caller)) throw new TypeError('a caller that no sender check made');
+
+  return caller;
+}
