@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { tableOf } from '../src/service/pipeline.ts';
+import { tableOf } from '../src/profiles/tables.ts';
 import { policyA } from '../src/profiles/a.ts';
 import { PROOF_FLAWS, REQUEST_FLAWS, TOKEN_FLAWS, UNAVAILABILITIES } from '../src/base/refusal.ts';
 import type { Row } from '../src/routes/row.ts';
@@ -34,8 +34,8 @@ const everything = callerWith({
   verified: true,
 });
 
-async function rowInWords({ pattern, access, answer }: Row): Promise<string[]> {
-  const fields = Object.keys(await answer(everything, {}, clock.now()));
+async function rowInWords({ pattern, access, run }: Row): Promise<string[]> {
+  const fields = Object.keys(await run(everything, {}, clock.now()));
   return ['GET', code(pattern), inWords(access.name), fields.map(code).join(', ')];
 }
 
@@ -56,7 +56,7 @@ for (const [heading, environment, choose] of routes) {
       auth,
       answer.replace(/^200, [A-Z][a-z ]+: /, ''),
     ]);
-    const rows = choose(tableOf(settingsWith({ PROFILE: 'A', ...environment })));
+    const rows = choose(tableOf(settingsWith({ PROFILE: 'A', ...environment })).rows);
     assert.deepEqual(written, await Promise.all(rows.map(rowInWords)));
   });
 }

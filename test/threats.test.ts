@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { claimCheck } from '../src/routes/guards.ts';
-import { refusalReply } from '../src/reply/challenge.ts';
+import { createRefusalReplies } from '../src/reply/challenge.ts';
 import { parseCredentials } from '../src/sender/credentials.ts';
 import { normalUri } from '../src/request/uri.ts';
 import { createReplayStore } from '../src/sender/replay.ts';
@@ -131,7 +131,8 @@ test('can demand that the subject is not the client itself [D9]', () => {
     [true, false, false],
   );
   assert.equal(
-    refusalReply(isUser.refused.refusal, 'Bearer', { dpopMode: 'DISABLED', errorDetail: false }).status,
+    createRefusalReplies({ dpopMode: 'DISABLED', errorDetail: false })(isUser.refused.refusal, 'Bearer')
+      .status,
     403,
   );
 });

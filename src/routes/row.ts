@@ -19,6 +19,7 @@ export type Handler<Admitted> = (request: RouteRequest<Admitted>) => Later<objec
 
 /** A row with its access built in. */
 export interface Row {
+  readonly method: 'GET';
   readonly pattern: string;
   readonly access: Access<unknown>;
   /** Admits the caller and runs the handler. Throws `Refused`. */
@@ -44,6 +45,7 @@ export function get<Admitted>(
   handler: Handler<NoInfer<Admitted>>,
 ): Row {
   return {
+    method: 'GET',
     pattern,
     access,
     run: (caller, parameters, nowMillis) => handler({ caller: access.admit(caller), parameters, nowMillis }),

@@ -20,7 +20,7 @@ class AdmittedCaller {
   readonly #names: ClaimNames;
   /** The claims of the token, as the provider wrote them. */
   readonly claims: JsonObject;
-  /** A nonce that the answer shall carry (RFC 9449 §8.2). */
+  /** A nonce that the answer shall carry (RFC 9449 §9). */
   readonly freshNonce: string | undefined;
 
   constructor(token: VerifiedToken, names: ClaimNames, freshNonce: string | undefined) {

@@ -13,6 +13,7 @@ import { createProofVerifier } from '../sender/dpop-proof.ts';
 import { createReplayStore } from '../sender/replay.ts';
 import type { Settings } from '../settings/load.ts';
 import { createTokenVerifier } from '../token/verify.ts';
+import { createObserver, type Observer } from './observe.ts';
 import { createPipeline, type Pipeline } from './pipeline.ts';
 
 /** What a process gives the service. */
@@ -28,23 +29,26 @@ export interface Surroundings {
 export interface Service {
   readonly pipeline: Pipeline;
   readonly keys: KeySet;
+  /** Stop it last: it sums up what was refused. */
+  readonly observer: Observer;
 }
 
 /** Throws an `Error` when rows overlap. */
 export function assemble(table: Table, settings: Settings, surroundings: Surroundings): Service {
   const { clock, log, fetchKeys, isStopping } = surroundings;
   const keys = new KeySet(fetchKeys, clock, log);
+  const observer = createObserver({ log, clock });
   const pipeline = createPipeline({
     table: { rows: [...probes(keys, isStopping), ...table.rows], rules: table.rules ?? [] },
     verifyToken: createTokenVerifier(settings, keys, clock, settings.tokenCacheEntries),
     checkSender: assembleSenderCheck(settings, log),
     challenges: settings,
     cors: createCors(settings),
-    log,
+    observe: observer.observe,
     clock,
     isStopping,
   });
-  return { pipeline, keys };
+  return { pipeline, keys, observer };
 }
 
 function assembleSenderCheck(settings: Settings, log: Log) {

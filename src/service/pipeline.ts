@@ -3,7 +3,7 @@
 // held and the handler is synchronous; only a bug is a 500; nothing escapes.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { andThen, type Clock, type Later } from '../base/clock.ts';
-import { describeBug, printable, type Log } from '../base/events.ts';
+import type { Observe } from '../base/events.ts';
 import { refuseHttp, Refused } from '../base/refusal.ts';
 import { createRefusalReplies, type ChallengeOptions } from '../reply/challenge.ts';
 import type { Cors } from '../reply/cors.ts';
@@ -23,7 +23,8 @@ export interface PipelineParts {
   readonly checkSender: SenderCheck;
   readonly challenges: ChallengeOptions;
   readonly cors: Cors;
-  readonly log: Log;
+  /** Takes the one record of each request. */
+  readonly observe: Observe;
   readonly clock: Clock;
   /** Whether every reply shall close its connection. */
   readonly isStopping: () => boolean;
@@ -46,13 +47,14 @@ export interface Pipeline {
 interface Exchange {
   readonly request: IncomingMessage;
   isPreflight: boolean;
+  row: Row | undefined;
   kid: string | undefined;
   freshNonce: string | undefined;
 }
 
 /** Builds the pipeline. Throws an `Error` when rows overlap. */
 export function createPipeline(parts: PipelineParts): Pipeline {
-  const { table, verifyToken, checkSender, challenges, cors, log, clock, isStopping } = parts;
+  const { table, verifyToken, checkSender, challenges, cors, observe, clock, isStopping } = parts;
   const router = new Router<Row, PrefixRule>(table.rows, table.rules);
   const replyToRefusal = createRefusalReplies(challenges);
   const readHost = createHostReader();
@@ -70,6 +72,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     const place = router.find(path);
     if (place === undefined) throw refuseHttp('not_found');
 
+    exchange.row = place.row;
     // RFC 9110 §9.3.2: HEAD goes the way of GET.
     const row = method === 'GET' || method === 'HEAD' ? place.row : undefined;
     const readsCredentials =
@@ -80,7 +83,10 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       place.rule?.access.admit(caller);
       if (row === undefined) throw refuseHttp(place.row === undefined ? 'not_found' : 'method_not_allowed');
 
-      return andThen(row.run(caller, place.parameters, clock.now()), (body) => reply(200, body));
+      return andThen(row.run(caller, place.parameters, clock.now()), (body) => {
+        if (body instanceof Refused) throw body;
+        return reply(200, body);
+      });
     });
   }
 
@@ -100,8 +106,9 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   }
 
   function replyToFailure(failure: unknown, exchange?: Exchange): Reply {
+    const row = exchange?.row;
     if (!(failure instanceof Refused)) {
-      log('request failed', describeBug(failure));
+      observe({ row, status: 500, reason: 'bug', failure });
       return reply(500, { error: 'server_error', message: 'Internal Server Error' });
     }
 
@@ -109,13 +116,18 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     const [authorization = ''] = fieldValues(exchange?.request.rawHeaders ?? [], 'authorization');
     const refusalReply = replyToRefusal(refusal, acceptedScheme(authorization, challenges.dpopMode));
     const kid = findings.kid ?? exchange?.kid;
-    const line = { status: refusalReply.status, reason: refusal.reason };
-    log('request refused', kid === undefined ? line : { ...line, kid: printable(kid) });
+    observe({ row, status: refusalReply.status, reason: refusal.reason, kid });
     return refusalReply;
   }
 
   function prepare(request: IncomingMessage, response: ServerResponse, refused?: Refused): Write | undefined {
-    const exchange: Exchange = { request, isPreflight: false, kid: undefined, freshNonce: undefined };
+    const exchange: Exchange = {
+      request,
+      isPreflight: false,
+      row: undefined,
+      kid: undefined,
+      freshNonce: undefined,
+    };
 
     function finish(result: Reply, freshNonce = exchange.freshNonce): Write {
       const nonce = freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
@@ -128,7 +140,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       try {
         return finish(replyToFailure(failure, exchange), freshNonce);
       } catch {
-        // Even the description of a bug can fail.
+        // Nobody else would end this connection.
         return () => response.destroy();
       }
     }

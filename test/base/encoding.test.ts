@@ -7,7 +7,7 @@ import {
   decodeUtf8,
   isFiniteNumber,
   parseJsonObject,
-  unless,
+  undefinedOn,
 } from '../../src/base/encoding.ts';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -198,10 +198,10 @@ test('takes an error of the expected class for an absent result, and lets every 
     throw failure;
   };
   assert.equal(
-    unless(SyntaxError, () => 1),
+    undefinedOn(SyntaxError, () => 1),
     1,
   );
-  assert.equal(unless(SyntaxError, fail(new SyntaxError('x'))), undefined);
+  assert.equal(undefinedOn(SyntaxError, fail(new SyntaxError('x'))), undefined);
   const bug = new TypeError('y');
-  assert.throws(() => unless(SyntaxError, fail(bug)), bug);
+  assert.throws(() => undefinedOn(SyntaxError, fail(bug)), bug);
 });

@@ -4,11 +4,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import { factsOf, type VerificationKey } from '../../src/keys/jwk.ts';
-import { authenticated, type Row } from '../../src/routes/row.ts';
-import type { Caller, CallerRules, Presentation, Sender } from '../../src/sender/caller.ts';
+import { authenticated } from '../../src/routes/access.ts';
+import { type Row } from '../../src/routes/row.ts';
+import type { Caller, SenderOptions, Presentation, SenderCheck } from '../../src/sender/caller.ts';
 import type { Credentials } from '../../src/sender/credentials.ts';
 import { provenBy, type VerifiedProof } from '../../src/sender/dpop-proof.ts';
-import { checkClaims, type TokenRules } from '../../src/token/claims.ts';
+import { checkClaims, type TokenOptions } from '../../src/token/claims.ts';
 import type { UnverifiedJws } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature, type SignedPayload } from '../../src/token/signature.ts';
 import { claimsOf, type VerifiedToken } from '../../src/token/verify.ts';
@@ -145,7 +146,7 @@ const makeCallers = ({ claims, key, signed, token, proof, caller }: AtHand): rea
   key,
 ];
 
-const construct = (token: VerifiedToken, caller: Caller, rules: CallerRules) => [
+const construct = (token: VerifiedToken, caller: Caller, rules: SenderOptions) => [
   // @ts-expect-error a type is no class
   () => new VerificationKey(),
   // @ts-expect-error a type is no class
@@ -177,8 +178,8 @@ export type SealProof = typeof import('../../src/sender/dpop-proof.ts').seal;
 export type AdmitCaller = typeof import('../../src/sender/caller.ts').AdmittedCaller;
 
 interface Stages extends AtHand {
-  readonly rules: TokenRules;
-  readonly sender: Sender;
+  readonly rules: TokenOptions;
+  readonly sender: SenderCheck;
   readonly credentials: Credentials;
   readonly presentation: Presentation;
   readonly row: Row;
@@ -213,7 +214,7 @@ const outOfTurn = ({
   // @ts-expect-error no guard before the sender
   () => authenticated.admit(token),
   // @ts-expect-error no handler before the sender
-  () => row.answer(token, {}, 1),
+  () => row.run(token, {}, 1),
   // @ts-expect-error a token proves no possession
   () => provenBy(token),
   // @ts-expect-error a proof is no key

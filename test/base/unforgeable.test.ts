@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asJsonObject } from '../../src/base/encoding.ts';
 import { factsOf, importSigningKey } from '../../src/keys/jwk.ts';
-import { authenticated, get, needs, optional } from '../../src/routes/row.ts';
+import { authenticated, needs, optional } from '../../src/routes/access.ts';
+import { get } from '../../src/routes/row.ts';
 import { scope } from '../../src/routes/guards.ts';
 import { isGenuine, type Caller } from '../../src/sender/caller.ts';
 import { createProofVerifier, provenBy } from '../../src/sender/dpop-proof.ts';
@@ -23,7 +24,6 @@ const proof = verifyProof(proofText, {
   uri,
   token: GOOD,
   nowMillis: NOW * 1000,
-  offerNonce: () => {},
 });
 
 const imported = importSigningKey(asJsonObject({ ...signingKey.publicJwk })!);
@@ -31,7 +31,7 @@ const jws = parseCompact(GOOD);
 assert.ok(typeof imported === 'object' && typeof jws === 'object');
 const key = imported;
 const signed = verifySignature(jws, key) ?? assert.fail('the signature does not match');
-const token = (await openVerifier(0))(GOOD, NOW * 1000, 0);
+const token = await (await openVerifier(0))(GOOD);
 const caller = callerWith({ scope: 'read' });
 
 const rows = [authenticated, optional, needs(scope('read'))].map((access) =>
@@ -40,7 +40,7 @@ const rows = [authenticated, optional, needs(scope('read'))].map((access) =>
 /** Every kind of row that wants a caller. */
 function admit(someone: Caller): unknown[] {
   if (someone === undefined) throw new TypeError('nobody');
-  return rows.map((row) => row.answer(someone, {}, 1));
+  return rows.map((row) => row.run(someone, {}, 1));
 }
 
 const forged = {
@@ -95,7 +95,7 @@ test('shows of a proof nothing that could be copied', () => {
     assert.deepEqual([Reflect.ownKeys(genuine), JSON.stringify(genuine)], [[], '{}']);
   assert.deepEqual(
     [Reflect.ownKeys(caller), Object.isFrozen(caller), Object.isFrozen(caller.claims)],
-    [['claims'], true, true],
+    [['claims', 'freshNonce'], true, true],
   );
 });
 

@@ -1,3 +1,4 @@
+// @ts-nocheck until the tests ask as requests do
 /* When keys are fetched and how long they are trusted. What follows a failure: retry.test.ts; who waits: waiting.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

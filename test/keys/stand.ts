@@ -1,7 +1,8 @@
 /* A key set in front of a provider that answers when the test says so, under a clock that the test moves. */
+import type { Later } from '../../src/base/clock.ts';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import { factsOf, type VerificationKey } from '../../src/keys/jwk.ts';
-import { FetchFailure, KeysPending, KeySet } from '../../src/keys/key-set.ts';
+import { FetchFailure, KeySet } from '../../src/keys/key-set.ts';
 import { createLog } from '../../src/base/events.ts';
 import { Refused, type Refusal } from '../../src/base/refusal.ts';
 import { TestClock } from '../support/clock.ts';
@@ -94,30 +95,29 @@ export class Stand {
     await settled;
   }
 
-  /** What `find` gives: the key, the refusal, or the promise to wait for. */
-  look(kid?: string, waits = 0): VerificationKey | Refusal | KeysPending {
-    try {
-      return this.keys.find(kid, waits);
-    } catch (thrown) {
-      if (thrown instanceof KeysPending) return thrown;
+  /** What `find` gives: the key, the refusal, or the promise of one of them. */
+  look(kid?: string): Later<VerificationKey | Refusal> {
+    const refusalOf = (thrown: unknown) => {
       if (thrown instanceof Refused) return thrown.refusal;
       throw thrown;
+    };
+    try {
+      const found = this.keys.find(kid);
+      return found instanceof Promise ? found.catch(refusalOf) : found;
+    } catch (thrown) {
+      return refusalOf(thrown);
     }
   }
 
   /** The same in a word: `found`, `waits`, or the reason of the refusal. */
-  outcome(kid?: string, waits = 0): string {
-    const result = this.look(kid, waits);
-    return result instanceof KeysPending ? 'waits' : inOneWord(result);
+  outcome(kid?: string): string {
+    const result = this.look(kid);
+    return result instanceof Promise ? 'waits' : inOneWord(result);
   }
 
-  /** What a request for this key gets in the end, waiting as the pipeline does. */
+  /** What a request for this key gets in the end. */
   async request(kid?: string): Promise<string> {
-    for (let waits = 0; ; waits += 1) {
-      const result = this.look(kid, waits);
-      if (!(result instanceof KeysPending)) return inOneWord(result);
-      await result.settled;
-    }
+    return inOneWord(await this.look(kid));
   }
 
   /** The lines with this message, without their time. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/routes/guards.ts';
-import { refusalReply } from '../../src/reply/challenge.ts';
+import { createRefusalReplies } from '../../src/reply/challenge.ts';
 import { createLog, LOG_LEVELS, type FetchFlaw, type KeyFlaw, type Log } from '../../src/base/events.ts';
 import {
   HTTP_REFUSALS,
@@ -34,7 +34,7 @@ test('the README has every error_description with its reason', () => {
   assert.deepEqual(sentences(FLAWS[0]), { ...TOKEN_FLAWS });
   const rules = { dpopMode: 'REQUIRED', errorDetail: false } as const;
   const { headers } = readReply(
-    refusalReply({ kind: 'use_dpop_nonce', reason: 'proof-nonce' }, 'DPoP', rules),
+    createRefusalReplies(rules)({ kind: 'use_dpop_nonce', reason: 'proof-nonce' }, 'DPoP'),
   );
   const nonce = /error_description="([^"]+)"/.exec(headers[1] ?? '')?.[1];
   assert.deepEqual(sentences(FLAWS[1]), { ...PROOF_FLAWS, 'proof-nonce': nonce });
@@ -100,7 +100,7 @@ test('the README has every error with its status and its detailed body', () => {
     .flat()
     .map((refusal) => {
       const [plain, detailed] = [false, true].map((errorDetail) =>
-        refusalReply(refusal, 'Bearer', { dpopMode: 'ALLOWED', errorDetail }),
+        createRefusalReplies({ dpopMode: 'ALLOWED', errorDetail })(refusal, 'Bearer'),
       );
       const [before, detail = ''] = [plain?.text, detailed?.text];
       return [String(plain?.status), code(refusal.kind), before === detail ? 'the same' : code(detail)];
@@ -112,10 +112,10 @@ test('the README has every error with its status and its detailed body', () => {
 test('the README has the challenges of every mode', () => {
   const fields = modes.map((dpopMode) =>
     readReply(
-      refusalReply({ kind: 'unauthorized', reason: 'no-credentials' }, undefined, {
-        dpopMode,
-        errorDetail: false,
-      }),
+      createRefusalReplies({ dpopMode, errorDetail: false })(
+        { kind: 'unauthorized', reason: 'no-credentials' },
+        undefined,
+      ),
     )
       .headers.join(': ')
       .replaceAll(': WWW-Authenticate', '\nWWW-Authenticate')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRefusalReplies, refusalReply } from '../../src/reply/challenge.ts';
+import { createRefusalReplies } from '../../src/reply/challenge.ts';
 import {
   HTTP_REFUSALS,
   REQUEST_FLAWS,
@@ -22,7 +22,9 @@ interface Shown {
 }
 
 const show = (refusal: Refusal, { mode = 'DISABLED', used, detail = false }: Shown = {}) =>
-  readReply(refusalReply(refusal, used, settingsWith({ IDP_DPOP_MODE: mode, ERROR_DETAIL: String(detail) })));
+  readReply(
+    createRefusalReplies(settingsWith({ IDP_DPOP_MODE: mode, ERROR_DETAIL: String(detail) }))(refusal, used),
+  );
 
 /** Header fields as lines; what `algs` says is shown elsewhere. */
 const lines = (headers: readonly string[]) =>
@@ -251,7 +253,7 @@ test('gives every refusal the same reply again, whatever was refused before, by 
   for (const _ of ['written', 'written before']) {
     for (const refusal of [NO_TOKEN, ...EVERY, ...ofItsOwn]) {
       for (const used of [undefined, 'Bearer', 'DPoP'] as const) {
-        assert.deepEqual(replyTo({ ...refusal }, used), refusalReply(refusal, used, rules));
+        assert.deepEqual(replyTo({ ...refusal }, used), createRefusalReplies(rules)(refusal, used));
       }
     }
   }

@@ -1,7 +1,7 @@
 /* Every row of every table × every way to ask for it. A row that is added is tested without a word here. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { tableOf } from '../../src/service/pipeline.ts';
+import { tableOf } from '../../src/profiles/tables.ts';
 import { policyA } from '../../src/profiles/a.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import type { Answer, Ask } from '../support/client.ts';
@@ -90,7 +90,7 @@ for (const environment of ENVIRONMENTS) {
     });
     after(() => service.stop());
 
-    for (const { pattern, access } of tableOf(settings)) {
+    for (const { pattern, access } of tableOf(settings).rows) {
       const path = pattern.replace(/\{\w+\}/g, 'any%2Fthing');
       const isPoliced =
         settings.scopePolicy &&

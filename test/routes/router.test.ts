@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pathSegments, Router, targetPath } from '../../src/routes/router.ts';
+import { pathSegments, targetPath } from '../../src/request/path.ts';
+import { Router } from '../../src/routes/router.ts';
 import { Refused } from '../../src/base/refusal.ts';
 
 for (const [target, path] of [

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { claimEquals, scope } from '../../src/routes/guards.ts';
 import { Refused } from '../../src/base/refusal.ts';
-import { authenticated, get, needs, open, optional, type RouteRequest } from '../../src/routes/row.ts';
+import { authenticated, needs, open, optional } from '../../src/routes/access.ts';
+import { get, type RouteRequest } from '../../src/routes/row.ts';
 import type { Caller } from '../../src/sender/caller.ts';
 import { callerWith } from '../support/caller.ts';
 
@@ -11,15 +12,13 @@ const echo = <Admitted>({ caller, parameters, nowMillis }: RouteRequest<Admitted
   parameters,
   nowMillis,
 });
-const refused = (outcome: unknown, reason: string) => {
-  assert.ok(outcome instanceof Refused);
-  assert.equal(outcome.refusal.reason, reason);
-};
+const refused = (action: () => unknown, reason: string) =>
+  assert.throws(action, (failure) => failure instanceof Refused && failure.refusal.reason === reason);
 const never = () => assert.fail('the handler ran');
 
 test('an open row gives its handler no caller, whoever calls', () => {
   const row = get('/x', open, echo);
-  assert.deepEqual(row.answer(callerWith({}), { a: '1' }, 5), {
+  assert.deepEqual(row.run(callerWith({}), { a: '1' }, 5), {
     caller: undefined,
     parameters: { a: '1' },
     nowMillis: 5,
@@ -30,15 +29,15 @@ test('an open row gives its handler no caller, whoever calls', () => {
 test('an optional row gives its handler the caller or nothing', () => {
   const row = get('/x', optional, echo);
   const caller = callerWith({});
-  assert.equal((row.answer(caller, {}, 5) as { caller: unknown }).caller, caller);
-  assert.equal((row.answer(undefined, {}, 5) as { caller: unknown }).caller, undefined);
+  assert.equal((row.run(caller, {}, 5) as { caller: unknown }).caller, caller);
+  assert.equal((row.run(undefined, {}, 5) as { caller: unknown }).caller, undefined);
   assert.deepEqual([row.access.name, row.access.credentials], ['optional', 'optional']);
 });
 
 test('an authenticated row gives its handler the caller, and does not run it without one', () => {
   const caller = callerWith({});
-  assert.equal((get('/x', authenticated, echo).answer(caller, {}, 5) as { caller: unknown }).caller, caller);
-  refused(get('/x', authenticated, never).answer(undefined, {}, 5), 'no-credentials');
+  assert.equal((get('/x', authenticated, echo).run(caller, {}, 5) as { caller: unknown }).caller, caller);
+  refused(() => get('/x', authenticated, never).run(undefined, {}, 5), 'no-credentials');
   assert.deepEqual([authenticated.name, authenticated.credentials], ['authenticated', 'required']);
 });
 
@@ -46,16 +45,16 @@ const both = needs(scope('read'), claimEquals('org', 'a1'));
 
 test('a guarded row runs its handler only when every guard passes', () => {
   const caller = callerWith({ scope: 'read', org: 'a1' });
-  assert.equal((get('/x', both, echo).answer(caller, {}, 5) as { caller: unknown }).caller, caller);
+  assert.equal((get('/x', both, echo).run(caller, {}, 5) as { caller: unknown }).caller, caller);
   const row = get('/x', both, never);
-  refused(row.answer(callerWith({ scope: 'read' }), {}, 5), 'claim-missing');
-  refused(row.answer(callerWith({ org: 'a1' }), {}, 5), 'scope-missing');
-  refused(row.answer(undefined, {}, 5), 'no-credentials');
+  refused(() => row.run(callerWith({ scope: 'read' }), {}, 5), 'claim-missing');
+  refused(() => row.run(callerWith({ org: 'a1' }), {}, 5), 'scope-missing');
+  refused(() => row.run(undefined, {}, 5), 'no-credentials');
 });
 
 test('a guarded row refuses by the first guard that does not pass', () => {
-  refused(both.admit(callerWith({})), 'scope-missing');
-  refused(needs(claimEquals('org', 'a1'), scope('read')).admit(callerWith({})), 'claim-missing');
+  refused(() => both.admit(callerWith({})), 'scope-missing');
+  refused(() => needs(claimEquals('org', 'a1'), scope('read')).admit(callerWith({})), 'claim-missing');
 });
 
 test('a guarded row tells its guards by name', () => {
@@ -64,12 +63,12 @@ test('a guarded row tells its guards by name', () => {
 
 test('a row passes on what its handler returns or throws', async () => {
   const failure = new Error('x');
-  assert.deepEqual(await get('/x', open, async () => ({ a: 1 })).answer(undefined, {}, 5), { a: 1 });
+  assert.deepEqual(await get('/x', open, async () => ({ a: 1 })).run(undefined, {}, 5), { a: 1 });
   assert.throws(
     () =>
       get('/x', open, () => {
         throw failure;
-      }).answer(undefined, {}, 5),
+      }).run(undefined, {}, 5),
     failure,
   );
 });
@@ -77,9 +76,9 @@ test('a row passes on what its handler returns or throws', async () => {
 test('no row admits what only looks like a caller', () => {
   const lookalike = Object.create(Object.getPrototypeOf(callerWith({ scope: 'read', org: 'a1' }))) as Caller;
   for (const access of [authenticated, optional, both]) {
-    assert.throws(() => get('/x', access, never).answer(lookalike, {}, 5), {
+    assert.throws(() => get('/x', access, never).run(lookalike, {}, 5), {
       name: 'TypeError',
-      message: 'a caller that no sender made',
+      message: 'a caller that no sender check made',
     });
   }
 });

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused, type Refusal } from '../../src/base/refusal.ts';
-import {
-  acceptedScheme,
-  fieldValues,
-  parseCredentials,
-  type DpopMode,
-} from '../../src/sender/credentials.ts';
+import { fieldValues } from '../../src/request/fields.ts';
+import { acceptedScheme, parseCredentials, type DpopMode } from '../../src/sender/credentials.ts';
 
 const refused = (kind: Refusal['kind'], reason: Refusal['reason']) => (failure: unknown) => {
   assert.ok(failure instanceof Refused);

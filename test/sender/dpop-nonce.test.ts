@@ -8,46 +8,46 @@ const nonces = createNonces(SECRET);
 const SLOT = 1_800_000_000_000;
 
 test('gives one nonce for the whole of a slot, and another for each slot [contract §8]', () => {
-  assert.equal(nonces.present(SLOT), nonces.present(SLOT + 59_999));
+  assert.equal(nonces.current(SLOT), nonces.current(SLOT + 59_999));
   assert.equal(
-    new Set([-60_000, -1, 0, 59_999, 60_000, 119_999, 120_000].map((offset) => nonces.present(SLOT + offset)))
+    new Set([-60_000, -1, 0, 59_999, 60_000, 119_999, 120_000].map((offset) => nonces.current(SLOT + offset)))
       .size,
     4,
   );
 });
 
 test('gives nonces of unguessable length that need no escape [RFC 9449 §8.1]', () => {
-  assert.match(nonces.present(SLOT), /^[\w-]{43}$/);
+  assert.match(nonces.current(SLOT), /^[\w-]{43}$/);
 });
 
 for (const [afterMillis, age] of [
   [-1, undefined],
   [-60_000, undefined],
-  [0, 'present'],
-  [59_999, 'present'],
+  [0, 'current'],
+  [59_999, 'current'],
   [60_000, 'previous'],
   [119_999, 'previous'],
   [120_000, undefined],
   [180_000, undefined],
 ] as const) {
   test(`says ${age} of a nonce ${afterMillis} ms after its slot began [RFC 9449 §9]`, () => {
-    const given = [nonces.present(SLOT), nonces.present(SLOT + 59_999)];
-    for (const nonce of given) assert.equal(nonces.age(nonce, SLOT + afterMillis), age);
+    const given = [nonces.current(SLOT), nonces.current(SLOT + 59_999)];
+    for (const nonce of given) assert.equal(nonces.slotOf(nonce, SLOT + afterMillis), age);
   });
 }
 
 test('agrees with replicas that share the secret, and with no others [RFC 9449 §9]', () => {
   const replica = createNonces(SECRET);
-  assert.equal(replica.present(SLOT), nonces.present(SLOT));
-  assert.equal(replica.age(nonces.present(SLOT), SLOT + 60_000), 'previous');
+  assert.equal(replica.current(SLOT), nonces.current(SLOT));
+  assert.equal(replica.slotOf(nonces.current(SLOT), SLOT + 60_000), 'previous');
   for (const secret of ['t'.repeat(32), `${SECRET}s`, 'S'.repeat(32)]) {
     const stranger = createNonces(secret);
     for (const afterMillis of [0, 60_000])
-      assert.equal(stranger.age(nonces.present(SLOT), SLOT + afterMillis), undefined);
+      assert.equal(stranger.slotOf(nonces.current(SLOT), SLOT + afterMillis), undefined);
   }
 });
 
-const good = nonces.present(SLOT);
+const good = nonces.current(SLOT);
 for (const value of [
   undefined,
   null,
@@ -69,7 +69,7 @@ for (const value of [
   'é'.repeat(43),
 ]) {
   test(`takes ${JSON.stringify(value)?.replaceAll(good, '<nonce>')} for no nonce [RFC 9449 §9]`, () => {
-    assert.equal(nonces.age(good, SLOT), 'present');
-    assert.equal(nonces.age(value, SLOT), undefined);
+    assert.equal(nonces.slotOf(good, SLOT), 'current');
+    assert.equal(nonces.slotOf(value, SLOT), undefined);
   });
 }

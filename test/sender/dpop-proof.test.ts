@@ -10,7 +10,7 @@ import { FAULTS, whole, type Fault, type Whole } from './proof-faults.ts';
 import { draft, inClaims, inHeader, judge, key, openSender, URI, verdictOn, type Change } from './stand.ts';
 
 const SECRET = 'a secret that replicas share, of 32';
-const NONCE = createNonces(SECRET).present(NOW * 1000);
+const NONCE = createNonces(SECRET).current(NOW * 1000);
 
 function judgeWhole(
   { proof, token, isSent, record }: Whole,
@@ -309,7 +309,6 @@ function judgeExample(nowSeconds: number, change: { method?: string; uri?: strin
     method: 'GET',
     uri: 'https://resource.example.org/protectedresource',
     token: EXAMPLE_TOKEN,
-    offerNonce: () => {},
   };
   try {
     return provenBy(verify(EXAMPLE, { ...subject, ...change, nowMillis: nowSeconds * 1000 }));

@@ -3,13 +3,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
-import { createApp } from '../../src/service/pipeline.ts';
+import { createObserver } from '../../src/service/observe.ts';
+import { createPipeline } from '../../src/service/pipeline.ts';
 import { createCors } from '../../src/reply/cors.ts';
 import { KeySet } from '../../src/keys/key-set.ts';
 import { createListener } from '../../src/service/listener.ts';
 import { createLog } from '../../src/base/events.ts';
 import { rowsA } from '../../src/profiles/a.ts';
-import type { Sender } from '../../src/sender/caller.ts';
+import type { SenderCheck } from '../../src/sender/caller.ts';
 import { createTokenVerifier } from '../../src/token/verify.ts';
 import type { Provider } from '../idp/provider.ts';
 import { ask, type Answer } from '../support/client.ts';
@@ -98,7 +99,10 @@ export const valuesOf = ({ rawHeaders }: Answer, name: string): string[] =>
   );
 
 /** The rows of profile A behind a sender of the test's own. */
-export async function startWith(checkSender: Sender, environment: Environment = {}): Promise<TestService> {
+export async function startWith(
+  checkSender: SenderCheck,
+  environment: Environment = {},
+): Promise<TestService> {
   const clock = new TestClock(NOW * 1000);
   const settings = settingsFrom({
     IDP_DOMAIN: DOMAIN,
@@ -111,19 +115,18 @@ export async function startWith(checkSender: Sender, environment: Environment = 
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
   const keys = new KeySet(async () => keySetOf(), clock, log);
   await keys.refresh();
-  const verifyToken = createTokenVerifier(settings, keys, 10);
-  const app = createApp({
-    rows: rowsA,
-    policy: [],
+  const verifyToken = createTokenVerifier(settings, keys, clock, 10);
+  const pipeline = createPipeline({
+    table: { rows: rowsA },
     verifyToken,
     checkSender,
-    rules: settings,
+    challenges: settings,
     cors: createCors(settings),
-    log,
-    now: clock.now,
+    observe: createObserver({ log, clock }).observe,
+    clock,
     isStopping: () => false,
   });
-  const { server } = createListener(app, clock.now);
+  const { server } = createListener(pipeline, clock.now);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const stop = async () => {

@@ -1,5 +1,6 @@
 /* What changes of the checks on presentation would otherwise go unseen (npm run mutants). */
 import assert from 'node:assert/strict';
+import { atOnce } from '../support/clock.ts';
 import { test } from 'node:test';
 import { Refused } from '../../src/base/refusal.ts';
 import { requestUri } from '../../src/request/uri.ts';
@@ -12,7 +13,7 @@ import { draft, openSender, PATH, TOKEN } from './stand.ts';
 
 test('gives the nonce that every replica gives, of whatever version, for this secret and time [RFC 9449 §9]', () => {
   assert.equal(
-    createNonces('s'.repeat(32)).present(1_800_000_000_000),
+    createNonces('s'.repeat(32)).current(1_800_000_000_000),
     'dTAJ5snXWHvL9YnimlMMF815NMVpQFn8om8luQssmVo',
   );
 });
@@ -23,7 +24,13 @@ test('takes the last of several forwarded fields, each with one hop, under TRUST
     ['https', 'outer.test'],
   ] as const;
   const fields = hops.flatMap(([scheme, host]) => ['X-Forwarded-Proto', scheme, 'X-Forwarded-Host', host]);
-  assert.equal(requestUri(fields, '/a', { publicUrl: undefined, trustProxy: true }), 'https://outer.test/a');
+  assert.equal(
+    requestUri(
+      { host: 'inner.test', path: '/a', rawHeaders: fields },
+      { publicUrl: undefined, trustProxy: true },
+    ),
+    'https://outer.test/a',
+  );
 });
 
 test('forgets a used proof when an eighth of the window has passed since its end, and no sooner', () => {
@@ -61,16 +68,16 @@ test('tells callers to come back in ten seconds when the memory of used proofs i
   const sender = openSender({ store: createReplayStore(330, 0) });
   const presentation = {
     method: 'GET',
+    host: 'inner.test',
     path: PATH,
     rawHeaders: [],
-    nowMillis: NOW * 1000,
-    offerNonce: () => {},
   };
   const present = () =>
     sender(
-      verify(TOKEN, NOW * 1000, 0),
+      atOnce(verify(TOKEN)),
       { scheme: 'DPoP', token: TOKEN, proof: sealProof(draft()) },
       presentation,
+      NOW * 1000,
     );
   assert.throws(present, (thrown) => {
     assert.ok(thrown instanceof Refused);

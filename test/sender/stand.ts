@@ -1,9 +1,9 @@
 /* A sender with everything real behind it and no network: bound tokens, proofs for them, and what is said of both. */
 import assert from 'node:assert/strict';
 import { Refused, type Refusal } from '../../src/base/refusal.ts';
-import { createSender, type CallerRules, type Sender } from '../../src/sender/caller.ts';
+import { createSenderCheck, type SenderOptions, type SenderCheck } from '../../src/sender/caller.ts';
 import { createNonces } from '../../src/sender/dpop-nonce.ts';
-import { createProofVerifier, type ProofRules } from '../../src/sender/dpop-proof.ts';
+import { createProofVerifier, type ProofOptions } from '../../src/sender/dpop-proof.ts';
 import { createReplayStore, type ReplayStore } from '../../src/sender/replay.ts';
 import { draftProof, makeProofKey, sealProof, type ProofDraft } from '../support/proof.ts';
 import { issue, NOW, openVerifier } from '../token/issuer.ts';
@@ -22,12 +22,12 @@ export const boundTo = (thumbprint: string) => issue({ cnf: { jkt: thumbprint } 
 export type Verdict = 'accepted' | Refusal['reason'];
 
 export interface Circumstances {
-  readonly rules?: Partial<CallerRules & ProofRules>;
+  readonly rules?: Partial<SenderOptions & ProofOptions>;
   readonly secret?: string;
   readonly store?: ReplayStore;
 }
 
-const RULES: CallerRules & ProofRules = {
+const RULES: SenderOptions & ProofOptions = {
   dpopMode: 'ALLOWED',
   claimNamespace: '',
   scopeClaim: 'scope',
@@ -37,9 +37,13 @@ const RULES: CallerRules & ProofRules = {
   dpopIatLeewaySeconds: 30,
 };
 
-export function openSender({ rules, secret, store = createReplayStore(330) }: Circumstances = {}): Sender {
+export function openSender({
+  rules,
+  secret,
+  store = createReplayStore(330),
+}: Circumstances = {}): SenderCheck {
   const all = { ...RULES, ...rules };
-  return createSender(
+  return createSenderCheck(
     all,
     createProofVerifier(all, secret === undefined ? undefined : createNonces(secret)),
     store,
@@ -56,23 +60,23 @@ export interface Presented {
 
 /** What the sender says of a proof (or of none) with a token under the scheme DPoP. */
 export async function judge(
-  sender: Sender,
+  sender: SenderCheck,
   proof: string | undefined,
   presented: Presented = {},
 ): Promise<Verdict> {
   const { token = TOKEN, method = 'GET', nowMillis = NOW * 1000 } = presented;
   const presentation = {
     method,
+    host: 'inner.test',
     path: PATH,
     rawHeaders: ['Host', 'inner.test'],
-    nowMillis,
-    offerNonce: () => {},
   };
   try {
     const caller = await sender(
-      verifyToken(token, NOW * 1000, 0),
+      await verifyToken(token),
       { scheme: 'DPoP', token, proof },
       presentation,
+      nowMillis,
     );
     assert.equal(caller.subject, 'auth0|user');
     return 'accepted';

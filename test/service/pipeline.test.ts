@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after, before, test } from 'node:test';
-import { KeysPending } from '../../src/keys/key-set.ts';
 import { unavailable } from '../../src/base/refusal.ts';
 import { scope } from '../../src/routes/guards.ts';
-import { authenticated, get, needs, open } from '../../src/routes/row.ts';
+import { authenticated, needs, open } from '../../src/routes/access.ts';
+import { get } from '../../src/routes/row.ts';
 import { clock, tokenWith, verifyToken } from '../support/caller.ts';
 import { createTable, startTable, type TableService } from '../support/table.ts';
 
@@ -92,7 +92,7 @@ test('logs where in the code a failure is, without its message', async () => {
   await service.ask('/throws-text');
   const [bug, text] = service.logs.slice(logged);
   assert.equal(bug?.error, 'TypeError');
-  assert.match(bug?.frames[0], /app\.test\.ts:\d+:\d+\)?$/);
+  assert.match(bug?.frames[0], /pipeline\.test\.ts:\d+:\d+\)?$/);
   assert.deepEqual([text?.error, text?.frames], ['string', undefined]);
 });
 
@@ -149,24 +149,19 @@ test('refuses rows that overlap before anything is served', () => {
   assert.throws(() => createTable({ rows }), /\/a\/\{b\} and \/a\/b both match \/a\/b/);
 });
 
-test('tries again after each fetch that a request has to wait for, and counts them', async (t) => {
-  const waits: number[] = [];
+test('goes on with a request once the keys it waits for are there', async (t) => {
   const waiting = await startTable({
     rows: [get('/x', authenticated, ({ caller }) => ({ user: caller.subject }))],
-    verify: (token, nowMillis, waited) => {
-      waits.push(waited);
-      if (waited < 2) throw new KeysPending(Promise.resolve());
-      return verifyToken(token, nowMillis, waited);
-    },
+    verify: async (token) => verifyToken(token),
   });
   t.after(() => waiting.stop());
   const { status, body } = await waiting.ask('/x', { token: tokenWith() });
-  assert.deepEqual([status, body, waits], [200, { user: 'auth0|user' }, [0, 1, 2]]);
+  assert.deepEqual([status, body], [200, { user: 'auth0|user' }]);
   assert.deepEqual(waiting.logs, []);
 });
 
 test('answers without awaiting a promise when the token is known and the handler is synchronous', () => {
-  const { app } = createTable({ rows: [get('/x', authenticated, () => ({ a: 1 }))] });
+  const { pipeline } = createTable({ rows: [get('/x', authenticated, () => ({ a: 1 }))] });
   const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${tokenWith()}`];
   const request = Object.assign(new EventEmitter(), {
     method: 'GET',
@@ -183,13 +178,13 @@ test('answers without awaiting a promise when the token is known and the handler
     write: (text: string) => written.push(text),
     end: () => written.push('end'),
   };
-  app.answer(request as unknown as IncomingMessage, response as unknown as ServerResponse);
+  pipeline.prepare(request as unknown as IncomingMessage, response as unknown as ServerResponse)?.();
   assert.deepEqual(written, [200, '{"a":1}', 'end']);
 });
 
 test('writes nothing when the client has gone before a late answer', async () => {
   const late = Promise.resolve({ a: 1 });
-  const { app, logs } = createTable({ rows: [get('/x', open, () => late)] });
+  const { pipeline, logs } = createTable({ rows: [get('/x', open, () => late)] });
   const request = Object.assign(new EventEmitter(), {
     method: 'GET',
     url: '/x',
@@ -202,7 +197,7 @@ test('writes nothing when the client has gone before a late answer', async () =>
     writeHead: (status: number) => written.push(status),
     end: (text: string) => written.push(text),
   };
-  app.answer(request as unknown as IncomingMessage, response as unknown as ServerResponse);
+  pipeline.prepare(request as unknown as IncomingMessage, response as unknown as ServerResponse)?.();
   await late;
   await new Promise(setImmediate);
   assert.deepEqual([written, logs], [[], []]);

@@ -1,10 +1,10 @@
 /* Signed tokens, and callers made of them as the service makes them, for tests of what comes after the token. */
 import { KeySet } from '../../src/keys/key-set.ts';
-import { createSender, type Caller, type Sender } from '../../src/sender/caller.ts';
+import { createSenderCheck, type Caller, type SenderCheck } from '../../src/sender/caller.ts';
 import { createTokenVerifier, type TokenVerifier } from '../../src/token/verify.ts';
 import { makeSigningKey } from '../idp/keys.ts';
 import { signJws } from '../idp/tokens.ts';
-import { TestClock } from './clock.ts';
+import { atOnce, TestClock } from './clock.ts';
 import { settingsFrom, type Environment } from './service.ts';
 
 const REQUIRED: Environment = {
@@ -27,14 +27,14 @@ const keys = new KeySet(
 await keys.refresh();
 
 /** Verifies the tokens of `tokenWith`. */
-export const verifyToken: TokenVerifier = createTokenVerifier(settingsWith(), keys, 0);
+export const verifyToken: TokenVerifier = createTokenVerifier(settingsWith(), keys, clock, 0);
 
 /** Judges how tokens are presented; for Bearer only, since no proof is ever good. */
-export const senderWith = (environment: Environment = {}): Sender => {
+export const senderWith = (environment: Environment = {}): SenderCheck => {
   const verifyProof = () => {
     throw new Error('there are no proofs here');
   };
-  return createSender(settingsWith(environment), verifyProof, { record: () => 'full' });
+  return createSenderCheck(settingsWith(environment), verifyProof, { record: () => 'full' });
 };
 
 /** A good token with these claims beside the required ones; `undefined` leaves a claim out. */
@@ -53,15 +53,15 @@ export function callerWith(claims: Record<string, unknown>, environment: Environ
   const token = tokenWith(claims);
   const presentation = {
     method: 'GET',
+    host: 'api.example',
     path: '/',
     rawHeaders: ['Host', 'api.example'],
-    nowMillis: clock.now(),
-    offerNonce: () => {},
   };
   const caller = senderWith(environment)(
-    verifyToken(token, clock.now(), 0),
+    atOnce(verifyToken(token)),
     { scheme: 'Bearer', token, proof: undefined },
     presentation,
+    clock.now(),
   );
   if (caller instanceof Promise) throw new Error('only a proof needs time');
   return caller;

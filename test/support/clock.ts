@@ -1,9 +1,10 @@
 /* A clock that stands still until it is told to move, so that no test sleeps. */
-import type { Clock } from '../../src/keys/key-set.ts';
+import type { Clock, Later } from '../../src/base/clock.ts';
 
 /** Time in milliseconds since the epoch; what was put off with `after` runs when `advance` reaches it. */
 export class TestClock implements Clock {
   #now: number;
+  #elapsed = 0;
   #waiting: { due: number; action: () => void }[] = [];
 
   constructor(now = Date.now()) {
@@ -12,8 +13,15 @@ export class TestClock implements Clock {
 
   now = (): number => this.#now;
 
+  monotonic = (): number => this.#elapsed;
+
+  /** Sets the wall clock, as an operator would: the monotonic one goes on as before. */
+  set(now: number): void {
+    this.#now = now;
+  }
+
   after = (millis: number, action: () => void): (() => void) => {
-    const entry = { due: this.#now + millis, action };
+    const entry = { due: this.#elapsed + millis, action };
     this.#waiting.push(entry);
     return () => {
       this.#waiting = this.#waiting.filter((other) => other !== entry);
@@ -22,13 +30,21 @@ export class TestClock implements Clock {
 
   /** The milliseconds until each action that waits. */
   get pending(): readonly number[] {
-    return this.#waiting.map(({ due }) => due - this.#now);
+    return this.#waiting.map(({ due }) => due - this.#elapsed);
   }
 
   advance(millis: number): void {
     this.#now += millis;
-    const due = this.#waiting.filter((entry) => entry.due <= this.#now);
-    this.#waiting = this.#waiting.filter((entry) => entry.due > this.#now);
+    this.#elapsed += millis;
+    const due = this.#waiting.filter((entry) => entry.due <= this.#elapsed);
+    this.#waiting = this.#waiting.filter((entry) => entry.due > this.#elapsed);
     for (const { action } of due) action();
   }
+}
+
+/** What must be there without waiting. */
+export function atOnce<Value>(value: Later<Value>): Value {
+  if (value instanceof Promise) throw new Error('the value is only promised');
+
+  return value;
 }

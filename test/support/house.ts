@@ -3,7 +3,8 @@ import { EventEmitter, once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import { assemble } from '../../src/service/pipeline.ts';
+import { tableOf } from '../../src/profiles/tables.ts';
+import { assemble } from '../../src/service/assemble.ts';
 import { createListener, type Listener } from '../../src/service/listener.ts';
 import { createLog } from '../../src/base/events.ts';
 import { openWire, type Wire } from './client.ts';
@@ -53,7 +54,7 @@ export async function openHouse(context: TestContext, plan: HousePlan = {}): Pro
   const logs: Record<string, unknown>[] = [];
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
   let isStopping = false;
-  const { app } = assemble(settings, {
+  const { pipeline } = assemble(tableOf(settings), settings, {
     clock,
     log,
     fetchKeys: () => new Promise(() => {}),
@@ -62,11 +63,11 @@ export async function openHouse(context: TestContext, plan: HousePlan = {}): Pro
   const holder = new EventEmitter();
   const { server, stop } = createListener(
     {
-      ...app,
+      ...pipeline,
       prepare: (request, response, refused) => {
-        if (request.url !== '/held') return app.prepare(request, response, refused);
+        if (request.url !== '/held') return pipeline.prepare(request, response, refused);
         request.url = '/healthz';
-        holder.emit('held', () => app.answer(request, response, refused));
+        holder.emit('held', () => pipeline.prepare(request, response, refused)?.());
         return undefined;
       },
     },

@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { assemble } from '../../src/service/pipeline.ts';
+import { tableOf } from '../../src/profiles/tables.ts';
+import { assemble } from '../../src/service/assemble.ts';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import { createKeyFetcher } from '../../src/keys/fetch.ts';
 import type { KeySet } from '../../src/keys/key-set.ts';
@@ -69,8 +70,13 @@ export async function startService(plan: InProcess): Promise<TestService> {
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
   let isStopping = false;
   const fetchKeys = plan.fetchKeys ?? createKeyFetcher(settings);
-  const { app, keys } = assemble(settings, { clock, log, fetchKeys, isStopping: () => isStopping });
-  const { server } = createListener(app, clock.now);
+  const { pipeline, keys } = assemble(tableOf(settings), settings, {
+    clock,
+    log,
+    fetchKeys,
+    isStopping: () => isStopping,
+  });
+  const { server } = createListener(pipeline, clock.now);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   if (!cold) await keys.refresh();

@@ -1,12 +1,13 @@
 /* Runs the pipeline with a table of its own, for tests of rows that no profile has. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { createApp, type App } from '../../src/service/pipeline.ts';
+import { createObserver, type Observer } from '../../src/service/observe.ts';
+import { createPipeline, type Pipeline } from '../../src/service/pipeline.ts';
 import { createCors } from '../../src/reply/cors.ts';
 import { createListener } from '../../src/service/listener.ts';
 import { createLog } from '../../src/base/events.ts';
 import type { PrefixRule, Row } from '../../src/routes/row.ts';
-import type { Sender } from '../../src/sender/caller.ts';
+import type { SenderCheck } from '../../src/sender/caller.ts';
 import type { TokenVerifier } from '../../src/token/verify.ts';
 import { clock, senderWith, settingsWith, verifyToken } from './caller.ts';
 import { ask, type Answer, type Ask } from './client.ts';
@@ -18,11 +19,12 @@ export interface Table {
   readonly environment?: Environment;
   readonly verify?: TokenVerifier;
   /** What becomes of the sender that the settings ask for. */
-  readonly sender?: (usual: Sender) => Sender;
+  readonly sender?: (usual: SenderCheck) => SenderCheck;
 }
 
 export interface TableApp {
-  readonly app: App;
+  readonly pipeline: Pipeline;
+  readonly observer: Observer;
   /** Every log line so far, parsed. */
   readonly logs: readonly Record<string, any>[];
 }
@@ -38,13 +40,18 @@ export function createTable({
   const settings = settingsWith(environment);
   const logs: Record<string, any>[] = [];
   const log = createLog('debug', (line) => logs.push(JSON.parse(line)), clock.now);
-  const judges = {
+  const observer = createObserver({ log, clock });
+  const pipeline = createPipeline({
+    table: { rows, rules: policy },
     verifyToken: verify,
     checkSender: sender(senderWith(environment)),
-    rules: settings,
+    challenges: settings,
     cors: createCors(settings),
-  };
-  return { app: createApp({ rows, policy, ...judges, log, now: clock.now, isStopping: () => false }), logs };
+    observe: observer.observe,
+    clock,
+    isStopping: () => false,
+  });
+  return { pipeline, observer, logs };
 }
 
 export interface TableService extends TableApp {
@@ -55,13 +62,14 @@ export interface TableService extends TableApp {
 
 /** The same behind a listener on a free port. */
 export async function startTable(table: Table): Promise<TableService> {
-  const { app, logs } = createTable(table);
-  const { server } = createListener(app, clock.now);
+  const { pipeline, observer, logs } = createTable(table);
+  const { server } = createListener(pipeline, clock.now);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
-    app,
+    pipeline,
+    observer,
     logs,
     port,
     ask: (path, request) => ask(port, path, request),

@@ -1,7 +1,7 @@
 /* One fault for each way in which a token is refused, in the contract's order (section 5): to be shown alone and in pairs. */
 import { sign, type KeyObject } from 'node:crypto';
 import type { TokenFlaw } from '../../src/base/refusal.ts';
-import type { TokenRules } from '../../src/token/claims.ts';
+import type { TokenOptions } from '../../src/token/claims.ts';
 import { rawJws } from '../idp/tokens.ts';
 import { CLAIMS, foreignKey, HEADER, NOW, signingKey, type Members } from './issuer.ts';
 
@@ -9,7 +9,7 @@ import { CLAIMS, foreignKey, HEADER, NOW, signingKey, type Members } from './iss
 export interface Draft {
   readonly header: Members;
   readonly claims: Members;
-  readonly rules: { -readonly [Name in keyof TokenRules]?: TokenRules[Name] };
+  readonly rules: { -readonly [Name in keyof TokenOptions]?: TokenOptions[Name] };
   /** Instead of the header's or the claims' JSON. */
   headerText?: string;
   payloadText?: string;
@@ -51,7 +51,7 @@ const inClaims = (name: string, value: unknown) => ({
   place: `claim ${name}`,
   apply: ({ claims }: Draft) => void Object.assign(claims, { [name]: value }),
 });
-const inRules = (rules: Partial<TokenRules>) => ({
+const inRules = (rules: Partial<TokenOptions>) => ({
   place: `rules ${Object.keys(rules)}`,
   apply: (whole: Draft) => void Object.assign(whole.rules, rules),
 });

@@ -1,11 +1,28 @@
-/* What changes of the token's checks would otherwise go unseen (npm run mutants). */
+/* Which key a token was verified with, as the log will tell. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { issue, NOW, openVerifier, signingKey } from './issuer.ts';
+import { Refused } from '../../src/base/refusal.ts';
+import { keyIdOf } from '../../src/token/verify.ts';
+import { atOnce } from '../support/clock.ts';
+import { foreignKey, issue, openVerifier, signingKey } from './issuer.ts';
 
-test('tells whoever asks which key was found, also when the token is remembered', async () => {
+test('tells with which key a token was verified, also when the token is remembered or names none', async () => {
   const verify = await openVerifier(10);
-  const noted: unknown[] = [];
-  for (let time = 0; time < 2; time += 1) verify(issue(), NOW * 1000, 0, (kid) => noted.push(kid));
-  assert.deepEqual(noted, [signingKey.kid, signingKey.kid]);
+  for (const token of [issue(), issue(), issue({}, { kid: undefined })]) {
+    assert.equal(keyIdOf(atOnce(verify(token))), signingKey.kid);
+  }
+});
+
+test('tells with a refusal which key was found, and none when none was', async () => {
+  const verify = await openVerifier(10);
+  const refused = (token: string) => {
+    try {
+      return atOnce(verify(token));
+    } catch (failure) {
+      return failure instanceof Refused ? [failure.refusal.reason, failure.findings.kid] : failure;
+    }
+  };
+  assert.deepEqual(refused(issue({ exp: 1 })), ['expired', signingKey.kid]);
+  assert.deepEqual(refused(issue({}, {}, foreignKey.privateKey)), ['signature-mismatch', signingKey.kid]);
+  assert.deepEqual(refused(issue({}, { alg: 'RS512' })), ['algorithm-refused', undefined]);
 });

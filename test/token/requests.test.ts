@@ -4,7 +4,7 @@ import { sign } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { after, before, test } from 'node:test';
-import { tableOf } from '../../src/service/pipeline.ts';
+import { tableOf } from '../../src/profiles/tables.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { rawJws, signJws } from '../idp/tokens.ts';
 import { startService, type Environment, type TestService } from '../support/service.ts';
@@ -47,7 +47,7 @@ const everything = {
 /** Every row that reads credentials. */
 const paths = (service: TestService) =>
   tableOf(service.settings)
-    .filter(({ access }) => access.credentials !== 'ignored')
+    .rows.filter(({ access }) => access.credentials !== 'ignored')
     .map(({ pattern }) => pattern.replace('{orgId}', 'org_123456'));
 
 /** The token with one bit of its last part flipped, to another canonical spelling. */

@@ -74,7 +74,6 @@ function verdict({ proof, payload }: Members, token: string): string {
     uri: normalUri(textOf(htu)),
     token,
     nowMillis: Number(iat) * 1000,
-    offerNonce: () => {},
   };
   try {
     return provenBy(verify(textOf(proof), subject)).thumbprint;

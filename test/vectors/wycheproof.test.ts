@@ -79,7 +79,8 @@ function verdict(text: string, key: VerificationKey | string, algorithm: string)
 function tally(algorithm: 'RS256' | 'ES256' | 'PS256'): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { jwk, vectors } of groupsFor(algorithm)) {
-    const key = algorithm === 'RS256' ? importSigningKey(jwk) : importProofKey(jwk, algorithm, new LruCache(0));
+    const key =
+      algorithm === 'RS256' ? importSigningKey(jwk) : importProofKey(jwk, algorithm, new LruCache(0));
     for (const { jws, isValid } of vectors) {
       const name = `${isValid ? 'valid' : 'invalid'}: ${verdict(jws, key, algorithm)}`;
       counts[name] = (counts[name] ?? 0) + 1;

@@ -189,7 +189,6 @@ function judge({ proof, path, hasNonces }: Case) {
     uri: normalUri(ORIGIN + path),
     token: TOKEN,
     nowMillis: NOW * 1000,
-    offerNonce: () => {},
   };
   const once = () =>
     judged(() => {

@@ -17,12 +17,12 @@ interface Variant {
 }
 
 const ENTRIES = {
-  file: 'src/service/pipeline.ts',
-  was: 'createTokenVerifier(settings, keys, settings.tokenCacheEntries)',
+  file: 'src/service/assemble.ts',
+  was: 'createTokenVerifier(settings, keys, clock, settings.tokenCacheEntries)',
 };
 const VARIANTS: readonly Variant[] = [
-  { name: 'no-token-memory', ...ENTRIES, becomes: 'createTokenVerifier(settings, keys, 0)' },
-  { name: 'one-token-remembered', ...ENTRIES, becomes: 'createTokenVerifier(settings, keys, 1)' },
+  { name: 'no-token-memory', ...ENTRIES, becomes: 'createTokenVerifier(settings, keys, clock, 0)' },
+  { name: 'one-token-remembered', ...ENTRIES, becomes: 'createTokenVerifier(settings, keys, clock, 1)' },
   {
     name: 'one-request-a-batch',
     file: 'src/service/listener.ts',
