@@ -78,6 +78,7 @@ const TOP_LEVEL = [
   'LICENSE',
   'README.md',
   'SECURITY.md',
+  'docs',
   'package-lock.json',
   'package.json',
   'src',
