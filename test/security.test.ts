@@ -1,8 +1,8 @@
 /* SECURITY.md held against the repository: no attack is missing, and every file that it names is there. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { test } from 'node:test';
-import { codeIn, read, ROOT, tableUnder } from './docs/pages.ts';
+import { codeIn, read, ROOT } from './docs/pages.ts';
 
 const SECURITY = read('SECURITY.md');
 
@@ -34,25 +34,3 @@ for (const [id = '', , stopped = '', shown = ''] of rows) {
     );
   });
 }
-
-test('SECURITY.md has in its reading order every file of src but the tables of profiles, once', () => {
-  const listed = tableUnder('SECURITY.md', 'Reading order').flatMap(
-    ([folder = '', files = '', , beside = '']) => {
-      assert.ok(isThere(`test/${codeIn(beside).join()}`), beside);
-      const [path = ''] = codeIn(folder);
-      return codeIn(files).map((name) => `${path}${name}.ts`);
-    },
-  );
-  const files = readdirSync(new URL('src', ROOT), { recursive: true, encoding: 'utf8' })
-    .map((name) => name.replaceAll('\\', '/'))
-    .filter((name) => name.endsWith('.ts'));
-  const isTable = (name: string) => name.startsWith('profiles/');
-  assert.deepEqual(
-    listed.filter((name) => !isTable(name)).toSorted(),
-    files.filter((name) => !isTable(name)).toSorted(),
-  );
-  assert.deepEqual(
-    listed.filter((name) => !files.includes(name)),
-    [],
-  );
-});

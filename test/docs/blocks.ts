@@ -1,14 +1,14 @@
 /* What is generated in the documents, by the name of the block: tables of what src lists. Each gets the rows as they stand. */
 import { FETCH_FLAWS, KEY_FLAWS, LEVELS } from '../../src/base/events.ts';
 import {
-  DEAD_ENDS,
+  HTTP_REFUSALS,
   PROOF_FLAWS,
   REQUEST_FLAWS,
   TOKEN_FLAWS,
   UNAVAILABILITIES,
   type Refusal,
 } from '../../src/base/refusal.ts';
-import { refusalReply } from '../../src/reply/challenge.ts';
+import { createRefusalReplies } from '../../src/reply/challenge.ts';
 import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/routes/guards.ts';
 import type { DpopMode, Scheme } from '../../src/sender/credentials.ts';
 import type { Results } from '../evidence/bench/results.ts';
@@ -20,7 +20,7 @@ import { code, tableOf, withKept, type Cells } from './tables.ts';
 type Block = (written: readonly Cells[]) => string | Promise<string>;
 
 const headersOf = (refusal: Refusal, scheme: Scheme | undefined, dpopMode: DpopMode) =>
-  readReply(refusalReply(refusal, scheme, { dpopMode, errorDetail: false })).headers;
+  readReply(createRefusalReplies({ dpopMode, errorDetail: false })(refusal, scheme)).headers;
 
 /** Sentences by their reason, with what to do about each. */
 const flawTable =
@@ -47,7 +47,7 @@ function nonceSentence(): string {
 
 const insufficient = { kind: 'insufficient_scope', description: '<sentence>' } as const;
 /** One refusal for each row of the table of statuses; a kind that is left out does not compile. */
-const KINDS: Readonly<Record<Exclude<Refusal['kind'], keyof typeof DEAD_ENDS>, readonly Refusal[]>> = {
+const KINDS: Readonly<Record<Exclude<Refusal['kind'], keyof typeof HTTP_REFUSALS>, readonly Refusal[]>> = {
   invalid_request: [{ kind: 'invalid_request', reason: 'host-refused' }],
   unauthorized: [{ kind: 'unauthorized', reason: 'no-credentials' }],
   invalid_token: [{ kind: 'invalid_token', reason: 'expired' }],
@@ -63,11 +63,11 @@ const KINDS: Readonly<Record<Exclude<Refusal['kind'], keyof typeof DEAD_ENDS>, r
 };
 
 const statuses: Block = (written) => {
-  const names = Object.keys(DEAD_ENDS) as (keyof typeof DEAD_ENDS)[];
+  const names = Object.keys(HTTP_REFUSALS) as (keyof typeof HTTP_REFUSALS)[];
   const refusals = [...Object.values(KINDS).flat(), ...names.map((name) => ({ kind: name, reason: name }))];
   const derived = refusals.map((refusal) => {
     const [plain, detailed] = [false, true].map((errorDetail) =>
-      refusalReply(refusal, 'Bearer', { dpopMode: 'ALLOWED', errorDetail }),
+      createRefusalReplies({ dpopMode: 'ALLOWED', errorDetail })(refusal, 'Bearer'),
     );
     const body = plain?.text === detailed?.text ? 'the same' : code(detailed?.text ?? '');
     return [String(plain?.status), code(refusal.kind), body];
@@ -126,7 +126,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   'token-flaws': flawTable('`error_description`', TOKEN_FLAWS),
   'proof-flaws': flawTable('`error_description`', { ...PROOF_FLAWS, 'proof-nonce': nonceSentence() }),
   'request-flaws': flawTable('`error_description`', REQUEST_FLAWS),
-  'other-refusals': flawTable('message', { ...UNAVAILABILITIES, ...DEAD_ENDS }),
+  'other-refusals': flawTable('message', { ...UNAVAILABILITIES, ...HTTP_REFUSALS }),
   'fetch-flaws': reasonTable('reason of a failed fetch', 'look at', FETCH_FLAWS),
   'key-flaws': reasonTable('reason why a key is skipped', 'the key', KEY_FLAWS),
   'routes-a': routesTable({ PROFILE: 'A' }),

@@ -1,6 +1,6 @@
 /* What the documents name is there: files, headings, scripts, settings; and what the comments of src cite is a document. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
 import { codeIn, PAGES, read, ROOT } from './pages.ts';
@@ -36,28 +36,6 @@ for (const page of PAGES) {
       [],
     );
   });
-
-  test(`${page} names only scripts that package.json has`, () => {
-    const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
-    const named = [...read(page).matchAll(/\bnpm run ([\w:-]+)/g)].map(([, name = '']) => name);
-    assert.deepEqual(
-      named.filter((name) => !Object.hasOwn(scripts, name)),
-      [],
-    );
-  });
-
-  test(`${page} names only settings that .env.example has`, () => {
-    const known = read('.env.example').match(/^(?:# )?[A-Z_]+(?==)/gm) ?? [];
-    const settings = known.map((name) => name.replace('# ', ''));
-    const tools = /^(?:NODE|BENCH|FUZZ|SOAK)_/;
-    const names = codeIn(read(page))
-      .map((word) => /^([A-Z]+_[A-Z_]+)(?:=|$)/.exec(word)?.[1])
-      .filter((name) => name !== undefined && !tools.test(name));
-    assert.deepEqual(
-      names.filter((name) => !settings.includes(`${name}`)),
-      [],
-    );
-  });
 }
 
 test('the README lists every page of docs', () => {
@@ -78,19 +56,6 @@ test('the README has the settings that it lists as docs/settings.md has them', (
   assert.ok(rows('README.md').length > 5);
   assert.deepEqual(
     rows('README.md').filter((row) => !rows('docs/settings.md').includes(row)),
-    [],
-  );
-});
-
-test('the comments of src cite only documents that are in the repository', () => {
-  const files = readdirSync(new URL('src', ROOT), { recursive: true, encoding: 'utf8' });
-  const sources = files.filter((name) => name.endsWith('.ts')).map((name) => read(`src/${name}`));
-  const cited = sources.flatMap(
-    (source) => source.match(/\b[\w/-]+\.md\b|\bcontract\b|\bspecification\b/gi) ?? [],
-  );
-  assert.ok(cited.length > 0);
-  assert.deepEqual(
-    cited.filter((name) => !isThere(name)),
     [],
   );
 });

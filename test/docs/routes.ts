@@ -1,28 +1,30 @@
 /* The tables of routes in words: who may use a row, and the members of what it answers. */
-import { tableOf as rowsOfProfile } from '../../src/service/pipeline.ts';
 import { policyA } from '../../src/profiles/a.ts';
+import { tableOf as profileOf } from '../../src/profiles/tables.ts';
+import type { Access } from '../../src/routes/access.ts';
+import type { Guard } from '../../src/routes/guards.ts';
 import type { Row } from '../../src/routes/row.ts';
 import { callerWith, clock, settingsWith } from '../support/caller.ts';
 import type { Environment } from '../support/service.ts';
 import { code, tableOf, withKept, type Cells } from './tables.ts';
 
-const listed = (text: string, word: string) => text.split(' ').map(code).join(` ${word} `);
+const listed = (words: string, conjunction: string) => words.split(' ').map(code).join(` ${conjunction} `);
 
 /** What a guard demands, by its name. */
-function inWords(guard: string): string {
-  const [, any] = /^any scope of (.+)$/.exec(guard) ?? [];
+function inWords({ name }: Guard): string {
+  const [, any] = /^any scope of (.+)$/.exec(name) ?? [];
   if (any !== undefined) return `scope ${listed(any, 'or')}`;
 
-  const [, scopes] = /^scope (.+)$/.exec(guard) ?? [];
+  const [, scopes] = /^scope (.+)$/.exec(name) ?? [];
   if (scopes !== undefined) return `scope ${listed(scopes, 'and')}`;
 
-  const [, equal = '', value] = /^claim (\S+) equals (.+)$/.exec(guard) ?? [];
+  const [, equal = '', value] = /^claim (\S+) equals (.+)$/.exec(name) ?? [];
   if (value !== undefined) return `claim ${code(equal)} equals ${code(value)}`;
 
-  const [, including = '', values] = /^claim (\S+) includes (.+)$/.exec(guard) ?? [];
+  const [, including = '', values] = /^claim (\S+) includes (.+)$/.exec(name) ?? [];
   if (values !== undefined) return `claim ${code(including)} includes ${listed(values, 'and')}`;
 
-  return guard.replace(/^claims /, '');
+  return name.replace(/^claims /, '');
 }
 
 const ACCESS: Readonly<Record<string, string>> = {
@@ -31,20 +33,22 @@ const ACCESS: Readonly<Record<string, string>> = {
   authenticated: 'a valid access token',
 };
 
-const accessInWords = (name: string) =>
-  ACCESS[name] ?? `a valid access token; ${name.split(', ').map(inWords).join('; ')}`;
+const accessInWords = ({ name, guards }: Access<unknown>) =>
+  ACCESS[name] ?? ['a valid access token', ...guards.map(inWords)].join('; ');
 
-/** Members of the answer to a caller who holds all that profiles A and B ask for; nothing when the row asks for more. */
-async function members({ answer }: Row): Promise<Cells> {
-  const caller = callerWith({
-    scope: 'read:messages admin:access admin read:users',
-    org_id: 'org_123456',
-    roles: ['editor', 'viewer'],
-    subscription: 'premium',
-    verified: true,
-  });
+/** The claims that pass a guard, unless it is of free form. */
+function claimsFor({ name, refused: { refusal } }: Guard): Readonly<Record<string, unknown>> {
+  if ('scopes' in refusal) return { scope: refusal.scopes.join(' ') };
+
+  const [, claim = '', kind, value = ''] = /^claim (\S+) (equals|includes) (.+)$/.exec(name) ?? [];
+  return { [claim]: kind === 'includes' ? value.split(' ') : value };
+}
+
+/** The members of what a row answers to whoever passes its guards; none when it asks for more than can be derived. */
+async function members({ access, run }: Row): Promise<Cells> {
+  const caller = callerWith(Object.assign({}, ...access.guards.map(claimsFor)));
   try {
-    return Object.keys(await answer(caller, {}, clock.now()));
+    return Object.keys(await run(caller, {}, clock.now()));
   } catch {
     return [];
   }
@@ -54,12 +58,12 @@ async function members({ answer }: Row): Promise<Cells> {
 export const routesTable =
   (environment: Environment, less?: Environment) =>
   async (written: readonly Cells[]): Promise<string> => {
-    const others = less === undefined ? [] : rowsOfProfile(settingsWith(less));
-    const rows = rowsOfProfile(settingsWith(environment)).filter((row) => !others.includes(row));
+    const others = less === undefined ? [] : profileOf(settingsWith(less)).rows;
+    const rows = profileOf(settingsWith(environment)).rows.filter((row) => !others.includes(row));
     const derived = await Promise.all(
       rows.map(async (row) => {
         const names = await members(row);
-        const cells = ['GET', code(row.pattern), accessInWords(row.access.name)];
+        const cells = ['GET', code(row.pattern), accessInWords(row.access)];
         return names.length === 0 ? cells : [...cells, names.map(code).join(', ')];
       }),
     );
@@ -71,6 +75,6 @@ export const policyTable = (): string =>
     ['paths', 'who'],
     policyA.map(({ prefix, access }) => {
       const path = `/${prefix.join('/')}`;
-      return [`${code(path)}, ${code(`${path}/**`)}`, accessInWords(access.name)];
+      return [`${code(path)}, ${code(`${path}/**`)}`, accessInWords(access)];
     }),
   );
