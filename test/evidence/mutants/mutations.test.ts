@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { COVERAGE } from './coverage.ts';
 import { applied, describe, mutationsOf } from './mutations.ts';
-import { tokensOf } from './tokens.ts';
+import { tokensOf } from '../../support/tokens.ts';
 
 const TEST = new URL('../../', import.meta.url);
 const SRC = new URL('../src/', TEST);

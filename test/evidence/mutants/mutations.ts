@@ -1,6 +1,6 @@
 /* Every small change that could be a mistake or a sabotage: what each operator makes of one source text. Where an operator takes a type
    for a value the compiled text stays the same, and the workshop drops the mutant. */
-import { tokensOf, walk, type Token } from './tokens.ts';
+import { tokensOf, walk, type Token } from '../../support/tokens.ts';
 
 export interface Mutation {
   readonly operator: string;

@@ -1,5 +1,5 @@
-/* The source as tokens, just enough of the language to find what can be changed: comments are left out, texts and regular expressions
-   are one token each, a template is its chunks of text and the tokens between them. */
+/* The source as tokens, just enough of the language to count what a reader reads and to find what can be changed: comments are left out,
+   texts and regular expressions are one token each, a template is its chunks of text and the tokens between them. */
 
 export type Kind = 'word' | 'number' | 'text' | 'chunk' | 'regex' | 'sign';
 
