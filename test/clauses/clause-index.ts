@@ -52,7 +52,7 @@ function nameAt(source: string, offset: number): string {
 function citedByTests(): Citation[] {
   const files = sourcesIn(
     'test/',
-    (name) => name.endsWith('.test.ts') && !/^(?:idp|demo|clauses)\//.test(name),
+    (name) => /\.(?:test|long)\.ts$/.test(name) && !/^(?:idp|demo|clauses)\//.test(name),
   );
   return files.flatMap(([file, source]) => {
     const code = withoutComments(source);

@@ -1,4 +1,4 @@
-/* The short form of long/flood.ts and long/rotation.ts: a flood of unknown keys, and a withdrawn one (contract §7, THREATS F1, F3). */
+/* The short form of evidence/faults/flood.ts and rotation.ts: a flood of unknown keys, and a withdrawn one (contract §7, THREATS F1, F3). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { startLoad } from '../support/load.ts';

@@ -1,0 +1,54 @@
+/* Runs the tests: those of a folder together in a few processes, since most of them take less time than a process needs to begin. With
+   the word `all` also the long ones (`*.long.ts`), each in a process of its own. Prints and exits as Node's own runner does. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const TEST = fileURLToPath(new URL('.', import.meta.url));
+const FILES_OF_A_PROCESS = 6;
+const PROCESSES = 4;
+
+const files = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
+  .filter((name) => !name.includes('node_modules'))
+  .sort();
+const endingIn = (ending: string) => files.filter((name) => name.endsWith(ending));
+
+/** The files of a folder, a few at a time. */
+function groups(): string[][] {
+  const byFolder = new Map<string, string[]>();
+  for (const name of endingIn('.test.ts')) {
+    byFolder.set(dirname(name), [...(byFolder.get(dirname(name)) ?? []), name]);
+  }
+  return [...byFolder.values()].flatMap((some) => {
+    const parts = Math.ceil(some.length / FILES_OF_A_PROCESS);
+    return Array.from({ length: parts }, (_, part) => some.filter((__, index) => index % parts === part));
+  });
+}
+
+/** The text of a module that runs test files one after the other, each a suite of its own. */
+const together = (names: readonly string[]) =>
+  names.reduce((text, name) => {
+    const url = JSON.stringify(pathToFileURL(join(TEST, name)));
+    return `${text}describe(${JSON.stringify(name)}, async () => { await import(${url}); });\n`;
+  }, "import { describe } from 'node:test';\n");
+
+const directory = mkdtempSync(join(tmpdir(), 'gatehouse-tests-'));
+try {
+  const long = process.argv.includes('all') ? endingIn('.long.ts').map((name) => join(TEST, name)) : [];
+  const grouped = groups().map((names, index) => {
+    const file = join(directory, `${index}.test.mjs`);
+    writeFileSync(file, together(names));
+    return file;
+  });
+  const flags = ['--import', 'tsx', '--test', `--test-concurrency=${PROCESSES}`, '--test-reporter=spec'];
+  const { status } = spawnSync(process.execPath, [...flags, ...long, ...grouped], {
+    cwd: dirname(TEST),
+    env: { ...process.env, NODE_EXTRA_CA_CERTS: join(TEST, 'idp/tls/authority.pem') },
+    stdio: 'inherit',
+  });
+  process.exitCode = status ?? 1;
+} finally {
+  rmSync(directory, { recursive: true });
+}
