@@ -1,82 +1,124 @@
-// The only outbound socket: fetches the provider's key set over HTTPS (contract §7). Trusts the authorities of Node (and of
-// NODE_EXTRA_CA_CERTS). Promises: no redirect followed, one deadline over everything, bounded bytes, the socket gone at the end.
+// The only outbound socket: fetches the provider's key set over HTTPS. Trusts the authorities of Node (and
+// of NODE_EXTRA_CA_CERTS). Promises: whatever the other side does, it settles within one deadline over
+// everything; no redirect is followed, bytes are bounded, the socket is gone at the end. Does not judge the
+// keys: keys/key-set.ts does.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { parseJsonObject, type JsonObject } from '../base/encoding.ts';
-import type { FetchFlaw } from '../base/events.ts';
 import { FetchFailure } from './key-set.ts';
 
 const MAX_BYTES = 512 * 1024;
-/** Where the keys are: host (and port), expected issuer URL, and the key-set address when it is configured. */
+const MAX_INTERIM_RESPONSES = 10;
+
+/** Where keys are: host (and port), expected issuer URL, and the key-set address when it is configured. */
 export type KeySource = Readonly<{ domain: string; issuer: string; jwksUri: string | undefined }>;
-/** A function that fetches the key set within `timeoutMillis` in all, discovery included; it rejects with `FetchFailure`. */
+
+/**
+ * A function that fetches the key set within `timeoutMillis` in all, discovery included; it rejects with
+ * `FetchFailure`.
+ */
 export function createKeyFetcher(source: KeySource, timeoutMillis = 5_000): () => Promise<JsonObject> {
-  return async () => {
+  return () => {
     const signal = AbortSignal.timeout(timeoutMillis);
-    try {
-      return (
-        (await fetchJson(source.jwksUri ?? (await discover(source, signal)), signal)) ??
-        fail('status-refused', '404')
-      );
-    } catch (failure) {
-      throw signal.aborted ? new FetchFailure('timeout') : describe(failure);
-    }
+
+    // The deadline needs nobody's help to end the fetch; the signal ends the connection.
+    const deadline = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(new FetchFailure('timeout')));
+    });
+    return Promise.race([deadline, fetchKeySet(source, signal)]);
   };
 }
-/** The key-set address (OpenID Connect Discovery §4): found anew at every fetch, since a provider may move it. */
+
+async function fetchKeySet(source: KeySource, signal: AbortSignal): Promise<JsonObject> {
+  try {
+    const address = source.jwksUri ?? (await discover(source, signal));
+    const document = await fetchJson(address, signal);
+    if (document === undefined) throw new FetchFailure('status-refused', '404');
+    return document;
+  } catch (failure) {
+    throw failure instanceof FetchFailure ? failure : sortFailure(failure);
+  }
+}
+
+/** The key-set address (OpenID Connect Discovery §4), found anew at every fetch: a provider may move it. */
 async function discover({ issuer, domain }: KeySource, signal: AbortSignal): Promise<string> {
   const document = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal);
   if (document === undefined) return `https://${domain}/.well-known/jwks.json`;
+
   // OpenID Connect Discovery §4.3: the issuer must be the very one that was asked.
-  if (document.issuer !== issuer) fail('issuer-mismatch');
+  if (document.issuer !== issuer) throw new FetchFailure('issuer-mismatch');
+
   const address = document.jwks_uri;
-  return typeof address === 'string' && URL.canParse(address) && new URL(address).protocol === 'https:'
-    ? address
-    : fail('address-refused');
+  const isAddress = typeof address === 'string' && URL.canParse(address);
+  if (!isAddress || new URL(address).protocol !== 'https:') throw new FetchFailure('address-refused');
+  return address;
 }
+
 /** The JSON object at `address`; `undefined` when there is nothing (404). */
 async function fetchJson(address: string, signal: AbortSignal): Promise<JsonObject | undefined> {
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    // rejectUnauthorized is said aloud so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off. Accept: RFC 9110 §12.5.1.
-    get(
-      address,
-      { signal, agent: false, rejectUnauthorized: true, headers: { Accept: 'application/json' } },
-      resolve,
-    ).on('error', reject);
-  });
+  const response = await request(address, signal);
   try {
     const status = response.statusCode ?? 0;
     if (status === 404) return undefined;
-    if (status !== 200)
-      fail(
-        status >= 300 && status < 400 && response.headers.location ? 'redirect-refused' : 'status-refused',
-        String(status),
-      );
-    return parseJsonObject(await readBody(response)) ?? fail('not-a-json-object');
+    if (status !== 200) throw new FetchFailure(statusFlaw(response, status), String(status));
+
+    const document = parseJsonObject(await readBody(response));
+    if (document === undefined) throw new FetchFailure('not-a-json-object');
+    return document;
   } finally {
     response.destroy();
   }
 }
+
+/** The head of the final response; whatever else Node may end a request with is a failure. */
+function request(address: string, signal: AbortSignal): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const headers = { Accept: 'application/json' };
+    // rejectUnauthorized is said aloud so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.
+    const request = get(address, { signal, agent: false, rejectUnauthorized: true, headers }, resolve);
+    request.on('error', reject);
+
+    // Stricter: RFC 9110 §15.2 sets no bound to interim responses; a flood of them costs the processor.
+    let interimResponses = 0;
+    request.on('information', ({ statusCode }) => {
+      interimResponses += 1;
+      if (interimResponses <= MAX_INTERIM_RESPONSES) return;
+      request.destroy();
+      reject(new FetchFailure('status-refused', String(statusCode)));
+    });
+
+    // RFC 9110 §15.2.2: nobody asked to switch protocols. Node reports neither a response nor an error.
+    request.on('upgrade', (_, socket) => {
+      socket.destroy();
+      reject(new FetchFailure('status-refused', '101'));
+    });
+    request.on('close', () => reject(new FetchFailure('connection-failed')));
+  });
+}
+
+function statusFlaw({ headers }: IncomingMessage, status: number): 'redirect-refused' | 'status-refused' {
+  const isRedirect = status >= 300 && status < 400 && headers.location;
+  return isRedirect ? 'redirect-refused' : 'status-refused';
+}
+
 async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response) {
     bytes += chunk.length;
-    if (bytes > MAX_BYTES) fail('too-large');
+    if (bytes > MAX_BYTES) throw new FetchFailure('too-large');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 }
-function fail(reason: FetchFlaw, code?: string): never {
-  throw new FetchFailure(reason, code);
-}
+
 /** Sorts Node's errors by what an operator would do about them. */
-function describe(failure: unknown): FetchFailure {
-  if (failure instanceof FetchFailure) return failure;
+function sortFailure(failure: unknown): FetchFailure {
   const code = failure instanceof Error && 'code' in failure ? String(failure.code) : '';
   if (code === '') return new FetchFailure('unforeseen');
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return new FetchFailure('name-not-resolved', code);
-  if (/CERT|SIGNATURE|TLS|SSL|CA$|PATH_LENGTH|PURPOSE|HOSTNAME/.test(code))
-    return new FetchFailure('certificate-refused', code);
-  return new FetchFailure(code === 'ECONNREFUSED' ? 'connection-refused' : 'connection-failed', code);
+  if (code === 'ECONNREFUSED') return new FetchFailure('connection-refused', code);
+
+  const isAboutCertificates = /CERT|SIGNATURE|TLS|SSL|CA$|PATH_LENGTH|PURPOSE|HOSTNAME/.test(code);
+  return new FetchFailure(isAboutCertificates ? 'certificate-refused' : 'connection-failed', code);
 }

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { after, afterEach, before, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { startProvider, type Fault, type Provider } from './provider.ts';
@@ -73,6 +75,16 @@ test('sends single bytes when dripping', async () => {
 
 test('cuts the connection when resetting', async () => {
   await assert.rejects(keySetUnder('reset'), { code: 'ECONNRESET' });
+});
+
+test('switches to another protocol when told to', async () => {
+  await provider.fault('keySet', 'switch-protocols');
+  const [{ statusCode, headers }, socket] = (await once(begin(keySetUrl()), 'upgrade')) as [
+    IncomingMessage,
+    Socket,
+  ];
+  assert.deepEqual([statusCode, headers.upgrade], [101, 'websocket']);
+  socket.destroy();
 });
 
 for (const status of [204, 404, 500]) {

@@ -25,6 +25,8 @@ export type NamedFault =
   | 'drip'
   /** The connection is cut without an answer. */
   | 'reset'
+  /** 101 to a protocol that nobody asked for; the connection stays open. */
+  | 'switch-protocols'
   /** 200 with a page in `text/html`. */
   | 'html'
   /** The first half of the right body, correctly framed. */
@@ -60,6 +62,7 @@ type Delivery = (response: ServerResponse, reply: Reply) => void;
 const TOO_LARGE_BYTES = 10_000_000;
 const MANY_KEYS = 100_000;
 const DRIP_MILLIS = 100;
+const SWITCH = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
 
 const withBody =
   (change: (body: string) => string | Buffer): Delivery =>
@@ -80,6 +83,9 @@ const deliveries: Record<ListenerFault | NamedFault, Delivery> = {
   'hang-after-headers': (response, reply) => response.writeHead(200, reply.headers).flushHeaders(),
   drip: drip,
   reset: (response) => response.destroy(),
+  'switch-protocols': (response) => {
+    response.socket?.write(SWITCH);
+  },
   html: (response) => send(response, page),
   'truncated-json': withBody((body) => body.slice(0, body.length / 2)),
   'empty-object': withBody(() => '{}'),

@@ -1,15 +1,22 @@
-/* What the outbound request takes as an answer, and when it gives up. Where it asks: fetch.test.ts. */
+/* What the outbound request takes for an answer, and what it calls the rest. Where it asks: fetch.test.ts; how a connection may end:
+   fetch-endings.test.ts. */
 import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import { once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
-import type { KeySource } from '../../src/keys/fetch.ts';
 import type { FetchFlaw } from '../../src/base/events.ts';
 import type { Fault, ListenerFault, NamedFault } from '../idp/faults.ts';
-import { Listener } from '../idp/listener.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
-import { closed, fetchKeys, flawOf, keySetOf, restore, sourceOf, startSilent } from './fetching.ts';
+import {
+  closed,
+  fetchKeys,
+  flawOf,
+  keySetOf,
+  restore,
+  sourceAt,
+  sourceOf,
+  startServer,
+} from './fetch-fixture.ts';
 
 let provider: Provider;
 let other: Provider;
@@ -37,6 +44,7 @@ const FAULTS: Record<ListenerFault | NamedFault, { keySet: Outcome; discovery?: 
   'hang-after-headers': { keySet: TIMEOUT },
   drip: { keySet: TIMEOUT },
   reset: { keySet: ['connection-failed', 'ECONNRESET'] },
+  'switch-protocols': { keySet: ['status-refused', '101'] },
   html: { keySet: NOT_JSON },
   'truncated-json': { keySet: NOT_JSON },
   // Judging the set is for the key set, judging the document for discovery.
@@ -98,38 +106,35 @@ for (const place of ['keySet', 'discovery'] as const) {
   });
 }
 
-type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+/** What has an address to go to and a status of 300 to 399, and nothing else, is a redirect. */
+const WITH_LOCATION: [flaw: FetchFlaw, statuses: number[]][] = [
+  ['redirect-refused', [300, 301, 303, 307, 308, 399]],
+  ['status-refused', [201, 299, 400]],
+];
 
-/** Where the keys are when a server of the test's own has them. */
-async function startAnswering(context: TestContext, handle: Handle): Promise<KeySource> {
-  const listener = new Listener('localhost', 0, { countConnection: () => {}, handle });
-  await listener.enter({ listening: true, certificate: 'provider' });
-  context.after(() => listener.enter({ listening: false, certificate: 'provider' }));
-  return sourceOf(provider, { jwksUri: `https://localhost:${listener.port}/` });
+for (const [flaw, statuses] of WITH_LOCATION) {
+  test(`fails with ${flaw} and goes nowhere when ${statuses.join(', ')} comes with a Location [RFC 9110 §15.4]`, async (context) => {
+    let status = 0;
+    const { domain } = await startServer(context, (_, response) => {
+      response.writeHead(status, { Location: keySetOf(other) }).end(JSON.stringify({ keys: [] }));
+    });
+    for (status of statuses) {
+      assert.deepEqual(await flawOf(sourceAt(`https://${domain}/`)), [flaw, String(status)]);
+    }
+    assert.equal(other.counts.connections, 0);
+  });
 }
-
-test('follows no redirect when it is permanent or keeps the method either', async (context) => {
-  let status = 0;
-  const handle = async (_: IncomingMessage, response: ServerResponse) => {
-    response.writeHead(status, { Location: keySetOf(other) }).end(JSON.stringify({ keys: [] }));
-  };
-  const from = await startAnswering(context, handle);
-  for (status of [301, 303, 307, 308])
-    assert.deepEqual(await flawOf(from), ['redirect-refused', String(status)]);
-  assert.equal(other.counts.connections, 0);
-});
 
 test(
   'closes at once, long before the deadline, when a refused answer never ends',
   BOUNDED,
   async (context) => {
     let gone: Promise<unknown> | undefined;
-    const handle = async (_: IncomingMessage, response: ServerResponse) => {
+    const { domain } = await startServer(context, (_, response) => {
       gone = once(response, 'close');
       response.writeHead(500).write(' ');
-    };
-    const from = await startAnswering(context, handle);
-    assert.deepEqual(await flawOf(from, 60_000), ['status-refused', '500']);
+    });
+    assert.deepEqual(await flawOf(sourceAt(`https://${domain}/`), 60_000), ['status-refused', '500']);
     await gone;
   },
 );
@@ -174,20 +179,6 @@ test('has a deadline of 5 seconds unless told otherwise', async (context) => {
   assert.ok(deadlines.includes(5000), String(deadlines));
 });
 
-test(
-  'gives up at the deadline and closes when a server accepts and is silent before TLS',
-  BOUNDED,
-  async (context) => {
-    const silent = await startSilent(context);
-    assert.deepEqual(
-      await flawOf(sourceOf(provider, { jwksUri: `https://localhost:${silent.port}/` }), 120),
-      ['timeout', ''],
-    );
-    assert.equal(silent.connections() > 0, true);
-    while (silent.open() > 0) await new Promise(setImmediate);
-  },
-);
-
 const mockLookup = (context: TestContext, error: Error | undefined) =>
   context.mock.method(dns, 'lookup', (...args: unknown[]) => {
     if (error !== undefined) process.nextTick(args.at(-1) as (error: Error) => void, error);
@@ -207,7 +198,7 @@ const LOOKUPS: [condition: string, error: Error | undefined, outcome: [FetchFlaw
 for (const [condition, error, outcome] of LOOKUPS) {
   test(`fails with ${outcome[0]} when the name of the provider ${condition}`, BOUNDED, async (context) => {
     mockLookup(context, error);
-    assert.deepEqual(await flawOf(sourceOf(provider, { jwksUri: 'https://idp.test/keys' }), 120), outcome);
+    assert.deepEqual(await flawOf(sourceAt('https://idp.test/keys'), 120), outcome);
   });
 }
 
@@ -218,9 +209,6 @@ for (const code of [
 ]) {
   test(`fails with certificate-refused when Node says ${code}`, BOUNDED, async (context) => {
     mockLookup(context, Object.assign(new Error(), { code }));
-    assert.deepEqual(await flawOf(sourceOf(provider, { jwksUri: 'https://idp.test/keys' })), [
-      'certificate-refused',
-      code,
-    ]);
+    assert.deepEqual(await flawOf(sourceAt('https://idp.test/keys')), ['certificate-refused', code]);
   });
 }

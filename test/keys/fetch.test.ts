@@ -1,11 +1,22 @@
-/* Where the key set is looked for. What is taken as an answer, and when it gives up: fetch-faults.test.ts. */
+/* Where the key set is looked for, and how it is asked for. What is taken for an answer: fetch-faults.test.ts. */
 import assert from 'node:assert/strict';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { execFile } from 'node:child_process';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { createKeyFetcher } from '../../src/keys/fetch.ts';
-import { Listener } from '../idp/listener.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
-import { fetchKeys, flawOf, keySetOf, kidsOf, restore, sourceOf, startSilent } from './fetching.ts';
+import { startRawServer, type RawServer } from '../idp/raw-server.ts';
+import {
+  fetchKeys,
+  flawOf,
+  keySetOf,
+  kidsOf,
+  restore,
+  sourceAt,
+  sourceOf,
+  startServer,
+} from './fetch-fixture.ts';
 
 let provider: Provider;
 let other: Provider;
@@ -15,22 +26,25 @@ before(async () => {
 after(() => Promise.all([provider.stop(), other.stop()]));
 afterEach(() => Promise.all([restore(provider), restore(other)]));
 
-/** A server with the provider's certificate that answers every path with what `documents` has for it, else 404. */
+/** A server that answers every path with what `documents` has for it, else 404, and the paths that it was asked for. */
 async function startDocuments(
   context: TestContext,
   documents: (domain: string) => Record<string, object>,
 ): Promise<{ domain: string; paths: string[] }> {
   const paths: string[] = [];
-  const handle = async ({ url = '' }: IncomingMessage, response: ServerResponse) => {
+  const { domain } = await startServer(context, ({ url = '' }, response) => {
     paths.push(url);
     const document = documents(domain)[url];
     response.writeHead(document === undefined ? 404 : 200).end(JSON.stringify(document));
-  };
-  const listener = new Listener('localhost', 0, { countConnection: () => {}, handle });
-  await listener.enter({ listening: true, certificate: 'provider' });
-  context.after(() => listener.enter({ listening: false, certificate: 'provider' }));
-  const domain = `localhost:${listener.port}`;
+  });
   return { domain, paths };
+}
+
+/** An address of plain HTTP, and whether anybody came. */
+async function startPlain(context: TestContext): Promise<{ address: string; server: RawServer }> {
+  const server = await startRawServer((socket) => socket.resume());
+  context.after(() => server.stop());
+  return { address: `http://localhost:${server.port}/`, server };
 }
 
 test('fetches the key set that the discovery document names [OpenID Connect Discovery §4]', async () => {
@@ -116,19 +130,46 @@ const ADDRESSES: [condition: string, address: (plain: string) => unknown][] = [
 
 for (const [condition, address] of ADDRESSES) {
   test(`refuses a discovery document ${condition}`, async (context) => {
-    const plain = await startSilent(context);
-    provider.discoveryDocument({ jwks_uri: address(`http://localhost:${plain.port}/`) });
-    assert.deepEqual(
-      [...(await flawOf(sourceOf(provider))), plain.connections()],
-      ['address-refused', '', 0],
-    );
+    const plain = await startPlain(context);
+    provider.discoveryDocument({ jwks_uri: address(plain.address) });
+    assert.deepEqual(await flawOf(sourceOf(provider)), ['address-refused', '']);
+    assert.equal(plain.server.connections, 0);
   });
 }
 
 test('makes no connection when an address is plain http', async (context) => {
-  const plain = await startSilent(context);
-  const address = `http://localhost:${plain.port}/`;
-  for (const from of [sourceOf(provider, { jwksUri: address }), sourceOf(provider, { issuer: address })])
-    await flawOf(from);
-  assert.equal(plain.connections(), 0);
+  const { address, server } = await startPlain(context);
+  for (const from of [sourceOf(provider, { jwksUri: address }), sourceOf(provider, { issuer: address })]) {
+    assert.deepEqual(await flawOf(from), ['connection-failed', 'ERR_INVALID_PROTOCOL']);
+  }
+  assert.equal(server.connections, 0);
+});
+
+test('asks for JSON [RFC 9110 §12.5.1]', async (context) => {
+  const requests: unknown[] = [];
+  const { domain } = await startServer(context, ({ method, headers }, response) => {
+    requests.push([method, headers.accept]);
+    response.end('{"keys":[]}');
+  });
+  assert.deepEqual((await fetchKeys(sourceAt(`https://${domain}/`))).keys, []);
+  assert.deepEqual(requests, [['GET', 'application/json']]);
+});
+
+test('checks certificates when NODE_TLS_REJECT_UNAUTHORIZED=0 asks for the opposite', async () => {
+  const fetchModule = new URL('../../src/keys/fetch.ts', import.meta.url).href;
+  const script = `import { createKeyFetcher } from ${JSON.stringify(fetchModule)};
+    const fetched = createKeyFetcher({ domain: '', issuer: '', jwksUri: process.env.ADDRESS })();
+    console.log(await fetched.then(() => 'fetched', ({ reason }) => reason));`;
+  const run = async (variables: Record<string, string>) => {
+    const { PATH = '', NODE_V8_COVERAGE } = process.env;
+    const coverage = NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE };
+    const env = { PATH, ...coverage, ADDRESS: keySetOf(provider), ...variables };
+    const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
+    const cwd = fileURLToPath(new URL('../..', import.meta.url));
+    return (await promisify(execFile)(process.execPath, args, { env, cwd })).stdout.trim();
+  };
+  const trusted = { NODE_EXTRA_CA_CERTS: provider.authorityFile };
+  const off = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+  const results = await Promise.all([run({ ...off, ...trusted }), run(off)]);
+  assert.deepEqual(results, ['fetched', 'certificate-refused']);
 });

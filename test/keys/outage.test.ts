@@ -97,6 +97,7 @@ const REASONS: Record<ListenerFault | Exclude<NamedFault, 'wrong-issuer'>, Fetch
   'hang-after-headers': 'timeout',
   drip: 'timeout',
   reset: 'connection-failed',
+  'switch-protocols': 'status-refused',
   html: 'not-a-json-object',
   'truncated-json': 'not-a-json-object',
   'empty-object': 'not-a-key-set',

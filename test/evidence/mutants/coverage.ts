@@ -75,7 +75,7 @@ export const COVERAGE: Readonly<Record<string, Coverage>> = {
   },
   'keys/fetch.ts': {
     together: [],
-    alone: named('keys', 'fetch-mutants', 'fetch', 'fetch-faults', 'certificates'),
+    alone: named('keys', 'fetch-endings', 'fetch-faults', 'fetch'),
   },
   'sender/credentials.ts': sender('credentials'),
   'request/uri.ts': sender('htu', 'mutants'),

@@ -1,15 +1,22 @@
 /* What the tests of the outbound request share. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import { createKeyFetcher, type KeySource } from '../../src/keys/fetch.ts';
 import { FetchFailure } from '../../src/keys/key-set.ts';
 import type { FetchFlaw } from '../../src/base/events.ts';
+import { Listener } from '../idp/listener.ts';
 import type { Provider } from '../idp/provider.ts';
 
 export const keySetOf = ({ issuer }: Provider) => `${issuer}.well-known/jwks.json`;
+
+/** Where keys are that need no discovery. */
+export const sourceAt = (jwksUri: string): KeySource => ({
+  domain: 'localhost',
+  issuer: 'https://localhost/',
+  jwksUri,
+});
 
 /** Where this provider's keys are, to be found by discovery unless `change` says otherwise. */
 export const sourceOf = ({ domain, issuer }: Provider, change: Partial<KeySource> = {}): KeySource => ({
@@ -47,23 +54,16 @@ export async function restore(from: Provider): Promise<void> {
   from.resetCounts();
 }
 
-/** A listener without TLS that accepts connections and never says a word. */
-export async function startSilent(
+/** A server of the test's own, at `localhost:<port>`, with the provider's certificate. */
+export async function startServer(
   context: TestContext,
-): Promise<{ port: number; connections: () => number; open: () => number }> {
-  let connections = 0;
-  let open = 0;
-  const server = createServer((socket) => {
-    connections += 1;
-    open += 1;
-    socket
-      .on('error', () => {})
-      .on('close', () => {
-        open -= 1;
-      })
-      .resume();
-  }).listen(0, 'localhost');
-  await once(server, 'listening');
-  context.after(() => once(server.close(), 'close'));
-  return { port: (server.address() as AddressInfo).port, connections: () => connections, open: () => open };
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<{ domain: string }> {
+  const listener = new Listener('localhost', 0, {
+    countConnection: () => {},
+    handle: async (...exchange) => handle(...exchange),
+  });
+  await listener.enter({ listening: true, certificate: 'provider' });
+  context.after(() => listener.enter({ listening: false, certificate: 'provider' }));
+  return { domain: `localhost:${listener.port}` };
 }

@@ -1,0 +1,76 @@
+/**
+ * A server on loopback that says byte for byte what the test wants, or nothing: what no server of node:http would send.
+ * The certificate that it can show is the provider's.
+ */
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import { createSecureContext, TLSSocket } from 'node:tls';
+
+export interface RawServer {
+  readonly port: number;
+  /** How many connections were made. */
+  readonly connections: number;
+  /** Resolves once every connection is gone. */
+  closed(): Promise<void>;
+  /** Destroys every connection and closes. */
+  stop(): Promise<void>;
+}
+
+/** A server that hands every connection to `handle`, before any TLS. */
+export async function startRawServer(handle: (socket: Socket) => void): Promise<RawServer> {
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on('error', () => {}).once('close', () => sockets.delete(socket));
+    handle(socket);
+  }).listen(0, 'localhost');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    get connections() {
+      return connections;
+    },
+    async closed() {
+      await Promise.all([...sockets].map((socket) => once(socket, 'close')));
+    },
+    async stop() {
+      for (const socket of sockets) socket.destroy();
+      await once(server.close(), 'close');
+    },
+  };
+}
+
+const read = (file: string) => readFileSync(new URL(`tls/${file}.pem`, import.meta.url));
+const secureContext = createSecureContext({ cert: read('provider'), key: read('provider-key') });
+
+/** Speaks TLS on a connection; `speak` is called with the first piece of the request, and with what TLS lies upon. */
+export function speakTls(
+  socket: Socket,
+  speak: (secure: TLSSocket, request: string, socket: Socket) => void,
+): void {
+  const secure = new TLSSocket(socket, { isServer: true, secureContext });
+  secure.on('error', () => {}).once('data', (bytes: Buffer) => speak(secure, String(bytes), socket));
+}
+
+/** Speaks TLS on a connection until this many bytes of its own were sent, and then does what `end` says. */
+export function cutTls(socket: Socket, bytes: number, end: (socket: Socket) => void): void {
+  let left = bytes;
+  const cut = new Duplex({
+    read() {},
+    write(chunk: Buffer, _, done) {
+      const part = chunk.subarray(0, left);
+      left -= part.length;
+      socket.write(part, () => {
+        if (left === 0) end(socket);
+        done();
+      });
+    },
+  });
+  socket.on('data', (chunk) => cut.push(chunk));
+  new TLSSocket(cut as Socket, { isServer: true, secureContext }).on('error', () => {}).resume();
+}
