@@ -7,7 +7,7 @@ export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-const LEVELS = {
+export const LEVELS = {
   'address or port cannot be had': 'error',
   'signing keys expired': 'error',
   'memory of used proofs full': 'error',
@@ -25,36 +25,42 @@ const LEVELS = {
   'request refused': 'debug',
 } as const;
 
-export type FetchFlaw =
-  | 'timeout'
-  | 'name-not-resolved'
-  | 'connection-refused'
-  | 'connection-failed'
-  | 'certificate-refused'
-  | 'status-refused'
-  | 'redirect-refused'
-  | 'too-large'
-  | 'not-a-json-object'
-  | 'issuer-mismatch'
-  | 'address-refused'
-  | 'not-a-key-set'
-  | 'too-many-keys'
-  | 'no-usable-key'
-  | 'unforeseen';
+export const FETCH_FLAWS = [
+  'timeout',
+  'name-not-resolved',
+  'connection-refused',
+  'connection-failed',
+  'certificate-refused',
+  'status-refused',
+  'redirect-refused',
+  'too-large',
+  'not-a-json-object',
+  'issuer-mismatch',
+  'address-refused',
+  'not-a-key-set',
+  'too-many-keys',
+  'no-usable-key',
+  'unforeseen',
+] as const;
 
-export type KeyFlaw =
-  | 'not-an-object'
-  | 'key-type'
-  | 'private-member'
-  | 'key-id'
-  | 'use'
-  | 'key-operations'
-  | 'algorithm'
-  | 'encoding'
-  | 'size'
-  | 'exponent'
-  | 'not-importable'
-  | 'key-id-repeated';
+export type FetchFlaw = (typeof FETCH_FLAWS)[number];
+
+export const KEY_FLAWS = [
+  'not-an-object',
+  'key-type',
+  'private-member',
+  'key-id',
+  'use',
+  'key-operations',
+  'algorithm',
+  'encoding',
+  'size',
+  'exponent',
+  'not-importable',
+  'key-id-repeated',
+] as const;
+
+export type KeyFlaw = (typeof KEY_FLAWS)[number];
 
 type Reason =
   | RefusalReason

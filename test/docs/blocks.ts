@@ -1,0 +1,136 @@
+/* What is generated in the documents, by the name of the block: tables of what src lists. Each gets the rows as they stand. */
+import { FETCH_FLAWS, KEY_FLAWS, LEVELS } from '../../src/base/events.ts';
+import {
+  HTTP_REFUSALS,
+  PROOF_FLAWS,
+  REQUEST_FLAWS,
+  TOKEN_FLAWS,
+  UNAVAILABILITIES,
+  type Refusal,
+} from '../../src/base/refusal.ts';
+import { createRefusalReplies } from '../../src/reply/challenge.ts';
+import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/routes/guards.ts';
+import type { DpopMode, Scheme } from '../../src/sender/credentials.ts';
+import type { Results } from '../evidence/bench/results.ts';
+import { readReply } from '../support/reply.ts';
+import { read } from './pages.ts';
+import { policyTable, routesTable } from './routes.ts';
+import { code, tableOf, withKept, type Cells } from './tables.ts';
+
+type Block = (written: readonly Cells[]) => string | Promise<string>;
+
+const headersOf = (refusal: Refusal, scheme: Scheme | undefined, dpopMode: DpopMode) =>
+  readReply(createRefusalReplies({ dpopMode, errorDetail: false })(refusal, scheme)).headers;
+
+/** Sentences by their reason, with what to do about each. */
+const flawTable =
+  (first: string, flaws: Readonly<Record<string, string>>): Block =>
+  (written) => {
+    const derived = Object.entries(flaws).map(([reason, sentence]) => [sentence, code(reason)]);
+    return withKept([first, 'reason', 'what to do'], derived, written, 1);
+  };
+
+/** Reasons alone, with what they mean. */
+const reasonTable =
+  (first: string, second: string, reasons: readonly string[]): Block =>
+  (written) =>
+    withKept(
+      [first, second],
+      reasons.map((reason) => [code(reason)]),
+      written,
+    );
+
+function nonceSentence(): string {
+  const headers = headersOf({ kind: 'use_dpop_nonce', reason: 'proof-nonce' }, 'DPoP', 'REQUIRED');
+  return /error_description="([^"]+)"/.exec(headers.join())?.[1] ?? '';
+}
+
+const insufficient = { kind: 'insufficient_scope', description: '<sentence>' } as const;
+/** One refusal for each row of the table of statuses; a kind that is left out does not compile. */
+const KINDS: Readonly<Record<Exclude<Refusal['kind'], keyof typeof HTTP_REFUSALS>, readonly Refusal[]>> = {
+  invalid_request: [{ kind: 'invalid_request', reason: 'host-refused' }],
+  unauthorized: [{ kind: 'unauthorized', reason: 'no-credentials' }],
+  invalid_token: [{ kind: 'invalid_token', reason: 'expired' }],
+  invalid_dpop_proof: [{ kind: 'invalid_dpop_proof', reason: 'proof-htm' }],
+  use_dpop_nonce: [{ kind: 'use_dpop_nonce', reason: 'proof-nonce' }],
+  insufficient_scope: [
+    { ...insufficient, reason: 'scope-missing', scopes: ['<scope>'] },
+    { ...insufficient, reason: 'claim-missing' },
+  ],
+  temporarily_unavailable: [
+    { kind: 'temporarily_unavailable', reason: 'keys-unavailable', retryAfterSeconds: 1 },
+  ],
+};
+
+const statuses: Block = (written) => {
+  const names = Object.keys(HTTP_REFUSALS) as (keyof typeof HTTP_REFUSALS)[];
+  const refusals = [...Object.values(KINDS).flat(), ...names.map((name) => ({ kind: name, reason: name }))];
+  const derived = refusals.map((refusal) => {
+    const [plain, detailed] = [false, true].map((errorDetail) =>
+      createRefusalReplies({ dpopMode: 'ALLOWED', errorDetail })(refusal, 'Bearer'),
+    );
+    const body = plain?.text === detailed?.text ? 'the same' : code(detailed?.text ?? '');
+    return [String(plain?.status), code(refusal.kind), body];
+  });
+  derived.push(['500', code('server_error'), 'the same']);
+  derived.sort(([one = ''], [other = '']) => one.localeCompare(other));
+  return withKept(['status', '`error`', 'body with `ERROR_DETAIL=true`', 'when'], derived, written, 1);
+};
+
+const challenges: Block = () => {
+  const modes: readonly DpopMode[] = ['DISABLED', 'ALLOWED', 'REQUIRED'];
+  const fields = modes.map((mode) => {
+    const headers = headersOf({ kind: 'unauthorized', reason: 'no-credentials' }, undefined, mode);
+    const lines = headers.map((text, index) => (index % 2 === 0 ? `    ${text}: ` : `${text}\n`));
+    return lines.join('');
+  });
+  return fields.join('\n');
+};
+
+const guards: Block = (written) => {
+  const samples = {
+    'scope(…)': scope('x'),
+    'anyScope(…)': anyScope('x'),
+    'claimEquals(name, value)': claimEquals('<name>', 'x'),
+    'claimIncludes(name, values)': claimIncludes('<name>', ['x']),
+    'claimCheck(what, check)': claimCheck('<what>', () => true),
+  };
+  const derived = Object.entries(samples).map(([name, { refused }]) => {
+    const sentence = 'description' in refused.refusal ? refused.refusal.description : '';
+    return [sentence.replace(/<\w+>/, code), code(name)];
+  });
+  return withKept(['`error_description`', 'guard', 'passes when'], derived, written, 1);
+};
+
+const events: Block = (written) => {
+  const derived = Object.entries(LEVELS).map(([message, level]) => [code(message), level]);
+  return withKept(['message', 'level', 'fields', 'when'], derived, written);
+};
+
+/** Of the last whole run of the benchmark, like the picture. */
+const review: Block = () => {
+  const { review: servers } = JSON.parse(read('test/evidence/bench/results.json')) as Results;
+  const rows = servers.map(({ server, packages, files, tokens }) => [
+    server,
+    ...[packages, files, tokens].map((figure) => figure.toLocaleString('en')),
+  ]);
+  return tableOf(['server', 'packages', 'files', 'tokens'], rows);
+};
+
+export const BLOCKS: Readonly<Record<string, Block>> = {
+  statuses,
+  challenges,
+  guards,
+  events,
+  review,
+  'token-flaws': flawTable('`error_description`', TOKEN_FLAWS),
+  'proof-flaws': flawTable('`error_description`', { ...PROOF_FLAWS, 'proof-nonce': nonceSentence() }),
+  'request-flaws': flawTable('`error_description`', REQUEST_FLAWS),
+  'other-refusals': flawTable('message', { ...UNAVAILABILITIES, ...HTTP_REFUSALS }),
+  'fetch-flaws': reasonTable('reason of a failed fetch', 'look at', FETCH_FLAWS),
+  'key-flaws': reasonTable('reason why a key is skipped', 'the key', KEY_FLAWS),
+  'routes-a': routesTable({ PROFILE: 'A' }),
+  'routes-policy': routesTable({ PROFILE: 'A', SCOPE_POLICY: 'true' }, { PROFILE: 'A' }),
+  'routes-b': routesTable({ PROFILE: 'B' }),
+  policy: policyTable,
+};

@@ -1,0 +1,41 @@
+/* The documents, with what is generated in them: what stands between two comments is made from src. */
+import { BLOCKS } from './blocks.ts';
+import { PAGES, read } from './pages.ts';
+import { rowsOf, UNSAID } from './tables.ts';
+
+export interface Document {
+  /** Its place in the repository, such as `docs/keys.md`. */
+  readonly name: string;
+  readonly written: string;
+  /** The same with everything that is generated as the code has it today. */
+  readonly current: string;
+  /** Rows in which a person has still to say something, by their first cell. */
+  readonly unsaid: readonly string[];
+}
+
+const GENERATED = /(<!-- generated: ([\w-]+) -->\n)([^]*?)(<!-- end -->)/g;
+
+async function readDocument(name: string): Promise<Document> {
+  const written = read(name);
+  const unsaid: string[] = [];
+  let current = '';
+  let end = 0;
+  for (const {
+    index,
+    0: all,
+    1: opening = '',
+    2: block = '',
+    3: body = '',
+    4: closing = '',
+  } of written.matchAll(GENERATED)) {
+    const generate = BLOCKS[block];
+    if (generate === undefined) throw new Error(`${name}: nothing generates "${block}"`);
+    const text = await generate(rowsOf(body));
+    unsaid.push(...rowsOf(text).flatMap((row) => (row.includes(UNSAID) ? [`${row[0]}`] : [])));
+    current += written.slice(end, index) + opening + text + closing;
+    end = index + all.length;
+  }
+  return { name, written, current: current + written.slice(end), unsaid };
+}
+
+export const readDocuments = (): Promise<readonly Document[]> => Promise.all(PAGES.map(readDocument));

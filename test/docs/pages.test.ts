@@ -1,0 +1,61 @@
+/* What the documents name is there: files, headings, scripts, settings; and what the comments of src cite is a document. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { posix } from 'node:path';
+import { test } from 'node:test';
+import { codeIn, PAGES, read, ROOT } from './pages.ts';
+
+const isThere = (name: string) => existsSync(new URL(name, ROOT));
+
+/** A heading as links name it. */
+const anchor = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w -]/g, '')
+    .replaceAll(' ', '-');
+
+const anchorsOf = (page: string) =>
+  [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchor(heading));
+
+for (const page of PAGES) {
+  test(`${page} links to files and headings that are there`, () => {
+    const targets = [...read(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
+    const broken = targets.filter((target) => {
+      if (/^https?:/.test(target)) return false;
+      const [file = '', heading] = target.split('#');
+      const name = file === '' ? page : posix.join(posix.dirname(page), file);
+      return !isThere(name) || (heading !== undefined && !anchorsOf(name).includes(heading));
+    });
+    assert.deepEqual(broken, []);
+  });
+
+  test(`${page} names only files of the repository that are there`, () => {
+    const names = codeIn(read(page)).filter((word) => /^(?:src|test|docs)\/[\w./-]*$/.test(word));
+    assert.deepEqual(
+      names.filter((name) => !isThere(name)),
+      [],
+    );
+  });
+}
+
+test('the README lists every page of docs', () => {
+  const listed = [...read('README.md').matchAll(/\]\((docs\/[\w-]+\.md)\)/g)].map(([, name = '']) => name);
+  assert.deepEqual(
+    PAGES.filter((page) => page.startsWith('docs/') && !listed.includes(page)),
+    [],
+  );
+});
+
+test('the README can be read at once: at most 250 lines', () => {
+  assert.ok(read('README.md').trimEnd().split('\n').length <= 250);
+});
+
+test('the README has the settings that it lists as docs/settings.md has them', () => {
+  const rows = (page: string): readonly string[] =>
+    read(page).match(/^\| `[A-Z_]+` \| (?:`[\w.]+`|–) \| .+? \|/gm) ?? [];
+  assert.ok(rows('README.md').length > 5);
+  assert.deepEqual(
+    rows('README.md').filter((row) => !rows('docs/settings.md').includes(row)),
+    [],
+  );
+});

@@ -1,0 +1,35 @@
+/* The documents as texts: their headings, links, tables and samples, for the tests that hold them against the repository. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { rowsOf, type Cells } from './tables.ts';
+
+export const ROOT = new URL('../../', import.meta.url);
+
+export const read = (name: string): string => readFileSync(new URL(name, ROOT), 'utf8');
+
+/** Every page for readers, by its place in the repository. */
+export const PAGES = ['README.md', 'SECURITY.md', 'CHANGELOG.md'].concat(
+  readdirSync(new URL('docs/', ROOT)).map((name) => `docs/${name}`),
+);
+
+/** The text of a page under a heading, up to the next one. */
+export function under(page: string, heading: string): string {
+  const [, body = assert.fail(`${page} has no heading ${heading}`)] = read(page).split(`# ${heading}\n`);
+  return body.split(/^#+ /m)[0] ?? '';
+}
+
+/** The rows of a table under a heading: the first, or one further on. */
+export function tableUnder(page: string, heading: string, index = 0): readonly Cells[] {
+  const tables = under(page, heading).match(/(?:^\|.*\n)+/gm) ?? [];
+  return rowsOf(tables[index] ?? assert.fail(`${page} has no such table under ${heading}`));
+}
+
+/** The samples of a language under a heading. */
+export const samplesUnder = (page: string, heading: string, language: string): readonly string[] =>
+  [...under(page, heading).matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))].map(
+    ([, sample = '']) => sample,
+  );
+
+/** What stands between back ticks. */
+export const codeIn = (text: string): readonly string[] =>
+  [...text.matchAll(/`([^`\n]+)`/g)].map(([, word = '']) => word);

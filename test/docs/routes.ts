@@ -1,0 +1,80 @@
+/* The tables of routes in words: who may use a row, and the members of what it answers. */
+import { policyA } from '../../src/profiles/a.ts';
+import { tableOf as profileOf } from '../../src/profiles/tables.ts';
+import type { Access } from '../../src/routes/access.ts';
+import type { Guard } from '../../src/routes/guards.ts';
+import type { Row } from '../../src/routes/row.ts';
+import { callerWith, clock, settingsWith } from '../support/caller.ts';
+import type { Environment } from '../support/service.ts';
+import { code, tableOf, withKept, type Cells } from './tables.ts';
+
+const listed = (words: string, conjunction: string) => words.split(' ').map(code).join(` ${conjunction} `);
+
+/** What a guard demands, by its name. */
+function inWords({ name }: Guard): string {
+  const [, any] = /^any scope of (.+)$/.exec(name) ?? [];
+  if (any !== undefined) return `scope ${listed(any, 'or')}`;
+
+  const [, scopes] = /^scope (.+)$/.exec(name) ?? [];
+  if (scopes !== undefined) return `scope ${listed(scopes, 'and')}`;
+
+  const [, equal = '', value] = /^claim (\S+) equals (.+)$/.exec(name) ?? [];
+  if (value !== undefined) return `claim ${code(equal)} equals ${code(value)}`;
+
+  const [, including = '', values] = /^claim (\S+) includes (.+)$/.exec(name) ?? [];
+  if (values !== undefined) return `claim ${code(including)} includes ${listed(values, 'and')}`;
+
+  return name.replace(/^claims /, '');
+}
+
+const ACCESS: Readonly<Record<string, string>> = {
+  open: 'everyone',
+  optional: 'everyone; a token that is present must be good',
+  authenticated: 'a valid access token',
+};
+
+const accessInWords = ({ name, guards }: Access<unknown>) =>
+  ACCESS[name] ?? ['a valid access token', ...guards.map(inWords)].join('; ');
+
+/** The claims that pass a guard, unless it is of free form. */
+function claimsFor({ name, refused: { refusal } }: Guard): Readonly<Record<string, unknown>> {
+  if ('scopes' in refusal) return { scope: refusal.scopes.join(' ') };
+
+  const [, claim = '', kind, value = ''] = /^claim (\S+) (equals|includes) (.+)$/.exec(name) ?? [];
+  return { [claim]: kind === 'includes' ? value.split(' ') : value };
+}
+
+/** The members of what a row answers to whoever passes its guards; none when it asks for more than can be derived. */
+async function members({ access, run }: Row): Promise<Cells> {
+  const caller = callerWith(Object.assign({}, ...access.guards.map(claimsFor)));
+  try {
+    return Object.keys(await run(caller, {}, clock.now()));
+  } catch {
+    return [];
+  }
+}
+
+/** The rows under some settings, less those under others. */
+export const routesTable =
+  (environment: Environment, less?: Environment) =>
+  async (written: readonly Cells[]): Promise<string> => {
+    const others = less === undefined ? [] : profileOf(settingsWith(less)).rows;
+    const rows = profileOf(settingsWith(environment)).rows.filter((row) => !others.includes(row));
+    const derived = await Promise.all(
+      rows.map(async (row) => {
+        const names = await members(row);
+        const cells = ['GET', code(row.pattern), accessInWords(row.access)];
+        return names.length === 0 ? cells : [...cells, names.map(code).join(', ')];
+      }),
+    );
+    return withKept(['method', 'path', 'who', 'members of the answer'], derived, written, 1);
+  };
+
+export const policyTable = (): string =>
+  tableOf(
+    ['paths', 'who'],
+    policyA.map(({ prefix, access }) => {
+      const path = `/${prefix.join('/')}`;
+      return [`${code(path)}, ${code(`${path}/**`)}`, accessInWords(access)];
+    }),
+  );
