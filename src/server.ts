@@ -1,59 +1,102 @@
-// The door: the process, its signals and exit codes. The only reader of process and of the clock.
-// Exit codes: 0 after a signal, 1 for configuration or a second signal, 2 when the address or port cannot be had.
+// The door: the process, its signals and exit codes. The only reader of process and of the clock. Exit codes:
+// 0 after a signal, 1 for configuration or a second signal, 2 when the address or port cannot be had.
+// Promises: once it listens, nothing but a signal ends the process, whatever a handler leaves behind.
 import { assemble } from './service/assemble.ts';
 import { tableOf } from './profiles/tables.ts';
 import { createKeyFetcher } from './keys/fetch.ts';
-import { createListener } from './service/listener.ts';
-import { createLog, printable } from './base/events.ts';
-import { ConfigurationError, loadSettings } from './settings/load.ts';
+import { createListener, type Listener } from './service/listener.ts';
+import { createLog, describeBug, printable, printableSetting, type Log } from './base/events.ts';
+import { ConfigurationError, loadSettings, type Settings } from './settings/load.ts';
 
-function after(millis: number, action: () => void) {
+function after(millis: number, action: () => void): () => void {
   const timer = setTimeout(action, millis).unref();
   return () => clearTimeout(timer);
 }
+
 const clock = { now: Date.now, monotonic: () => performance.now(), after };
+
 function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
-  // A reader of the logs that goes away takes the logs with it, not the service.
-  process.stdout.on('error', () => {});
-  const log = createLog(settings.logLevel, (line) => process.stdout.write(line), clock.now);
+  const log = openLog(settings);
   for (const name of unknown) log('unknown setting ignored', { setting: printable(name) });
+
   let isStopping = false;
-  const { pipeline, keys } = assemble(tableOf(settings), settings, {
+  const { pipeline, keys, observer } = assemble(tableOf(settings), settings, {
     clock,
     log,
     fetchKeys: createKeyFetcher(settings),
     isStopping: () => isStopping,
   });
-  const { server, stop } = createListener(pipeline, clock.now);
-  server.on('error', (error: NodeJS.ErrnoException) => {
-    log('address or port cannot be had', { code: printable(error.code ?? '') });
-    process.exit(2);
-  });
-  server.listen({ port: settings.port, host: settings.host }, () => {
-    const { port, address } = server.address() as { port: number; address: string };
-    const [profile, application] = [printable(settings.profile), printable(settings.applicationName)];
-    log('listening', { port, address: printable(address), profile, application });
+  const listener = createListener(pipeline, clock.now);
+
+  listen(listener, settings, log, () => {
+    // Choice: Node would end the process, and every request under way with it, for one handler's forgotten
+    // promise.
+    process.on('uncaughtException', (failure) => log('unforeseen failure', describeBug(failure)));
     // Loading TLS holds up the process for a moment, for which the first answers need not wait.
     clock.after(20, () => void keys.refresh());
   });
-  const onSignal = (signal: 'SIGTERM' | 'SIGINT') => {
-    if (isStopping) {
-      log('stopped', { reason: 'second-signal' });
-      process.exit(1);
-    }
+
+  function end(reason: 'drained' | 'deadline' | 'second-signal'): void {
+    observer.stop();
+    log('stopped', { reason });
+    process.exit(reason === 'second-signal' ? 1 : 0);
+  }
+
+  function onSignal(signal: 'SIGTERM' | 'SIGINT'): void {
+    if (isStopping) return end('second-signal');
+
     isStopping = true;
     log('shutting down', { reason: signal });
-    setTimeout(async () => {
-      log('stopped', { reason: await stop() });
-      process.exit(0);
-    }, settings.shutdownDelaySeconds * 1000);
-  };
+    setTimeout(async () => end(await listener.stop()), settings.shutdownDelaySeconds * 1000);
+  }
+
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
 }
+
+function openLog({ logLevel }: Settings): Log {
+  const { stdout, stderr } = process;
+  // A reader that goes away takes what it reads with it, not the service.
+  stdout.on('error', () => {});
+  stderr.on('error', () => {});
+  const write = (line: string) => stdout.write(line);
+  return createLog(logLevel, write, clock.now, () => stdout.writableLength);
+}
+
+function listen({ server }: Listener, settings: Settings, log: Log, onListening: () => void): void {
+  function onFailure({ code = '' }: NodeJS.ErrnoException): void {
+    const { host: address = 'all addresses', port } = settings;
+    log('address or port cannot be had', { address: printableSetting(address), port, code: printable(code) });
+    process.stderr.write(`address or port cannot be had: ${address}, port ${port} (${code})\n`);
+    process.exit(2);
+  }
+
+  server.on('error', onFailure);
+  server.listen({ port: settings.port, host: settings.host }, () => {
+    server.off('error', onFailure);
+    const { port, address } = server.address() as { port: number; address: string };
+    log('listening', { port, address: printable(address), ...inForce(settings) });
+    onListening();
+  });
+}
+
+/** What an operator compares with what was meant. No secret is among it. */
+function inForce(settings: Settings) {
+  return {
+    profile: printable(settings.profile),
+    application: printableSetting(settings.applicationName),
+    issuers: [printableSetting(settings.issuer)],
+    audiences: [printableSetting(settings.audience)],
+    dpopMode: printable(settings.dpopMode),
+    replayStore: printable('process'),
+    crossOrigin: settings.corsAllowedOrigins.length > 0,
+  };
+}
+
 try {
   start(loadSettings(process.env, process.cwd()));
 } catch (failure) {
   if (!(failure instanceof ConfigurationError)) throw failure;
+
   process.stderr.write(failure.problems.map((problem) => `configuration: ${problem}\n`).join(''));
   process.exit(1);
 }

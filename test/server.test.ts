@@ -1,4 +1,4 @@
-/* The process that operators run: exit codes, where it listens, its keys and its logs (contract §10). */
+/* The process that operators run: exit codes, where it listens, its keys, its logs, and what it survives. */
 import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,8 +10,8 @@ import { createInterface } from 'node:readline';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startProvider, type Provider } from './idp/provider.ts';
-import { ask } from './support/client.ts';
-import { DOWN, providerSettings, runProcess, type TestProcess } from './support/service.ts';
+import { ask, openWire } from './support/client.ts';
+import { DOWN, providerSettings, runProcess, type Environment, type TestProcess } from './support/service.ts';
 
 let provider: Provider;
 before(async () => {
@@ -28,6 +28,11 @@ async function listen(context: TestContext): Promise<Server> {
 
 const portOf = (server: Server) => (server.address() as AddressInfo).port;
 
+/** Runs this module in the process before the service. */
+const preload = (code: string): Environment => ({
+  NODE_OPTIONS: `--enable-source-maps --import=data:text/javascript;base64,${Buffer.from(code).toString('base64')}`,
+});
+
 describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
   test('exits with 1 and every configuration problem on standard error, before it listens', async (t) => {
     const service = await runProcess(t, {
@@ -42,16 +47,23 @@ describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
     assert.deepEqual([lines.at(-1), service.logs], ['', []]);
   });
 
-  test('exits with 2 when its port is taken', async (t) => {
-    const port = portOf(await listen(t));
-    const service = await runProcess(t, { environment: { HOST: '127.0.0.1', PORT: String(port) } });
-    assert.equal(await service.exited, 2);
-    const [{ time, ...line } = {}, ...others] = service.logs;
-    assert.deepEqual(
-      [line, others],
-      [{ level: 'error', message: 'address or port cannot be had', code: 'EADDRINUSE' }, []],
-    );
-  });
+  for (const [level, isLogged] of [
+    ['silent', false],
+    ['error', true],
+  ] as const) {
+    test(`exits with 2 and names address and port when the port is taken, at LOG_LEVEL=${level}`, async (t) => {
+      const port = portOf(await listen(t));
+      const service = await runProcess(t, {
+        environment: { HOST: '127.0.0.1', PORT: String(port), LOG_LEVEL: level },
+      });
+      assert.equal(await service.exited, 2);
+      assert.match(service.errors(), new RegExp(`127\\.0\\.0\\.1\\b.*\\b${port}\\b.*EADDRINUSE.*\\n$`));
+      const lines = service.logs.map(({ time, ...line }) => line);
+      const message = 'address or port cannot be had';
+      const line = { level: 'error', message, address: '127.0.0.1', port, code: 'EADDRINUSE' };
+      assert.deepEqual(lines, isLogged ? [line] : []);
+    });
+  }
 
   test('exits with 2 when its address is not to be had', async (t) => {
     const service = await runProcess(t, { environment: { HOST: '192.0.2.1' } });
@@ -59,30 +71,36 @@ describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
     assert.equal(service.logs[0]?.code, 'EADDRNOTAVAIL');
   });
 
-  for (const [level, count] of [
-    ['silent', 0],
-    ['error', 1],
-  ] as const) {
-    test(`logs ${count} lines about a port that is taken at LOG_LEVEL=${level}`, async (t) => {
-      const port = portOf(await listen(t));
-      const service = await runProcess(t, {
-        environment: { HOST: '127.0.0.1', PORT: String(port), LOG_LEVEL: level },
-      });
-      assert.deepEqual([await service.exited, service.logs.length], [2, count]);
-    });
-  }
+  test('exits with 1 and the stack when it cannot start for a reason that nobody foresaw', async (t) => {
+    const code =
+      "import { Server } from 'node:net'; Server.prototype.listen = () => { throw new Error('unforeseen'); };";
+    const service = await runProcess(t, { environment: preload(code) });
+    assert.deepEqual([await service.exited, service.logs], [1, []]);
+    assert.match(service.errors(), /Error: unforeseen\n +at /);
+  });
 
-  test('says where it listens when PORT=0 picks the port', async (t) => {
-    const service = await runProcess(t, { environment: { HOST: '127.0.0.1', PROFILE: 'a' } });
-    const { time, application, ...line } = await service.logged('listening');
+  test('says where it listens when PORT=0 picks the port, and what is in force', async (t) => {
+    const environment = {
+      HOST: '127.0.0.1',
+      PROFILE: 'a',
+      IDP_ISSUER: `https://idp.test/${'tenant/'.repeat(20)}`,
+      CORS_ALLOWED_ORIGINS: 'https://app.test',
+    };
+    const service = await runProcess(t, { environment });
+    const { time, ...line } = await service.logged('listening');
     assert.deepEqual(line, {
       level: 'info',
       message: 'listening',
       port: service.port,
       address: '127.0.0.1',
       profile: 'A',
+      application: 'gatehouse',
+      issuers: [environment.IDP_ISSUER],
+      audiences: [DOWN.IDP_AUDIENCE],
+      dpopMode: 'ALLOWED',
+      replayStore: 'process',
+      crossOrigin: true,
     });
-    assert.equal(application, 'gatehouse');
     assert.ok(service.port > 0);
     assert.equal((await service.ask('/healthz')).status, 200);
   });
@@ -101,7 +119,9 @@ describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
     };
     const [port, service] = await runOnFreePort(4);
     assert.equal(service.port, port);
-    assert.match((await service.logged('listening')).address, /^(::|0\.0\.0\.0)$/);
+    const { address, dpopMode, crossOrigin } = await service.logged('listening');
+    assert.match(address, /^(::|0\.0\.0\.0)$/);
+    assert.deepEqual([dpopMode, crossOrigin], ['DISABLED', false]);
     assert.equal((await service.ask('/healthz')).status, 200);
   });
 
@@ -128,6 +148,7 @@ describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
       'signing keys could not be fetched',
       'request refused',
       'shutting down',
+      'requests refused',
       'stopped',
     ];
     // Under load the keys may be fetched for a second time.
@@ -203,5 +224,80 @@ describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
     assert.equal((await service.ask('/healthz')).status, 200);
     service.child.kill('SIGTERM');
     assert.deepEqual([await service.exited, service.errors()], [0, '']);
+  });
+
+  test('loses lines above a bound, counted, and nothing else when nobody reads its log', async (t) => {
+    const service = await runProcess(t, { environment: { LOG_LEVEL: 'debug' } });
+    await service.logged('signing keys could not be fetched');
+    service.child.stdout!.pause();
+    const before = service.logs.length;
+    const refusals = 40_000;
+    const wire = await openWire(service.port);
+    t.after(() => wire.destroy());
+    for (let sent = 0; sent < refusals; sent += 1_000) {
+      wire.send('GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_000));
+      await wire.until((text) => text.split('HTTP/1.1 404').length > sent + 1_000);
+    }
+    assert.equal((await service.ask('/healthz')).status, 200);
+
+    const dropped = () => service.logs.filter(({ message }) => message === 'log lines dropped');
+    service.child.stdout!.resume();
+    let sent = refusals;
+    for (; dropped().length === 0; sent += 1) await service.ask('/nowhere');
+    const told = () =>
+      service.logs.filter(({ message }) => message === 'request refused').length +
+      dropped().reduce((sum, { lines }) => sum + lines, 0);
+    while (told() < sent) await new Promise(setImmediate);
+    assert.equal(told(), sent);
+    const unread = service.logs.slice(before, service.logs.indexOf(dropped()[0]!));
+    const bytes = unread.reduce((sum, line) => sum + JSON.stringify(line).length + 1, 0);
+    assert.ok(bytes > 2 ** 20 && bytes < 2 * 2 ** 20, `${bytes} bytes waited, with those in the pipe`);
+  });
+
+  test('goes on after what handlers leave behind fails, and tells where and not what', async (t) => {
+    const leftBehind = [
+      "setTimeout(() => { throw new RangeError('secret'); })",
+      "Promise.reject(new TypeError('secret'))",
+      "new EventEmitter().emit('error', new SyntaxError('secret'))",
+      "Promise.reject('secret')",
+      "server.emit('error', new URIError('secret'))",
+    ];
+    const code = [
+      "import { EventEmitter } from 'node:events'; import { Server } from 'node:net';",
+      'let server; const { listen } = Server.prototype;',
+      'Server.prototype.listen = function (...all) { server = this; return listen.apply(this, all); };',
+      `const faults = [${leftBehind.map((fault) => `() => { ${fault}; }`).join(', ')}];`,
+      "process.on('SIGUSR2', () => faults.shift()());",
+    ];
+    const service = await runProcess(t, { environment: preload(code.join('\n')) });
+    for (const [index, name] of ['RangeError', 'TypeError', 'SyntaxError', /Reject/, 'URIError'].entries()) {
+      service.child.kill('SIGUSR2');
+      const { level, reason, error, frames } = await service.logged('unforeseen failure', index + 1);
+      assert.deepEqual([level, reason], ['error', 'bug']);
+      assert.match(error, new RegExp(name));
+      assert.ok(Array.isArray(frames));
+      assert.equal((await service.ask('/healthz')).status, 200);
+    }
+    service.child.kill('SIGTERM');
+    assert.deepEqual([await service.exited, service.errors()], [0, '']);
+    assert.doesNotMatch(JSON.stringify(service.logs), /secret/);
+  });
+
+  test('names for a 500 places in the source when source maps are on', async (t) => {
+    const code = `const { stringify } = JSON;
+      JSON.stringify = (value) => {
+        if (value?.message?.includes('public endpoint')) throw new RangeError('secret');
+        return stringify(value);
+      };`;
+    const service = await runProcess(t, { environment: preload(code) });
+    assert.equal((await service.ask('/api/public')).status, 500);
+    const { reason, error, frames } = await service.logged('request failed');
+    assert.deepEqual([reason, error], ['bug', 'RangeError']);
+    assert.ok(
+      frames.some((place: string) => /\/src\/reply\/reply\.ts:\d+:\d+$/.test(place)),
+      frames.join('\n'),
+    );
+    assert.equal((await service.ask('/healthz')).status, 200);
+    assert.doesNotMatch(JSON.stringify(service.logs), /secret/);
   });
 });

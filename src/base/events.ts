@@ -1,6 +1,7 @@
-// The closed list of what the service tells: log lines, and one record of each request. Does not open or own the output:
-// server.ts does. Promises: every field is a number, a truth value, a word of a closed list or a bounded Printable, so that no
-// line can hold a token; a reader who stops reading costs lines, which are counted, and never memory.
+// The closed list of what the service tells: log lines, and one record of each request. Does not open the
+// output: server.ts does. Promises: every field is a number, a truth value, a word of a closed list or a
+// bounded Printable, so that no line can hold a token; a reader who stops reading costs lines, which are
+// counted, and no memory.
 import type { RefusalReason } from './refusal.ts';
 
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
@@ -108,18 +109,19 @@ const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
 const MAX_FRAMES = 8;
 
-/** Bounds and escapes text from outside for a log line: 64 characters, too short for a token, and `?` for all but printable ASCII. */
+/** Text from outside for a log line: 64 characters, too short for a token; `?` for all but printable ASCII. */
 export const printable = (text: string) => toPrintable(text, 64);
 
-/** The same for what the operator has set, of which 256 characters are shown. Never for a text of a request or a provider. */
+/** The same for what the operator has set: 256 characters. Never for text of a request or of a provider. */
 export const printableSetting = (text: string) => toPrintable(text, 256);
 
 const toPrintable = (text: string, length: number) =>
   text.slice(0, length).replace(/[^\x20-\x7e]/g, '?') as Printable;
 
 /**
- * A log that writes one JSON line per event at or above `leastLevel`; `now` gives milliseconds since the epoch, `unwrittenBytes` how
- * much of what was written before nobody has read. Lines that are dropped are told of by the next one that is not.
+ * A log that writes one JSON line per event at or above `leastLevel`; `now` gives milliseconds since the
+ * epoch, `unwrittenBytes` how much of what was written before nobody has read. A line that is dropped is
+ * counted by the next one that is not.
  */
 export function createLog(
   leastLevel: LogLevel,
@@ -128,6 +130,7 @@ export function createLog(
   unwrittenBytes: () => number = () => 0,
 ): Log {
   let dropped = 0;
+
   const writeLine = (message: LogEvent, fields: Fields) => {
     const time = new Date(now()).toISOString();
     const level = LEVELS[message];
@@ -148,7 +151,7 @@ export function createLog(
   };
 }
 
-/** What a log may say of a bug: the error's name and places in the code, never its message, which may hold data. */
+/** What a log may say of a bug: its name and places in the code, never its message, which may hold data. */
 export function describeBug(error: unknown): Fields {
   try {
     if (!(error instanceof Error)) {

@@ -1,6 +1,8 @@
-// What is told of requests, from the one record that each leaves: a line for a refusal, a line for a bug, and a summary once a
-// minute, so that an operator at the default level sees that callers are turned away, and why. Trusts that the pipeline calls it once a
-// request. Does not decide what a line may hold: base/events.ts does.
+// What is told of requests, from the one record that each leaves: a line for a refusal, a line for a bug, and
+// a summary once a minute, so that an operator at the default level sees that callers are turned away, and
+// why. Trusts that the pipeline calls it once a request. Does not decide what a line may hold: base/events.ts
+// does.
+import type { Clock } from '../base/clock.ts';
 import {
   describeBug,
   printable,
@@ -24,8 +26,7 @@ export interface Observer {
 
 export interface ObserverParts {
   readonly log: Log;
-  /** In milliseconds; `after` gives what cancels it. */
-  readonly clock: { monotonic(): number; after(millis: number, action: () => void): () => void };
+  readonly clock: Pick<Clock, 'monotonic' | 'after'>;
 }
 
 export function createObserver({ log, clock }: ObserverParts): Observer {
