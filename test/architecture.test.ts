@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { FLOORS } from './support/floors.ts';
 import { readPage } from './support/page.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -16,21 +17,6 @@ const USUAL_TOKENS_ON_A_LINE = 26;
 const MOST_TOKENS_ON_A_LINE = 30;
 /** Lines of more than the usual tokens, in all of src. */
 const MOST_FULL_LINES = 15;
-
-/** A file imports only from floors above its own and from earlier files of its own. */
-const FLOORS: Readonly<Record<string, readonly string[]>> = {
-  'base/': ['refusal', 'encoding', 'sealed', 'lru', 'clock', 'events'],
-  'request/': ['fields', 'uri', 'path', 'body'],
-  'keys/': ['jwk', 'key-set', 'fetch', 'tunnel'],
-  'token/': ['compact', 'signature', 'claims', 'issuers', 'verify'],
-  'sender/': ['credentials', 'dpop-nonce', 'replay', 'replay-resp', 'dpop-proof', 'caller'],
-  'reply/': ['reply', 'write', 'challenge', 'cors', 'resource-metadata'],
-  'routes/': ['guards', 'access', 'row', 'router'],
-  'settings/': ['entry', 'yaml-line', 'yaml', 'dot-env', 'names', 'readers', 'table', 'load'],
-  'service/': ['pipeline', 'gate', 'observe', 'assemble', 'batches', 'listener'],
-  'profiles/': ['settings', 'tables'],
-  '': ['gatehouse', 'testing', 'server'],
-};
 
 /** What of `node:` each file, or each file of a folder, may import; `type` grants only types. */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {

@@ -87,7 +87,7 @@ const notUtf8: readonly [string, number[]][] = [
   ['Latin-1', [0x61, 0xe9, 0x61]],
 ];
 for (const [what, bytes] of notUtf8) {
-  test(`refuses UTF-8 that has ${what} [RFC 3629 §3]`, () =>
+  test(`refuses UTF-8 that has ${what} [RFC 3629 §3, C4]`, () =>
     assert.equal(decodeUtf8(Buffer.from(bytes)), undefined));
 }
 
@@ -166,7 +166,7 @@ for (const text of notObjects) {
     assert.equal(parse(text), undefined));
 }
 
-test('refuses a JSON object that is not in UTF-8 [RFC 8259 §8.1]', () => {
+test('refuses a JSON object that is not in UTF-8 [RFC 8259 §8.1, C4]', () => {
   assert.equal(parseJsonObject(Buffer.from('{"a":"\xff"}', 'latin1')), undefined);
   assert.equal(parseJsonObject(Buffer.from('{"a":1}', 'utf16le')), undefined);
 });

@@ -1,4 +1,5 @@
 /* What is generated in the documents, by the name of the block: tables of what src lists. Each gets the rows as they stand. */
+import { existsSync } from 'node:fs';
 import { FETCH_FLAWS, KEY_FLAWS, LEVELS } from '../../src/base/events.ts';
 import {
   HTTP_REFUSALS,
@@ -12,8 +13,9 @@ import { createRefusalReplies } from '../../src/reply/challenge.ts';
 import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/routes/guards.ts';
 import type { DpopMode, Scheme } from '../../src/sender/credentials.ts';
 import type { Results } from '../evidence/bench/results.ts';
+import { FLOORS } from '../support/floors.ts';
 import { readReply } from '../support/reply.ts';
-import { read } from './pages.ts';
+import { read, ROOT } from './pages.ts';
 import { policyTable, routesTable } from './routes.ts';
 import { code, tableOf, withKept, type Cells } from './tables.ts';
 
@@ -117,12 +119,22 @@ const review: Block = () => {
   return tableOf(['server', 'packages', 'files', 'tokens'], rows);
 };
 
+/** The order in which files may import each other. */
+const readingOrder: Block = (written) => {
+  const derived = Object.entries(FLOORS).map(([folder, names]) => {
+    const present = names.filter((name) => existsSync(new URL(`src/${folder}${name}.ts`, ROOT)));
+    return [folder === '' ? 'the doors' : code(folder), present.map(code).join(', ')];
+  });
+  return withKept(['folder', 'files', 'ask', 'run beside it'], derived, written);
+};
+
 export const BLOCKS: Readonly<Record<string, Block>> = {
   statuses,
   challenges,
   guards,
   events,
   review,
+  'reading-order': readingOrder,
   'token-flaws': flawTable('`error_description`', TOKEN_FLAWS),
   'proof-flaws': flawTable('`error_description`', { ...PROOF_FLAWS, 'proof-nonce': nonceSentence() }),
   'request-flaws': flawTable('`error_description`', REQUEST_FLAWS),

@@ -36,6 +36,15 @@ for (const page of PAGES) {
       [],
     );
   });
+
+  test(`${page} names only scripts that package.json has`, () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
+    const named = [...read(page).matchAll(/\bnpm run ([\w:-]+)/g)].map(([, name = '']) => name);
+    assert.deepEqual(
+      named.filter((name) => !Object.hasOwn(scripts, name)),
+      [],
+    );
+  });
 }
 
 test('the README lists every page of docs', () => {

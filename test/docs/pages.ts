@@ -8,7 +8,7 @@ export const ROOT = new URL('../../', import.meta.url);
 export const read = (name: string): string => readFileSync(new URL(name, ROOT), 'utf8');
 
 /** Every page for readers, by its place in the repository. */
-export const PAGES = ['README.md', 'SECURITY.md', 'CHANGELOG.md'].concat(
+export const PAGES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md'].concat(
   readdirSync(new URL('docs/', ROOT)).map((name) => `docs/${name}`),
 );
 

@@ -102,7 +102,7 @@ const ANSWERS: [condition: string, answer: string, outcome: Outcome][] = [
 
 for (const [condition, answer, outcome] of ANSWERS) {
   const end = outcome === 'keys' ? 'takes the keys' : `fails with ${outcome[0]}`;
-  test(`${end} and leaves no connection when the provider ${condition}`, BOUNDED, async (context) => {
+  test(`${end} and leaves no connection when the provider ${condition} [F11]`, BOUNDED, async (context) => {
     const server = await start(context, (socket) => speakTls(socket, (secure) => secure.write(answer)));
     await assertOutcome(sourceOf(server), outcome);
     await server.closed();
@@ -118,7 +118,7 @@ const ENDINGS: Record<string, Ending> = {
 
 for (const [name, end] of Object.entries(ENDINGS)) {
   test(
-    `fails when the connection ${name} before any byte of the answer and after each but the last`,
+    `fails when the connection ${name} before any byte of the answer and after each but the last [F11]`,
     BOUNDED,
     async (context) => {
       const speak = (secure: TLSSocket, request: string, socket: Socket) => {
@@ -162,7 +162,7 @@ const STALLS: Record<string, (socket: Socket) => void> = {
 
 for (const [where, handle] of Object.entries(STALLS)) {
   test(
-    `fails with timeout and leaves no connection when the provider stalls ${where}`,
+    `fails with timeout and leaves no connection when the provider stalls ${where} [F7]`,
     BOUNDED,
     async (context) => {
       const server = await start(context, handle);
@@ -211,7 +211,7 @@ for (const [name, end] of [
   ['closed', (socket: Socket) => socket.end()],
   ['reset', (socket: Socket) => socket.resetAndDestroy()],
 ] as const) {
-  test(`fails when the connection is ${name} anywhere in the handshake`, BOUNDED, async (context) => {
+  test(`fails when the connection is ${name} anywhere in the handshake [F11]`, BOUNDED, async (context) => {
     const lengths = Array.from({ length: 60 }, (_, index) => 1 + index * 15);
     const left = [...lengths];
     const server = await start(context, (socket) => cutTls(socket, left.shift() ?? 1, end));
@@ -225,7 +225,7 @@ for (const [name, end] of [
 }
 
 test(
-  'fails at once when Node ends a request with neither a response nor an error',
+  'fails at once when Node ends a request with neither a response nor an error [F11]',
   BOUNDED,
   async (context) => {
     const server = await start(context, (socket) => speakTls(socket, () => {}));

@@ -75,7 +75,7 @@ for (const { fault, ...outcomes } of CASES) {
     const outcome = outcomes[place];
     const end = typeof outcome === 'number' ? `takes ${outcome} keys` : `fails with ${outcome[0]}`;
     test(
-      `${end} and leaves no connection when the fault of ${place} is ${JSON.stringify(fault)}`,
+      `${end} and leaves no connection when the fault of ${place} is ${JSON.stringify(fault)} [F6]`,
       BOUNDED,
       async () => {
         await provider.fault(place, fault);
@@ -92,7 +92,7 @@ for (const { fault, ...outcomes } of CASES) {
 }
 
 for (const place of ['keySet', 'discovery'] as const) {
-  test(`follows no redirect of ${place}, to another host or to its own`, async () => {
+  test(`follows no redirect of ${place}, to another host or to its own [F5]`, async () => {
     for (const redirect of [
       keySetOf(other),
       `${provider.issuer}elsewhere`,
@@ -153,12 +153,12 @@ test('takes an answer of exactly 512 KiB', async () => {
   assert.equal(JSON.stringify(await fetchKeys(sourceOf(provider))).length, MAX_BYTES);
 });
 
-test('refuses an answer that is one byte larger than 512 KiB', async () => {
+test('refuses an answer that is one byte larger than 512 KiB [F6]', async () => {
   publishBytes(MAX_BYTES + 1);
   assert.deepEqual(await flawOf(sourceOf(provider)), ['too-large', '']);
 });
 
-test('has one deadline for discovery and key set together', BOUNDED, async () => {
+test('has one deadline for discovery and key set together [F7]', BOUNDED, async () => {
   for (const place of ['discovery', 'keySet'] as const) await provider.fault(place, { delayMillis: 250 });
   assert.deepEqual(await flawOf(sourceOf(provider), 400), ['timeout', '']);
 });

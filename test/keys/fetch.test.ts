@@ -137,7 +137,7 @@ for (const [condition, address] of ADDRESSES) {
   });
 }
 
-test('makes no connection when an address is plain http', async (context) => {
+test('makes no connection when an address is plain http [F5]', async (context) => {
   const { address, server } = await startPlain(context);
   for (const from of [sourceOf(provider, { jwksUri: address }), sourceOf(provider, { issuer: address })]) {
     assert.deepEqual(await flawOf(from), ['connection-failed', 'ERR_INVALID_PROTOCOL']);
@@ -155,7 +155,7 @@ test('asks for JSON [RFC 9110 §12.5.1]', async (context) => {
   assert.deepEqual(requests, [['GET', 'application/json']]);
 });
 
-test('checks certificates when NODE_TLS_REJECT_UNAUTHORIZED=0 asks for the opposite', async () => {
+test('checks certificates when NODE_TLS_REJECT_UNAUTHORIZED=0 asks for the opposite [F8]', async () => {
   const fetchModule = new URL('../../src/keys/fetch.ts', import.meta.url).href;
   const script = `import { createKeyFetcher } from ${JSON.stringify(fetchModule)};
     const fetched = createKeyFetcher({ domain: '', issuer: '', jwksUri: process.env.ADDRESS })();

@@ -100,7 +100,7 @@ const REFUSED: [condition: string, change: Record<string, unknown>, flaw: KeyFla
 ];
 
 for (const [condition, change, flaw] of REFUSED) {
-  test(`refuses a key that ${condition}`, () => {
+  test(`refuses a key that ${condition} [A6]`, () => {
     assert.equal(importKey(change), flaw);
   });
 }

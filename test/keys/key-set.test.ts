@@ -119,7 +119,7 @@ const UNUSABLE: [condition: string, member: unknown, reason: string, kid: string
 ];
 
 for (const [condition, member, reason, kid] of UNUSABLE) {
-  test(`skips ${condition} with a warning that names the reason, and keeps the good keys [RFC 7517 §5]`, async () => {
+  test(`skips ${condition} with a warning that names the reason, and keeps the good keys [RFC 7517 §5, A7]`, async () => {
     const stand = await standWith(jwk('first', {}, 0x11), member, jwk('last', {}, 0x33));
     assert.deepEqual(stand.logged('signing key skipped'), [{ level: 'warn', reason, kid }]);
     assert.deepEqual(stand.logged('signing keys loaded'), [{ level: 'info', usable: 2, skipped: 1 }]);

@@ -59,7 +59,7 @@ function assertUnavailable(answer: Answer, message = 'The signing keys are tempo
   assert.match(headers['retry-after'] ?? '', /^([1-9]|[12]\d|30)$/);
 }
 
-test('opens only what needs no key while keys were never to be had, and recovers without a restart', async (context) => {
+test('opens only what needs no key while keys were never to be had, and recovers without a restart [F4]', async (context) => {
   await provider.fault('all', 'refuse');
   const service = await start(context);
   const token = issue();
@@ -123,7 +123,7 @@ const OUTAGES: [where: 'keySet' | 'discovery', fault: Fault, reason: FetchFlaw][
 for (const [where, fault, reason] of OUTAGES) {
   const condition = `the fault of ${where} is ${JSON.stringify(fault)}`;
   test(
-    `answers with the keys held for an hour, then 503, then recovers when ${condition}`,
+    `answers with the keys held for an hour, then 503, then recovers when ${condition} [F2]`,
     BOUNDED,
     async (context) => {
       const service = await start(context);

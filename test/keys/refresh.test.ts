@@ -26,7 +26,7 @@ test('lets requests without kid wait when no keys are held yet', async () => {
   assert.equal(await request, 'found');
 });
 
-test('never has two fetches under way when it is told to refresh again', async () => {
+test('never has two fetches under way when it is told to refresh again [F10]', async () => {
   const stand = new Stand();
   const first = stand.keys.refresh();
   assert.equal(stand.keys.refresh(), first);

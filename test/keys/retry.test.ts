@@ -26,7 +26,7 @@ function retryAfter(stand: Stand, kid?: string, waits?: number): number {
   return refusal.retryAfterSeconds;
 }
 
-test('changes nothing when a refresh fails', async () => {
+test('changes nothing when a refresh fails [F2]', async () => {
   const stand = await standAged(10 * MINUTE);
   const before = stand.keys.find('a', 0);
   await failTimes(stand, 3);

@@ -48,7 +48,7 @@ test('accepts a token of a key rotated in on first sight, and one of the old key
   assert.equal(provider.counts.keySet, 1);
 });
 
-test('refuses a token verified before once its key has left the set', async (context) => {
+test('refuses a token verified before once its key has left the set [F3]', async (context) => {
   const service = await start(context);
   const token = issue();
   assert.equal((await privately(service, token)).status, 200);
@@ -114,7 +114,7 @@ test(
   },
 );
 
-test('verifies with the good key alone when the set is full of odd ones', async (context) => {
+test('verifies with the good key alone when the set is full of odd ones [F9]', async (context) => {
   const key = makeSigningKey();
   const weak = [
     jwk('weak', { n: integer(1024) }),

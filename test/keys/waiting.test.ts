@@ -49,7 +49,7 @@ test('accepts a key rotated in on first sight while the very first fetch is unde
   assert.deepEqual([await request, stand.fetches], ['found', 2]);
 });
 
-test('refuses a kid that is still unknown after one fetch of its own', async () => {
+test('refuses a kid that is still unknown after one fetch of its own [A3]', async () => {
   const stand = await standHolding();
   const request = stand.request('b');
   await stand.answer(jwk('a'));
@@ -115,7 +115,7 @@ test('lets unknown kids share a fetch of another cause without spending their ow
   assert.deepEqual([stand.outcome('b'), stand.fetches], ['waits', 3]);
 });
 
-test('fetches at most once in 5 seconds when ten thousand kids are made up, and answers known ones at once meanwhile', async () => {
+test('fetches at most once in 5 seconds when ten thousand kids are made up, and answers known ones at once meanwhile [F1]', async () => {
   const stand = await standHolding();
   const outcomes = new Map<string, number>();
   for (let count = 0; count < 10_000; count += 1) {

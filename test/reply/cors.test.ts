@@ -192,7 +192,7 @@ for (const [what, headers] of [
   ['without Origin', { 'Access-Control-Request-Method': 'GET' }],
   ['without Access-Control-Request-Method', { Origin: APP }],
 ] as const) {
-  test(`takes OPTIONS ${what} for no preflight [contract §9]`, async () => {
+  test(`takes OPTIONS ${what} for no preflight [contract §9, G11]`, async () => {
     const known = await service.ask('/api/private', { method: 'OPTIONS', headers });
     assert.deepEqual(
       [known.status, known.headers.allow, known.body.error],

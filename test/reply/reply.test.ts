@@ -62,7 +62,7 @@ test('makes a reply of a status, a body and header fields', () => {
   });
 });
 
-test('answers JSON in UTF-8, counted in bytes, never stored and never sniffed [RFC 9111 §5.2.2.5]', async () => {
+test('answers JSON in UTF-8, counted in bytes, never stored and never sniffed [RFC 9111 §5.2.2.5, G12]', async () => {
   const { status, headers, text } = await exchange(GET, { answer: hello });
   assert.equal(status, 200);
   const { date, 'keep-alive': _, ...fixed } = Object.fromEntries(headers);

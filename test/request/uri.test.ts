@@ -72,7 +72,7 @@ test('takes only unreserved characters out of their escapes, and writes the othe
   }
 });
 
-test('keeps apart what RFC 3986 does not make equivalent', () => {
+test('keeps apart what RFC 3986 does not make equivalent [E11]', () => {
   assert.equal(new Set(Object.keys(EQUIVALENT)).size, new Set(Object.keys(EQUIVALENT).map(normalUri)).size);
   for (const [one, other] of [
     ['http://api.test/a', 'http://api.test/A'],
@@ -224,7 +224,7 @@ const NO_HOST = [
   'a..:99999',
 ];
 for (const host of NO_HOST) {
-  test(`refuses the Host ${JSON.stringify(host)} [RFC 9112 §3.2]`, () => {
+  test(`refuses the Host ${JSON.stringify(host)} [RFC 9112 §3.2, E4]`, () => {
     assert.throws(() => readHost(['Host', host]), refused('host-refused'));
     const forwarded = ['Host', 'api.test', 'X-Forwarded-Host', host];
     const options = { publicUrl: undefined, trustProxy: true };

@@ -147,7 +147,7 @@ for (const environment of ENVIRONMENTS) {
           refuses({}, 'unauthorized', 'Bearer realm="api"'));
         test(`${pattern} refuses another scheme`, () =>
           refuses({ headers: { Authorization: 'Basic dTpw' } }, 'unauthorized', 'Bearer realm="api"'));
-        test(`${pattern} refuses a token in the query, and a probe's name for a login [RFC 9700, G3]`, async () => {
+        test(`${pattern} refuses a token in the query, and a probe's name for a login [RFC 9700, G3, G6]`, async () => {
           const answer = await service.ask(`${path}?access_token=${good()}`, {
             headers: { 'User-Agent': 'kube-probe/1.30' },
           });
@@ -174,7 +174,7 @@ for (const environment of ENVIRONMENTS) {
       } else {
         test(`${pattern} refuses a token that has expired`, () =>
           refuses({ token: expired() }, 'invalid_token', invalid('the token has expired')));
-        test(`${pattern} refuses a forged signature`, () =>
+        test(`${pattern} refuses a forged signature [D6]`, () =>
           refuses({ token: forged() }, 'invalid_token', invalid('the token signature does not match')));
         test(`${pattern} refuses two Authorization fields`, async () => {
           const answer = await ask({ headers: { Authorization: [`Bearer ${good()}`, `Bearer ${good()}`] } });

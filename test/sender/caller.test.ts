@@ -37,7 +37,7 @@ for (const [what, granted, scopes, text] of [
     ['scope', {}],
     ['scp', { IDP_SCOPE_CLAIM: 'scp' }],
   ] as const) {
-    test(`reads the scopes from ${name} when it is ${what} [RFC 6749 §3.3, contract §5]`, () => {
+    test(`reads the scopes from ${name} when it is ${what} [RFC 6749 §3.3, contract §5, D8]`, () => {
       const caller = callerWith({ [name]: granted }, environment);
       assert.deepEqual(caller.scopes, scopes);
       assert.equal(caller.scopeText, text);
@@ -45,7 +45,7 @@ for (const [what, granted, scopes, text] of [
   }
 }
 
-test('reads only the claim that the settings name when a token has scope and scp', () => {
+test('reads only the claim that the settings name when a token has scope and scp [D8]', () => {
   const both = { scope: 'from-scope', scp: ['from-scp'] };
   assert.deepEqual(callerWith(both).scopes, ['from-scope']);
   assert.equal(callerWith(both).scopeText, 'from-scope');
@@ -95,7 +95,7 @@ const boundRefused = (failure: unknown) => {
 };
 
 for (const cnf of [{ jkt: 'x' }, { 'x5t#S256': 'x' }, {}, null, [], 'x', false, 0]) {
-  test(`refuses a token with cnf ${JSON.stringify(cnf)} as Bearer when DPoP is on [RFC 9449 §7.2, RFC 8705 §3]`, () => {
+  test(`refuses a token with cnf ${JSON.stringify(cnf)} as Bearer when DPoP is on [RFC 9449 §7.2, RFC 8705 §3, E16]`, () => {
     assert.equal(callerWith({ cnf: undefined }, { IDP_DPOP_MODE: 'ALLOWED' }).subject, 'auth0|user');
     assert.throws(() => callerWith({ cnf }, { IDP_DPOP_MODE: 'ALLOWED' }), boundRefused);
   });

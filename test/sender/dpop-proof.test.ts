@@ -43,7 +43,7 @@ describe('the checks on a proof', () => {
     });
 
     if (place === 'store') continue;
-    test(`remember nothing of a proof with the fault ${flaw} [RFC 9449 §11.1]`, async () => {
+    test(`remember nothing of a proof with the fault ${flaw} [RFC 9449 §11.1, E14]`, async () => {
       const sender = openSender({ secret: SECRET, store: createReplayStore(330, 1) });
       const good = whole(NONCE);
       const faulty = whole(NONCE);
@@ -163,7 +163,7 @@ const HEADERS: [name: string, values: readonly unknown[], flaw: string, clause: 
 ];
 for (const [name, values, flaw, clause] of HEADERS) {
   for (const value of values) {
-    test(`refuses a proof whose ${name} is ${JSON.stringify(value)} [${clause}]`, async () => {
+    test(`refuses a proof whose ${name} is ${JSON.stringify(value)} [${clause}, E8]`, async () => {
       assert.equal(await verdictOn(inHeader(name, value)), flaw);
     });
   }
@@ -242,7 +242,7 @@ const CLAIMS: [name: string, values: readonly unknown[], flaw: string, clause: s
 ];
 for (const [name, values, flaw, clause] of CLAIMS) {
   for (const value of values) {
-    test(`refuses a proof whose ${name} is ${JSON.stringify(value)?.slice(0, 80)} [${clause}]`, async () => {
+    test(`refuses a proof whose ${name} is ${JSON.stringify(value)?.slice(0, 80)} [${clause}, E8]`, async () => {
       assert.equal(await verdictOn(inClaims(name, value)), flaw);
     });
   }
@@ -266,7 +266,7 @@ for (const [name, value] of [
   });
 }
 
-test('refuses a proof whose iat is no finite number [RFC 9449 §4.3(3)]', async () => {
+test('refuses a proof whose iat is no finite number [RFC 9449 §4.3(3), E12]', async () => {
   for (const number of ['1e999', '-1e999']) {
     const payload = JSON.stringify({ ...draft().claims, iat: undefined }).replace(/}$/, `,"iat":${number}}`);
     assert.equal(await verdictOn(text('payloadText', payload)), 'proof-iat');
@@ -286,7 +286,7 @@ for (const [offset, leeway] of [
     [NOW + leeway, 'accepted'],
     [NOW + leeway + 1, 'proof-too-new'],
   ] as const) {
-    test(`says ${verdict} of iat now${iat < NOW ? '' : '+'}${iat - NOW} when offset is ${offset} and leeway ${leeway} [RFC 9449 §4.3(11)]`, async () => {
+    test(`says ${verdict} of iat now${iat < NOW ? '' : '+'}${iat - NOW} when offset is ${offset} and leeway ${leeway} [RFC 9449 §4.3(11), E12]`, async () => {
       const rules = { dpopIatOffsetSeconds: offset, dpopIatLeewaySeconds: leeway };
       assert.equal(await verdictOn(inClaims('iat', iat), key, { rules }), verdict);
     });
@@ -333,7 +333,7 @@ test('refuses the example proof one second outside its window [RFC 9449 §4.3(11
   assert.equal(judgeExample(EXAMPLE_TIME + 301), 'proof-too-old');
 });
 
-test('refuses the example proof for another method, URI or token [RFC 9449 §4.3(8), (9), (12)]', () => {
+test('refuses the example proof for another method, URI or token [RFC 9449 §4.3(8), (9), (12), E8]', () => {
   assert.equal(judgeExample(EXAMPLE_TIME, { method: 'HEAD' }), 'proof-htm');
   assert.equal(judgeExample(EXAMPLE_TIME, { uri: 'https://resource.example.org/other' }), 'proof-htu');
   assert.equal(judgeExample(EXAMPLE_TIME, { token: `${EXAMPLE_TOKEN}A` }), 'proof-ath');

@@ -13,7 +13,7 @@ import { boundTo, draft, judge, key, openSender, ORIGIN, strangersKey } from './
 const service = await startDpop();
 const outcomeOf = async (what: Call, where = service) => outcome(where, await call(where, what));
 
-test('accepts a proof once over HTTP, of fifty uses at the same time exactly one [RFC 9449 §11.1]', async () => {
+test('accepts a proof once over HTTP, of fifty uses at the same time exactly one [RFC 9449 §11.1, E1]', async () => {
   const proof = proofFor(service);
   const answers = await Promise.all(Array.from({ length: 50 }, () => call(service, { proof })));
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, ...Array<number>(49).fill(401)]);
@@ -104,7 +104,7 @@ for (const [what, path, claims, said] of [
   ['another path', '/api/profile', { htu: '/api/private' }, '401 proof-htu'],
   ['a path in another case', '/api/private', { htu: '/API/private' }, '401 proof-htu'],
 ] as const) {
-  test(`says ${said} of a proof whose htu has ${what} [RFC 9449 §4.3(9)]`, async () => {
+  test(`says ${said} of a proof whose htu has ${what} [RFC 9449 §4.3(9), E11]`, async () => {
     assert.equal(await outcomeOf({ path, claims: { htu: uriOf(service, claims.htu) } }), said);
   });
 }
@@ -183,7 +183,7 @@ test('refuses every proof where the URI of the request has no one reading [RFC 9
   }
 });
 
-test('refuses a Host or a forwarded origin that is not one as a request [contract §3, §8]', async () => {
+test('refuses a Host or a forwarded origin that is not one as a request [contract §3, §8, E4]', async () => {
   for (const host of ['a/b?c', 'a#b', 'a@b', 'a b', 'a:99999']) {
     assert.equal(await outcomeOf({ headers: { Host: host } }), '400 host-refused');
     assert.equal(
@@ -198,7 +198,7 @@ test('refuses a Host or a forwarded origin that is not one as a request [contrac
   );
 });
 
-test('refuses targets that are not paths, and paths that begin with another host, whatever the proof says [contract §3]', async () => {
+test('refuses targets that are not paths, and paths that begin with another host, whatever the proof says [contract §3, E5]', async () => {
   for (const [target, status] of [
     ['http://evil.test/api/private', 400],
     ['//evil.test/api/private', 404],
@@ -215,7 +215,7 @@ test('refuses targets that are not paths, and paths that begin with another host
   }
 });
 
-test('names the flaw of a token before that of its proof, and lets the proof stay unused [contract §8]', async () => {
+test('names the flaw of a token before that of its proof, and lets the proof stay unused [contract §8, E15]', async () => {
   let calls = 0;
   const watched = await startWith((...facts) => {
     calls += 1;
@@ -233,7 +233,7 @@ test('names the flaw of a token before that of its proof, and lets the proof sta
   assert.equal(await outcomeOf({}, watched), '200');
 });
 
-test('lets nobody in with a stolen token, with or without stolen proofs or a key of their own [RFC 9449 §2]', async () => {
+test('lets nobody in with a stolen token, with or without stolen proofs or a key of their own [RFC 9449 §2, E7]', async () => {
   const stolen = proofFor(service);
   assert.equal(await outcomeOf({ proof: stolen }), '200');
   const tries: Call[] = [
@@ -251,7 +251,7 @@ test('lets nobody in with a stolen token, with or without stolen proofs or a key
   for (const attempt of tries) assert.equal((await call(service, attempt)).status, 401);
 });
 
-test('imports the key of a proof once, and again only when many others came between [contract §8]', async (context) => {
+test('imports the key of a proof once, and again only when many others came between [contract §8, E15]', async (context) => {
   const sender = openSender();
   const imports = context.mock.method(crypto, 'createPublicKey');
   syncBuiltinESMExports();

@@ -66,7 +66,7 @@ const COMBINATIONS: [
 ];
 for (const [scheme, hasProof, isBound, outcomes] of COMBINATIONS) {
   for (const mode of MODES) {
-    test(`says ${outcomes[mode]} in mode ${mode} of ${scheme} with ${hasProof ? 'a' : 'no'} proof and a token that is ${isBound ? '' : 'not '}bound [RFC 9449 §7.1, §7.2]`, async () => {
+    test(`says ${outcomes[mode]} in mode ${mode} of ${scheme} with ${hasProof ? 'a' : 'no'} proof and a token that is ${isBound ? '' : 'not '}bound [RFC 9449 §7.1, §7.2, E6]`, async () => {
       const service = SERVICES[mode];
       const token = isBound ? BOUND : UNBOUND;
       for (const spelling of [scheme, scheme.toLowerCase(), scheme.toUpperCase()]) {
@@ -103,7 +103,7 @@ const CONFIRMATIONS: [cnf: unknown, reason: string][] = [
   [{ jkt: strangersKey.thumbprint }, 'key-mismatch'],
 ];
 for (const [cnf, reason] of CONFIRMATIONS) {
-  test(`refuses a token whose cnf is ${JSON.stringify(cnf).replaceAll(jkt, '<jkt>').slice(0, 60)} [RFC 9449 §6.1, contract §8]`, async () => {
+  test(`refuses a token whose cnf is ${JSON.stringify(cnf).replaceAll(jkt, '<jkt>').slice(0, 60)} [RFC 9449 §6.1, contract §8, E6]`, async () => {
     const token = issue({ cnf });
     for (const mode of ['ALLOWED', 'REQUIRED'] as const) {
       const answer = await call(SERVICES[mode], { token });
@@ -226,7 +226,7 @@ test('says that the proof is invalid under ERROR_DETAIL [contract §6]', async (
   assert.deepEqual(challenges, ['Bearer realm="api"', `DPoP ${STALE}, ${ALGS}`]);
 });
 
-test('refuses two proofs, in two fields or in one [RFC 9449 §4.3(1)]', async () => {
+test('refuses two proofs, in two fields or in one [RFC 9449 §4.3(1), E10]', async () => {
   const service = SERVICES.ALLOWED;
   const two = [proofFor(service), proofFor(service)];
   for (const [proof, said] of [

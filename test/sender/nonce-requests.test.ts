@@ -38,7 +38,7 @@ test('demands a nonce with 401 use_dpop_nonce, and takes the one that it gave [R
 });
 
 for (const wrong of [null, 7, '', 'x', ['x'], {}]) {
-  test(`demands a nonce of a proof whose nonce is ${JSON.stringify(wrong)} [RFC 9449 §4.3(10)]`, async () => {
+  test(`demands a nonce of a proof whose nonce is ${JSON.stringify(wrong)} [RFC 9449 §4.3(10), E13]`, async () => {
     const service = await startDpop({ ...environment, IDP_DPOP_MODE: 'REQUIRED' });
     const demand = await ask(service, wrong);
     assert.equal(outcome(service, demand), '401 proof-nonce');
@@ -86,7 +86,7 @@ test('remembers no proof that lacked its nonce, and lets one that had it count o
   assert.equal(outcome(service, await ask(service, nonce, { claims: { jti: 'j' } })), '401 proof-replayed');
 });
 
-test('agrees with a replica on its nonces when they share the secret alone [RFC 9449 §9]', async () => {
+test('agrees with a replica on its nonces when they share the secret alone [RFC 9449 §9, E3]', async () => {
   const [one, replica, stranger] = (await Promise.all(
     [environment, environment, { ...environment, IDP_DPOP_NONCE_SECRET: `${SECRET}!` }].map(startDpop),
   )) as [Service, Service, Service];

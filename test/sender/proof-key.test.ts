@@ -73,7 +73,7 @@ for (const alg of PROOF_ALGORITHMS) {
   }
 
   for (const name of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']) {
-    test(`refuses a proof with ${alg} whose key has the private member ${name} [RFC 9449 §4.3(7)]`, async () => {
+    test(`refuses a proof with ${alg} whose key has the private member ${name} [RFC 9449 §4.3(7), E9]`, async () => {
       for (const value of ['AQAB', '', null, 0, []])
         assert.equal(await verdictOn(inKey(name, value), key), 'proof-key', JSON.stringify(value));
     });
@@ -114,7 +114,7 @@ for (const alg of PROOF_ALGORITHMS) {
   });
 }
 
-test('takes no key from another place than jwk [RFC 9449 §4.3(6)]', async () => {
+test('takes no key from another place than jwk [RFC 9449 §4.3(6), E9]', async () => {
   const elsewhere = { kid: 'x', x5c: ['MII'], jku: 'https://evil.test/', x5u: 'https://evil.test/' };
   for (const [name, value] of Object.entries(elsewhere)) {
     assert.equal(await verdictOn(inHeader(name, value), KEYS.ES256), 'accepted');
@@ -125,7 +125,7 @@ test('takes no key from another place than jwk [RFC 9449 §4.3(6)]', async () =>
   }
 });
 
-test('refuses a key whose members are nested deeper than any stack [RFC 9449 §4.3(7)]', async () => {
+test('refuses a key whose members are nested deeper than any stack [RFC 9449 §4.3(7), C9]', async () => {
   for (const [alg, { jwk }] of Object.entries(KEYS) as [ProofAlgorithm, ProofKey][]) {
     for (const name of Object.keys(jwk)) {
       const others = JSON.stringify({ ...jwk, [name]: undefined }).slice(1, -1);
@@ -216,7 +216,7 @@ for (const [alg, { bytes, prime }] of Object.entries(FIELDS) as [
     'has a y in base64': { y: `${String(y).slice(0, -3)}+/A` },
   };
   for (const [condition, change] of Object.entries(points)) {
-    test(`refuses a proof with ${alg} whose point ${condition} [RFC 7518 §6.2.1]`, async () => {
+    test(`refuses a proof with ${alg} whose point ${condition} [RFC 7518 §6.2.1, A11]`, async () => {
       assert.equal(
         await verdictOn(
           both(...Object.entries(change).map(([name, value]) => inKey(name, value))),
@@ -247,7 +247,7 @@ test('refuses an Ed25519 key with other than 32 bytes in one spelling [RFC 8037 
 
 /** The order of P-256. */
 const ORDER = fixed(0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n, 32);
-test('refuses an ECDSA signature with r or s zero or the order of the curve, or in DER [RFC 7518 §3.4]', async () => {
+test('refuses an ECDSA signature with r or s zero or the order of the curve, or in DER [RFC 7518 §3.4, A10]', async () => {
   const zero = Buffer.alloc(32);
   const order = bytesOf(ORDER);
   const altered: ((right: Buffer) => Buffer)[] = [

@@ -59,7 +59,7 @@ for (const [offset, leeway] of [
   [9, 60],
   [0, 86_400],
 ] as const) {
-  test(`refuses a proof again in every second of its window when the offset is ${offset} and the leeway ${leeway} [RFC 9449 §11.1]`, async () => {
+  test(`refuses a proof again in every second of its window when the offset is ${offset} and the leeway ${leeway} [RFC 9449 §11.1, E2]`, async () => {
     const rules = { dpopIatOffsetSeconds: offset, dpopIatLeewaySeconds: leeway };
     // From the very first second in which it can be accepted, whatever that is in the memory's own time.
     for (let shift = 0; shift < 50; shift += 1) {
@@ -86,7 +86,7 @@ for (const [offset, leeway] of [
   });
 }
 
-test('refuses what it has no room for, and drops no live entry [contract §8]', () => {
+test('refuses what it has no room for, and drops no live entry [contract §8, E14]', () => {
   const store = createReplayStore(330, 3);
   const record = (jti: string, nowSeconds = NOW) => store.record(ONE, jti, nowSeconds + 330, nowSeconds);
   assert.deepEqual(

@@ -65,7 +65,7 @@ describe('the listener', { timeout: 30_000 }, () => {
     await house.gone();
   });
 
-  test('refuses header fields of more than 16 KiB [RFC 6585 §5]', async (t) => {
+  test('refuses header fields of more than 16 KiB [RFC 6585 §5, C3]', async (t) => {
     const house = await openHouse(t);
     assert.equal(Reflect.get(house.server, 'maxHeaderSize'), 16_384);
     const withField = (length: number) => get(`${HOST}Connection: close\r\nX: ${'x'.repeat(length)}\r\n`);
@@ -81,7 +81,7 @@ describe('the listener', { timeout: 30_000 }, () => {
     await house.gone();
   });
 
-  test('looks at every header field, also after the 2,000th', async (t) => {
+  test('looks at every header field, also after the 2,000th [G5]', async (t) => {
     const { port, logs } = await openHouse(t);
     const fields = `${HOST}Connection: close\r\nAuthorization: Bearer a\r\n${'x:\r\n'.repeat(2_500)}`;
     const ask = (more: string) => exchange(port, `GET /api/private HTTP/1.1\r\n${fields}${more}\r\n`);
@@ -92,7 +92,7 @@ describe('the listener', { timeout: 30_000 }, () => {
     );
   });
 
-  test('times out a header that does not come [RFC 9110 §15.5.9]', async (t) => {
+  test('times out a header that does not come [RFC 9110 §15.5.9, G8]', async (t) => {
     const prepare = (server: Server) =>
       void Object.assign(server, { headersTimeout: 1, connectionsCheckingInterval: 10 });
     const house = await openHouse(t, { prepare });
@@ -108,7 +108,7 @@ describe('the listener', { timeout: 30_000 }, () => {
     await house.gone();
   });
 
-  test('takes no more requests from a client that does not read than their answers have room', async (t) => {
+  test('takes no more requests from a client that does not read than their answers have room [G8]', async (t) => {
     const house = await openHouse(t);
     let taken = 0;
     house.server.on('request', () => {

@@ -73,7 +73,7 @@ describe('a connection with several requests', { timeout: 30_000 }, () => {
     ['nothing', GOOD],
     ['a body', post('Content-Length: 00\r\n')],
   ] as const) {
-    test(`outlives a connection that ends in the middle of many requests with ${what}`, async (t) => {
+    test(`outlives a connection that ends in the middle of many requests with ${what} [G8]`, async (t) => {
       const house = await openHouse(t);
       const pad = `X-Pad: ${'p'.repeat(800)}\r\n\r\n`;
       const padded = (text: string) => text.replace('\r\n\r\n', `\r\n${pad}`);

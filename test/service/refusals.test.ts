@@ -146,7 +146,7 @@ describe('the listener', { timeout: 30_000 }, () => {
     });
   }
 
-  test('refuses a request whose Host is missing, repeated or impossible [RFC 9112 §3.2]', async (t) => {
+  test('refuses a request whose Host is missing, repeated or impossible [RFC 9112 §3.2, G7]', async (t) => {
     const house = await openHouse(t);
     const cases: Record<string, string> = {
       'no Host': get(''),

@@ -59,7 +59,7 @@ for (const raw of [
   ['3'],
   [3],
 ]) {
-  test(`refuses ${show(raw)} as a whole number from 3 to 60`, () =>
+  test(`refuses ${show(raw)} as a whole number from 3 to 60 [C8]`, () =>
     refuses(integer(3, 60), raw, /^must be a whole number from 3 to 60$/));
 }
 

@@ -28,7 +28,7 @@ function shows(
 ): void {
   const verb = expected === 'accepted' ? 'accepts' : 'refuses';
   for (const text of texts) {
-    test(`${verb} a token whose ${claim} is ${text.slice(0, 60)} [${clause}]`, async () => {
+    test(`${verb} a token whose ${claim} is ${text.slice(0, 60)} [${clause}, C8, D1, D2]`, async () => {
       assert.equal(await verdict(issueClaim(claim, text), circumstances), expected);
     });
   }
@@ -37,7 +37,7 @@ function shows(
 /** Shows that a token without the claim is refused, or accepted. */
 function showsAbsent(expected: Verdict, claim: string, clause: string): void {
   const verb = expected === 'accepted' ? 'accepts' : 'refuses';
-  test(`${verb} a token without ${claim} [${clause}]`, async () => {
+  test(`${verb} a token without ${claim} [${clause}, D1, D5]`, async () => {
     assert.equal(await verdict(issue({ [claim]: undefined })), expected);
   });
 }
@@ -192,7 +192,7 @@ for (const cacheEntries of CAPACITIES) {
     const room = `room for ${cacheEntries} and a tolerance of ${tolerance} s`;
     const open = () => openVerifier(cacheEntries, { rules: { clockToleranceSeconds: tolerance } });
 
-    test(`accepts a token to the last millisecond before its end with ${room} [RFC 7519 §4.1.4]`, async () => {
+    test(`accepts a token to the last millisecond before its end with ${room} [RFC 7519 §4.1.4, D5]`, async () => {
       for (const exp of [NOW, NOW + 0.5]) {
         const verify = await open();
         const end = (exp + tolerance) * 1000;
@@ -240,7 +240,7 @@ test('takes no claim from a nested object, from another spelling or from the hea
   }
 });
 
-test('refuses claims that a member __proto__ would hand down and leaves Object.prototype alone', async () => {
+test('refuses claims that a member __proto__ would hand down and leaves Object.prototype alone [C7]', async () => {
   const before = Reflect.ownKeys(Object.prototype);
   const text = JSON.stringify({ ...CLAIMS, exp: undefined }).replace(
     '{',

@@ -55,7 +55,7 @@ const wrongParts: readonly [string, string][] = [
   ['another separator', GOOD.replaceAll('.', ',')],
 ];
 for (const [what, text] of wrongParts) {
-  test(`refuses a token that is ${what} [RFC 7515 §5.2(1), RFC 7519 §7.2]`, async () =>
+  test(`refuses a token that is ${what} [RFC 7515 §5.2(1), RFC 7519 §7.2, B7, B8, C2]`, async () =>
     assert.equal(await verdict(text), 'token-malformed'));
 }
 
@@ -86,7 +86,7 @@ test('accepts the token that the misspellings are made of', async () => {
   assert.equal(await verdict(sealed(header, payload)), 'accepted');
 });
 for (const [what, misspell] of misspellings) {
-  test(`refuses a token one of whose parts has ${what} [RFC 7515 §2, §5.2(2), (6), (7)]`, async () => {
+  test(`refuses a token one of whose parts has ${what} [RFC 7515 §2, §5.2(2), (6), (7), C1]`, async () => {
     assert.equal(await verdict(sealed(misspell(header), payload)), 'token-malformed', 'header');
     assert.equal(await verdict(sealed(header, misspell(payload))), 'token-malformed', 'payload');
     assert.equal(
@@ -118,13 +118,13 @@ const notUtf8 = (text: string): readonly [string, Buffer][] => [
   ['in UTF-16', Buffer.from(text, 'utf16le')],
 ];
 for (const [what, text] of [...notObjects, ...notUtf8(JSON.stringify(HEADER))]) {
-  test(`refuses a token whose header is ${what} [RFC 7515 §5.2(3)]`, async () => {
+  test(`refuses a token whose header is ${what} [RFC 7515 §5.2(3), B6]`, async () => {
     assert.equal(await verdict(issueRaw(text, JSON.stringify(CLAIMS))), 'header-malformed');
   });
 }
 const arrayOfClaims = ['an array that has the claims', JSON.stringify([CLAIMS])] as const;
 for (const [what, text] of [...notObjects, arrayOfClaims, ...notUtf8(JSON.stringify(CLAIMS))]) {
-  test(`refuses a token whose payload is ${what} [RFC 7519 §7.2(10)]`, async () => {
+  test(`refuses a token whose payload is ${what} [RFC 7519 §7.2(10), C6]`, async () => {
     assert.equal(await verdict(issueRaw(JSON.stringify(HEADER), text)), 'payload-malformed');
   });
 }
@@ -139,7 +139,7 @@ const repeated: readonly [string, string, string, string, string][] = [
   ['exp', 'exp', String(NOW + 60), String(NOW), 'expired'],
 ];
 for (const [name, spelling, good, bad, flaw] of repeated) {
-  test(`counts the last of two claims ${name} when the second is spelt ${spelling} [RFC 7519 §4]`, async () => {
+  test(`counts the last of two claims ${name} when the second is spelt ${spelling} [RFC 7519 §4, C5]`, async () => {
     const payloadWith = (first: string, last: string) =>
       `${twice(name, first, spelling, JSON.stringify({ ...CLAIMS, [name]: undefined }))}:${last}}`;
     assert.equal(await verdict(issueRaw(JSON.stringify(HEADER), payloadWith(bad, good))), 'accepted');
@@ -147,7 +147,7 @@ for (const [name, spelling, good, bad, flaw] of repeated) {
   });
 }
 
-test('counts the last of two header members alg [RFC 7515 §4]', async () => {
+test('counts the last of two header members alg [RFC 7515 §4, C5]', async () => {
   const headerWith = (first: string, last: string) =>
     `{"alg":"${first}",${withText(HEADER, 'alg', `"${last}"`).slice(1)}`;
   assert.equal(await verdict(issueRaw(headerWith('none', 'RS256'), JSON.stringify(CLAIMS))), 'accepted');
@@ -157,7 +157,7 @@ test('counts the last of two header members alg [RFC 7515 §4]', async () => {
   );
 });
 
-test('finds no member in what a part has under __proto__', async () => {
+test('finds no member in what a part has under __proto__ [C7]', async () => {
   const inheriting = JSON.stringify({ ...HEADER, alg: undefined }).replace(
     '{',
     '{"__proto__":{"alg":"RS256"},',

@@ -24,7 +24,7 @@ test('accepts a token without kid when the set has one usable key, named or not 
   assert.equal(await verdict(withoutKid, { jwks: [published({ kid: undefined })] }), 'accepted');
 });
 
-test('refuses a token without kid when the set has two usable keys [contract §5]', async () => {
+test('refuses a token without kid when the set has two usable keys [contract §5, A8]', async () => {
   assert.equal(await verdict(withoutKid, { jwks: [own, foreign] }), 'key-unknown');
   assert.equal(await verdict(withoutKid, { jwks: [foreign, own] }), 'key-unknown');
 });
@@ -49,7 +49,7 @@ test('tries no other key than the one that kid names [RFC 7515 §4.1.4]', async 
   );
 });
 
-test('refuses a token whose kid two usable keys bear, whichever signed it [contract §5]', async () => {
+test('refuses a token whose kid two usable keys bear, whichever signed it [contract §5, A8]', async () => {
   const twins = [own, published({ kid: signingKey.kid }, foreign)];
   for (const jwks of [twins, twins.toReversed(), [...twins, published({ kid: 'third' }, foreign)]]) {
     assert.equal(await verdict(GOOD, { jwks }), 'key-unknown');
@@ -78,7 +78,7 @@ const strangeKids = [
   'k'.repeat(65_536),
 ];
 for (const kid of strangeKids) {
-  test(`takes the kid ${JSON.stringify(kid).slice(0, 20)} as a name and nothing else [RFC 8725 §3.10]`, async () => {
+  test(`takes the kid ${JSON.stringify(kid).slice(0, 20)} as a name and nothing else [RFC 8725 §3.10, A9]`, async () => {
     assert.equal(await verdict(issue({}, { kid })), 'key-unknown');
     assert.equal(
       await verdict(issue({}, { kid }), { jwks: [published({ kid: undefined })] }),
@@ -150,7 +150,7 @@ const unusable: Readonly<Record<string, unknown>> = {
   empty: {},
 };
 for (const [what, key] of Object.entries(unusable)) {
-  test(`skips a key that is ${what} and keeps the usable one [contract §5]`, async () => {
+  test(`skips a key that is ${what} and keeps the usable one [contract §5, A6]`, async () => {
     const jwks = [key, published({ kid: 'usable' }, foreign)];
     assert.equal(await verdict(issue({}, { kid: 'usable' }, foreignKey.privateKey), { jwks }), 'accepted');
     assert.equal(
@@ -202,7 +202,7 @@ test('refuses a signature that anyone can make for the exponent 1 [RFC 8017 §3.
   assert.equal(await verdict(forged, { jwks: [published({ e: 'AQ' }), foreign] }), 'key-unknown');
 });
 
-test('verifies by no other algorithm than RS256 when a key names another [RFC 8725 §3.1]', async () => {
+test('verifies by no other algorithm than RS256 when a key names another [RFC 8725 §3.1, A5]', async () => {
   for (const digest of ['sha256', 'sha512']) {
     const jwks = [published({ alg: 'RS512' }), foreign];
     assert.equal(await verdict(signedBy(signingKey.privateKey, digest), { jwks }), 'key-unknown');

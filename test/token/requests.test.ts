@@ -58,7 +58,7 @@ function flip(token: string): string {
   return token.slice(0, start) + signature.toString('base64url');
 }
 
-test('refuses a token with a flipped bit in its signature on every row that reads tokens, however it is asked for', async () => {
+test('refuses a token with a flipped bit in its signature on every row that reads tokens, however it is asked for [D6]', async () => {
   const token = provider.issue(everything);
   for (const service of services) {
     for (const path of paths(service)) {
@@ -80,7 +80,7 @@ test('refuses a token with a flipped bit in its signature on every row that read
   }
 });
 
-test('answers every row although claims are nested five thousand deep [RFC 8259 §9]', async () => {
+test('answers every row although claims are nested five thousand deep [RFC 8259 §9, C9]', async () => {
   const [header = '', payload = ''] = provider
     .issue(everything)
     .split('.')
@@ -99,7 +99,7 @@ test('answers every row although claims are nested five thousand deep [RFC 8259 
   }
 });
 
-test('opens no socket to an address that a token names [RFC 8725 §3.10]', async () => {
+test('opens no socket to an address that a token names [RFC 8725 §3.10, B2, D4]', async () => {
   const [, service] = services as [TestService, TestService];
   const fetched = provider.counts;
   const addresses: readonly Members[] = [
@@ -146,7 +146,7 @@ const strange = [
   "' OR 1=1 --",
   'x'.repeat(2_000),
 ];
-test('repeats nothing of a token in answers and logs and never fails over it [RFC 6750 §3]', async () => {
+test('repeats nothing of a token in answers and logs and never fails over it [RFC 6750 §3, C3, G1]', async () => {
   for (const service of services) {
     for (const text of strange) {
       const tokens = [
@@ -172,7 +172,7 @@ test('repeats nothing of a token in answers and logs and never fails over it [RF
   }
 });
 
-test('gives the same answer to the same request ten times', async () => {
+test('gives the same answer to the same request ten times [C11]', async () => {
   const good = provider.issue();
   for (let time = 1; time <= 10; time += 1) {
     for (const service of services) {
@@ -182,7 +182,7 @@ test('gives the same answer to the same request ten times', async () => {
   }
 });
 
-test('refuses an ID token of the same provider as it comes', async () => {
+test('refuses an ID token of the same provider as it comes [B5]', async () => {
   const idToken = { aud: 'client-id', nonce: 'n', at_hash: 'x', email: 'a@b.test', auth_time: 1 };
   const [, service] = services as [TestService, TestService];
   assert.equal((await service.ask('/api/private', { token: provider.issue(idToken) })).status, 401);

@@ -69,7 +69,7 @@ for (const cacheEntries of CAPACITIES) {
     }
   });
 
-  test(`refuses a token that differs from a remembered one in one part only with room for ${cacheEntries}`, async () => {
+  test(`refuses a token that differs from a remembered one in one part only with room for ${cacheEntries} [D7]`, async () => {
     const verify = await openVerifier(cacheEntries);
     const [one, other] = [a.split('.'), b.split('.')];
     const mixed = [
@@ -135,7 +135,7 @@ const long = issue({ exp: NOW + 100_000 });
 const longWithoutKid = issue({ exp: NOW + 100_000 }, { kid: undefined });
 
 for (const cacheEntries of CAPACITIES) {
-  test(`refuses a token accepted before once its key has left the set with room for ${cacheEntries} [contract §7]`, async () => {
+  test(`refuses a token accepted before once its key has left the set with room for ${cacheEntries} [contract §7, D7]`, async () => {
     const { verify, publish } = await stand(cacheEntries);
     for (const token of [long, longWithoutKid]) {
       await publish(signingKey.publicJwk);
@@ -240,7 +240,7 @@ test('asks for no key on behalf of a token that is refused without one [contract
   assert.equal(fetches, 1);
 });
 
-test('keeps two issuers apart that name their keys alike, warm and cold, in both orders', async () => {
+test('keeps two issuers apart that name their keys alike, warm and cold, in both orders [D3]', async () => {
   const other = 'https://other.test/';
   const ours = await openVerifier(10);
   const theirs = await openVerifier(10, {

@@ -1,0 +1,16 @@
+/* The floors of src, which is also the order of reading. */
+
+/** By folder its files, those that are still to come among them. A file imports only from floors above its own and from earlier files of its own. */
+export const FLOORS: Readonly<Record<string, readonly string[]>> = {
+  'base/': ['refusal', 'encoding', 'sealed', 'lru', 'clock', 'events'],
+  'request/': ['fields', 'uri', 'path', 'body'],
+  'keys/': ['jwk', 'key-set', 'fetch', 'tunnel'],
+  'token/': ['compact', 'signature', 'claims', 'issuers', 'verify'],
+  'sender/': ['credentials', 'dpop-nonce', 'replay', 'replay-resp', 'dpop-proof', 'caller'],
+  'reply/': ['reply', 'write', 'challenge', 'cors', 'resource-metadata'],
+  'routes/': ['guards', 'access', 'row', 'router'],
+  'settings/': ['entry', 'yaml-line', 'yaml', 'dot-env', 'names', 'readers', 'table', 'load'],
+  'service/': ['pipeline', 'gate', 'observe', 'assemble', 'batches', 'listener'],
+  'profiles/': ['settings', 'tables'],
+  '': ['gatehouse', 'testing', 'server'],
+};
