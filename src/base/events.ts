@@ -78,11 +78,10 @@ type Reason =
 /** Bounded text of printable ASCII, made by `printable` or `printableSetting`. */
 export type Printable = string & { readonly printable: unique symbol };
 
-/** Beside its reason a line holds only numbers, truth values and Printables. */
-type Fields = Readonly<{
-  reason?: Reason;
-  [name: string]: number | boolean | null | Printable | readonly Printable[] | Reason | undefined;
-}>;
+/** A number, a truth value, a word of a closed list or bounded text. */
+type Value = number | boolean | null | Printable | readonly Printable[] | Reason | undefined;
+
+type Fields = Readonly<Record<string, Value> & { reason?: Reason }>;
 
 export type LogEvent = keyof typeof LEVELS;
 
@@ -109,7 +108,7 @@ const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
 const MAX_FRAMES = 8;
 
-/** Text from outside for a log line: 64 characters, too short for a token; `?` for all but printable ASCII. */
+/** Text from outside for a log line: 64 characters, too short for a token; `?` for what is not printable. */
 export const printable = (text: string) => toPrintable(text, 64);
 
 /** The same for what the operator has set: 256 characters. Never for text of a request or of a provider. */
