@@ -6,6 +6,7 @@ import { posix } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { FLOORS } from './support/floors.ts';
+import { importsOf, withoutComments, type Import } from './support/imports.ts';
 import { readPage } from './support/page.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -77,29 +78,6 @@ const order = Object.entries(FLOORS).flatMap(([folder, names]) => {
   return [...planned.slice(0, -1), ...tables, ...planned.slice(-1)];
 });
 
-/** The text without its comments, line for line. */
-const code = (text: string) =>
-  text.replace(/\/\*[^]*?\*\//g, (comment) => comment.replace(/[^\n]/g, '')).replace(/(^|\s)\/\/.*$/gm, '$1');
-
-interface Import {
-  readonly from: string;
-  readonly names: readonly string[];
-  readonly isType: boolean;
-}
-
-/** The static imports and re-exports of a file; names that are only types are marked so. */
-function importsOf(text: string): Import[] {
-  const statement = /^(?:import|export)\s+(type\s+)?(?:\{([^}]*)\}|\*[^'\n]*|\w+)\s+from\s+'([^']+)';/gm;
-  return [...code(text).matchAll(statement)].map(([, type, list, from]) => {
-    const names = (list ?? '*')
-      .split(',')
-      .map((name) => name.trim())
-      .filter((name) => name !== '');
-    const values = names.filter((name) => !name.startsWith('type '));
-    return { from: from!, names: values, isType: type !== undefined || values.length === 0 };
-  });
-}
-
 /** What holds for every file: the offences, by file. */
 const offences = (find: (text: string, file: string) => readonly string[]) =>
   Object.fromEntries(
@@ -158,11 +136,11 @@ describe('the house', () => {
     );
     const effects = /^import\s*'.*|\bimport\s*\(|\brequire\b\s*\(|\bcreateRequire\b|^export \*/gm;
     assert.deepEqual(
-      offences((text) => code(text).match(effects) ?? []),
+      offences((text) => withoutComments(text).match(effects) ?? []),
       {},
     );
     // Every import statement is one that the tests above have read.
-    const statements = (text: string) => (code(text).match(/^import\b/gm) ?? []).length;
+    const statements = (text: string) => (withoutComments(text).match(/^import\b/gm) ?? []).length;
     assert.deepEqual(
       offences((text) => (statements(text) === importsOf(text).length ? [] : ['an import in another form'])),
       {},
@@ -172,7 +150,7 @@ describe('the house', () => {
   test('reads the process and the clock only at the door', () => {
     const reading =
       /(?<![\w.'-])process\b(?!')|\bDate\.now\b|\bnew Date\(\)|\bDate\(\)|\bperformance\b|\bhrtime\b/g;
-    const found = offences((text) => code(text).match(reading) ?? []);
+    const found = offences((text) => withoutComments(text).match(reading) ?? []);
     assert.ok(found['server.ts'] !== undefined);
     const { 'server.ts': _, ...others } = found;
     assert.deepEqual(others, {});
@@ -189,7 +167,7 @@ describe('the house', () => {
   test('escapes neither the types nor the language, and leaves nothing to do', () => {
     const escape = /(?:[:<|&,(=]|\bas|\bextends)\s*any\b(?!')|\bas unknown\b|\beval\b|\bnew Function\b/g;
     assert.deepEqual(
-      offences((text) => code(text).match(escape) ?? []),
+      offences((text) => withoutComments(text).match(escape) ?? []),
       {},
     );
     assert.deepEqual(

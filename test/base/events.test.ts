@@ -142,7 +142,7 @@ describe('the log', () => {
   test('tells where a real bug is', () => {
     const { frames } = describeBug(new Error('secret'));
     assert.ok(Array.isArray(frames) && frames.length > 0, 'no place');
-    assert.match(String(frames[0]), /events\.test\.ts:\d+:\d+$/);
+    assert.match(String(frames[0]), /events\.test\.[jt]s:\d+:\d+$/);
   });
 
   test('does not take a message for a place, whatever its lines look like', () => {

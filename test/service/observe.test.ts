@@ -44,7 +44,7 @@ test('tells of a bug the method and the pattern of the row, the name of the erro
     reason: 'bug',
     error: 'TypeError',
   });
-  assert.match(String(frames), /observe\.test\.ts:\d+:\d+/);
+  assert.match(String(frames), /observe\.test\.[jt]s:\d+:\d+/);
   assert.deepEqual(others, [{ message: 'request failed', reason: 'bug', error: 'string' }]);
   stop();
   assert.deepEqual(told(), []);

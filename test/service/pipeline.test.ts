@@ -92,7 +92,7 @@ test('logs where in the code a failure is, without its message', async () => {
   await service.ask('/throws-text');
   const [bug, text] = service.logs.slice(logged);
   assert.equal(bug?.error, 'TypeError');
-  assert.match(bug?.frames[0], /pipeline\.test\.ts:\d+:\d+\)?$/);
+  assert.match(bug?.frames[0], /pipeline\.test\.[jt]s:\d+:\d+\)?$/);
   assert.deepEqual([text?.error, text?.frames], ['string', undefined]);
 });
 

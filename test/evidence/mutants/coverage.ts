@@ -1,136 +1,94 @@
-/* Which tests cover which file of src, the most telling first. */
+/* Which tests cover which file of src, the nearest first: read from what the test files import, so that it cannot go stale. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { importsOf } from '../../support/imports.ts';
 
-/** `together` run in a worker, `alone` each in a process of its own: they open sockets, or share something with all of a process. */
+/** `together` run in a worker; `alone` each in a process of its own. Paths below `test/`. */
 export interface Coverage {
   readonly together: readonly string[];
   readonly alone: readonly string[];
 }
 
-const named = (directory: string, ...names: string[]) => names.map((name) => `${directory}/${name}.test.ts`);
-const TOKEN = named(
-  'token',
-  'claims',
-  'compact',
-  'header',
-  'key-choice',
-  'kind',
-  'signature',
-  'verify',
-  'unforgeable',
-  'mutants',
-  'order',
-);
-const TOKEN_ALONE = named('token', 'flaws', 'requests');
-const KEY_SET = named('keys', 'key-set', 'waiting', 'retry', 'refresh', 'mutants');
-const SENDER = named(
-  'sender',
-  'caller',
-  'credentials',
-  'nonce',
-  'htu',
-  'mutants',
-  'proof',
-  'proof-key',
-  'replay',
-);
-const SENDER_ALONE = named('sender', 'known-keys', 'dpop', 'dpop-nonce', 'dpop-requests');
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+/** About the fake provider, the demo, the documents and the tools. */
+const NOT_OF_SRC = /^test\/(?:idp|demo|docs|clauses|evidence|vectors|[a-z]+\.test\.ts)/;
+const OF_SERVER = 'test/server.test.ts';
+/** What opens sockets, starts processes or changes all of its own process. */
+const ALONE = /^node:(?:child_process|dns|http|https|module|net|tls|diagnostics_channel)$/;
+/** What the worker knows of `node:test`. */
+const OF_WORKER = ['describe', 'test'];
 
-const SETTINGS: Coverage = {
-  together: named('settings', 'sentences', 'settings', 'rules', 'sources', 'yaml', 'yaml-faults'),
-  alone: named('settings', 'startup'),
-};
-const PROFILES: Coverage = {
-  together: [],
-  alone: [...named('profiles', 'a', 'b'), 'service/requests.test.ts', 'routes/scope-policy.test.ts'],
+const texts = new Map<string, string>();
+const textOf = (path: string) => {
+  const text = texts.get(path) ?? readFileSync(ROOT + path, 'utf8');
+  texts.set(path, text);
+  return text;
 };
 
-/** The first ones, then the others once each. */
-const first = (names: readonly string[], ...others: readonly string[]) => [...new Set([...names, ...others])];
-const token = (...names: string[]): Coverage => ({
-  together: first(named('token', ...names), ...TOKEN),
-  alone: TOKEN_ALONE,
-});
-const sender = (...names: string[]): Coverage => ({
-  together: first(named('sender', ...names), ...SENDER),
-  alone: SENDER_ALONE,
-});
-/** Proofs are read by the same code as tokens. */
-const withProofs = ({ together, alone }: Coverage): Coverage => ({
-  together: [...together, ...named('sender', 'proof', 'proof-key')],
-  alone,
-});
+/** The modules that a module imports for more than types; what begins the built service imports all of it. */
+function importsFrom(path: string): string[] {
+  const text = textOf(path);
+  const values = importsOf(text).filter(({ isType }) => !isType);
+  const modules = values.map(({ from }) =>
+    from.startsWith('.') ? posix.join(posix.dirname(path), from) : from,
+  );
+  return text.includes('dist/server.js') ? [...modules, 'src/server.ts'] : modules;
+}
 
-export const COVERAGE: Readonly<Record<string, Coverage>> = {
-  'token/claims.ts': token('claims', 'kind'),
-  'token/compact.ts': withProofs(token('compact', 'header')),
-  'token/signature.ts': withProofs(token('signature', 'unforgeable')),
-  'token/verify.ts': token('header', 'verify', 'mutants'),
-  'keys/jwk.ts': {
-    together: first(named('keys', 'jwk', 'mutants'), ...named('sender', 'proof-key', 'proof'), ...KEY_SET),
-    alone: named('keys', 'unforeseen'),
-  },
-  'keys/key-set.ts': {
-    together: first(KEY_SET, ...named('token', 'key-choice')),
-    alone: named('keys', 'outage', 'rotation'),
-  },
-  'keys/fetch.ts': {
-    together: [],
-    alone: named('keys', 'fetch-endings', 'fetch-faults', 'fetch'),
-  },
-  'sender/credentials.ts': sender('credentials'),
-  'request/uri.ts': sender('htu', 'mutants'),
-  'sender/dpop-nonce.ts': sender('nonce'),
-  'sender/replay.ts': sender('mutants', 'replay'),
-  'sender/dpop-proof.ts': sender('proof', 'proof-key', 'nonce'),
-  'sender/caller.ts': sender('caller', 'mutants', 'proof'),
-  'routes/guards.ts': { together: ['routes/guards.test.ts'], alone: [] },
-  'routes/router.ts': { together: ['routes/router.test.ts', 'routes/row.test.ts'], alone: [] },
-  'reply/challenge.ts': { together: ['reply/challenge.test.ts'], alone: named('sender', 'dpop-requests') },
-  'reply/reply.ts': {
-    together: [],
-    alone: ['reply/reply.test.ts', ...named('listener', 'body', 'limits', 'pipelining')],
-  },
-  'routes/row.ts': {
-    together: ['routes/row.test.ts', 'routes/guards.test.ts', ...named('unforgeable', 'unforgeable')],
-    alone: ['routes/route-matrix.test.ts'],
-  },
-  'base/lru.ts': {
-    together: ['base/lru.test.ts', ...named('token', 'verify')],
-    alone: named('sender', 'known-keys'),
-  },
-  'reply/cors.ts': { together: [], alone: ['reply/cors.test.ts'] },
-  'settings/readers.ts': SETTINGS,
-  'settings/load.ts': SETTINGS,
-  'settings/yaml.ts': SETTINGS,
-  'profiles/a.ts': PROFILES,
-  'profiles/b.ts': PROFILES,
-  'service/pipeline.ts': {
-    together: [],
-    alone: [
-      'service/pipeline.test.ts',
-      'service/requests.test.ts',
-      'service/readiness.test.ts',
-      'routes/scope-policy.test.ts',
-      'reply/cors.test.ts',
-      ...named('sender', 'dpop-requests', 'dpop-nonce'),
-      ...named('profiles', 'b'),
-      'base/events.test.ts',
-      'server.test.ts',
-    ],
-  },
-  'service/listener.ts': {
-    together: [],
-    alone: [
-      ...named('listener', 'batches', 'broken', 'pipelining', 'refusals', 'body', 'end', 'limits'),
-      'service/shutdown.test.ts',
-    ],
-  },
-  'service/observe.ts': { together: ['service/observe.test.ts'], alone: [] },
-  'base/events.ts': { together: [], alone: ['base/events.test.ts'] },
-  'base/sealed.ts': { together: named('unforgeable', 'unforgeable'), alone: [] },
-  'server.ts': {
-    together: [],
-    alone: ['server.test.ts', 'service/shutdown.test.ts', ...named('settings', 'startup')],
-  },
-  'base/encoding.ts': { together: ['base/encoding.test.ts', ...TOKEN], alone: [] },
-};
+/** Each module that a test loads, with the steps from the test to it. */
+function stepsFrom(test: string): ReadonlyMap<string, number> {
+  const steps = new Map([[test, 0]]);
+  for (const [path, step] of steps) {
+    if (!path.endsWith('.ts')) continue;
+    for (const next of importsFrom(path)) {
+      if (!steps.has(next)) steps.set(next, step + 1);
+    }
+  }
+  return steps;
+}
+
+interface Test {
+  readonly path: string;
+  readonly steps: ReadonlyMap<string, number>;
+  readonly isAlone: boolean;
+}
+
+function readTest(path: string): Test {
+  const steps = stepsFrom(path);
+  const ofRunner = importsOf(textOf(path)).find(({ from }) => from === 'node:test')?.names ?? [];
+  const usesContext = /\b(?:test|t|context)\.(?:test|mock|signal)\b|timeout: /.test(textOf(path));
+  const isAlone =
+    usesContext ||
+    ofRunner.some((name) => !OF_WORKER.includes(name)) ||
+    [...steps.keys()].some((module) => ALONE.test(module));
+  return { path, steps, isAlone };
+}
+
+const tests = readdirSync(`${ROOT}test`, { recursive: true, encoding: 'utf8' })
+  .map((name) => `test/${name}`)
+  .filter((path) => path.endsWith('.test.ts') && (path === OF_SERVER || !NOT_OF_SRC.test(path)))
+  .sort()
+  .map(readTest);
+
+/** Every file of src that computes something. */
+export const FILES = readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .sort();
+
+/** Tests of the file's own name come first, then those of its folder, then those that import it with fewer steps and less beside it. */
+export function coverageOf(file: string): Coverage {
+  const source = `src/${file}`;
+  const isNamed = (path: string) => path === `test/${file.replace(/\.ts$/, '.test.ts')}`;
+  const isBeside = (path: string) => posix.dirname(path) === `test/${posix.dirname(file)}`;
+  const distanceOf = ({ path, steps }: Test) => {
+    const nearness = isNamed(path) ? 0 : isBeside(path) ? 1 : 2;
+    return nearness * 10_000 + (steps.get(source) ?? 0) * 100 + steps.size;
+  };
+  const covering = tests
+    .filter(({ steps }) => steps.has(source))
+    .sort((one, other) => distanceOf(one) - distanceOf(other));
+  const paths = (isAlone: boolean) =>
+    covering.filter((test) => test.isAlone === isAlone).map(({ path }) => path.slice('test/'.length));
+  return { together: paths(false), alone: paths(true) };
+}

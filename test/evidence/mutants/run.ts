@@ -1,10 +1,17 @@
-/* `npm run mutants` changes the checks one at a time and runs the tests that cover them: what no test notices must be explained in
-   equivalents.json. Names after `--` choose files (token/claims); `--equivalents` puts the explained ones to the tests too. */
-import { readFileSync } from 'node:fs';
-import { COVERAGE } from './coverage.ts';
-import { Trial } from './trial.ts';
-import { openWorkshop, type Mutant } from './workshop.ts';
+/* Changes the code one small step at a time and runs the tests that cover it: what no test notices must be explained in
+   equivalents.json. Names choose files (token/claims); `--equivalents` puts the explained ones to the tests too; `--resume` takes
+   over what an earlier run found about texts that are still the same. As many files at a time as there are processors. */
+import { fork } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { FILES } from './coverage.ts';
+import type { Finding } from './one-file.ts';
 
+/** A mutant that computes the same, named by the place that it changes, with the reason. */
 interface Equivalent {
   readonly file: string;
   readonly was: string;
@@ -12,76 +19,103 @@ interface Equivalent {
   readonly why: string;
 }
 
+const ROOT = new URL('../../../', import.meta.url);
+const KEPT = join(tmpdir(), 'gatehouse-mutants-found');
+
 const equivalents: readonly Equivalent[] = JSON.parse(
   readFileSync(new URL('equivalents.json', import.meta.url), 'utf8'),
 );
-const isSame = (mutant: Mutant, { file, was, becomes }: Equivalent) =>
-  mutant.file === file && mutant.was === was && mutant.becomes === becomes;
-
 const words = process.argv.slice(2);
 const names = words.filter((word) => !word.startsWith('--'));
-const files = Object.keys(COVERAGE).filter(
-  (file) => names.length === 0 || names.some((name) => file.includes(name)),
-);
+const files = FILES.filter((file) => names.length === 0 || names.some((name) => file.includes(name)));
 if (files.length === 0) throw new Error(`no file is named ${names.join(' ')}`);
 
-const begun = performance.now();
-const workshop = openWorkshop(files);
-const trial = new Trial(workshop.directory);
+const explanationsOf = (file: string) => equivalents.filter((one) => one.file === file);
+const isSame = (one: { was: string; becomes: string }, other: { was: string; becomes: string }) =>
+  one.was === other.was && one.becomes === other.becomes;
+
+/** Where the finding about a text of src is kept. */
+function placeOf(file: string): string {
+  const text = readFileSync(new URL(`src/${file}`, ROOT));
+  return join(KEPT, `${file.replaceAll('/', '-')}-${createHash('sha256').update(text).digest('hex')}.json`);
+}
+
+function keptFinding(file: string): Finding | undefined {
+  try {
+    return JSON.parse(readFileSync(placeOf(file), 'utf8')) as Finding;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Puts every mutant of the file that is not explained to its tests, in a process of its own. */
+async function find(file: string): Promise<Finding> {
+  const kept = words.includes('--resume') ? keptFinding(file) : undefined;
+  if (kept !== undefined) return kept;
+
+  const explained = words.includes('--equivalents') ? [] : explanationsOf(file);
+  const child = fork(fileURLToPath(new URL('one-file.ts', import.meta.url)), {
+    execArgv: ['--import', 'tsx'],
+    serialization: 'json',
+  });
+  children.add(child);
+  child.send({ file, explained });
+  const [finding] = await Promise.race([
+    once(child, 'message'),
+    once(child, 'exit').then(() => Promise.reject(new Error(`no finding about ${file}`))),
+  ]);
+  children.delete(child);
+  mkdirSync(KEPT, { recursive: true });
+  writeFileSync(placeOf(file), JSON.stringify(finding));
+  return finding as Finding;
+}
+
+const children = new Set<ReturnType<typeof fork>>();
 process.on('exit', () => {
-  trial.close();
-  workshop.close();
+  for (const child of children) child.kill();
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 
-const survivors: Mutant[] = [];
-/** Of equivalents.json. */
-const faults: string[] = [];
-const total = { mutants: 0, killed: 0, explained: 0 };
-for (const file of files) {
-  const coverage = COVERAGE[file]!;
-  await trial.rehearse(file, workshop.original(file), coverage);
-  const mutants = workshop.mutants.filter((mutant) => mutant.file === file);
-  const start = performance.now();
-  let [killed, explained] = [0, 0];
-  for (const mutant of mutants) {
-    const isExplained = equivalents.some((equivalent) => isSame(mutant, equivalent));
-    explained += Number(isExplained);
-    if (isExplained && !words.includes('--equivalents')) continue;
-    workshop.replace(file, mutant.text);
-    const isSurvivor = await trial.survives(file, mutant.text, coverage);
-    if (isExplained && !isSurvivor)
-      faults.push(`explains what tests tell apart: src/${file}:${mutant.line}: ${mutant.becomes}`);
-    if (!isExplained && isSurvivor) {
-      survivors.push(mutant);
-      console.log(
-        `src/${file}:${mutant.line}: ${mutant.operator} survives\n  - ${mutant.was}\n  + ${mutant.becomes}`,
-      );
-    }
-    killed += Number(!isExplained && !isSurvivor);
+const begun = performance.now();
+const total = { mutants: 0, killed: 0, explained: 0, survivors: 0, faults: 0 };
+
+function tell(file: string, { mutants, survivors, seconds }: Finding): void {
+  const explanations = explanationsOf(file);
+  const unexplained = survivors.filter((one) => !explanations.some((other) => isSame(one, other)));
+  const explained = mutants.filter((one) => explanations.some((other) => isSame(one, other)));
+  for (const { line, operator, was, becomes } of unexplained) {
+    console.log(`src/${file}:${line}: ${operator} survives\n  - ${was}\n  + ${becomes}`);
   }
-  workshop.replace(file, workshop.original(file));
-  // Otherwise mutants were killed by what others left behind in the worker.
-  if (!(await trial.survives(file, workshop.original(file), coverage)))
-    throw new Error(`tests fail after the mutants of ${file}`);
-  total.mutants += mutants.length;
-  total.killed += killed;
-  total.explained += explained;
-  const seconds = Math.round((performance.now() - start) / 1000);
+
+  const stale = explanations.filter((one) => !mutants.some((other) => isSame(one, other)));
+  const killed = words.includes('--equivalents')
+    ? explained.filter((one) => !survivors.some((other) => isSame(one, other)))
+    : [];
+  for (const { becomes } of stale)
+    console.log(`equivalents.json names what is not there: ${file}: ${becomes}`);
+  for (const { becomes } of killed)
+    console.log(`equivalents.json names what tests notice: ${file}: ${becomes}`);
+
+  const count = mutants.length - unexplained.length - explained.length;
   console.log(
-    `src/${file}: ${mutants.length} mutants, ${killed} killed, ${explained} equivalent, ${seconds} s`,
+    `src/${file}: ${mutants.length} mutants, ${count} killed, ${explained.length} equivalent, ${seconds} s`,
   );
+  total.mutants += mutants.length;
+  total.killed += count;
+  total.explained += explained.length;
+  total.survivors += unexplained.length;
+  total.faults += stale.length + killed.length;
 }
 
-const stale = equivalents.filter(
-  (one) => files.includes(one.file) && !workshop.mutants.some((mutant) => isSame(mutant, one)),
-);
-faults.push(...stale.map(({ file, becomes }) => `explains what is no longer there: src/${file}: ${becomes}`));
-for (const fault of faults) console.log(`equivalents.json ${fault}`);
+const left = [...files];
+async function work(): Promise<void> {
+  for (let file = left.shift(); file !== undefined; file = left.shift()) tell(file, await find(file));
+}
+await Promise.all(Array.from({ length: availableParallelism() }, work));
+
+const { mutants, killed, explained, survivors, faults } = total;
 const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
-const { mutants, killed, explained } = total;
 console.log(
-  `${mutants} mutants, ${killed} killed, ${explained} equivalent, ${survivors.length} survivors, ${minutes} minutes`,
+  `${mutants} mutants, ${killed} killed, ${explained} equivalent, ${survivors} survivors, ${minutes} minutes`,
 );
-if (survivors.length > 0 || faults.length > 0) process.exitCode = 1;
-trial.close();
+process.exitCode = survivors + faults > 0 ? 1 : 0;

@@ -7,7 +7,9 @@ import type { Coverage } from './coverage.ts';
 import type { Task } from './worker.ts';
 
 const LEAST_LIMIT_MILLIS = 10_000;
-const FIRST_LIMIT_MILLIS = 120_000;
+const FIRST_LIMIT_MILLIS = 60_000;
+/** So many of the tests that run alone have a limit of their own. */
+const REHEARSED = 6;
 /** Modules that were made are never forgotten: a worker ends before they are too many. */
 const MOST_TASKS = 150;
 const FLAGS = ['--max-old-space-size=1024', '--no-warnings'];
@@ -19,8 +21,13 @@ export class Trial {
   #worker: ChildProcess | undefined;
   #alone: ChildProcess | undefined;
   #tasks = 0;
+  /** Of the worker's tests, the last time. */
+  #failure: string | undefined;
   /** Of the worker's tests under '', of each other file under its name. */
   readonly #limits = new Map<string, number>();
+  /** Those of the files alone that have failed. */
+  readonly #killers = new Set<string>();
+
   constructor(directory: string) {
     this.#directory = directory;
   }
@@ -45,15 +52,13 @@ export class Trial {
     this.#worker = undefined;
   }
 
-  /** Takes the time that the tests need when nothing is changed. Throws when they do not pass. */
-  async rehearse(file: string, text: string, coverage: Coverage): Promise<void> {
-    this.#limits.clear();
-    for (const name of ['', ...coverage.alone]) {
+  /** Takes the time that the nearest tests need when nothing is changed. Throws when they do not pass. */
+  async rehearse(file: string, text: string, { together, alone }: Coverage): Promise<void> {
+    for (const name of ['', ...alone.slice(0, REHEARSED)]) {
       const begun = performance.now();
       const isGood =
-        name === '' ? await this.#passTogether(file, text, coverage.together) : await this.#passesAlone(name);
-      if (!isGood)
-        throw new Error(`tests fail without any mutation: ${name || coverage.together.join(', ')}`);
+        name === '' ? await this.#passTogether(file, text, together) : await this.#passesAlone(name);
+      if (!isGood) throw new Error(`tests fail without any mutation: ${name || this.#failure}`);
       this.#limits.set(name, Math.max(LEAST_LIMIT_MILLIS, Math.ceil(3 * (performance.now() - begun))));
     }
   }
@@ -61,15 +66,27 @@ export class Trial {
   /** Whether no test tells this text, which is already in its place, from the right one. */
   async survives(file: string, text: string, { together, alone }: Coverage): Promise<boolean> {
     if (!(await this.#passTogether(file, text, together))) return false;
-    for (const name of alone) if (!(await this.#passesAlone(name))) return false;
+    for (const name of alone) {
+      if (await this.#passesAlone(name)) continue;
+      this.#killers.add(name);
+      return false;
+    }
     return true;
+  }
+
+  /** Throws when tests that have told mutants apart fail with the right text too. */
+  async review(file: string, text: string, { together }: Coverage): Promise<void> {
+    const alone = [...this.#killers];
+    this.#killers.clear();
+    if (await this.survives(file, text, { together, alone })) return;
+    throw new Error(`tests fail after the mutants of ${file}: ${[...this.#killers][0] ?? this.#failure}`);
   }
 
   async #passTogether(file: string, text: string, names: readonly string[]): Promise<boolean> {
     if (names.length === 0) return true;
     this.#tasks += 1;
     if (this.#tasks % MOST_TASKS === 0) this.#endWorker();
-    this.#worker ??= fork(join(this.#directory, 'test/mutants/worker.js'), {
+    this.#worker ??= fork(join(this.#directory, 'test/evidence/mutants/worker.js'), {
       cwd: this.#directory,
       execArgv: ['--experimental-vm-modules', ...FLAGS],
       env: { PATH: process.env.PATH },
@@ -96,12 +113,15 @@ export class Trial {
       worker
         .once('exit', () => settle())
         .once('error', () => settle())
-        .once('message', (isPassed) => settle(isPassed === true));
+        .once('message', ({ failure }: { failure?: string }) => {
+          this.#failure = failure;
+          settle(failure === undefined);
+        });
     });
   }
 
   async #passesAlone(name: string): Promise<boolean> {
-    const reporter = join(this.#directory, 'test/mutants/first-failure.js');
+    const reporter = join(this.#directory, 'test/evidence/mutants/first-failure.js');
     const flags = [...FLAGS, `--test-reporter=${reporter}`, '--test-reporter-destination=stdout'];
     const child = spawn(process.execPath, [...flags, join(this.#directory, 'test', compiled(name))], {
       cwd: this.#directory,

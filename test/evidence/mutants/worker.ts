@@ -48,8 +48,8 @@ function synthetic(name: string, values: Readonly<Record<string, unknown>>): Mod
   );
 }
 
-/** Whether every test of every file passes; the first that does not is the last that runs. */
-async function passes(task: Task): Promise<boolean> {
+/** What fails first, which is the last that runs; `undefined` when every test of every file passes. */
+async function failureOf(task: Task): Promise<string | undefined> {
   const actions: Action[] = [];
   const test = (_: string, ...rest: unknown[]) => void actions.push(rest.at(-1) as Action);
   const describe = (_: string, register: () => void) => register();
@@ -65,8 +65,10 @@ async function passes(task: Task): Promise<boolean> {
     modules.set(name, module);
     return module;
   };
+  let under = '';
   try {
     for (const file of task.files) {
+      under = file;
       const module = await load(file);
       await module.link((specifier, { identifier }) => load(resolve(specifier, identifier)));
       await module.evaluate();
@@ -76,12 +78,12 @@ async function passes(task: Task): Promise<boolean> {
         for (const end of ends) await end();
       }
     }
-    return true;
-  } catch {
-    return false;
+    return undefined;
+  } catch (error) {
+    return `${under}: ${String(error)}`;
   }
 }
 
 // What a mutant left behind must not end the worker.
 process.on('unhandledRejection', () => {}).on('uncaughtException', () => {});
-process.on('message', async (task: Task) => process.send!(await passes(task)));
+process.on('message', async (task: Task) => process.send!({ failure: await failureOf(task) }));

@@ -1,17 +1,15 @@
-/* A copy of src and test in a temporary directory, compiled once together with all mutants of the chosen files. */
+/* A copy of src and test in a temporary directory, compiled once together with all mutants of one file. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { applied, describe, mutationsOf, type Mutation } from './mutations.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const LEFT_OUT = /\/(?:node_modules|bench|fuzz|idp-real|demo|readme)$/;
+const LEFT_OUT = /\/(?:node_modules|bench|fuzz|demo|docs)$/;
 
 export interface Mutant extends Mutation, ReturnType<typeof describe> {
-  /** Below src. */
-  readonly file: string;
   /** The compiled text. */
   readonly text: string;
 }
@@ -20,10 +18,10 @@ export interface Workshop {
   /** Where the compiled copy is. */
   readonly directory: string;
   readonly mutants: readonly Mutant[];
-  /** The compiled text of a chosen file as it is. */
-  original(file: string): string;
-  /** Puts a compiled text in the place of a file's. */
-  replace(file: string, text: string): void;
+  /** The compiled text of the file as it is. */
+  readonly original: string;
+  /** Puts a compiled text in the place of the file's. */
+  replace(text: string): void;
   close(): void;
 }
 
@@ -59,7 +57,7 @@ function compile(directory: string): ReadonlySet<string> {
   }
 }
 
-export function openWorkshop(files: readonly string[]): Workshop {
+export function openWorkshop(file: string): Workshop {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-mutants-'));
   const out = join(directory, 'out');
   const close = () => rmSync(directory, { recursive: true, force: true });
@@ -75,33 +73,35 @@ export function openWorkshop(files: readonly string[]): Workshop {
   symlinkSync(join(ROOT, 'node_modules'), join(out, 'node_modules'));
   symlinkSync('src', join(out, 'dist'));
 
-  const found = files.flatMap((file) => {
-    const source = readFileSync(join(directory, 'src', file), 'utf8');
-    return mutationsOf(source).map((mutation, index) => {
-      writeFileSync(join(directory, 'src', mutantFile(file, index)), applied(source, mutation));
-      return { ...mutation, ...describe(source, mutation), file, name: mutantFile(file, index) };
-    });
+  const source = readFileSync(join(directory, 'src', file), 'utf8');
+  const found = mutationsOf(source).map((mutation, index) => {
+    const name = mutantFile(file, index);
+    writeFileSync(join(directory, 'src', name), applied(source, mutation));
+    return { ...mutation, ...describe(source, mutation), name };
   });
   const faulty = compile(directory);
-  // These name a source file in a text.
-  for (const test of ['keys/certificates', 'app', 'log']) {
-    const path = join(out, `test/${test}.test.js`);
-    writeFileSync(
-      path,
-      readFileSync(path, 'utf8').replaceAll("fetch.ts'", "fetch.js'").replaceAll('test\\.ts:', 'test\\.js:'),
-    );
+  renameSources(join(out, 'test'));
+
+  const textOf = (name: string) => readFileSync(join(out, 'src', compiled(name)), 'utf8');
+  const original = textOf(file);
+  const seen = new Set([original]);
+  const mutants = found.flatMap(({ name, ...mutant }) => {
+    if (faulty.has(`src/${name}`)) return [];
+    const text = textOf(name);
+    if (seen.has(text)) return [];
+    seen.add(text);
+    return [{ ...mutant, text }];
+  });
+  const replace = (text: string) => writeFileSync(join(out, 'src', compiled(file)), text);
+  return { directory: out, mutants, original, replace, close };
+}
+
+/** Tests that name a file of src in a text mean the compiled one. */
+function renameSources(directory: string): void {
+  const names = readdirSync(directory, { recursive: true, encoding: 'utf8' });
+  for (const name of names.filter((one) => one.endsWith('.test.js'))) {
+    const text = readFileSync(join(directory, name), 'utf8');
+    const renamed = text.replace(/(\/src\/[\w/-]+)\.ts'/g, "$1.js'");
+    if (renamed !== text) writeFileSync(join(directory, name), renamed);
   }
-  const textOf = (file: string) => readFileSync(join(out, 'src', compiled(file)), 'utf8');
-  const originals = new Map(files.map((file) => [file, textOf(file)]));
-  const seen = new Set(originals.values());
-  const mutants = found
-    .filter(({ name }) => !faulty.has(`src/${name}`))
-    .flatMap(({ name, ...mutant }) => {
-      const text = textOf(name);
-      if (seen.has(text)) return [];
-      seen.add(text);
-      return [{ ...mutant, text }];
-    });
-  const replace = (file: string, text: string) => writeFileSync(join(out, 'src', compiled(file)), text);
-  return { directory: out, mutants, original: (file) => originals.get(file)!, replace, close };
 }

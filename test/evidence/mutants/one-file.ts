@@ -1,0 +1,49 @@
+/* The mutants of one file of src, put to the tests: the part of the tool that runs once for each file. */
+import { once } from 'node:events';
+import { coverageOf } from './coverage.ts';
+import { Trial } from './trial.ts';
+import { openWorkshop, type Mutant } from './workshop.ts';
+
+/** How a mutant reads. */
+export type Shown = Pick<Mutant, 'operator' | 'line' | 'was' | 'becomes'>;
+
+export interface Finding {
+  readonly mutants: readonly Shown[];
+  /** Those that no test notices, the explained ones left out unless they were asked for. */
+  readonly survivors: readonly Shown[];
+  readonly seconds: number;
+}
+
+export interface Order {
+  readonly file: string;
+  /** What needs no test. */
+  readonly explained: readonly Pick<Shown, 'was' | 'becomes'>[];
+}
+
+const shown = ({ operator, line, was, becomes }: Mutant): Shown => ({ operator, line, was, becomes });
+
+const [{ file, explained }] = (await once(process, 'message')) as [Order];
+const start = performance.now();
+const workshop = openWorkshop(file);
+const trial = new Trial(workshop.directory);
+process.on('exit', () => {
+  trial.close();
+  workshop.close();
+});
+for (const signal of ['SIGINT', 'SIGTERM', 'disconnect'] as const) process.on(signal, () => process.exit(1));
+
+const coverage = coverageOf(file);
+await trial.rehearse(file, workshop.original, coverage);
+const survivors: Shown[] = [];
+for (const mutant of workshop.mutants) {
+  if (explained.some(({ was, becomes }) => was === mutant.was && becomes === mutant.becomes)) continue;
+  workshop.replace(mutant.text);
+  if (await trial.survives(file, mutant.text, coverage)) survivors.push(shown(mutant));
+}
+workshop.replace(workshop.original);
+// Otherwise mutants were killed by what others left behind in the worker.
+await trial.review(file, workshop.original, coverage);
+
+const seconds = Math.round((performance.now() - start) / 1000);
+const finding: Finding = { mutants: workshop.mutants.map(shown), survivors, seconds };
+process.send!(finding, () => process.exit(0));
