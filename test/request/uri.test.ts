@@ -344,3 +344,13 @@ test('does not read Forwarded or the names with underscores', () => {
   ];
   assert.equal(uriOf(fields, '/', { publicUrl: undefined, trustProxy: true }), 'http://inner.test/');
 });
+
+test('takes the last of several forwarded fields, each with one hop, under TRUST_PROXY', () => {
+  const hops = [
+    ['http', 'evil.test'],
+    ['https', 'outer.test'],
+  ] as const;
+  const fields = hops.flatMap(([scheme, host]) => ['X-Forwarded-Proto', scheme, 'X-Forwarded-Host', host]);
+  const options = { publicUrl: undefined, trustProxy: true };
+  assert.equal(uriOf(['Host', 'inner.test', ...fields], '/a', options), 'https://outer.test/a');
+});

@@ -104,3 +104,13 @@ for (const cnf of [{ jkt: 'x' }, { 'x5t#S256': 'x' }, {}, null, [], 'x', false, 
 test('ignores cnf when DPoP is off [contract §8]', () => {
   assert.equal(callerWith({ cnf: { jkt: 'x' } }, { IDP_DPOP_MODE: 'DISABLED' }).subject, 'auth0|user');
 });
+
+test('makes callers that no handler can give other claims', () => {
+  const caller = callerWith({ scope: 'read' });
+  assert.throws(() => Object.assign(caller, { claims: { scope: 'admin' } }), TypeError);
+  assert.deepEqual(caller.scopes, ['read']);
+});
+
+test('leads from a caller to no constructor that makes one', () => {
+  assert.equal(Reflect.get(callerWith({}), 'constructor'), Object);
+});

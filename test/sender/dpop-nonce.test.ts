@@ -73,3 +73,10 @@ for (const value of [
     assert.equal(nonces.slotOf(value, SLOT), undefined);
   });
 }
+
+test('gives the nonce that every replica gives, of whatever version, for this secret and time [RFC 9449 §9]', () => {
+  assert.equal(
+    createNonces('s'.repeat(32)).current(1_800_000_000_000),
+    'dTAJ5snXWHvL9YnimlMMF815NMVpQFn8om8luQssmVo',
+  );
+});

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/base/encoding.ts';
 import { FetchFailure, KeySet } from '../../src/keys/key-set.ts';
 import { Refused, type TokenFlaw } from '../../src/base/refusal.ts';
 import type { Later } from '../../src/base/clock.ts';
-import { claimsOf, type VerifiedToken } from '../../src/token/verify.ts';
+import { claimsOf, keyIdOf, type VerifiedToken } from '../../src/token/verify.ts';
 import { atOnce, TestClock } from '../support/clock.ts';
 import { draft, FAULTS, seal, type Fault } from './faults.ts';
 import {
@@ -257,4 +257,25 @@ test('keeps two issuers apart that name their keys alike, warm and cold, in both
     assert.equal(await judge(theirs, theirToken), 'accepted');
     assert.equal(await judge(ours, theirToken), 'signature-mismatch');
   }
+});
+
+test('tells with which key a token was verified, also when the token is remembered or names none', async () => {
+  const verify = await openVerifier(10);
+  for (const token of [issue(), issue(), issue({}, { kid: undefined })]) {
+    assert.equal(keyIdOf(atOnce(verify(token))), signingKey.kid);
+  }
+});
+
+test('tells with a refusal which key was found, and none when none was', async () => {
+  const verify = await openVerifier(10);
+  const refused = (token: string) => {
+    try {
+      return atOnce(verify(token));
+    } catch (failure) {
+      return failure instanceof Refused ? [failure.refusal.reason, failure.findings.kid] : failure;
+    }
+  };
+  assert.deepEqual(refused(issue({ exp: 1 })), ['expired', signingKey.kid]);
+  assert.deepEqual(refused(issue({}, {}, foreignKey.privateKey)), ['signature-mismatch', signingKey.kid]);
+  assert.deepEqual(refused(issue({}, { alg: 'RS512' })), ['algorithm-refused', undefined]);
 });
