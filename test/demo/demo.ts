@@ -110,4 +110,6 @@ function describe({ level, message, fields }: LogLine): string {
     .join('')}`;
 }
 
-process.exitCode = await main(process.argv.slice(2));
+const exitCode = await main(process.argv.slice(2));
+// A process that ends by itself first gives up its handlers, and then one more Ctrl-C decides the exit code.
+process.stdout.write('', () => process.exit(exitCode));
