@@ -7,7 +7,7 @@ import type { Provider } from '../../idp/provider.ts';
 import { plainAnswers } from './answers.ts';
 import { sendAll } from './generators.ts';
 import { DISTINCT_TOKENS, GATEHOUSE, isMeasured, PLAIN, ROUNDS, servers, WARM } from './plan.ts';
-import { tokensOf } from '../mutants/tokens.ts';
+import { tokensOf } from '../../support/tokens.ts';
 import { ISSUER, oneToken, SLICES } from './pools.ts';
 import { startServer, type RunningServer } from './processes.ts';
 import type { Review } from './results.ts';

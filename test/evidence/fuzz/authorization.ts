@@ -1,7 +1,8 @@
 /* Authorization values: how gatehouse reads the fields and then the token, against the grammar of the RFCs and the others. */
 import { claimsOf } from '../../../src/token/verify.ts';
 import { parseCredentials, type DpopMode } from '../../../src/sender/credentials.ts';
-import { mutateText, NOW } from './mutations.ts';
+import { atOnce } from '../../support/clock.ts';
+import { mutateText } from './mutations.ts';
 import { judged, refused, spelled, type Outcome, type Verdict } from './outcome.ts';
 import type { Random } from './random.ts';
 import { anyToken, GOOD_TOKENS, judgeByOthers, newVerifier } from './tokens.ts';
@@ -109,7 +110,7 @@ export async function fuzzAuthorization(random: Random): Promise<Outcome> {
     const credentials = parseCredentials(rawHeaders, mode);
     isAnonymous = credentials === undefined;
     if (credentials === undefined) return '';
-    return withReading(credentials, spelled(claimsOf(newVerifier()(credentials.token, NOW * 1000, 0))));
+    return withReading(credentials, spelled(claimsOf(atOnce(newVerifier()(credentials.token)))));
   });
   const reading = readByGrammar(rawHeaders, mode);
   if (reading === undefined) {

@@ -16,7 +16,7 @@ const RULES = { dpopIatOffsetSeconds: 300, dpopIatLeewaySeconds: 30 };
 const TOKEN = GOOD_TOKENS[0]!;
 const ATH = createHash('sha256').update(TOKEN).digest('base64url');
 const nonces = createNonces('a secret of at least thirty-two characters');
-const NONCES = [nonces.present(NOW * 1000), nonces.present(NOW * 1000 - 60_000)];
+const NONCES = [nonces.current(NOW * 1000), nonces.current(NOW * 1000 - 60_000)];
 /** The paths of requests; the origin is that of the public URL. */
 const PATHS = ['/api/private', '/api/org/a%2Fb', '/', '/api/a~b/%7e', '/api/%41', '/api/a;b,c'];
 const ORIGIN = 'https://api.test';

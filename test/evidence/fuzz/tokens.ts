@@ -2,10 +2,11 @@
 import { createHmac, createPublicKey, sign } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { createLocalJWKSet, jwtVerify } from 'jose';
+import { Refused } from '../../../src/base/refusal.ts';
 import { KeySet } from '../../../src/keys/key-set.ts';
 import type { TokenOptions } from '../../../src/token/claims.ts';
 import { claimsOf, createTokenVerifier, type TokenVerifier } from '../../../src/token/verify.ts';
-import { TestClock } from '../../support/clock.ts';
+import { atOnce, TestClock } from '../../support/clock.ts';
 import { foreignKey, publicJwk, rsaKey, signPs256, signRs256, type Members, type Signer } from './keys.ts';
 import { mutateMembers, mutateWhole, NOW, spell } from './mutations.ts';
 import { judged, judgedByOther, spelled, type Outcome, type Verdict } from './outcome.ts';
@@ -125,7 +126,7 @@ export const newVerifier = (): TokenVerifier =>
 
 /** What a verifier says of the token, which must be the same when it sees the token again. */
 export function judgeToken(token: string, verify = newVerifier()): Verdict {
-  const judge = () => judged(() => spelled(claimsOf(verify(token, NOW * 1000, 0))));
+  const judge = () => judged(() => spelled(claimsOf(atOnce(verify(token)))));
   const [first, again] = [judge(), judge()];
   if (spelled(first) !== spelled(again)) throw new Error(`remembered: ${spelled([first, again])}`);
   return first;

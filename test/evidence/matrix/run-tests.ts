@@ -1,6 +1,6 @@
 /* Every test of a tree, run with a binary of Node and counted, without measuring coverage. */
-import { execFileSync, spawn } from 'node:child_process';
-import { dirname, delimiter, join } from 'node:path';
+import { spawn } from 'node:child_process';
+import { delimiter, dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 
 export interface Figures {
@@ -12,27 +12,22 @@ export interface Figures {
 }
 
 export async function runTests(binary: string, root: string): Promise<Figures> {
-  const files = execFileSync('sh', ['-c', 'ls test/*.test.ts test/*/*.test.ts'], {
+  const env = { ...process.env, PATH: `${dirname(binary)}${delimiter}${process.env.PATH ?? ''}` };
+  const child = spawn(binary, ['--import', 'tsx', 'test/run.ts'], {
     cwd: root,
-    encoding: 'utf8',
-  })
-    .trim()
-    .split('\n');
-  const env = {
-    ...process.env,
-    PATH: `${dirname(binary)}${delimiter}${process.env.PATH ?? ''}`,
-    NODE_EXTRA_CA_CERTS: join(root, 'test/idp/tls/authority.pem'),
-  };
-  const tests = ['--import', 'tsx', '--test', '--test-reporter=tap', ...files];
-  const child = spawn(binary, tests, { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] });
-  const [figures, failures] = [new Map<string, number>(), [] as string[]];
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const figures = new Map<string, number>();
+  const failures: string[] = [];
   for await (const line of createInterface(child.stdout)) {
-    const [, name = '', figure] =
-      /^# (tests|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/.exec(line) ?? [];
+    const [, name = '', figure] = /^ℹ (\w+) ([\d.]+)$/.exec(line) ?? [];
     if (figure !== undefined) figures.set(name, Number(figure));
-    const failed = /^ *not ok \d+ - (.*)$/.exec(line)?.[1];
-    if (failed !== undefined) failures.push(failed);
+    // Those under the closing lines: each failure is told twice.
+    const failure = /^✖ (.+) \([\d.]+ms\)$/.exec(line)?.[1];
+    if (failure !== undefined && figures.size > 0) failures.push(failure);
   }
+
   const of = (name: string) => figures.get(name) ?? 0;
   const failed = of('tests') - of('pass');
   return {

@@ -1,6 +1,6 @@
 /*
  * Runs the tests on the service with the memory of tokens off and at one entry, and with one request in a batch: neither may change
- * what is accepted. Names after `--` choose variants.
+ * what is accepted. Names choose variants.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -8,28 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describeFigures, runTests } from '../matrix/run-tests.ts';
+import { VARIANTS, type Variant } from './variants.ts';
 
-interface Variant {
-  readonly name: string;
-  readonly file: string;
-  readonly was: string;
-  readonly becomes: string;
-}
-
-const ENTRIES = {
-  file: 'src/service/assemble.ts',
-  was: 'createTokenVerifier(settings, keys, clock, settings.tokenCacheEntries)',
-};
-const VARIANTS: readonly Variant[] = [
-  { name: 'no-token-memory', ...ENTRIES, becomes: 'createTokenVerifier(settings, keys, clock, 0)' },
-  { name: 'one-token-remembered', ...ENTRIES, becomes: 'createTokenVerifier(settings, keys, clock, 1)' },
-  {
-    name: 'one-request-a-batch',
-    file: 'src/service/listener.ts',
-    was: 'batchSize = 64',
-    becomes: 'batchSize = 1',
-  },
-];
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** A copy of the project with the change made and built; modules are shared. */

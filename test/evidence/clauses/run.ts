@@ -1,5 +1,5 @@
 /* Prints the index of clauses; exits with 1 when a clause is cited by the code or by the tests alone. */
-import { absent, readClauses } from './clause-index.ts';
+import { absent, readClauses } from '../../clauses/clause-index.ts';
 
 const index = readClauses();
 for (const { clause, files, tests } of index.entries) {

@@ -1,4 +1,4 @@
-/* Measures gatehouse beside its peers and a plain node:http server (npm run bench): prints a table, draws a picture. */
+/* Measures gatehouse beside its peers and a plain node:http server: prints a table, draws a picture. */
 import { writeFileSync } from 'node:fs';
 import { startProvider } from '../../idp/provider.ts';
 import { measureMemory, measureStart, reviewOf } from './lives.ts';

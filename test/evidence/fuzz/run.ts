@@ -110,7 +110,7 @@ async function run(iteration: number): Promise<void> {
   if (fault === undefined) return;
   failures += 1;
   console.error(`\n${target}: ${fault}\n  ${spelled(input)?.slice(0, 2000)}`);
-  console.error(`  repeat: FUZZ_SEED=${seed} FUZZ_ITERATION=${iteration} npm run fuzz`);
+  console.error(`  repeat: FUZZ_SEED=${seed} FUZZ_ITERATION=${iteration} npm run evidence fuzz`);
 }
 
 console.log(`FUZZ_SEED=${seed}`);

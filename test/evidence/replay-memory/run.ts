@@ -1,10 +1,10 @@
 /*
- * `npm run replay-memory`: what the memory of used proofs costs. Records one million proofs inside one window, evenly or (with
+ * What the memory of used proofs costs. Records one million proofs inside one window, evenly or (with
  * the argument `burst`) in one second, and prints the resident memory for each. Exits 1 when one is turned away or forgotten,
  * or when an entry takes more than MOST_BYTES. Needs --expose-gc: each measurement follows a full collection.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { createReplayStore } from '../../src/sender/replay.ts';
+import { createReplayStore } from '../../../src/sender/replay.ts';
 
 const PROOFS = 1_000_000;
 const WINDOW_SECONDS = 330;

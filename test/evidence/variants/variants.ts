@@ -1,0 +1,24 @@
+/* The service made in other ways, none of which may change what it accepts. */
+
+export interface Variant {
+  readonly name: string;
+  readonly file: string;
+  /** Stands there once. */
+  readonly was: string;
+  readonly becomes: string;
+}
+
+const ENTRIES = {
+  file: 'src/service/assemble.ts',
+  was: 'createTokenVerifier(settings, keys, clock, settings.tokenCacheEntries)',
+};
+export const VARIANTS: readonly Variant[] = [
+  { name: 'no-token-memory', ...ENTRIES, becomes: 'createTokenVerifier(settings, keys, clock, 0)' },
+  { name: 'one-token-remembered', ...ENTRIES, becomes: 'createTokenVerifier(settings, keys, clock, 1)' },
+  {
+    name: 'one-request-a-batch',
+    file: 'src/service/listener.ts',
+    was: 'batchSize = 64',
+    becomes: 'batchSize = 1',
+  },
+];
