@@ -293,10 +293,8 @@ describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
     assert.equal((await service.ask('/api/public')).status, 500);
     const { reason, error, frames } = await service.logged('request failed');
     assert.deepEqual([reason, error], ['bug', 'RangeError']);
-    assert.ok(
-      frames.some((place: string) => /\/src\/reply\/reply\.ts:\d+:\d+$/.test(place)),
-      frames.join('\n'),
-    );
+    const isInSource = (place: string) => place.includes('/src/reply/reply.ts');
+    assert.ok(frames.some(isInSource), frames.join('\n'));
     assert.equal((await service.ask('/healthz')).status, 200);
     assert.doesNotMatch(JSON.stringify(service.logs), /secret/);
   });

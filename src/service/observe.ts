@@ -31,26 +31,23 @@ export interface ObserverParts {
 
 export function createObserver({ log, clock }: ObserverParts): Observer {
   const counts = new Map<RefusalReason, number>();
-  let total = 0;
-  let countingSince = 0;
-  let cancelSummary = () => {};
+  let period: { readonly since: number; readonly cancel: () => void } | undefined;
 
   const summarize = () => {
-    cancelSummary();
-    if (total === 0) return;
+    if (period === undefined) return;
 
-    const seconds = Math.round((clock.monotonic() - countingSince) / 1000);
+    const seconds = Math.round((clock.monotonic() - period.since) / 1000);
+    const numbers = [...counts.values()];
+    const total = numbers.reduce((sum, number) => sum + number, 0);
     log('requests refused', { seconds, total, ...Object.fromEntries(counts) });
+
+    period.cancel();
+    period = undefined;
     counts.clear();
-    total = 0;
   };
 
   const count = (reason: RefusalReason) => {
-    if (total === 0) {
-      countingSince = clock.monotonic();
-      cancelSummary = clock.after(SUMMARY_MILLIS, summarize);
-    }
-    total += 1;
+    period ??= { since: clock.monotonic(), cancel: clock.after(SUMMARY_MILLIS, summarize) };
     counts.set(reason, (counts.get(reason) ?? 0) + 1);
   };
 

@@ -97,9 +97,9 @@ test('writes at the end what the running minute has seen, once', () => {
   stop();
   assert.deepEqual(told(), []);
   refuse(observe, 'expired');
-  clock.advance(7_400);
+  clock.advance(59_500);
   stop();
-  assert.deepEqual(told(), [{ message: 'requests refused', seconds: 7, total: 1, expired: 1 }]);
+  assert.deepEqual(told(), [{ message: 'requests refused', seconds: 60, total: 1, expired: 1 }]);
   stop();
   assert.deepEqual([told(), clock.pending], [[], []]);
 });
