@@ -1,5 +1,5 @@
 /* What is generated in the documents, by the name of the block: tables of what src lists. Each gets the rows as they stand. */
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { FETCH_FLAWS, KEY_FLAWS, LEVELS } from '../../src/base/events.ts';
 import {
   HTTP_REFUSALS,
@@ -128,11 +128,20 @@ const readingOrder: Block = (written) => {
   return withKept(['folder', 'files', 'ask', 'run beside it'], derived, written);
 };
 
+/** The tools for evidence: each is a folder with a `run.ts`. */
+const evidence: Block = (written) => {
+  const folder = new URL('test/evidence/', ROOT);
+  const tools = readdirSync(folder).filter((name) => existsSync(new URL(`${name}/run.ts`, folder)));
+  const derived = tools.sort().map((name) => [code(`npm run evidence ${name}`)]);
+  return withKept(['command, after `npm ci`', 'shows'], derived, written);
+};
+
 export const BLOCKS: Readonly<Record<string, Block>> = {
   statuses,
   challenges,
   guards,
   events,
+  evidence,
   review,
   'reading-order': readingOrder,
   'token-flaws': flawTable('`error_description`', TOKEN_FLAWS),

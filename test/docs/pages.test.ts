@@ -37,11 +37,16 @@ for (const page of PAGES) {
     );
   });
 
-  test(`${page} names only scripts that package.json has`, () => {
+  test(`${page} names only scripts that package.json has, and tools that are there`, () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
     const named = [...read(page).matchAll(/\bnpm run ([\w:-]+)/g)].map(([, name = '']) => name);
     assert.deepEqual(
       named.filter((name) => !Object.hasOwn(scripts, name)),
+      [],
+    );
+    const tools = [...read(page).matchAll(/\bnpm run evidence ([a-z-]+)/g)].map(([, name = '']) => name);
+    assert.deepEqual(
+      tools.filter((name) => !isThere(`test/evidence/${name}/run.ts`)),
       [],
     );
   });
