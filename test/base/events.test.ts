@@ -1,4 +1,4 @@
-/* The log: its lines, its levels, and what must never be in one (contract §10). */
+/* The log: its lines, its levels, and what must never be in one (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, test } from 'node:test';
@@ -297,7 +297,7 @@ test('lets no token, signature or key into a log line or a reply', async (t) => 
   assert.deepEqual(leaked(secrets, [...seen, ...logged.map((line) => JSON.stringify(line))].join('\n')), []);
 });
 
-test('names the key of a refused token once one was found, and nothing that the token merely says [contract §10]', async (t) => {
+test('names the key of a refused token once one was found, and nothing that the token merely says [docs/operations.md]', async (t) => {
   const provider = await startProvider();
   t.after(() => provider.stop());
   const kid = 'key\n1';

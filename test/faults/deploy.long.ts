@@ -1,4 +1,4 @@
-/* The short form of evidence/faults/deploy.ts: SIGTERM under load loses no request (contract §10). */
+/* The short form of evidence/faults/deploy.ts: SIGTERM under load loses no request (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';

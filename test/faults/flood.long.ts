@@ -1,4 +1,4 @@
-/* The short form of evidence/faults/flood.ts and rotation.ts: a flood of unknown keys, and a withdrawn one (contract §7, THREATS F1, F3). */
+/* The short form of evidence/faults/flood.ts and rotation.ts: a flood of unknown keys, and a withdrawn one (docs/keys.md, F1, F3). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { startLoad } from '../support/load.ts';
@@ -34,7 +34,7 @@ describe('the process', { concurrency: 2, timeout: 60_000 }, () => {
     assert.deepEqual(warnings(service), []);
   });
 
-  test('refuses a token that it accepted before once its key has been withdrawn [THREATS F3]', async (t) => {
+  test('refuses a token that it accepted before once its key has been withdrawn [F3]', async (t) => {
     const stand = await openStand(t);
     const { provider } = stand;
     const withdrawn = provider.issue();

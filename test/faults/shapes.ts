@@ -1,4 +1,4 @@
-/* Requests that no well-behaved client sends, each in one piece, and the status that it deserves (contract §3, RFC 9112). */
+/* Requests that no well-behaved client sends, each in one piece, and the status that it deserves (docs/requests.md, RFC 9112). */
 import { get, HOST, post } from '../support/house.ts';
 
 export interface Shape {

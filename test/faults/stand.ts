@@ -97,7 +97,7 @@ export function assertUntroubled(tally: Tally): void {
 export const privately = ({ service }: Stand, token: string): Promise<Answer> =>
   service.ask(PRIVATE, { token });
 
-/** Contract §6: 503 with Retry-After from 1 to 30, and no challenge, since the token may be good. */
+/** docs/refusals.md: 503 with Retry-After from 1 to 30, and no challenge, since the token may be good. */
 export function assertUnavailable({ status, headers, challenges }: Answer): void {
   assert.deepEqual([status, challenges], [503, []]);
   assert.match(headers['retry-after'] ?? '', /^([1-9]|[12]\d|30)$/);

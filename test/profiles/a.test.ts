@@ -23,7 +23,7 @@ after(async () => {
   await provider.stop();
 });
 
-/** The body of the 200 answer as it was sent: fields in the specification's order. */
+/** The body of the 200 answer as it was sent: fields in their order. */
 async function textOf(running: TestService, path: string, claims?: Record<string, unknown>): Promise<string> {
   const answer = await running.ask(path, claims === undefined ? {} : { token: provider.issue(claims) });
   assert.equal(answer.status, 200);
@@ -66,7 +66,7 @@ test('sends the profile with every claim that it names', async () => {
   assert.equal(text, JSON.stringify(body));
 });
 
-test('sends null for claims that the token lacks, and the audience as it stands [contract §3]', async () => {
+test('sends null for claims that the token lacks, and the audience as it stands [docs/requests.md]', async () => {
   const text = await textOf(service, '/api/profile', { aud: ['x', provider.audience] });
   const { issuer, audience } = provider;
   assert.equal(
@@ -99,7 +99,7 @@ for (const levels of [4_000, 5_500]) {
   });
 }
 
-test('sends simple messages under the scope policy, which do not exist without it [contract §3]', async () => {
+test('sends simple messages under the scope policy, which do not exist without it [docs/requests.md]', async () => {
   const claims = { scope: 'admin read:users' };
   assert.equal(await textOf(policed, '/api/admin', claims), '{"message":"Hello from the admin API!"}');
   assert.equal(await textOf(policed, '/api/users', claims), '{"message":"Hello from the users API!"}');
@@ -109,7 +109,7 @@ test('sends simple messages under the scope policy, which do not exist without i
   }
 });
 
-test('takes a bound token as Bearer only when DPoP is off [contract §8]', async (t) => {
+test('takes a bound token as Bearer only when DPoP is off [docs/dpop.md]', async (t) => {
   const token = provider.issue({ cnf: { jkt: 'x' } });
   assert.equal((await service.ask('/api/private', { token })).status, 401);
   const disabled = await startService({ provider, environment: { PROFILE: 'A', IDP_DPOP_MODE: 'DISABLED' } });

@@ -119,7 +119,7 @@ for (const [path, claims, description] of [
     'the claims do not satisfy: subscription is premium and verified is true',
   ],
 ] as const) {
-  test(`refuses ${JSON.stringify(claims)} at ${path} [contract §5]`, async () => {
+  test(`refuses ${JSON.stringify(claims)} at ${path} [docs/refusals.md]`, async () => {
     const answer = await service.ask(path, { token: provider.issue(claims) });
     assert.equal(answer.status, 403);
     assert.equal(answer.text, JSON.stringify({ error: 'insufficient_scope', message: description }));

@@ -151,7 +151,7 @@ for (const [refusal, status, body] of [
     { error: 'header_fields_too_large', message: 'The header fields of the request are too large' },
   ],
 ] as const) {
-  test(`answers ${refusal.reason} with ${status}, error and message in this order [contract §6]`, () => {
+  test(`answers ${refusal.reason} with ${status}, error and message in this order [docs/refusals.md]`, () => {
     const shown = show(refusal);
     assert.equal(shown.status, status);
     assert.equal(JSON.stringify(shown.body), JSON.stringify(body));
@@ -172,7 +172,7 @@ const DETAILED = [
   [CLAIM, 403, { error: 'forbidden', message: 'Missing permission: the claim x is missing' }],
 ] as const;
 for (const [refusal, status, body] of DETAILED) {
-  test(`answers ${refusal.reason} with the detailed body and the same challenge under ERROR_DETAIL [contract §6]`, () => {
+  test(`answers ${refusal.reason} with the detailed body and the same challenge under ERROR_DETAIL [docs/refusals.md]`, () => {
     const shown = show(refusal, { detail: true, mode: 'ALLOWED', used: 'DPoP' });
     assert.equal(shown.status, status);
     assert.equal(JSON.stringify(shown.body), JSON.stringify(body));
@@ -187,7 +187,7 @@ for (const refusal of [
   { kind: 'not_found', reason: 'not_found' },
   { kind: 'method_not_allowed', reason: 'method_not_allowed' },
 ] as const) {
-  test(`answers ${refusal.reason} under ERROR_DETAIL as without it [contract §6]`, () => {
+  test(`answers ${refusal.reason} under ERROR_DETAIL as without it [docs/refusals.md]`, () => {
     assert.deepEqual(show(refusal, { detail: true }), show(refusal));
   });
 }
@@ -216,7 +216,7 @@ test('describes every refusal in printable ASCII without quotes, so that no head
   assert.equal(new Set(sentences).size, EVERY.length);
 });
 
-test('closes the connection exactly after what leaves its bytes in doubt [contract §3]', () => {
+test('closes the connection exactly after what leaves its bytes in doubt [docs/requests.md]', () => {
   const closing = EVERY.filter((refusal) => show(refusal).closes).map((refusal) => refusal.reason);
   for (const reason of [
     'malformed-http',
@@ -277,7 +277,7 @@ test('asks for a nonce with its sentence, on the scheme that was used [RFC 9449 
   );
 });
 
-test('explains a refused proof under ERROR_DETAIL [contract §6]', () => {
+test('explains a refused proof under ERROR_DETAIL [docs/refusals.md]', () => {
   const { body } = show(
     { kind: 'invalid_dpop_proof', reason: 'proof-missing' },
     { detail: true, mode: 'REQUIRED' },

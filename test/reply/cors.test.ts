@@ -67,7 +67,7 @@ for (const [what, path, status, init] of [
       },
     });
 
-  test(`lets a listed origin read the answer: ${what} [contract §9]`, async () => {
+  test(`lets a listed origin read the answer: ${what} [docs/requests.md]`, async () => {
     for (const origin of [APP, OTHER]) {
       const answer = await asked(origin);
       assert.equal(answer.status, status);
@@ -75,7 +75,7 @@ for (const [what, path, status, init] of [
     }
   });
 
-  test(`only varies with the origin when it is missing or not listed: ${what} [contract §9]`, async () => {
+  test(`only varies with the origin when it is missing or not listed: ${what} [docs/requests.md]`, async () => {
     for (const origin of [undefined, 'https://evil.example']) {
       const answer = await asked(origin);
       assert.equal(answer.status, status);
@@ -96,13 +96,13 @@ test('lets a listed origin read that keys cannot be had', async (t) => {
   assert.deepEqual(decisive(answer), granted(APP));
 });
 
-test('varies with the origin, and lets a listed one read, when an expectation is refused [contract §9]', async () => {
+test('varies with the origin, and lets a listed one read, when an expectation is refused [docs/requests.md]', async () => {
   const answer = await service.ask('/api/public', { headers: { Origin: APP, Expect: 'the-impossible' } });
   assert.equal(answer.status, 417);
   assert.deepEqual(decisive(answer), granted(APP));
 });
 
-test('varies with the origin on the answer to what is not HTTP [contract §9]', async () => {
+test('varies with the origin on the answer to what is not HTTP [docs/requests.md]', async () => {
   const { status, headers } = await askRaw(
     service.port,
     'GET /api/public HTTP/1.1',
@@ -129,7 +129,7 @@ const STRANGERS = [
   'constructor',
 ];
 for (const origin of STRANGERS) {
-  test(`takes the origin "${origin}" for an unlisted one [contract §9]`, async () => {
+  test(`takes the origin "${origin}" for an unlisted one [docs/requests.md]`, async () => {
     assert.deepEqual(decisive(await service.ask('/api/public', { headers: { Origin: origin } })), {
       vary: 'Origin',
     });
@@ -192,7 +192,7 @@ for (const [what, headers] of [
   ['without Origin', { 'Access-Control-Request-Method': 'GET' }],
   ['without Access-Control-Request-Method', { Origin: APP }],
 ] as const) {
-  test(`takes OPTIONS ${what} for no preflight [contract §9, G11]`, async () => {
+  test(`takes OPTIONS ${what} for no preflight [docs/requests.md, G11]`, async () => {
     const known = await service.ask('/api/private', { method: 'OPTIONS', headers });
     assert.deepEqual(
       [known.status, known.headers.allow, known.body.error],
@@ -208,7 +208,7 @@ test('takes another method with the fields of a preflight for no preflight', asy
   assert.equal((await service.ask('/api/private', { method: 'POST', headers })).status, 405);
 });
 
-test('allows the DPoP header field and exposes DPoP-Nonce when DPoP is on [contract §9]', async () => {
+test('allows the DPoP header field and exposes DPoP-Nonce when DPoP is on [docs/requests.md]', async () => {
   const answer = await proofs.ask('/api/public', { headers: { Origin: APP } });
   assert.equal(answer.headers['access-control-expose-headers'], 'WWW-Authenticate, DPoP-Nonce');
   assert.equal(
@@ -228,7 +228,7 @@ test('says what the settings say of credentials and methods', async () => {
   );
 });
 
-test('gives no cross-origin answer when no origin is set [contract §9]', async () => {
+test('gives no cross-origin answer when no origin is set [docs/requests.md]', async () => {
   assert.deepEqual(decisive(await off.ask('/api/public', { headers: { Origin: APP } })), {});
   const asked = await preflight(off, '/api/public');
   assert.deepEqual([asked.status, decisive(asked)], [405, {}]);

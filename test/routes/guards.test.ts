@@ -139,7 +139,7 @@ check('a guard of included values', claimIncludes('roles', ['editor', 'viewer'])
 
 for (const verdict of [true, false, 1, 'true', {}, undefined, null]) {
   const passed = verdict === true;
-  test(`a claim check that returns ${JSON.stringify(verdict)} ${passed ? 'passes' : 'refuses'} the caller [contract §5]`, () => {
+  test(`a claim check that returns ${JSON.stringify(verdict)} ${passed ? 'passes' : 'refuses'} the caller [docs/refusals.md]`, () => {
     assert.equal(
       passes(
         claimCheck('something', () => verdict),
@@ -172,7 +172,7 @@ for (const [what, guard] of [
   ['claim includes', claimIncludes('org', ['a1'])],
   ['claim check', claimCheck('org is a1', (claim) => claim('org') === 'a1')],
 ] as const) {
-  test(`${what} reads the namespaced claim, even null, and else the plain one [contract §2 IDP_CLAIM_NAMESPACE]`, () => {
+  test(`${what} reads the namespaced claim, even null, and else the plain one [docs/settings.md IDP_CLAIM_NAMESPACE]`, () => {
     assert.equal(passes(guard, { org: 'a1' }, NAMESPACE), true);
     assert.equal(passes(guard, { 'https://ns.example/org': 'a1' }, NAMESPACE), true);
     assert.equal(passes(guard, { org: 'x', 'https://ns.example/org': 'a1' }, NAMESPACE), true);

@@ -1,4 +1,4 @@
-/* The scope policy of profile A: decided first for every well-formed path that it covers (contract §3). */
+/* The scope policy of profile A: decided first for every well-formed path that it covers (docs/requests.md). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startProvider, type Provider } from '../idp/provider.ts';
@@ -151,7 +151,7 @@ test('covers nothing else: other rows and paths stay as they are', async () => {
   assert.equal((await policed.ask('/api/public', { method: 'POST' })).status, 405);
 });
 
-test('lets nothing through without a policy that is not there [specification §4]', async () => {
+test('lets nothing through without a policy that is not there [docs/profiles.md]', async () => {
   for (const path of ['/api/admin', '/api/admin/x', '/api/users', '/api/users/7'])
     assert.equal((await free.ask(path)).status, 404);
 });

@@ -37,7 +37,7 @@ for (const [what, granted, scopes, text] of [
     ['scope', {}],
     ['scp', { IDP_SCOPE_CLAIM: 'scp' }],
   ] as const) {
-    test(`reads the scopes from ${name} when it is ${what} [RFC 6749 §3.3, contract §5, D8]`, () => {
+    test(`reads the scopes from ${name} when it is ${what} [RFC 6749 §3.3, docs/tokens.md, D8]`, () => {
       const caller = callerWith({ [name]: granted }, environment);
       assert.deepEqual(caller.scopes, scopes);
       assert.equal(caller.scopeText, text);
@@ -76,7 +76,7 @@ for (const [what, claims, value] of [
     undefined,
   ],
 ] as const) {
-  test(`reads ${what} [contract §2 IDP_CLAIM_NAMESPACE]`, () => {
+  test(`reads ${what} [docs/settings.md IDP_CLAIM_NAMESPACE]`, () => {
     assert.equal(callerWith(claims, { IDP_CLAIM_NAMESPACE: NAMESPACE }).claim('org_id'), value);
   });
 }
@@ -101,7 +101,7 @@ for (const cnf of [{ jkt: 'x' }, { 'x5t#S256': 'x' }, {}, null, [], 'x', false, 
   });
 }
 
-test('ignores cnf when DPoP is off [contract §8]', () => {
+test('ignores cnf when DPoP is off [docs/dpop.md]', () => {
   assert.equal(callerWith({ cnf: { jkt: 'x' } }, { IDP_DPOP_MODE: 'DISABLED' }).subject, 'auth0|user');
 });
 

@@ -153,7 +153,7 @@ test('refuses a scheme and a space with nothing behind them [RFC 6750 §2.1]', (
   );
 });
 
-test('refuses the scheme that the mode does not accept [contract §8]', () => {
+test('refuses the scheme that the mode does not accept [docs/dpop.md]', () => {
   assert.throws(
     () => parse('DISABLED', 'Authorization', 'DPoP x.y.z', 'DPoP', 'p'),
     refused('unauthorized', 'scheme-refused'),
@@ -183,7 +183,7 @@ test('refuses two DPoP fields where DPoP is on, and ignores them where it is off
   });
 });
 
-test('refuses a DPoP field beside a Bearer token only in mode ALLOWED [contract §8]', () => {
+test('refuses a DPoP field beside a Bearer token only in mode ALLOWED [docs/dpop.md]', () => {
   const both = ['Authorization', 'Bearer x.y.z', 'DPoP', ''];
   assert.throws(() => parse('ALLOWED', ...both), refused('invalid_request', 'proof-beside-bearer'));
   assert.equal(parse('DISABLED', ...both)?.token, 'x.y.z');

@@ -7,7 +7,7 @@ const nonces = createNonces(SECRET);
 /** The beginning of a slot of 60 seconds. */
 const SLOT = 1_800_000_000_000;
 
-test('gives one nonce for the whole of a slot, and another for each slot [contract §8]', () => {
+test('gives one nonce for the whole of a slot, and another for each slot [docs/dpop.md]', () => {
   assert.equal(nonces.current(SLOT), nonces.current(SLOT + 59_999));
   assert.equal(
     new Set([-60_000, -1, 0, 59_999, 60_000, 119_999, 120_000].map((offset) => nonces.current(SLOT + offset)))

@@ -32,7 +32,7 @@ describe('the checks on a proof', () => {
       assert.equal(await judgeWhole(faulty), flaw);
     });
 
-    test(`name ${flaw} before every later fault [contract §8]`, async () => {
+    test(`name ${flaw} before every later fault [docs/dpop.md]`, async () => {
       for (const [later, second] of faults.slice(index + 1)) {
         if (place !== undefined && place === second.place) continue;
         const both = whole(NONCE);
@@ -261,7 +261,7 @@ for (const [name, value] of [
   ['nonce', 7],
   ['other', {}],
 ] as const) {
-  test(`accepts a proof whose ${name} is ${JSON.stringify(value).slice(0, 60)} [RFC 9449 §4.2, contract §8]`, async () => {
+  test(`accepts a proof whose ${name} is ${JSON.stringify(value).slice(0, 60)} [RFC 9449 §4.2, docs/dpop.md]`, async () => {
     assert.equal(await verdictOn(inClaims(name, value)), 'accepted');
   });
 }

@@ -60,7 +60,7 @@ for (const [offset, last] of [
   });
 }
 
-test('answers 503 with Retry-After when the memory of used proofs is full, and forgets none of them [contract §8]', async () => {
+test('answers 503 with Retry-After when the memory of used proofs is full, and forgets none of them [docs/dpop.md]', async () => {
   const small = await startWith(
     openSender({ store: createReplayStore(330, 1), rules: { publicUrl: undefined } }),
   );
@@ -77,7 +77,7 @@ test('answers 503 with Retry-After when the memory of used proofs is full, and f
   assert.equal(await outcomeOf({ proof: first }, small), '401 proof-replayed');
 });
 
-test('consumes one proof for one request under the scope policy [contract §3]', async () => {
+test('consumes one proof for one request under the scope policy [docs/requests.md]', async () => {
   const own = await startDpop({ SCOPE_POLICY: 'true' });
   for (const [path, status] of [
     ['/api/admin', 200],
@@ -160,7 +160,7 @@ const PLACES: [
   ['its own origin beside PUBLIC_URL', published, undefined, {}, '401 proof-htu'],
 ];
 for (const [what, where, htu, headers, said] of PLACES) {
-  test(`says ${said} of a proof for ${what} [RFC 9449 §4.3(9), contract §8]`, async () => {
+  test(`says ${said} of a proof for ${what} [RFC 9449 §4.3(9), docs/dpop.md]`, async () => {
     assert.equal(await outcomeOf({ claims: htu === undefined ? {} : { htu }, headers }, where), said);
   });
 }
@@ -183,7 +183,7 @@ test('refuses every proof where the URI of the request has no one reading [RFC 9
   }
 });
 
-test('refuses a Host or a forwarded origin that is not one as a request [contract §3, §8, E4]', async () => {
+test('refuses a Host or a forwarded origin that is not one as a request [docs/requests.md, docs/dpop.md, E4]', async () => {
   for (const host of ['a/b?c', 'a#b', 'a@b', 'a b', 'a:99999']) {
     assert.equal(await outcomeOf({ headers: { Host: host } }), '400 host-refused');
     assert.equal(
@@ -198,7 +198,7 @@ test('refuses a Host or a forwarded origin that is not one as a request [contrac
   );
 });
 
-test('refuses targets that are not paths, and paths that begin with another host, whatever the proof says [contract §3, E5]', async () => {
+test('refuses targets that are not paths, and paths that begin with another host, whatever the proof says [docs/requests.md, E5]', async () => {
   for (const [target, status] of [
     ['http://evil.test/api/private', 400],
     ['//evil.test/api/private', 404],
@@ -215,7 +215,7 @@ test('refuses targets that are not paths, and paths that begin with another host
   }
 });
 
-test('names the flaw of a token before that of its proof, and lets the proof stay unused [contract §8, E15]', async () => {
+test('names the flaw of a token before that of its proof, and lets the proof stay unused [docs/dpop.md, E15]', async () => {
   let calls = 0;
   const watched = await startWith((...facts) => {
     calls += 1;
@@ -251,7 +251,7 @@ test('lets nobody in with a stolen token, with or without stolen proofs or a key
   for (const attempt of tries) assert.equal((await call(service, attempt)).status, 401);
 });
 
-test('imports the key of a proof once, and again only when many others came between [contract §8, E15]', async (context) => {
+test('imports the key of a proof once, and again only when many others came between [docs/dpop.md, E15]', async (context) => {
   const sender = openSender();
   const imports = context.mock.method(crypto, 'createPublicKey');
   syncBuiltinESMExports();
@@ -278,7 +278,7 @@ test('imports the key of a proof once, and again only when many others came betw
   syncBuiltinESMExports();
 });
 
-test('shows nothing of a proof in answers or logs [contract §10]', async () => {
+test('shows nothing of a proof in answers or logs [docs/operations.md]', async () => {
   const own = await startDpop();
   const proofs = [
     proofFor(own),

@@ -106,7 +106,7 @@ const CONFIRMATIONS: [cnf: unknown, reason: string][] = [
   [{ jkt: strangersKey.thumbprint }, 'key-mismatch'],
 ];
 for (const [cnf, reason] of CONFIRMATIONS) {
-  test(`refuses a token whose cnf is ${JSON.stringify(cnf).replaceAll(jkt, '<jkt>').slice(0, 60)} [RFC 9449 §6.1, contract §8, E6]`, async () => {
+  test(`refuses a token whose cnf is ${JSON.stringify(cnf).replaceAll(jkt, '<jkt>').slice(0, 60)} [RFC 9449 §6.1, docs/dpop.md, E6]`, async () => {
     const token = issue({ cnf });
     for (const mode of ['ALLOWED', 'REQUIRED'] as const) {
       const answer = await call(SERVICES[mode], { token });
@@ -232,7 +232,7 @@ for (const [flaw, [what, description]] of Object.entries(SENTENCES)) {
   });
 }
 
-test('says that the proof is invalid under ERROR_DETAIL [contract §6]', async () => {
+test('says that the proof is invalid under ERROR_DETAIL [docs/refusals.md]', async () => {
   const service = await startDpop({ ERROR_DETAIL: 'true' });
   const { status, body, challenges } = await call(service, { claims: { iat: NOW - 301 } });
   assert.deepEqual(
@@ -261,7 +261,7 @@ test('refuses two proofs, in two fields or in one [RFC 9449 §4.3(1), E10]', asy
     assert.equal((await SERVICES[mode].ask('/api/public', { headers: { DPoP: two } })).status, 200);
 });
 
-test('takes DPoP in profile B only when the settings say so [contract §2 IDP_DPOP_MODE]', async () => {
+test('takes DPoP in profile B only when the settings say so [docs/settings.md IDP_DPOP_MODE]', async () => {
   const plain = await startDpop({ PROFILE: 'B' });
   assert.equal(outcome(plain, await call(plain)), '401 scheme-refused');
   const on = await startDpop({ PROFILE: 'B', IDP_DPOP_MODE: 'ALLOWED' });

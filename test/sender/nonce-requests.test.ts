@@ -47,7 +47,7 @@ for (const wrong of [null, 7, '', 'x', ['x'], {}]) {
   });
 }
 
-test('takes the nonce of the previous slot, and gives the new one with the answer, good or bad [contract §8]', async () => {
+test('takes the nonce of the previous slot, and gives the new one with the answer, good or bad [docs/dpop.md]', async () => {
   const service = await startDpop(environment);
   // To the last millisecond of its slot.
   service.clock.advance(60_000 - (service.clock.now() % 60_000));
@@ -109,7 +109,7 @@ test('gives a nonce to nobody without a good token and the rest of a good proof'
   assert.deepEqual(valuesOf(await service.ask('/api/public'), 'DPoP-Nonce'), []);
 });
 
-test('neither demands nor gives a nonce unless there is a secret [contract §2 IDP_DPOP_NONCE_SECRET]', async () => {
+test('neither demands nor gives a nonce unless there is a secret [docs/settings.md IDP_DPOP_NONCE_SECRET]', async () => {
   const service = await startDpop();
   for (const nonce of [undefined, 'any', 7]) {
     const answer = await ask(service, nonce);
@@ -123,7 +123,7 @@ for (const [mode, allowed, exposed] of [
   ['ALLOWED', 'Authorization, Content-Type, DPoP', 'WWW-Authenticate, DPoP-Nonce'],
   ['REQUIRED', 'Authorization, Content-Type, DPoP', 'WWW-Authenticate, DPoP-Nonce'],
 ] as const) {
-  test(`allows and exposes the fields of mode ${mode} to other origins [contract §9]`, async () => {
+  test(`allows and exposes the fields of mode ${mode} to other origins [docs/requests.md]`, async () => {
     const service = await startDpop({
       IDP_DPOP_MODE: mode,
       CORS_ALLOWED_ORIGINS: ORIGIN,

@@ -1,4 +1,4 @@
-/* One fault for each way in which a proof is refused, in the order of the checks (contract §8, RFC 9449 §4.3), cheap before dear. */
+/* One fault for each way in which a proof is refused, in the order of the checks (docs/dpop.md, RFC 9449 §4.3), cheap before dear. */
 import type { ProofFlaw } from '../../src/base/refusal.ts';
 import { issue, NOW } from '../token/issuer.ts';
 import type { ProofDraft } from '../support/proof.ts';

@@ -88,7 +88,7 @@ for (const [offset, leeway] of [
   });
 }
 
-test('refuses what it has no room for, and drops no live entry [contract §8, E14]', () => {
+test('refuses what it has no room for, and drops no live entry [docs/dpop.md, E14]', () => {
   const store = createReplayStore(330, 3);
   const record = (jti: string, nowSeconds = NOW) => store.record(ONE, jti, nowSeconds + 330, nowSeconds);
   assert.deepEqual(
@@ -105,7 +105,7 @@ test('refuses what it has no room for, and drops no live entry [contract §8, E1
   );
 });
 
-test('has room again once entries can no longer be accepted, as much as they took [contract §8]', () => {
+test('has room again once entries can no longer be accepted, as much as they took [docs/dpop.md]', () => {
   const store = createReplayStore(80, 4);
   const record = (jti: string, expiresAt: number, nowSeconds: number) =>
     store.record(ONE, jti, expiresAt, nowSeconds);
@@ -144,7 +144,7 @@ test('has room again the second after, when the window is short', () => {
   }
 });
 
-test('tells once each time that it has become full [contract §8]', () => {
+test('tells once each time that it has become full [docs/dpop.md]', () => {
   let told = 0;
   const store = createReplayStore(80, 2, () => {
     told += 1;
@@ -180,7 +180,7 @@ for (const [kind, wrap] of [
     assert.deepEqual([count('accepted'), count('proof-replayed')], [1, 49]);
   });
 
-  test(`refuses a proof when the memory says ${kind} that it is full [contract §8]`, async () => {
+  test(`refuses a proof when the memory says ${kind} that it is full [docs/dpop.md]`, async () => {
     const sender = openSender({ store: wrap(createReplayStore(330, 1)) });
     const verdicts = [];
     for (const proof of [draft(), draft()].map(sealProof))

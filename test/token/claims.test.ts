@@ -1,4 +1,4 @@
-/* The registered claims (contract §5, 5): every form that is accepted, every one that is not, every boundary to the millisecond. */
+/* The registered claims (docs/tokens.md, 5): every form that is accepted, every one that is not, every boundary to the millisecond. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

@@ -1,4 +1,4 @@
-/* The shape of a token (contract §5, 1): whatever a text was before, it has one spelling and one reading. */
+/* The shape of a token (docs/tokens.md, 1): whatever a text was before, it has one spelling and one reading. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mediaType, parseCompact } from '../../src/token/compact.ts';

@@ -1,4 +1,4 @@
-/* One fault for each way in which a token is refused, in the contract's order (section 5): to be shown alone and in pairs. */
+/* One fault for each way in which a token is refused, in the order of docs/tokens.md: to be shown alone and in pairs. */
 import { sign, type KeyObject } from 'node:crypto';
 import type { TokenFlaw } from '../../src/base/refusal.ts';
 import type { TokenOptions } from '../../src/token/claims.ts';

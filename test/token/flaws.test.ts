@@ -98,7 +98,7 @@ for (const [flaw, { description, apply, sender: scheme = 'Bearer' }] of Object.e
         for (const part of seal(whole).split('.'))
           assert.equal((text + JSON.stringify(service.logs)).includes(part), false);
       }
-      // Only a key identifier that nobody knows is worth a fetch (contract §7), and one is enough for both sights.
+      // Only a key identifier that nobody knows is worth a fetch (docs/keys.md), and one is enough for both sights.
       assert.equal(fetches - before, flaw === 'key-unknown' ? 1 : 0);
     }
   });

@@ -1,4 +1,4 @@
-/* What the header may say (contract §5, 2): the algorithm is the verifier's, extensions are refused, keys are not read. */
+/* What the header may say (docs/tokens.md, 2): the algorithm is the verifier's, extensions are refused, keys are not read. */
 import assert from 'node:assert/strict';
 import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-/* Which key verifies a token (contract §5, 3): one that its kid names alone, or the only one; unusable keys do not count. */
+/* Which key verifies a token (docs/tokens.md, 3): one that its kid names alone, or the only one; unusable keys do not count. */
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
@@ -19,12 +19,12 @@ const own = signingKey.publicJwk;
 const foreign = foreignKey.publicJwk;
 const withoutKid = issue({}, { kid: undefined });
 
-test('accepts a token without kid when the set has one usable key, named or not [contract §5]', async () => {
+test('accepts a token without kid when the set has one usable key, named or not [docs/tokens.md]', async () => {
   assert.equal(await verdict(withoutKid), 'accepted');
   assert.equal(await verdict(withoutKid, { jwks: [published({ kid: undefined })] }), 'accepted');
 });
 
-test('refuses a token without kid when the set has two usable keys [contract §5, A8]', async () => {
+test('refuses a token without kid when the set has two usable keys [docs/tokens.md, A8]', async () => {
   assert.equal(await verdict(withoutKid, { jwks: [own, foreign] }), 'key-unknown');
   assert.equal(await verdict(withoutKid, { jwks: [foreign, own] }), 'key-unknown');
 });
@@ -49,7 +49,7 @@ test('tries no other key than the one that kid names [RFC 7515 §4.1.4]', async 
   );
 });
 
-test('refuses a token whose kid two usable keys bear, whichever signed it [contract §5, A8]', async () => {
+test('refuses a token whose kid two usable keys bear, whichever signed it [docs/tokens.md, A8]', async () => {
   const twins = [own, published({ kid: signingKey.kid }, foreign)];
   for (const jwks of [twins, twins.toReversed(), [...twins, published({ kid: 'third' }, foreign)]]) {
     assert.equal(await verdict(GOOD, { jwks }), 'key-unknown');
@@ -57,7 +57,7 @@ test('refuses a token whose kid two usable keys bear, whichever signed it [contr
   }
 });
 
-test('accepts a token whose kid an unusable key bears too [contract §5]', async () => {
+test('accepts a token whose kid an unusable key bears too [docs/tokens.md]', async () => {
   assert.equal(
     await verdict(GOOD, { jwks: [published({ kid: signingKey.kid, use: 'enc' }, foreign), own] }),
     'accepted',
@@ -150,7 +150,7 @@ const unusable: Readonly<Record<string, unknown>> = {
   empty: {},
 };
 for (const [what, key] of Object.entries(unusable)) {
-  test(`skips a key that is ${what} and keeps the usable one [contract §5, A6]`, async () => {
+  test(`skips a key that is ${what} and keeps the usable one [docs/tokens.md, A6]`, async () => {
     const jwks = [key, published({ kid: 'usable' }, foreign)];
     assert.equal(await verdict(issue({}, { kid: 'usable' }, foreignKey.privateKey), { jwks }), 'accepted');
     assert.equal(

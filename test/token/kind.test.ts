@@ -1,4 +1,4 @@
-/* Which kinds of token are access tokens (contract §5, 6), and what operators may demand beyond that (7). */
+/* Which kinds of token are access tokens (docs/tokens.md, 6), and what operators may demand beyond that (7). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CLAIMS, HEADER, issue, issueClaim, issueRaw, NOW, verdict, type Members } from './issuer.ts';
@@ -34,7 +34,7 @@ for (const typ of [
   'at+jwt',
   'AT+JWT',
 ]) {
-  test(`accepts a token whose payload typ is ${typ} [contract §5]`, async () => {
+  test(`accepts a token whose payload typ is ${typ} [docs/tokens.md]`, async () => {
     assert.equal(await verdict(issue({ typ })), 'accepted');
   });
 }
@@ -111,12 +111,12 @@ for (const member of ['nonce', 'at_hash', 'c_hash', 's_hash']) {
     }
   });
   for (const [what, [claims, header]] of Object.entries(excuses)) {
-    test(`accepts a token that has ${member} when it says that it is an access token by ${what} [contract §5]`, async () => {
+    test(`accepts a token that has ${member} when it says that it is an access token by ${what} [docs/tokens.md]`, async () => {
       assert.equal(await verdict(issue({ [member]: 'x', ...claims }, header)), 'accepted');
     });
   }
   for (const [what, [claims, header]] of Object.entries(noExcuses)) {
-    test(`refuses a token that has ${member} beside ${what} [contract §5]`, async () => {
+    test(`refuses a token that has ${member} beside ${what} [docs/tokens.md]`, async () => {
       assert.equal(await verdict(issue({ [member]: 'x', ...claims }, header)), 'id-token');
     });
   }
@@ -168,13 +168,13 @@ test('refuses client_id and jti that are not text when only tokens of the profil
     }
 });
 
-test('accepts a token of typ at+jwt without its claims when any is wanted [contract §5]', async () => {
+test('accepts a token of typ at+jwt without its claims when any is wanted [docs/tokens.md]', async () => {
   assert.equal(await verdict(issue({}, { typ: 'at+jwt' })), 'accepted');
 });
 
 const required = (...requiredClaims: string[]) => ({ rules: { requiredClaims } });
 
-test('accepts a required claim of any value but null and refuses its absence [contract §5]', async () => {
+test('accepts a required claim of any value but null and refuses its absence [docs/tokens.md]', async () => {
   for (const text of ['"x"', '""', '0', 'false', '[]', '{}']) {
     assert.equal(await verdict(issueClaim('scp', text), required('scp')), 'accepted', text);
   }
@@ -184,7 +184,7 @@ test('accepts a required claim of any value but null and refuses its absence [co
   assert.equal(await verdict(issue({}, { scp: 'x' }), required('scp')), 'claim-required', 'in the header');
 });
 
-test('demands every one of several required claims [contract §5]', async () => {
+test('demands every one of several required claims [docs/tokens.md]', async () => {
   assert.equal(await verdict(issue({ scp: 'x', tid: 'x' }), required('scp', 'tid')), 'accepted');
   assert.equal(await verdict(issue({ scp: 'x' }), required('scp', 'tid')), 'claim-required');
   assert.equal(await verdict(issue({ tid: 'x' }), required('scp', 'tid')), 'claim-required');

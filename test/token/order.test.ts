@@ -1,4 +1,4 @@
-/* The order of the checks: of two faults the earlier one of contract §5 is named, whatever is remembered. */
+/* The order of the checks: of two faults the earlier one of docs/tokens.md is named, whatever is remembered. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { draft, FAULTS, seal, type Fault } from './faults.ts';
@@ -12,7 +12,7 @@ test('accepts the token that the faults are made of', async () => {
 });
 
 for (const [index, [earlier, first]] of faults.entries()) {
-  test(`names the fault ${earlier} before every later one [contract §5]`, async () => {
+  test(`names the fault ${earlier} before every later one [docs/tokens.md]`, async () => {
     for (const [later, second] of [[earlier, first] as const, ...faults.slice(index + 1)]) {
       if (later !== earlier && first.place === second.place) continue;
       const both = draft();

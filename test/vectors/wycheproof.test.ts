@@ -1,4 +1,4 @@
-/* Wycheproof's JSON Web Signature vectors. Every payload in them is bytes such as "foo", so none is a token: the contract (§5, 1)
+/* Wycheproof's JSON Web Signature vectors. Every payload in them is bytes such as "foo", so none is a token: docs/tokens.md (1)
    refuses them before the signature is looked at. So each vector is judged twice: as text, and, where only its payload stands in the
    way, by its signature alone. */
 import assert from 'node:assert/strict';
@@ -111,7 +111,7 @@ test('takes the signature of every valid RS256 vector and of no other [RFC 7515 
 test('takes the signature of every valid ES256 vector, and of two whose key names another use [RFC 7515 §5.2(8)]', () => {
   assert.deepEqual(tally('ES256'), {
     'valid: payload-malformed; signature holds': 2,
-    // Vectors 354 and 356: `use` and `key_ops` play no part in the key of a proof, which its holder describes (contract §8).
+    // Vectors 354 and 356: `use` and `key_ops` play no part in the key of a proof, which its holder describes (docs/dpop.md).
     'invalid: payload-malformed; signature holds': 2,
     'invalid: payload-malformed; signature does not match': 29,
     'invalid: payload-malformed; another algorithm': 1,

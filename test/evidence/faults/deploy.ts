@@ -1,4 +1,4 @@
-/* The end of a process under load: readiness first, no request lost, exit codes, also as process 1 (contract §10). */
+/* The end of a process under load: readiness first, no request lost, exit codes, also as process 1 (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

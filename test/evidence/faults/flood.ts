@@ -1,4 +1,4 @@
-/* Floods of bad tokens: few fetches, flat memory, good requests served beside them, a new key accepted in their midst (THREATS F1). */
+/* Floods of bad tokens: few fetches, flat memory, good requests served beside them, a new key accepted in their midst (F1). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { figures } from '../../support/figures.ts';

@@ -1,4 +1,4 @@
-/* Clients that mean harm: each is refused or timed out by a stated limit, and nothing of it is left behind (THREATS G8). */
+/* Clients that mean harm: each is refused or timed out by a stated limit, and nothing of it is left behind (G8). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { exchange, openWire, type Wire } from '../../support/client.ts';

@@ -140,7 +140,7 @@ async function verifyWithJose(document: Members, token: string): Promise<string>
 
 const RSA_MEMBERS = ['kty', 'kid', 'use', 'alg', 'n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
-/** Only what contract §5, 3 looks at: of `key_ops` that it has `verify`, and no member that an RSA key does not have. jose asks for
+/** Only what docs/tokens.md, 3 looks at: of `key_ops` that it has `verify`, and no member that an RSA key does not have. jose asks for
  * more, and Node's WebCrypto below it fails on such a member when it cannot be made text. */
 function reduced(document: Members): Members {
   if (!Array.isArray(document.keys)) return document;
@@ -170,6 +170,6 @@ export async function fuzzKeySet(random: Random): Promise<Outcome> {
   if (!ours.accepted || jose.accepted) return { input, ours, others: { jose } };
   const again = await judgedByOther(() => verifyWithJose(reduced(document as Members), token));
   const leniency =
-    'key_ops with more than verify, or members that play no part (contract §5, 3; RFC 7517 §4)';
+    'key_ops with more than verify, or members that play no part (docs/tokens.md, 3; RFC 7517 §4)';
   return { input, ours, others: { jose: again }, leniency };
 }

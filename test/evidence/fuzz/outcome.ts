@@ -11,7 +11,7 @@ export interface Outcome {
   readonly input: unknown;
   readonly ours: Verdict;
   readonly others: Readonly<Record<string, Verdict>>;
-  /** Set when the contract takes what another refuses: what was taken out of the input before it was asked again. */
+  /** Set when gatehouse takes what another refuses: what was taken out of the input before it was asked again. */
   readonly leniency?: string;
 }
 

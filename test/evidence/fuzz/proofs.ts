@@ -117,7 +117,7 @@ function segmentsOf(uri: string): string[] {
   return [protocol, host, ...pathname.split('/').map((segment) => decodeURIComponent(segment))];
 }
 
-/** RFC 9449 §4.3(3), (4), (8) to (12), as far as the contract follows them. Throws for a proof that is about something else. */
+/** RFC 9449 §4.3(3), (4), (8) to (12), as far as gatehouse follows them. Throws for a proof that is about something else. */
 function checkSubject(header: Members, claims: Members, { path, hasNonces }: Case): void {
   const { typ } = header;
   const { jti, htm, htu, iat, ath, nonce } = claims;
@@ -136,7 +136,7 @@ function checkSubject(header: Members, claims: Members, { path, hasNonces }: Cas
   for (const [name, holds] of Object.entries(hold)) if (!holds) throw new Error(`another ${name}`);
 }
 
-/** The members that make the key or make it private: `use`, `alg`, `key_ops`, `ext` and others play no part (contract §8). */
+/** The members that make the key or make it private: `use`, `alg`, `key_ops`, `ext` and others play no part (docs/dpop.md). */
 function keyMembers(jwk: unknown): JWK {
   const names = ['kty', 'crv', 'x', 'y', 'n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
   return Object.fromEntries(Object.entries(jwk as Members).filter(([name]) => names.includes(name))) as JWK;

@@ -2,49 +2,51 @@
 
 const TOKEN: Readonly<Record<string, string>> = {
   'token-malformed':
-    'one spelling only: canonical base64url, exactly three parts (contract §5, 1; RFC 7515 §2)',
-  'header-malformed': 'UTF-8 without byte-order mark, and nothing decoded leniently (contract §5, 1)',
+    'one spelling only: canonical base64url, exactly three parts (docs/tokens.md, 1; RFC 7515 §2)',
+  'header-malformed': 'UTF-8 without byte-order mark, and nothing decoded leniently (docs/tokens.md, 1)',
   'payload-malformed':
-    'UTF-8 without byte-order mark, and nothing decoded leniently (contract §5, 1; RFC 7519 §7.2)',
-  'critical-header': 'any crit, also an empty value, and b64 without crit (contract §5, 2; RFC 7515 §4.1.11)',
-  'type-refused': 'typ is JWT or at+jwt, as text (contract §5, 2; RFC 8725 §3.11)',
-  'key-id-malformed': 'kid is text (contract §5, 2; RFC 7515 §4.1.4)',
-  'key-unknown': 'kid names exactly one usable key; without kid there is exactly one (contract §5, 3)',
-  'audience-mismatch': 'every member of an aud array is text (contract §5, 5; RFC 7519 §4.1.3)',
-  'expiry-malformed': 'exp is a finite number; JSON reads 1e999 as Infinity (contract §5, 5)',
-  expired: 'a token that expires now has expired (contract §5, 5; RFC 7519 §4.1.4)',
-  'not-before-malformed': 'nbf is a finite number (contract §5, 5)',
-  'issued-at-malformed': 'iat is a finite number (contract §5, 5)',
-  'subject-malformed': 'sub is non-empty text (contract §5, 5; RFC 9068 §2.2)',
-  'token-use-refused': 'token_use, when present, is access (contract §5, 6)',
-  'payload-type-refused': 'a payload typ names an access token (contract §5, 6)',
-  'event-token': 'no security event or logout token (contract §5, 6; RFC 8417 §2.2)',
-  'id-token': 'no ID token (contract §5, 6)',
+    'UTF-8 without byte-order mark, and nothing decoded leniently (docs/tokens.md, 1; RFC 7519 §7.2)',
+  'critical-header':
+    'any crit, also an empty value, and b64 without crit (docs/tokens.md, 2; RFC 7515 §4.1.11)',
+  'type-refused': 'typ is JWT or at+jwt, as text (docs/tokens.md, 2; RFC 8725 §3.11)',
+  'key-id-malformed': 'kid is text (docs/tokens.md, 2; RFC 7515 §4.1.4)',
+  'key-unknown': 'kid names exactly one usable key; without kid there is exactly one (docs/tokens.md, 3)',
+  'audience-mismatch': 'every member of an aud array is text (docs/tokens.md, 5; RFC 7519 §4.1.3)',
+  'expiry-malformed': 'exp is a finite number; JSON reads 1e999 as Infinity (docs/tokens.md, 5)',
+  expired: 'a token that expires now has expired (docs/tokens.md, 5; RFC 7519 §4.1.4)',
+  'not-before-malformed': 'nbf is a finite number (docs/tokens.md, 5)',
+  'issued-at-malformed': 'iat is a finite number (docs/tokens.md, 5)',
+  'subject-malformed': 'sub is non-empty text (docs/tokens.md, 5; RFC 9068 §2.2)',
+  'token-use-refused': 'token_use, when present, is access (docs/tokens.md, 6)',
+  'payload-type-refused': 'a payload typ names an access token (docs/tokens.md, 6)',
+  'event-token': 'no security event or logout token (docs/tokens.md, 6; RFC 8417 §2.2)',
+  'id-token': 'no ID token (docs/tokens.md, 6)',
 };
 
 const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   token: TOKEN,
   authorization: {
     ...TOKEN,
-    'proof-beside-bearer': 'a DPoP field beside Bearer is a request at odds with itself (contract §8)',
-    'credentials-malformed': 'exactly one space and one token without white space or comma (contract §4)',
+    'proof-beside-bearer': 'a DPoP field beside Bearer is a request at odds with itself (docs/dpop.md)',
+    'credentials-malformed':
+      'exactly one space and one token without white space or comma (docs/requests.md)',
   },
   proof: {
     'proof-malformed': 'as for tokens: one spelling, UTF-8 without byte-order mark (RFC 7515 §2)',
-    'proof-critical': 'any crit, and b64 without crit (contract §8)',
-    'proof-key': 'no private member, canonical coordinates, RSA of 2048 to 4096 bits (contract §8)',
-    'proof-jti': 'jti is text of 1 to 256 characters (contract §8; RFC 9449 §11.1)',
-    'proof-iat': 'iat is a finite number (contract §8)',
+    'proof-critical': 'any crit, and b64 without crit (docs/dpop.md)',
+    'proof-key': 'no private member, canonical coordinates, RSA of 2048 to 4096 bits (docs/dpop.md)',
+    'proof-jti': 'jti is text of 1 to 256 characters (docs/dpop.md; RFC 9449 §11.1)',
+    'proof-iat': 'iat is a finite number (docs/dpop.md)',
     'proof-htu':
-      'htu is an absolute URI by RFC 3986; URL also takes what that forbids (contract §8; RFC 9449 §4.3(9))',
+      'htu is an absolute URI by RFC 3986; URL also takes what that forbids (docs/dpop.md; RFC 9449 §4.3(9))',
   },
   'key set': {
     'key-unknown':
-      'kid names exactly one usable key, and no other bears it; without kid there is exactly one (contract §5, 3)',
+      'kid names exactly one usable key, and no other bears it; without kid there is exactly one (docs/tokens.md, 3)',
     'no-usable-key':
-      'kid, use and key_ops of their types, canonical n and e, e of at least 3, no private member (contract §5, 3)',
-    'signature-mismatch': 'one key is tried, not every one that could fit (contract §5, 3)',
-    'too-many-keys': 'at most 100 keys (contract §7)',
+      'kid, use and key_ops of their types, canonical n and e, e of at least 3, no private member (docs/tokens.md, 3)',
+    'signature-mismatch': 'one key is tried, not every one that could fit (docs/tokens.md, 3)',
+    'too-many-keys': 'at most 100 keys (docs/keys.md)',
   },
   yaml: Object.fromEntries(
     [
@@ -63,7 +65,7 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'a quoted text that does not end on its line',
       'a directive; remove it',
       'a key that has been set before',
-    ].map((message) => [message, 'outside the part of YAML that settings need (contract §2)']),
+    ].map((message) => [message, 'outside the part of YAML that settings need (docs/settings.md)']),
   ),
 };
 

@@ -90,7 +90,7 @@ function count(target: string, { ours, others, leniency }: Outcome, iteration: n
       iteration,
     );
   }
-  if (leniency !== undefined) note(`${target}: taken by contract | gatehouse | ${leniency}`, iteration);
+  if (leniency !== undefined) note(`${target}: taken by decision | gatehouse | ${leniency}`, iteration);
 }
 
 async function run(iteration: number): Promise<void> {
@@ -125,7 +125,7 @@ do {
 
 if (only === undefined) {
   console.table(Object.fromEntries(tallies));
-  console.log('\nDisagreements, where gatehouse is stricter or its contract differs:');
+  console.log('\nDisagreements, where gatehouse is stricter or decides otherwise:');
   console.log('  count | example iteration | target: reason | accepted by | why');
   for (const [name, { count, example }] of [...classes].sort(
     ([, one], [, other]) => other.count - one.count,
