@@ -73,6 +73,7 @@ async function fetchJson(address: string, signal: AbortSignal): Promise<JsonObje
 /** The head of the final response; whatever else Node may end a request with is a failure. */
 function request(address: string, signal: AbortSignal): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
+    // RFC 9110 §12.5.1
     const headers = { Accept: 'application/json' };
     // rejectUnauthorized is said aloud so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.
     const request = get(address, { signal, agent: false, rejectUnauthorized: true, headers }, resolve);
@@ -97,6 +98,7 @@ function request(address: string, signal: AbortSignal): Promise<IncomingMessage>
 }
 
 function statusFlaw({ headers }: IncomingMessage, status: number): 'redirect-refused' | 'status-refused' {
+  // RFC 9110 §15.4
   const isRedirect = status >= 300 && status < 400 && headers.location;
   return isRedirect ? 'redirect-refused' : 'status-refused';
 }
