@@ -3,11 +3,11 @@ import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { startLoad, type LoadAnswer } from '../support/load.ts';
-import { openStand, validShots } from './stand.ts';
+import { openFixture, validShots } from './process-fixture.ts';
 
 describe('the process under load', { timeout: 60_000 }, () => {
   test('answers every request that was sent before its SIGTERM, says Connection: close, and exits with 0', async (t) => {
-    const { provider, service } = await openStand(t);
+    const { provider, service } = await openFixture(t);
     const progress = new EventTarget();
     const heads: string[] = [];
     const heed = ({ head }: LoadAnswer) => {

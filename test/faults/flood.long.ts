@@ -5,19 +5,19 @@ import { startLoad } from '../support/load.ts';
 import {
   addKey,
   assertUntroubled,
-  openStand,
+  openFixture,
   privately,
   startGoodLoad,
   unsignedShot,
   warnings,
-} from './stand.ts';
+} from './process-fixture.ts';
 
 describe('the process', { concurrency: 2, timeout: 60_000 }, () => {
   test('fetches once in five seconds for two thousand unknown keys, and serves good requests beside them', async (t) => {
-    const stand = await openStand(t);
-    const { provider, service } = stand;
+    const fixture = await openFixture(t);
+    const { provider, service } = fixture;
     provider.resetCounts();
-    const beside = startGoodLoad(stand, { connections: 2 });
+    const beside = startGoodLoad(fixture, { connections: 2 });
     const start = performance.now();
     let left = 2_000;
     const next = () => (left-- > 0 ? unsignedShot('flood') : undefined);
@@ -35,16 +35,16 @@ describe('the process', { concurrency: 2, timeout: 60_000 }, () => {
   });
 
   test('refuses a token that it accepted before once its key has been withdrawn [F3]', async (t) => {
-    const stand = await openStand(t);
-    const { provider } = stand;
+    const fixture = await openFixture(t);
+    const { provider } = fixture;
     const withdrawn = provider.issue();
-    assert.equal((await privately(stand, withdrawn)).status, 200);
+    assert.equal((await privately(fixture, withdrawn)).status, 200);
     const token = addKey(provider, 'rotated in');
     const { publicJwk } = provider.signingKey;
     provider.publish({ keys: [{ ...publicJwk, kid: 'rotated in' }] });
-    assert.equal((await privately(stand, withdrawn)).status, 200);
-    assert.equal((await privately(stand, token)).status, 200);
-    const { status, body } = await privately(stand, withdrawn);
+    assert.equal((await privately(fixture, withdrawn)).status, 200);
+    assert.equal((await privately(fixture, token)).status, 200);
+    const { status, body } = await privately(fixture, withdrawn);
     assert.deepEqual([status, body.error], [401, 'invalid_token']);
   });
 });

@@ -4,15 +4,15 @@ import { describe, test } from 'node:test';
 import { exchange } from '../support/client.ts';
 import { statusesIn } from '../support/raw-answers.ts';
 import { SHAPES } from './shapes.ts';
-import { assertUntroubled, openStand, startGoodLoad } from './stand.ts';
+import { assertUntroubled, openFixture, startGoodLoad } from './process-fixture.ts';
 
 describe('the process', { timeout: 60_000 }, () => {
   test('gives one answer to each request that is not for it, and serves a good client beside them', async (t) => {
-    const stand = await openStand(t);
-    const load = startGoodLoad(stand, { connections: 1 });
+    const fixture = await openFixture(t);
+    const load = startGoodLoad(fixture, { connections: 1 });
     for (const [name, { bytes, status }] of Object.entries(SHAPES)) {
       await t.test(`gives ${status} to ${name}`, async () => {
-        assert.deepEqual(statusesIn(await exchange(stand.service.port, Buffer.from(bytes, 'latin1'))), [
+        assert.deepEqual(statusesIn(await exchange(fixture.service.port, Buffer.from(bytes, 'latin1'))), [
           status,
         ]);
       });

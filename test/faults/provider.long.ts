@@ -6,11 +6,11 @@ import {
   addKey,
   assertUnavailable,
   assertUntroubled,
-  openStand,
+  openFixture,
   privately,
   startGoodLoad,
   warnings,
-} from './stand.ts';
+} from './process-fixture.ts';
 
 /** Faults that end a fetch by themselves; the others take its five seconds. */
 const NAMES = ['500', '10 MB', 'expired certificate', 'name that does not resolve'];
@@ -19,34 +19,34 @@ const SHORT = FAULTS.filter(({ name }) => NAMES.includes(name));
 describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
   for (const { name, reason, begin } of SHORT) {
     test(`answers good requests, warns once and recovers by itself when the fault of its provider is: ${name}`, async (t) => {
-      const stand = await openStand(t);
-      const { provider, service } = stand;
-      const load = startGoodLoad(stand, { connections: 2 });
+      const fixture = await openFixture(t);
+      const { provider, service } = fixture;
+      const load = startGoodLoad(fixture, { connections: 2 });
       await begin(provider);
       const rotated = addKey(provider, 'rotated in');
-      assertUnavailable(await privately(stand, rotated));
+      assertUnavailable(await privately(fixture, rotated));
       await endFaults(provider);
       await service.logged('signing keys loaded', 2);
-      assert.equal((await privately(stand, rotated)).status, 200);
+      assert.equal((await privately(fixture, rotated)).status, 200);
       assertUntroubled(await load.stop());
       assert.deepEqual(warnings(service), [`signing keys could not be fetched: ${reason}`]);
     });
   }
 
   test('listens but is not ready when its provider is down, and is ready once it is not', async (t) => {
-    const stand = await openStand(t, { isDown: true });
-    const { provider, service } = stand;
+    const fixture = await openFixture(t, { isDown: true });
+    const { provider, service } = fixture;
     await service.logged('signing keys could not be fetched');
     const statusOf = async (path: string) => (await service.ask(path)).status;
     assert.deepEqual(
       [await statusOf('/healthz'), await statusOf('/readyz'), await statusOf('/api/public')],
       [200, 503, 200],
     );
-    assertUnavailable(await privately(stand, provider.issue()));
+    assertUnavailable(await privately(fixture, provider.issue()));
     await endFaults(provider);
     await service.logged('signing keys loaded');
     assert.deepEqual(
-      [await statusOf('/readyz'), (await privately(stand, provider.issue())).status],
+      [await statusOf('/readyz'), (await privately(fixture, provider.issue())).status],
       [200, 200],
     );
   });

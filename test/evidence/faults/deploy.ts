@@ -9,13 +9,19 @@ import { figures } from '../../support/figures.ts';
 import { startLoad, type Load, type LoadPlan, type Tally } from '../../support/load.ts';
 import { startProcess } from '../../support/service.ts';
 import { until } from '../../support/watch.ts';
-import { addKey, openStand, privately, validShots, type Stand } from '../../faults/stand.ts';
+import {
+  addKey,
+  openFixture,
+  privately,
+  validShots,
+  type ProcessFixture,
+} from '../../faults/process-fixture.ts';
 
 const rows = figures('deploys');
 let requests = 0;
 
 /** How a load balancer finds out: two checks of readiness, half a second apart, that fail. */
-async function watchReadiness({ service }: Stand): Promise<{ readiness: number; seconds: number }> {
+async function watchReadiness({ service }: ProcessFixture): Promise<{ readiness: number; seconds: number }> {
   const start = performance.now();
   let last = 0;
   for (let failures = 0; failures < 2; await pass(500)) {
@@ -37,18 +43,18 @@ interface Ended {
 
 /** Sends SIGTERM into the load; with a delay, clients open new connections until the balancer has found out. */
 async function endUnderLoad(
-  stand: Stand,
+  fixture: ProcessFixture,
   delaySeconds: number,
   plan: Partial<LoadPlan>,
   justBefore = () => {},
 ): Promise<Ended> {
-  const { service } = stand;
+  const { service } = fixture;
   let isBalanced = true;
   const reconnects = () => isBalanced && (delaySeconds > 0 || service.child.exitCode === null);
   const load: Load = startLoad({
     port: service.port,
     connections: 16,
-    next: validShots(stand.provider),
+    next: validShots(fixture.provider),
     reconnects,
     ...plan,
   });
@@ -62,7 +68,7 @@ async function endUnderLoad(
   let readiness: number | string = 'not asked';
   if (delaySeconds > 0) {
     const before = load.tally.answered;
-    ({ readiness } = await watchReadiness(stand));
+    ({ readiness } = await watchReadiness(fixture));
     isBalanced = false;
     assert.ok(load.tally.answered > before, 'it serves during the delay');
   }
@@ -97,37 +103,39 @@ describe('the process under load', { timeout: 240_000 }, () => {
   ] as const) {
     test(`loses no request on SIGTERM when SHUTDOWN_DELAY_SECONDS is ${delaySeconds}${what}`, async (t) => {
       for (let run = 1; run <= runs; run += 1) {
-        const stand = await openStand(t, { environment: { SHUTDOWN_DELAY_SECONDS: String(delaySeconds) } });
-        const ended = await endUnderLoad(stand, delaySeconds, plan);
+        const fixture = await openFixture(t, {
+          environment: { SHUTDOWN_DELAY_SECONDS: String(delaySeconds) },
+        });
+        const ended = await endUnderLoad(fixture, delaySeconds, plan);
         note(`delay ${delaySeconds}${what}, ${run}`, ended);
         const { tally, code, readiness } = ended;
         assert.deepEqual([tally.except('valid 200'), tally.lost, code], [{}, 0, 0]);
         if (!('depth' in plan)) assert.equal(tally.lostAfterClose, 0);
         if (delaySeconds > 0) assert.equal(readiness, 503);
-        assert.deepEqual(stand.service.logs.at(-1)?.reason, 'drained');
+        assert.deepEqual(fixture.service.logs.at(-1)?.reason, 'drained');
       }
     });
   }
 
   test('ends within ten seconds, and loses no request, with a stuck client', async (t) => {
-    const stand = await openStand(t);
-    const wire = await openWire(stand.service.port);
+    const fixture = await openFixture(t);
+    const wire = await openWire(fixture.service.port);
     // Not sooner: the ten seconds in which a header has to arrive would be over first.
-    const ended = await endUnderLoad(stand, 0, {}, () => wire.send('GET /healthz HTTP/1.1\r\nHost: api'));
+    const ended = await endUnderLoad(fixture, 0, {}, () => wire.send('GET /healthz HTTP/1.1\r\nHost: api'));
     note('delay 0, stuck client', ended);
-    assert.deepEqual([ended.tally.lost, ended.code, stand.service.logs.at(-1)?.reason], [0, 0, 'deadline']);
-    const timeOf = async (message: string) => Date.parse((await stand.service.logged(message)).time);
+    assert.deepEqual([ended.tally.lost, ended.code, fixture.service.logs.at(-1)?.reason], [0, 0, 'deadline']);
+    const timeOf = async (message: string) => Date.parse((await fixture.service.logged(message)).time);
     const seconds = ((await timeOf('stopped')) - (await timeOf('shutting down'))) / 1000;
     assert.ok(seconds < 11, `ended after ${seconds} s`);
   });
 
   test('answers the request that waits for keys, and ends then', async (t) => {
-    const stand = await openStand(t);
-    const { provider, service } = stand;
+    const fixture = await openFixture(t);
+    const { provider, service } = fixture;
     const token = addKey(provider, 'rotated in');
     await provider.fault('keySet', { delayMillis: 2_500 });
     provider.resetCounts();
-    const answer = privately(stand, token);
+    const answer = privately(fixture, token);
     await until('the keys are being fetched', () => provider.counts.keySet > 0, 10);
     service.child.kill('SIGTERM');
     const { status, headers } = await answer;
@@ -135,24 +143,28 @@ describe('the process under load', { timeout: 240_000 }, () => {
   });
 
   test('exits with 1 on the second signal, in the midst of the load', async (t) => {
-    const stand = await openStand(t, { environment: { SHUTDOWN_DELAY_SECONDS: '60' } });
-    const load = startLoad({ port: stand.service.port, connections: 8, next: validShots(stand.provider) });
+    const fixture = await openFixture(t, { environment: { SHUTDOWN_DELAY_SECONDS: '60' } });
+    const load = startLoad({
+      port: fixture.service.port,
+      connections: 8,
+      next: validShots(fixture.provider),
+    });
     await until('the load is under way', () => load.tally.answered > 500, 20);
-    stand.service.child.kill('SIGTERM');
-    await stand.service.logged('shutting down');
-    stand.service.child.kill('SIGTERM');
-    assert.equal(await stand.service.exited, 1);
+    fixture.service.child.kill('SIGTERM');
+    await fixture.service.logged('shutting down');
+    fixture.service.child.kill('SIGTERM');
+    assert.equal(await fixture.service.exited, 1);
     await load.ended;
   });
 
   test('exits with 2 when its port is in use, and leaves the other process alone', async (t) => {
-    const stand = await openStand(t);
+    const fixture = await openFixture(t);
     const second = await startProcess({
-      environment: { IDP_DOMAIN: 'localhost:1', IDP_AUDIENCE: 'a', PORT: String(stand.service.port) },
+      environment: { IDP_DOMAIN: 'localhost:1', IDP_AUDIENCE: 'a', PORT: String(fixture.service.port) },
     });
     t.after(() => second.stop());
     assert.equal(await second.exited, 2);
-    assert.equal((await stand.service.ask('/healthz')).status, 200);
+    assert.equal((await fixture.service.ask('/healthz')).status, 200);
   });
 
   test('ends as process 1 as it does elsewhere', (t) => asProcessOne(t));
@@ -171,13 +183,13 @@ async function asProcessOne(t: TestContext): Promise<void> {
     rows.push({ run: 'as process 1: unshare is not to be had here' });
     return;
   }
-  const stand = await openStand(t, { through: UNSHARE });
-  const pid = Number(readFileSync(`/proc/${stand.pid}/task/${stand.pid}/children`, 'utf8'));
+  const fixture = await openFixture(t, { through: UNSHARE });
+  const pid = Number(readFileSync(`/proc/${fixture.pid}/task/${fixture.pid}/children`, 'utf8'));
   assert.match(readFileSync(`/proc/${pid}/status`, 'utf8'), /^NSpid:.*\t1$/m);
   // Signals go to the service itself; what runs it passes none on.
   const child = { kill: (signal: NodeJS.Signals) => process.kill(pid, signal), exitCode: null };
-  const service = { ...stand.service, child: child as unknown as typeof stand.service.child };
-  const ended = await endUnderLoad({ ...stand, service }, 0, {});
+  const service = { ...fixture.service, child: child as unknown as typeof fixture.service.child };
+  const ended = await endUnderLoad({ ...fixture, service }, 0, {});
   note('as process 1', ended);
   assert.deepEqual([ended.tally.except('valid 200'), ended.tally.lost, ended.code], [{}, 0, 0]);
 }

@@ -7,14 +7,14 @@ import { FetchWatch, residentMebibytes, until } from '../../support/watch.ts';
 import {
   addKey,
   assertUntroubled,
-  openStand,
+  openFixture,
   privately,
   startGoodLoad,
   unsignedShot,
   unsignedToken,
   warnings,
-  type Stand,
-} from '../../faults/stand.ts';
+  type ProcessFixture,
+} from '../../faults/process-fixture.ts';
 
 const rows = figures('floods');
 /** What V8 may keep of a flood before it tidies up, in MiB. */
@@ -23,7 +23,7 @@ const SLACK = 64;
 interface Flood {
   readonly name: string;
   readonly size: number;
-  shot(stand: Stand): Shot;
+  shot(fixture: ProcessFixture): Shot;
   readonly expected: readonly string[];
   readonly fetches: boolean;
 }
@@ -67,27 +67,27 @@ const FLOODS: readonly Flood[] = [
 ];
 
 /** Sends so many requests on sixteen connections. */
-function pour(stand: Stand, { shot }: Flood, size: number) {
+function pour(fixture: ProcessFixture, { shot }: Flood, size: number) {
   let left = size;
   return startLoad({
-    port: stand.service.port,
+    port: fixture.service.port,
     connections: 16,
-    next: () => (left-- > 0 ? shot(stand) : undefined),
+    next: () => (left-- > 0 ? shot(fixture) : undefined),
   });
 }
 
 describe('the service under a flood', { timeout: 200_000 }, () => {
   for (const flood of FLOODS) {
     test(`serves good requests, fetches little and keeps its size: ${flood.name}`, async (t) => {
-      const stand = await openStand(t);
-      const { provider, service, pid } = stand;
-      await pour(stand, flood, flood.size / 2).ended;
+      const fixture = await openFixture(t);
+      const { provider, service, pid } = fixture;
+      await pour(fixture, flood, flood.size / 2).ended;
       const before = residentMebibytes(pid);
       const watch = new FetchWatch(provider);
       t.after(() => watch.stop());
-      const beside = startGoodLoad(stand, { connections: 2 });
+      const beside = startGoodLoad(fixture, { connections: 2 });
       const start = performance.now();
-      const { tally, ended } = pour(stand, flood, flood.size);
+      const { tally, ended } = pour(fixture, flood, flood.size);
       await ended;
       const seconds = (performance.now() - start) / 1000;
       const good = await beside.stop();
@@ -121,22 +121,22 @@ describe('the service under a flood', { timeout: 200_000 }, () => {
   }
 
   test('accepts a key that is rotated in within five seconds', async (t) => {
-    const stand = await openStand(t);
+    const fixture = await openFixture(t);
     const load = startLoad({
-      port: stand.service.port,
+      port: fixture.service.port,
       connections: 8,
       pauseMillis: 1,
       next: () => unsignedShot('flood'),
     });
     // The flood has had its fetch, and the next is five seconds away.
     await until('the flood is under way', () => load.tally.answered > 500, 10);
-    const token = addKey(stand.provider, 'rotated in');
+    const token = addKey(fixture.provider, 'rotated in');
     const accepted = await until(
       'the new key is accepted',
-      async () => (await privately(stand, token)).status === 200,
+      async () => (await privately(fixture, token)).status === 200,
       10,
     );
-    const beside = startGoodLoad(stand, { connections: 2 });
+    const beside = startGoodLoad(fixture, { connections: 2 });
     await until('good requests have been served', () => beside.tally.answered > 200, 10);
     assertUntroubled(await beside.stop());
     const tally = await load.stop();
@@ -150,16 +150,16 @@ describe('the service under a flood', { timeout: 200_000 }, () => {
   });
 
   test('answers 503, never 401, to unknown keys when its provider goes down in the midst of it', async (t) => {
-    const stand = await openStand(t);
-    await stand.provider.fault('all', { status: 500 });
-    const beside = startGoodLoad(stand, { connections: 2 });
+    const fixture = await openFixture(t);
+    await fixture.provider.fault('all', { status: 500 });
+    const beside = startGoodLoad(fixture, { connections: 2 });
     const flood = {
       ...FLOODS[0]!,
       shot: () => ({ kind: 'flood', bytes: getBytes('/api/private', unsignedToken()) }),
     };
-    const watch = new FetchWatch(stand.provider);
+    const watch = new FetchWatch(fixture.provider);
     t.after(() => watch.stop());
-    const { tally, ended } = pour(stand, flood, 10_000);
+    const { tally, ended } = pour(fixture, flood, 10_000);
     await ended;
     const good = await beside.stop();
     rows.push({
@@ -171,6 +171,6 @@ describe('the service under a flood', { timeout: 200_000 }, () => {
     });
     assertUntroubled(good);
     assert.deepEqual([tally.except('flood 503'), tally.lost], [{}, 0]);
-    assert.deepEqual(warnings(stand.service), ['signing keys could not be fetched: status-refused']);
+    assert.deepEqual(warnings(fixture.service), ['signing keys could not be fetched: status-refused']);
   });
 });

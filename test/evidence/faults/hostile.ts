@@ -7,7 +7,13 @@ import { get, GOOD, HOST, post } from '../../support/house.ts';
 import { statusesIn } from '../../support/raw-answers.ts';
 import { descriptors, residentMebibytes, until } from '../../support/watch.ts';
 import { SHAPES } from '../../faults/shapes.ts';
-import { assertUntroubled, openStand, startGoodLoad, warnings, type Stand } from '../../faults/stand.ts';
+import {
+  assertUntroubled,
+  openFixture,
+  startGoodLoad,
+  warnings,
+  type ProcessFixture,
+} from '../../faults/process-fixture.ts';
 
 const rows = figures('hostile clients');
 const SLACK = 64;
@@ -124,13 +130,13 @@ async function endOf({ limitSeconds }: Attack, wires: readonly Wire[]): Promise<
 
 /** Attacks twice when that is quick, because the first time fills what V8 keeps for good. */
 async function withGoodLoad(
-  stand: Stand,
+  fixture: ProcessFixture,
   name: string,
   isQuick: boolean,
   attack: () => Promise<Row>,
 ): Promise<void> {
-  const { pid } = stand;
-  const load = startGoodLoad(stand);
+  const { pid } = fixture;
+  const load = startGoodLoad(fixture);
   await until('the load is under way', () => load.tally.answered > 100, 10);
   const calm = descriptors(pid);
   if (isQuick) await attack();
@@ -152,18 +158,18 @@ async function withGoodLoad(
   });
   assertUntroubled(tally);
   assert.ok(residentMebibytes(pid) - memory < SLACK);
-  assert.deepEqual(warnings(stand.service), []);
+  assert.deepEqual(warnings(fixture.service), []);
 }
 
 describe('the service beside hostile clients', { timeout: 120_000 }, () => {
   for (const attack of ATTACKS) {
     test(`ends them by its limits and serves the others: ${attack.name}`, async (t) => {
-      const stand = await openStand(t);
-      await withGoodLoad(stand, attack.name, attack.status !== 408, async () => {
+      const fixture = await openFixture(t);
+      await withGoodLoad(fixture, attack.name, attack.status !== 408, async () => {
         const start = performance.now();
-        const wires = await openWires(stand.service.port, attack.wires);
+        const wires = await openWires(fixture.service.port, attack.wires);
         for (const wire of wires) attack.begin(wire);
-        const most = descriptors(stand.pid);
+        const most = descriptors(fixture.pid);
         const received = await endOf(attack, wires);
         const seconds = (performance.now() - start) / 1000;
         const heard = received.filter((text) => !attack.isDeaf || text !== '');
@@ -187,13 +193,13 @@ describe('the service beside hostile clients', { timeout: 120_000 }, () => {
   }
 
   test('refuses every shape of request that is not for it, a hundred times', async (t) => {
-    const stand = await openStand(t);
-    await withGoodLoad(stand, 'shapes', true, async () => {
+    const fixture = await openFixture(t);
+    await withGoodLoad(fixture, 'shapes', true, async () => {
       let clients = 0;
       for (const [name, { bytes, status }] of Object.entries(SHAPES)) {
         const sent = Buffer.from(bytes, 'latin1');
         const received = await Promise.all(
-          Array.from({ length: 100 }, () => exchange(stand.service.port, sent)),
+          Array.from({ length: 100 }, () => exchange(fixture.service.port, sent)),
         );
         clients += received.length;
         // One answer, so that nothing hidden in the request was answered too.

@@ -11,12 +11,12 @@ import {
   addKey,
   assertUnavailable,
   assertUntroubled,
-  openStand,
+  openFixture,
   privately,
   startGoodLoad,
   unsignedToken,
   warnings,
-} from '../../faults/stand.ts';
+} from '../../faults/process-fixture.ts';
 
 const rows = figures('provider faults under load');
 /** Five seconds for a fetch, and the time in which a busy machine notices. */
@@ -28,8 +28,8 @@ const environment = { IDP_TOKEN_CACHE_ENTRIES: '0' };
 const providers = await Promise.all(
   Array.from({ length: FAULTS.length + 2 }, () => startProvider({ host: '127.0.0.1' })),
 );
-const nextStand = (context: TestContext, isDown = false) =>
-  openStand(context, { environment, isDown, provider: providers.pop()! });
+const nextFixture = (context: TestContext, isDown = false) =>
+  openFixture(context, { environment, isDown, provider: providers.pop()! });
 
 /** The figures that every load has. */
 const loadFigures = (fault: string, tally: Tally) => ({
@@ -44,20 +44,20 @@ const loadFigures = (fault: string, tally: Tally) => ({
 describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
   for (const { name, reason, begin } of FAULTS) {
     test(`goes on with the keys it holds, and recovers, when the fault of its provider is: ${name}`, async (t) => {
-      const stand = await nextStand(t);
-      const { provider, service } = stand;
-      const load = startGoodLoad(stand);
+      const fixture = await nextFixture(t);
+      const { provider, service } = fixture;
+      const load = startGoodLoad(fixture);
       await begin(provider);
       const isSecured = reason !== 'certificate-refused' && reason !== 'connection-refused';
       const watch = new FetchWatch(provider, isSecured ? 'discovery' : 'connections');
       t.after(() => watch.stop());
       // A key that is not held makes the service fetch; the caller hears that the keys cannot be had, not that its token is bad.
       const rotated = addKey(provider, 'rotated in');
-      assertUnavailable(await privately(stand, rotated));
+      assertUnavailable(await privately(fixture, rotated));
       if (reason === 'connection-refused') {
         // Nobody counts these attempts, but the next one moves away.
         const retryAfter = async () =>
-          Number((await privately(stand, unsignedToken())).headers['retry-after']);
+          Number((await privately(fixture, unsignedToken())).headers['retry-after']);
         await until('the pause grows', async () => (await retryAfter()) >= 3, 20);
       } else {
         await until('there were three attempts', () => watch.starts.length >= 3, 40);
@@ -69,7 +69,7 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
       const attempts = watch.starts.length;
       await endFaults(provider);
       const recovery = await until('the keys are loaded again', () => timesLoaded(service) === 2, 40);
-      assert.equal((await privately(stand, rotated)).status, 200);
+      assert.equal((await privately(fixture, rotated)).status, 200);
       const tally = await load.stop();
       rows.push({
         ...loadFigures(name, tally),
@@ -85,14 +85,14 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
   }
 
   test('shares one fetch, and refuses nobody, when its provider is slow', async (t) => {
-    const stand = await nextStand(t);
-    const { provider, service } = stand;
-    const load = startGoodLoad(stand);
+    const fixture = await nextFixture(t);
+    const { provider, service } = fixture;
+    const load = startGoodLoad(fixture);
     await provider.fault('all', { delayMillis: 1_500 });
     const watch = new FetchWatch(provider);
     t.after(() => watch.stop());
     const token = addKey(provider, 'rotated in');
-    const answers = await Promise.all(Array.from({ length: 20 }, () => privately(stand, token)));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => privately(fixture, token)));
     assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
     assert.equal(watch.starts.length, 1);
     const tally = await load.stop();
@@ -106,20 +106,22 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
   });
 
   test('listens, is not ready and says when to come back, then recovers, when it starts before its provider', async (t) => {
-    const stand = await nextStand(t, true);
-    const { provider, service } = stand;
+    const fixture = await nextFixture(t, true);
+    const { provider, service } = fixture;
     const status = async (path: string) => (await service.ask(path)).status;
     assert.deepEqual(
       [await status('/healthz'), await status('/readyz'), await status('/api/public')],
       [200, 503, 200],
     );
     await service.logged('signing keys could not be fetched');
-    for (const token of [provider.issue(), unsignedToken()]) assertUnavailable(await privately(stand, token));
-    const retryAfter = async () => Number((await privately(stand, provider.issue())).headers['retry-after']);
+    for (const token of [provider.issue(), unsignedToken()])
+      assertUnavailable(await privately(fixture, token));
+    const retryAfter = async () =>
+      Number((await privately(fixture, provider.issue())).headers['retry-after']);
     await until('the pause grows', async () => (await retryAfter()) >= 3, 20);
     await endFaults(provider);
     const recovery = await until('the service is ready', async () => (await status('/readyz')) === 200, 40);
-    const answers = await Promise.all(Array.from({ length: 50 }, () => privately(stand, provider.issue())));
+    const answers = await Promise.all(Array.from({ length: 50 }, () => privately(fixture, provider.issue())));
     assert.deepEqual(new Set(answers.map((answer) => answer.status)), new Set([200]));
     assert.deepEqual(warnings(service), ['signing keys could not be fetched: connection-refused']);
     rows.push({ fault: 'down at start-up', requests: 50, refused: 0, 'recovery s': recovery });

@@ -7,7 +7,13 @@ import { signJws } from '../../idp/tokens.ts';
 import { figures } from '../../support/figures.ts';
 import { getBytes } from '../../support/load.ts';
 import { FetchWatch } from '../../support/watch.ts';
-import { assertUntroubled, openStand, privately, startGoodLoad, warnings } from '../../faults/stand.ts';
+import {
+  assertUntroubled,
+  openFixture,
+  privately,
+  startGoodLoad,
+  warnings,
+} from '../../faults/process-fixture.ts';
 
 const rows = figures('rotation under load');
 /** An unknown key makes the service fetch once in five seconds; keys that change faster can wait so long. */
@@ -17,8 +23,8 @@ describe('the service under load', { timeout: 120_000 }, () => {
   test('takes old and new keys as long as they are published, and no longer', async (t) => {
     // Making keys would hold up the load.
     const keys = Array.from({ length: 7 }, () => makeSigningKey());
-    const stand = await openStand(t);
-    const { provider, service } = stand;
+    const fixture = await openFixture(t);
+    const { provider, service } = fixture;
     const issue = ({ kid, privateKey }: (typeof keys)[0]) => {
       const claims = {
         iss: provider.issuer,
@@ -31,12 +37,12 @@ describe('the service under load', { timeout: 120_000 }, () => {
     const publish = (held: typeof keys) => provider.publish({ keys: held.map(({ publicJwk }) => publicJwk) });
     let held = keys.slice(0, 1);
     publish(held);
-    assert.equal((await privately(stand, issue(held[0]!))).status, 200);
+    assert.equal((await privately(fixture, issue(held[0]!))).status, 200);
     const tokensOf = (of: typeof keys) => of.flatMap((key) => [issue(key), issue(key), issue(key)]);
     let tokens = tokensOf(held);
     let count = 0;
     const next = () => ({ kind: 'valid', bytes: getBytes('/api/private', tokens[count++ % tokens.length]) });
-    const load = startGoodLoad(stand, { next });
+    const load = startGoodLoad(fixture, { next });
     const watch = new FetchWatch(provider);
     t.after(() => watch.stop());
     let withdrawnRefused = 0;
@@ -44,16 +50,16 @@ describe('the service under load', { timeout: 120_000 }, () => {
       await pass(BETWEEN_ROTATIONS);
       const [withdrawn, kept] = held.length > 1 ? [held[0], held.slice(1)] : [undefined, held];
       const before = withdrawn && issue(withdrawn);
-      if (before !== undefined) assert.equal((await privately(stand, before)).status, 200);
+      if (before !== undefined) assert.equal((await privately(fixture, before)).status, 200);
       tokens = tokensOf(kept);
       held = [...kept, key];
       publish(held);
       // On first sight.
       tokens = [...tokens, ...tokensOf([key])];
-      assert.equal((await privately(stand, issue(key))).status, 200);
+      assert.equal((await privately(fixture, issue(key))).status, 200);
       if (withdrawn === undefined || before === undefined) continue;
       for (const token of [before, issue(withdrawn)]) {
-        const { status, body } = await privately(stand, token);
+        const { status, body } = await privately(fixture, token);
         assert.deepEqual([status, body.error], [401, 'invalid_token']);
         withdrawnRefused += 1;
       }

@@ -3,7 +3,7 @@
  * Prints what was asked, refused and fetched, the memory, and the slowest answers. Exit code 1 when anything was wrong.
  */
 import { setTimeout as pass } from 'node:timers/promises';
-import { warnings } from '../../faults/stand.ts';
+import { warnings } from '../../faults/process-fixture.ts';
 import { startProvider } from '../../idp/provider.ts';
 import { printTable } from '../../support/figures.ts';
 import { startLoad, type LoadAnswer } from '../../support/load.ts';

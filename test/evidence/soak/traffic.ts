@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { makeSigningKey } from '../../idp/keys.ts';
 import type { Provider } from '../../idp/provider.ts';
 import { signJws } from '../../idp/tokens.ts';
-import { unsignedToken } from '../../faults/stand.ts';
+import { unsignedToken } from '../../faults/process-fixture.ts';
 import { getBytes, type LoadAnswer, type Shot } from '../../support/load.ts';
 import { makeProof, makeProofKey } from '../../support/proof.ts';
 

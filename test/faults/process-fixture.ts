@@ -16,13 +16,13 @@ import {
 } from '../support/load.ts';
 import { providerSettings, startProcess, type OutOfProcess, type TestProcess } from '../support/service.ts';
 
-export interface Stand {
+export interface ProcessFixture {
   readonly provider: Provider;
   readonly service: TestProcess;
   readonly pid: number;
 }
 
-export interface StandPlan extends OutOfProcess {
+export interface FixturePlan extends OutOfProcess {
   /** Default: a new one. Making its key holds up the process, and with it every load. */
   readonly provider?: Provider;
   /** The provider is down at first. */
@@ -30,7 +30,7 @@ export interface StandPlan extends OutOfProcess {
 }
 
 /** Provider and service, the service with its keys unless the provider is down; both end with the test. */
-export async function openStand(context: TestContext, plan: StandPlan = {}): Promise<Stand> {
+export async function openFixture(context: TestContext, plan: FixturePlan = {}): Promise<ProcessFixture> {
   const {
     provider = await startProvider({ host: '127.0.0.1' }),
     isDown = false,
@@ -78,7 +78,7 @@ export const unsignedShot = (kind: string, kid?: string, more?: Record<string, u
 });
 
 /** Good requests on a few connections, for as long as the test says. */
-export function startGoodLoad({ provider, service }: Stand, plan: Partial<LoadPlan> = {}): Load {
+export function startGoodLoad({ provider, service }: ProcessFixture, plan: Partial<LoadPlan> = {}): Load {
   return startLoad({
     port: service.port,
     connections: 4,
@@ -94,7 +94,7 @@ export function assertUntroubled(tally: Tally): void {
   assert.ok(tally.answered > 0 && tally.answered === tally.sent);
 }
 
-export const privately = ({ service }: Stand, token: string): Promise<Answer> =>
+export const privately = ({ service }: ProcessFixture, token: string): Promise<Answer> =>
   service.ask(PRIVATE, { token });
 
 /** docs/refusals.md: 503 with Retry-After from 1 to 30, and no challenge, since the token may be good. */
