@@ -5,6 +5,7 @@ import type { Access } from '../../src/routes/access.ts';
 import type { Guard } from '../../src/routes/guards.ts';
 import type { Row } from '../../src/routes/row.ts';
 import { callerWith, clock, settingsWith } from '../support/caller.ts';
+import { claimsForAll } from '../support/demands.ts';
 import type { Environment } from '../support/service.ts';
 import { code, tableOf, withKept, type Cells } from './tables.ts';
 
@@ -36,17 +37,9 @@ const ACCESS: Readonly<Record<string, string>> = {
 const accessInWords = ({ name, guards }: Access<unknown>) =>
   ACCESS[name] ?? ['a valid access token', ...guards.map(inWords)].join('; ');
 
-/** The claims that pass a guard, unless it is of free form. */
-function claimsFor({ name, refused: { refusal } }: Guard): Readonly<Record<string, unknown>> {
-  if ('scopes' in refusal) return { scope: refusal.scopes.join(' ') };
-
-  const [, claim = '', kind, value = ''] = /^claim (\S+) (equals|includes) (.+)$/.exec(name) ?? [];
-  return { [claim]: kind === 'includes' ? value.split(' ') : value };
-}
-
 /** The members of what a row answers to whoever passes its guards; none when it asks for more than can be derived. */
 async function members({ access, run }: Row): Promise<Cells> {
-  const caller = callerWith(Object.assign({}, ...access.guards.map(claimsFor)));
+  const caller = callerWith(claimsForAll(access.guards));
   try {
     return Object.keys(await run(caller, {}, clock.now()));
   } catch {

@@ -23,15 +23,12 @@ import { TestClock } from './clock.ts';
 /** Settings as environment variables. */
 export type Environment = Readonly<Record<string, string>>;
 
+/** A directory without files, for as long as this process lives: to make and remove one each time costs more than to read settings. */
+const EMPTY = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+process.on('exit', () => rmSync(EMPTY, { recursive: true }));
+
 /** The settings that this environment makes, without any file. */
-export function settingsFrom(environment: Environment): Settings {
-  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
-  try {
-    return loadSettings(environment, directory).settings;
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
-}
+export const settingsFrom = (environment: Environment): Settings => loadSettings(environment, EMPTY).settings;
 
 /** What the provider's tokens and keys demand of the settings. */
 export const providerSettings = (provider: Provider): Environment => ({

@@ -26,14 +26,17 @@ const textOf = (path: string) => {
   return text;
 };
 
-/** The modules that a module imports for more than types; what begins the built service imports all of it. */
+/** The modules that a module imports for more than types; what begins the built service imports all of it, what reads the folder of the tables each of them. */
 function importsFrom(path: string): string[] {
   const text = textOf(path);
   const values = importsOf(text).filter(({ isType }) => !isType);
   const modules = values.map(({ from }) =>
     from.startsWith('.') ? posix.join(posix.dirname(path), from) : from,
   );
-  return text.includes('dist/server.js') ? [...modules, 'src/server.ts'] : modules;
+  if (text.includes('dist/server.js')) modules.push('src/server.ts');
+  if (text.includes('/src/profiles/'))
+    modules.push(...readdirSync(`${ROOT}src/profiles`).map((name) => `src/profiles/${name}`));
+  return modules;
 }
 
 /** Each module that a test loads, with the steps from the test to it. */

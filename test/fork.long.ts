@@ -1,0 +1,86 @@
+/* A fork's day: what a team adds to its tables, in a copy, leaves every test green with no other edit (docs/your-own-routes.md). */
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { samplesUnder } from './docs/pages.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const [documentedRow = '', documentedHandler = ''] = samplesUnder(
+  'docs/your-own-routes.md',
+  'Your own routes',
+  'ts',
+);
+
+const ROWS = `${documentedRow}
+  get('/api/reports/{year}', needs(anyScope('read:reports', 'admin:reports'), claimEquals('employee', true)), readReport),
+`;
+const HANDLERS = `${documentedHandler}
+function readReport({ parameters }: RouteRequest<Caller>): object {
+  if (parameters.year !== '2030') throw refuseHttp('not_found');
+
+  return { year: parameters.year };
+}
+`;
+const NEW_TABLE = `// The table of another team, beside the profiles.
+import { needs, open, optional } from '../routes/access.ts';
+import { claimCheck, claimIncludes, scope } from '../routes/guards.ts';
+import { get, type Row } from '../routes/row.ts';
+
+const TEAMS = new Map([['blue', 7]]);
+
+const inTeam = claimCheck('the team is known here', (claim) => TEAMS.has(String(claim('team'))));
+const isGrown = claimCheck('age is at least 18', (claim) => Number(claim('age')) >= 18);
+
+export const orderRows: readonly Row[] = [
+  get('/orders', open, () => ({ orders: [] })),
+  get('/orders/{id}/lines/{line}', optional, ({ parameters }) => ({ ...parameters })),
+  get('/teams', needs(inTeam, scope('read:teams')), () => ({ teams: [...TEAMS.keys()] })),
+  get('/wines', needs(claimIncludes('groups', ['buyers']), claimIncludes('groups', ['cellar']), isGrown), () => ({ wines: [] })),
+];
+`;
+
+/** The files that git knows, as they are now, with the packages of this tree. */
+function copyTree(directory: string): void {
+  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
+  for (const name of listed.trim().split('\n')) cpSync(join(ROOT, name), join(directory, name));
+  symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+}
+
+function addRows(directory: string): void {
+  const table = join(directory, 'src/profiles/b.ts');
+  const text = readFileSync(table, 'utf8');
+  const last = text.match(/^ +get\('.*\n/gm)?.at(-1) ?? assert.fail('no row');
+  const withRows = text.replace(last, last + ROWS) + HANDLERS;
+  const imports = withRows
+    .replace('import { claimCheck,', 'import { anyScope, claimCheck,')
+    .replace(/^import /m, "import { refuseHttp } from '../base/refusal.ts';\nimport ");
+  writeFileSync(table, imports);
+  writeFileSync(join(directory, 'src/profiles/orders.ts'), NEW_TABLE);
+}
+
+test('rows in a table, and a table in a file of its own, leave npm test green with no other edit', (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-fork-'));
+  context.after(() => rmSync(directory, { recursive: true }));
+  copyTree(directory);
+  addRows(directory);
+  // Of this run, and of what it measures.
+  const { NODE_TEST_CONTEXT: _, NODE_V8_COVERAGE: __, ...env } = process.env;
+  const { status, stdout, stderr } = spawnSync('npm', ['test'], {
+    cwd: directory,
+    env,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+  });
+  const [, failures = stdout.slice(-5000)] = stdout.split('failing tests:');
+  assert.equal(status, 0, failures + stderr);
+  for (const path of ['/api/invoices', '/api/reports/{year}', '/teams', '/wines']) {
+    assert.ok(stdout.includes(`▶ ${path}\n`), `no test of ${path}`);
+  }
+});

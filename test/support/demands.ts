@@ -1,0 +1,128 @@
+/* What guards demand, in claims: read from what a guard says of itself, and tried out where that leaves room. */
+import type { Guard } from '../../src/routes/guards.ts';
+import { callerWith } from './caller.ts';
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** Claims that pass a guard, and sets of claims that do not. */
+export interface Demand {
+  readonly held: Claims;
+  readonly missing: readonly Claims[];
+}
+
+/** So many claims of a guard of free form are found out. */
+const MOST_CLAIMS = 4;
+
+export const passes = (guard: Guard, claims: Claims) => guard.passes(callerWith(claims));
+const lackingOne = (values: readonly string[]) =>
+  values.map((value) => values.filter((other) => other !== value));
+
+/** What a value can be whose text this is. */
+const valuesOf = (text: string): readonly unknown[] => {
+  const number = Number(text);
+  return [
+    text,
+    ...(text === 'true' || text === 'false' ? [text === 'true'] : []),
+    ...(text === String(number) ? [number] : []),
+  ];
+};
+
+function scopeDemand(scopes: readonly string[], isAny: boolean): Demand {
+  if (isAny) {
+    return {
+      held: { scope: scopes[0] },
+      missing: [{}, { scope: 'other' }, { scope: scopes.map((word) => `x${word}`).join('\t') }],
+    };
+  }
+  const lacking = lackingOne(scopes).map((some) => ({ scope: some.join(' ') }));
+  return { held: { scope: scopes.join(' ') }, missing: [{}, ...lacking, { scope: `x${scopes.join(' ')}` }] };
+}
+
+function equalDemand(guard: Guard, claim: string, text: string): Demand | undefined {
+  const held = valuesOf(text)
+    .map((value) => ({ [claim]: value }))
+    .find((claims) => passes(guard, claims));
+  const others = [`${text}x`, null, [text], ...valuesOf(text).filter((value) => value !== held?.[claim])];
+  return held && { held, missing: [{}, ...others.map((value) => ({ [claim]: value }))] };
+}
+
+function includingDemand(guard: Guard, claim: string, text: string): Demand | undefined {
+  const lists = [text.split(' '), [text]];
+  const values = lists.find((list) => passes(guard, { [claim]: list }));
+  if (values === undefined) return undefined;
+
+  const lacking = lackingOne(values).map((some) => ({ [claim]: some }));
+  return {
+    held: { [claim]: values },
+    missing: [{}, ...lacking, { [claim]: values.map((value) => `x${value}`) }],
+  };
+}
+
+/** Claims that pass a guard of free form: those that it asks for, with the values that its own words name. */
+function claimsFor(guard: Guard, values: readonly unknown[], found: Claims = {}): Claims | undefined {
+  const asked: string[] = [];
+  const caller = callerWith(found);
+  const watched = new Proxy(caller, {
+    get: (target, name) =>
+      name === 'claim'
+        ? (claim: string) => {
+            asked.push(claim);
+            return target.claim(claim);
+          }
+        : Reflect.get(target, name, target),
+  });
+  if (guard.passes(watched)) return found;
+
+  const next = asked.find((name) => !Object.hasOwn(found, name));
+  if (next === undefined || Object.keys(found).length === MOST_CLAIMS) return undefined;
+  for (const value of values) {
+    const claims = claimsFor(guard, values, { ...found, [next]: value });
+    if (claims !== undefined) return claims;
+  }
+  return undefined;
+}
+
+function freeDemand(guard: Guard): Demand | undefined {
+  const words = guard.name.split(/[\s,;"']+/);
+  const held = claimsFor(guard, [...new Set([...words.flatMap(valuesOf), true])]);
+  if (held === undefined) return undefined;
+
+  const changed = Object.keys(held).flatMap((name) => {
+    const { [name]: value, ...rest } = held;
+    return [rest, { ...held, [name]: typeof value === 'string' ? `${value}x` : String(value) }];
+  });
+  return { held, missing: [{}, ...changed].filter((claims) => !passes(guard, claims)) };
+}
+
+const demands = new Map<Guard, Demand | undefined>();
+
+/** `undefined` for a guard of free form that no claims pass which are tried here. */
+export function demandOf(guard: Guard): Demand | undefined {
+  if (!demands.has(guard)) demands.set(guard, readDemand(guard));
+  return demands.get(guard);
+}
+
+function readDemand(guard: Guard): Demand | undefined {
+  const { refusal } = guard.refused;
+  if ('scopes' in refusal && refusal.scopes !== undefined) {
+    return scopeDemand(refusal.scopes, guard.name.startsWith('any '));
+  }
+  const [, claim = '', kind, text = ''] = /^claim (\S+) (equals|includes) (.+)$/.exec(guard.name) ?? [];
+  if (kind === 'equals') return equalDemand(guard, claim, text);
+  if (kind === 'includes') return includingDemand(guard, claim, text);
+  return freeDemand(guard);
+}
+
+/** Claims that pass all of these guards of which any are known: what several ask of one list, or of the scopes, is put together. */
+export function claimsForAll(guards: readonly Guard[]): Claims {
+  const all: Record<string, unknown> = {};
+  for (const held of guards.map((guard) => demandOf(guard)?.held ?? {})) {
+    for (const [name, value] of Object.entries(held)) {
+      const before = all[name];
+      if (name === 'scope' && typeof before === 'string') all[name] = `${before} ${value}`;
+      else if (Array.isArray(before) && Array.isArray(value)) all[name] = [...before, ...value];
+      else all[name] = value;
+    }
+  }
+  return all;
+}

@@ -1,0 +1,96 @@
+/* Spellings that are refused, and others that are the same: one list of each, for tests of the function and of the whole service. */
+
+/** Spellings of a path that are the same one (RFC 3986 §6.2.2): the query plays no part. */
+export const sameSpellings = (path: string): readonly string[] => [
+  path.replace(/[a-z]/, (letter) => `%${letter.charCodeAt(0).toString(16)}`),
+  `${path}?`,
+  `${path}?x=/api/public`,
+  `${path}?/../..`,
+];
+
+/** Spellings of a path that have no canonical form, or one of another path that nobody has (RFC 3986 §2.1, §3.3). */
+export function pathSlips(path: string): readonly string[] {
+  const [, first = '', rest = ''] = /^\/([^/]*)(.*)$/.exec(path) ?? [];
+  const ends = ['/', '//', '//x', '/.', '/..', '/%2e', '/../public', '/%2e%2e/public', '/x/', '/x//y', '/%'];
+  const tails = ['%2Fx', '%2f', ';x', 'x', '%20', '%00', '.', '#', '%', '%c0%af', '%ed%a0%80', '%3Fx'];
+  const heads = ['//', '/./', '/../', '/x/../', '/%2e/', '/%2E%2E/', '//evil.example/', '/x/'];
+  const inside = rest === '' ? [] : ['//', '/./', '/x/../', '%2F', '%2f', '\\'];
+  return [
+    ...ends.map((end) => path + end),
+    ...tails.map((tail) => path + tail),
+    ...heads.map((head) => head + path.slice(1)),
+    ...inside.map((between) => `/${first}${between}${rest.slice(1)}`),
+    `/${first.toUpperCase()}${rest}`,
+  ];
+}
+
+/** A Host that RFC 9110 §7.2 has no place for, or whose port is no port. Blanks at the ends are not part of a field's value. */
+export const IMPOSSIBLE_HOSTS: readonly string[] = [
+  '',
+  'a b',
+  'a\tb',
+  'a/b',
+  'a/',
+  '/a',
+  'a?b',
+  'a#b',
+  'a@b',
+  'user:pass@a',
+  'http://a',
+  'a,b',
+  'a, a',
+  'a;b',
+  'a\\b',
+  '"a"',
+  '<a>',
+  '{a}',
+  'a|b',
+  'a^b',
+  'a`b',
+  'a%62',
+  '%61',
+  '\xe9.test',
+  'a:',
+  'a:b',
+  'a:-1',
+  'a:+1',
+  'a:8o',
+  'a:1:2',
+  'a:1/',
+  'a:65536',
+  'a:99999',
+  'a:123456',
+  'a..:99999',
+  ':80',
+  ':',
+  '::1',
+  '[::1',
+  '::1]',
+  '[]',
+  '[]:80',
+  '[::1]x',
+  '[::1]:',
+  '[::1]:x',
+  '[zz]',
+  '[:::]',
+  '[1.2.3.4]',
+  '[1:2]',
+  '[::1%25lo]',
+  '[a]b]',
+];
+
+/** Hosts that are taken as they come. */
+export const POSSIBLE_HOSTS: readonly string[] = [
+  'a',
+  'A.b-C_d.example',
+  'api.example.',
+  'localhost:8080',
+  '127.0.0.1',
+  '127.0.0.1:1',
+  'a:0',
+  'a:65535',
+  '[::1]',
+  '[::1]:8080',
+  '[2001:DB8::a]',
+  '[::ffff:1.2.3.4]:443',
+];
