@@ -174,7 +174,7 @@ function assignmentsInside(source: Source): Offence[] {
       (isSign(tokens[before], ',') && isSign(tokens[opening(source, before)], '('));
     const open = isSign(tokens[before], ',') ? opening(source, before) : before;
     // The head of a loop, or a statement that begins with its own bracket.
-    const isApart = isWord(tokens[open - 1], 'for') || isSign(tokens[open - 1], ';', '{', '}');
+    const isApart = open === 0 || isWord(tokens[open - 1], 'for') || isSign(tokens[open - 1], ';', '{', '}');
     const isInside = isInBrackets && !isApart && !holdsParameters(source, open);
     return isChained || isInside ? [{ line: lines[index]!, what: 'an assignment inside an expression' }] : [];
   });
@@ -185,7 +185,7 @@ function listsAsNames(source: Source): Offence[] {
   const { tokens, lines } = source;
   return tokens.flatMap((token, index) => {
     if (!isSign(token, '[')) return [];
-    const isStatement = isSign(tokens[index - 1], ';', '{', '}', ')') && isSpaced(source, token);
+    const isStatement = index === 0 || (isSign(tokens[index - 1], ';', '{', '}') && isSpaced(source, token));
     if (!isStatement && !isWord(tokens[index - 1], ...DECLARATIONS)) return [];
 
     const equals = walk(tokens, closing(source, index) + 1, 1, (one) => isSign(one, '=', ';'));
