@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../src/base/refusal.ts';
 import { createHostReader } from '../../src/request/fields.ts';
+import { IMPOSSIBLE_HOSTS, POSSIBLE_HOSTS } from '../support/spellings.ts';
 import { normalUri, requestUri, type UriOptions } from '../../src/request/uri.ts';
 
 /** Each normal form with other spellings of it. */
@@ -172,64 +173,21 @@ const refused = (reason: string) => (failure: unknown) => {
   return true;
 };
 
-for (const host of [
-  'api.test',
-  'API.test',
-  'api.test:8080',
-  'localhost',
-  'a_b-c.test',
-  'api.test.',
-  '127.0.0.1:80',
-  '[::1]',
-  '[::1]:8080',
-  '[::ffff:1.2.3.4]',
-  'api.test:65535',
-  'api.test:0',
-]) {
+for (const host of POSSIBLE_HOSTS) {
   test(`takes the Host ${host} [RFC 9110 §7.2]`, () => {
     assert.equal(readHost(['Accept', 'x', 'HOST', host]), host);
   });
 }
 
-const NO_HOST = [
-  '',
-  ' ',
-  'a/b',
-  'a?b',
-  'a#b',
-  'a@b',
-  'user:pass@b',
-  'a b',
-  'a,b',
-  'a:b',
-  'a:',
-  'a:65536',
-  'a:123456',
-  'a:-1',
-  'a:80:80',
-  '::1',
-  '[::1',
-  '[::1]x',
-  '[a]',
-  '[::1]:',
-  'a%62',
-  'é',
-  'a\\b',
-  'a\tb',
-  'a|b',
-  'a;b',
-  'http://a',
-  '[]',
-  '[:::]',
-  'a..:99999',
-];
-for (const host of NO_HOST) {
+for (const host of IMPOSSIBLE_HOSTS) {
   test(`refuses the Host ${JSON.stringify(host)} [RFC 9112 §3.2, E4]`, () => {
     assert.throws(() => readHost(['Host', host]), refused('host-refused'));
     const forwarded = ['Host', 'api.test', 'X-Forwarded-Host', host];
     const options = { publicUrl: undefined, trustProxy: true };
-    if (host.trim() === '') assert.equal(uriOf(forwarded, '/', options), 'http://api.test/');
-    else if (host === 'a,b') assert.equal(uriOf(forwarded, '/', options), 'http://b/');
+    // The last hop counts.
+    const hop = host.split(',').at(-1)?.trim() ?? '';
+    if (hop === '') assert.equal(uriOf(forwarded, '/', options), 'http://api.test/');
+    else if (hop !== host) assert.equal(uriOf(forwarded, '/', options), `http://${hop}/`);
     else assert.throws(() => uriOf(forwarded, '/', options), refused('forwarded-refused'));
   });
 }

@@ -5,6 +5,7 @@ import { FetchFailure } from '../../src/keys/key-set.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { openWire } from '../support/client.ts';
 import { startService, type TestService } from '../support/service.ts';
+import { IMPOSSIBLE_HOSTS, pathSlips, POSSIBLE_HOSTS } from '../support/spellings.ts';
 import { askRaw, isWhole, parseAnswer } from '../support/wire-answer.ts';
 
 let provider: Provider;
@@ -45,43 +46,7 @@ for (const target of [
   });
 }
 
-const NOWHERE = [
-  '//api/public',
-  '//evil.example/api/public',
-  '/api//public',
-  '/api/public/',
-  '/api/public//',
-  '/./api/public',
-  '/api/./public',
-  '/api/x/../public',
-  '/api/public/..',
-  '/%2e/api/public',
-  '/api/%2E%2E/api/public',
-  '/api/public/%2e',
-  '/api/%zz',
-  '/api/public%',
-  '/api/%c0%af',
-  '/api/%ed%a0%80',
-  '/api%2fpublic',
-  '/api%2Fprivate',
-  '/api/public%2F..%2Fprivate',
-  '/api/private%00',
-  '/api/private%20',
-  '/api/private;x',
-  '/api/private;/',
-  '/API/private',
-  '/api/Private',
-  '/api/private%2f',
-  '/api/private#x',
-  '/api\\private',
-  '/api/private.json',
-  '/api/private%3Fx',
-  '/api/public/private',
-  '/',
-  '/api',
-  '/?',
-  '/api/%u0070ublic',
-];
+const NOWHERE = [...pathSlips('/api/private'), '/', '/?', '/api', '/api/public/private', '/api/%u0070ublic'];
 for (const target of NOWHERE) {
   test(`has nothing at ${target}, before it reads credentials or the method [contract §3, G2]`, async () => {
     const repeated = ['GET', 'Authorization: a', 'Authorization: b'] as const;
@@ -107,37 +72,17 @@ for (const target of NOWHERE) {
   });
 }
 
-for (const host of ['a', 'A.example', 'a:0', 'a:65535', '127.0.0.1:80', '[::1]', '[::1]:3001', 'a-b_c.d']) {
+for (const host of POSSIBLE_HOSTS) {
   test(`answers under the Host ${host} [RFC 9110 §7.2]`, async () => {
     assert.equal((await askRaw(service.port, 'GET /api/public HTTP/1.1', `Host: ${host}`)).status, 200);
   });
 }
 
-const BAD_HOSTS = [
-  '',
-  'a/b',
-  'a?b',
-  'a#b',
-  'u@a',
-  'a b',
-  'a:b',
-  'a:65536',
-  'a:123456',
-  'a:-1',
-  'a,b',
-  '[::1',
-  '::1',
-  '[g]',
-  'http://a',
-  'é',
-  'a:1:2',
-  '%61',
-];
 for (const [what, hosts] of [
   ['no Host', []],
   ['two Hosts', ['a', 'b']],
   ['the same Host twice', ['a', 'a']],
-  ...BAD_HOSTS.map((host) => [`the Host "${host}"`, [host]] as const),
+  ...IMPOSSIBLE_HOSTS.map((host) => [`the Host "${host}"`, [host]] as const),
 ] as const) {
   test(`refuses ${what} and closes the connection [RFC 9112 §3.2, G7]`, async () => {
     const fields = hosts.map((host) => `Host: ${host}`);

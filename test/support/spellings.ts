@@ -21,6 +21,7 @@ export function pathSlips(path: string): readonly string[] {
     ...heads.map((head) => head + path.slice(1)),
     ...inside.map((between) => `/${first}${between}${rest.slice(1)}`),
     `/${first.toUpperCase()}${rest}`,
+    path.replace(/[a-z](?=[^a-z]*$)/, (letter) => letter.toUpperCase()),
   ];
 }
 
@@ -93,4 +94,29 @@ export const POSSIBLE_HOSTS: readonly string[] = [
   '[::1]:8080',
   '[2001:DB8::a]',
   '[::ffff:1.2.3.4]:443',
+];
+
+/** What makes base64url of something else or of nothing (RFC 7515 §2); the text must leave spare bits in its last letter. */
+export const BASE64URL_MISSPELLINGS: readonly [what: string, misspell: (text: string) => string][] = [
+  ['padding', (text) => `${text}=`],
+  ['two signs of padding', (text) => `${text}==`],
+  ['escaped padding', (text) => `${text}%3D`],
+  ['a leading blank', (text) => ` ${text}`],
+  ['a trailing blank', (text) => `${text} `],
+  ['a blank within', (text) => `${text.slice(0, 4)} ${text.slice(4)}`],
+  ['a tab', (text) => `${text.slice(0, 4)}\t${text.slice(4)}`],
+  ['a line feed', (text) => `${text}\n`],
+  ['a carriage return', (text) => `${text.slice(0, 4)}\r${text.slice(4)}`],
+  ['a NUL', (text) => `${text}\0`],
+  ['a plus sign', (text) => `${text.slice(0, 4)}+${text.slice(5)}`],
+  ['a slash', (text) => `${text.slice(0, 4)}/${text.slice(5)}`],
+  ['a length of 1 modulo 4', (text) => `${text}${'A'.repeat((5 - (text.length % 4)) % 4)}`],
+  [
+    'a spare bit set',
+    (text) => text.slice(0, -1) + String.fromCharCode(text.charCodeAt(text.length - 1) + 1),
+  ],
+  ['a letter beyond ASCII', (text) => `${text.slice(0, -1)}\u0141`],
+  ['a full-width letter', (text) => `${text.slice(0, -1)}\uff21`],
+  ['a byte-order mark', (text) => `\ufeff${text}`],
+  ['a quotation mark', (text) => `"${text}"`],
 ];

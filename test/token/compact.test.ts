@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mediaType, parseCompact } from '../../src/token/compact.ts';
+import { BASE64URL_MISSPELLINGS } from '../support/spellings.ts';
 import {
   CLAIMS,
   GOOD,
@@ -59,24 +60,6 @@ for (const [what, text] of wrongParts) {
     assert.equal(await verdict(text), 'token-malformed'));
 }
 
-const misspellings: readonly [string, (part: string) => string][] = [
-  ['padding', (part) => `${part}=`],
-  ['two signs of padding', (part) => `${part}==`],
-  ['escaped padding', (part) => `${part}%3D`],
-  ['a leading blank', (part) => ` ${part}`],
-  ['a trailing blank', (part) => `${part} `],
-  ['a blank within', (part) => `${part.slice(0, 4)} ${part.slice(4)}`],
-  ['a line feed', (part) => `${part}\n`],
-  ['a plus sign', (part) => `${part.slice(0, 4)}+${part.slice(5)}`],
-  ['a slash', (part) => `${part.slice(0, 4)}/${part.slice(5)}`],
-  ['a length of 1 modulo 4', (part) => `${part}${'A'.repeat((5 - (part.length % 4)) % 4)}`],
-  [
-    'a spare bit set',
-    (part) => part.slice(0, -1) + String.fromCharCode(part.charCodeAt(part.length - 1) + 1),
-  ],
-  ['a letter beyond ASCII', (part) => `${part.slice(0, -1)}\u0141`],
-  ['a quotation mark', (part) => `"${part}"`],
-];
 /** Texts of lengths that leave spare bits in the last letter. */
 const headerText = JSON.stringify(HEADER).padEnd(Math.ceil(JSON.stringify(HEADER).length / 3) * 3 + 1);
 const payloadText = JSON.stringify(CLAIMS).padEnd(Math.ceil(JSON.stringify(CLAIMS).length / 3) * 3 + 1);
@@ -85,7 +68,7 @@ const [header, payload] = [encode(headerText), encode(payloadText)];
 test('accepts the token that the misspellings are made of', async () => {
   assert.equal(await verdict(sealed(header, payload)), 'accepted');
 });
-for (const [what, misspell] of misspellings) {
+for (const [what, misspell] of BASE64URL_MISSPELLINGS) {
   test(`refuses a token one of whose parts has ${what} [RFC 7515 §2, §5.2(2), (6), (7), C1]`, async () => {
     assert.equal(await verdict(sealed(misspell(header), payload)), 'token-malformed', 'header');
     assert.equal(await verdict(sealed(header, misspell(payload))), 'token-malformed', 'payload');
