@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { parseJsonObject, type JsonObject } from '../base/encoding.ts';
-import { FetchFailure } from './key-set.ts';
+import { FetchFailure } from './jwks.ts';
 
 const MAX_BYTES = 512 * 1024;
 const MAX_INTERIM_RESPONSES = 10;
@@ -25,19 +25,15 @@ export function createKeyFetcher(source: KeySource, timeoutMillis = 5_000): () =
     const deadline = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(new FetchFailure('timeout')));
     });
-    return Promise.race([deadline, fetchKeySet(source, signal)]);
+    return Promise.race([deadline, fetchKeySet(source, signal).catch(sortFailure)]);
   };
 }
 
 async function fetchKeySet(source: KeySource, signal: AbortSignal): Promise<JsonObject> {
-  try {
-    const address = source.jwksUri ?? (await discover(source, signal));
-    const document = await fetchJson(address, signal);
-    if (document === undefined) throw new FetchFailure('status-refused', '404');
-    return document;
-  } catch (failure) {
-    throw failure instanceof FetchFailure ? failure : sortFailure(failure);
-  }
+  const address = source.jwksUri ?? (await discover(source, signal));
+  const document = await fetchJson(address, signal);
+  if (document === undefined) throw new FetchFailure('status-refused', '404');
+  return document;
 }
 
 /** The key-set address (OpenID Connect Discovery §4), found anew at every fetch: a provider may move it. */
@@ -60,7 +56,11 @@ async function fetchJson(address: string, signal: AbortSignal): Promise<JsonObje
   try {
     const status = response.statusCode ?? 0;
     if (status === 404) return undefined;
-    if (status !== 200) throw new FetchFailure(statusFlaw(response, status), String(status));
+
+    // RFC 9110 §15.4
+    const isRedirect = status >= 300 && status < 400 && response.headers.location !== undefined;
+    if (isRedirect) throw new FetchFailure('redirect-refused', String(status));
+    if (status !== 200) throw new FetchFailure('status-refused', String(status));
 
     const document = parseJsonObject(await readBody(response));
     if (document === undefined) throw new FetchFailure('not-a-json-object');
@@ -97,12 +97,6 @@ function request(address: string, signal: AbortSignal): Promise<IncomingMessage>
   });
 }
 
-function statusFlaw({ headers }: IncomingMessage, status: number): 'redirect-refused' | 'status-refused' {
-  // RFC 9110 §15.4
-  const isRedirect = status >= 300 && status < 400 && headers.location;
-  return isRedirect ? 'redirect-refused' : 'status-refused';
-}
-
 async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -114,13 +108,15 @@ async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Sorts Node's errors by what an operator would do about them. */
-function sortFailure(failure: unknown): FetchFailure {
+/** Sorts Node's errors by what an operator would do about them, and throws what it makes of them. */
+function sortFailure(failure: unknown): never {
+  if (failure instanceof FetchFailure) throw failure;
+
   const code = failure instanceof Error && 'code' in failure ? String(failure.code) : '';
-  if (code === '') return new FetchFailure('unforeseen');
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return new FetchFailure('name-not-resolved', code);
-  if (code === 'ECONNREFUSED') return new FetchFailure('connection-refused', code);
+  if (code === '') throw new FetchFailure('unforeseen');
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') throw new FetchFailure('name-not-resolved', code);
+  if (code === 'ECONNREFUSED') throw new FetchFailure('connection-refused', code);
 
   const isAboutCertificates = /CERT|SIGNATURE|TLS|SSL|CA$|PATH_LENGTH|PURPOSE|HOSTNAME/.test(code);
-  return new FetchFailure(isAboutCertificates ? 'certificate-refused' : 'connection-failed', code);
+  throw new FetchFailure(isAboutCertificates ? 'certificate-refused' : 'connection-failed', code);
 }

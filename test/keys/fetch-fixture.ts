@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import { createKeyFetcher, type KeySource } from '../../src/keys/fetch.ts';
-import { FetchFailure } from '../../src/keys/key-set.ts';
+import { FetchFailure } from '../../src/keys/jwks.ts';
 import type { FetchFlaw } from '../../src/base/events.ts';
 import { Listener } from '../idp/listener.ts';
 import type { Provider } from '../idp/provider.ts';

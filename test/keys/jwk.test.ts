@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
-import { generateKeyPairSync } from 'node:crypto';
-import { test } from 'node:test';
+import crypto, { generateKeyPairSync } from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+import { mock, test } from 'node:test';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import { importSigningKey, type VerificationKey } from '../../src/keys/jwk.ts';
 import type { KeyFlaw } from '../../src/base/events.ts';
 import { parseCompact } from '../../src/token/compact.ts';
 import { verifySignature } from '../../src/token/signature.ts';
 import { signJws } from '../idp/tokens.ts';
-import { integer, jwk, kidOf, thumbprintOf } from './stand.ts';
+import { integer, jwk, kidOf, thumbprintOf } from './key-set-fixture.ts';
 
 const importKey = (change: Record<string, unknown> = {}) => importSigningKey(jwk('a', change) as JsonObject);
 
@@ -145,3 +146,30 @@ test('refuses a value that only looks like an imported key', () => {
 test('shows no key material when a key is written as JSON', () => {
   assert.doesNotMatch(JSON.stringify(imported()), /VVVVVV/);
 });
+
+/** What node:crypto may throw, which no JWK brings about but a refusal: it is put in its place. */
+function failingWith(failure: unknown): VerificationKey | KeyFlaw {
+  const createPublicKey = mock.method(crypto, 'createPublicKey', () => {
+    throw failure;
+  });
+  syncBuiltinESMExports();
+  try {
+    return importKey();
+  } finally {
+    createPublicKey.mock.restore();
+    syncBuiltinESMExports();
+  }
+}
+
+test('says of a key that it is not importable when OpenSSL refuses it with a code', () => {
+  assert.equal(failingWith(Object.assign(new Error(), { code: 'ERR_OSSL' })), 'not-importable');
+});
+
+for (const failure of [new RangeError('no memory'), { code: 'no error' }, 'text']) {
+  test(`takes for a bug, and not for a flaw of the key, what is thrown without being a refusal: ${String(failure)}`, () => {
+    assert.throws(
+      () => failingWith(failure),
+      (thrown) => thrown === failure,
+    );
+  });
+}

@@ -13,7 +13,7 @@ import {
   type InProcess,
   type TestService,
 } from '../support/service.ts';
-import { HOUR, MINUTE, SECOND } from './stand.ts';
+import { HOUR, MINUTE, SECOND } from './key-set-fixture.ts';
 
 let provider: Provider;
 before(async () => {
@@ -52,7 +52,7 @@ async function retry({ clock, keys }: TestService): Promise<void> {
   await keys.refresh();
 }
 
-/** RFC 9110 §10.2.3; contract §6: no challenge, since the token may be fine. */
+/** RFC 9110 §10.2.3. No challenge, since the token may be fine. */
 function assertUnavailable(answer: Answer, message = 'The signing keys are temporarily unavailable'): void {
   const { status, body, headers, challenges } = answer;
   assert.deepEqual([status, body, challenges], [503, { error: 'temporarily_unavailable', message }, []]);
@@ -160,6 +160,20 @@ for (const [where, fault, reason] of OUTAGES) {
     },
   );
 }
+
+test(
+  'answers a request within the fetch under way, and begins no second one for it, when the provider hangs and its key is unknown',
+  BOUNDED,
+  async (context) => {
+    const service = await start(context);
+    await provider.fault('keySet', 'hang-before-headers');
+    timeoutMillis = 100;
+    service.clock.advance(10 * MINUTE);
+    assert.equal((await privately(service)).status, 200);
+    assertUnavailable(await privately(service, provider.issue({ exp: IN_2100 }, { kid: 'unknown' })));
+    assert.equal(provider.counts.discovery, 1);
+  },
+);
 
 test('refreshes after 10 minutes when only readiness is asked', async (context) => {
   const service = await start(context);

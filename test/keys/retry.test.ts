@@ -1,38 +1,31 @@
-// @ts-nocheck until the tests ask as requests do
 /* What follows a failed fetch: retries, warnings, and what callers are told. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HOUR, jwk, MINUTE, SECOND, Stand } from './stand.ts';
-
-/** A stand that holds the key `a`, fetched this many milliseconds ago. */
-async function standAged(millis = 0): Promise<Stand> {
-  const stand = new Stand();
-  await stand.answer(jwk('a'));
-  stand.clock.advance(millis);
-  return stand;
-}
+import { atOnce } from '../support/clock.ts';
+import { aged, HOUR, jwk, KeySetFixture, MINUTE, SECOND } from './key-set-fixture.ts';
 
 /** Fails the fetch under way, or one begun now, so many times. */
-async function failTimes(stand: Stand, times: number): Promise<void> {
-  for (let failure = 0; failure < times; failure += 1) await stand.fail();
+async function failTimes(fixture: KeySetFixture, times: number): Promise<void> {
+  for (let failure = 0; failure < times; failure += 1) await fixture.fail();
 }
 
 /** Moves the clock until the retry is due. */
-const awaitRetry = ({ clock }: Stand) => clock.advance(clock.pending[0] ?? assert.fail('no retry is due'));
+const awaitRetry = ({ clock }: KeySetFixture) =>
+  clock.advance(clock.pending[0] ?? assert.fail('no retry is due'));
 
-function retryAfter(stand: Stand, kid?: string, waits?: number): number {
-  const refusal = stand.look(kid, waits);
+function retryAfter(fixture: KeySetFixture): number {
+  const refusal = atOnce(fixture.look());
   assert.ok('kind' in refusal && refusal.kind === 'temporarily_unavailable');
   return refusal.retryAfterSeconds;
 }
 
 test('changes nothing when a refresh fails [F2]', async () => {
-  const stand = await standAged(10 * MINUTE);
-  const before = stand.keys.find('a', 0);
-  await failTimes(stand, 3);
-  assert.equal(stand.keys.find('a', 0), before);
-  assert.equal(stand.keys.find(undefined, 0), before);
-  assert.equal(stand.keys.isReady(), true);
+  const fixture = await aged(10 * MINUTE);
+  await failTimes(fixture, 3);
+  assert.deepEqual(
+    [fixture.outcome('a'), fixture.outcome(), fixture.keys.isReady()],
+    ['found', 'found', true],
+  );
 });
 
 for (const [condition, failure] of [
@@ -40,35 +33,35 @@ for (const [condition, failure] of [
   ['no error', 'secret'],
 ] as const) {
   test(`counts a fetch that rejects with ${condition} as unforeseen, and logs no text of it`, async () => {
-    const stand = await standAged(20 * SECOND);
-    await stand.failWith(failure);
-    assert.equal(stand.outcome('a'), 'found');
+    const fixture = await aged(20 * SECOND);
+    await fixture.failWith(failure);
+    assert.equal(fixture.outcome('a'), 'found');
     const expected = { level: 'warn', reason: 'unforeseen', code: '', heldForSeconds: 20 };
-    assert.deepEqual(stand.logged('signing keys could not be fetched'), [expected]);
-    assert.equal(stand.clock.pending.length, 1);
+    assert.deepEqual(fixture.logged('signing keys could not be fetched'), [expected]);
+    assert.equal(fixture.clock.pending.length, 1);
   });
 }
 
 test('retries after a failure when the time has come, and not at the wish of requests', async () => {
-  const stand = new Stand();
-  await stand.fail();
-  const [delay = 0] = stand.clock.pending;
-  stand.clock.advance(delay - 1);
+  const fixture = new KeySetFixture();
+  await fixture.fail();
+  const [delay = 0] = fixture.clock.pending;
+  fixture.clock.advance(delay - 1);
   assert.deepEqual(
-    [stand.outcome('a'), stand.outcome(), stand.keys.isReady()],
+    [fixture.outcome('a'), fixture.outcome(), fixture.keys.isReady()],
     ['keys-unavailable', 'keys-unavailable', false],
   );
-  assert.equal(stand.fetches, 1);
-  stand.clock.advance(1);
-  assert.deepEqual([stand.outcome('a'), stand.fetches], ['waits', 2]);
+  assert.equal(fixture.fetches, 1);
+  fixture.clock.advance(1);
+  assert.deepEqual([fixture.outcome('a'), fixture.fetches], ['waits', 2]);
 });
 
 test('leaves the refresh of old keys to the retry when the last fetch has failed', async () => {
-  const stand = await standAged(10 * MINUTE);
-  await stand.fail();
-  assert.deepEqual([stand.outcome('a'), stand.fetches], ['found', 2]);
-  awaitRetry(stand);
-  assert.equal(stand.fetches, 3);
+  const fixture = await aged(10 * MINUTE);
+  await fixture.fail();
+  assert.deepEqual([fixture.outcome('a'), fixture.fetches], ['found', 2]);
+  awaitRetry(fixture);
+  assert.equal(fixture.fetches, 3);
 });
 
 test('doubles the time between retries from 1 to 30 seconds with a jitter that never exceeds it', async () => {
@@ -76,13 +69,13 @@ test('doubles the time between retries from 1 to 30 seconds with a jitter that n
   const shares: number[] = [];
   let longest = 0;
   for (let replica = 0; replica < 64; replica += 1) {
-    const stand = new Stand();
+    const fixture = new KeySetFixture();
     for (const ceiling of ceilings) {
-      await stand.fail();
-      const [delay = NaN] = stand.clock.pending;
+      await fixture.fail();
+      const [delay = NaN] = fixture.clock.pending;
       shares.push(delay / ceiling);
       longest = Math.max(longest, delay);
-      awaitRetry(stand);
+      awaitRetry(fixture);
     }
   }
   assert.ok(
@@ -94,66 +87,109 @@ test('doubles the time between retries from 1 to 30 seconds with a jitter that n
 });
 
 test('begins again with 1 second when a fetch has succeeded in between', async () => {
-  const stand = new Stand();
-  await failTimes(stand, 5);
-  await stand.answer(jwk('a'));
-  await stand.fail();
-  assert.ok((stand.clock.pending[0] ?? Infinity) <= SECOND);
+  const fixture = new KeySetFixture();
+  await failTimes(fixture, 5);
+  await fixture.answer(jwk('a'));
+  await fixture.fail();
+  assert.ok((fixture.clock.pending[0] ?? Infinity) <= SECOND);
 });
 
 test('has one retry pending however fetches fail, and none once one has succeeded', async () => {
-  const stand = await standAged();
-  await failTimes(stand, 3);
-  assert.equal(stand.clock.pending.length, 1);
-  stand.clock.advance(100);
-  await Promise.all([stand.request('unknown'), stand.fail()]);
-  assert.equal(stand.clock.pending.length, 1);
-  await stand.answer(jwk('a'));
-  assert.deepEqual(stand.clock.pending, []);
+  const fixture = await aged();
+  await failTimes(fixture, 3);
+  assert.equal(fixture.clock.pending.length, 1);
+  fixture.clock.advance(100);
+  await Promise.all([fixture.request('unknown'), fixture.fail()]);
+  assert.equal(fixture.clock.pending.length, 1);
+  await fixture.answer(jwk('a'));
+  assert.deepEqual(fixture.clock.pending, []);
 });
 
 test('joins the fetch under way when the retry comes due during it', async () => {
-  const stand = await standAged();
-  await stand.fail();
-  assert.equal(stand.outcome('unknown'), 'waits');
-  awaitRetry(stand);
-  assert.deepEqual([stand.fetches, stand.overlap], [3, 1]);
+  const fixture = await aged();
+  await fixture.fail();
+  assert.equal(fixture.outcome('unknown'), 'waits');
+  awaitRetry(fixture);
+  assert.deepEqual([fixture.fetches, fixture.overlap], [3, 1]);
 });
 
 test('warns once for each change of state', async () => {
-  const stand = new Stand();
-  const failures = () => stand.logged('signing keys could not be fetched');
-  await failTimes(stand, 3);
+  const fixture = new KeySetFixture();
+  const failures = () => fixture.logged('signing keys could not be fetched');
+  await failTimes(fixture, 3);
   assert.deepEqual(failures(), [{ level: 'warn', reason: 'timeout', code: '', heldForSeconds: null }]);
-  await stand.fail('status-refused', '503');
-  await stand.fail('status-refused', '503');
+  await fixture.fail('status-refused', '503');
+  await fixture.fail('status-refused', '503');
   assert.deepEqual(failures().slice(1), [
     { level: 'warn', reason: 'status-refused', code: '503', heldForSeconds: null },
   ]);
-  await stand.answer(jwk('a'));
-  stand.clock.advance(90 * SECOND);
-  await stand.fail('status-refused', '\r\n');
+  await fixture.answer(jwk('a'));
+  fixture.clock.advance(90 * SECOND);
+  await fixture.fail('status-refused', '\r\n');
   assert.deepEqual(failures().slice(2), [
     { level: 'warn', reason: 'status-refused', code: '??', heldForSeconds: 90 },
   ]);
 });
 
 test('tells callers to come back when the retry is due, in whole seconds', async () => {
-  const stand = new Stand();
-  await failTimes(stand, 4);
-  const [delay = 0] = stand.clock.pending;
-  assert.equal(retryAfter(stand), Math.ceil(delay / SECOND));
-  stand.clock.advance(delay - 1001);
-  assert.equal(retryAfter(stand), 2);
-  stand.clock.advance(1);
-  assert.equal(retryAfter(stand), 1);
-  stand.clock.advance(1001);
-  assert.equal(retryAfter(stand, 'a', 2), 1, 'never less than a second');
+  const fixture = new KeySetFixture();
+  await failTimes(fixture, 4);
+  const [delay = 0] = fixture.clock.pending;
+  assert.equal(retryAfter(fixture), Math.ceil(delay / SECOND));
+  fixture.clock.advance(delay - 1001);
+  assert.equal(retryAfter(fixture), 2);
+  fixture.clock.advance(1);
+  assert.equal(retryAfter(fixture), 1);
 });
 
-test('tells callers to come back within 30 seconds when the wall clock is set back', async () => {
-  const stand = new Stand();
-  await stand.fail();
-  stand.clock.advance(-HOUR);
-  assert.equal(retryAfter(stand), 30);
+test('tells callers to come back in a second when the retry is due and its timer is late', async () => {
+  const fixture = new KeySetFixture();
+  fixture.clock.after = () => () => {};
+  await fixture.fail();
+  fixture.clock.advance(MINUTE);
+  assert.equal(retryAfter(fixture), 1);
+});
+
+for (const [change, millis] of [
+  ['back', -HOUR],
+  ['forward', HOUR],
+] as const) {
+  test(`retries and tells callers when as before when the wall clock is set ${change}`, async () => {
+    const fixture = new KeySetFixture();
+    await failTimes(fixture, 4);
+    const before = retryAfter(fixture);
+    fixture.clock.set(fixture.clock.now() + millis);
+    assert.equal(retryAfter(fixture), before);
+    awaitRetry(fixture);
+    assert.equal(fixture.fetches, 5);
+  });
+}
+
+for (const [random, shares] of [
+  [0, [0.8, 1.6, 3.2, 6.4, 12.8, 24, 24]],
+  [0.5, [0.9, 1.8, 3.6, 7.2, 14.4, 27, 27]],
+  [1 - 2 ** -53, [1, 2, 4, 8, 16, 30, 30]],
+] as const) {
+  test(`retries after between four fifths and the whole of 1 to 30 seconds when chance says ${random}`, async () => {
+    const chance = Math.random;
+    Math.random = () => random;
+    try {
+      const fixture = new KeySetFixture();
+      for (const seconds of shares) {
+        await fixture.fail();
+        assert.ok(Math.abs((fixture.clock.pending[0] ?? NaN) - seconds * 1000) < 1e-6);
+      }
+    } finally {
+      Math.random = chance;
+    }
+  });
+}
+
+test('logs to the second how long the keys have been held when a fetch fails', async () => {
+  const fixture = new KeySetFixture();
+  await fixture.answer(jwk('a'));
+  fixture.clock.advance(3 * HOUR);
+  await fixture.fail();
+  const [line] = fixture.logged('signing keys could not be fetched');
+  assert.equal(line?.heldForSeconds, 3 * 60 * 60);
 });

@@ -7,7 +7,7 @@ import { startProvider, type Provider } from '../idp/provider.ts';
 import { signJws } from '../idp/tokens.ts';
 import type { Answer } from '../support/client.ts';
 import { startService, type InProcess, type TestService } from '../support/service.ts';
-import { integer, jwk } from './stand.ts';
+import { integer, jwk } from './key-set-fixture.ts';
 
 let provider: Provider;
 before(async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { test } from 'node:test';
-import { integer } from '../keys/stand.ts';
+import { integer } from '../keys/key-set-fixture.ts';
 import {
   makeProofKey,
   PROOF_ALGORITHMS,

@@ -1,7 +1,7 @@
 /* What tells a caller, without a token, that the service lives and whether it is ready (contract §3). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { FetchFailure } from '../../src/keys/key-set.ts';
+import { FetchFailure } from '../../src/keys/jwks.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { startService } from '../support/service.ts';
 import { askRaw } from '../support/wire-answer.ts';

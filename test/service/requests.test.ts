@@ -1,7 +1,7 @@
 /* Requests as the contract's sections 3 and 4 tell them, against whole services of both profiles. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { FetchFailure } from '../../src/keys/key-set.ts';
+import { FetchFailure } from '../../src/keys/jwks.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { openWire } from '../support/client.ts';
 import { startService, type TestService } from '../support/service.ts';

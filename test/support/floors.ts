@@ -4,7 +4,7 @@
 export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'base/': ['refusal', 'encoding', 'sealed', 'lru', 'clock', 'events'],
   'request/': ['fields', 'uri', 'path', 'body'],
-  'keys/': ['jwk', 'key-set', 'fetch', 'tunnel'],
+  'keys/': ['jwk', 'jwks', 'key-set', 'fetch', 'tunnel'],
   'token/': ['compact', 'signature', 'claims', 'issuers', 'verify'],
   'sender/': ['credentials', 'dpop-nonce', 'replay', 'replay-resp', 'dpop-proof', 'caller'],
   'reply/': ['reply', 'write', 'challenge', 'cors', 'resource-metadata'],

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../src/base/encoding.ts';
-import { FetchFailure, KeySet } from '../../src/keys/key-set.ts';
+import { FetchFailure } from '../../src/keys/jwks.ts';
+import { KeySet } from '../../src/keys/key-set.ts';
 import { Refused, type TokenFlaw } from '../../src/base/refusal.ts';
 import type { Later } from '../../src/base/clock.ts';
 import { claimsOf, keyIdOf, type VerifiedToken } from '../../src/token/verify.ts';

@@ -2,7 +2,8 @@
 import type { Later } from '../../src/base/clock.ts';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import { factsOf, type VerificationKey } from '../../src/keys/jwk.ts';
-import { FetchFailure, KeySet } from '../../src/keys/key-set.ts';
+import { FetchFailure } from '../../src/keys/jwks.ts';
+import { KeySet } from '../../src/keys/key-set.ts';
 import { createLog } from '../../src/base/events.ts';
 import { Refused, type Refusal } from '../../src/base/refusal.ts';
 import { TestClock } from '../support/clock.ts';
@@ -32,19 +33,18 @@ export function jwk(
 export const kidOf = (key: VerificationKey) => factsOf(key).kid;
 export const thumbprintOf = (key: VerificationKey) => factsOf(key).thumbprint;
 
-interface Call {
-  readonly resolve: (document: JsonObject) => void;
-  readonly reject: (failure: unknown) => void;
-}
+/** How the provider answers a fetch. */
+type Answer = (call: { resolve(document: JsonObject): void; reject(failure: unknown): void }) => void;
 
 const inOneWord = (result: VerificationKey | Refusal) => ('reason' in result ? result.reason : 'found');
 
-export class Stand {
+export class KeySetFixture {
   readonly clock = new TestClock(Date.UTC(2030, 0, 1));
   readonly logs: Record<string, any>[] = [];
   readonly keys: KeySet;
   #fetches = 0;
-  #calls: Call[] = [];
+  #calls: Parameters<Answer>[0][] = [];
+  #lastAnswer: Answer = () => {};
   #underWay = 0;
   /** The most fetches that were ever under way at the same time. */
   overlap = 0;
@@ -70,12 +70,12 @@ export class Stand {
 
   /** Answers the fetch under way, or one begun now, with these keys; resolves when that has taken effect. */
   answer(...keys: unknown[]): Promise<void> {
-    return this.#settle(({ resolve }) => resolve(structuredClone({ keys }) as unknown as JsonObject));
+    return this.answerDocument({ keys });
   }
 
   /** Answers with this document, which need not be a key set. */
   answerDocument(document: object): Promise<void> {
-    return this.#settle(({ resolve }) => resolve(structuredClone(document) as unknown as JsonObject));
+    return this.#settle(({ resolve }) => resolve(structuredClone(document) as JsonObject));
   }
 
   /** Lets the fetch under way, or one begun now, fail. */
@@ -87,11 +87,12 @@ export class Stand {
     return this.#settle(({ reject }) => reject(failure));
   }
 
-  async #settle(how: (call: Call) => void): Promise<void> {
+  async #settle(answer: Answer): Promise<void> {
     const settled = this.keys.refresh();
     const call = this.#calls.shift();
     if (call === undefined) throw new Error('no fetch is under way');
-    how(call);
+    this.#lastAnswer = answer;
+    answer(call);
     await settled;
   }
 
@@ -120,10 +121,32 @@ export class Stand {
     return inOneWord(await this.look(kid));
   }
 
+  /** The same while the provider goes on answering as it did last. */
+  async verdict(kid?: string): Promise<string> {
+    let verdict: string | undefined;
+    void this.request(kid).then((end) => (verdict = end));
+    while (verdict === undefined) await (this.#calls.length > 0 ? this.#settle(this.#lastAnswer) : undefined);
+    return verdict;
+  }
+
   /** The lines with this message, without their time. */
   logged(message: string): Record<string, unknown>[] {
     return this.logs
       .filter((line) => line.message === message)
       .map(({ time: _, message: __, ...fields }) => fields);
   }
+}
+
+/** A key set that holds these keys. */
+export async function holding(...keys: unknown[]): Promise<KeySetFixture> {
+  const fixture = new KeySetFixture();
+  await fixture.answer(...keys);
+  return fixture;
+}
+
+/** A key set that holds the key `a`, fetched this many milliseconds ago. */
+export async function aged(millis = 0): Promise<KeySetFixture> {
+  const fixture = await holding(jwk('a'));
+  fixture.clock.advance(millis);
+  return fixture;
 }

@@ -1,5 +1,4 @@
-/* What changes of the keys' checks would otherwise go unseen (npm run mutants): why exactly a proof's key is refused, and what of it
-   is remembered. What becomes of the proofs: sender/proof-key.test.ts. */
+/* Why exactly a proof's key is refused, and which is not imported again. What becomes of the proofs: sender/proof-key.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../src/base/encoding.ts';
@@ -15,7 +14,7 @@ import {
   type Members,
   type ProofAlgorithm,
 } from '../support/proof.ts';
-import { HOUR, integer, jwk, Stand } from './stand.ts';
+import { integer } from './key-set-fixture.ts';
 
 const KEYS = Object.fromEntries(PROOF_ALGORITHMS.map((alg) => [alg, makeProofKey(alg)]));
 const importKey = (alg: ProofAlgorithm, change: Members = {}, known = new LruCache<VerificationKey>(10)) =>
@@ -96,33 +95,4 @@ test('gives a proof key no name', () => {
   const key = importKey('ES256', { kid: 'x' });
   assert.ok(typeof key === 'object');
   assert.equal(factsOf(key).kid, undefined);
-});
-
-for (const [random, shares] of [
-  [0, [0.8, 1.6, 3.2, 6.4, 12.8, 24, 24]],
-  [0.5, [0.9, 1.8, 3.6, 7.2, 14.4, 27, 27]],
-  [1 - 2 ** -53, [1, 2, 4, 8, 16, 30, 30]],
-] as const) {
-  test(`retries after between four fifths and the whole of 1 to 30 seconds when chance says ${random}`, async () => {
-    const chance = Math.random;
-    Math.random = () => random;
-    try {
-      const stand = new Stand();
-      for (const seconds of shares) {
-        await stand.fail();
-        assert.ok(Math.abs((stand.clock.pending[0] ?? NaN) - seconds * 1000) < 1e-6);
-      }
-    } finally {
-      Math.random = chance;
-    }
-  });
-}
-
-test('logs to the second how long the keys have been held when a fetch fails', async () => {
-  const stand = new Stand();
-  await stand.answer(jwk('a'));
-  stand.clock.advance(3 * HOUR);
-  await stand.fail();
-  const [line] = stand.logged('signing keys could not be fetched');
-  assert.equal(line?.heldForSeconds, 3 * 60 * 60);
 });
