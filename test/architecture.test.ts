@@ -176,6 +176,14 @@ describe('the house', () => {
     );
   });
 
+  test('has no pattern that remembers where it was [C11]', () => {
+    const stateful = /\/[a-z]*[gy][a-z]*\)?\.(?:test|exec)\(/g;
+    assert.deepEqual(
+      offences((text) => text.match(stateful) ?? []),
+      {},
+    );
+  });
+
   test('cites no document that is not here', () => {
     const absent = (text: string) =>
       (text.match(/\b[\w./-]+\.md\b/g) ?? []).filter((name) => !existsSync(`${ROOT}${name}`));

@@ -257,3 +257,13 @@ test('says which guard cannot be named in a challenge', () => {
     message: '"claim é equals x" cannot be named in a challenge',
   });
 });
+
+test('can demand that the subject is not the client itself [D9]', () => {
+  const isUser = claimCheck(
+    'the subject is not the client',
+    (claim) => typeof claim('client_id') === 'string' && claim('sub') !== claim('client_id'),
+  );
+  assert.ok(passes(isUser, { client_id: 'c', sub: 'u' }));
+  assert.ok(!passes(isUser, { client_id: 'c', sub: 'c' }));
+  assert.ok(!passes(isUser, { sub: 'u' }));
+});

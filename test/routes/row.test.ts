@@ -82,38 +82,3 @@ test('no row admits what only looks like a caller', () => {
     });
   }
 });
-
-const wantsCaller = ({ caller }: RouteRequest<Caller>) => ({ user: caller.subject });
-const takesAny = ({ caller }: RouteRequest<Caller | undefined>) => ({ user: caller?.subject });
-
-// The compiler is the test: each marked line must be an error, or the type check fails.
-test('a handler gets no more than its row admits, by type', () => {
-  const rows = [
-    // @ts-expect-error no caller on an open row
-    get('/1', open, wantsCaller),
-    // @ts-expect-error perhaps no caller on an optional row
-    get('/2', optional, wantsCaller),
-    get('/3', authenticated, wantsCaller),
-    get('/4', both, wantsCaller),
-    get('/5', optional, takesAny),
-    get('/6', both, takesAny),
-    // @ts-expect-error a body is an object
-    get('/7', open, () => 'text'),
-  ];
-  // @ts-expect-error a row has an access
-  const withoutAccess = () => get('/8', takesAny);
-  // @ts-expect-error a guarded row has a guard
-  const withoutGuard = () => needs();
-  // @ts-expect-error a scope guard has a scope
-  const withoutScope = () => scope();
-  // @ts-expect-error a scope is a text
-  const withNumber = () => scope(7);
-  // @ts-expect-error a handler reads the caller that the pipeline checked; nothing can be passed off as one
-  const forged: Caller = { subject: 'x', claims: {}, scopes: [], scopeText: null, claim: () => 1 };
-  assert.equal(rows.length, 7);
-  assert.deepEqual(
-    [withoutAccess, withoutGuard, withoutScope, withNumber].map((make) => typeof make),
-    Array(4).fill('function'),
-  );
-  assert.equal(forged.subject, 'x');
-});

@@ -206,3 +206,8 @@ test('names the accepted scheme that a value uses, good or not, for the challeng
   ] as const)
     assert.equal(acceptedScheme(value, mode), scheme, value);
 });
+
+test('reads no credentials that a browser would send by itself [G9]', () => {
+  const fields = ['Cookie', 'Authorization=Bearer x.y.z; token=x.y.z', 'Host', 'rebound.test'];
+  assert.equal(parseCredentials(fields, 'ALLOWED'), undefined);
+});

@@ -11,7 +11,7 @@ import {
   type ProofAlgorithm,
   type ProofKey,
 } from '../support/proof.ts';
-import { boundTo, draft, inHeader, inKey, judge, openSender, verdictOn, type Change } from './stand.ts';
+import { boundTo, draft, inHeader, inKey, judge, key, openSender, verdictOn, type Change } from './stand.ts';
 
 const KEYS = Object.fromEntries(PROOF_ALGORITHMS.map((alg) => [alg, makeProofKey(alg)])) as Record<
   ProofAlgorithm,
@@ -245,11 +245,11 @@ test('refuses an Ed25519 key with other than 32 bytes in one spelling [RFC 8037 
   assert.equal(await verdictOn(inKey('y', x), KEYS.EdDSA), 'accepted');
 });
 
-/** The order of P-256. */
-const ORDER = fixed(0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n, 32);
+const ORDER_OF_P256 = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+
 test('refuses an ECDSA signature with r or s zero or the order of the curve, or in DER [RFC 7518 §3.4, A10]', async () => {
   const zero = Buffer.alloc(32);
-  const order = bytesOf(ORDER);
+  const order = bytesOf(fixed(ORDER_OF_P256, 32));
   const altered: ((right: Buffer) => Buffer)[] = [
     (right) => Buffer.concat([zero, right.subarray(32)]),
     (right) => Buffer.concat([right.subarray(0, 32), zero]),
@@ -333,6 +333,30 @@ test('refuses a salt of another length than that of the digest with PS256 [RFC 7
       await judge(openSender(), `${head}.${payload}.${signature.toString('base64url')}`, { token }),
       verdict,
       String(saltLength),
+    );
+  }
+});
+
+test('accepts a proof once also when its signature is spelt in the other way that verifies [A10, RFC 9449 §11.1]', async () => {
+  const proof = draft(key);
+  const mirrored: typeof proof = {
+    ...proof,
+    alter: (signature) => {
+      const other = ORDER_OF_P256 - BigInt(`0x${signature.subarray(32).toString('hex')}`);
+      return Buffer.concat([
+        signature.subarray(0, 32),
+        Buffer.from(other.toString(16).padStart(64, '0'), 'hex'),
+      ]);
+    },
+  };
+  for (const [first, second] of [
+    [proof, mirrored],
+    [mirrored, proof],
+  ] as const) {
+    const sender = openSender();
+    assert.deepEqual(
+      [await judge(sender, sealProof(first)), await judge(sender, sealProof(second))],
+      ['accepted', 'proof-replayed'],
     );
   }
 });

@@ -280,3 +280,16 @@ test('tells callers to come back in ten seconds when the memory of used proofs i
     return true;
   });
 });
+
+test('accepts a proof once at all replicas that share a memory of used proofs, and once at each that does not [E3, RFC 9449 §11.1]', async () => {
+  const memory = createReplayStore(330);
+  const store = { record: async (...what: Parameters<typeof memory.record>) => memory.record(...what) };
+  const proof = sealProof(draft(key));
+  const at = async (replicas: readonly ReturnType<typeof openSender>[]) =>
+    Promise.all(replicas.map((sender) => judge(sender, proof)));
+  assert.deepEqual((await at([openSender({ store }), openSender({ store })])).sort(), [
+    'accepted',
+    'proof-replayed',
+  ]);
+  assert.deepEqual(await at([openSender(), openSender()]), ['accepted', 'accepted']);
+});

@@ -169,3 +169,18 @@ test('reads a media type without its case and its application prefix [RFC 7515 ย
   assert.equal(mediaType('application/application/jwt'), 'application/jwt');
   for (const type of ['x-application/jwt', 'text/jwt']) assert.equal(mediaType(type), type);
 });
+
+test('refuses a token that carries another token [B7, RFC 7519 ยง7.2(10)]', async () => {
+  for (const cty of [undefined, 'JWT', 'jwt', 'application/jwt']) {
+    assert.equal(await verdict(issueRaw(JSON.stringify({ ...HEADER, cty }), GOOD)), 'payload-malformed');
+    assert.equal(
+      await verdict(issueRaw(JSON.stringify({ ...HEADER, cty }), JSON.stringify(GOOD))),
+      'payload-malformed',
+    );
+  }
+  assert.equal(
+    await verdict(issue({}, { cty: 'JWT', enc: 'A128GCM', zip: 'DEF', p2c: 2 ** 31 })),
+    'accepted',
+    'members that mean nothing here',
+  );
+});
