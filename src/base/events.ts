@@ -126,7 +126,7 @@ export function createLog(
   leastLevel: LogLevel,
   write: (line: string) => unknown,
   now: () => number,
-  unwrittenBytes: () => number = () => 0,
+  unwrittenBytes?: () => number,
 ): Log {
   let dropped = 0;
 
@@ -139,7 +139,7 @@ export function createLog(
   return (event, fields) => {
     if (LOG_LEVELS.indexOf(LEVELS[event]) > LOG_LEVELS.indexOf(leastLevel)) return;
 
-    if (unwrittenBytes() > MAX_UNWRITTEN_BYTES) {
+    if (unwrittenBytes !== undefined && unwrittenBytes() > MAX_UNWRITTEN_BYTES) {
       dropped += 1;
       return;
     }
@@ -170,6 +170,6 @@ function placesOf(error: Error): Printable[] {
   // The stack begins with the message.
   const trace = String(error.stack).replace(error.message, '');
   const places = trace.match(/^ +at .*:\d+:\d+\)?$/gm) ?? [];
-  const bare = places.map((place) => place.slice(-64).replace(/^.*[( ]|\)$/g, ''));
+  const bare = places.map((place) => place.slice(-64).replace(/.* \(?|\)$/g, ''));
   return bare.map(printable);
 }

@@ -5,7 +5,6 @@ import { describe, test } from 'node:test';
 import {
   createLog,
   describeBug,
-  LOG_LEVELS,
   printable,
   printableSetting,
   type Log,
@@ -32,6 +31,8 @@ const EVENTS: Readonly<Record<Parameters<Log>[0], LogLevel>> = {
   stopped: 'info',
   'request refused': 'debug',
 };
+/** From the gravest on. */
+const LEVELS: readonly LogLevel[] = ['silent', 'error', 'warn', 'info', 'debug'];
 const events = Object.entries(EVENTS) as [Parameters<Log>[0], LogLevel][];
 
 describe('the log', () => {
@@ -50,7 +51,7 @@ describe('the log', () => {
     ]);
   });
 
-  LOG_LEVELS.forEach((level, index) => {
+  LEVELS.forEach((level, index) => {
     test(`writes at level ${level} what is at least as grave, and nothing else`, () => {
       const written: Record<string, unknown> = {};
       const log = createLog(
@@ -63,7 +64,7 @@ describe('the log', () => {
       for (const [message] of events) log(message, {});
       assert.deepEqual(
         written,
-        Object.fromEntries(events.filter(([, grade]) => LOG_LEVELS.indexOf(grade) <= index)),
+        Object.fromEntries(events.filter(([, grade]) => LEVELS.indexOf(grade) <= index)),
       );
     });
   });
@@ -97,6 +98,12 @@ describe('the log', () => {
 
     unread += 1;
     log('request failed', {});
+    unread -= 1;
+    log('request failed', {});
+    assert.deepEqual(told(), [['error', 'log lines dropped', 1], failed]);
+
+    unread += 1;
+    log('request failed', {});
     log('request failed', {});
     log('stopped', {});
     assert.deepEqual(told(), []);
@@ -125,11 +132,13 @@ describe('the log', () => {
       '    at async Promise.all (index 0)',
       '    at async file:///app/src/b.ts:3:4',
       '    at new Secret (node:internal/c:5:6)',
+      '    at secret (/app/(1)/d.ts:7:8)',
     ].join('\n');
     assert.deepEqual(describeBug(error).frames, [
       '/app/src/a.ts:1:2',
       'file:///app/src/b.ts:3:4',
       'node:internal/c:5:6',
+      '/app/(1)/d.ts:7:8',
     ]);
   });
 
