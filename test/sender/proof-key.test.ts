@@ -96,7 +96,7 @@ for (const alg of PROOF_ALGORITHMS) {
     });
   }
 
-  test(`lets use, alg, key_ops and unknown members of a key play no part with ${alg} [contract §8]`, async () => {
+  test(`lets use, alg, key_ops and unknown members of a key play no part with ${alg} [docs/dpop.md]`, async () => {
     const members = {
       use: 'enc',
       alg: 'none',
@@ -303,7 +303,7 @@ const SIZES: [what: string, change: Members, verdict: 'proof-signature' | 'proof
 ];
 for (const alg of ['PS256', 'RS256'] as const) {
   for (const [what, change, verdict] of SIZES) {
-    test(`says ${verdict} of a proof with ${alg} and ${what} [RFC 7518 §3.3, contract §8]`, async () => {
+    test(`says ${verdict} of a proof with ${alg} and ${what} [RFC 7518 §3.3, docs/dpop.md]`, async () => {
       assert.equal(
         await verdictOn(
           both(...Object.entries(change).map(([name, value]) => inKey(name, value))),

@@ -136,7 +136,7 @@ const long = issue({ exp: NOW + 100_000 });
 const longWithoutKid = issue({ exp: NOW + 100_000 }, { kid: undefined });
 
 for (const cacheEntries of CAPACITIES) {
-  test(`refuses a token accepted before once its key has left the set with room for ${cacheEntries} [contract §7, D7]`, async () => {
+  test(`refuses a token accepted before once its key has left the set with room for ${cacheEntries} [docs/keys.md, D7]`, async () => {
     const { verify, publish } = await stand(cacheEntries);
     for (const token of [long, longWithoutKid]) {
       await publish(signingKey.publicJwk);
@@ -150,14 +150,14 @@ for (const cacheEntries of CAPACITIES) {
     }
   });
 
-  test(`names the lost key before the end of a token accepted before with room for ${cacheEntries} [contract §5]`, async () => {
+  test(`names the lost key before the end of a token accepted before with room for ${cacheEntries} [docs/tokens.md]`, async () => {
     const { verify, publish } = await stand(cacheEntries);
     assert.equal(await judge(verify, GOOD), 'accepted');
     await publish(foreignKey.publicJwk);
     assert.equal(await judge(verify, GOOD, at + 60_000), 'key-unknown');
   });
 
-  test(`refuses a remembered token without kid once a second key is there with room for ${cacheEntries} [contract §5]`, async () => {
+  test(`refuses a remembered token without kid once a second key is there with room for ${cacheEntries} [docs/tokens.md]`, async () => {
     const { verify, publish } = await stand(cacheEntries);
     assert.equal(await judge(verify, longWithoutKid), 'accepted');
     await publish(signingKey.publicJwk, foreignKey.publicJwk);
@@ -165,7 +165,7 @@ for (const cacheEntries of CAPACITIES) {
     assert.equal(await judge(verify, long), 'accepted');
   });
 
-  test(`cannot decide on a token accepted before once its keys are too old with room for ${cacheEntries} [contract §7]`, async () => {
+  test(`cannot decide on a token accepted before once its keys are too old with room for ${cacheEntries} [docs/keys.md]`, async () => {
     const { verify, clock, provider } = await stand(cacheEntries);
     assert.equal(await judge(verify, long), 'accepted');
     provider.answer = () => Promise.reject(new FetchFailure('timeout'));
@@ -212,7 +212,7 @@ test('forgets a token that is asked for after its end', async () => {
   );
 });
 
-test('asks for no key on behalf of a token that is refused without one [contract §5]', async () => {
+test('asks for no key on behalf of a token that is refused without one [docs/tokens.md]', async () => {
   let fetches = 0;
   const never = () =>
     new Promise<JsonObject>(() => {
