@@ -27,12 +27,23 @@ function groups(): string[][] {
   });
 }
 
-/** The text of a module that runs test files one after the other, each a suite of its own. */
-const together = (names: readonly string[]) =>
-  names.reduce((text, name) => {
-    const url = JSON.stringify(pathToFileURL(join(TEST, name)));
-    return `${text}describe(${JSON.stringify(name)}, async () => { await import(${url}); });\n`;
-  }, "import { describe } from 'node:test';\n");
+/**
+ * The text of a module that runs test files, each as a suite of its own. One is loaded after the other: while a module that
+ * several need is waited for, Node does not know to which suite their tests belong.
+ */
+const together = (names: readonly string[]) => `
+import { describe } from 'node:test';
+
+const load = (name, url) =>
+  new Promise((resolve, reject) => {
+    describe(name, () => import(url).then(resolve, (error) => {
+      reject(error);
+      throw error;
+    }));
+  });
+
+${names.map((name) => `await load('${name}', '${pathToFileURL(join(TEST, name)).href}');`).join('\n')}
+`;
 
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-tests-'));
 try {
