@@ -54,17 +54,17 @@ function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
 }
 
 function openLog({ logLevel }: Settings): Log {
-  const { stdout, stderr } = process;
-  // A reader that goes away takes what it reads with it, not the service.
+  const { stdout } = process;
+  // A reader that goes away takes the log with it, not the service.
   stdout.on('error', () => {});
-  stderr.on('error', () => {});
   const write = (line: string) => stdout.write(line);
   return createLog(logLevel, write, clock.now, () => stdout.writableLength);
 }
 
 function listen({ server }: Listener, settings: Settings, log: Log, onListening: () => void): void {
-  function onFailure({ code = '' }: NodeJS.ErrnoException): void {
+  function onFailure(error: NodeJS.ErrnoException): void {
     const { host: address = 'all addresses', port } = settings;
+    const code = String(error.code);
     log('address or port cannot be had', { address: printableSetting(address), port, code: printable(code) });
     process.stderr.write(`address or port cannot be had: ${address}, port ${port} (${code})\n`);
     process.exit(2);
