@@ -120,7 +120,7 @@ export class KeySet {
   /** Tells the caller to come back at the next attempt, in 1 to 30 seconds (RFC 9110 §10.2.3). */
   #unavailable(): Refused {
     const seconds = Math.ceil((this.#retryAt - this.#clock.monotonic()) / 1000);
-    return unavailable('keys-unavailable', Math.min(30, Math.max(1, seconds)));
+    return unavailable('keys-unavailable', Math.max(1, seconds));
   }
 
   async #attempt(startedAt: number): Promise<void> {
@@ -155,7 +155,8 @@ export class KeySet {
   #fail({ reason, code }: FetchFailure): void {
     const now = this.#clock.monotonic();
     if (reason !== this.#failure) {
-      const heldForSeconds = this.#keys === undefined ? null : Math.round((now - this.#fetchedAt) / 1000);
+      // Infinite when none were ever held, for which JSON says null.
+      const heldForSeconds = Math.round((now - this.#fetchedAt) / 1000);
       this.#log('signing keys could not be fetched', { reason, code: printable(code), heldForSeconds });
     }
 

@@ -50,6 +50,8 @@ export class KeySetFixture {
   overlap = 0;
 
   constructor() {
+    // No process is as old as its clock.
+    this.clock.advance(12_345);
     const log = createLog('debug', (line) => this.logs.push(JSON.parse(line)), this.clock.now);
     this.keys = new KeySet(() => this.#fetch(), this.clock, log);
   }
