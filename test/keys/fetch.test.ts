@@ -155,21 +155,29 @@ test('asks for JSON [RFC 9110 §12.5.1]', async (context) => {
   assert.deepEqual(requests, [['GET', 'application/json']]);
 });
 
-test('checks certificates when NODE_TLS_REJECT_UNAUTHORIZED=0 asks for the opposite [F8]', async () => {
+/** How a fetch ends in a process of its own with these variables and no others. */
+async function endInProcess(variables: Record<string, string>): Promise<string> {
   const fetchModule = new URL('../../src/keys/fetch.ts', import.meta.url).href;
   const script = `import { createKeyFetcher } from ${JSON.stringify(fetchModule)};
     const fetched = createKeyFetcher({ domain: '', issuer: '', jwksUri: process.env.ADDRESS })();
     console.log(await fetched.then(() => 'fetched', ({ reason }) => reason));`;
-  const run = async (variables: Record<string, string>) => {
-    const { PATH = '', NODE_V8_COVERAGE } = process.env;
-    const coverage = NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE };
-    const env = { PATH, ...coverage, ADDRESS: keySetOf(provider), ...variables };
-    const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
-    const cwd = fileURLToPath(new URL('../..', import.meta.url));
-    return (await promisify(execFile)(process.execPath, args, { env, cwd })).stdout.trim();
-  };
-  const trusted = { NODE_EXTRA_CA_CERTS: provider.authorityFile };
+  const { PATH = '', NODE_V8_COVERAGE } = process.env;
+  const coverage = NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE };
+  const env = { PATH, ...coverage, ADDRESS: keySetOf(provider), ...variables };
+  const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
+  const cwd = fileURLToPath(new URL('../..', import.meta.url));
+  return (await promisify(execFile)(process.execPath, args, { env, cwd })).stdout.trim();
+}
+
+test('checks certificates when NODE_TLS_REJECT_UNAUTHORIZED=0 asks for the opposite [F8]', async () => {
   const off = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
-  const results = await Promise.all([run({ ...off, ...trusted }), run(off)]);
-  assert.deepEqual(results, ['fetched', 'certificate-refused']);
+  const trusted = { ...off, NODE_EXTRA_CA_CERTS: provider.authorityFile };
+  assert.deepEqual(await Promise.all([trusted, off].map(endInProcess)), ['fetched', 'certificate-refused']);
+});
+
+test('goes to the provider itself when the environment names a proxy', async () => {
+  const nowhere = 'http://127.0.0.1:9';
+  const proxied = { NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: nowhere, https_proxy: nowhere };
+  const end = await endInProcess({ ...proxied, NODE_EXTRA_CA_CERTS: provider.authorityFile });
+  assert.equal(end, 'fetched');
 });
