@@ -97,6 +97,6 @@ try {
 } catch (failure) {
   if (!(failure instanceof ConfigurationError)) throw failure;
 
-  process.stderr.write(failure.problems.map((problem) => `configuration: ${problem}\n`).join(''));
+  for (const problem of failure.problems) process.stderr.write(`configuration: ${problem}\n`);
   process.exit(1);
 }

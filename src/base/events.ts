@@ -170,6 +170,6 @@ function placesOf(error: Error): Printable[] {
   // The stack begins with the message.
   const trace = String(error.stack).replace(error.message, '');
   const places = trace.match(/^ +at .*:\d+:\d+\)?$/gm) ?? [];
-  const bare = places.map((place) => place.slice(-64).replace(/.* \(?|\)$/g, ''));
-  return bare.map(printable);
+  const ends = places.map((place) => place.slice(-64));
+  return ends.map((end) => printable(end.replace(/.* \(?|\)$/g, '')));
 }
