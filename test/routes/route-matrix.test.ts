@@ -1,6 +1,7 @@
 /* Every row of every table × every way to ask for it. What is added, a row or a table, is tested without a word here. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { TOKEN_FLAWS } from '../../src/base/refusal.ts';
 import type { Guard } from '../../src/routes/guards.ts';
 import type { PrefixRule, Row } from '../../src/routes/row.ts';
 import { clock, settingsWith, tokenWith } from '../support/caller.ts';
@@ -163,10 +164,10 @@ for (const { name, table, environment } of CASES) {
 
       if (readsToken) {
         test('refuses a token that has expired', () =>
-          refuses({ token: expired() }, 'invalid_token', invalid('the token has expired')));
+          refuses({ token: expired() }, 'invalid_token', invalid(TOKEN_FLAWS.expired)));
 
         test('refuses a forged signature [D6]', () =>
-          refuses({ token: forged() }, 'invalid_token', invalid('the token signature does not match')));
+          refuses({ token: forged() }, 'invalid_token', invalid(TOKEN_FLAWS['signature-mismatch'])));
 
         test('refuses two Authorization fields', async () => {
           const answer = await ask({ headers: { Authorization: [`Bearer ${good()}`, `Bearer ${good()}`] } });

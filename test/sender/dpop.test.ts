@@ -1,7 +1,7 @@
 /* How each mode takes each way of presenting a token, over HTTP: status, body, challenge and log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PROOF_FLAWS, type ProofFlaw } from '../../src/base/refusal.ts';
+import { PROOF_FLAWS, REQUEST_FLAWS, TOKEN_FLAWS, type ProofFlaw } from '../../src/base/refusal.ts';
 import { issue, NOW } from '../token/issuer.ts';
 import {
   ALGS,
@@ -137,8 +137,8 @@ for (const beside of [{ 'kc-jkt-type': 'DPoP' }, { unknown: null }, { JWK: key.j
 const sentence = (error: string, description: string) =>
   `error="${error}", error_description="${description}"`;
 const STALE = sentence('invalid_dpop_proof', PROOF_FLAWS['proof-too-old']);
-const MISMATCH = sentence('invalid_token', 'the token is bound to another key than that of the proof');
-const TWICE = sentence('invalid_request', 'the request has more than one DPoP header field');
+const MISMATCH = sentence('invalid_token', TOKEN_FLAWS['key-mismatch']);
+const TWICE = sentence('invalid_request', REQUEST_FLAWS['proof-repeated']);
 const SCOPE = `${sentence('insufficient_scope', 'the token lacks a required scope')}, scope="admin"`;
 
 /** What the challenges say of the caller's error, on the scheme that the caller used. */
@@ -173,7 +173,7 @@ for (const [what, make, status, error] of CHALLENGED) {
 test('puts the error on Bearer when Bearer was used, and offers both schemes [RFC 9449 §7.2]', async () => {
   const { challenges } = await call(SERVICES.ALLOWED, { scheme: 'Bearer', proof: undefined });
   assert.deepEqual(challenges, [
-    `Bearer realm="api", ${sentence('invalid_token', 'the token is bound to a key and was presented as Bearer')}`,
+    `Bearer realm="api", ${sentence('invalid_token', TOKEN_FLAWS['bound-token'])}`,
     `DPoP ${ALGS}`,
   ]);
 });
@@ -194,31 +194,26 @@ test('challenges without an error when there are no credentials or none that the
   assert.deepEqual((await call(SERVICES.DISABLED)).challenges, offers.DISABLED);
 });
 
-/** A flaw without its sentence does not compile. */
-const SENTENCES: Record<ProofFlaw, [what: Call, sentence: string]> = {
-  'proof-missing': [{ proof: undefined }, 'the request has no DPoP proof'],
-  'proof-malformed': [{ proof: 'x' }, 'the proof is not one JWS of canonical base64url and JSON objects'],
-  'proof-type': [
-    { header: { typ: 'JWT' } },
-    'the proof header does not say that it is of type dpop+jwt (typ)',
-  ],
-  'proof-algorithm': [
-    { header: { alg: 'none' } },
-    'the proof is not signed with an accepted algorithm (alg)',
-  ],
-  'proof-critical': [{ header: { crit: [] } }, 'the proof header names critical members (crit or b64)'],
-  'proof-key': [{ header: { jwk: undefined } }, 'the proof has no public key (jwk) that fits its algorithm'],
-  'proof-jti': [{ claims: { jti: '' } }, 'the proof has no identifier (jti) of 1 to 256 characters'],
-  'proof-iat': [{ claims: { iat: 'x' } }, 'the proof has no time of issue (iat) that is a number'],
-  'proof-htm': [{ claims: { htm: 'get' } }, 'the proof is for another method (htm)'],
-  'proof-htu': [{ claims: { htu: 'http://evil.test/' } }, 'the proof is for another URI (htu)'],
-  'proof-too-old': [{ claims: { iat: NOW - 301 } }, 'the proof is too old (iat)'],
-  'proof-too-new': [{ claims: { iat: NOW + 31 } }, 'the proof is from the future (iat)'],
-  'proof-ath': [{ claims: { ath: 'x' } }, 'the proof is for another token (ath)'],
-  'proof-signature': [{ header: { jwk: strangersKey.jwk } }, 'the proof signature does not match'],
-  'proof-replayed': [{}, 'the proof has been used before (jti)'],
+/** A flaw without its call does not compile. */
+const CALLS: Record<ProofFlaw, Call> = {
+  'proof-missing': { proof: undefined },
+  'proof-malformed': { proof: 'x' },
+  'proof-type': { header: { typ: 'JWT' } },
+  'proof-algorithm': { header: { alg: 'none' } },
+  'proof-critical': { header: { crit: [] } },
+  'proof-key': { header: { jwk: undefined } },
+  'proof-jti': { claims: { jti: '' } },
+  'proof-iat': { claims: { iat: 'x' } },
+  'proof-htm': { claims: { htm: 'get' } },
+  'proof-htu': { claims: { htu: 'http://evil.test/' } },
+  'proof-too-old': { claims: { iat: NOW - 301 } },
+  'proof-too-new': { claims: { iat: NOW + 31 } },
+  'proof-ath': { claims: { ath: 'x' } },
+  'proof-signature': { header: { jwk: strangersKey.jwk } },
+  'proof-replayed': {},
 };
-for (const [flaw, [what, description]] of Object.entries(SENTENCES)) {
+for (const flaw of Object.keys(CALLS) as ProofFlaw[]) {
+  const what = CALLS[flaw];
   test(`answers 401 invalid_dpop_proof with its own sentence when a proof has the fault ${flaw} [RFC 9449 §7.1]`, async () => {
     const service = SERVICES.ALLOWED;
     const proof = 'proof' in what ? what.proof : proofFor(service, what);
@@ -226,7 +221,10 @@ for (const [flaw, [what, description]] of Object.entries(SENTENCES)) {
     const answer = await call(service, { proof });
     assert.equal(outcome(service, answer), `401 ${flaw}`);
     assert.deepEqual(answer.body, REFUSED);
-    assert.deepEqual(answer.challenges[1], `DPoP ${sentence('invalid_dpop_proof', description)}, ${ALGS}`);
+    assert.deepEqual(
+      answer.challenges[1],
+      `DPoP ${sentence('invalid_dpop_proof', PROOF_FLAWS[flaw])}, ${ALGS}`,
+    );
     assert.equal(answer.headers['cache-control'], 'no-store');
     assert.equal(answer.headers['dpop-nonce'], undefined);
   });

@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { after, test } from 'node:test';
+import { TOKEN_FLAWS, type TokenFlaw } from '../../src/base/refusal.ts';
 import type { Provider } from '../idp/provider.ts';
 import { signJws } from '../idp/tokens.ts';
 import { TestClock } from '../support/clock.ts';
 import { startService, type TestService } from '../support/service.ts';
-import { draft, FAULTS, seal, type Draft, type Fault } from './faults.ts';
+import { draft, FAULTS, seal, type Draft } from './faults.ts';
 import { AUDIENCE, CAPACITIES, DOMAIN, keySetOf, NOW } from './issuer.ts';
 
 const hash = (text: string) => createHash('sha256').update(text).digest('base64url');
@@ -76,7 +77,8 @@ for (const scheme of ['Bearer', 'DPoP'] as const) {
   });
 }
 
-for (const [flaw, { description, apply, sender: scheme = 'Bearer' }] of Object.entries<Fault>(FAULTS)) {
+for (const flaw of Object.keys(FAULTS) as TokenFlaw[]) {
+  const { apply, sender: scheme = 'Bearer' } = FAULTS[flaw];
   test(`answers 401 invalid_token with its own sentence when a token has the fault ${flaw} [RFC 6750 §3.1]`, async () => {
     const whole = draftFor(scheme);
     apply(whole);
@@ -89,7 +91,7 @@ for (const [flaw, { description, apply, sender: scheme = 'Bearer' }] of Object.e
         assert.deepEqual(body, { error: 'invalid_token', message: 'Authentication required' });
         const [bearer, dpop] = challenges;
         assert.equal(challenges.length, 2);
-        const error = `error="invalid_token", error_description="${description}"`;
+        const error = `error="invalid_token", error_description="${TOKEN_FLAWS[flaw]}"`;
         if (scheme === 'Bearer') assert.equal(bearer, `Bearer realm="api", ${error}`);
         else assert.ok(dpop?.startsWith('DPoP ') && dpop.includes(error), dpop);
         assert.equal((scheme === 'Bearer' ? dpop : bearer)?.includes('error'), false);
