@@ -90,11 +90,7 @@ test('answers every row although claims are nested five thousand deep [RFC 8259 
   const token = rawJws(header, deep, (input) => sign('sha256', input, provider.signingKey.privateKey));
   for (const service of services) {
     for (const path of paths(service)) {
-      const { status, body } = await service.ask(path, { token });
-      // The row that shows the claim may be unable to write it; then it says nothing of the inside, and the next request is served.
-      if (path === '/api/profile' && status === 500)
-        assert.deepEqual(body, { error: 'server_error', message: 'Internal Server Error' });
-      else assert.ok(isAdmitted(status), path);
+      assert.ok(isAdmitted((await service.ask(path, { token })).status), path);
       assert.ok(isAdmitted((await service.ask(path, { token: provider.issue(everything) })).status), path);
     }
   }
