@@ -1,4 +1,5 @@
-/* A fork's day: what a team adds to its tables, in a copy, leaves every test green with no other edit (docs/your-own-routes.md). */
+/* A fork's day: what a team adds to its tables, in a copy, leaves every test green with no other edit
+   (docs/your-own-routes.md). */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -9,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { samplesUnder } from './docs/pages.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
+
 const [documentedRow = '', documentedHandler = ''] = samplesUnder(
   'docs/your-own-routes.md',
   'Your own routes',

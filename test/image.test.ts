@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 
 const ROOT = new URL('../', import.meta.url);
+
 const read = (name: string) => readFileSync(new URL(name, ROOT), 'utf8');
 
 interface Instruction {
@@ -25,6 +26,7 @@ const stages = read('Dockerfile')
   }, []);
 
 const [building = [], running = []] = stages;
+
 const wordsOf = (stage: readonly Instruction[], name: string) =>
   stage.filter((one) => one.name === name).map(({ words }) => words);
 

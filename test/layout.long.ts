@@ -1,4 +1,5 @@
-/* Every file looks as the formatter makes it look. Skipped where the formatter, which is no dependency, cannot be had. */
+/* Every file looks as the formatter makes it look. Skipped where the formatter, which is no dependency,
+   cannot be had. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

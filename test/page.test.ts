@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { MOST_TOKENS_OF_A_FUNCTION, readPage } from './support/page.ts';
 
 const found = (text: string) => readPage(text).offences.map(({ line, what }) => `${line}: ${what}`);
+
 const calls = (count: number) => '  f();\n'.repeat(count);
 
 const BROKEN: Readonly<Record<string, readonly string[]>> = {
@@ -48,6 +49,7 @@ const BROKEN: Readonly<Record<string, readonly string[]>> = {
   '16: over 14 lines without a blank one': [`function f() {\n${calls(15)}}\n`],
   '1: 111 columns': [`// ${'x'.repeat(108)}\n`],
 };
+
 for (const [offence, texts] of Object.entries(BROKEN)) {
   for (const text of texts) {
     test(`finds ${offence.slice(offence.indexOf(':') + 2)} in ${JSON.stringify(text).slice(0, 60)}`, () =>

@@ -1,5 +1,6 @@
-/* Runs the tests: those of a folder together in a few processes, since most of them take less time than a process needs to begin. With
-   the word `all` also the long ones (`*.long.ts`), each in a process of its own. Prints and exits as Node's own runner does. */
+/* Runs the tests: those of a folder together in a few processes, since most of them take less time than a
+   process needs to begin. With the word `all` also the long ones (`*.long.ts`), each in a process of its own.
+   Prints and exits as Node's own runner does. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,6 +14,7 @@ const PROCESSES = 4;
 const files = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
   .filter((name) => !name.includes('node_modules'))
   .sort();
+
 const endingIn = (ending: string) => files.filter((name) => name.endsWith(ending));
 
 /** The files of a folder, a few at a time. */
@@ -28,8 +30,8 @@ function groups(): string[][] {
 }
 
 /**
- * The text of a module that runs test files, each as a suite of its own. One is loaded after the other: while a module that
- * several need is waited for, Node does not know to which suite their tests belong.
+ * The text of a module that runs test files, each as a suite of its own. One is loaded after the other: while
+ * a module that several need is waited for, Node does not know to which suite their tests belong.
  */
 const together = (names: readonly string[]) => `
 import { describe } from 'node:test';
@@ -46,6 +48,7 @@ ${names.map((name) => `await load('${name}', '${pathToFileURL(join(TEST, name)).
 `;
 
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-tests-'));
+
 try {
   const long = process.argv.includes('all') ? endingIn('.long.ts').map((name) => join(TEST, name)) : [];
   const grouped = groups().map((names, index) => {

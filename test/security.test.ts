@@ -8,6 +8,7 @@ const SECURITY = read('SECURITY.md');
 
 /** The catalogue of attacks: how many rows each of its sections has. */
 const CATALOGUE = { A: 11, B: 8, C: 11, D: 9, E: 16, F: 11, G: 12 };
+
 const IDS = Object.entries(CATALOGUE).flatMap(([section, rows]) =>
   Array.from({ length: rows }, (_, index) => `${section}${index + 1}`),
 );

@@ -14,9 +14,11 @@ import { ask, openWire } from './support/client.ts';
 import { DOWN, providerSettings, runProcess, type Environment, type TestProcess } from './support/service.ts';
 
 let provider: Provider;
+
 before(async () => {
   provider = await startProvider();
 });
+
 after(() => provider.stop());
 
 async function listen(context: TestContext): Promise<Server> {
@@ -119,6 +121,7 @@ describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
         ? runOnFreePort(triesLeft - 1)
         : [port, service];
     };
+
     const [port, service] = await runOnFreePort(4);
     assert.equal(service.port, port);
     const { address, dpopMode, crossOrigin } = await service.logged('listening');
@@ -246,9 +249,11 @@ describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
     service.child.stdout!.resume();
     let sent = refusals;
     for (; dropped().length === 0; sent += 1) await service.ask('/nowhere');
+
     const told = () =>
       service.logs.filter(({ message }) => message === 'request refused').length +
       dropped().reduce((sum, { lines }) => sum + lines, 0);
+
     while (told() < sent) await new Promise(setImmediate);
     assert.equal(told(), sent);
     const unread = service.logs.slice(before, service.logs.indexOf(dropped()[0]!));

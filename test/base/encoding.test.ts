@@ -73,6 +73,7 @@ const notUtf8: readonly [string, number[]][] = [
   ['a character beyond U+10FFFF', [0xf4, 0x90, 0x80, 0x80]],
   ['Latin-1', [0x61, 0xe9, 0x61]],
 ];
+
 for (const [what, bytes] of notUtf8) {
   test(`refuses UTF-8 that has ${what} [RFC 3629 §3, C4]`, () =>
     assert.equal(decodeUtf8(Buffer.from(bytes)), undefined));
@@ -81,8 +82,9 @@ for (const [what, bytes] of notUtf8) {
 test('takes an object as a JSON object without inherited members', () => {
   const object = asJsonObject({ own: 1 });
   assert.equal(object?.own, 1);
-  for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty'])
+  for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
     assert.equal(object?.[name], undefined);
+  }
   const inherited = Object.getPrototypeOf(object);
   assert.deepEqual(
     [Reflect.ownKeys(inherited), Object.isFrozen(inherited), Object.getPrototypeOf(inherited)],
@@ -148,6 +150,7 @@ const notObjects: readonly string[] = [
   '{"a":"\n"}',
   '{/**/}',
 ];
+
 for (const text of notObjects) {
   test(`refuses ${JSON.stringify(text)} as a JSON object [RFC 8259 §4]`, () =>
     assert.equal(parse(text), undefined));
@@ -159,8 +162,9 @@ test('refuses a JSON object that is not in UTF-8 [RFC 8259 §8.1, C4]', () => {
 });
 
 test('takes finite numbers and nothing else as numbers', () => {
-  for (const value of [0, -0, -1, 0.5, 1e308, 2 ** 53 + 2])
+  for (const value of [0, -0, -1, 0.5, 1e308, 2 ** 53 + 2]) {
     assert.equal(isFiniteNumber(value), true, String(value));
+  }
   for (const value of [
     Infinity,
     -Infinity,
@@ -184,6 +188,7 @@ test('takes an error of the expected class for an absent result, and lets every 
   const fail = (failure: unknown) => (): never => {
     throw failure;
   };
+
   assert.equal(
     undefinedOn(SyntaxError, () => 1),
     1,

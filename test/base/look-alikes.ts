@@ -1,6 +1,8 @@
-/* What somebody could try to pass off as the proof of a check: copies, clones, heirs, and what constructors make. */
+/* What somebody could try to pass off as the proof of a check: copies, clones, heirs, and what constructors
+   make. */
 
 type Constructor = new (...values: unknown[]) => object;
+
 const constructorOf = (proof: object) => proof.constructor as Constructor;
 
 /** Each makes a look-alike of a genuine proof; `forged` is what it would like to hold. */

@@ -76,7 +76,8 @@ test('forgets in the order of use whatever the history', () => {
   let state = 1;
   for (let step = 0; step < 20_000; step += 1) {
     state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-    const [key, action] = [String((state >> 8) % 9), (state >> 16) % 5];
+    const key = String((state >> 8) % 9);
+    const action = (state >> 16) % 5;
     const isHeld = model.includes(key);
     if (action < 2) assert.equal(memory.get(key), isHeld ? `value of ${key}` : undefined);
     else if (action === 2) memory.delete(key);

@@ -1,4 +1,5 @@
-/* The sentences that callers see are wire text: `wording.json` beside this file has them once more, so that none changes unnoticed. */
+/* The sentences that callers see are wire text: `wording.json` beside this file has them once more, so that
+   none changes unnoticed. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -1,4 +1,5 @@
-/* Finds citations of standards in text: `RFC 7517 §4.5, §4.2` are two clauses, `RFC 7515 §5.2(2), (6)` two as well. */
+/* Finds citations of standards in text: `RFC 7517 §4.5, §4.2` are two clauses, `RFC 7515 §5.2(2), (6)` two as
+   well. */
 
 /** One clause, such as `RFC 9449 §4.3(9)`, or the whole standard, such as `RFC 7638`. */
 export type Clause = string;
@@ -31,11 +32,15 @@ const PARTS = new RegExp(
 /** Every clause that a text cites, in order. A section belongs to the standard named last before it. */
 export function clausesIn(text: string): Clause[] {
   const found: Clause[] = [];
-  let [standard, section, isBare] = ['', '', false];
+  let standard = '';
+  let section = '';
+  let isBare = false;
+
   const endBare = () => {
     if (isBare) found.push(standard);
     isBare = false;
   };
+
   for (const { groups = {} } of text.matchAll(PARTS)) {
     if (groups.standard !== undefined || groups.fetch !== undefined || groups.other !== undefined) {
       endBare();

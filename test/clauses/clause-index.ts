@@ -1,4 +1,5 @@
-/* The index of clauses: which file of src cites a clause, and which tests do. Tests cite in their names, or in the tables that names are made of. */
+/* The index of clauses: which file of src cites a clause, and which tests do. Tests cite in their names, or
+   in the tables that names are made of. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { INDEXED, clausesIn, commentsOf, isWithin, withoutComments, type Clause } from './citations.ts';
 
@@ -32,7 +33,10 @@ function citedByCode(): Citation[] {
   return marked;
 }
 
-/** The name of the test that a place in a test file belongs to: its own line's, else that of the next test whose name has a gap to fill. */
+/**
+ * The name of the test that a place in a test file belongs to: its own line's, else that of the next test
+ * whose name has a gap to fill.
+ */
 function nameAt(source: string, offset: number): string {
   const names = [...source.matchAll(/\btest\(\s*(?:`([^`]*)`|'((?:[^'\\]|\\.)*)')/g)].map(
     ({ index, 0: all, 1: template, 2: plain }) => ({
@@ -65,6 +69,7 @@ function citedByTests(): Citation[] {
 }
 
 const uniquely = (texts: readonly string[]) => [...new Set(texts)];
+
 const sectionOf = (clause: Clause) => clause.replace(/\d+/g, (digits) => digits.padStart(5, '0'));
 
 export interface ClauseIndex {
@@ -75,9 +80,13 @@ export interface ClauseIndex {
   readonly unheld: readonly string[];
 }
 
-/** A clause is tested when a test cites it or a part of it; held when code cites it, a part of it, or the whole that it is a part of. */
+/**
+ * A clause is tested when a test cites it or a part of it; held when code cites it, a part of it, or the
+ * whole that it is a part of.
+ */
 export function readClauses(): ClauseIndex {
-  const [code, tests] = [citedByCode(), citedByTests()];
+  const code = citedByCode();
+  const tests = citedByTests();
   const clauses = uniquely(code.map(({ clause }) => clause)).sort((one, other) =>
     sectionOf(one) < sectionOf(other) ? -1 : 1,
   );
@@ -86,8 +95,10 @@ export function readClauses(): ClauseIndex {
     files: uniquely(code.filter((one) => one.clause === clause).map(({ where }) => where)),
     tests: uniquely(tests.filter((one) => isWithin(one.clause, clause)).map(({ where }) => where)),
   }));
+
   const isHeld = (clause: Clause) =>
     clauses.some((held) => isWithin(held, clause) || (held.includes('§') && isWithin(clause, held)));
+
   return {
     entries,
     untested: entries

@@ -1,4 +1,5 @@
-/* The index of clauses has both sides: what the code says that it does is shown, and what is shown is done somewhere. */
+/* The index of clauses has both sides: what the code says that it does is shown, and what is shown is done
+   somewhere. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clausesIn, commentsOf } from './citations.ts';

@@ -1,4 +1,5 @@
-/* The clients that the provider knows, and their tokens, which come over HTTPS from its token endpoint alone. */
+/* The clients that the provider knows, and their tokens, which come over HTTPS from its token endpoint
+   alone. */
 import type { Client, Provider } from '../idp/provider.ts';
 import { fetchJson } from '../idp/request.ts';
 import { curlLine, type Block, type Example, type Section } from './examples.ts';
@@ -57,8 +58,9 @@ export async function fetchToken(provider: Provider, client: Client): Promise<st
     headers: { 'Content-Type': type },
     body,
   });
-  if (typeof answer.access_token !== 'string')
+  if (typeof answer.access_token !== 'string') {
     throw new Error(`no token for ${client.id}: ${JSON.stringify(answer)}`);
+  }
   return answer.access_token;
 }
 

@@ -1,4 +1,5 @@
-/* Runs the demo as a developer does, pastes every line that it prints into a shell, and ends it as a terminal does. */
+/* Runs the demo as a developer does, pastes every line that it prints into a shell, and ends it as a terminal
+   does. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';

@@ -1,7 +1,7 @@
 /*
- * `npm run demo`, `npm run demo -- A`, `npm run demo -- B`: the built service in front of the development provider on
- * loopback, with lines to paste. Stays up until a signal, then ends all that it started.
- * Exit codes: 0 after a signal, 1 for a bad argument or when the service ends by itself.
+ * `npm run demo`, `npm run demo -- A`, `npm run demo -- B`: the built service in front of the development
+ * provider on loopback, with lines to paste. Stays up until a signal, then ends all that it started. Exit
+ * codes: 0 after a signal, 1 for a bad argument or when the service ends by itself.
  */
 import { styleText } from 'node:util';
 import { startProvider, type Provider } from '../idp/provider.ts';
@@ -20,7 +20,9 @@ const USAGE = `usage: npm run demo [-- A | -- B]
 const SCRIPTS: Readonly<Record<string, Script>> = { A: profileA, B: profileB };
 
 const hasColours = process.stdout.isTTY && process.stdout.hasColors();
+
 const style = (format: 'bold' | 'dim', text: string) => (hasColours ? styleText(format, text) : text);
+
 const print = (text: string) => void process.stdout.write(`${text}\n`);
 
 async function main([profile = 'B', ...others]: readonly string[]): Promise<number> {
@@ -39,9 +41,11 @@ async function run(profile: string, { clients, settings, sections }: Script): Pr
   const provider = await startProvider({ clients, host: '127.0.0.1' });
   try {
     let isShown = false;
+
     const log = (line: LogLine) => {
       if (isShown || line.level !== 'info') print(style('dim', describe(line)));
     };
+
     const environment = { ...settings, ...serviceSettings(profile, provider) };
     const service = await startService(environment, ending.signal, log);
     try {

@@ -1,4 +1,5 @@
-/* What the demo shows of bound tokens (RFC 9449): a program makes the key and the proofs, because curl cannot. */
+/* What the demo shows of bound tokens (RFC 9449): a program makes the key and the proofs, because curl
+   cannot. */
 import { fileURLToPath } from 'node:url';
 import { shellLine, type Block, type Section } from './examples.ts';
 

@@ -1,4 +1,5 @@
-/* An example is one request with the answer to expect; a block is how it is printed, with its line for the shell. */
+/* An example is one request with the answer to expect; a block is how it is printed, with its line for the
+   shell. */
 import type { Client, Provider } from '../idp/provider.ts';
 
 /** One request and its answer. `Name` is the identifier of a client whose token is sent. */
@@ -101,10 +102,12 @@ export const health: readonly Example<never>[] = [
 const hasProxy = ['http_proxy', 'https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY'].some(
   (name) => process.env[name],
 );
+
 const CURL = hasProxy ? "curl -i --noproxy '*'" : 'curl -i';
 
 /** A line for a POSIX shell; the words are quoted unless they are plain. */
 export const shellLine = (...words: readonly string[]): string => words.map(quote).join(' ');
+
 /** A curl line. */
 export const curlLine = (...words: readonly string[]): string => `${CURL} ${shellLine(...words)}`;
 

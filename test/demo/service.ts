@@ -1,6 +1,7 @@
 /*
  * Runs the built service for the demo: in a working directory and an environment of its own, so that no .env,
- * application.yml or variable of the developer's plays a part. Whatever ends the demo ends it and removes the directory.
+ * application.yml or variable of the developer's plays a part. Whatever ends the demo ends it and removes the
+ * directory.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -34,7 +35,10 @@ export interface RunningService {
 export type Environment = Readonly<Record<string, string>>;
 export type Log = (line: LogLine) => void;
 
-/** Starts the service on its default port, or on a free one when that is taken; resolves when it is ready or gone. */
+/**
+ * Starts the service on its default port, or on a free one when that is taken; resolves when it is ready or
+ * gone.
+ */
 export async function startService(
   environment: Environment,
   ending: AbortSignal,
@@ -51,14 +55,17 @@ async function launch(environment: Environment, ending: AbortSignal, log: Log): 
     cwd: directory,
     env: environment,
     stdio: ['ignore', 'pipe', 'inherit'],
-    // A group of its own: Ctrl-C reaches the whole group of the demo, and a second signal would cut the orderly end short.
+    // A group of its own: Ctrl-C reaches the whole group of the demo, and a second signal would cut the
+    // orderly end short.
     detached: true,
     signal: ending,
   });
+
   const release = () => {
     child.kill('SIGKILL');
     rmSync(directory, { recursive: true, force: true });
   };
+
   process.once('exit', release);
   // Aborting shows as an error too; what matters is that the process is gone.
   child.on('error', () => {});

@@ -130,6 +130,7 @@ export const cutLike = (announced: string, text: string) =>
 
 export const portOf = (output: string, name: string) =>
   Number(new RegExp(`${name} .*127\\.0\\.0\\.1:(\\d+)`).exec(output)?.[1]);
+
 export const processIdOf = (output: string) => Number(/\(process (\d+)\)/.exec(output)?.[1]);
 
 export async function isOpen(port: number, host = '127.0.0.1'): Promise<boolean> {

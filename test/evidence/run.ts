@@ -1,11 +1,13 @@
-/* `npm run evidence NAME`: runs one of the tools that show what tests alone cannot, each a folder beside this file with a `run.ts`, and
-   what it needs in a package of its own. Without a name it lists them. What follows the name is the tool's. */
+/* `npm run evidence NAME`: runs one of the tools that show what tests alone cannot, each a folder beside this
+   file with a `run.ts`, and what it needs in a package of its own. Without a name it lists them. What follows
+   the name is the tool's. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
+
 const entryOf = (name: string) => join(HERE, name, 'run.ts');
 
 /** What the tool does, in the words of the comment that it opens with. */
@@ -22,6 +24,7 @@ function run(command: string, ...parameters: readonly string[]): void {
 
 const [name = '', ...parameters] = process.argv.slice(2);
 const tools = readdirSync(HERE).filter((folder) => existsSync(entryOf(folder)));
+
 if (!tools.includes(name)) {
   for (const tool of tools) console.log(`${tool}: ${purposeOf(tool)}\n`);
   process.exit(name === '' ? 0 : 1);
@@ -29,8 +32,10 @@ if (!tools.includes(name)) {
 
 const folder = join(HERE, name);
 run('npm', 'run', '--silent', 'build');
+
 if (existsSync(join(folder, 'package.json'))) {
   run('npm', 'ci', '--silent', '--no-audit', '--no-fund', '--prefix', folder);
 }
+
 if (existsSync(join(folder, 'tsconfig.json'))) run('npx', 'tsc', '-p', folder);
 run(process.execPath, '--expose-gc', '--import', 'tsx', entryOf(name), ...parameters);

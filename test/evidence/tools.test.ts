@@ -1,4 +1,5 @@
-/* The tools for evidence stay what they say: each has its entry, and what they change in the code is there to be changed. */
+/* The tools for evidence stay what they say: each has its entry, and what they change in the code is there to
+   be changed. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -16,7 +16,9 @@ function check(condition: boolean, description: string): asserts condition {
   if (!condition) throw new OAuthError('invalid_dpop_proof', description);
 }
 
-/** The RFC 7638 thumbprint of the proof's key, once the proof holds for a POST to `endpoint` at `nowSeconds`. */
+/**
+ * The RFC 7638 thumbprint of the proof's key, once the proof holds for a POST to `endpoint` at `nowSeconds`.
+ */
 export function verifyProof(proof: string, endpoint: string, nowSeconds: number): string {
   const parts = proof.split('.');
   check(

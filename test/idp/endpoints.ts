@@ -1,6 +1,6 @@
 /**
- * The three endpoints: which request goes where, the documents that are served, counters, and the faults in force.
- * The token endpoint's rules are in `token-endpoint.ts`.
+ * The three endpoints: which request goes where, the documents that are served, counters, and the faults in
+ * force. The token endpoint's rules are in `token-endpoint.ts`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PROOF_ALGORITHMS } from './dpop.ts';
@@ -11,7 +11,9 @@ import { answerTokenRequest, TOKEN_PATH, type TokenService } from './token-endpo
 /** The endpoints that can fail. */
 export type Place = 'discovery' | 'keySet' | 'token';
 
-/** What the provider saw since its start or the last reset: connections accepted, and requests by endpoint. */
+/**
+ * What the provider saw since its start or the last reset: connections accepted, and requests by endpoint.
+ */
 export type Counts = Record<'connections' | Place | 'other', number>;
 
 /** What the endpoints need to know of the provider. */

@@ -21,6 +21,7 @@ afterEach(async () => {
 after(() => provider.stop());
 
 const keySetUrl = () => `${provider.issuer}.well-known/jwks.json`;
+
 const discoveryUrl = () => `${provider.issuer}.well-known/openid-configuration`;
 
 /** The answer of the key set endpoint under a fault. */

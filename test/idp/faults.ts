@@ -106,8 +106,9 @@ export function deliver(response: ServerResponse, reply: Reply, fault: Fault | u
   if (fault === undefined) return send(response, reply);
   if (typeof fault === 'string') return deliveries[fault](response, reply);
   if ('delayMillis' in fault) return delay(response, reply, fault.delayMillis);
-  if ('redirect' in fault)
+  if ('redirect' in fault) {
     return send(response, { status: 302, headers: { Location: fault.redirect }, body: '' });
+  }
   send(response, json(fault.status, { error: 'fault' }));
 }
 

@@ -28,7 +28,9 @@ export interface ConnectionHandler {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
-/** Names that no resolver knows are served on the IPv4 loopback address: the caller brings its own `lookup`. */
+/**
+ * Names that no resolver knows are served on the IPv4 loopback address: the caller brings its own `lookup`.
+ */
 function listenAddress(host: string): string {
   return host === 'localhost' || isIP(host) !== 0 ? host : '127.0.0.1';
 }
@@ -65,7 +67,9 @@ export class Listener {
     return [...this.#sockets].filter((socket) => !(socket instanceof TLSSocket)).length;
   }
 
-  /** Brings the listener into a state; calls are carried out in their order. A change cuts all connections. */
+  /**
+   * Brings the listener into a state; calls are carried out in their order. A change cuts all connections.
+   */
   enter(state: ListenerState): Promise<void> {
     const change = () => this.#change(state);
     this.#turn = this.#turn.then(change, change);

@@ -1,7 +1,9 @@
 /** The error answers of the token endpoint (RFC 6749 §5.2). */
 import { json, type Reply } from './reply.ts';
 
-/** Values of `error`: RFC 6749 §5.2, `access_denied` as Auth0 sends it, `invalid_dpop_proof` of RFC 9449 §5. */
+/**
+ * Values of `error`: RFC 6749 §5.2, `access_denied` as Auth0 sends it, `invalid_dpop_proof` of RFC 9449 §5.
+ */
 export type OAuthErrorCode =
   | 'invalid_request'
   | 'invalid_client'

@@ -16,6 +16,7 @@ beforeEach(async () => {
 afterEach(() => provider.stop());
 
 const keySetUrl = () => `${provider.issuer}.well-known/jwks.json`;
+
 const discoveryUrl = () => `${provider.issuer}.well-known/openid-configuration`;
 
 function parse(token: string): { header: Record<string, unknown>; claims: Record<string, unknown> } {

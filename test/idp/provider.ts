@@ -1,6 +1,6 @@
 /**
- * A fake identity provider in this process: discovery, key set and token endpoint over real TLS, with key rotation,
- * counters, and faults on demand. For tests and for development on loopback; its keys are public.
+ * A fake identity provider in this process: discovery, key set and token endpoint over real TLS, with key
+ * rotation, counters, and faults on demand. For tests and for development on loopback; its keys are public.
  */
 import { fileURLToPath } from 'node:url';
 import { Endpoints, type Counts, type EndpointService, type Place } from './endpoints.ts';
@@ -22,8 +22,8 @@ export interface ProviderOptions {
   /** The API's identifier. Default `https://api.test`. */
   audience?: string;
   /**
-   * The name in `domain` and `issuer`: `localhost` (default), `127.0.0.1`, `::1`, or `provider.test` for callers that
-   * bring their own `lookup`.
+   * The name in `domain` and `issuer`: `localhost` (default), `127.0.0.1`, `::1`, or `provider.test` for
+   * callers that bring their own `lookup`.
    */
   host?: string;
   /** The clock, in milliseconds since 1970. Default `Date.now`. */
@@ -42,8 +42,8 @@ export interface Provider {
   /** The current key. */
   readonly signingKey: SigningKey;
   /**
-   * A token signed with the current key by RS256, whatever its header says. Claims and header members given replace
-   * the defaults; one given as `undefined` removes its default.
+   * A token signed with the current key by RS256, whatever its header says. Claims and header members given
+   * replace the defaults; one given as `undefined` removes its default.
    */
   issue(claims?: Record<string, unknown>, header?: Record<string, unknown>): string;
   /** Makes a new key current and publishes it; the old one stays published unless `keepOld` is false. */

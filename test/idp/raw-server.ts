@@ -1,6 +1,6 @@
 /**
- * A server on loopback that says byte for byte what the test wants, or nothing: what no server of node:http would send.
- * The certificate that it can show is the provider's.
+ * A server on loopback that says byte for byte what the test wants, or nothing: what no server of node:http
+ * would send. The certificate that it can show is the provider's.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -46,9 +46,13 @@ export async function startRawServer(handle: (socket: Socket) => void): Promise<
 }
 
 const read = (file: string) => readFileSync(new URL(`tls/${file}.pem`, import.meta.url));
+
 const secureContext = createSecureContext({ cert: read('provider'), key: read('provider-key') });
 
-/** Speaks TLS on a connection; `speak` is called with the first piece of the request, and with what TLS lies upon. */
+/**
+ * Speaks TLS on a connection; `speak` is called with the first piece of the request, and with what TLS lies
+ * upon.
+ */
 export function speakTls(
   socket: Socket,
   speak: (secure: TLSSocket, request: string, socket: Socket) => void,

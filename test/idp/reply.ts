@@ -13,7 +13,9 @@ export function json(status: number, value: unknown, headers: OutgoingHttpHeader
   return { status, headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify(value) };
 }
 
-/** Sends the whole answer with its `Content-Length`; a 204 or 304 goes without either (RFC 9110 §6.4.1, §8.6). */
+/**
+ * Sends the whole answer with its `Content-Length`; a 204 or 304 goes without either (RFC 9110 §6.4.1, §8.6).
+ */
 export function send(response: ServerResponse, { status, headers, body }: Reply): void {
   if (status === 204 || status === 304) response.writeHead(status, headers).end();
   else response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body) }).end(body);

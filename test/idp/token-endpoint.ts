@@ -1,6 +1,7 @@
 /**
- * `POST /oauth/token`: the client-credentials grant (RFC 6749 §4.4) with a JSON body, as the specification has it.
- * Parameters that it does not know are ignored (RFC 6749 §3.2). Accepts no form bodies and no `Authorization` header.
+ * `POST /oauth/token`: the client-credentials grant (RFC 6749 §4.4) with a JSON body, as the specification
+ * has it. Parameters that it does not know are ignored (RFC 6749 §3.2). Accepts no form bodies and no
+ * `Authorization` header.
  */
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -124,20 +125,24 @@ function authenticate(clients: readonly Client[], id: string, secret: string): C
 }
 
 function checkGrantType(client: Client, grantType: string): void {
-  if (grantType !== GRANT_TYPE)
+  if (grantType !== GRANT_TYPE) {
     throw new OAuthError('unsupported_grant_type', `grant_type must be ${GRANT_TYPE}`);
+  }
   if ((client.grantTypes ?? [GRANT_TYPE]).includes(grantType)) return;
   throw new OAuthError('unauthorized_client', `The client may not use grant_type ${GRANT_TYPE}`);
 }
 
 function checkAudience(audience: string, service: TokenService, client: Client): void {
   if (audience === service.audience) return;
-  // RFC 6749 §5.2 limits the characters of a description, so the audience is quoted only as far as it holds to them.
+  // RFC 6749 §5.2 limits the characters of a description, so the audience is quoted only as far as it holds
+  // to them.
   const shown = audience.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, '?');
   throw new OAuthError('access_denied', `Client ${client.id} is not authorized to access ${shown}`, 403);
 }
 
-/** All of the client's scopes when none is asked for, as Auth0 grants them; else those asked for, each once. */
+/**
+ * All of the client's scopes when none is asked for, as Auth0 grants them; else those asked for, each once.
+ */
 function grantedScopes(scope: unknown, service: TokenService, client: Client): string[] {
   const grantable = client.scopes.filter((name) => service.scopes.includes(name));
   if (scope === undefined) return grantable;

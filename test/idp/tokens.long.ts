@@ -11,7 +11,9 @@ import { test } from 'node:test';
 import { rawJws, signJws, type Algorithm } from './tokens.ts';
 
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
+
 const curve = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve });
+
 const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 };
 
 const cases: [Algorithm, string | null, { privateKey: KeyObject; publicKey: KeyObject }, object][] = [

@@ -14,6 +14,7 @@ const rsa =
   (hash: string): Signer =>
   (input, key) =>
     sign(hash, input, key);
+
 const ecdsa =
   (hash: string): Signer =>
   (input, key) =>
@@ -40,8 +41,8 @@ const signers: ReadonlyMap<unknown, Signer> = new Map<Algorithm, Signer>([
 ]);
 
 /**
- * A compact JWS over the two values as JSON; members that are `undefined` are left out. `key` is a private key, or a
- * secret key for `HS256`. `algorithm` is what really signs; without it the header's `alg` does.
+ * A compact JWS over the two values as JSON; members that are `undefined` are left out. `key` is a private
+ * key, or a secret key for `HS256`. `algorithm` is what really signs; without it the header's `alg` does.
  */
 export function signJws(header: unknown, payload: unknown, key: KeyObject, algorithm?: Algorithm): string {
   const name = algorithm ?? (header as { alg?: unknown } | null)?.alg;
@@ -51,8 +52,8 @@ export function signJws(header: unknown, payload: unknown, key: KeyObject, algor
 }
 
 /**
- * A compact JWS over exactly these texts or bytes. `makeSignature` gets the signing input (RFC 7515 §5.1) and returns
- * the signature's bytes; an empty buffer gives an empty third part.
+ * A compact JWS over exactly these texts or bytes. `makeSignature` gets the signing input (RFC 7515 §5.1) and
+ * returns the signature's bytes; an empty buffer gives an empty third part.
  */
 export function rawJws(
   header: string | Buffer,

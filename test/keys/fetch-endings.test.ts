@@ -1,5 +1,5 @@
-/* Every way in which an exchange with the provider can end, or not end: each fetch settles, and leaves no connection. What it
-   takes for an answer otherwise: fetch-faults.test.ts. */
+/* Every way in which an exchange with the provider can end, or not end: each fetch settles, and leaves no
+   connection. What it takes for an answer otherwise: fetch-faults.test.ts. */
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ClientRequest } from 'node:http';
@@ -42,7 +42,9 @@ const KEYS = `HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n${BODY}`;
 const UNFRAMED = `HTTP/1.1 200 OK\r\n\r\n${BODY}`;
 const CHUNKED = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n${BODY}\r\n0\r\n`;
 const SWITCH = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+
 const interim = (status: number) => `HTTP/1.1 ${status} Wait\r\nLink: </>\r\n\r\n`;
+
 const field = (count: number) => 'a: b\r\n'.repeat(count);
 
 const ANSWERS: [condition: string, answer: string, outcome: Outcome][] = [
@@ -102,6 +104,7 @@ const ANSWERS: [condition: string, answer: string, outcome: Outcome][] = [
 
 for (const [condition, answer, outcome] of ANSWERS) {
   const end = outcome === 'keys' ? 'takes the keys' : `fails with ${outcome[0]}`;
+
   test(`${end} and leaves no connection when the provider ${condition} [F11]`, BOUNDED, async (context) => {
     const server = await start(context, (socket) => speakTls(socket, (secure) => secure.write(answer)));
     await assertOutcome(sourceOf(server), outcome);
@@ -110,6 +113,7 @@ for (const [condition, answer, outcome] of ANSWERS) {
 }
 
 type Ending = (secure: TLSSocket, socket: Socket) => void;
+
 const ENDINGS: Record<string, Ending> = {
   'is closed': (secure) => secure.end(),
   'is closed without a word of TLS [RFC 8446 §6.1]': (_, socket) => socket.end(),
@@ -126,6 +130,7 @@ for (const [name, end] of Object.entries(ENDINGS)) {
         if (bytes === 0) end(secure, socket);
         else secure.write(KEYS.slice(0, bytes), () => end(secure, socket));
       };
+
       const server = await start(context, (socket) => speakTls(socket, speak));
       const lengths = Array.from({ length: KEYS.length }, (_, bytes) => bytes);
       const flaws = await Promise.all(lengths.map((bytes) => flawOf(sourceOf(server, String(bytes)))));
@@ -143,8 +148,10 @@ for (const [name, end] of Object.entries(ENDINGS)) {
     BOUNDED,
     async (context) => {
       const part = UNFRAMED.slice(0, -1);
+
       const speak = (secure: TLSSocket, _: string, socket: Socket) =>
         secure.write(part, () => end(secure, socket));
+
       const server = await start(context, (socket) => speakTls(socket, speak));
       const [flaw] = await flawOf(sourceOf(server));
       assert.ok(flaw === 'not-a-json-object' || flaw === 'connection-failed', flaw);

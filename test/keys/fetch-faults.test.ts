@@ -1,5 +1,5 @@
-/* What the outbound request takes for an answer, and what it calls the rest. Where it asks: fetch.test.ts; how a connection may end:
-   fetch-endings.test.ts. */
+/* What the outbound request takes for an answer, and what it calls the rest. Where it asks: fetch.test.ts;
+   how a connection may end: fetch-endings.test.ts. */
 import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import { once } from 'node:events';
@@ -20,14 +20,17 @@ import {
 
 let provider: Provider;
 let other: Provider;
+
 before(async () => {
   [provider, other] = await Promise.all([startProvider(), startProvider()]);
 });
+
 after(() => Promise.all([provider.stop(), other.stop()]));
 afterEach(() => Promise.all([restore(provider), restore(other)]));
 
 /** A test that waits for what a deadline must bring fails when it does not come. */
 const BOUNDED = { timeout: 10_000 };
+
 const configured = () => sourceOf(provider, { jwksUri: keySetOf(provider) });
 
 /** What a fetch ends with: a failure, or the number of keys. */
@@ -81,9 +84,9 @@ for (const { fault, ...outcomes } of CASES) {
         await provider.fault(place, fault);
         const from = place === 'keySet' ? configured() : sourceOf(provider);
         const timeoutMillis = outcome === TIMEOUT ? 120 : undefined;
-        if (typeof outcome === 'number')
+        if (typeof outcome === 'number') {
           assert.equal((((await fetchKeys(from)).keys ?? []) as unknown[]).length, outcome);
-        else assert.deepEqual(await flawOf(from, timeoutMillis), outcome);
+        } else assert.deepEqual(await flawOf(from, timeoutMillis), outcome);
         await closed(provider);
         assert.equal(provider.openSockets, 0);
       },

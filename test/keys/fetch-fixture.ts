@@ -28,6 +28,7 @@ export const sourceOf = ({ domain, issuer }: Provider, change: Partial<KeySource
 
 export const fetchKeys = (source: KeySource, timeoutMillis?: number) =>
   createKeyFetcher(source, timeoutMillis)();
+
 export const kidsOf = ({ keys }: JsonObject) => (keys as { kid: string }[]).map(({ kid }) => kid);
 
 /** The reason and code with which a fetch fails. */

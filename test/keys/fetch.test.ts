@@ -1,4 +1,5 @@
-/* Where the key set is looked for, and how it is asked for. What is taken for an answer: fetch-faults.test.ts. */
+/* Where the key set is looked for, and how it is asked for. What is taken for an answer:
+   fetch-faults.test.ts. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
@@ -20,13 +21,18 @@ import {
 
 let provider: Provider;
 let other: Provider;
+
 before(async () => {
   [provider, other] = await Promise.all([startProvider(), startProvider()]);
 });
+
 after(() => Promise.all([provider.stop(), other.stop()]));
 afterEach(() => Promise.all([restore(provider), restore(other)]));
 
-/** A server that answers every path with what `documents` has for it, else 404, and the paths that it was asked for. */
+/**
+ * A server that answers every path with what `documents` has for it, else 404, and the paths that it was
+ * asked for.
+ */
 async function startDocuments(
   context: TestContext,
   documents: (domain: string) => Record<string, object>,

@@ -40,6 +40,7 @@ for (const [condition, change] of Object.entries(ACCEPTED)) {
 /** The same integer with its last byte zero. */
 const even = (value: string) =>
   Buffer.concat([Buffer.from(value, 'base64url').subarray(0, -1), Buffer.of(0)]).toString('base64url');
+
 /** The same integer with a zero byte before it. */
 const padded = (value: string) =>
   Buffer.concat([Buffer.of(0), Buffer.from(value, 'base64url')]).toString('base64url');

@@ -31,6 +31,7 @@ export function jwk(
 }
 
 export const kidOf = (key: VerificationKey) => factsOf(key).kid;
+
 export const thumbprintOf = (key: VerificationKey) => factsOf(key).thumbprint;
 
 /** How the provider answers a fetch. */
@@ -104,6 +105,7 @@ export class KeySetFixture {
       if (thrown instanceof Refused) return thrown.refusal;
       throw thrown;
     };
+
     try {
       const found = this.keys.find(kid);
       return found instanceof Promise ? found.catch(refusalOf) : found;

@@ -1,11 +1,14 @@
-/* Which key a token means, what a fetched set must be, and what the log says of it. When to fetch: refresh.test.ts. */
+/* Which key a token means, what a fetched set must be, and what the log says of it. When to fetch:
+   refresh.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { atOnce } from '../support/clock.ts';
 import { holding, integer, jwk, kidOf, SECOND, thumbprintOf, type KeySetFixture } from './key-set-fixture.ts';
 
 const kids = (count: number) => Array.from({ length: count }, (_, index) => jwk(`k${index}`));
+
 const unusable = (kid: string) => jwk(kid, { use: 'enc' });
+
 const find = ({ keys }: KeySetFixture, kid?: string) => atOnce(keys.find(kid));
 
 test('finds the key that kid names', async () => {

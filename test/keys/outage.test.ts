@@ -17,10 +17,13 @@ import {
 import { HOUR, MINUTE, SECOND } from './key-set-fixture.ts';
 
 let provider: Provider;
+
 before(async () => {
   provider = await startProvider();
 });
+
 after(() => provider.stop());
+
 afterEach(async () => {
   await provider.fault('all', undefined);
   provider.publish(undefined);
@@ -32,6 +35,7 @@ let timeoutMillis = 5000;
 /** A test that waits for what a limit must bring fails when it does not come. */
 const BOUNDED = { timeout: 10_000 };
 const IN_2100 = 4_102_444_800;
+
 const issue = () => provider.issue({ exp: IN_2100 });
 
 /** A service whose fetches the provider counts from now on. */
@@ -45,6 +49,7 @@ async function start(context: TestContext, change: Partial<InProcess> = {}): Pro
 }
 
 const privately = (service: TestService, token = issue()) => service.ask('/api/private', { token });
+
 const statusOf = async (service: TestService, path: string) => (await service.ask(path)).status;
 
 /** Moves the clock to the retry that is due, and waits for its fetch. */
@@ -64,8 +69,9 @@ test('opens only what needs no key while keys were never to be had, and recovers
   await provider.fault('all', 'refuse');
   const service = await start(context);
   const token = issue();
-  for (const path of ['/api/private', '/api/feed', '/api/messages'])
+  for (const path of ['/api/private', '/api/feed', '/api/messages']) {
     assertUnavailable(await service.ask(path, { token }));
+  }
   const paths = ['/api/public', '/api/feed', '/healthz', '/readyz', '/api/private'];
   assert.deepEqual(
     await Promise.all(paths.map((path) => statusOf(service, path))),

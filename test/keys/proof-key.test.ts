@@ -1,4 +1,5 @@
-/* Why exactly a proof's key is refused, and which is not imported again. What becomes of the proofs: sender/proof-key.test.ts. */
+/* Why exactly a proof's key is refused, and which is not imported again. What becomes of the proofs:
+   sender/proof-key.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../src/base/encoding.ts';
@@ -17,8 +18,10 @@ import {
 import { integer } from './key-set-fixture.ts';
 
 const KEYS = Object.fromEntries(PROOF_ALGORITHMS.map((alg) => [alg, makeProofKey(alg)]));
+
 const importKey = (alg: ProofAlgorithm, change: Members = {}, known = new LruCache<VerificationKey>(10)) =>
   importProofKey({ ...KEYS[alg]?.jwk, ...change } as JsonObject, alg, known);
+
 const bytes = (length: number) => Buffer.alloc(length, 1).toString('base64url');
 
 const FLAWS: [alg: ProofAlgorithm, change: Members, flaw: KeyFlaw][] = [

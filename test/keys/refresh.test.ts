@@ -1,4 +1,5 @@
-/* When keys are fetched and how long they are trusted. What follows a failure: retry.test.ts; who waits: waiting.test.ts. */
+/* When keys are fetched and how long they are trusted. What follows a failure: retry.test.ts; who waits:
+   waiting.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { aged, HOUR, jwk, KeySetFixture, MINUTE, SECOND } from './key-set-fixture.ts';

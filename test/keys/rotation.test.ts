@@ -11,13 +11,16 @@ import { startService, type InProcess, type TestService } from '../support/servi
 import { integer, jwk } from './key-set-fixture.ts';
 
 let provider: Provider;
+
 before(async () => {
   provider = await startProvider();
 });
+
 after(() => provider.stop());
 afterEach(() => provider.publish(undefined));
 
 const IN_2100 = 4_102_444_800;
+
 const issue = () => provider.issue({ exp: IN_2100 });
 
 /** A service whose fetches the provider counts from now on. */
@@ -83,10 +86,12 @@ test('fetches once in 5 seconds when unknown kids flood in, refuses them all, an
 /** A fetch that the test answers. */
 function heldFetch() {
   let resolve = (_: JsonObject): void => assert.fail('no fetch has begun');
+
   const fetchKeys = () =>
     new Promise<JsonObject>((done) => {
       resolve = done;
     });
+
   return { fetchKeys, answer: () => resolve({ keys: [provider.signingKey.publicJwk] }) };
 }
 

@@ -9,6 +9,7 @@ let provider: Provider;
 let service: TestService;
 let policed: TestService;
 let scp: TestService;
+
 before(async () => {
   provider = await startProvider();
   service = await startService({ provider, environment: { PROFILE: 'A' } });
@@ -18,6 +19,7 @@ before(async () => {
     environment: { PROFILE: 'A', IDP_SCOPE_CLAIM: 'scp', IDP_CLAIM_NAMESPACE: 'https://ns.example/' },
   });
 });
+
 after(async () => {
   for (const running of [service, policed, scp]) await running.stop();
   await provider.stop();

@@ -10,6 +10,7 @@ const STAMP = '2031-02-03T04:05:06.007Z';
 let provider: Provider;
 let service: TestService;
 let other: TestService;
+
 before(async () => {
   provider = await startProvider({ now: () => NOW });
   service = await startService({ provider, clock: new TestClock(NOW) });
@@ -20,6 +21,7 @@ before(async () => {
   };
   other = await startService({ provider, clock: new TestClock(NOW), environment });
 });
+
 after(async () => {
   await service.stop();
   await other.stop();
@@ -60,6 +62,7 @@ for (const [path, claims, body] of [
   ['/api/feed', undefined, { message: 'Welcome, guest!', personalizedContent: false }],
 ] as const) {
   const whom = claims === undefined ? 'without a token' : `for ${JSON.stringify(claims)}`;
+
   test(`sends the body of ${path} ${whom}, fields in order`, async () => {
     const answer = await service.ask(path, claims === undefined ? {} : { token: provider.issue(claims) });
     assert.equal(answer.status, 200);
@@ -129,6 +132,7 @@ for (const [path, claims, description] of [
 test('expects the organisation, the namespace and the scope claim that the settings name', async () => {
   const ask = async (path: string, claims: Record<string, unknown>) =>
     (await other.ask(path, { token: provider.issue(claims) })).status;
+
   assert.equal(await ask('/api/org/x', { org_id: 'org_9' }), 200);
   assert.equal(await ask('/api/org/x', { org_id: 'org_123456' }), 403);
   assert.equal(await ask('/api/org/x', { org_id: 'org_9', 'https://ns.example/org_id': null }), 403);

@@ -7,6 +7,7 @@ import { callerWith } from '../support/caller.ts';
 import { issue, verdict } from '../token/issuer.ts';
 
 const LONG = 16_000;
+
 const adversarial = [
   'a'.repeat(LONG),
   ' '.repeat(LONG),
@@ -16,6 +17,7 @@ const adversarial = [
   '/'.repeat(LONG),
   '[:'.repeat(LONG / 2),
 ];
+
 test(
   'answers texts of 16,000 characters that are meant to keep a pattern busy [C10]',
   { timeout: 20_000 },
@@ -28,8 +30,9 @@ test(
             assert.equal(credentials, undefined);
           });
         }
-        for (const start of ['https://', 'https://a/', 'https://a:', 'https://[', ''])
+        for (const start of ['https://', 'https://a/', 'https://a:', 'https://[', '']) {
           normalUri(`${start}${text}${ending}`);
+        }
         assert.notEqual(await verdict(issue({ aud: text + ending, scope: text + ending })), 'accepted');
         assert.deepEqual(callerWith({ scope: `${text}${ending} read` }).scopes.includes('read'), true);
       }

@@ -55,6 +55,7 @@ const EQUIVALENT: Record<string, string[]> = {
   'http://[::1]:8080/a': ['http://[::1]:8080/a', 'HTTP://[::1]:8080/%61'],
   'http://127.0.0.1/a': ['http://127.0.0.1:80/a'],
 };
+
 for (const [normal, spellings] of Object.entries(EQUIVALENT)) {
   test(`gives ${normal} for each of its spellings [RFC 3986 §6.2.2, §6.2.3]`, () => {
     for (const spelling of spellings) assert.equal(normalUri(spelling), normal, spelling);
@@ -68,8 +69,9 @@ test('takes only unreserved characters out of their escapes, and writes the othe
       /[\w.~-]/.test(String.fromCharCode(byte)) && byte < 128
         ? String.fromCharCode(byte)
         : escape.toUpperCase();
-    for (const spelling of [escape, escape.toUpperCase()])
+    for (const spelling of [escape, escape.toUpperCase()]) {
       assert.equal(normalUri(`http://api.test/a${spelling}b`), `http://api.test/a${plain}b`);
+    }
   }
 });
 
@@ -154,6 +156,7 @@ const NO_URI = [
   'http://[api.test]/',
   'http://[::1]x/',
 ];
+
 for (const text of NO_URI) {
   test(`gives nothing for ${JSON.stringify(text)}, which is no http(s) URI of one reading [RFC 3986 §3]`, () => {
     assert.equal(normalUri(text), undefined);
@@ -167,6 +170,7 @@ const uriOf = (rawHeaders: readonly string[], path: string, options: UriOptions)
   const host = options.publicUrl === undefined ? readHost(rawHeaders) : 'inner.test';
   return requestUri({ host, path, rawHeaders }, options);
 };
+
 const refused = (reason: string) => (failure: unknown) => {
   assert.ok(failure instanceof Refused);
   assert.deepEqual(failure.refusal, { kind: 'invalid_request', reason });
@@ -196,8 +200,9 @@ test('judges every Host for itself, whatever the request before had [RFC 9112 §
   for (const round of [1, 2]) {
     assert.equal(readHost(['Host', 'a.test']), 'a.test', `round ${round}`);
     assert.equal(readHost(['Host', 'b.test']), 'b.test');
-    for (const again of ['a b', 'a b', 'A.test:65536'])
+    for (const again of ['a b', 'a b', 'A.test:65536']) {
       assert.throws(() => readHost(['Host', again]), refused('host-refused'));
+    }
     assert.throws(() => readHost(['Host', 'b.test', 'Host', 'b.test']), refused('host-refused'));
     assert.throws(() => readHost([]), refused('host-refused'));
   }
@@ -225,6 +230,7 @@ const FIELDS = [
   'X-Forwarded-Host',
   'evil.test:1,Outer.test',
 ];
+
 const URIS: [what: string, fields: readonly string[], rules: UriOptions, uri: string | undefined][] = [
   [
     'PUBLIC_URL, whatever the fields say',
@@ -270,6 +276,7 @@ const URIS: [what: string, fields: readonly string[], rules: UriOptions, uri: st
     'http://outer.test/a%2Fb',
   ],
 ];
+
 for (const [what, fields, options, uri] of URIS) {
   test(`takes for the URI of a request ${what} [RFC 9449 §4.3(9)]`, () => {
     assert.equal(uriOf(fields, '/%61%2fb', options), uri);

@@ -21,10 +21,12 @@ function check(
   guard: Guard,
   cases: { readonly held: readonly Claims[]; readonly missing: readonly Claims[] },
 ): void {
-  for (const claims of cases.held)
+  for (const claims of cases.held) {
     test(`${what} passes ${JSON.stringify(claims)}`, () => assert.equal(passes(guard, claims), true));
-  for (const claims of cases.missing)
+  }
+  for (const claims of cases.missing) {
     test(`${what} refuses ${JSON.stringify(claims)}`, () => assert.equal(passes(guard, claims), false));
+  }
 }
 
 check('a guard of two scopes', scope('read', 'write'), {
@@ -92,10 +94,12 @@ check('a guard of a text claim', claimEquals('org', 'a1'), {
     { org: true },
   ],
 });
+
 check('a guard of a number claim', claimEquals('level', 1), {
   held: [{ level: 1 }, { level: 1.0 }],
   missing: [{}, { level: '1' }, { level: true }, { level: [1] }, { level: 2 }, { level: 0 }, { level: null }],
 });
+
 check('a guard of a boolean claim', claimEquals('verified', false), {
   held: [{ verified: false }],
   missing: [
@@ -139,6 +143,7 @@ check('a guard of included values', claimIncludes('roles', ['editor', 'viewer'])
 
 for (const verdict of [true, false, 1, 'true', {}, undefined, null]) {
   const passed = verdict === true;
+
   test(`a claim check that returns ${JSON.stringify(verdict)} ${passed ? 'passes' : 'refuses'} the caller [docs/refusals.md]`, () => {
     assert.equal(
       passes(
@@ -167,6 +172,7 @@ test('a claim check reads claims by name', () => {
 });
 
 const NAMESPACE = { IDP_CLAIM_NAMESPACE: 'https://ns.example/' };
+
 for (const [what, guard] of [
   ['claim equals', claimEquals('org', 'a1')],
   ['claim includes', claimIncludes('org', ['a1'])],
@@ -229,8 +235,9 @@ for (const word of ['', 'a b', 'a"b', 'a\\b', 'a\tb', 'a\u007f', 'é', '\u0000',
 }
 
 test('takes every character of a scope-token [RFC 6749 §3.3]', () => {
-  for (const word of ['!', '#', '[', ']', '~', 'read:messages', 'https://a.example/x?y=z'])
+  for (const word of ['!', '#', '[', ']', '~', 'read:messages', 'https://a.example/x?y=z']) {
     assert.equal(scope(word).name, `scope ${word}`);
+  }
 });
 
 for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u0000']) {

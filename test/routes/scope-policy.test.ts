@@ -1,4 +1,5 @@
-/* The scope policy of profile A: decided first for every well-formed path that it covers (docs/requests.md). */
+/* The scope policy of profile A: decided first for every well-formed path that it covers
+   (docs/requests.md). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startProvider, type Provider } from '../idp/provider.ts';
@@ -9,6 +10,7 @@ import { pathSlips } from '../support/spellings.ts';
 let provider: Provider;
 let policed: TestService;
 let free: TestService;
+
 before(async () => {
   provider = await startProvider();
   policed = await startService({
@@ -17,6 +19,7 @@ before(async () => {
   });
   free = await startService({ provider, environment: { PROFILE: 'A' } });
 });
+
 after(async () => {
   await policed.stop();
   await free.stop();
@@ -48,11 +51,14 @@ const PATHS = {
   ],
   users: ['/api/users', '/api/users/7', '/api/%75sers/7/roles', '/api/users/%2e%2e%2fpublic'],
 };
+
 const GOOD = { admin: ['admin', 'x admin'], users: ['read:users', 'write:users', 'read:users write:users'] };
+
 const BAD = {
   admin: ['', 'administrator', 'read:users', 'admin:access', 'ADMIN', 'SCOPE_admin'],
   users: ['', 'admin', 'users', 'read:users:7', 'read', 'SCOPE_read:users'],
 };
+
 const DESCRIPTIONS = {
   admin: ['the token lacks a required scope', 'admin'],
   users: ['the token has none of the required scopes', 'read:users write:users'],
@@ -120,6 +126,7 @@ test('covers nothing else: other rows and paths stay as they are', async () => {
 });
 
 test('lets nothing through without a policy that is not there [docs/profiles.md]', async () => {
-  for (const path of ['/api/admin', '/api/admin/x', '/api/users', '/api/users/7'])
+  for (const path of ['/api/admin', '/api/admin/x', '/api/users', '/api/users/7']) {
     assert.equal((await free.ask(path)).status, 404);
+  }
 });

@@ -59,6 +59,7 @@ test('reads scopes without regard to the claim namespace', () => {
 });
 
 const NAMESPACE = 'https://ns.example/';
+
 for (const [what, claims, value] of [
   ['the plain claim when the namespaced one is missing', { org_id: 'plain' }, 'plain'],
   [
@@ -84,8 +85,9 @@ for (const [what, claims, value] of [
 test('reads the plain claim when no namespace is set', () => {
   const caller = callerWith({ org_id: 'plain', [`${NAMESPACE}org_id`]: 'spaced' });
   assert.equal(caller.claim('org_id'), 'plain');
-  for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty'])
+  for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
     assert.equal(caller.claim(name), undefined);
+  }
 });
 
 const boundRefused = (failure: unknown) => {

@@ -11,6 +11,7 @@ const refused = (kind: Refusal['kind'], reason: Refusal['reason']) => (failure: 
 };
 
 const DPOP_MODES = ['DISABLED', 'ALLOWED', 'REQUIRED'] as const;
+
 const parse = (mode: DpopMode, ...rawHeaders: string[]) => parseCredentials(rawHeaders, mode);
 
 test('gives every value of a header field, whatever the case of its name [RFC 9110 §5.1]', () => {
@@ -98,6 +99,7 @@ const FOREIGN = [
   'Bearer',
   'bearer',
 ];
+
 for (const value of FOREIGN) {
   test(`refuses "${value}", which names no accepted scheme or has no token [RFC 6750 §3.1]`, () => {
     for (const mode of DPOP_MODES) {
@@ -203,8 +205,9 @@ test('names the accepted scheme that a value uses, good or not, for the challeng
     ['Bearer x', 'REQUIRED', undefined],
     ['Basic x', 'ALLOWED', undefined],
     ['', 'ALLOWED', undefined],
-  ] as const)
+  ] as const) {
     assert.equal(acceptedScheme(value, mode), scheme, value);
+  }
 });
 
 test('reads no credentials that a browser would send by itself [G9]', () => {

@@ -42,12 +42,14 @@ test('agrees with replicas that share the secret, and with no others [RFC 9449 Â
   assert.equal(replica.slotOf(nonces.current(SLOT), SLOT + 60_000), 'previous');
   for (const secret of ['t'.repeat(32), `${SECRET}s`, 'S'.repeat(32)]) {
     const stranger = createNonces(secret);
-    for (const afterMillis of [0, 60_000])
+    for (const afterMillis of [0, 60_000]) {
       assert.equal(stranger.slotOf(nonces.current(SLOT), SLOT + afterMillis), undefined);
+    }
   }
 });
 
 const good = nonces.current(SLOT);
+
 for (const value of [
   undefined,
   null,

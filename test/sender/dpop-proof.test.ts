@@ -61,6 +61,7 @@ const text =
   (proof) => {
     proof[part] = value;
   };
+
 const finish =
   (make: (text: string) => string): Change =>
   (proof) => {
@@ -86,6 +87,7 @@ const MALFORMED: Record<string, Change> = {
   'has a payload that is text': text('payloadText', '"jti"'),
   'has a payload that is empty': text('payloadText', ''),
 };
+
 for (const [condition, change] of Object.entries(MALFORMED)) {
   test(`refuses a proof that ${condition} [RFC 9449 §4.3(2)]`, async () => {
     assert.equal(await verdictOn(change), 'proof-malformed');
@@ -94,8 +96,10 @@ for (const [condition, change] of Object.entries(MALFORMED)) {
 
 test('takes the last of repeated claims [RFC 7519 §4]', async () => {
   const claims = draft().claims;
+
   const repeated = (first: object, last: object) =>
     `${JSON.stringify(first).slice(0, -1)},${JSON.stringify(last).slice(1)}`;
+
   assert.equal(await verdictOn(text('payloadText', repeated({ htm: 'POST' }, claims))), 'accepted');
   assert.equal(await verdictOn(text('payloadText', repeated(claims, { htm: 'POST' }))), 'proof-htm');
 });
@@ -161,6 +165,7 @@ const HEADERS: [name: string, values: readonly unknown[], flaw: string, clause: 
     'RFC 9449 §4.3(7)',
   ],
 ];
+
 for (const [name, values, flaw, clause] of HEADERS) {
   for (const value of values) {
     test(`refuses a proof whose ${name} is ${JSON.stringify(value)} [${clause}, E8]`, async () => {
@@ -176,6 +181,7 @@ for (const typ of ['dpop+jwt', 'DPoP+JWT', 'application/dpop+jwt', 'APPLICATION/
 }
 
 const ath = String(draft().claims.ath);
+
 const CLAIMS: [name: string, values: readonly unknown[], flaw: string, clause: string][] = [
   [
     'jti',
@@ -240,6 +246,7 @@ const CLAIMS: [name: string, values: readonly unknown[], flaw: string, clause: s
     'RFC 9449 §4.3(12)',
   ],
 ];
+
 for (const [name, values, flaw, clause] of CLAIMS) {
   for (const value of values) {
     test(`refuses a proof whose ${name} is ${JSON.stringify(value)?.slice(0, 80)} [${clause}, E8]`, async () => {
@@ -300,6 +307,7 @@ const EXAMPLE =
   'aHRtIjoiR0VUIiwiaHR1IjoiaHR0cHM6Ly9yZXNvdXJjZS5leGFtcGxlLm9yZy9wcm90ZWN0ZWRyZXNvdXJjZSIsImlhdCI6MTU2MjI2MjYxOCwiYXRoIjoiZlVIeU8y' +
   'cjJaM0RaNTNFc05yV0JiMHhXWG9hTnk1OUlpS0NBcWtzbVFFbyJ9.2oW9RP35yRqzhrtNP86L-Ey71EOptxRimPPToA1plemAgR6pxHF8y6-yqyVnmcw6Fy1dqd-jfxSY' +
   'oMxhAJpLjA';
+
 const EXAMPLE_TOKEN = 'Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU';
 const EXAMPLE_TIME = 1_562_262_618;
 
@@ -325,8 +333,9 @@ test('verifies the example proof at its time [RFC 9449 §7.1]', () => {
     expiresAt: EXAMPLE_TIME + 300,
     freshNonce: undefined,
   };
-  for (const nowSeconds of [EXAMPLE_TIME - 30, EXAMPLE_TIME, EXAMPLE_TIME + 0.999, EXAMPLE_TIME + 300])
+  for (const nowSeconds of [EXAMPLE_TIME - 30, EXAMPLE_TIME, EXAMPLE_TIME + 0.999, EXAMPLE_TIME + 300]) {
     assert.deepEqual(judgeExample(nowSeconds), proven);
+  }
 });
 
 test('refuses the example proof one second outside its window [RFC 9449 §4.3(11)]', () => {

@@ -1,4 +1,5 @@
-/* Proofs and requests: each proof once, for its own method and URI however the service is reached, and nothing of it shown. */
+/* Proofs and requests: each proof once, for its own method and URI however the service is reached, and
+   nothing of it shown. */
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
@@ -12,6 +13,7 @@ import { BOUND, call, outcome, proofFor, startDpop, startWith, uriOf, type Call 
 import { boundTo, draft, judge, key, openSender, ORIGIN, strangersKey } from './stand.ts';
 
 const service = await startDpop();
+
 const outcomeOf = async (what: Call, where = service) => outcome(where, await call(where, what));
 
 test('accepts a proof once over HTTP, of fifty uses at the same time exactly one [RFC 9449 §11.1, E1]', async () => {
@@ -43,7 +45,8 @@ test('refuses a used proof to the last second of its window, also when it came a
   assert.deepEqual(said, ['200', '401 proof-replayed', 'accepted', 'accepted', 'proof-too-old']);
 });
 
-/* What an emptied part of the memory held is not known any more: how large its parts are follows from both settings. */
+/* What an emptied part of the memory held is not known any more: how large its parts are follows from both
+   settings. */
 for (const [offset, last] of [
   [12, '401 proof-replayed'],
   [30, '200'],
@@ -227,8 +230,9 @@ test('names the flaw of a token before that of its proof, and lets the proof sta
     [`${BOUND.slice(0, -4)}AAAA`, 'signature-mismatch'],
     [issue({ cnf: { jkt: key.thumbprint }, exp: 1 }), 'expired'],
   ] as const) {
-    for (const proof of [undefined, 'x', proofFor(watched, { token })])
+    for (const proof of [undefined, 'x', proofFor(watched, { token })]) {
       assert.equal(await outcomeOf({ token, proof }, watched), `401 ${reason}`);
+    }
   }
   assert.equal(calls, 0);
   assert.equal(await outcomeOf({}, watched), '200');
@@ -263,17 +267,20 @@ test('imports the key of a proof once, and again only when many others came betw
     return imports.mock.callCount() - before;
   };
   const signers = PROOF_ALGORITHMS.map((alg) => makeProofKey(alg));
-  for (const signer of signers)
+  for (const signer of signers) {
     assert.deepEqual(
       [await importsOf(signer), await importsOf(signer), await importsOf(signer)],
       [1, 0, 0],
       signer.alg,
     );
+  }
   for (const signer of signers) assert.equal(await importsOf(signer), 0, signer.alg);
-  // Whose keys come and go, because the caller chooses them: a key need not be that of the token to be looked at.
+  // Whose keys come and go, because the caller chooses them: a key need not be that of the token to be looked
+  // at.
   const token = boundTo(key.thumbprint);
-  for (let index = 0; index < 1200; index += 1)
+  for (let index = 0; index < 1200; index += 1) {
     await judge(sender, sealProof(draft(makeProofKey('EdDSA'), token)), { token });
+  }
   assert.equal(await importsOf(signers[0]!), 1);
   context.mock.reset();
   syncBuiltinESMExports();
@@ -297,8 +304,11 @@ test('shows nothing of a proof in answers or logs [docs/operations.md]', async (
   }
   shown += JSON.stringify(own.logs);
   assert.ok(own.logs.length >= 2 * proofs.length - 2);
-  for (const proof of proofs) for (const part of proof.split('.')) assert.equal(shown.includes(part), false);
+  for (const proof of proofs) {
+    for (const part of proof.split('.')) assert.equal(shown.includes(part), false);
+  }
   assert.equal(shown.includes('leak-'), false);
-  for (const secret of [key.thumbprint, String(key.jwk.x), String(key.jwk.y), BOUND])
+  for (const secret of [key.thumbprint, String(key.jwk.x), String(key.jwk.y), BOUND]) {
     assert.equal(shown.includes(secret), false);
+  }
 });

@@ -17,13 +17,16 @@ import {
 import { key, strangersKey } from './stand.ts';
 
 const MODES = ['DISABLED', 'ALLOWED', 'REQUIRED'] as const;
+
 const SERVICES = {
   DISABLED: await startDpop({ IDP_DPOP_MODE: 'DISABLED' }),
   ALLOWED: await startDpop(),
   REQUIRED: await startDpop({ IDP_DPOP_MODE: 'required' }),
 };
 
-/** Scheme, whether there is a DPoP field with a good proof, whether the token is bound: what each mode says. */
+/**
+ * Scheme, whether there is a DPoP field with a good proof, whether the token is bound: what each mode says.
+ */
 const COMBINATIONS: [
   scheme: string,
   hasProof: boolean,
@@ -64,6 +67,7 @@ const COMBINATIONS: [
   ],
   ['DPoP', true, true, { DISABLED: '401 scheme-refused', ALLOWED: '200', REQUIRED: '200' }],
 ];
+
 for (const [scheme, hasProof, isBound, outcomes] of COMBINATIONS) {
   for (const mode of MODES) {
     test(`says ${outcomes[mode]} in mode ${mode} of ${scheme} with ${hasProof ? 'a' : 'no'} proof and a token that is ${isBound ? '' : 'not '}bound [RFC 9449 §7.1, §7.2, E6]`, async () => {
@@ -81,6 +85,7 @@ for (const [scheme, hasProof, isBound, outcomes] of COMBINATIONS) {
 }
 
 const jkt = key.thumbprint;
+
 const CONFIRMATIONS: [cnf: unknown, reason: string][] = [
   [{ 'x5t#S256': jkt }, 'confirmation-refused'],
   [{ jkt, jwk: key.jwk }, 'confirmation-refused'],
@@ -105,6 +110,7 @@ const CONFIRMATIONS: [cnf: unknown, reason: string][] = [
   [{ jkt: jkt.toLowerCase() }, 'key-mismatch'],
   [{ jkt: strangersKey.thumbprint }, 'key-mismatch'],
 ];
+
 for (const [cnf, reason] of CONFIRMATIONS) {
   test(`refuses a token whose cnf is ${JSON.stringify(cnf).replaceAll(jkt, '<jkt>').slice(0, 60)} [RFC 9449 §6.1, docs/dpop.md, E6]`, async () => {
     const token = issue({ cnf });
@@ -124,6 +130,7 @@ for (const [cnf, reason] of CONFIRMATIONS) {
 // Keycloak writes the first; a registered name would name another method.
 for (const beside of [{ 'kc-jkt-type': 'DPoP' }, { unknown: null }, { JWK: key.jwk }]) {
   const names = Object.keys(beside).join(', ');
+
   test(`accepts a bound token whose cnf has ${names} beside jkt [RFC 7800 §3.1, RFC 9449 §6.1]`, async () => {
     const token = issue({ cnf: { jkt, ...beside } });
     for (const mode of ['ALLOWED', 'REQUIRED'] as const) {
@@ -136,6 +143,7 @@ for (const beside of [{ 'kc-jkt-type': 'DPoP' }, { unknown: null }, { JWK: key.j
 
 const sentence = (error: string, description: string) =>
   `error="${error}", error_description="${description}"`;
+
 const STALE = sentence('invalid_dpop_proof', PROOF_FLAWS['proof-too-old']);
 const MISMATCH = sentence('invalid_token', TOKEN_FLAWS['key-mismatch']);
 const TWICE = sentence('invalid_request', REQUEST_FLAWS['proof-repeated']);
@@ -158,6 +166,7 @@ const CHALLENGED: [
     SCOPE,
   ],
 ];
+
 for (const [what, make, status, error] of CHALLENGED) {
   test(`puts the error on DPoP, with algs, when ${what} under DPoP [RFC 9449 §7.1]`, async () => {
     const policy = { SCOPE_POLICY: 'true' };
@@ -212,8 +221,10 @@ const CALLS: Record<ProofFlaw, Call> = {
   'proof-signature': { header: { jwk: strangersKey.jwk } },
   'proof-replayed': {},
 };
+
 for (const flaw of Object.keys(CALLS) as ProofFlaw[]) {
   const what = CALLS[flaw];
+
   test(`answers 401 invalid_dpop_proof with its own sentence when a proof has the fault ${flaw} [RFC 9449 §7.1]`, async () => {
     const service = SERVICES.ALLOWED;
     const proof = 'proof' in what ? what.proof : proofFor(service, what);
@@ -255,8 +266,9 @@ test('refuses two proofs, in two fields or in one [RFC 9449 §4.3(1), E10]', asy
   // Off, they are nobody's business.
   assert.equal((await call(SERVICES.DISABLED, { scheme: 'Bearer', proof: two })).status, 200);
   // Where no token is read, neither is a proof.
-  for (const mode of MODES)
+  for (const mode of MODES) {
     assert.equal((await SERVICES[mode].ask('/api/public', { headers: { DPoP: two } })).status, 200);
+  }
 });
 
 test('takes DPoP in profile B only when the settings say so [docs/settings.md IDP_DPOP_MODE]', async () => {
@@ -268,6 +280,7 @@ test('takes DPoP in profile B only when the settings say so [docs/settings.md ID
     ['/api/feed', {}, '200'],
     ['/api/feed', { proof: undefined }, '401 proof-missing'],
     ['/api/feed', { scheme: 'Bearer', proof: undefined }, '401 bound-token'],
-  ] as const)
+  ] as const) {
     assert.equal(outcome(on, await call(on, { path, ...what })), said);
+  }
 });

@@ -1,4 +1,5 @@
-/* What is remembered of the keys of proofs: importing a key costs, and only what has signed is worth remembering. */
+/* What is remembered of the keys of proofs: importing a key costs, and only what has signed is worth
+   remembering. */
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';

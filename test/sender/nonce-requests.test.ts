@@ -11,8 +11,10 @@ const environment = { IDP_DPOP_NONCE_SECRET: SECRET, SCOPE_POLICY: 'true' };
 const token = issue({ cnf: { jkt: key.thumbprint }, exp: 2_000_000_000 });
 
 type Service = Awaited<ReturnType<typeof startDpop>>;
+
 const ask = (service: Service, nonce: unknown, what: Call = {}) =>
   call(service, { token, ...what, claims: { nonce, ...what.claims } });
+
 /** The one nonce of an answer. */
 function nonceOf(answer: Awaited<ReturnType<typeof call>>): string {
   const nonces = valuesOf(answer, 'DPoP-Nonce');
@@ -118,6 +120,7 @@ test('neither demands nor gives a nonce unless there is a secret [docs/settings.
 });
 
 const ORIGIN = 'https://app.test';
+
 for (const [mode, allowed, exposed] of [
   ['DISABLED', 'Authorization, Content-Type', 'WWW-Authenticate'],
   ['ALLOWED', 'Authorization, Content-Type, DPoP', 'WWW-Authenticate, DPoP-Nonce'],

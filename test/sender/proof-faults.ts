@@ -1,4 +1,5 @@
-/* One fault for each way in which a proof is refused, in the order of the checks (docs/dpop.md, RFC 9449 §4.3), cheap before dear. */
+/* One fault for each way in which a proof is refused, in the order of the checks (docs/dpop.md, RFC 9449
+   §4.3), cheap before dear. */
 import type { ProofFlaw } from '../../src/base/refusal.ts';
 import { issue, NOW } from '../token/issuer.ts';
 import type { ProofDraft } from '../support/proof.ts';
@@ -32,6 +33,7 @@ export interface Fault {
 const header = (name: string, value: unknown) => ({
   apply: ({ proof }: Whole) => void Object.assign(proof.header, { [name]: value }),
 });
+
 const claim = (name: string, value: unknown) => ({
   place: `claim ${name}`,
   apply: ({ proof }: Whole) => void Object.assign(proof.claims, { [name]: value }),

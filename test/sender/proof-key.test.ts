@@ -1,4 +1,5 @@
-/* The key and the signature of a proof: each algorithm with its own kind of key, strong enough, public, and on its curve. */
+/* The key and the signature of a proof: each algorithm with its own kind of key, strong enough, public, and
+   on its curve. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { test } from 'node:test';
@@ -17,16 +18,20 @@ const KEYS = Object.fromEntries(PROOF_ALGORITHMS.map((alg) => [alg, makeProofKey
   ProofAlgorithm,
   ProofKey
 >;
+
 const nothing: Change = () => {};
+
 const both =
   (...changes: Change[]): Change =>
   (proof) => {
     for (const change of changes) change(proof);
   };
+
 const bytesOf = (value: unknown) => Buffer.from(String(value), 'base64url');
 
 for (const alg of PROOF_ALGORITHMS) {
   const key = KEYS[alg];
+
   test(`accepts a proof signed with ${alg} [RFC 9449 §4.3(5), (6)]`, async () => {
     assert.equal(await verdictOn(nothing, key), 'accepted');
   });
@@ -37,8 +42,9 @@ for (const alg of PROOF_ALGORITHMS) {
     const faulty = draft(key, token);
     faulty.claims.jti = 'another claim than the one that was signed';
     const [head, , tail] = sealProof(draft(key, token)).split('.');
-    for (const verdict of ['accepted', 'accepted'])
+    for (const verdict of ['accepted', 'accepted']) {
       assert.equal(await judge(sender, sealProof(draft(key, token)), { token }), verdict);
+    }
     assert.equal(
       await judge(sender, [head, sealProof(faulty).split('.')[1], tail].join('.'), { token }),
       'proof-signature',
@@ -74,8 +80,9 @@ for (const alg of PROOF_ALGORITHMS) {
 
   for (const name of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']) {
     test(`refuses a proof with ${alg} whose key has the private member ${name} [RFC 9449 §4.3(7), E9]`, async () => {
-      for (const value of ['AQAB', '', null, 0, []])
+      for (const value of ['AQAB', '', null, 0, []]) {
         assert.equal(await verdictOn(inKey(name, value), key), 'proof-key', JSON.stringify(value));
+      }
     });
   }
 
@@ -130,9 +137,11 @@ test('refuses a key whose members are nested deeper than any stack [RFC 9449 §4
     for (const name of Object.keys(jwk)) {
       const others = JSON.stringify({ ...jwk, [name]: undefined }).slice(1, -1);
       const deep = `{${others},"${name}":${'['.repeat(50_000)}${']'.repeat(50_000)}}`;
+
       const change: Change = (proof) => {
         proof.headerText = `{"typ":"dpop+jwt","alg":"${alg}","jwk":${deep}}`;
       };
+
       assert.equal(await verdictOn(change, KEYS[alg]), 'proof-key', `${alg} ${name}`);
     }
   }
@@ -185,8 +194,10 @@ const FIELDS = {
   ES384: { bytes: 48, prime: 2n ** 384n - 2n ** 128n - 2n ** 96n + 2n ** 32n - 1n },
   ES512: { bytes: 66, prime: 2n ** 521n - 1n },
 } as const;
+
 const fixed = (value: bigint, bytes: number) =>
   Buffer.from(value.toString(16).padStart(bytes * 2, '0'), 'hex').toString('base64url');
+
 const valueOf = (text: unknown) => BigInt(`0x${bytesOf(text).toString('hex')}`);
 
 for (const [alg, { bytes, prime }] of Object.entries(FIELDS) as [
@@ -240,8 +251,9 @@ test('refuses an Ed25519 key with other than 32 bytes in one spelling [RFC 8037 
     `${String(x)}=`,
     ` ${String(x)}`,
   ];
-  for (const spelling of spellings)
+  for (const spelling of spellings) {
     assert.equal(await verdictOn(inKey('x', spelling), KEYS.EdDSA), 'proof-key', spelling);
+  }
   assert.equal(await verdictOn(inKey('y', x), KEYS.EdDSA), 'accepted');
 });
 
@@ -258,13 +270,14 @@ test('refuses an ECDSA signature with r or s zero or the order of the curve, or 
     () => Buffer.concat([order, order]),
     () => sign('sha256', Buffer.from('any'), KEYS.ES256.privateKey),
   ];
-  for (const alter of altered)
+  for (const alter of altered) {
     assert.equal(
       await verdictOn((proof) => {
         proof.alter = alter;
       }, KEYS.ES256),
       'proof-signature',
     );
+  }
   const token = boundTo(KEYS.ES256.thumbprint);
   const [head, payload] = sealProof(draft(KEYS.ES256, token)).split('.');
   const der = sign('sha256', Buffer.from(`${head}.${payload}`), KEYS.ES256.privateKey).toString('base64url');
@@ -273,6 +286,7 @@ test('refuses an ECDSA signature with r or s zero or the order of the curve, or 
 
 const even = (value: string) =>
   Buffer.concat([bytesOf(value).subarray(0, -1), Buffer.of(0xfe)]).toString('base64url');
+
 /** A key of the right kind gets as far as its signature. */
 const SIZES: [what: string, change: Members, verdict: 'proof-signature' | 'proof-key'][] = [
   ...([1024, 2047, 4097, 4104, 8192, 16384] as const).map((bits): [string, Members, 'proof-key'] => [
@@ -301,6 +315,7 @@ const SIZES: [what: string, change: Members, verdict: 'proof-signature' | 'proof
   ['an exponent of 2048 bits', { e: integer(2048) }, 'proof-key'],
   ['an exponent with a zero byte before it', { e: 'AAEAAQ' }, 'proof-key'],
 ];
+
 for (const alg of ['PS256', 'RS256'] as const) {
   for (const [what, change, verdict] of SIZES) {
     test(`says ${verdict} of a proof with ${alg} and ${what} [RFC 7518 §3.3, docs/dpop.md]`, async () => {

@@ -1,4 +1,5 @@
-/* A sender with everything real behind it and no network: bound tokens, proofs for them, and what is said of both. */
+/* A sender with everything real behind it and no network: bound tokens, proofs for them, and what is said of
+   both. */
 import assert from 'node:assert/strict';
 import { Refused, type Refusal } from '../../src/base/refusal.ts';
 import { createSenderCheck, type SenderOptions, type SenderCheck } from '../../src/sender/caller.ts';
@@ -16,6 +17,7 @@ export const URI = ORIGIN + PATH;
 export const key = makeProofKey();
 export const strangersKey = makeProofKey();
 export const TOKEN = issue({ cnf: { jkt: key.thumbprint } });
+
 /** A token bound to a key. */
 export const boundTo = (thumbprint: string) => issue({ cnf: { jkt: thumbprint } });
 
@@ -92,7 +94,10 @@ export const draft = (signer = key, token = TOKEN, nonce?: unknown): ProofDraft 
 
 export type Change = (draft: ProofDraft) => void;
 
-/** What is said of a proof that is good but for this change: at first sight, and when its key is known already. */
+/**
+ * What is said of a proof that is good but for this change: at first sight, and when its key is known
+ * already.
+ */
 export async function verdictOn(
   change: Change,
   signer = key,
@@ -113,10 +118,12 @@ export const inHeader =
   (name: string, value: unknown): Change =>
   ({ header }) =>
     void Object.assign(header, { [name]: value });
+
 export const inClaims =
   (name: string, value: unknown): Change =>
   ({ claims }) =>
     void Object.assign(claims, { [name]: value });
+
 /** A member of the `jwk`. */
 export const inKey =
   (name: string, value: unknown): Change =>

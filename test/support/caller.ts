@@ -1,4 +1,5 @@
-/* Signed tokens, and callers made of them as the service makes them, for tests of what comes after the token. */
+/* Signed tokens, and callers made of them as the service makes them, for tests of what comes after the
+   token. */
 import { KeySet } from '../../src/keys/key-set.ts';
 import { createSenderCheck, type Caller, type SenderCheck } from '../../src/sender/caller.ts';
 import { createTokenVerifier, type TokenVerifier } from '../../src/token/verify.ts';
@@ -12,6 +13,7 @@ const REQUIRED: Environment = {
   IDP_AUDIENCE: 'https://api.example',
   LOG_LEVEL: 'debug',
 };
+
 const key = makeSigningKey();
 /** The time at which tokens are good and callers call. */
 export const clock = new TestClock();
@@ -24,6 +26,7 @@ const keys = new KeySet(
   clock,
   () => {},
 );
+
 await keys.refresh();
 
 /** Verifies the tokens of `tokenWith`. */
@@ -34,6 +37,7 @@ export const senderWith = (environment: Environment = {}): SenderCheck => {
   const verifyProof = () => {
     throw new Error('there are no proofs here');
   };
+
   return createSenderCheck(settingsWith(environment), verifyProof, { record: () => 'full' });
 };
 

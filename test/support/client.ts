@@ -76,9 +76,11 @@ export function openWire(port: number): Promise<Wire> {
     let received = '';
     let isClosed = false;
     const watchers = new Set<() => void>();
+
     const note = () => {
       for (const watcher of [...watchers]) watcher();
     };
+
     socket.on('data', (chunk) => {
       received += chunk.toString('latin1');
       note();
@@ -93,6 +95,7 @@ export function openWire(port: number): Promise<Wire> {
     });
     socket.on('error', () => {});
     socket.once('error', reject);
+
     const until = (isEnough: (text: string) => boolean) =>
       new Promise<string>((done) => {
         const watcher = () => {
@@ -103,6 +106,7 @@ export function openWire(port: number): Promise<Wire> {
         watchers.add(watcher);
         watcher();
       });
+
     socket.once('connect', () =>
       resolve({
         socket,

@@ -1,4 +1,5 @@
-/* What guards demand, in claims: read from what a guard says of itself, and tried out where that leaves room. */
+/* What guards demand, in claims: read from what a guard says of itself, and tried out where that leaves
+   room. */
 import type { Guard } from '../../src/routes/guards.ts';
 import { callerWith } from './caller.ts';
 
@@ -14,6 +15,7 @@ export interface Demand {
 const MOST_CLAIMS = 4;
 
 export const passes = (guard: Guard, claims: Claims) => guard.passes(callerWith(claims));
+
 const lackingOne = (values: readonly string[]) =>
   values.map((value) => values.filter((other) => other !== value));
 
@@ -113,7 +115,10 @@ function readDemand(guard: Guard): Demand | undefined {
   return freeDemand(guard);
 }
 
-/** Claims that pass all of these guards of which any are known: what several ask of one list, or of the scopes, is put together. */
+/**
+ * Claims that pass all of these guards of which any are known: what several ask of one list, or of the
+ * scopes, is put together.
+ */
 export function claimsForAll(guards: readonly Guard[]): Claims {
   const all: Record<string, unknown> = {};
   for (const held of guards.map((guard) => demandOf(guard)?.held ?? {})) {

@@ -1,4 +1,5 @@
-/* The listener and the whole service behind it, without keys, for tests that send bytes and look at connections. */
+/* The listener and the whole service behind it, without keys, for tests that send bytes and look at
+   connections. */
 import { EventEmitter, once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -14,8 +15,11 @@ import { settingsFrom, type Environment } from './service.ts';
 export const HOST = 'Host: api.test\r\n';
 export const ORIGIN = 'https://app.test';
 export const PREFLIGHT = `Origin: ${ORIGIN}\r\nAccess-Control-Request-Method: GET\r\n`;
+
 export const get = (fields: string, version = 'HTTP/1.1') => `GET /healthz ${version}\r\n${fields}\r\n`;
+
 export const post = (fields: string, body = '') => `POST /healthz HTTP/1.1\r\n${HOST}${fields}\r\n${body}`;
+
 export const GOOD = get(HOST);
 export const LAST = get(`${HOST}Connection: close\r\n`);
 /** A request that the house keeps until the test lets it go on. */
@@ -84,8 +88,10 @@ export async function openHouse(context: TestContext, plan: HousePlan = {}): Pro
     for (const socket of sockets) socket.destroy();
   });
   const left = () => sockets.filter((socket) => !socket.closed);
+
   const oneCloses = () =>
     Promise.race(left().map((socket) => new Promise((resolve) => socket.once('close', resolve))));
+
   return {
     server,
     stop,

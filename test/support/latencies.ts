@@ -1,6 +1,7 @@
 /* Times in constant space, however many: counted in tenths of a millisecond up to ten seconds. */
 
-const [PER_MILLISECOND, BUCKETS] = [10, 100_001];
+const PER_MILLISECOND = 10;
+const BUCKETS = 100_001;
 
 export class Latencies {
   readonly #buckets = new Uint32Array(BUCKETS);

@@ -1,6 +1,6 @@
 /*
- * A load client: keep-alive connections over bare sockets, each with one request under way (or more, pipelined).
- * Counts what came back, how fast, and above all what did not come back.
+ * A load client: keep-alive connections over bare sockets, each with one request under way (or more,
+ * pipelined). Counts what came back, how fast, and above all what did not come back.
  */
 import { connect, type Socket } from 'node:net';
 import { Latencies } from './latencies.ts';
@@ -10,6 +10,7 @@ export interface Shot {
   readonly kind: string;
   readonly bytes: string;
 }
+
 export interface LoadAnswer {
   readonly shot: Shot;
   readonly status: number;
@@ -42,7 +43,10 @@ export class Tally {
   longestGap = 0;
   /** Requests without an answer, although nothing had told the client that the connection would close. */
   lost = 0;
-  /** Requests without an answer behind one that was answered with `Connection: close`; a client may repeat these. */
+  /**
+   * Requests without an answer behind one that was answered with `Connection: close`; a client may repeat
+   * these.
+   */
   lostAfterClose = 0;
   /** Connections that were closed, without a word, while no request was under way on them. */
   closedIdle = 0;
@@ -116,8 +120,9 @@ class LoadConnection {
     const { plan, tally, isStopping } = this.#shared;
     if (this.#isToldToClose) tally.lostAfterClose += this.#underWay.length;
     else tally.lost += this.#underWay.length;
-    if (wasConnected && !this.#isDone && !this.#isToldToClose && this.#underWay.length === 0)
+    if (wasConnected && !this.#isDone && !this.#isToldToClose && this.#underWay.length === 0) {
       tally.closedIdle += 1;
+    }
     this.#underWay = [];
     if (this.#isDone || isStopping || !wasConnected || !(plan.reconnects?.() ?? true)) this.#end();
     else this.#open();
@@ -188,11 +193,13 @@ export function startLoad(plan: LoadPlan): Load {
     () => new Promise<void>((end) => void new LoadConnection(shared, end)),
   );
   const ended = Promise.all(connections).then(() => {});
+
   const stop = async () => {
     shared.isStopping = true;
     await ended;
     return shared.tally;
   };
+
   return { tally: shared.tally, ended, stop };
 }
 

@@ -1,5 +1,6 @@
-/* The rules of the page, found in the tokens of a text that the formatter has laid out: what a line, a function and a file hold, and how
-   statements are written. A sign of an operator has blanks around it there, a bracket of types has none. */
+/* The rules of the page, found in the tokens of a text that the formatter has laid out: what a line, a
+   function and a file hold, and how statements are written. A sign of an operator has blanks around it there,
+   a bracket of types has none. */
 import { tokensOf, walk, type Token } from './tokens.ts';
 
 /** One thing on a page that breaks a rule, by the number of its line. */
@@ -38,16 +39,19 @@ interface Source {
 
 const isSign = (token: Token | undefined, ...texts: readonly string[]) =>
   token?.kind === 'sign' && texts.includes(token.text);
+
 const isWord = (token: Token | undefined, ...texts: readonly string[]) =>
   token?.kind === 'word' && texts.includes(token.text);
 
 /** Where the bracket at this index closes. */
 const closing = ({ tokens }: Source, index: number) => walk(tokens, index + 1, 1, () => false);
+
 /** Where the bracket that closes at this index, or the level that this token is on, opens. */
 const opening = ({ tokens }: Source, index: number) => walk(tokens, index - 1, -1, () => false);
 
 /** A blank before the sign: it computes, where without one it is part of a type or of a name. */
 const isSpaced = ({ text }: Source, token: Token) => /\s/.test(text[token.start - 1] ?? ' ');
+
 const isBracketOfTypes = ({ text }: Source, token: Token) => isSign(token, '<') && text[token.end] !== ' ';
 
 function linesOf(text: string, tokens: readonly Token[]): number[] {
@@ -121,8 +125,10 @@ function functionsOf(source: Source): Range[] {
 function longFunctions(source: Source): Offence[] {
   const { lines } = source;
   const functions = functionsOf(source);
+
   const isInside = (inner: Range, outer: Range) =>
     inner !== outer && inner.first >= outer.first && inner.last <= outer.last;
+
   const isInline = ({ first, last }: Range) => lines[last]! - lines[first]! < INLINE_LINES;
   const countOf = ({ first, last }: Range) => last - first + 1;
   return functions.flatMap((outer) => {
@@ -244,8 +250,10 @@ function bareStatements(source: Source): Offence[] {
 
 const WIDTH_OF_LEVEL = 2;
 const COMMENT = /^\s*(?:\/\/|\/\*|\*)/;
+
 const FUNCTION_LINE =
   /^\s*(?:export )?(?:default )?(?:(?:async )?function\b|(?:abstract )?class\b|interface\b|(?:const|let) \w+(?:: [^=]+)? = (?:async )?(?:<[^>]+>)?\([^)]*\)(?:: [^=]+)? =>)/;
+
 const METHOD_LINE = /^ {2}(?:(?:static|async|override|get|set) )*#?\w+(?:<[^>]+>)?\([^;]*(?:\{|\()$/;
 
 /** A statement, or a member of a class, with the comment above it. */

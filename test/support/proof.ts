@@ -1,4 +1,5 @@
-/* Makes DPoP proofs (RFC 9449 §4.2), good ones and ones that are good but for one thing. Shares no code with src. */
+/* Makes DPoP proofs (RFC 9449 §4.2), good ones and ones that are good but for one thing. Shares no code with
+   src. */
 import {
   constants,
   createHash,
@@ -15,7 +16,9 @@ export type Members = Record<string, unknown>;
 
 const ecdsa = (digest: string) => (input: Buffer, key: KeyObject) =>
   sign(digest, input, { key, dsaEncoding: 'ieee-p1363' });
+
 const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 };
+
 /** How each algorithm signs (RFC 7518 §3.1, RFC 8037 §3.1). */
 const SIGNERS = {
   ES256: ecdsa('sha256'),
@@ -25,6 +28,7 @@ const SIGNERS = {
   PS256: (input: Buffer, key: KeyObject) => sign('sha256', input, { key, ...pss }),
   RS256: (input: Buffer, key: KeyObject) => sign('sha256', input, key),
 };
+
 export type ProofAlgorithm = keyof typeof SIGNERS;
 export const PROOF_ALGORITHMS = Object.keys(SIGNERS) as ProofAlgorithm[];
 

@@ -1,4 +1,5 @@
-/* Spellings that are refused, and others that are the same: one list of each, for tests of the function and of the whole service. */
+/* Spellings that are refused, and others that are the same: one list of each, for tests of the function and
+   of the whole service. */
 
 /** Spellings of a path that are the same one (RFC 3986 §6.2.2): the query plays no part. */
 export const sameSpellings = (path: string): readonly string[] => [
@@ -8,7 +9,10 @@ export const sameSpellings = (path: string): readonly string[] => [
   `${path}?/../..`,
 ];
 
-/** Spellings of a path that have no canonical form, or one of another path that nobody has (RFC 3986 §2.1, §3.3). */
+/**
+ * Spellings of a path that have no canonical form, or one of another path that nobody has (RFC 3986 §2.1,
+ * §3.3).
+ */
 export function pathSlips(path: string): readonly string[] {
   const [, first = '', rest = ''] = /^\/([^/]*)(.*)$/.exec(path) ?? [];
   const ends = ['/', '//', '//x', '/.', '/..', '/%2e', '/../public', '/%2e%2e/public', '/x/', '/x//y', '/%'];
@@ -25,7 +29,10 @@ export function pathSlips(path: string): readonly string[] {
   ];
 }
 
-/** A Host that RFC 9110 §7.2 has no place for, or whose port is no port. Blanks at the ends are not part of a field's value. */
+/**
+ * A Host that RFC 9110 §7.2 has no place for, or whose port is no port. Blanks at the ends are not part of a
+ * field's value.
+ */
 export const IMPOSSIBLE_HOSTS: readonly string[] = [
   '',
   'a b',
@@ -96,7 +103,10 @@ export const POSSIBLE_HOSTS: readonly string[] = [
   '[::ffff:1.2.3.4]:443',
 ];
 
-/** What makes base64url of something else or of nothing (RFC 7515 §2); the text must leave spare bits in its last letter. */
+/**
+ * What makes base64url of something else or of nothing (RFC 7515 §2); the text must leave spare bits in its
+ * last letter.
+ */
 export const BASE64URL_MISSPELLINGS: readonly [what: string, misspell: (text: string) => string][] = [
   ['padding', (text) => `${text}=`],
   ['two signs of padding', (text) => `${text}==`],

@@ -12,6 +12,7 @@ export interface NamedTable {
 }
 
 const PROFILES = new URL('../../src/profiles/', import.meta.url);
+
 const ENVIRONMENTS: readonly Environment[] = [
   { PROFILE: 'A' },
   { PROFILE: 'A', SCOPE_POLICY: 'true' },
@@ -20,8 +21,10 @@ const ENVIRONMENTS: readonly Environment[] = [
 
 const isRow = (value: unknown): value is Row =>
   typeof value === 'object' && value !== null && 'pattern' in value && 'access' in value;
+
 const isRows = (value: unknown): value is readonly Row[] =>
   Array.isArray(value) && value.length > 0 && value.every(isRow);
+
 const isTable = (value: unknown): value is Table =>
   typeof value === 'object' && value !== null && 'rows' in value && isRows(value.rows);
 

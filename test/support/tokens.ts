@@ -1,5 +1,6 @@
-/* The source as tokens, just enough of the language to count what a reader reads and to find what can be changed: comments are left out,
-   texts and regular expressions are one token each, a template is its chunks of text and the tokens between them. */
+/* The source as tokens, just enough of the language to count what a reader reads and to find what can be
+   changed: comments are left out, texts and regular expressions are one token each, a template is its chunks
+   of text and the tokens between them. */
 
 export type Kind = 'word' | 'number' | 'text' | 'chunk' | 'regex' | 'sign';
 
@@ -46,6 +47,7 @@ const SIGNS = [
   '>>',
   '${',
 ];
+
 const BLANK = /(?:\s|\/\/.*|\/\*[^]*?\*\/)+/y;
 const WORD = /[#@\w$]+/y;
 const NUMBER = /(?:0x[\da-f_]+|\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?)n?/iy;
@@ -61,14 +63,17 @@ export function tokensOf(source: string): readonly Token[] {
   /** Of every brace that is open whether it is that of a template. */
   const braces: boolean[] = [];
   let at = 0;
+
   const add = (kind: Kind, length: number) => {
     tokens.push({ kind, text: source.slice(at, at + length), start: at, end: at + length });
     at += length;
   };
+
   const lengthOf = (pattern: RegExp) => {
     pattern.lastIndex = at;
     return pattern.exec(source)?.[0].length ?? 0;
   };
+
   const addChunk = () => {
     add('chunk', lengthOf(CHUNK));
     if (source[at] === '`') at += 1;
@@ -77,15 +82,18 @@ export function tokensOf(source: string): readonly Token[] {
       add('sign', 2);
     }
   };
+
   const beginsValue = () => {
     const before = tokens.at(-1);
     if (before?.kind === 'sign') return ![')', ']', '}'].includes(before.text);
     return before === undefined || (before.kind === 'word' && BEFORE_VALUE.includes(before.text));
   };
+
   const addSign = () => {
     const sign = SIGNS.find((one) => source.startsWith(one, at)) ?? source[at] ?? '';
-    if (!/^[-${}()[\];:.,<>=!?+*/%&|^~]+$/.test(sign))
+    if (!/^[-${}()[\];:.,<>=!?+*/%&|^~]+$/.test(sign)) {
       throw new Error(`unknown text at ${at}: ${source.slice(at, at + 20)}`);
+    }
     const endsHole = sign === '}' && braces.pop() === true;
     if (sign === '{') braces.push(false);
     add('sign', sign.length);
@@ -114,7 +122,10 @@ export function tokensOf(source: string): readonly Token[] {
 const OPENING = ['(', '[', '{', '${'];
 const CLOSING = [')', ']', '}'];
 
-/** Goes from the token at `index` in steps until `stops` holds on the same level of brackets, or the level ends; -1 at the end. */
+/**
+ * Goes from the token at `index` in steps until `stops` holds on the same level of brackets, or the level
+ * ends; -1 at the end.
+ */
 export function walk(
   tokens: readonly Token[],
   index: number,

@@ -1,4 +1,5 @@
-/* What can be seen of a service from outside: memory and descriptors of its process, its fetches at the provider, and time. */
+/* What can be seen of a service from outside: memory and descriptors of its process, its fetches at the
+   provider, and time. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as pass } from 'node:timers/promises';
 import type { Provider } from '../idp/provider.ts';
@@ -12,7 +13,10 @@ export function residentMebibytes(pid: number): number {
 /** Open descriptors (Linux). */
 export const descriptors = (pid: number) => readdirSync(`/proc/${pid}/fd`).length;
 
-/** Looks every ten milliseconds until it is so; gives the seconds that it took, and throws after `limitSeconds`. */
+/**
+ * Looks every ten milliseconds until it is so; gives the seconds that it took, and throws after
+ * `limitSeconds`.
+ */
 export async function until(
   what: string,
   isSo: () => boolean | Promise<boolean>,
@@ -49,7 +53,8 @@ export class FetchWatch {
   }
 
   #look(): void {
-    const [now, count] = [performance.now() / 1000, this.#provider.counts[this.#by]];
+    const now = performance.now() / 1000;
+    const count = this.#provider.counts[this.#by];
     const isNew = count !== this.#seen;
     if (isNew) this.starts.push(now);
     this.#seen = count;
@@ -62,7 +67,9 @@ export class FetchWatch {
     this.longest = Math.max(this.longest, now - this.#openSince);
   }
 
-  /** True when the last fetch has had no socket for a tenth of a second, so not just between its two requests. */
+  /**
+   * True when the last fetch has had no socket for a tenth of a second, so not just between its two requests.
+   */
   get isQuiet(): boolean {
     return this.#provider.openSockets === 0 && performance.now() / 1000 - this.#lastOpenAt > 0.1;
   }

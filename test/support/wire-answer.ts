@@ -1,4 +1,5 @@
-/* Reads an answer from raw bytes, and asks with header fields and targets that no well-behaved client sends. */
+/* Reads an answer from raw bytes, and asks with header fields and targets that no well-behaved client
+   sends. */
 import { openWire } from './client.ts';
 
 export interface WireAnswer {

@@ -1,4 +1,5 @@
-/* The registered claims (docs/tokens.md, 5): every form that is accepted, every one that is not, every boundary to the millisecond. */
+/* The registered claims (docs/tokens.md, 5): every form that is accepted, every one that is not, every
+   boundary to the millisecond. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -37,6 +38,7 @@ function shows(
 /** Shows that a token without the claim is refused, or accepted. */
 function showsAbsent(expected: Verdict, claim: string, clause: string): void {
   const verb = expected === 'accepted' ? 'accepts' : 'refuses';
+
   test(`${verb} a token without ${claim} [${clause}, D1, D5]`, async () => {
     assert.equal(await verdict(issue({ [claim]: undefined })), expected);
   });
@@ -58,17 +60,21 @@ const issuers = [
   'https://idp.test:443/',
   'https://idp.test/\0',
 ];
+
 showsAbsent('issuer-mismatch', 'iss', 'RFC 7519 §4.1.1');
 const notIssuers: readonly unknown[] = [...issuers, null, true, 0, {}, [], [ISSUER], { toString: ISSUER }];
+
 shows(
   'issuer-mismatch',
   'iss',
   'RFC 9068 §4',
   notIssuers.map((value) => JSON.stringify(value)),
 );
+
 shows('accepted', 'iss', 'RFC 9068 §4', ['"https://idp.test/realm"'], {
   rules: { issuer: 'https://idp.test/realm' },
 });
+
 shows('issuer-mismatch', 'iss', 'RFC 9068 §4', ['"https://idp.test/realm/"'], {
   rules: { issuer: 'https://idp.test/realm' },
 });
@@ -103,13 +109,16 @@ const audiences: readonly unknown[] = [
   [{}],
   [`${AUDIENCE} `],
 ];
+
 showsAbsent('audience-mismatch', 'aud', 'RFC 7519 §4.1.3');
+
 shows(
   'audience-mismatch',
   'aud',
   'RFC 7519 §4.1.3',
   audiences.map((value) => JSON.stringify(value)),
 );
+
 const goodAudiences = [
   AUDIENCE,
   [AUDIENCE],
@@ -118,6 +127,7 @@ const goodAudiences = [
   ['', AUDIENCE, 'https://idp.test/userinfo'],
   [AUDIENCE, AUDIENCE],
 ];
+
 shows(
   'accepted',
   'aud',
@@ -139,8 +149,10 @@ const notNumbers = [
   '"Infinity"',
   '"2027-01-15T08:00:00Z"',
 ];
+
 showsAbsent('expiry-malformed', 'exp', 'RFC 7519 §4.1.4');
 shows('expiry-malformed', 'exp', 'RFC 7519 §4.1.4', notNumbers);
+
 shows('expired', 'exp', 'RFC 7519 §4.1.4', [
   '0',
   '-0',
@@ -151,6 +163,7 @@ shows('expired', 'exp', 'RFC 7519 §4.1.4', [
   '1800000000',
   '1.8e9',
 ]);
+
 shows('accepted', 'exp', 'RFC 7519 §4.1.4', [
   '1800000000.001',
   '1800000001',
@@ -161,12 +174,14 @@ shows('accepted', 'exp', 'RFC 7519 §4.1.4', [
 
 showsAbsent('accepted', 'nbf', 'RFC 7519 §4.1.5');
 shows('not-before-malformed', 'nbf', 'RFC 7519 §4.1.5', notNumbers);
+
 shows('not-yet-valid', 'nbf', 'RFC 7519 §4.1.5', [
   '1800000000.001',
   '1800000001',
   '9007199254740993',
   '1e308',
 ]);
+
 shows('accepted', 'nbf', 'RFC 7519 §4.1.5', ['0', '-1', '1799999999.5', '1800000000']);
 
 showsAbsent('accepted', 'iat', 'RFC 7519 §4.1.6');
@@ -174,6 +189,7 @@ shows('issued-at-malformed', 'iat', 'RFC 7519 §4.1.6', notNumbers);
 shows('accepted', 'iat', 'RFC 7519 §4.1.6', ['0', '-1', '0.5', '1800000000', '1900000000']);
 
 showsAbsent('subject-malformed', 'sub', 'RFC 7519 §4.1.2');
+
 shows('subject-malformed', 'sub', 'RFC 7519 §4.1.2', [
   '""',
   'null',
@@ -185,6 +201,7 @@ shows('subject-malformed', 'sub', 'RFC 7519 §4.1.2', [
   '{}',
   '{"length":1}',
 ]);
+
 shows('accepted', 'sub', 'RFC 7519 §4.1.2', ['"x"', '" "', '"0"', '"client@clients"', '"\\u4e2d\\n"']);
 
 for (const cacheEntries of CAPACITIES) {

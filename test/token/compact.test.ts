@@ -1,4 +1,5 @@
-/* The shape of a token (docs/tokens.md, 1): whatever a text was before, it has one spelling and one reading. */
+/* The shape of a token (docs/tokens.md, 1): whatever a text was before, it has one spelling and one
+   reading. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mediaType, parseCompact } from '../../src/token/compact.ts';
@@ -17,7 +18,9 @@ import {
 } from './issuer.ts';
 
 const [HEADER_PART = '', PAYLOAD_PART = '', SIGNATURE_PART = ''] = GOOD.split('.');
+
 const encode = (text: string | Buffer) => Buffer.from(text as string).toString('base64url');
+
 /** The parts as they are, under a signature that is right for them. */
 const sealed = (header: string, payload: string) =>
   `${header}.${payload}.${rs256(Buffer.from(`${header}.${payload}`)).toString('base64url')}`;
@@ -55,6 +58,7 @@ const wrongParts: readonly [string, string][] = [
   ],
   ['another separator', GOOD.replaceAll('.', ',')],
 ];
+
 for (const [what, text] of wrongParts) {
   test(`refuses a token that is ${what} [RFC 7515 §5.2(1), RFC 7519 §7.2, B7, B8, C2]`, async () =>
     assert.equal(await verdict(text), 'token-malformed'));
@@ -63,11 +67,13 @@ for (const [what, text] of wrongParts) {
 /** Texts of lengths that leave spare bits in the last letter. */
 const headerText = JSON.stringify(HEADER).padEnd(Math.ceil(JSON.stringify(HEADER).length / 3) * 3 + 1);
 const payloadText = JSON.stringify(CLAIMS).padEnd(Math.ceil(JSON.stringify(CLAIMS).length / 3) * 3 + 1);
-const [header, payload] = [encode(headerText), encode(payloadText)];
+const header = encode(headerText);
+const payload = encode(payloadText);
 
 test('accepts the token that the misspellings are made of', async () => {
   assert.equal(await verdict(sealed(header, payload)), 'accepted');
 });
+
 for (const [what, misspell] of BASE64URL_MISSPELLINGS) {
   test(`refuses a token one of whose parts has ${what} [RFC 7515 §2, §5.2(2), (6), (7), C1]`, async () => {
     assert.equal(await verdict(sealed(misspell(header), payload)), 'token-malformed', 'header');
@@ -91,8 +97,10 @@ const notObjects: readonly [string, string | Buffer][] = [
   ['not JSON', '{"alg":"RS256"'],
   ['an object with data behind it', '{}{}'],
 ];
+
 const broken = (text: string, bytes: number[]) =>
   Buffer.concat([Buffer.from(`${text.slice(0, -1)},"x":"`), Buffer.from(bytes), Buffer.from('"}')]);
+
 const notUtf8 = (text: string): readonly [string, Buffer][] => [
   ['with the byte FF', broken(text, [0xff])],
   ['with an overlong NUL', broken(text, [0xc0, 0x80])],
@@ -100,12 +108,15 @@ const notUtf8 = (text: string): readonly [string, Buffer][] => [
   ['with a byte-order mark', Buffer.from(`\ufeff${text}`)],
   ['in UTF-16', Buffer.from(text, 'utf16le')],
 ];
+
 for (const [what, text] of [...notObjects, ...notUtf8(JSON.stringify(HEADER))]) {
   test(`refuses a token whose header is ${what} [RFC 7515 §5.2(3), B6]`, async () => {
     assert.equal(await verdict(issueRaw(text, JSON.stringify(CLAIMS))), 'header-malformed');
   });
 }
+
 const arrayOfClaims = ['an array that has the claims', JSON.stringify([CLAIMS])] as const;
+
 for (const [what, text] of [...notObjects, arrayOfClaims, ...notUtf8(JSON.stringify(CLAIMS))]) {
   test(`refuses a token whose payload is ${what} [RFC 7519 §7.2(10), C6]`, async () => {
     assert.equal(await verdict(issueRaw(JSON.stringify(HEADER), text)), 'payload-malformed');
@@ -114,6 +125,7 @@ for (const [what, text] of [...notObjects, arrayOfClaims, ...notUtf8(JSON.string
 
 const twice = (name: string, first: string, second: string, text: string) =>
   `{"${name}":${first},${text.slice(1, -1)},"${second}"`;
+
 /** Name, spelling of the second, its good value, its bad value, the flaw of the bad one. */
 const repeated: readonly [string, string, string, string, string][] = [
   ['aud', 'aud', JSON.stringify(CLAIMS.aud), '"other"', 'audience-mismatch'],
@@ -121,10 +133,12 @@ const repeated: readonly [string, string, string, string, string][] = [
   ['iss', 'iss', JSON.stringify(CLAIMS.iss), '"other"', 'issuer-mismatch'],
   ['exp', 'exp', String(NOW + 60), String(NOW), 'expired'],
 ];
+
 for (const [name, spelling, good, bad, flaw] of repeated) {
   test(`counts the last of two claims ${name} when the second is spelt ${spelling} [RFC 7519 §4, C5]`, async () => {
     const payloadWith = (first: string, last: string) =>
       `${twice(name, first, spelling, JSON.stringify({ ...CLAIMS, [name]: undefined }))}:${last}}`;
+
     assert.equal(await verdict(issueRaw(JSON.stringify(HEADER), payloadWith(bad, good))), 'accepted');
     assert.equal(await verdict(issueRaw(JSON.stringify(HEADER), payloadWith(good, bad))), flaw);
   });
@@ -133,6 +147,7 @@ for (const [name, spelling, good, bad, flaw] of repeated) {
 test('counts the last of two header members alg [RFC 7515 §4, C5]', async () => {
   const headerWith = (first: string, last: string) =>
     `{"alg":"${first}",${withText(HEADER, 'alg', `"${last}"`).slice(1)}`;
+
   assert.equal(await verdict(issueRaw(headerWith('none', 'RS256'), JSON.stringify(CLAIMS))), 'accepted');
   assert.equal(
     await verdict(issueRaw(headerWith('RS256', 'none'), JSON.stringify(CLAIMS))),

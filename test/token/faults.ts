@@ -1,4 +1,5 @@
-/* One fault for each way in which a token is refused, in the order of docs/tokens.md: to be shown alone and in pairs. */
+/* One fault for each way in which a token is refused, in the order of docs/tokens.md: to be shown alone and
+   in pairs. */
 import { sign, type KeyObject } from 'node:crypto';
 import type { TokenFlaw } from '../../src/base/refusal.ts';
 import type { TokenOptions } from '../../src/token/claims.ts';
@@ -30,7 +31,8 @@ export const draft = (): Draft => ({
 });
 
 export function seal({ header, claims, headerText, payloadText, key, ending }: Draft): string {
-  const [first, second] = [headerText ?? JSON.stringify(header), payloadText ?? JSON.stringify(claims)];
+  const first = headerText ?? JSON.stringify(header);
+  const second = payloadText ?? JSON.stringify(claims);
   return rawJws(first, second, (input) => sign('sha256', input, key)) + ending;
 }
 
@@ -46,10 +48,12 @@ const inHeader = (name: string, value: unknown) => ({
   place: `header ${name}`,
   apply: ({ header }: Draft) => void Object.assign(header, { [name]: value }),
 });
+
 const inClaims = (name: string, value: unknown) => ({
   place: `claim ${name}`,
   apply: ({ claims }: Draft) => void Object.assign(claims, { [name]: value }),
 });
+
 const inRules = (rules: Partial<TokenOptions>) => ({
   place: `rules ${Object.keys(rules)}`,
   apply: (whole: Draft) => void Object.assign(whole.rules, rules),

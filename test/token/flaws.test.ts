@@ -1,4 +1,5 @@
-/* Every way in which a token is refused, alone and over HTTP: status, challenge, body, log line, and no fetch for it. */
+/* Every way in which a token is refused, alone and over HTTP: status, challenge, body, log line, and no fetch
+   for it. */
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { after, test } from 'node:test';
@@ -11,11 +12,13 @@ import { draft, FAULTS, seal, type Draft } from './faults.ts';
 import { AUDIENCE, CAPACITIES, DOMAIN, keySetOf, NOW } from './issuer.ts';
 
 const hash = (text: string) => createHash('sha256').update(text).digest('base64url');
+
 const proofKey = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const { kty, crv, x, y } = proofKey.publicKey.export({ format: 'jwk' });
 const thumbprint = hash(JSON.stringify({ crv, kty, x, y }));
 
 let proofs = 0;
+
 const proofFor = (token: string) =>
   signJws(
     { typ: 'dpop+jwt', alg: 'ES256', jwk: { kty, crv, x, y } },
@@ -31,12 +34,15 @@ function draftFor(scheme: 'Bearer' | 'DPoP'): Draft {
 }
 
 let fetches = 0;
+
 const fetchKeys = async () => {
   fetches += 1;
   return keySetOf();
 };
+
 const provider = { domain: DOMAIN, audience: AUDIENCE } as Provider;
 const services = new Map<string, Promise<TestService>>();
+
 after(async () => {
   for (const service of services.values()) await (await service).stop();
 });
@@ -71,14 +77,16 @@ for (const scheme of ['Bearer', 'DPoP'] as const) {
   test(`accepts the token that the faults are made of when it is presented as ${scheme}`, async () => {
     for (const cacheEntries of CAPACITIES) {
       const service = await serviceFor({}, cacheEntries);
-      for (let sight = 1; sight <= 2; sight += 1)
+      for (let sight = 1; sight <= 2; sight += 1) {
         assert.equal((await present(service, draftFor(scheme), scheme)).status, 200);
+      }
     }
   });
 }
 
 for (const flaw of Object.keys(FAULTS) as TokenFlaw[]) {
   const { apply, sender: scheme = 'Bearer' } = FAULTS[flaw];
+
   test(`answers 401 invalid_token with its own sentence when a token has the fault ${flaw} [RFC 6750 §3.1]`, async () => {
     const whole = draftFor(scheme);
     apply(whole);
@@ -97,10 +105,12 @@ for (const flaw of Object.keys(FAULTS) as TokenFlaw[]) {
         assert.equal((scheme === 'Bearer' ? dpop : bearer)?.includes('error'), false);
         const line = service.logs.at(-1);
         assert.deepEqual([line?.message, line?.reason, line?.status], ['request refused', flaw, 401]);
-        for (const part of seal(whole).split('.'))
+        for (const part of seal(whole).split('.')) {
           assert.equal((text + JSON.stringify(service.logs)).includes(part), false);
+        }
       }
-      // Only a key identifier that nobody knows is worth a fetch (docs/keys.md), and one is enough for both sights.
+      // Only a key identifier that nobody knows is worth a fetch (docs/keys.md), and one is enough for both
+      // sights.
       assert.equal(fetches - before, flaw === 'key-unknown' ? 1 : 0);
     }
   });

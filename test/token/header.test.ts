@@ -1,4 +1,5 @@
-/* What the header may say (docs/tokens.md, 2): the algorithm is the verifier's, extensions are refused, keys are not read. */
+/* What the header may say (docs/tokens.md, 2): the algorithm is the verifier's, extensions are refused, keys
+   are not read. */
 import assert from 'node:assert/strict';
 import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
@@ -41,6 +42,7 @@ const algTexts = [
   '"RSA"',
   '"RS1"',
 ];
+
 for (const text of algTexts) {
   test(`refuses a token whose alg is ${text} although RS256 signed it [RFC 8725 §3.1, B6]`, async () => {
     assert.equal(await verdict(issueHeader('alg', text)), 'algorithm-refused');
@@ -53,6 +55,7 @@ test('refuses a token without alg [RFC 7515 §4.1.1]', async () => {
 
 const anyAlgorithm = signingKey.publicJwk;
 const jwks = [{ ...anyAlgorithm, alg: undefined }];
+
 for (const alg of ['RS384', 'RS512', 'PS256'] as const) {
   test(`refuses a token rightly signed by ${alg} also when the key names no algorithm [RFC 8725 §3.1, A4]`, async () => {
     assert.equal(
@@ -67,6 +70,7 @@ const curves: readonly [Algorithm, ReturnType<typeof generateKeyPairSync>][] = [
   ['ES256', generateKeyPairSync('ec', { namedCurve: 'P-256' })],
   ['EdDSA', generateKeyPairSync('ed25519') as never],
 ];
+
 for (const [alg, { privateKey, publicKey }] of curves) {
   test(`refuses a token rightly signed by ${alg} also when the key set has the key [RFC 8725 §3.1]`, async () => {
     const curveKey = { ...publicKey.export({ format: 'jwk' }), kid: 'curve' };
@@ -88,6 +92,7 @@ for (const [alg, { privateKey, publicKey }] of curves) {
 
 const publicKey = createPublicKey(signingKey.privateKey);
 const spki = publicKey.export({ format: 'pem', type: 'spki' }).toString();
+
 const secrets: readonly [string, string | Buffer][] = [
   ['the public key in PEM', spki],
   ['the public key in PEM without its last line feed', spki.trimEnd()],
@@ -104,6 +109,7 @@ const secrets: readonly [string, string | Buffer][] = [
   ['nothing', ''],
   ['the key identifier', signingKey.kid],
 ];
+
 for (const [what, secret] of secrets) {
   test(`refuses a token whose HMAC has as its secret ${what} [RFC 8725 §2.1, A2, A3]`, async () => {
     for (const bits of [256, 384, 512]) {
@@ -158,6 +164,7 @@ const goodTypes = [
   'application/at+jwt',
   'APPLICATION/AT+JWT',
 ];
+
 for (const typ of goodTypes) {
   test(`accepts a token whose typ is ${typ ?? 'absent'} [RFC 9068 §2.1, §4, RFC 7515 §4.1.9]`, async () => {
     assert.equal(await verdict(issue({}, { typ })), 'accepted');
@@ -189,6 +196,7 @@ const badTypes = [
   '["JWT"]',
   '{}',
 ];
+
 for (const text of badTypes) {
   test(`refuses a token whose typ is ${text} [RFC 8725 §3.11, B5]`, async () => {
     assert.equal(await verdict(issueHeader('typ', text)), 'type-refused');
@@ -213,6 +221,7 @@ const foreign: Readonly<Record<string, Members>> = {
     x5c: [createPublicKey(foreignKey.privateKey).export({ format: 'der', type: 'spki' }).toString('base64')],
   },
 };
+
 for (const [name, member] of Object.entries(foreign)) {
   test(`never uses the key that ${name} carries [RFC 8725 §3.10, B1]`, async () => {
     assert.equal(

@@ -1,4 +1,5 @@
-/* Tokens and a verifier in front of them without a network: one change at a time, judged with every size of memory. */
+/* Tokens and a verifier in front of them without a network: one change at a time, judged with every size of
+   memory. */
 import assert from 'node:assert/strict';
 import { sign, type JsonWebKey } from 'node:crypto';
 import { KeySet } from '../../src/keys/key-set.ts';
@@ -15,6 +16,7 @@ export const ISSUER = `https://${DOMAIN}/`;
 export const AUDIENCE = 'https://api.test';
 /** The time of every test, in seconds since the epoch. */
 export const NOW = 1_800_000_000;
+
 export const RULES: TokenOptions = {
   issuer: ISSUER,
   audience: AUDIENCE,
@@ -44,7 +46,10 @@ export const issueRaw = (header: string | Buffer, payload: string | Buffer) => r
 
 export const rs256 = (input: Buffer) => sign('sha256', input, signingKey.privateKey);
 
-/** The members as JSON with one of them as exactly this JSON text, which `JSON.stringify` may be unable to write. */
+/**
+ * The members as JSON with one of them as exactly this JSON text, which `JSON.stringify` may be unable to
+ * write.
+ */
 export function withText(members: Members, name: string, text: string): string {
   return `${JSON.stringify({ ...members, [name]: undefined }).slice(0, -1)},${JSON.stringify(name)}:${text}}`;
 }
@@ -116,7 +121,10 @@ export async function judge(verify: TimedVerifier, token: string, nowMillis?: nu
 /** A token that every verifier with the usual rules accepts. */
 export const GOOD = issue();
 
-/** What every verifier says of the token, whatever it remembers: on first sight, after a good token, and again. */
+/**
+ * What every verifier says of the token, whatever it remembers: on first sight, after a good token, and
+ * again.
+ */
 export async function verdict(token: string, circumstances: Circumstances = {}): Promise<Verdict> {
   const verdicts: Verdict[] = [];
   for (const cacheEntries of CAPACITIES) {

@@ -1,4 +1,5 @@
-/* Which key verifies a token (docs/tokens.md, 3): one that its kid names alone, or the only one; unusable keys do not count. */
+/* Which key verifies a token (docs/tokens.md, 3): one that its kid names alone, or the only one; unusable
+   keys do not count. */
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
@@ -77,6 +78,7 @@ const strangeKids = [
   '\0\r\n',
   'k'.repeat(65_536),
 ];
+
 for (const kid of strangeKids) {
   test(`takes the kid ${JSON.stringify(kid).slice(0, 20)} as a name and nothing else [RFC 8725 §3.10, A9]`, async () => {
     assert.equal(await verdict(issue({}, { kid })), 'key-unknown');
@@ -102,8 +104,10 @@ test('compares kid character for character [RFC 7515 §4.1.4]', async () => {
 const paddedModulus = Buffer.concat([Buffer.alloc(1), Buffer.from(own.n ?? '', 'base64url')]).toString(
   'base64url',
 );
+
 const bytes = (length: number, first = 0xff) =>
   Buffer.alloc(length, 0xff).fill(first, 0, 1).toString('base64url');
+
 const small = generateKeyPairSync('rsa', { modulusLength: 1024 });
 const curve = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
 const okp = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
@@ -149,6 +153,7 @@ const unusable: Readonly<Record<string, unknown>> = {
   text: JSON.stringify(own),
   empty: {},
 };
+
 for (const [what, key] of Object.entries(unusable)) {
   test(`skips a key that is ${what} and keeps the usable one [docs/tokens.md, A6]`, async () => {
     const jwks = [key, published({ kid: 'usable' }, foreign)];
@@ -168,6 +173,7 @@ const usable: Readonly<Record<string, Members>> = {
   'with verify among its operations': { key_ops: ['sign', 'verify'] },
   'with unknown members': { x5t: 7, ext: true, x: 'y' },
 };
+
 for (const [what, members] of Object.entries(usable)) {
   test(`uses a key that is ${what} [RFC 7517 §4]`, async () => {
     assert.equal(await verdict(GOOD, { jwks: [published(members)] }), 'accepted');
@@ -191,6 +197,7 @@ test('refuses a signature that anyone can make for the exponent 1 [RFC 8017 §3.
       Buffer.from('3031300d060960864801650304020105000420', 'hex'),
       createHash('sha256').update(input).digest(),
     ]);
+
   const forged = rawJws(JSON.stringify(HEADER), JSON.stringify(CLAIMS), (input) =>
     Buffer.concat([
       Buffer.from([0, 1]),

@@ -1,4 +1,5 @@
-/* Which kinds of token are access tokens (docs/tokens.md, 6), and what operators may demand beyond that (7). */
+/* Which kinds of token are access tokens (docs/tokens.md, 6), and what operators may demand beyond that
+   (7). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CLAIMS, HEADER, issue, issueClaim, issueRaw, NOW, verdict, type Members } from './issuer.ts';
@@ -59,6 +60,7 @@ const payloadTypes = [
   ['Bearer'],
   {},
 ];
+
 for (const typ of payloadTypes) {
   test(`refuses a token whose payload typ is ${JSON.stringify(typ)} [RFC 8725 §3.12]`, async () => {
     assert.equal(await verdict(issue({ typ })), 'payload-type-refused');
@@ -94,6 +96,7 @@ const excuses: Readonly<Record<string, readonly [Members, Members]>> = {
   'header typ at+jwt': [{}, { typ: 'at+jwt' }],
   'header typ application/AT+JWT': [{}, { typ: 'application/AT+JWT' }],
 };
+
 const noExcuses: Readonly<Record<string, readonly [Members, Members]>> = {
   'header typ JWT': [{}, {}],
   'no header typ': [{}, { typ: undefined }],
@@ -104,12 +107,14 @@ const noExcuses: Readonly<Record<string, readonly [Members, Members]>> = {
     {},
   ],
 };
+
 for (const member of ['nonce', 'at_hash', 'c_hash', 's_hash']) {
   test(`refuses a token that has ${member}, whatever its value [OpenID Connect Core §2, §3.3.2.11]`, async () => {
     for (const value of ['x', '', null, false, true, 0, [], {}]) {
       assert.equal(await verdict(issue({ [member]: value })), 'id-token', JSON.stringify(value));
     }
   });
+
   for (const [what, [claims, header]] of Object.entries(excuses)) {
     test(`accepts a token that has ${member} when it says that it is an access token by ${what} [docs/tokens.md]`, async () => {
       assert.equal(await verdict(issue({ [member]: 'x', ...claims }, header)), 'accepted');
@@ -161,11 +166,12 @@ test('refuses a token that is not of the profile when only those are wanted [RFC
 });
 
 test('refuses client_id and jti that are not text when only tokens of the profile are wanted [RFC 9068 §2.2]', async () => {
-  for (const claim of ['client_id', 'jti'])
+  for (const claim of ['client_id', 'jti']) {
     for (const value of [null, 7, true, ['x'], {}]) {
       const token = issue({ ...profileClaims, [claim]: value }, { typ: 'at+jwt' });
       assert.equal(await verdict(token, profile), 'profile-required', `${claim} ${value}`);
     }
+  }
 });
 
 test('accepts a token of typ at+jwt without its claims when any is wanted [docs/tokens.md]', async () => {

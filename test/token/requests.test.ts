@@ -1,4 +1,5 @@
-/* Tokens on their whole way, over HTTP and with a real provider: no route without the checks, no socket on a token's word. */
+/* Tokens on their whole way, over HTTP and with a real provider: no route without the checks, no socket on a
+   token's word. */
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { once } from 'node:events';
@@ -32,6 +33,7 @@ before(async () => {
   await once(trap, 'listening');
   address = `127.0.0.1:${(trap.address() as AddressInfo).port}`;
 });
+
 after(async () => {
   await Promise.all(services.map((service) => service.stop()));
   trap.close();
@@ -68,7 +70,7 @@ test('refuses a token with a flipped bit in its signature on every row that read
     for (const path of paths(service)) {
       assert.ok(isAdmitted((await service.ask(path, { token })).status), path);
       const spellings = [path, ...sameSpellings(path)];
-      for (const method of ['GET', 'HEAD'])
+      for (const method of ['GET', 'HEAD']) {
         for (const spelling of spellings) {
           assert.equal(
             (await service.ask(spelling, { method, token: flip(token) })).status,
@@ -77,6 +79,7 @@ test('refuses a token with a flipped bit in its signature on every row that read
           );
           assert.equal(service.logs.at(-1)?.reason, 'signature-mismatch');
         }
+      }
     }
   }
 });
@@ -134,6 +137,7 @@ test('opens no socket to an address that a token names [RFC 8725 §3.10, B2, D4]
 /** RFC 6750 §3: what a description may hold. */
 const CHALLENGE =
   /^Bearer realm="api", error="invalid_token", error_description="[\x20-\x21\x23-\x5b\x5d-\x7e]+"$/;
+
 const strange = [
   '\r\nX-Injected: 1',
   'quo"te',
@@ -143,6 +147,7 @@ const strange = [
   "' OR 1=1 --",
   'x'.repeat(2_000),
 ];
+
 test('repeats nothing of a token in answers and logs and never fails over it [RFC 6750 §3, C3, G1]', async () => {
   for (const service of services) {
     for (const text of strange) {

@@ -11,7 +11,9 @@ import { CLAIMS, foreignKey, GOOD, HEADER, issue, issueRaw, rs256, signingKey, v
 const end = GOOD.lastIndexOf('.');
 const input = GOOD.slice(0, end);
 const signature = Buffer.from(GOOD.slice(end + 1), 'base64url');
+
 const withSignature = (bytes: Buffer) => `${input}.${bytes.toString('base64url')}`;
+
 const flipped = (bit: number) => {
   const bytes = Buffer.from(signature);
   bytes[bit >> 3]! ^= 1 << (bit & 7);
@@ -28,6 +30,7 @@ const DIGEST_INFO = Buffer.from('3031300d060960864801650304020105000420', 'hex')
 const hashed = createHash('sha256').update(input).digest();
 const modulus = BigInt(`0x${Buffer.from(signingKey.publicJwk.n ?? '', 'base64url').toString('hex')}`);
 const plusModulus = (BigInt(`0x${signature.toString('hex')}`) + modulus).toString(16);
+
 const signatures: Readonly<Record<string, Buffer>> = {
   empty: Buffer.alloc(0),
   'all zero': Buffer.alloc(256),
@@ -55,6 +58,7 @@ const signatures: Readonly<Record<string, Buffer>> = {
   'by RS384': sign('sha384', Buffer.from(input), signingKey.privateKey),
   'the hash itself': hashed,
 };
+
 for (const [what, bytes] of Object.entries(signatures)) {
   test(`refuses a token whose signature is ${what} [RFC 7515 §5.2(8)]`, async () => {
     assert.equal(await verdict(withSignature(bytes)), 'signature-mismatch');

@@ -1,4 +1,5 @@
-/* A check is a value that only the check can make: neither proof of one can be made by hand, nor one of the other. */
+/* A check is a value that only the check can make: neither proof of one can be made by hand, nor one of the
+   other. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asJsonObject } from '../../src/base/encoding.ts';
@@ -23,6 +24,7 @@ const proofs: readonly [string, object, (proof: never) => unknown][] = [
   ['a signed payload', signedPayload(GOOD), payloadOf],
   ['a verified token', await (await openVerifier(0))(GOOD), claimsOf],
 ];
+
 for (const [what, proof, open] of proofs) {
   test(`takes the claims from ${what}`, () =>
     assert.deepEqual({ ...(open(proof as never) as object) }, CLAIMS));

@@ -47,7 +47,8 @@ test('remembers nothing when it has room for nothing', async () => {
 
 test('forgets the token used longest ago when its room is taken', async () => {
   const verify = await openVerifier(2);
-  const [first, second] = [verify(a, at), verify(b, at)];
+  const first = verify(a, at);
+  const second = verify(b, at);
   assert.ok(same(verify, a, first));
   const third = verify(c, at);
   assert.ok(same(verify, a, first));
@@ -65,14 +66,16 @@ for (const cacheEntries of CAPACITIES) {
   test(`gives each token its own claims with room for ${cacheEntries}`, async () => {
     const verify = await openVerifier(cacheEntries);
     for (let sight = 1; sight <= 2; sight += 1) {
-      for (const sub of ['a', 'b', 'c', 'd'])
+      for (const sub of ['a', 'b', 'c', 'd']) {
         assert.deepEqual({ ...claimsOf(atOnce(verify(issue({ sub }), at))) }, { ...CLAIMS, sub });
+      }
     }
   });
 
   test(`refuses a token that differs from a remembered one in one part only with room for ${cacheEntries} [D7]`, async () => {
     const verify = await openVerifier(cacheEntries);
-    const [one, other] = [a.split('.'), b.split('.')];
+    const one = a.split('.');
+    const other = b.split('.');
     const mixed = [
       [one[0], one[1], other[2]],
       [one[0], other[1], one[2]],
@@ -125,10 +128,12 @@ async function stand(cacheEntries: number) {
   );
   await keys.refresh();
   const verify = verifierOver(keys, cacheEntries);
+
   const publish = (...jwks: unknown[]) => {
     provider.answer = async () => keySetOf(jwks) as never;
     return keys.refresh();
   };
+
   return { provider, clock, keys, verify, publish };
 }
 
@@ -189,7 +194,10 @@ test('goes on remembering a token when its key is fetched again', async () => {
   assert.ok(same(verify, long, before));
 });
 
-/** Whether the verifier, with room for two, still remembers `a` once the other token has been asked for in vain and `b` has come. */
+/**
+ * Whether the verifier, with room for two, still remembers `a` once the other token has been asked for in
+ * vain and `b` has come.
+ */
 async function makesRoom(
   { verify }: { verify: TimedVerifier },
   other: string,
@@ -214,10 +222,12 @@ test('forgets a token that is asked for after its end', async () => {
 
 test('asks for no key on behalf of a token that is refused without one [docs/tokens.md]', async () => {
   let fetches = 0;
+
   const never = () =>
     new Promise<JsonObject>(() => {
       fetches += 1;
     });
+
   const cold = verifierOver(new KeySet(never, new TestClock(at), () => {}), 1);
   const before: readonly TokenFlaw[] = [
     'token-malformed',
@@ -269,6 +279,7 @@ test('tells with which key a token was verified, also when the token is remember
 
 test('tells with a refusal which key was found, and none when none was', async () => {
   const verify = await openVerifier(10);
+
   const refused = (token: string) => {
     try {
       return atOnce(verify(token));
@@ -276,6 +287,7 @@ test('tells with a refusal which key was found, and none when none was', async (
       return failure instanceof Refused ? [failure.refusal.reason, failure.findings.kid] : failure;
     }
   };
+
   assert.deepEqual(refused(issue({ exp: 1 })), ['expired', signingKey.kid]);
   assert.deepEqual(refused(issue({}, {}, foreignKey.privateKey)), ['signature-mismatch', signingKey.kid]);
   assert.deepEqual(refused(issue({}, { alg: 'RS512' })), ['algorithm-refused', undefined]);

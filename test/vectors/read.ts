@@ -1,4 +1,5 @@
-/* Reads a vector file and makes sure that it is what its runner was written for: origin and licence stated, no field overlooked. */
+/* Reads a vector file and makes sure that it is what its runner was written for: origin and licence stated,
+   no field overlooked. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 

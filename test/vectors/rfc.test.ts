@@ -1,4 +1,5 @@
-/* The examples that the RFCs print, read from data files and run through the parts that a request goes through. */
+/* The examples that the RFCs print, read from data files and run through the parts that a request goes
+   through. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asJsonObject, type JsonObject } from '../../src/base/encoding.ts';

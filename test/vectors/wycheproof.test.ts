@@ -1,6 +1,6 @@
-/* Wycheproof's JSON Web Signature vectors. Every payload in them is bytes such as "foo", so none is a token: docs/tokens.md (1)
-   refuses them before the signature is looked at. So each vector is judged twice: as text, and, where only its payload stands in the
-   way, by its signature alone. */
+/* Wycheproof's JSON Web Signature vectors. Every payload in them is bytes such as "foo", so none is a token:
+   docs/tokens.md (1) refuses them before the signature is looked at. So each vector is judged twice: as text,
+   and, where only its payload stands in the way, by its signature alone. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
@@ -16,6 +16,7 @@ interface Vector {
   readonly jws: string;
   readonly isValid: boolean;
 }
+
 interface Group {
   readonly jwk: JsonObject;
   readonly vectors: readonly Vector[];
@@ -40,6 +41,7 @@ function readGroup(value: unknown): Group {
 
 const origin = readVectors('wycheproof-json-web-signature.origin.json', ['file', 'sha256']);
 const bytes = bytesOf(textOf(origin.file));
+
 const file = onlyWith(JSON.parse(bytes.toString()), [
   'numberOfTests',
   'header',
@@ -47,14 +49,17 @@ const file = onlyWith(JSON.parse(bytes.toString()), [
   'schema',
   'testGroups',
 ]);
+
 const groups = listOf(file.testGroups).map(readGroup);
 
 /** The algorithm for which a group's key is meant, also where the key does not say. */
 function algorithmOf({ kty, alg }: JsonObject): string {
   return typeof alg === 'string' ? alg : kty === 'EC' ? 'ES256' : 'RS256';
 }
+
 const groupsFor = (...algorithms: readonly string[]) =>
   groups.filter(({ jwk }) => algorithms.includes(algorithmOf(jwk)));
+
 const countOf = (chosen: readonly Group[]) => chosen.reduce((sum, { vectors }) => sum + vectors.length, 0);
 
 /** What the parts of gatehouse say of a vector, in the order in which a token or a proof meets them. */
@@ -111,7 +116,8 @@ test('takes the signature of every valid RS256 vector and of no other [RFC 7515 
 test('takes the signature of every valid ES256 vector, and of two whose key names another use [RFC 7515 §5.2(8)]', () => {
   assert.deepEqual(tally('ES256'), {
     'valid: payload-malformed; signature holds': 2,
-    // Vectors 354 and 356: `use` and `key_ops` play no part in the key of a proof, which its holder describes (docs/dpop.md).
+    // Vectors 354 and 356: `use` and `key_ops` play no part in the key of a proof, which its holder describes
+    // (docs/dpop.md).
     'invalid: payload-malformed; signature holds': 2,
     'invalid: payload-malformed; signature does not match': 29,
     'invalid: payload-malformed; another algorithm': 1,

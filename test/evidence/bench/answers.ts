@@ -16,6 +16,7 @@ function describeAnswer({ status, rawHeaders, body }: Answer) {
 }
 
 let known: Promise<string> | undefined;
+
 /** JSON: by path of the plain server, the answer that gatehouse gives in the case that uses this path. */
 export function plainAnswers(provider: Provider): Promise<string> {
   known ??= observe(provider);

@@ -62,9 +62,11 @@ async function runWrk(
   const output = await outputOf(['wrk', ...options], environment);
   const result = JSON.parse(/^JOB (.*)$/m.exec(output)?.[1] ?? 'null');
   const refused = job.expected.status >= 400 ? result.requests - result.refused : result.refused;
-  // A server that cannot answer gives no figure; wrk itself says only how many answers had a status of 400 or more.
-  if (result.requests === 0 || refused !== 0 || result.broken !== 0)
+  // A server that cannot answer gives no figure; wrk itself says only how many answers had a status of 400 or
+  // more.
+  if (result.requests === 0 || refused !== 0 || result.broken !== 0) {
     throw new Error(`unexpected answers: ${JSON.stringify(result)}`);
+  }
   if (!job.repeats && records !== undefined && result.requests + connections > records.count) {
     throw new Error(
       `${records.count} records are too few for ${result.requests} requests, each of which shall be new`,
@@ -73,15 +75,21 @@ async function runWrk(
   return result;
 }
 
-/** Load for a moment, every answer read whole and checked: what compiles and remembers has done so afterwards. */
+/**
+ * Load for a moment, every answer read whole and checked: what compiles and remembers has done so afterwards.
+ */
 export async function sample(server: RunningServer, job: Job, seconds = 0.15): Promise<void> {
   await runOwn('closed.mjs', { ...job, seconds }, server.port);
 }
 
-/** Requests per second. wrk does not read bodies, so a sample by our own generator, which does, goes before it. */
+/**
+ * Requests per second. wrk does not read bodies, so a sample by our own generator, which does, goes before
+ * it.
+ */
 export async function throughput(server: RunningServer, job: Job): Promise<number> {
   try {
-    // A sample of tokens that shall be new would make them old; warming up has looked at the answers to others.
+    // A sample of tokens that shall be new would make them old; warming up has looked at the answers to
+    // others.
     if (hasWrk && job.repeats) await sample(server, job);
     const { requests = 0, seconds = 0 } = hasWrk
       ? await runWrk(job, server.port)

@@ -13,7 +13,10 @@ import { startServer, type RunningServer } from './processes.ts';
 import type { Review } from './results.ts';
 import { noteIn, type Figures } from './rounds.ts';
 
-/** The answer of a protected route to a good token; that of a server that is still fetching keys may be another. */
+/**
+ * The answer of a protected route to a good token; that of a server that is still fetching keys may be
+ * another.
+ */
 async function firstWelcome(server: RunningServer, token: string): Promise<number> {
   for (;;) {
     const { answer, millis } = await server.firstAnswer('/api/private', token);
@@ -21,7 +24,10 @@ async function firstWelcome(server: RunningServer, token: string): Promise<numbe
   }
 }
 
-/** Milliseconds from the start of a process to its first answer to a token; gatehouse finds its keys by discovery, as by default. */
+/**
+ * Milliseconds from the start of a process to its first answer to a token; gatehouse finds its keys by
+ * discovery, as by default.
+ */
 export async function measureStart(provider: Provider, figures: Figures): Promise<void> {
   if (!isMeasured('start')) return;
   const note = noteIn(figures);
@@ -58,13 +64,18 @@ export async function measureMemory(provider: Provider, figures: Figures): Promi
 }
 
 const SOURCE = fileURLToPath(new URL('../../../src/', import.meta.url));
+
 const tokenCount = (file: string) => tokensOf(readFileSync(file, 'utf8')).length;
+
 const filesIn = (folder: string) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
 
-/** What a reviewer has to read: the files that a server has loaded once it has answered, without those of Node and its own few lines. */
+/**
+ * What a reviewer has to read: the files that a server has loaded once it has answered, without those of Node
+ * and its own few lines.
+ */
 export async function reviewOf(provider: Provider): Promise<Review[]> {
   if (!isMeasured('review')) return [];
   const ANSWERS = await plainAnswers(provider);

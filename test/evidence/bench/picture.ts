@@ -3,16 +3,27 @@ import type { Results, Section } from './results.ts';
 import { describeRun } from './table.ts';
 
 const COLUMNS = 3;
-const [PANEL_WIDTH, BAR_HEIGHT, BAR_STEP, TITLE_HEIGHT, GAP, MARGIN] = [360, 12, 17, 26, 22, 24];
-const [NAME_WIDTH, VALUE_WIDTH] = [92, 112];
+const PANEL_WIDTH = 360;
+const BAR_HEIGHT = 12;
+const BAR_STEP = 17;
+const TITLE_HEIGHT = 26;
+const GAP = 22;
+const MARGIN = 24;
+const NAME_WIDTH = 92;
+const VALUE_WIDTH = 112;
 const BAR_WIDTH = PANEL_WIDTH - NAME_WIDTH - VALUE_WIDTH;
-const [OURS, BASE, OTHERS, INK, FAINT] = ['#0b6e4f', '#8a8f98', '#b9c4d0', '#1f2328', '#59636e'];
+const OURS = '#0b6e4f';
+const BASE = '#8a8f98';
+const OTHERS = '#b9c4d0';
+const INK = '#1f2328';
+const FAINT = '#59636e';
 
 interface Bar {
   readonly server: string;
   readonly value: number;
   readonly label: string;
 }
+
 interface Panel {
   readonly title: string;
   readonly bars: readonly Bar[];
@@ -20,11 +31,13 @@ interface Panel {
 }
 
 const escape = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;');
+
 const text = (x: number, y: number, content: string, attributes = ''): string =>
   `<text x="${x}" y="${y}" ${attributes}>${escape(content)}</text>`;
 
 const figure = (value: number): string =>
   value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : 0 });
+
 const UNITS: Readonly<Record<Section['unit'], string>> = { 'requests/s': '/s', ms: ' ms', MiB: ' MiB' };
 
 /** Throughput is drawn as its ratio to the base, which is marked; the rest as it is. */
@@ -64,7 +77,8 @@ function drawPanel({ title, bars, mark }: Panel): string {
 
 /** Rows of panels, each as high as the highest of its row. */
 function lay(panels: readonly Panel[], top: number): { drawn: string; bottom: number } {
-  let [drawn, y] = ['', top];
+  let drawn = '';
+  let y = top;
   for (let first = 0; first < panels.length; first += COLUMNS) {
     const row = panels.slice(first, first + COLUMNS);
     drawn += row
@@ -89,7 +103,8 @@ export function picture(results: Results): string {
     })),
   };
   const panels = [...results.sections.map(panelOf), ...(review.bars.length > 0 ? [review] : [])];
-  const [width, header] = [2 * MARGIN + COLUMNS * PANEL_WIDTH + (COLUMNS - 1) * GAP, 92];
+  const width = 2 * MARGIN + COLUMNS * PANEL_WIDTH + (COLUMNS - 1) * GAP;
+  const header = 92;
   const { drawn, bottom } = lay(panels, header);
   const captions = [
     'requests per second, one core for the server: ratio to a plain node:http server that sends the same bytes',

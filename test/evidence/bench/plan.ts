@@ -6,16 +6,22 @@ const wholeNumber = (name: string, otherwise: number): number => {
   if (!Number.isFinite(value) || value <= 0) throw new Error(`${name} must be a positive number`);
   return value;
 };
+
 export const ROUNDS = wholeNumber('BENCH_ROUNDS', 5);
 export const SECONDS = wholeNumber('BENCH_SECONDS', 1);
+
 /** Distinct tokens in the measurement of memory. */
 export const DISTINCT_TOKENS = wholeNumber(
   'BENCH_TOKENS',
   process.env.BENCH_FULL === '1' ? 1_000_000 : 100_000,
 );
+
 /** Requests a second at which latency is measured. */
 export const RATE = 1_000;
-/** New tokens, and as many forged ones, for each round of their cases: about twice as many as a server here can verify. wrk takes whole seconds. */
+/**
+ * New tokens, and as many forged ones, for each round of their cases: about twice as many as a server here
+ * can verify. wrk takes whole seconds.
+ */
 export const SLICE = 50_000 * Math.ceil(SECONDS);
 
 export interface ServerPlan {
@@ -34,12 +40,14 @@ const peer = (name: string, title: string, file: string, environment = {}): Serv
 });
 
 export const PLAIN = peer('plain', 'plain node:http', 'plain');
+
 export const GATEHOUSE: ServerPlan = {
   name: 'gatehouse',
   title: 'gatehouse',
   file: '../../../dist/server.js',
   environment: {},
 };
+
 const PEERS = [
   peer('express', 'Express 5 + express-oauth2-jwt-bearer', 'express'),
   peer('fastify', 'Fastify 5 + @fastify/jwt', 'fastify', { CACHE: '0' }),
@@ -48,10 +56,12 @@ const PEERS = [
   peer('jose', 'node:http + jose', 'jose'),
   peer('hono', 'Hono + jwk middleware', 'hono'),
 ];
+
 /** What stands beside new tokens, to show what their verification alone costs. */
 export const RS256 = peer('rs256', 'plain node:http + one RS256 verification', 'rs256');
 /** The base and the service of the DPoP case. */
 export const ES256 = peer('es256', 'plain node:http + one ES256 verification', 'es256');
+
 export const GATEHOUSE_DPOP: ServerPlan = {
   ...GATEHOUSE,
   name: 'gatehouse-dpop',
@@ -82,6 +92,7 @@ export interface Case {
 
 const WELCOME: Expected = { status: 200, sample: '"user":"auth0|user"' };
 const PRIVATE = { path: '/api/private', plainPath: '/api/private', expected: WELCOME };
+
 const warm = (tokens: number, connections: number): Case => ({
   name: `warm-${tokens}-${connections}`,
   connections,
@@ -90,6 +101,7 @@ const warm = (tokens: number, connections: number): Case => ({
   tokens: () => SLICES.warm(tokens),
   title: `warm, ${tokens.toLocaleString('en')} token${tokens > 1 ? 's' : ''}, ${connections} connection${connections > 1 ? 's' : ''}`,
 });
+
 const COLD: Case = {
   name: 'cold',
   title: 'cold, every token new',
@@ -98,6 +110,7 @@ const COLD: Case = {
   repeats: false,
   tokens: (round) => SLICES.cold(round, SLICE),
 };
+
 const CASES: readonly Case[] = [
   {
     name: 'no-token',
@@ -135,13 +148,16 @@ const CASES: readonly Case[] = [
     tokens: (round) => SLICES.forged(round, SLICE),
   },
 ];
+
 /** Warm with 1,000 tokens, as at constant rate. */
 export const WARM = warm(1_000, 50);
+
 export const FLOOR: Case = {
   ...COLD,
   name: 'floor',
   title: 'cold, beside one RS256 verification and nothing else',
 };
+
 export const DPOP = {
   name: 'dpop',
   title: 'DPoP warm, ES256 (to one ES256 verification)',
@@ -158,26 +174,34 @@ const MEASURES = [
   'memory',
   'review',
 ];
+
 const chosen = (process.env.BENCH_ONLY ?? '')
   .split(',')
   .map((name) => name.trim())
   .filter((name) => name !== '');
+
 const known = [...MEASURES, PLAIN.name, GATEHOUSE.name, ...PEERS.map(({ name }) => name)];
 const strange = chosen.filter((name) => !known.includes(name));
 if (strange.length > 0) throw new Error(`BENCH_ONLY: ${strange.join(', ')} is none of ${known.join(', ')}`);
 
 /** Whether BENCH_ONLY leaves anything out. */
 export const isPartial = chosen.length > 0;
+
 const choose = (names: readonly string[]): readonly string[] => {
   const some = names.filter((name) => chosen.includes(name));
   return some.length > 0 ? some : names;
 };
+
 const serverNames = choose([GATEHOUSE, ...PEERS].map(({ name }) => name));
+
 /** The plain server first, since every ratio is to it. */
 export const servers: readonly ServerPlan[] = [
   PLAIN,
   ...[GATEHOUSE, ...PEERS].filter(({ name }) => serverNames.includes(name)),
 ];
+
 const measures = choose(MEASURES);
+
 export const isMeasured = (measure: string): boolean => measures.includes(measure);
+
 export const cases = CASES.filter(({ name }) => isMeasured(name));

@@ -1,6 +1,7 @@
 /*
- * The tokens of the benchmark, in files of records of one width. Signing takes the most time, so good tokens are kept in the
- * system's temporary directory from one run to the next, with their key; it signs for nobody else.
+ * The tokens of the benchmark, in files of records of one width. Signing takes the most time, so good tokens
+ * are kept in the system's temporary directory from one run to the next, with their key; it signs for nobody
+ * else.
  */
 import {
   createPrivateKey,
@@ -38,6 +39,7 @@ export const ISSUER = 'https://issuer.bench.test/';
 export const AUDIENCE = 'https://api.bench.test';
 const DIRECTORY = join(tmpdir(), `gatehouse-bench-${userInfo().username}`);
 const DAY_SECONDS = 86_400;
+
 const FILES = {
   key: join(DIRECTORY, 'key.pem'),
   dates: join(DIRECTORY, 'dates.json'),
@@ -45,24 +47,29 @@ const FILES = {
   forged: join(DIRECTORY, 'forged'),
   proofs: join(DIRECTORY, 'proofs'),
 };
+
 /** The first tokens are for the warm cases, the next to warm the servers up. */
-const [WARM_TOKENS, WARM_UP_TOKENS] = [1_000, 3_000];
+const WARM_TOKENS = 1_000;
+const WARM_UP_TOKENS = 3_000;
 /** So many tokens are spoken for beside the slices of the rounds. */
 export const RESERVED = WARM_TOKENS + WARM_UP_TOKENS;
 
 const width = { good: 0, forged: 0 };
+
 const good = (first: number, count: number): Records => ({
   file: FILES.good,
   width: width.good,
   first,
   count,
 });
+
 const forged = (first: number, count: number): Records => ({
   file: FILES.forged,
   width: width.forged,
   first,
   count,
 });
+
 /** Who gets which tokens. Round 0 and up; a negative round is the time before. */
 export const SLICES = {
   warm: (count: number) => good(0, count),
@@ -77,16 +84,21 @@ interface Signer {
   readonly key: KeyObject;
   readonly issuedAt: number;
 }
+
 let signer: Signer | undefined;
+
 function currentSigner(): Signer {
   if (signer === undefined) throw new Error('call preparePools first');
   return signer;
 }
+
 const publicKey = (): JsonWebKey => createPublicKey(currentSigner().key).export({ format: 'jwk' });
+
 /** The key set that the servers have to trust. */
 export const keySet = () => ({ keys: [{ ...publicKey(), kid: 'bench', use: 'sig', alg: 'RS256' }] });
 
 const HEADER = { alg: 'RS256', typ: 'JWT', kid: 'bench' };
+
 const claims = (iss: string) => {
   const { issuedAt } = currentSigner();
   return {
@@ -98,13 +110,16 @@ const claims = (iss: string) => {
     scope: 'read:messages',
   };
 };
+
 /** One more good token, of this issuer and with these claims. */
 export const oneToken = (issuer = ISSUER, more = {}): string =>
   signJws(HEADER, { ...claims(issuer), ...more }, currentSigner().key);
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
 /** All tokens are of one length and differ in `jti`. */
 const signingInput = (jti: string): string => `${encode(HEADER)}.${encode({ ...claims(ISSUER), jti })}`;
+
 const numbered = (letter: string, number: number): string => `${letter}${String(number).padStart(9, '0')}`;
 
 /** Makes what is missing of `goodCount` good and `forgedCount` forged tokens. */
@@ -134,6 +149,7 @@ function freshSigner(): Signer {
 }
 
 const signLater = promisify(sign) as (algorithm: string, input: Buffer, key: KeyObject) => Promise<Buffer>;
+
 /** Signs in pieces that are each written whole, so that a run that is cut short keeps what it has. */
 async function signMissing(count: number): Promise<void> {
   let made = existsSync(FILES.good) ? statSync(FILES.good).size / width.good : 0;
@@ -161,7 +177,9 @@ function forge(count: number): void {
   writeFileSync(FILES.forged, tokens.join(''), 'latin1');
 }
 
-/** `count` fresh proofs for one token, each behind it as the rest of an Authorization field and a DPoP field. */
+/**
+ * `count` fresh proofs for one token, each behind it as the rest of an Authorization field and a DPoP field.
+ */
 export function makeProofs(key: ProofKey, token: string, uri: string, count: number): Records {
   const nowSeconds = Math.floor(Date.now() / 1000);
   const records = Array.from(

@@ -14,9 +14,11 @@ import { AUDIENCE, ISSUER } from './pools.ts';
 
 const hasTool = (name: string, ...options: string[]): boolean =>
   spawnSync(name, options, { stdio: 'ignore' }).error === undefined;
+
 /** The server has the first core, everything else the second. */
 const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-c', '0,1', 'true']).status === 0;
 export const hasWrk = process.env.BENCH_LOAD !== 'node' && hasTool('wrk', '--version');
+
 /** Keeps this process, and the provider in it, away from the server's core from now on. */
 export const leaveServerCore = (): void => {
   if (canPin) spawnSync('taskset', ['-a', '-c', '-p', '1', String(process.pid)]);
@@ -32,10 +34,12 @@ export const machine = {
 };
 
 const children = new Set<ChildProcess>();
+
 // Whatever ends the benchmark ends its servers.
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL');
 });
+
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 export function spawnOn(
@@ -83,7 +87,10 @@ async function freePort(): Promise<number> {
 export interface RunningServer {
   readonly name: string;
   readonly port: number;
-  /** Asked in vain while it starts, then the first answer; and the milliseconds from the start of the process to it. */
+  /**
+   * Asked in vain while it starts, then the first answer; and the milliseconds from the start of the process
+   * to it.
+   */
   firstAnswer(path: string, token?: string): Promise<{ answer: Answer; millis: number }>;
   /** Resident memory in MiB. */
   residentMebibytes(): number;
@@ -130,6 +137,7 @@ export async function startServer(
     cwd,
   );
   const exited = once(child, 'exit');
+
   const firstAnswer = async (path: string, token?: string) => {
     for (;;) {
       if (child.exitCode !== null) throw new Error(`${plan.name} exited with ${child.exitCode}`);
@@ -142,12 +150,15 @@ export async function startServer(
       await delay(1);
     }
   };
+
   const stop = async (signal: NodeJS.Signals = 'SIGKILL') => {
     child.kill(signal);
     await exited;
     rmSync(cwd, { recursive: true });
   };
+
   const residentMebibytes = () =>
     Number(execFileSync('ps', ['-o', 'rss=', '-p', String(child.pid)], { encoding: 'utf8' })) / 1024;
+
   return { name: plan.name, port, firstAnswer, residentMebibytes, stop };
 }

@@ -6,12 +6,14 @@ export interface Row {
   readonly value: number;
   readonly ratio: number;
 }
+
 export interface Section {
   readonly name: string;
   readonly title: string;
   readonly unit: 'requests/s' | 'ms' | 'MiB';
   readonly rows: readonly Row[];
 }
+
 export interface Review {
   readonly server: string;
   readonly packages: number;
@@ -19,6 +21,7 @@ export interface Review {
   /** Words, signs and texts of the language, without comments. */
   readonly tokens: number;
 }
+
 export interface Results {
   readonly machine: Readonly<Record<string, string | number>>;
   readonly rounds: number;

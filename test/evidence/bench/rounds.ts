@@ -1,4 +1,5 @@
-/* The cases that are measured round by round, server after server, each figure beside that of the plain server of its round. */
+/* The cases that are measured round by round, server after server, each figure beside that of the plain
+   server of its round. */
 import type { Provider } from '../../idp/provider.ts';
 import { makeProofKey, type ProofKey } from '../../support/proof.ts';
 import { latency, sample, throughput, type Job } from './generators.ts';
@@ -103,8 +104,9 @@ export async function measureRounds(provider: Provider, figures: Figures): Promi
     for (let round = 0; round < ROUNDS; round += 1) {
       process.stderr.write(`round ${round + 1} of ${ROUNDS}\n`);
       for (const plan of cases) {
-        for (const server of running)
+        for (const server of running) {
           note(plan.name, server.name, await throughput(server, jobOf(plan, server, plan.tokens?.(round))));
+        }
       }
       if (isMeasured('latency')) await measureLatency(running, note);
     }
@@ -135,18 +137,22 @@ export async function measureFloor(provider: Provider, figures: Figures): Promis
         await sample(server, jobOf(FLOOR, server, SLICES.warmUp()), 0.3);
       }
       for (let round = 0; round < ROUNDS; round += 1) {
-        for (const server of running)
+        for (const server of running) {
           note(
             FLOOR.name,
             server.name,
             await throughput(server, jobOf(FLOOR, server, SLICES.cold(round, SLICE))),
           );
+        }
       }
     },
   );
 }
 
-/** DPoP with one token and a new proof for each request, beside a server that does nothing but verify the proof's signature. */
+/**
+ * DPoP with one token and a new proof for each request, beside a server that does nothing but verify the
+ * proof's signature.
+ */
 export async function measureDpop(provider: Provider, figures: Figures): Promise<void> {
   if (!isMeasured('dpop') || !servers.some(({ name }) => name === GATEHOUSE.name)) return;
   const note = noteIn(figures);
@@ -158,8 +164,9 @@ export async function measureDpop(provider: Provider, figures: Figures): Promise
     { PROOF_KEY: JSON.stringify(key.jwk) },
     async (running) => {
       await running[1]!.firstAnswer('/api/public');
-      for (let round = -1; round < ROUNDS; round += 1)
+      for (let round = -1; round < ROUNDS; round += 1) {
         await dpopRound(running, key, token, round < 0 ? () => {} : note);
+      }
     },
   );
 }

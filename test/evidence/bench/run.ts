@@ -24,6 +24,7 @@ import { measureDpop, measureFloor, measureRounds, rowsOf, type Figures } from '
 import { table } from './table.ts';
 
 const tokens = DISTINCT_TOKENS.toLocaleString('en');
+
 const SECTIONS: readonly Omit<Section, 'rows'>[] = [
   ...cases.map(({ name, title }) => ({ name, title, unit: 'requests/s' as const })),
   { name: FLOOR.name, title: FLOOR.title, unit: 'requests/s' },
@@ -49,6 +50,7 @@ await preparePools(Math.max(needed, isMeasured('memory') ? DISTINCT_TOKENS : 0),
 leaveServerCore();
 const provider = await startProvider({ audience: AUDIENCE });
 provider.publish(keySet());
+
 try {
   const figures: Figures = new Map();
   await measureRounds(provider, figures);

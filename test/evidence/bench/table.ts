@@ -10,11 +10,13 @@ const number = (value: number): string =>
 /** Columns of one width each; the first to the left, the others to the right. */
 function columns(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+
   const line = (row: readonly string[]) =>
     row
       .map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!)))
       .join('  ')
       .trimEnd();
+
   return rows.map((row) => `  ${line(row)}\n`).join('');
 }
 

@@ -1,4 +1,5 @@
-/* Authorization values: how gatehouse reads the fields and then the token, against the grammar of the RFCs and the others. */
+/* Authorization values: how gatehouse reads the fields and then the token, against the grammar of the RFCs
+   and the others. */
 import { claimsOf } from '../../../src/token/verify.ts';
 import { parseCredentials, type DpopMode } from '../../../src/sender/credentials.ts';
 import { atOnce } from '../../support/clock.ts';
@@ -8,6 +9,7 @@ import type { Random } from './random.ts';
 import { anyToken, GOOD_TOKENS, judgeByOthers, newVerifier } from './tokens.ts';
 
 const MODES: readonly DpopMode[] = ['DISABLED', 'ALLOWED', 'REQUIRED'];
+
 const SCHEMES = [
   'Bearer',
   'bearer',
@@ -24,6 +26,7 @@ const SCHEMES = [
   'DPoP-Bearer',
   '"Bearer"',
 ];
+
 const SEPARATORS = [
   ' ',
   ' ',
@@ -41,6 +44,7 @@ const SEPARATORS = [
   '=',
   ' token=',
 ];
+
 const NAMES = [
   'Authorization',
   'authorization',
@@ -69,8 +73,9 @@ function rawHeadersFrom(random: Random): string[] {
     [random.chance(0.9) ? random.pick(NAMES.slice(0, 3)) : random.pick(NAMES), value(random)],
   ];
   if (random.chance(0.15)) fields.push([random.pick(NAMES), random.chance(0.5) ? value(random) : '']);
-  if (random.chance(0.25))
+  if (random.chance(0.25)) {
     fields.push([random.pick(NAMES.slice(6)), random.pick(['proof', '', 'a.b.c', 'a, b'])]);
+  }
   return fields.flat() as string[];
 }
 
@@ -89,12 +94,14 @@ function readByGrammar(rawHeaders: readonly string[], mode: DpopMode): Reading |
     index % 2 === 0 ? [[name.toLowerCase(), rawHeaders[index + 1]!] as const] : [],
   );
   const values = (wanted: string) => fields.filter(([name]) => name === wanted).map(([, text]) => text);
-  const [authorization, proofs] = [values('authorization'), values('dpop')];
+  const authorization = values('authorization');
+  const proofs = values('dpop');
   const match = CREDENTIALS.exec(authorization[0] ?? '');
   if (authorization.length !== 1 || match === null) return undefined;
   const scheme = match[1]!.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer';
-  if ((mode === 'DISABLED' && scheme === 'DPoP') || (mode === 'REQUIRED' && scheme === 'Bearer'))
+  if ((mode === 'DISABLED' && scheme === 'DPoP') || (mode === 'REQUIRED' && scheme === 'Bearer')) {
     return undefined;
+  }
   if (mode !== 'DISABLED' && proofs.length > 1) return undefined;
   return { scheme, token: match[2]!, proof: mode === 'DISABLED' ? undefined : proofs[0] };
 }
@@ -103,7 +110,8 @@ const withReading = ({ scheme, proof }: Reading, claims: string) =>
   `${scheme} ${spelled(proof ?? null)} ${claims}`;
 
 export async function fuzzAuthorization(random: Random): Promise<Outcome> {
-  const [mode, rawHeaders] = [random.pick(MODES), rawHeadersFrom(random)];
+  const mode = random.pick(MODES);
+  const rawHeaders = rawHeadersFrom(random);
   const input = { mode, rawHeaders };
   let isAnonymous = false;
   const ours = judged(() => {

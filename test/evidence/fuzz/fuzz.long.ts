@@ -1,5 +1,5 @@
-/* A short run of the comparison with others, so that the tool works on the day when it is needed. Skipped where its packages cannot be
-   had. */
+/* A short run of the comparison with others, so that the tool works on the day when it is needed. Skipped
+   where its packages cannot be had. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

@@ -13,12 +13,14 @@ import type { Random } from './random.ts';
 import { compact, json, KID, right, RULES, SIGNING_JWK } from './tokens.ts';
 
 const CLAIMS = { iss: RULES.issuer, sub: 'user', aud: RULES.audience, exp: NOW + 60 };
+
 /** Tokens that the right key signed, under every way to name it. */
 const TOKENS = [{ kid: KID }, {}, { kid: 'other' }, { kid: '' }, { kid: '__proto__' }, { kid: 'key-2' }].map(
   (members) => compact(json({ alg: 'RS256', ...members }), json(CLAIMS), right),
 );
 
 const modulus = Buffer.from(SIGNING_JWK.n ?? '', 'base64url');
+
 const MODULI = [
   Buffer.concat([Buffer.alloc(1), modulus]).toString('base64url'),
   modulus.toString('base64'),
@@ -31,6 +33,7 @@ const MODULI = [
   Buffer.concat([modulus, modulus, modulus, modulus, modulus]).toString('base64url'),
   `${SIGNING_JWK.n?.slice(0, -1)}x`,
 ];
+
 const EXPONENTS = [
   'AQAB',
   'AAEAAQ',
@@ -45,6 +48,7 @@ const EXPONENTS = [
   'AQAC',
   65537,
 ];
+
 const OPERATIONS = [
   ['verify'],
   ['verify', 'verify'],
@@ -54,6 +58,7 @@ const OPERATIONS = [
   ['verify', 1],
   ['Verify'],
 ];
+
 const KEYS: readonly Members[] = [
   SIGNING_JWK,
   SIGNING_JWK,
@@ -96,9 +101,11 @@ function documentFrom(random: Random): unknown {
 /** What gatehouse says of the token when a fetch brings this document. */
 async function judge(document: unknown, token: string): Promise<Verdict> {
   const reasons: string[] = [];
+
   const log: Log = (message, fields) => {
     if (message === 'signing keys could not be fetched') reasons.push(String((fields as Members).reason));
   };
+
   const keys = new KeySet(async () => asJsonObject(document)!, new TestClock(NOW * 1000), log);
   await keys.refresh();
   // A key set takes an error of its own for a failed fetch.
@@ -114,7 +121,8 @@ async function judge(document: unknown, token: string): Promise<Verdict> {
 
 /** jose asks its caller to try every key that fits. */
 async function verifyWithJose(document: Members, token: string): Promise<string> {
-  // jose refuses a whole set for one member that is not an object; RFC 7517 §5 has a reader ignore keys that it cannot use.
+  // jose refuses a whole set for one member that is not an object; RFC 7517 §5 has a reader ignore keys that
+  // it cannot use.
   const keys = Array.isArray(document.keys)
     ? document.keys.filter((jwk) => asJsonObject(jwk) !== undefined)
     : document.keys;
@@ -140,8 +148,11 @@ async function verifyWithJose(document: Members, token: string): Promise<string>
 
 const RSA_MEMBERS = ['kty', 'kid', 'use', 'alg', 'n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
-/** Only what docs/tokens.md, 3 looks at: of `key_ops` that it has `verify`, and no member that an RSA key does not have. jose asks for
- * more, and Node's WebCrypto below it fails on such a member when it cannot be made text. */
+/**
+ * Only what docs/tokens.md, 3 looks at: of `key_ops` that it has `verify`, and no member that an RSA key does
+ * not have. jose asks for more, and Node's WebCrypto below it fails on such a member when it cannot be made
+ * text.
+ */
 function reduced(document: Members): Members {
   if (!Array.isArray(document.keys)) return document;
   return {
@@ -161,7 +172,8 @@ function reduced(document: Members): Members {
 }
 
 export async function fuzzKeySet(random: Random): Promise<Outcome> {
-  const [document, token] = [documentFrom(random), random.pick(TOKENS)];
+  const document = documentFrom(random);
+  const token = random.pick(TOKENS);
   const input = { document, token };
   // keys/fetch.ts hands over JSON objects only.
   if (asJsonObject(document) === undefined) return { input, ours: refused('not-json'), others: {} };

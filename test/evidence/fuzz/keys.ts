@@ -1,5 +1,6 @@
-/* Fixed keys and signers that give the same signature for the same text, so that a case can be repeated to the byte. The signatures
-   are sound, but a fixed nonce gives the key away: nothing here is of use outside a test. */
+/* Fixed keys and signers that give the same signature for the same text, so that a case can be repeated to
+   the byte. The signatures are sound, but a fixed nonce gives the key away: nothing here is of use outside a
+   test. */
 import {
   constants,
   createECDH,
@@ -15,6 +16,7 @@ import { readFileSync } from 'node:fs';
 
 export type Members = Record<string, unknown>;
 export type Signer = (input: Buffer) => Buffer;
+
 export interface Client {
   readonly alg: string;
   readonly jwk: Members;
@@ -23,18 +25,24 @@ export interface Client {
 
 const pooled = (number: number) =>
   createPrivateKey(readFileSync(new URL(`../../idp/keys-pool/${number}.pem`, import.meta.url)));
+
 export const rsaKey = pooled(1);
 export const foreignKey = pooled(2);
+
 export const publicJwk = (key: KeyObject): JsonWebKey => createPublicKey(key).export({ format: 'jwk' });
+
 export const privateJwk = (key: KeyObject): JsonWebKey => key.export({ format: 'jwk' });
 
 const sha256 = (...parts: readonly Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
+
 export const signRs256 =
   (key: KeyObject): Signer =>
   (input) =>
     sign('sha256', input, key);
 
-/** EMSA-PSS (RFC 8017 §9.1.1) for 2048 bits with a salt of 32 zero bytes; node:crypto would take a random one. */
+/**
+ * EMSA-PSS (RFC 8017 §9.1.1) for 2048 bits with a salt of 32 zero bytes; node:crypto would take a random one.
+ */
 export function signPs256(key: KeyObject): Signer {
   return (input) => {
     const salt = Buffer.alloc(32);
@@ -59,6 +67,7 @@ interface Curve {
   readonly digest: string;
   readonly order: bigint;
 }
+
 const CURVES: Readonly<Record<string, Curve>> = {
   ES256: {
     name: 'prime256v1',
@@ -88,12 +97,16 @@ const CURVES: Readonly<Record<string, Curve>> = {
 };
 
 const integer = (bytes: Buffer) => BigInt(`0x${bytes.toString('hex')}`);
+
 const toBytes = (value: bigint, length: number) =>
   Buffer.from(value.toString(16).padStart(length * 2, '0'), 'hex');
 
 /** Modular inverse by the extended Euclidean algorithm. */
 function inverse(value: bigint, modulus: bigint): bigint {
-  let [a, b, x, y] = [value, modulus, 1n, 0n];
+  let a = value;
+  let b = modulus;
+  let x = 1n;
+  let y = 0n;
   while (b !== 0n) [a, b, x, y] = [b, a % b, y, x - (a / b) * y];
   return ((x % modulus) + modulus) % modulus;
 }
@@ -112,11 +125,13 @@ function ecClient(alg: string, secret: bigint): Client {
   const nonce = 0xfedcba9876543210n;
   const r = integer(pointOf(curve, nonce).x) % curve.order;
   const inverted = inverse(nonce, curve.order);
+
   const signer: Signer = (input) => {
     const z = integer(createHash(curve.digest).update(input).digest());
     const s = (inverted * (z + r * secret)) % curve.order;
     return Buffer.concat([toBytes(r, curve.bytes), toBytes(s, curve.bytes)]);
   };
+
   return {
     alg,
     jwk: { kty: 'EC', crv: curve.crv, x: x.toString('base64url'), y: y.toString('base64url') },

@@ -1,4 +1,5 @@
-/* Changes to texts, JSON members and compact serializations: those that have broken verifiers before, and blind ones. */
+/* Changes to texts, JSON members and compact serializations: those that have broken verifiers before, and
+   blind ones. */
 import type { Members } from './keys.ts';
 import type { Random } from './random.ts';
 
@@ -56,7 +57,8 @@ export function mutateText(random: Random, text: string): string {
   let result = text;
   for (let changes = 1 + random.below(3); changes > 0; changes -= 1) {
     const at = random.below(result.length + 1);
-    const [before, after] = [result.slice(0, at), result.slice(at)];
+    const before = result.slice(0, at);
+    const after = result.slice(at);
     const changed = [
       () => before + random.pick(ATOMS) + after,
       () => before + after.slice(1 + random.below(3)),
@@ -78,6 +80,7 @@ export const NOW = 1_800_000_000;
 
 const deep = (depth: number): unknown =>
   Array.from({ length: depth }).reduce((inner) => [inner], 0 as unknown);
+
 const VALUES: readonly unknown[] = [
   null,
   true,
@@ -193,6 +196,7 @@ const VALUES: readonly unknown[] = [
   'Aw',
   'AQ',
 ];
+
 export const NAMES = [
   'iss',
   'aud',
@@ -248,9 +252,10 @@ export const NAMES = [
 export function mutateValue(random: Random, value: unknown): unknown {
   if (random.chance(0.5)) return random.pick(VALUES);
   if (typeof value === 'string') return random.chance(0.2) ? [value] : mutateText(random, value);
-  if (typeof value === 'number')
+  if (typeof value === 'number') {
     return random.pick([value + 1, value - 1, -value, value * 1000, String(value), value + 0.5, [value]]);
-  if (Array.isArray(value))
+  }
+  if (Array.isArray(value)) {
     return random.pick([
       [...value, random.pick(VALUES)],
       value[0],
@@ -258,6 +263,7 @@ export function mutateValue(random: Random, value: unknown): unknown {
       value.slice(1),
       [value],
     ]);
+  }
   return random.pick(VALUES);
 }
 

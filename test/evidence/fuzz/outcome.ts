@@ -11,11 +11,14 @@ export interface Outcome {
   readonly input: unknown;
   readonly ours: Verdict;
   readonly others: Readonly<Record<string, Verdict>>;
-  /** Set when gatehouse takes what another refuses: what was taken out of the input before it was asked again. */
+  /**
+   * Set when gatehouse takes what another refuses: what was taken out of the input before it was asked again.
+   */
   readonly leniency?: string;
 }
 
 export const accepted = (reading: string): Verdict => ({ accepted: true, reading });
+
 export const refused = (reason: string): Verdict => ({ accepted: false, reason });
 
 /** The verdict of gatehouse. Anything thrown that is not a refusal flies on, and fails the run. */

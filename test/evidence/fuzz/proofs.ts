@@ -1,4 +1,5 @@
-/* DPoP proofs: gatehouse's checks, against the signature checks of jose and fast-jwt and the rules of RFC 9449 written apart. */
+/* DPoP proofs: gatehouse's checks, against the signature checks of jose and fast-jwt and the rules of RFC
+   9449 written apart. */
 import { createHash, createPublicKey } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { calculateJwkThumbprint, compactVerify, importJWK, type JWK } from 'jose';
@@ -73,17 +74,16 @@ const GOOD_PROOFS = CLIENTS.map(({ alg, jwk, sign }) =>
 );
 
 function caseFrom(random: Random): Case {
-  if (random.chance(0.5))
+  if (random.chance(0.5)) {
     return {
       proof: mutateWhole(random, random.pick(GOOD_PROOFS)),
       path: PATHS[0]!,
       hasNonces: random.chance(0.5),
     };
-  const [client, path, hasNonces] = [
-    random.pick(random.chance(0.8) ? CLIENTS.slice(0, 6) : CLIENTS),
-    random.pick(PATHS),
-    random.chance(0.3),
-  ];
+  }
+  const client = random.pick(random.chance(0.8) ? CLIENTS.slice(0, 6) : CLIENTS);
+  const path = random.pick(PATHS);
+  const hasNonces = random.chance(0.3);
   const jwk: Members = { ...client.jwk };
   const header: Members = { typ: 'dpop+jwt', alg: client.alg, jwk };
   const claims: Members = {
@@ -97,7 +97,7 @@ function caseFrom(random: Random): Case {
   if (random.chance(0.2)) claims.htu = random.pick(inUri)(String(claims.htu));
   if (random.chance(0.1)) claims.htu = mutateText(random, String(claims.htu));
   if (random.chance(0.15)) mutateMembers(random, jwk);
-  if (random.chance(0.05))
+  if (random.chance(0.05)) {
     header.jwk = random.pick([
       random.pick(CLIENTS).jwk,
       privateJwk(foreignKey),
@@ -105,8 +105,10 @@ function caseFrom(random: Random): Case {
       [jwk],
       null,
     ]);
-  for (let changes = random.pick([0, 0, 0, 1, 2]); changes > 0; changes -= 1)
+  }
+  for (let changes = random.pick([0, 0, 0, 1, 2]); changes > 0; changes -= 1) {
     mutateMembers(random, random.chance(0.35) ? header : claims);
+  }
   const proof = compact(spell(random, header), spell(random, claims), client.sign);
   return { proof: random.chance(0.1) ? mutateWhole(random, proof) : proof, path, hasNonces };
 }
@@ -117,7 +119,10 @@ function segmentsOf(uri: string): string[] {
   return [protocol, host, ...pathname.split('/').map((segment) => decodeURIComponent(segment))];
 }
 
-/** RFC 9449 §4.3(3), (4), (8) to (12), as far as gatehouse follows them. Throws for a proof that is about something else. */
+/**
+ * RFC 9449 §4.3(3), (4), (8) to (12), as far as gatehouse follows them. Throws for a proof that is about
+ * something else.
+ */
 function checkSubject(header: Members, claims: Members, { path, hasNonces }: Case): void {
   const { typ } = header;
   const { jti, htm, htu, iat, ath, nonce } = claims;
@@ -133,10 +138,15 @@ function checkSubject(header: Members, claims: Members, { path, hasNonces }: Cas
       iat <= NOW + RULES.dpopIatLeewaySeconds,
     nonce: !hasNonces || NONCES.some((good) => good === nonce),
   };
-  for (const [name, holds] of Object.entries(hold)) if (!holds) throw new Error(`another ${name}`);
+  for (const [name, holds] of Object.entries(hold)) {
+    if (!holds) throw new Error(`another ${name}`);
+  }
 }
 
-/** The members that make the key or make it private: `use`, `alg`, `key_ops`, `ext` and others play no part (docs/dpop.md). */
+/**
+ * The members that make the key or make it private: `use`, `alg`, `key_ops`, `ext` and others play no part
+ * (docs/dpop.md).
+ */
 function keyMembers(jwk: unknown): JWK {
   const names = ['kty', 'crv', 'x', 'y', 'n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
   return Object.fromEntries(Object.entries(jwk as Members).filter(([name]) => names.includes(name))) as JWK;
@@ -190,14 +200,18 @@ function judge({ proof, path, hasNonces }: Case) {
     token: TOKEN,
     nowMillis: NOW * 1000,
   };
+
   const once = () =>
     judged(() => {
       const { thumbprint, jti } = provenBy(verify(proof, subject));
       return `${thumbprint} ${spelled(jti)}`;
     });
-  const [first, again] = [once(), once()];
-  if (spelled(first) !== spelled(again))
+
+  const first = once();
+  const again = once();
+  if (spelled(first) !== spelled(again)) {
     throw new Error(`the verdict changes once the key is known: ${spelled([first, again])}`);
+  }
   return first;
 }
 

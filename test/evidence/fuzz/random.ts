@@ -1,4 +1,5 @@
-/* Chance that can be repeated: everything that a case does follows from the seed of the run and the number of the case. */
+/* Chance that can be repeated: everything that a case does follows from the seed of the run and the number of
+   the case. */
 
 export class Random {
   #state: [number, number, number, number];

@@ -1,6 +1,7 @@
-/* Gives mutated tokens, Authorization values, proofs, key sets and YAML to gatehouse and to others, and compares what they say.
-   Fails when gatehouse accepts what another refuses, reads it otherwise, or throws anything but a refusal; and when it is stricter
-   without a reason in reasons.ts. FUZZ_SEED and FUZZ_ITERATION repeat a case; FUZZ_SECONDS is how long to go on (60). */
+/* Gives mutated tokens, Authorization values, proofs, key sets and YAML to gatehouse and to others, and
+   compares what they say. Fails when gatehouse accepts what another refuses, reads it otherwise, or throws
+   anything but a refusal; and when it is stricter without a reason in reasons.ts. FUZZ_SEED and
+   FUZZ_ITERATION repeat a case; FUZZ_SECONDS is how long to go on (60). */
 import { randomInt } from 'node:crypto';
 import { fuzzAuthorization } from './authorization.ts';
 import { fuzzKeySet } from './key-sets.ts';
@@ -18,6 +19,7 @@ const TARGETS: Readonly<Record<string, (random: Random) => Promise<Outcome>>> = 
   'key set': fuzzKeySet,
   yaml: fuzzYaml,
 };
+
 /** How often each target comes up. */
 const TURNS = [
   'token',
@@ -35,6 +37,7 @@ const TURNS = [
   'yaml',
   'yaml',
 ] as const;
+
 /** Cases under way at once; they share nothing that changes. */
 const AT_ONCE = 16;
 const MAX_FAILURES = 20;
@@ -53,7 +56,9 @@ interface Tally {
   refused: number;
   stricter: number;
 }
+
 const newTally = (): Tally => ({ inputs: 0, accepted: 0, refused: 0, stricter: 0 });
+
 const tallies = new Map(Object.keys(TARGETS).map((target) => [target, newTally()]));
 const classes = new Map<string, { count: number; example: number }>();
 let failures = 0;
@@ -115,6 +120,7 @@ async function run(iteration: number): Promise<void> {
 
 console.log(`FUZZ_SEED=${seed}`);
 let iteration = Number(only ?? 0);
+
 do {
   const batch = Array.from({ length: only === undefined ? AT_ONCE : 1 }, (_, index) =>
     run(iteration + index),
@@ -138,5 +144,6 @@ if (only === undefined) {
     console.error(`${target}: nothing was accepted, so nothing was compared`);
   }
 }
+
 console.log(`\n${only === undefined ? iteration : 1} inputs, ${failures} failures, FUZZ_SEED=${seed}`);
 process.exitCode = failures === 0 ? 0 : 1;

@@ -1,4 +1,5 @@
-/* Access tokens: made, changed and signed, or signed and changed; judged by gatehouse, jose and fast-jwt under the same rules. */
+/* Access tokens: made, changed and signed, or signed and changed; judged by gatehouse, jose and fast-jwt
+   under the same rules. */
 import { createHmac, createPublicKey, sign } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { createLocalJWKSet, jwtVerify } from 'jose';
@@ -16,6 +17,7 @@ const ISSUER = 'https://idp.test/';
 const AUDIENCE = 'https://api.test';
 export const KID = 'key-1';
 export const SIGNING_JWK = { ...publicJwk(rsaKey), kid: KID, use: 'sig', alg: 'RS256' };
+
 export const RULES: TokenOptions = {
   issuer: ISSUER,
   audience: AUDIENCE,
@@ -26,10 +28,12 @@ export const RULES: TokenOptions = {
 
 const publicPem = createPublicKey(rsaKey).export({ format: 'pem', type: 'spki' }).toString();
 export const right = signRs256(rsaKey);
+
 const hs256 =
   (secret: string): Signer =>
   (input) =>
     createHmac('sha256', secret).update(input).digest();
+
 const wrongSigners: readonly Signer[] = [
   hs256(publicPem),
   hs256(JSON.stringify(SIGNING_JWK)),
@@ -75,6 +79,7 @@ const claimSets: readonly Members[] = [
     nested: { a: [1] },
   },
 ];
+
 const headers: readonly Members[] = [
   { alg: 'RS256', typ: 'JWT', kid: KID },
   { alg: 'RS256', kid: KID },
@@ -86,7 +91,9 @@ export const compact = (header: Buffer, payload: Buffer, signer: Signer): string
   const input = `${header.toString('base64url')}.${payload.toString('base64url')}`;
   return `${input}.${signer(Buffer.from(input)).toString('base64url')}`;
 };
+
 export const json = (members: Members) => Buffer.from(JSON.stringify(members));
+
 /** Good tokens, signed once. */
 export const GOOD_TOKENS = claimSets.flatMap((claims) =>
   headers.map((header) => compact(json(header), json(claims), right)),
@@ -94,12 +101,15 @@ export const GOOD_TOKENS = claimSets.flatMap((claims) =>
 
 /** A token that is made anew, with changes before and perhaps after it is signed. */
 function freshToken(random: Random): string {
-  const [header, claims] = [{ ...random.pick(headers) }, { ...random.pick(claimSets) }];
-  for (let changes = random.below(3); changes > 0; changes -= 1)
+  const header = { ...random.pick(headers) };
+  const claims = { ...random.pick(claimSets) };
+  for (let changes = random.below(3); changes > 0; changes -= 1) {
     mutateMembers(random, random.chance(0.35) ? header : claims);
+  }
   const signer = random.chance(0.9) ? right : random.pick(wrongSigners);
-  if (signer !== right && random.chance(0.7))
+  if (signer !== right && random.chance(0.7)) {
     header.alg = random.pick(['HS256', 'none', 'None', 'PS256', 'RS512', 'RS256']);
+  }
   const token = compact(spell(random, header), spell(random, claims), signer);
   return random.chance(0.1) ? mutateWhole(random, token) : token;
 }
@@ -107,7 +117,10 @@ function freshToken(random: Random): string {
 export const anyToken = (random: Random, fresh: number): string =>
   random.chance(fresh) ? freshToken(random) : mutateWhole(random, random.pick(GOOD_TOKENS));
 
-/** A key set that holds its keys and has used up its fetch for unknown `kid`s, so that no case depends on another. */
+/**
+ * A key set that holds its keys and has used up its fetch for unknown `kid`s, so that no case depends on
+ * another.
+ */
 async function openKeys(): Promise<KeySet> {
   const keys = new KeySet(
     async () => ({ keys: [SIGNING_JWK] }),
@@ -120,19 +133,23 @@ async function openKeys(): Promise<KeySet> {
   });
   return keys;
 }
+
 const keys = await openKeys();
+
 export const newVerifier = (): TokenVerifier =>
   createTokenVerifier(RULES, keys, new TestClock(NOW * 1000), 4);
 
 /** What a verifier says of the token, which must be the same when it sees the token again. */
 export function judgeToken(token: string, verify = newVerifier()): Verdict {
   const judge = () => judged(() => spelled(claimsOf(atOnce(verify(token)))));
-  const [first, again] = [judge(), judge()];
+  const first = judge();
+  const again = judge();
   if (spelled(first) !== spelled(again)) throw new Error(`remembered: ${spelled([first, again])}`);
   return first;
 }
 
 const localKeys = createLocalJWKSet({ keys: [SIGNING_JWK] });
+
 const JOSE_RULES = {
   issuer: ISSUER,
   audience: AUDIENCE,
@@ -140,6 +157,7 @@ const JOSE_RULES = {
   requiredClaims: ['exp', 'sub'],
   currentDate: new Date(NOW * 1000),
 };
+
 const verifyWithFastJwt = createVerifier({
   key: publicPem,
   algorithms: ['RS256'],

@@ -1,4 +1,5 @@
-/* The pieces of which YAML inputs are made: what settings look like, and what other readers have stumbled over. */
+/* The pieces of which YAML inputs are made: what settings look like, and what other readers have stumbled
+   over. */
 
 export const KEYS = [
   'a',

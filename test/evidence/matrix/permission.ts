@@ -1,4 +1,5 @@
-/* Starts the built service under Node's permission model, with read access to its files alone, and asks it for one answer of each kind. */
+/* Starts the built service under Node's permission model, with read access to its files alone, and asks it
+   for one answer of each kind. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,6 +25,7 @@ export interface Outcome {
 function flagsOf(binary: string): { on: string[]; files: string[] } {
   const takes = (...given: string[]) =>
     spawnSync(binary, [...given, '--allow-fs-read=*', '-e', '']).status === 0;
+
   const on = takes('--permission') ? '--permission' : '--experimental-permission';
   const network = takes(on, '--allow-net') ? ['--allow-net'] : [];
   return { on: [on, ...network], files: ['dist/', 'application.yml', '.env'] };
@@ -34,7 +36,8 @@ type Expected = readonly [what: string, path: string, request: Ask, expected: st
 /** One request of each kind: what is asked, and status and `error` of the answer. */
 function requestsOf(issue: (claims?: Record<string, unknown>) => string, port: number): Expected[] {
   const key = makeProofKey();
-  const [token, bound] = [issue(), issue({ cnf: { jkt: key.thumbprint } })];
+  const token = issue();
+  const bound = issue({ cnf: { jkt: key.thumbprint } });
   const proof = makeProof(key, {
     token: bound,
     uri: `http://127.0.0.1:${port}/api/private`,

@@ -1,4 +1,5 @@
-/* Runs the tests, and the built service under the permission model, on every line of Node on which gatehouse claims to run. */
+/* Runs the tests, and the built service under the permission model, on every line of Node on which gatehouse
+   claims to run. */
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { askUnderPermission } from './permission.ts';
@@ -15,6 +16,7 @@ const binaryOf = (line: number) =>
 
 let isGood = true;
 const asked = process.argv.slice(2).map(Number);
+
 for (const line of LINES.filter((one) => asked.length === 0 || asked.includes(one))) {
   const binary = binaryOf(line);
   const version = execFileSync(binary, ['--version'], { encoding: 'utf8' }).trim();
@@ -27,4 +29,5 @@ for (const line of LINES.filter((one) => asked.length === 0 || asked.includes(on
   console.log(describeFigures(version, figures));
   isGood &&= problems.length === 0 && figures.failed === 0;
 }
+
 process.exitCode = isGood ? 0 : 1;

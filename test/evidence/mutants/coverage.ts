@@ -1,4 +1,5 @@
-/* Which tests cover which file of src, the nearest first: read from what the test files import, so that it cannot go stale. */
+/* Which tests cover which file of src, the nearest first: read from what the test files import, so that it
+   cannot go stale. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,13 +21,17 @@ const ALONE = /^node:(?:child_process|dns|http|https|module|net|tls|diagnostics_
 const OF_WORKER = ['describe', 'test'];
 
 const texts = new Map<string, string>();
+
 const textOf = (path: string) => {
   const text = texts.get(path) ?? readFileSync(ROOT + path, 'utf8');
   texts.set(path, text);
   return text;
 };
 
-/** The modules that a module imports for more than types; what begins the built service imports all of it, what reads the folder of the tables each of them. */
+/**
+ * The modules that a module imports for more than types; what begins the built service imports all of it,
+ * what reads the folder of the tables each of them.
+ */
 function importsFrom(path: string): string[] {
   const text = textOf(path);
   const values = importsOf(text).filter(({ isType }) => !isType);
@@ -34,8 +39,9 @@ function importsFrom(path: string): string[] {
     from.startsWith('.') ? posix.join(posix.dirname(path), from) : from,
   );
   if (text.includes('dist/server.js')) modules.push('src/server.ts');
-  if (text.includes('/src/profiles/'))
+  if (text.includes('/src/profiles/')) {
     modules.push(...readdirSync(`${ROOT}src/profiles`).map((name) => `src/profiles/${name}`));
+  }
   return modules;
 }
 
@@ -79,19 +85,26 @@ export const FILES = readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf
   .filter((name) => name.endsWith('.ts'))
   .sort();
 
-/** Tests of the file's own name come first, then those of its folder, then those that import it with fewer steps and less beside it. */
+/**
+ * Tests of the file's own name come first, then those of its folder, then those that import it with fewer
+ * steps and less beside it.
+ */
 export function coverageOf(file: string): Coverage {
   const source = `src/${file}`;
   const isNamed = (path: string) => path === `test/${file.replace(/\.ts$/, '.test.ts')}`;
   const isBeside = (path: string) => posix.dirname(path) === `test/${posix.dirname(file)}`;
+
   const distanceOf = ({ path, steps }: Test) => {
     const nearness = isNamed(path) ? 0 : isBeside(path) ? 1 : 2;
     return nearness * 10_000 + (steps.get(source) ?? 0) * 100 + steps.size;
   };
+
   const covering = tests
     .filter(({ steps }) => steps.has(source))
     .sort((one, other) => distanceOf(one) - distanceOf(other));
+
   const paths = (isAlone: boolean) =>
     covering.filter((test) => test.isAlone === isAlone).map(({ path }) => path.slice('test/'.length));
+
   return { together: paths(false), alone: paths(true) };
 }

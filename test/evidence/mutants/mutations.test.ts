@@ -7,7 +7,9 @@ import { applied, describe, mutationsOf } from './mutations.ts';
 import { tokensOf } from '../../support/tokens.ts';
 
 const SRC = new URL('../../../src/', import.meta.url);
+
 const read = (file: string) => readFileSync(new URL(file, SRC), 'utf8');
+
 const mutants = (source: string) => mutationsOf(source).map((mutation) => applied(source, mutation));
 
 test('takes texts, templates, regular expressions and comments for what they are', () => {
@@ -86,8 +88,10 @@ const CASES: readonly [source: string, ...mutants: string[]][] = [
   ],
   ["// if (a === 'b') throw c;"],
 ];
+
 for (const [source, ...expected] of CASES) {
   const count = expected.length === 0 ? 'nothing' : expected.length;
+
   test(`makes ${count} of ${source.replaceAll('\n', ' ')}`, () => {
     const made = mutants(source).filter((mutant) => !source.startsWith('x = ') || mutant.startsWith('x = '));
     assert.deepEqual(new Set(made), new Set(expected));

@@ -1,5 +1,6 @@
-/* Every small change that could be a mistake or a sabotage: what each operator makes of one source text. Where an operator takes a type
-   for a value the compiled text stays the same, and the workshop drops the mutant. */
+/* Every small change that could be a mistake or a sabotage: what each operator makes of one source text.
+   Where an operator takes a type for a value the compiled text stays the same, and the workshop drops the
+   mutant. */
 import { tokensOf, walk, type Token } from '../../support/tokens.ts';
 
 export interface Mutation {
@@ -30,6 +31,7 @@ const SIGNS: Readonly<Record<string, readonly string[]>> = {
   '+=': ['-='],
   '-=': ['+='],
 };
+
 const WORDS: Readonly<Record<string, string>> = {
   true: 'false',
   false: 'true',
@@ -38,8 +40,10 @@ const WORDS: Readonly<Record<string, string>> = {
   min: 'max',
   max: 'min',
 };
+
 /** Objects whose members are claims, header members or members of a key. */
 const DOCUMENTS = ['claims', 'header', 'payload', 'document', 'jwk'];
+
 const NOT_STATEMENTS = [
   'const',
   'let',
@@ -82,17 +86,24 @@ type Operator = (
 
 const replaced = ({ start, end }: { start: number; end: number }, ...texts: string[]) =>
   texts.map((replacement) => ({ start, end, replacement }));
+
 const isSign = (token: Token | undefined, ...texts: string[]) =>
   token?.kind === 'sign' && texts.includes(token.text);
+
 /** A condition of one comparison, whose contrary another operator makes. */
 const COMPARISON =
   /^(?:![^!&|?]*|(?:(?! [<>=!]=?=? |&&|\|\||\?).)+ (?:===|!==|<|<=|>|>=) (?:(?!&&|\|\||\?).)+)$/;
+
 /** The contrary, always, never. */
 const condition = (start: number, end: number, source: string) => {
   const text = source.slice(start, end);
   return replaced({ start, end }, ...(COMPARISON.test(text) ? [] : [`!(${text})`]), 'true', 'false');
 };
-/** Whether the statement is all that this word (and its brackets) decides: to remove what `if` decides is what `if (false)` does. */
+
+/**
+ * Whether the statement is all that this word (and its brackets) decides: to remove what `if` decides is what
+ * `if (false)` does.
+ */
 const isDecidedBy = (word: string, tokens: readonly Token[], index: number) =>
   isSign(tokens[index - 1], ')') && tokens[walk(tokens, index - 2, -1, () => false) - 1]?.text === word;
 
@@ -101,6 +112,7 @@ function ternaryStart(tokens: readonly Token[], index: number): number {
   const ends = (token: Token) =>
     isSign(token, ',', ';', '=', '=>', ':', '?', '??=') ||
     (token.kind === 'word' && ['return', 'throw'].includes(token.text));
+
   return tokens[walk(tokens, index - 1, -1, ends) + 1]!.start;
 }
 
@@ -108,6 +120,7 @@ function ternaryStart(tokens: readonly Token[], index: number): number {
 function statement(tokens: readonly Token[], index: number): { start: number; end: number } | undefined {
   const opensBlock = (token: Token, at: number) =>
     isSign(token, '{') && (isSign(tokens[at - 1], ')', '>') || tokens[at - 1]?.kind === 'word');
+
   const end = tokens[walk(tokens, index, 1, (token, at) => isSign(token, ';') || opensBlock(token, at))];
   return isSign(end, ';') ? { start: tokens[index]!.start, end: end!.end } : undefined;
 }
@@ -118,8 +131,9 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
     return token.kind === 'sign' && isSpaced ? replaced(token, ...(SIGNS[token.text] ?? [])) : [];
   },
   condition: (token, index, tokens, source) => {
-    if (token.kind !== 'word' || !['if', 'while'].includes(token.text) || !isSign(tokens[index + 1], '('))
+    if (token.kind !== 'word' || !['if', 'while'].includes(token.text) || !isSign(tokens[index + 1], '(')) {
       return [];
+    }
     const end = walk(tokens, index + 2, 1, () => false);
     return condition(tokens[index + 2]!.start, tokens[end]!.start, source);
   },
@@ -137,21 +151,29 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   result: (token, index, tokens, source) => {
     const range = token.kind === 'word' && token.text === 'return' ? statement(tokens, index) : undefined;
     // To a condition nothing is what `false` is.
-    if (range === undefined || /^return( undefined| false)?;$/.test(source.slice(range.start, range.end)))
+    if (range === undefined || /^return( undefined| false)?;$/.test(source.slice(range.start, range.end))) {
       return [];
+    }
     return replaced(range, 'return undefined;');
   },
   effect: (token, index, tokens) => {
     const begins = isSign(tokens[index - 1], ';', '{', '}') || isDecidedBy('for', tokens, index);
-    if (!begins || token.kind !== 'word' || NOT_STATEMENTS.includes(token.text) || token.text.startsWith('#'))
+    if (
+      !begins ||
+      token.kind !== 'word' ||
+      NOT_STATEMENTS.includes(token.text) ||
+      token.text.startsWith('#')
+    ) {
       return [];
+    }
     const range = statement(tokens, index);
     return range === undefined ? [] : replaced(range, ';');
   },
   text: (token, index, tokens) => {
     if (tokens[index - 1]?.text === 'from' || !['text', 'chunk'].includes(token.kind)) return [];
-    if (token.kind === 'chunk')
+    if (token.kind === 'chunk') {
       return token.text === '' ? [] : replaced({ start: token.start, end: token.start }, '~');
+    }
     return token.text.length === 2
       ? replaced(token, "'~'")
       : replaced({ start: token.end - 1, end: token.end - 1 }, '~');
@@ -177,7 +199,8 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
     token.kind === 'number' ? replaced(token, String(Number(token.text.replaceAll('_', '')) + 1)) : [],
   anchor: (token) => {
     if (token.kind !== 'regex') return [];
-    const [dollar, flags] = [token.text.lastIndexOf('$/'), token.text.lastIndexOf('/')];
+    const dollar = token.text.lastIndexOf('$/');
+    const flags = token.text.lastIndexOf('/');
     return [
       ...(token.text.startsWith('/^') ? replaced({ start: token.start + 1, end: token.start + 2 }, '') : []),
       ...(dollar > 0 && dollar === flags - 1
@@ -204,12 +227,14 @@ export function describe(source: string, mutation: Mutation): { line: number; wa
   const from = source.lastIndexOf('\n', mutation.start - 1) + 1;
   const newline = source.indexOf('\n', mutation.end);
   const until = newline < 0 ? source.length : newline;
+
   const tidy = (text: string) =>
     text
       .split('\n')
       .map((line) => line.trim())
       .join(' ')
       .trim();
+
   return {
     line: source.slice(0, mutation.start).split('\n').length,
     was: tidy(source.slice(from, until)),

@@ -26,20 +26,24 @@ const [{ file, explained }] = (await once(process, 'message')) as [Order];
 const start = performance.now();
 const workshop = openWorkshop(file);
 const trial = new Trial(workshop.directory);
+
 process.on('exit', () => {
   trial.close();
   workshop.close();
 });
+
 for (const signal of ['SIGINT', 'SIGTERM', 'disconnect'] as const) process.on(signal, () => process.exit(1));
 
 const coverage = coverageOf(file);
 await trial.rehearse(file, workshop.original, coverage);
 const survivors: Shown[] = [];
+
 for (const mutant of workshop.mutants) {
   if (explained.some(({ was, becomes }) => was === mutant.was && becomes === mutant.becomes)) continue;
   workshop.replace(mutant.text);
   if (await trial.survives(file, mutant.text, coverage)) survivors.push(shown(mutant));
 }
+
 workshop.replace(workshop.original);
 // Otherwise mutants were killed by what others left behind in the worker.
 await trial.review(file, workshop.original, coverage);

@@ -1,6 +1,7 @@
-/* Changes the code one small step at a time and runs the tests that cover it: what no test notices must be explained in
-   equivalents.json. Names choose files (token/claims); `--equivalents` puts the explained ones to the tests too; `--resume` takes
-   over what an earlier run found about texts that are still the same. As many files at a time as there are processors. */
+/* Changes the code one small step at a time and runs the tests that cover it: what no test notices must be
+   explained in equivalents.json. Names choose files (token/claims); `--equivalents` puts the explained ones
+   to the tests too; `--resume` takes over what an earlier run found about texts that are still the same. As
+   many files at a time as there are processors. */
 import { fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -25,12 +26,14 @@ const KEPT = join(tmpdir(), 'gatehouse-mutants-found');
 const equivalents: readonly Equivalent[] = JSON.parse(
   readFileSync(new URL('equivalents.json', import.meta.url), 'utf8'),
 );
+
 const words = process.argv.slice(2);
 const names = words.filter((word) => !word.startsWith('--'));
 const files = FILES.filter((file) => names.length === 0 || names.some((name) => file.includes(name)));
 if (files.length === 0) throw new Error(`no file is named ${names.join(' ')}`);
 
 const explanationsOf = (file: string) => equivalents.filter((one) => one.file === file);
+
 const isSame = (one: { was: string; becomes: string }, other: { was: string; becomes: string }) =>
   one.was === other.was && one.becomes === other.becomes;
 
@@ -71,9 +74,11 @@ async function find(file: string): Promise<Finding> {
 }
 
 const children = new Set<ReturnType<typeof fork>>();
+
 process.on('exit', () => {
   for (const child of children) child.kill();
 });
+
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 
 const begun = performance.now();
@@ -91,10 +96,12 @@ function tell(file: string, { mutants, survivors, seconds }: Finding): void {
   const killed = words.includes('--equivalents')
     ? explained.filter((one) => !survivors.some((other) => isSame(one, other)))
     : [];
-  for (const { becomes } of stale)
+  for (const { becomes } of stale) {
     console.log(`equivalents.json names what is not there: ${file}: ${becomes}`);
-  for (const { becomes } of killed)
+  }
+  for (const { becomes } of killed) {
     console.log(`equivalents.json names what tests notice: ${file}: ${becomes}`);
+  }
 
   const count = mutants.length - unexplained.length - explained.length;
   console.log(
@@ -108,14 +115,18 @@ function tell(file: string, { mutants, survivors, seconds }: Finding): void {
 }
 
 const left = [...files];
+
 async function work(): Promise<void> {
   for (let file = left.shift(); file !== undefined; file = left.shift()) tell(file, await find(file));
 }
+
 await Promise.all(Array.from({ length: availableParallelism() }, work));
 
 const { mutants, killed, explained, survivors, faults } = total;
 const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
+
 console.log(
   `${mutants} mutants, ${killed} killed, ${explained} equivalent, ${survivors} survivors, ${minutes} minutes`,
 );
+
 process.exitCode = survivors + faults > 0 ? 1 : 0;

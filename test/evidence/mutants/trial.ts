@@ -1,5 +1,5 @@
-/* Puts the compiled copy to its tests: first those of the worker, then those that need a process of their own, until one fails or takes
-   too long. */
+/* Puts the compiled copy to its tests: first those of the worker, then those that need a process of their
+   own, until one fails or takes too long. */
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -109,6 +109,7 @@ export class Trial {
         worker.removeAllListeners();
         resolve(answer);
       };
+
       const timer = setTimeout(settle, this.#limits.get('') ?? FIRST_LIMIT_MILLIS);
       worker
         .once('exit', () => settle())

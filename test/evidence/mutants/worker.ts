@@ -1,6 +1,7 @@
-/* Runs test files in this one process again and again, each time with all modules made anew and one of them changed: what a process for
-   each would do, without the time that a process takes to begin. Knows as much of node:test as those files use; the parent process has
-   the time limit, and begins another worker where this one hangs. */
+/* Runs test files in this one process again and again, each time with all modules made anew and one of them
+   changed: what a process for each would do, without the time that a process takes to begin. Knows as much of
+   node:test as those files use; the parent process has the time limit, and begins another worker where this
+   one hangs. */
 import { readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -23,9 +24,11 @@ function moduleOf(path: string, { changed, text }: Task): Module {
   const isChanged = path === changed;
   if (!isChanged && !known.has(path)) known.set(path, { text: readFileSync(path, 'utf8') });
   const { cachedData, text: source } = isChanged ? { text, cachedData: undefined } : known.get(path)!;
+
   const initializeImportMeta = (meta: ImportMeta) => {
     meta.url = pathToFileURL(path).href;
   };
+
   const module = new SourceTextModule(source, {
     identifier: path,
     initializeImportMeta,
@@ -33,17 +36,20 @@ function moduleOf(path: string, { changed, text }: Task): Module {
   });
   // The types know it of scripts only.
   const { createCachedData } = module as unknown as { createCachedData(): Buffer };
-  if (!isChanged && cachedData === undefined)
+  if (!isChanged && cachedData === undefined) {
     known.set(path, { text: source, cachedData: createCachedData.call(module) });
+  }
   return module;
 }
 
 function synthetic(name: string, values: Readonly<Record<string, unknown>>): Module {
   return new SyntheticModule(
     Object.keys(values),
+
     function () {
       for (const [key, value] of Object.entries(values)) this.setExport(key, value);
     },
+
     { identifier: name },
   );
 }
@@ -56,8 +62,10 @@ async function failureOf(task: Task): Promise<string | undefined> {
   const modules = new Map<string, Module>([
     ['node:test', synthetic('node:test', { test, describe, default: test })],
   ]);
+
   const resolve = (specifier: string, from: string) =>
     isBuiltin(specifier) ? specifier : fileURLToPath(new URL(specifier, pathToFileURL(from)));
+
   const load = async (name: string) => {
     if (isBuiltin(name) && !builtins.has(name)) builtins.set(name, await import(name));
     const module =
@@ -65,6 +73,7 @@ async function failureOf(task: Task): Promise<string | undefined> {
     modules.set(name, module);
     return module;
   };
+
   let under = '';
   try {
     for (const file of task.files) {

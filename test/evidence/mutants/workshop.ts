@@ -26,6 +26,7 @@ export interface Workshop {
 }
 
 const compiled = (file: string) => file.replace(/\.ts$/, '.js');
+
 const mutantFile = (file: string, index: number) => file.replace(/\.ts$/, `.mutant-${index}.ts`);
 
 /** Compiles without checking types; the files in which it finds other faults. */
@@ -62,12 +63,15 @@ export function openWorkshop(file: string): Workshop {
   const out = join(directory, 'out');
   const close = () => rmSync(directory, { recursive: true, force: true });
   const isWanted = (path: string) => !LEFT_OUT.test(path);
-  for (const part of ['src', 'test'])
+  for (const part of ['src', 'test']) {
     cpSync(join(ROOT, part), join(directory, part), { recursive: true, filter: isWanted });
+  }
+
   cpSync(join(directory, 'test'), join(out, 'test'), {
     recursive: true,
     filter: (path) => !path.endsWith('.ts'),
   });
+
   for (const place of [directory, out]) writeFileSync(join(place, 'package.json'), '{"type":"module"}');
   // For tests that run a module of src, or the whole service, in a process of its own.
   symlinkSync(join(ROOT, 'node_modules'), join(out, 'node_modules'));

@@ -1,7 +1,8 @@
 /*
- * What the memory of used proofs costs. Records one million proofs inside one window, evenly or (with
- * the argument `burst`) in one second, and prints the resident memory for each. Exits 1 when one is turned away or forgotten,
- * or when an entry takes more than MOST_BYTES. Needs --expose-gc: each measurement follows a full collection.
+ * What the memory of used proofs costs. Records one million proofs inside one window, evenly or (with the
+ * argument `burst`) in one second, and prints the resident memory for each. Exits 1 when one is turned away
+ * or forgotten, or when an entry takes more than MOST_BYTES. Needs --expose-gc: each measurement follows a
+ * full collection.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { createReplayStore } from '../../../src/sender/replay.ts';
@@ -14,6 +15,7 @@ const START = 1_800_000_000;
 
 if (globalThis.gc === undefined) throw new Error('run it with --expose-gc');
 const collect = globalThis.gc;
+
 const resident = () => {
   collect();
   collect();
@@ -23,8 +25,10 @@ const resident = () => {
 const thumbprints = Array.from({ length: KEYS }, (_, index) =>
   createHash('sha256').update(String(index)).digest('base64url'),
 );
+
 const store = createReplayStore(WINDOW_SECONDS);
 const isBurst = process.argv[2] === 'burst';
+
 /** When each proof is used, in the second in which it was made. */
 const secondOf = (index: number) => START + (isBurst ? 0 : Math.floor((index * WINDOW_SECONDS) / PROOFS));
 
@@ -32,24 +36,31 @@ let count = 0;
 let sample = '';
 const before = resident();
 const began = performance.now();
+
 for (let index = 0; index < PROOFS; index += 1) {
   const jti = randomUUID();
   if (index === 0) sample = jti;
   const nowSeconds = secondOf(index);
-  if (store.record(thumbprints[index % KEYS]!, jti, nowSeconds + WINDOW_SECONDS, nowSeconds) === 'new')
+  if (store.record(thumbprints[index % KEYS]!, jti, nowSeconds + WINDOW_SECONDS, nowSeconds) === 'new') {
     count += 1;
+  }
 }
+
 const millis = performance.now() - began;
 const bytes = resident() - before;
+
 const isRemembered =
   store.record(thumbprints[0]!, sample, START + WINDOW_SECONDS, START + WINDOW_SECONDS) === 'seen';
 
 const perEntry = bytes / PROOFS;
+
 console.log(
   `${count} of ${PROOFS} proofs recorded in ${(millis / 1000).toFixed(1)} s (${((millis / PROOFS) * 1000).toFixed(1)} us each)`,
 );
+
 console.log(
   `resident memory: ${(bytes / 2 ** 20).toFixed(0)} MiB more than before, ${perEntry.toFixed(0)} bytes an entry`,
 );
+
 console.log(`the first proof at the end of its window: ${isRemembered ? 'still known' : 'forgotten'}`);
 process.exitCode = count === PROOFS && isRemembered && perEntry <= MOST_BYTES ? 0 : 1;

@@ -1,6 +1,7 @@
 /*
- * Mixed traffic for as long as SOAK_SECONDS says (default 60): every answer is checked, and memory must not grow.
- * Prints what was asked, refused and fetched, the memory, and the slowest answers. Exit code 1 when anything was wrong.
+ * Mixed traffic for as long as SOAK_SECONDS says (default 60): every answer is checked, and memory must not
+ * grow. Prints what was asked, refused and fetched, the memory, and the slowest answers. Exit code 1 when
+ * anything was wrong.
  */
 import { setTimeout as pass } from 'node:timers/promises';
 import { warnings } from '../../faults/process-fixture.ts';
@@ -18,6 +19,7 @@ const CONNECTIONS = 12;
 /** What the process may grow by in MiB once it has warmed up for a third of the time, or a minute. */
 const GROWTH = 24;
 const warmUpSeconds = Math.min(60, seconds / 3);
+
 /** Short enough to come to rest within the warm-up: used proofs and verified tokens are forgotten in time. */
 const BOUNDS = {
   IDP_DPOP_MODE: 'ALLOWED',
@@ -28,6 +30,7 @@ const BOUNDS = {
 
 const provider = await startProvider({ host: '127.0.0.1' });
 const refusals = new Map<string, number>();
+
 const service = await startProcess({
   environment: { ...providerSettings(provider), ...BOUNDS, LOG_LEVEL: 'debug' },
   keeps: ({ message, reason }) => {
@@ -35,6 +38,7 @@ const service = await startProcess({
     return message !== 'request refused';
   },
 });
+
 await service.logged('signing keys loaded');
 const pid = service.child.pid!;
 
@@ -42,6 +46,7 @@ const traffic = createTraffic(provider, service.port);
 const wrong: string[] = [];
 let slowest: LoadAnswer[] = [];
 const expected = new Map<string, number>();
+
 const heed = (answer: LoadAnswer) => {
   const fault = faultOf(answer, traffic);
   if (fault !== undefined && wrong.length < 20) wrong.push(fault);
@@ -55,11 +60,14 @@ const watch = new FetchWatch(provider);
 const load = startLoad({ port: service.port, connections: CONNECTIONS, next: mix(traffic), heed });
 const samples: { second: number; mebibytes: number }[] = [];
 const start = performance.now();
+
 const elapsed = () => (performance.now() - start) / 1000;
+
 while (elapsed() < seconds) {
   await pass(Math.min(1_000, Math.max(1, (seconds - elapsed()) * 1_000)));
   samples.push({ second: elapsed(), mebibytes: residentMebibytes(pid) });
 }
+
 const tally = await load.stop();
 const open = descriptors(pid);
 service.child.kill('SIGTERM');
@@ -70,9 +78,11 @@ watch.stop();
 
 /** The garbage collector makes waves: the calmest of several samples is what is really held. */
 const least = (of: typeof samples) => Math.min(...of.map(({ mebibytes }) => mebibytes));
+
 const warm = samples.filter(({ second }) => second >= warmUpSeconds);
 const width = Math.max(3, Math.floor(warm.length / 4));
-const [early, late] = [least(warm.slice(0, width)), least(warm.slice(-width))];
+const early = least(warm.slice(0, width));
+const late = least(warm.slice(-width));
 
 const problems = [
   ...wrong,
@@ -95,14 +105,17 @@ printTable(
   'answers',
   [...tally.statuses].sort().map(([answer, count]) => ({ answer, count })),
 );
+
 printTable(
   'refusals by reason',
   [...refusals].sort(([, one], [, other]) => other - one).map(([reason, count]) => ({ reason, count })),
 );
+
 printTable(
   'slowest answers',
   slowest.map(({ millis, shot: { kind }, status }) => ({ ms: millis, kind, status })),
 );
+
 printTable('soak', [
   {
     seconds,
@@ -119,9 +132,11 @@ printTable('soak', [
     descriptors: open,
   },
 ]);
+
 process.stdout.write(
   problems.length === 0
     ? 'nothing was wrong\n'
     : `wrong:\n${problems.map((problem) => `  ${problem}\n`).join('')}`,
 );
+
 process.exitCode = problems.length === 0 ? 0 : 1;

@@ -1,4 +1,5 @@
-/* The mixed traffic of the soak: each kind of request, how to make the next one, and the one answer that is right for it. */
+/* The mixed traffic of the soak: each kind of request, how to make the next one, and the one answer that is
+   right for it. */
 import { randomUUID } from 'node:crypto';
 import { makeSigningKey } from '../../idp/keys.ts';
 import type { Provider } from '../../idp/provider.ts';
@@ -19,6 +20,7 @@ export interface Kind {
 }
 
 const refused = (error: string) => `{"error":"${error}",`;
+
 const HELLO = '{"message":"Hello from a private endpoint';
 /** How many tokens take turns; each kind of fresh token costs a signature here. */
 const POOL = 2_000;
@@ -42,15 +44,18 @@ export function createTraffic(provider: Provider, port: number): Readonly<Record
   const proofKey = makeProofKey();
   const uri = `http://127.0.0.1:${port}/api/private`;
   const bound = issue({ cnf: { jkt: proofKey.thumbprint } });
+
   const withProof = (proof: string) =>
     `GET /api/private HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: DPoP ${bound}\r\nDPoP: ${proof}\r\n\r\n`;
+
   const proof = (key = proofKey) => makeProof(key, { token: bound, uri, nowSeconds: nowSeconds() });
   const privately = (make: () => string) => () => getBytes('/api/private', make());
   const otherKey = makeProofKey();
   const claims = { iss: provider.issuer, aud: provider.audience, sub: 'a' };
   const forged = () => signJws({ alg: 'RS256', kid }, { ...claims, exp: nowSeconds() + 600 }, stranger);
   const expired = pooled(() => issue({ exp: nowSeconds() - 1 }));
-  const [valid, scoped] = [pooled(() => issue()), pooled(() => issue({ scope: 'read:messages' }))];
+  const valid = pooled(() => issue());
+  const scoped = pooled(() => issue({ scope: 'read:messages' }));
   return {
     valid: { share: 45, status: 200, begin: HELLO, next: privately(valid) },
     'valid with its scope': {

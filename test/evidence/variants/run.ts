@@ -1,6 +1,6 @@
 /*
- * Runs the tests on the service with the memory of tokens off and at one entry, and with one request in a batch: neither may change
- * what is accepted. Names choose variants.
+ * Runs the tests on the service with the memory of tokens off and at one entry, and with one request in a
+ * batch: neither may change what is accepted. Names choose variants.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -30,6 +30,7 @@ function makeTree({ file, was, becomes }: Variant): string {
 
 const asked = process.argv.slice(2);
 let isGood = true;
+
 for (const variant of VARIANTS.filter(({ name }) => asked.length === 0 || asked.includes(name))) {
   const tree = makeTree(variant);
   try {
@@ -40,4 +41,5 @@ for (const variant of VARIANTS.filter(({ name }) => asked.length === 0 || asked.
     rmSync(tree, { recursive: true });
   }
 }
+
 process.exitCode = isGood ? 0 : 1;

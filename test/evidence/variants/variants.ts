@@ -12,6 +12,7 @@ const ENTRIES = {
   file: 'src/service/assemble.ts',
   was: 'createTokenVerifier(settings, keys, clock, settings.tokenCacheEntries)',
 };
+
 export const VARIANTS: readonly Variant[] = [
   { name: 'no-token-memory', ...ENTRIES, becomes: 'createTokenVerifier(settings, keys, clock, 0)' },
   { name: 'one-token-remembered', ...ENTRIES, becomes: 'createTokenVerifier(settings, keys, clock, 1)' },
