@@ -2,22 +2,27 @@
 // 0 after a signal, 1 for configuration or a second signal, 2 when the address or port cannot be had.
 // Promises: once it listens, nothing but a signal ends the process, whatever a handler leaves behind.
 import { assemble } from './service/assemble.ts';
+import { loadProfileSettings } from './profiles/settings.ts';
 import { tableOf } from './profiles/tables.ts';
 import { createKeyFetcher } from './keys/fetch.ts';
 import { createListener, type Listener } from './service/listener.ts';
+import { undefinedOn } from './base/encoding.ts';
 import { createLog, describeBug, printable, printableSetting, type Log } from './base/events.ts';
-import { ConfigurationError, loadSettings, type Settings } from './settings/load.ts';
+import { ConfigurationError } from './settings/load.ts';
 
 function after(millis: number, action: () => void): () => void {
   const timer = setTimeout(action, millis).unref();
   return () => clearTimeout(timer);
 }
 
+type Loaded = ReturnType<typeof loadProfileSettings>;
+
 const clock = { now: Date.now, monotonic: () => performance.now(), after };
 
-function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
+function start(loaded: Loaded): void {
+  const { settings, warnings } = loaded;
   const log = openLog(settings);
-  for (const name of unknown) log('unknown setting ignored', { setting: printable(name) });
+  for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
 
   let isStopping = false;
   const { pipeline, keys, observer } = assemble(tableOf(settings), settings, {
@@ -28,7 +33,7 @@ function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
   });
   const listener = createListener(pipeline, clock.now);
 
-  listen(listener, settings, log, () => {
+  listen(listener, loaded, log, () => {
     // Choice: Node would end the process, and every request under way with it, for one handler's forgotten
     // promise.
     process.on('uncaughtException', (failure) => log('unforeseen failure', describeBug(failure)));
@@ -53,7 +58,7 @@ function start({ settings, unknown }: ReturnType<typeof loadSettings>): void {
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
 }
 
-function openLog({ logLevel }: Settings): Log {
+function openLog({ logLevel }: Loaded['settings']): Log {
   const { stdout } = process;
   // A reader that goes away takes the log with it, not the service.
   stdout.on('error', () => {});
@@ -61,7 +66,9 @@ function openLog({ logLevel }: Settings): Log {
   return createLog(logLevel, write, clock.now, () => stdout.writableLength);
 }
 
-function listen({ server }: Listener, settings: Settings, log: Log, onListening: () => void): void {
+function listen({ server }: Listener, loaded: Loaded, log: Log, onListening: () => void): void {
+  const { settings } = loaded;
+
   function onFailure(error: NodeJS.ErrnoException): void {
     const { host: address = 'all addresses', port } = settings;
     const code = String(error.code);
@@ -74,13 +81,13 @@ function listen({ server }: Listener, settings: Settings, log: Log, onListening:
   server.listen({ port: settings.port, host: settings.host }, () => {
     server.off('error', onFailure);
     const { port, address } = server.address() as { port: number; address: string };
-    log('listening', { port, address: printable(address), ...inForce(settings) });
+    log('listening', { port, address: printable(address), ...inForce(loaded) });
     onListening();
   });
 }
 
 /** What an operator compares with what was meant. No secret is among it. */
-function inForce(settings: Settings) {
+function inForce({ settings, files }: Loaded) {
   return {
     profile: printable(settings.profile),
     application: printableSetting(settings.applicationName),
@@ -89,11 +96,16 @@ function inForce(settings: Settings) {
     dpopMode: printable(settings.dpopMode),
     replayStore: printable('process'),
     crossOrigin: settings.corsAllowedOrigins.length > 0,
+    files: files.map(printableSetting),
   };
 }
 
 try {
-  start(loadSettings(process.env, process.cwd()));
+  // Throws for a directory that has been removed.
+  const directory = undefinedOn(Error, process.cwd);
+  if (directory === undefined) throw new ConfigurationError(['working directory: is gone; start in another']);
+
+  start(loadProfileSettings(process.env, directory));
 } catch (failure) {
   if (!(failure instanceof ConfigurationError)) throw failure;
 

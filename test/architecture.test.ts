@@ -12,7 +12,7 @@ import { readPage } from './support/page.ts';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** All of src but the tables. A capability raises it by the tokens that it needs, in the commit that brings it. */
-const MOST_TOKENS = 23_690;
+const MOST_TOKENS = 24_600;
 const MOST_TOKENS_OF_A_FILE = 1_250;
 const USUAL_TOKENS_ON_A_LINE = 26;
 const MOST_TOKENS_ON_A_LINE = 30;
@@ -30,7 +30,8 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'sender/': ['node:crypto'],
   'sender/replay-resp.ts': ['node:net', 'node:tls'],
   'reply/': ['type node:http'],
-  'settings/load.ts': ['node:fs', 'node:path', 'node:util'],
+  'settings/dot-env.ts': ['node:util'],
+  'settings/sources.ts': ['node:fs', 'node:path'],
   'service/': ['type node:http'],
   'service/listener.ts': ['node:http', 'node:net'],
 };

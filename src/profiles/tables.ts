@@ -1,10 +1,10 @@
 // The table that the settings choose: profile A with or without its scope policy, or profile B.
 import type { Table } from '../routes/row.ts';
-import type { Settings } from '../settings/load.ts';
 import { policyA, policyRowsA, rowsA } from './a.ts';
 import { rowsB } from './b.ts';
+import type { ProfileSettings } from './settings.ts';
 
-export function tableOf({ profile, scopePolicy, orgId }: Settings): Table {
+export function tableOf({ profile, scopePolicy, orgId }: ProfileSettings): Table {
   if (profile === 'B') return { rows: rowsB(orgId) };
   if (!scopePolicy) return { rows: rowsA };
 

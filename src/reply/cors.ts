@@ -10,6 +10,8 @@ export interface CorsOptions {
   readonly corsAllowedOrigins: readonly string[];
   readonly corsAllowCredentials: boolean;
   readonly corsAllowedMethods: readonly string[];
+  readonly corsAllowedHeaders: readonly string[];
+  readonly corsExposedHeaders: readonly string[];
 }
 
 export interface Cors {
@@ -50,19 +52,21 @@ export function createCors(options: CorsOptions): Cors {
 }
 
 /** What a browser lets a script read. */
-function exposedFields({ dpopMode }: CorsOptions): readonly string[] {
-  const names = dpopMode === 'DISABLED' ? 'WWW-Authenticate' : 'WWW-Authenticate, DPoP-Nonce';
-  return ['Access-Control-Expose-Headers', names];
+function exposedFields({ dpopMode, corsExposedHeaders }: CorsOptions): readonly string[] {
+  const nonce = dpopMode === 'DISABLED' ? [] : ['DPoP-Nonce'];
+  const names = ['WWW-Authenticate', ...nonce, ...corsExposedHeaders];
+  return ['Access-Control-Expose-Headers', names.join(', ')];
 }
 
 /** What a browser lets a script send. */
-function allowedFields({ dpopMode, corsAllowedMethods }: CorsOptions): readonly string[] {
-  const names = dpopMode === 'DISABLED' ? 'Authorization, Content-Type' : 'Authorization, Content-Type, DPoP';
+function allowedFields({ dpopMode, corsAllowedMethods, corsAllowedHeaders }: CorsOptions): readonly string[] {
+  const proof = dpopMode === 'DISABLED' ? [] : ['DPoP'];
+  const names = ['Authorization', 'Content-Type', ...proof, ...corsAllowedHeaders];
   return [
     'Access-Control-Allow-Methods',
     corsAllowedMethods.join(', '),
     'Access-Control-Allow-Headers',
-    names,
+    names.join(', '),
     'Access-Control-Max-Age',
     '600',
   ];

@@ -1,145 +1,136 @@
-// A strict reader of the part of YAML 1.2 that settings need: nested maps, lists of scalars, plain and quoted scalars.
-// Promises: what it accepts it reads as YAML 1.2 (core schema) does; all else is an error that names its line.
+// A strict reader of the part of YAML 1.2 that settings need: nested maps, lists, plain and quoted scalars.
+// Promises: what it accepts it reads as YAML 1.2 (core schema) does; all else is a fault that names its line.
+import { fail, type Entry, type RawValue, type Scalar } from './entry.ts';
 
-export type YamlScalar = string | number | boolean | null;
-/** One value of the file: its keys joined by dots, and the line where it stands (from 1). */
-export type YamlEntry = { readonly path: string; value: YamlScalar | YamlScalar[]; readonly line: number };
-/** What stops the reading; the message names the line. */
-export class YamlError extends Error {}
-function fail(line: number, what: string): never {
-  throw new YamlError(`line ${line}: ${what}`);
+/** A byte-order mark, and the bare marker of the only document. */
+const START = /^\uFEFF?((?: *(?:#.*)?\r?\n)*)(?:---(?= *(?: #.*)?(?:\r?\n|$)))?/;
+const CHARACTER = /[\x00-\x1f\x7f-\x9f\u2028\u2029\uD800-\uDFFF\uFEFF\uFFFE\uFFFF]/u;
+
+/** In double quotes only the escapes that JSON has too, and no halves of a character. */
+const DOUBLE = /"(?:[^"\\]|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*"/.source;
+const QUOTED = `${DOUBLE}|'(?:[^']|'')*'(?!')`;
+const ITEM = `(?:${QUOTED}|[^"',[\\]{} ][^,[\\]{}]*?)`;
+const ITEMS = new RegExp(`${ITEM}(?= *[,\\]])`, 'g');
+const LIST = `\\[(?: *${ITEM} *(?:,|(?=\\])))* *\\]`;
+const VALUE = new RegExp(`^ *(${QUOTED}|${LIST}|[^"'[# ].*?|)(?: +#.*)? *$`);
+const PAIR = new RegExp(`^(${QUOTED}|[^"'].*?) *:( .*)?$`);
+
+/** Of plain scalars the beginnings and separators of other forms, and figures that no setting has. */
+const OTHER = /^[,[\]{}#&*!|>'"%@`]|^[-?:]( |$)|:( |$)| #|^[-+]?\.(inf|Inf|INF)$|^\.(nan|NaN|NAN)$/;
+const NUMBER = /^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+)$/;
+
+interface Line {
+  readonly place: string;
+  readonly indent: number;
+  readonly text: string;
 }
-/** Reads a document into its values, in order. Throws `YamlError`. */
-export function parseYaml(source: string): YamlEntry[] {
-  const entries: YamlEntry[] = [];
-  const maps: { indent: number; path: string; keys: Set<string> }[] = [];
-  /** The last key without a value on its line: a map or a list may follow, and its items stand at `items`. */
-  let pending: { entry: YamlEntry; indent: number; items: number | undefined } | undefined;
-  for (const { line, indent, text } of contentLines(source)) {
-    if (/^-( |$)/.test(text)) {
-      if (pending === undefined || indent < pending.indent || indent !== (pending.items ?? indent))
-        fail(line, 'a list item that fits no key');
-      pending.items = indent;
-      const item = readValue(text.slice(1), line);
-      if (Array.isArray(item)) fail(line, 'a list inside a list');
-      pending.entry.value = [...(Array.isArray(pending.entry.value) ? pending.entry.value : []), item];
-      continue;
-    }
-    if (pending !== undefined && pending.items === undefined && indent > pending.indent) {
-      maps.push({ indent, path: `${pending.entry.path}.`, keys: new Set() });
-      entries.pop();
-    }
-    if (maps.length === 0) maps.push({ indent, path: '', keys: new Set() });
-    while (maps.length > 1 && indent < (maps.at(-1)?.indent ?? 0)) maps.pop();
-    const map = maps.at(-1);
-    if (map?.indent !== indent)
-      return fail(line, 'the indentation fits no map; a value ends on its own line');
-    const { key, rest } = readKey(text, line);
-    const entry: YamlEntry = { path: map.path + key, value: readValue(rest, line), line };
-    if (map.keys.has(key) || entries.some(({ path }) => path === entry.path))
-      fail(line, 'a key that has been set before');
-    map.keys.add(key);
-    entries.push(entry);
-    pending = /^ *(#.*)?$/.test(rest) ? { entry, indent, items: undefined } : undefined;
+
+/** Every key so far; a map's has no entry of its own. */
+type Entries = Map<string, Entry | undefined>;
+
+const isItem = ({ text }: Line): boolean => /^-( |$)/.test(text);
+
+/** Reads the document of a file into its values, in order. Throws `Fault`. */
+export function parseYaml(source: string, file: string): Entry[] {
+  const lines = contentLines(source, file).reverse();
+  const entries: Entries = new Map();
+  readMap(lines, entries, lines.at(-1)?.indent ?? 0, '');
+  const [left] = lines.slice(-1);
+  if (left !== undefined) fail(left.place, 'the indentation fits no map; a value ends on its own line');
+  return [...entries.values()].filter((entry) => entry !== undefined);
+}
+
+/** Reads the keys at an indentation. `lines` are those that are still to be read, the next one last. */
+function readMap(lines: Line[], entries: Entries, indent: number, prefix: string): void {
+  let next = lines.at(-1);
+  while (next?.indent === indent) {
+    lines.pop();
+    readPair(next, lines, entries, prefix);
+    next = lines.at(-1);
   }
-  return entries;
 }
+
+/** Reads a key with all that belongs to it. */
+function readPair(line: Line, lines: Line[], entries: Entries, prefix: string): void {
+  const { place, indent, text } = line;
+  const [, written = '', rest = ''] =
+    PAIR.exec(text) ??
+    fail(place, 'no "key: value", a quoted text that does not end on its line, or a list item without a key');
+  const key = readScalar(written, place);
+  // YAML 1.2.2 §7.4.2: a key is bounded, so that no reader has to look ahead without end.
+  if (typeof key !== 'string' || key === '' || written.length > 1000) {
+    return fail(place, 'a key that is not text of at most 1000 characters; quote it');
+  }
+  const name = prefix + key;
+  if (entries.has(name)) fail(place, 'a key that has been set before');
+
+  const isOpen = /^ *(#.*)?$/.test(rest);
+  const value = isOpen ? readBelow(lines, entries, indent, name) : readValue(rest, place);
+  if (value !== undefined) entries.set(name, { name, value, place });
+}
+
+/** The list below a key, or `undefined` for a map. */
+function readBelow(lines: Line[], entries: Entries, indent: number, name: string): RawValue | undefined {
+  const below = lines.at(-1);
+  if (below === undefined || below.indent < indent) return null;
+  if (isItem(below)) return readItems(lines, below.indent);
+  if (below.indent === indent) return null;
+
+  entries.set(name, undefined);
+  readMap(lines, entries, below.indent, `${name}.`);
+  return undefined;
+}
+
+function readItems(lines: Line[], indent: number): RawValue {
+  const items: Scalar[] = [];
+  let next = lines.at(-1);
+  while (next?.indent === indent && isItem(next)) {
+    lines.pop();
+    const item = readValue(next.text.slice(1), next.place);
+    if (typeof item === 'object' && item !== null) return fail(next.place, 'a list inside a list');
+    items.push(item);
+    next = lines.at(-1);
+  }
+  return items;
+}
+
 /** The lines that hold something: no comments, no blank lines, no marker, no byte-order mark. */
-function contentLines(source: string): { line: number; indent: number; text: string }[] {
-  let isStarted = false;
-  return source
-    .replace(/^\uFEFF/, '')
-    .split(/\r?\n/)
-    .flatMap((raw, index) => {
-      const line = index + 1;
-      if (
-        /[\x00-\x1f\x7f-\x9f\u2028\u2029\uD800-\uDFFF\uFEFF\uFFFE\uFFFF]/.test(
-          raw.replace(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g, ''),
-        )
-      ) {
-        fail(line, 'a tab or another character that is not supported; indent and separate with spaces');
-      }
-      if (/^ *(#|$)/.test(raw)) return [];
-      if (raw.startsWith('%')) fail(line, 'a directive; remove it');
-      const isMarker = /^(---|\.\.\.)( |$)/.test(raw);
-      if (isMarker && (isStarted || !/^--- *( #.*)?$/.test(raw)))
-        fail(line, 'only one document, begun by a bare "---"');
-      isStarted = true;
-      return isMarker ? [] : [{ line, indent: raw.search(/[^ ]/), text: raw.replace(/^ +/, '') }];
-    });
-}
-/** Splits `key: rest`; the rest begins with the space, if there is one. */
-function readKey(text: string, line: number): { key: string; rest: string } {
-  const quoted = /^["']/.test(text) ? readQuoted(text, line) : undefined;
-  const colon =
-    quoted === undefined ? text.search(/:( |$)/) : text.length - quoted.rest.replace(/^ +/, '').length;
-  if (colon < 0 || colon > 1000 || !/^:( |$)/.test(text.slice(colon))) fail(line, 'no "key: value"');
-  const key = quoted?.value ?? readPlain(text.slice(0, colon), line);
-  if (typeof key !== 'string' || key === '') return fail(line, 'a key that is not text; quote it');
-  return { key, rest: text.slice(colon + 1) };
-}
-function readValue(after: string, line: number): YamlScalar | YamlScalar[] {
-  const text = after.replace(/^ +/, '');
-  if (!/^["'[]/.test(text)) return readPlain(after.replace(/ +#.*$/, '').replace(/^ +/, ''), line);
-  const { value, rest } = text.startsWith('[') ? readFlowList(text, line) : readQuoted(text, line);
-  if (!/^( +#.*| *)$/.test(rest)) fail(line, 'something after the end of the value');
-  return value;
-}
-function readFlowList(text: string, line: number): { value: YamlScalar[]; rest: string } {
-  const value: YamlScalar[] = [];
-  let rest = text.replace(/^\[ */, '');
-  while (!rest.startsWith(']')) {
-    const plain = /^[^,[\]{}]*/.exec(rest)?.[0] ?? '';
-    const quoted = /^["']/.test(rest) ? readQuoted(rest, line) : undefined;
-    if (quoted === undefined && /^ *$/.test(plain))
-      fail(line, 'a list that is empty at one place or does not end on its line');
-    value.push(quoted?.value ?? readPlain(plain, line));
-    const end =
-      /^ *(?:, *|(?=\]))/.exec(quoted?.rest ?? rest.slice(plain.length)) ??
-      fail(line, 'a list that does not end on its line');
-    rest = (quoted?.rest ?? rest.slice(plain.length)).slice(end[0].length);
+function contentLines(source: string, file: string): Line[] {
+  const lines: Line[] = [];
+  const all = source.replace(START, '$1').split(/\r?\n/);
+  for (const [index, raw] of all.entries()) {
+    const place = `${file}, line ${index + 1}`;
+    if (CHARACTER.test(raw)) fail(place, 'a tab or another character that is not supported; use spaces');
+    if (/^(%|(---|\.\.\.)( |$))/.test(raw)) fail(place, 'a directive, or more than one document');
+    if (/^ *(#|$)/.test(raw)) continue;
+
+    const indent = raw.search(/[^ ]/);
+    lines.push({ place, indent, text: raw.slice(indent) });
   }
-  return { value, rest: rest.slice(1) };
+  return lines;
 }
-const ESCAPES: Readonly<Record<string, string>> = {
-  '"': '"',
-  '\\': '\\',
-  '/': '/',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  0: '\0',
-};
-/** A single- or double-quoted scalar at the start of `text`, and what follows it. */
-function readQuoted(text: string, line: number): { value: string; rest: string } {
-  const match =
-    /^'((?:[^']|'')*)'(?!')|^"((?:[^"\\]|\\.)*)"/.exec(text) ??
-    fail(line, 'a quoted text that does not end on its line');
-  const [all, single, double = ''] = match;
-  const value =
-    single?.replaceAll("''", "'") ??
-    double.replace(/\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)/g, (_, escape: string) => {
-      const character =
-        escape.length > 1 ? String.fromCharCode(parseInt(escape.slice(1), 16)) : ESCAPES[escape];
-      return character === undefined || /[\uD800-\uDFFF]/.test(character)
-        ? fail(line, 'an escape that is not supported')
-        : character;
-    });
-  return { value, rest: text.slice(all.length) };
+
+/** The value of what stands after a colon or a dash. */
+function readValue(after: string, place: string): RawValue {
+  const [, text = ''] =
+    VALUE.exec(after) ??
+    fail(
+      place,
+      'a text or list that does not end on its line, an unknown escape, or something after the value',
+    );
+  if (!text.startsWith('[')) return readScalar(text, place);
+
+  const items = text.slice(1).matchAll(ITEMS);
+  return Array.from(items, ([item]) => readScalar(item, place));
 }
-/** A plain scalar, resolved by the core schema (YAML 1.2.2 §10.3.2). */
-function readPlain(padded: string, line: number): YamlScalar {
-  const text = padded.replace(/ +$/, '');
-  if (/^[,[\]{}#&*!|>'"%@`]|^[-?:]( |$)|:( |$)| #/.test(text))
-    fail(line, 'a form of YAML that is not supported here; quote the text');
+
+/** A scalar, resolved by the core schema when it is plain (YAML 1.2.2 §10.3.2). */
+function readScalar(text: string, place: string): Scalar {
+  if (text.startsWith('"')) return String(JSON.parse(text));
+  const inner = text.slice(1, -1);
+  if (text.startsWith("'")) return inner.replaceAll("''", "'");
+  if (OTHER.test(text)) fail(place, 'a list item without a key, or a form that is not read; quote it');
   if (/^(null|Null|NULL|~|)$/.test(text)) return null;
   if (/^(true|True|TRUE|false|False|FALSE)$/.test(text)) return text.toLowerCase() === 'true';
-  if (
-    /^[-+]?[0-9]+$|^0o[0-7]+$|^0x[0-9a-fA-F]+$|^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$/.test(
-      text,
-    )
-  )
-    return Number(text);
-  if (/^[-+]?(\.inf|\.Inf|\.INF)$/.test(text)) return text.startsWith('-') ? -Infinity : Infinity;
-  return /^(\.nan|\.NaN|\.NAN)$/.test(text) ? NaN : text;
+  return NUMBER.test(text) ? Number(text) : text;
 }

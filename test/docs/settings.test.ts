@@ -6,6 +6,6 @@ import { samplesUnder } from './pages.ts';
 
 test('the sample of application.yml in docs/settings.md loads as it stands', () => {
   const [sample = ''] = samplesUnder('docs/settings.md', 'application.yml', 'yaml');
-  const { settings, unknown } = load({ files: { 'application.yml': sample } });
-  assert.deepEqual([settings.applicationName, settings.dpopMode, unknown], ['orders-api', 'REQUIRED', []]);
+  const { settings, warnings } = load({ files: { 'application.yml': sample } });
+  assert.deepEqual([settings.applicationName, settings.dpopMode, warnings], ['orders-api', 'REQUIRED', []]);
 });

@@ -228,6 +228,24 @@ test('says what the settings say of credentials and methods', async () => {
   );
 });
 
+test('allows and exposes the header fields of the settings after its own', async (t) => {
+  const environment = {
+    ...ORIGINS,
+    IDP_DPOP_MODE: 'ALLOWED',
+    CORS_ALLOWED_HEADERS: 'If-Match, X-Request-Id',
+    CORS_EXPOSED_HEADERS: 'ETag',
+  };
+  const more = await startService({ provider, environment });
+  t.after(() => more.stop());
+  const { headers } = await more.ask('/api/public', { headers: { Origin: APP } });
+  assert.equal(headers['access-control-expose-headers'], 'WWW-Authenticate, DPoP-Nonce, ETag');
+  const asked = await preflight(more, '/api/public');
+  assert.equal(
+    asked.headers['access-control-allow-headers'],
+    'Authorization, Content-Type, DPoP, If-Match, X-Request-Id',
+  );
+});
+
 test('gives no cross-origin answer when no origin is set [docs/requests.md]', async () => {
   assert.deepEqual(decisive(await off.ask('/api/public', { headers: { Origin: APP } })), {});
   const asked = await preflight(off, '/api/public');

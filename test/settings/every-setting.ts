@@ -1,12 +1,12 @@
-/* The contract's table of settings (§2), one row each, for tests; shares nothing with src. */
+/* Every setting with its names, default and values, as docs/settings.md has them, for tests; shares nothing with src. */
 import { strict as assert } from 'node:assert';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigurationError, loadSettings } from '../../src/settings/load.ts';
+import { loadProfileSettings, type ProfileSettings } from '../../src/profiles/settings.ts';
+import { ConfigurationError, type Loaded } from '../../src/settings/load.ts';
 
-type Loaded = ReturnType<typeof loadSettings>;
-export type Name = keyof Loaded['settings'];
+export type Name = keyof ProfileSettings;
 /** How a value is written in a file or the environment, and what it becomes. */
 export type Spelling = readonly [written: string, value: unknown];
 
@@ -48,7 +48,7 @@ export const SETTINGS: readonly SettingRow[] = [
     yaml: 'idp.domain',
     byDefault: 'required',
     good: [same('one.test'), same('two.test:8443'), same('three.test')],
-    bad: ['https://one.test', /scheme; remove/],
+    bad: ['https://one.test', /has a scheme; remove "https:\/\/"/],
   },
   {
     name: 'audience',
@@ -258,6 +258,38 @@ export const SETTINGS: readonly SettingRow[] = [
     bad: ['GET,post', /upper case/],
   },
   {
+    name: 'corsAllowedHeaders',
+    env: 'CORS_ALLOWED_HEADERS',
+    yaml: 'cors.allowedHeaders',
+    byDefault: [],
+    good: [
+      ['X-Request-Id', ['X-Request-Id']],
+      ['traceparent, If-Match', ['traceparent', 'If-Match']],
+      ['X', ['X']],
+    ],
+    bad: ['X-Request-Id,*', /name of a header field/],
+  },
+  {
+    name: 'corsExposedHeaders',
+    env: 'CORS_EXPOSED_HEADERS',
+    yaml: 'cors.exposedHeaders',
+    byDefault: [],
+    good: [
+      ['ETag', ['ETag']],
+      ['Location, Retry-After', ['Location', 'Retry-After']],
+      ['X', ['X']],
+    ],
+    bad: ['ETag:', /name of a header field/],
+  },
+  {
+    name: 'handlerTimeoutSeconds',
+    env: 'HANDLER_TIMEOUT_SECONDS',
+    yaml: 'server.handlerTimeoutSeconds',
+    byDefault: 30,
+    good: [number(0), number(3600), number(1)],
+    bad: ['3601', /whole number from 0 to 3600/],
+  },
+  {
     name: 'shutdownDelaySeconds',
     env: 'SHUTDOWN_DELAY_SECONDS',
     yaml: 'server.shutdownDelaySeconds',
@@ -284,20 +316,28 @@ export interface Sources {
 }
 
 /** Loads from a directory that holds only these files; no process environment but this. */
-export function load({ environment = {}, files = {} }: Sources): Loaded {
+export function load({ environment = {}, files = {} }: Sources): Loaded<ProfileSettings> {
+  return inDirectory(files, (directory) => loadProfileSettings(environment, directory));
+}
+
+/** Runs an action in a directory that holds only these files. */
+export function inDirectory<Result>(files: Sources['files'], action: (directory: string) => Result): Result {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
   try {
-    for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content);
-    return loadSettings(environment, directory);
+    for (const [name, content] of Object.entries(files ?? {})) writeFileSync(join(directory, name), content);
+    return action(directory);
   } finally {
     rmSync(directory, { recursive: true });
   }
 }
 
 /** Every problem of these sources; none when they load. */
-export function problemsOf(sources: Sources): readonly string[] {
+export const problemsOf = (sources: Sources): readonly string[] => problemsIn(() => load(sources));
+
+/** Every problem of an action that loads settings. */
+export function problemsIn(action: () => unknown): readonly string[] {
   try {
-    load(sources);
+    action();
     return [];
   } catch (failure) {
     if (!(failure instanceof ConfigurationError)) throw failure;

@@ -1,9 +1,14 @@
-/* All sources → settings, or every problem at once (contract §2). */
+/* All sources → settings (docs/settings.md): which place wins, what is read there, and the defaults. */
 import { strict as assert } from 'node:assert';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { loadProfileSettings } from '../../src/profiles/settings.ts';
+import { loadSettings } from '../../src/settings/load.ts';
 import {
+  inDirectory,
   load,
   onlyProblem,
+  problemsIn,
   problemsOf,
   REQUIRED,
   SETTINGS,
@@ -23,13 +28,13 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
   const byDefaultIn = ({ PROFILE }: { PROFILE?: string }) => (PROFILE === 'A' ? byDefaultA : byDefault);
   const label = [env, yaml].filter(Boolean).join(' or ');
   if (byDefault !== 'required') {
-    test(`gives ${label} its default in both profiles [contract §2]`, () => {
+    test(`gives ${label} its default in both profiles`, () => {
       assert.deepEqual(load({ environment: REQUIRED }).settings[name], byDefault);
       if (name !== 'profile')
         assert.deepEqual(load({ environment: { ...REQUIRED, PROFILE: 'A' } }).settings[name], byDefaultA);
     });
   }
-  test(`takes ${label} from the environment, then .env, then application.yml, empty ones aside [contract §2]`, () => {
+  test(`takes ${label} from the environment, then .env, then application.yml, empty ones aside`, () => {
     const [first, second, third = first] = good;
     const others = without(around(name), env);
     const files = {
@@ -57,16 +62,20 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
     }
   });
   if (bad !== undefined) {
-    test(`refuses a bad ${label}, naming both its names and never its value [contract §2]`, () => {
+    test(`refuses a bad ${label}, naming where it stands and never its value`, () => {
       const others = without(around(name), env);
-      const sources = [
-        { environment: { ...others, [env ?? '']: bad[0] } },
-        ...(yaml
-          ? [{ environment: others, files: { 'application.yml': yamlOf(yaml, quoted(bad[0])) } }]
-          : []),
-      ];
-      for (const problem of sources.map(onlyProblem)) {
-        assert.ok(problem.startsWith(`${label}: `), problem);
+      const inEnvironment = onlyProblem({ environment: { ...others, [env ?? '']: bad[0] } });
+      assert.ok(inEnvironment.startsWith(`${env} (environment): `), inEnvironment);
+      const inDotEnv = onlyProblem({ environment: others, files: { '.env': `\n${env}=${quoted(bad[0])}` } });
+      assert.match(inDotEnv, new RegExp(`^${env} \\(/\\S+/\\.env, line 2\\): `));
+      const problems = [inEnvironment, inDotEnv];
+      if (yaml !== undefined) {
+        const files = { 'application.yml': yamlOf(yaml, quoted(bad[0])) };
+        const inYaml = onlyProblem({ environment: others, files });
+        assert.match(inYaml, new RegExp(`^${yaml} \\(/\\S+/application\\.yml, line 2\\): `));
+        problems.push(inYaml);
+      }
+      for (const problem of problems) {
         assert.match(problem, bad[1]);
         assert.ok(bad[0].length < 5 || !problem.includes(bad[0]), problem);
       }
@@ -84,55 +93,28 @@ for (const { env, yaml, byDefault } of SETTINGS) {
   )
     continue;
   for (const unquoted of ['12345', 'true', '1e3', '[1]']) {
-    test(`says to quote the unquoted ${unquoted} as ${yaml} [contract §2]`, () => {
+    test(`says to quote the unquoted ${unquoted} as ${yaml}`, () => {
       const problem = onlyProblem({
         environment: without(REQUIRED, env),
         files: { 'application.yml': yamlOf(yaml, unquoted) },
       });
-      assert.ok(problem.startsWith([env, yaml].filter(Boolean).join(' or ')), problem);
+      assert.match(problem, new RegExp(`^${yaml} \\(.*/application\\.yml, line 2\\): `));
       assert.match(problem, /quote/);
     });
   }
 }
 
-test('keeps the domain as it is written in the issuer [contract §2]', () => {
+test('keeps the domain as it is written in the issuer', () => {
   for (const domain of ['idp.test', 'IdP.Test:8443', '[::1]:8443', 'idp.test:443']) {
     const { settings } = load({ environment: { ...REQUIRED, IDP_DOMAIN: domain } });
     assert.deepEqual([settings.domain, settings.issuer], [domain, `https://${domain}/`]);
   }
 });
 
-test('reports a missing domain and a missing audience in words that name them [specification §7 rule 5]', () => {
-  const [domain = '', audience = '', ...others] = problemsOf({});
-  assert.match(domain, /^IDP_DOMAIN or idp\.domain: .*issuer base URL/);
-  assert.match(audience, /^IDP_AUDIENCE or idp\.audience: .*audience.* required/);
-  assert.deepEqual(others, []);
-});
-
-test('counts empty required settings as missing [contract §2]', () => {
-  const empty = {
-    environment: { IDP_DOMAIN: '', IDP_AUDIENCE: '' },
-    files: { '.env': 'IDP_DOMAIN=\n', 'application.yml': 'idp:\n  domain: ""\n  audience:\n' },
-  };
-  assert.deepEqual(problemsOf(empty), problemsOf({}));
-});
-
-test('reports every problem of every source at once [contract §2]', () => {
-  const bad = Object.fromEntries(
-    SETTINGS.flatMap(({ env, bad: fault }) => (env && fault ? [[env, fault[0]]] : [])),
-  );
-  const files = { '.env': Buffer.from([0xff]), 'application.yml': 'api:\n  x: 1\napplication:\n  name: 1\n' };
-  const named = problemsOf({ environment: bad, files }).map((problem) =>
-    problem.split(':')[0]?.replace(/^.*\/|.* or /g, ''),
-  );
-  const faulty = SETTINGS.filter(({ bad: fault }) => fault).map(({ env, yaml }) => yaml ?? env);
-  assert.deepEqual(named.sort(), [...faulty, '.env', 'api.x', 'application.name'].sort());
-});
-
-test('refuses the scope policy in profile B and takes it in profile A [contract §2]', () => {
+test('refuses the scope policy in profile B and takes it in profile A', () => {
   assert.match(
     onlyProblem({ environment: { ...REQUIRED, SCOPE_POLICY: 'true' } }),
-    /^SCOPE_POLICY or api\.scopePolicy: .*profile A/,
+    /^SCOPE_POLICY \(environment\): belongs to profile A; remove it or set PROFILE=A$/,
   );
   assert.match(
     onlyProblem({
@@ -148,12 +130,13 @@ test('refuses the scope policy in profile B and takes it in profile A [contract 
   assert.equal(load({ environment: { ...REQUIRED, SCOPE_POLICY: 'false' } }).settings.scopePolicy, false);
 });
 
-test('does not read the profile from application.yml [contract §2]', () => {
-  const { settings, unknown } = load(withYaml('profile: A\nPROFILE: A'));
-  assert.deepEqual([settings.profile, unknown], ['B', ['profile', 'PROFILE']]);
+test('leaves the scope policy alone when the profile itself is at fault', () => {
+  assert.deepEqual(problemsOf({ environment: { ...REQUIRED, PROFILE: 'C', SCOPE_POLICY: 'true' } }), [
+    'PROFILE (environment): must be one of A, B',
+  ]);
 });
 
-test('reads native YAML values as their text [contract §2]', () => {
+test('reads native YAML values as their text', () => {
   const yaml = `${REQUIRED_YAML}  tokenCacheEntries: 0x10
   requiredClaims: [scp, "1"]
 server:
@@ -182,15 +165,61 @@ cors:
   );
 });
 
-test('reads spring.application.name as application.name [contract §2]', () => {
-  const nameFrom = (yaml: string) => load(withYaml(yaml)).settings.applicationName;
-  assert.equal(nameFrom(yamlOf('spring.application.name', 'mine')), 'mine');
-  assert.deepEqual(load(withYaml(yamlOf('spring.application.name', 'mine'))).unknown, []);
-  assert.match(onlyProblem(withYaml(yamlOf('spring.application.name', '1'))), /^application\.name: .*quote/);
+test('reads spring.application.name as application.name', () => {
+  const yaml = yamlOf('spring.application.name', 'mine');
+  const { settings, warnings } = load(withYaml(yaml));
+  assert.deepEqual([settings.applicationName, warnings], ['mine', []]);
+  assert.match(
+    onlyProblem(withYaml(yamlOf('spring.application.name', '1'))),
+    /^spring\.application\.name \(.*\): must be text; quote it$/,
+  );
 });
 
-test('counts an empty spring.application.name as absent beside application.name, in either order [contract §2]', () => {
-  const [ours, springs] = [yamlOf('application.name', 'mine'), yamlOf('spring.application.name', '')];
-  for (const yaml of [ours + springs, springs + ours])
-    assert.equal(load(withYaml(yaml)).settings.applicationName, 'mine');
+test('takes application.name before spring.application.name, in either order, and counts an empty one as absent', () => {
+  const ours = yamlOf('application.name', 'mine');
+  const empty = yamlOf('application.name', '""');
+  const springs = yamlOf('spring.application.name', 'theirs');
+  for (const [yaml, name] of [
+    [ours + springs, 'mine'],
+    [springs + ours, 'mine'],
+    [empty + springs, 'theirs'],
+    [springs + empty, 'theirs'],
+    [ours + yamlOf('spring.application.name', ''), 'mine'],
+  ] as const) {
+    assert.equal(load(withYaml(yaml)).settings.applicationName, name);
+  }
+});
+
+test('gives a table of its own the settings of the service, with the defaults of profile B and none of the profiles', () => {
+  const environment = { ...REQUIRED, PROFILE: 'A', SCOPE_POLICY: 'true' };
+  const { settings } = inDirectory({}, (directory) => loadSettings(environment, directory));
+  const { profile, orgId, scopePolicy, ...expected } = load({ environment: REQUIRED }).settings;
+  assert.deepEqual(settings, expected);
+  assert.deepEqual([profile, orgId, scopePolicy], ['B', 'org_123456', false]);
+});
+
+test('knows with a table of its own no setting of the profiles', () => {
+  const files = { '.env': 'IDP_ORG_ID=x\n', 'application.yml': 'profile: A\napi:\n  scopePolicy: true\n' };
+  const problems = problemsIn(() => inDirectory(files, (directory) => loadSettings(REQUIRED, directory)));
+  assert.deepEqual(
+    problems.map((problem) => problem.split(' ')[0]),
+    ['IDP_ORG_ID', 'profile', 'api.scopePolicy'],
+  );
+});
+
+test('gives the paths of the files that were read, and of no others', () => {
+  for (const [files, names] of [
+    [{}, []],
+    [{ '.env': '' }, ['.env']],
+    [{ '.env': '', 'application.yml': '' }, ['.env', 'application.yml']],
+    [{ '.env': 'CONFIG_FILE=x.yml', 'x.yml': '', 'application.yml': '' }, ['.env', 'x.yml']],
+  ] as const) {
+    inDirectory(files, (directory) => {
+      const { files: read } = loadProfileSettings(REQUIRED, directory);
+      assert.deepEqual(
+        read,
+        names.map((name) => join(directory, name)),
+      );
+    });
+  }
 });

@@ -1,28 +1,29 @@
-/* The rules for single settings: what each takes, and the fault that says what to change (contract §2). */
+/* The readers of single values: what each takes, and the fault that says what to change. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
+import { Fault, type RawValue } from '../../src/settings/entry.ts';
 import {
   blankFault,
   boolean,
-  Fault,
+  fieldNameFault,
   hostFault,
+  httpsFault,
   integer,
+  issuerFault,
   list,
   methodFault,
   originFault,
-  plainUrlFault,
+  publicUrlFault,
   text,
-  urlFault,
   word,
   wordInEitherCase,
-  type RawValue,
 } from '../../src/settings/readers.ts';
 
 const show = (value: unknown) => (typeof value === 'number' ? String(value) : JSON.stringify(value));
 
-function refuses(rule: (raw: RawValue) => unknown, raw: RawValue, reason: RegExp): void {
+function refuses(reader: (raw: RawValue) => unknown, raw: RawValue, reason: RegExp): void {
   assert.throws(
-    () => rule(raw),
+    () => reader(raw),
     (failure) => failure instanceof Fault && reason.test(failure.message),
   );
 }
@@ -185,15 +186,18 @@ for (const value of [
 }
 
 const NOT_A_HOST = /^is not a host name with an optional ":port"/;
-const HOST_FAULTS: readonly (readonly [value: string, reason: RegExp])[] = [
+const HOST_FAULTS: readonly (readonly [value: string, reason: RegExp | string])[] = [
   ...[
-    'https://idp.test',
-    'http://idp.test',
-    'HTTPS://idp.test',
-    'https://idp.test/',
-    'a09+b-c.1://idp.test',
-    'https://user@idp.test/x y',
-  ].map((value) => [value, /^has a scheme; remove/] as const),
+    ['https://idp.test', 'https://'],
+    ['http://idp.test', 'http://'],
+    ['HTTPS://idp.test', 'HTTPS://'],
+    ['https://idp.test/', 'https://'],
+    ['a09+b-c.1://idp.test', 'a09+b-c.1://'],
+    ['tcp://10.0.0.1:80', 'tcp://'],
+    ['https://user@idp.test/x y', 'https://'],
+  ].map(
+    ([value = '', scheme]) => [value, `has a scheme; remove "${scheme}" and keep the host name`] as const,
+  ),
   ...[
     'idp.test/',
     'idp.test/realms/x',
@@ -265,11 +269,11 @@ const HOST_FAULTS: readonly (readonly [value: string, reason: RegExp])[] = [
 ];
 for (const [value, reason] of HOST_FAULTS) {
   test(`refuses ${show(value)} as a host name and says what to change`, () =>
-    assert.match(String(hostFault(value)), reason));
+    typeof reason === 'string'
+      ? assert.equal(hostFault(value), reason)
+      : assert.match(String(hostFault(value)), reason));
 }
 
-const https = urlFault('https');
-const both = urlFault('https', 'http');
 for (const value of [
   'https://idp.test',
   'https://idp.test/',
@@ -278,7 +282,7 @@ for (const value of [
   'https://[::1]/jwks',
   'https://idp.test/jwks?tenant=1',
 ]) {
-  test(`takes ${value} as an https URL`, () => assert.equal(https(value), false));
+  test(`takes ${value} as an https URL`, () => assert.equal(httpsFault(value), false));
 }
 for (const value of [
   'http://idp.test/',
@@ -305,21 +309,33 @@ for (const value of [
   'https:///idp.test/',
 ]) {
   test(`refuses ${show(value)} as an https URL`, () => {
-    assert.equal(https(value), 'must be a URL that begins with https://, without white space, "@" or "#"');
-    assert.equal(plainUrlFault('https')(value), https(value));
+    assert.equal(
+      httpsFault(value),
+      'must be a URL that begins with https://, without white space, "@" or "#"',
+    );
+    assert.match(String(issuerFault(value)), /^must be a URL that begins with https:\/\/,/);
   });
 }
-test('takes each scheme that is named, and names them all', () => {
-  assert.equal(both('http://api.test/'), false);
-  assert.equal(both('https://api.test/'), false);
-  assert.match(String(both('ftp://api.test/')), /^must be a URL that begins with https:\/\/ or http:\/\//);
+test('takes a public URL of either web scheme and of no other', () => {
+  for (const value of ['http://api.test/', 'https://api.test/v1']) assert.equal(publicUrlFault(value), false);
+  assert.match(
+    String(publicUrlFault('ftp://api.test/')),
+    /^must be a URL that begins with https:\/\/ or http:\/\//,
+  );
 });
-test('refuses a query where the URL is to have none, and says to remove it', () => {
-  for (const value of ['https://idp.test/?a=b', 'https://idp.test/?']) {
-    assert.equal(plainUrlFault('https')(value), 'has a query; remove the "?" and what follows');
+test('refuses a public URL that proofs could not be compared with [RFC 9449 §4.3(9)]', () => {
+  for (const value of ['https://127.1', 'https://api.test/%zz', 'https://bücher.test']) {
+    assert.match(String(publicUrlFault(value)), /write it in its normal form$/);
   }
-  assert.equal(plainUrlFault('https')('https://idp.test/a'), false);
-  assert.equal(plainUrlFault('https', 'http')('http://idp.test/a'), false);
+});
+test('refuses a query in an issuer and in a public URL [OpenID Connect Discovery §2]', () => {
+  for (const value of ['https://idp.test/?a=b', 'https://idp.test/?', 'https://idp.test?']) {
+    for (const faultOf of [issuerFault, publicUrlFault]) {
+      assert.match(String(faultOf(value)), /^must be a URL .*, without white space, "@", "#" or "\?"$/);
+    }
+    assert.equal(httpsFault(value), false);
+  }
+  assert.equal(issuerFault('https://idp.test/a'), false);
 });
 
 for (const value of [
@@ -364,4 +380,13 @@ test('takes method names in upper case [RFC 9110 §9.1]', () => {
 for (const value of ['get', 'Get', 'G3T', 'GET ', ' GET', 'GET,POST', '*', '']) {
   test(`refuses ${show(value)} as a method name [RFC 9110 §9.1]`, () =>
     assert.equal(methodFault(value), 'must be a method name in upper case'));
+}
+
+test('takes the names of header fields [RFC 9110 §5.1]', () => {
+  for (const value of ['ETag', 'x-request-id', 'X_1', "!#$%&'+.^`|~-"])
+    assert.equal(fieldNameFault(value), false);
+});
+for (const value of ['*', 'X-*', 'a b', 'a:', 'a,b', '"a"', 'é', 'a\n', '(a)', 'a/b', '']) {
+  test(`refuses ${show(value)} as the name of a header field [RFC 9110 §5.1]`, () =>
+    assert.equal(fieldNameFault(value), 'must be the name of a header field'));
 }

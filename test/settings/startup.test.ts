@@ -1,9 +1,9 @@
-/* What operators see of settings at the start: standard error, exit code and the log (contract §2, §10). */
+/* What operators see of settings at the start: standard error, exit code and the log (docs/settings.md, docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startProcess, type OutOfProcess } from '../support/service.ts';
@@ -26,16 +26,16 @@ test('exits 1 without the domain and the audience and names both [specification 
   const [domain = '', audience = '', ...others] = await refusalOf({});
   assert.match(
     domain,
-    /^configuration: IDP_DOMAIN .*issuer base URL.* to the host name of the identity provider$/,
+    /^configuration: IDP_DOMAIN .*issuer base URL.*; set it to the host name of the identity provider$/,
   );
   assert.match(
     audience,
-    /^configuration: IDP_AUDIENCE .*audience.* to the identifier of this API at the provider$/,
+    /^configuration: IDP_AUDIENCE .*audience.*; set it to the identifier of this API at the provider$/,
   );
   assert.deepEqual(others, []);
 });
 
-test('reports every problem at once, one line each, without the values [contract §2]', async () => {
+test('reports every problem at once, one line each, without the values', async () => {
   const secret = 'my-secret-of-less-than-32-chars';
   const lines = await refusalOf({
     environment: {
@@ -53,7 +53,7 @@ test('reports every problem at once, one line each, without the values [contract
   const named = [
     'idp.secret',
     'IDP_DOMAIN',
-    'IDP_AUDIENCE',
+    'idp.audience',
     'PORT',
     'IDP_DPOP_NONCE_SECRET',
     'CORS_ALLOWED_ORIGINS',
@@ -61,26 +61,25 @@ test('reports every problem at once, one line each, without the values [contract
     'SCOPE_POLICY',
   ];
   for (const name of named)
-    assert.equal(
-      lines.filter((line) => new RegExp(`^configuration: ${name}( |:)`).test(line)).length,
-      1,
-      name,
-    );
+    assert.equal(lines.filter((line) => line.startsWith(`configuration: ${name} (`)).length, 1, name);
   assert.equal(lines.length, named.length, lines.join('\n'));
   assert.ok(!lines.some((line) => line.includes(secret)));
 });
 
-test('exits 1 when CONFIG_FILE names no file [contract §2]', async () => {
+test('exits 1 when CONFIG_FILE names no file', async () => {
   const lines = await refusalOf({
     environment: { IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'x', CONFIG_FILE: 'missing.yml' },
   });
   assert.equal(lines.length, 1);
-  assert.match(lines[0] ?? '', /^configuration: CONFIG_FILE: .*missing\.yml: .*ENOENT/);
+  assert.match(
+    lines[0] ?? '',
+    /^configuration: CONFIG_FILE \(environment\): \/\S+\/missing\.yml: cannot be read \(ENOENT\)$/,
+  );
 });
 
-test('starts from .env and application.yml of the working directory and warns of what it does not know [contract §2]', async () => {
+test('starts from .env and application.yml of the working directory and warns of what it does not know', async () => {
   const service = await startProcess({
-    environment: { PORT: '', HOST: '127.0.0.1' },
+    environment: { PORT: '', HOST: '127.0.0.1', IDP_DPOPMODE: 'REQUIRED', IDP_SERVICE_HOST: '10.0.0.1' },
     files: {
       '.env': 'IDP_DOMAIN=localhost:1\nPORT=0\n',
       'application.yml':
@@ -93,12 +92,18 @@ test('starts from .env and application.yml of the working directory and warns of
       [listening.port, listening.address, listening.profile],
       [service.port, '127.0.0.1', 'B'],
     );
+    const files = listening.files as string[];
+    assert.deepEqual(
+      files.map((file) => basename(file)),
+      ['.env', 'application.yml'],
+    );
     const warnings = service.logs
       .filter(({ message }) => message === 'unknown setting ignored')
       .map(({ level, setting }) => [level, setting]);
     assert.deepEqual(warnings, [
-      ['warn', 'spring.main'],
-      ['warn', 'other'],
+      ['warn', 'IDP_DPOPMODE (environment): is not a setting; write IDP_DPOP_MODE or remove it'],
+      ['warn', `spring.main (${files[1]}, line 8): is not a setting; correct or remove it`],
+      ['warn', `other (${files[1]}, line 9): is not a setting; correct or remove it`],
     ]);
     assert.equal((await service.ask('/api/public')).status, 200);
   } finally {
@@ -106,7 +111,7 @@ test('starts from .env and application.yml of the working directory and warns of
   }
 });
 
-test('exits 1 and shows what failed when that is no setting', () => {
+test('exits 1 when the working directory is gone', () => {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
   const words = [
     '-c',
@@ -115,10 +120,8 @@ test('exits 1 and shows what failed when that is no setting', () => {
     process.execPath,
     fileURLToPath(new URL('../../dist/server.js', import.meta.url)),
   ];
-  const { status, stderr } = spawnSync('sh', words, {
-    encoding: 'utf8',
-    env: { PATH: process.env.PATH ?? '' },
-  });
-  assert.equal(status, 1);
-  assert.match(stderr, /ENOENT.*uv_cwd/);
+  const env = { PATH: process.env.PATH ?? '', IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'x' };
+  const { status, stdout, stderr } = spawnSync('sh', words, { encoding: 'utf8', env });
+  const problem = 'configuration: working directory: is gone; start in another\n';
+  assert.deepEqual([status, stdout, stderr], [1, '', problem]);
 });

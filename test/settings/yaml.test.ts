@@ -1,13 +1,14 @@
-/* The YAML reader: what it accepts it reads as YAML 1.2 does (contract §2). */
+/* The YAML reader: what it accepts it reads as YAML 1.2 does (docs/settings.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { parseYaml, type YamlEntry } from '../../src/settings/yaml.ts';
+import type { RawValue } from '../../src/settings/entry.ts';
+import { parseYaml } from '../../src/settings/yaml.ts';
 
 const text = (source: string) => JSON.stringify(source);
-const values = (source: string) => parseYaml(source).map(({ path, value }) => [path, value]);
+const values = (source: string) => parseYaml(source, 'x.yml').map(({ name, value }) => [name, value]);
 
 /** What follows `a:` on its line → the value. */
-const SCALARS: readonly (readonly [clause: string, source: string, value: YamlEntry['value']])[] = [
+const SCALARS: readonly (readonly [clause: string, source: string, value: RawValue])[] = [
   ...['', ' ', ' ~', ' null', ' Null', ' NULL', ' # none', '  #'].map(
     (source) => ['§10.3.2', source, null] as const,
   ),
@@ -54,9 +55,6 @@ const SCALARS: readonly (readonly [clause: string, source: string, value: YamlEn
   ['§10.3.2', ' 1.e3', 1000],
   ['§10.3.2', ' .5e10', 5e9],
   ['§10.3.2', ' -1.5', -1.5],
-  ...[' .inf', ' .Inf', ' .INF', ' +.inf'].map((source) => ['§10.3.2', source, Infinity] as const),
-  ...[' -.inf', ' -.Inf', ' -.INF'].map((source) => ['§10.3.2', source, -Infinity] as const),
-  ...[' .nan', ' .NaN', ' .NAN'].map((source) => ['§10.3.2', source, NaN] as const),
   ...[
     ' .',
     ' ..',
@@ -137,11 +135,10 @@ const SCALARS: readonly (readonly [clause: string, source: string, value: YamlEn
   ['§5.7', ' "\\""', '"'],
   ['§5.7', ' "\\\\"', '\\'],
   ['§5.7', ' "\\/"', '/'],
-  ['§5.7', ' "\\n\\r\\t\\0"', '\n\r\t\0'],
-  ['§5.7', ' "\\x41\\x7a\\xe9\\x0aF\\x90"', 'Azé\nF\x90'],
+  ['§5.7', ' "\\n\\r\\t\\b\\f"', '\n\r\t\b\f'],
   ['§5.7', ' "\\u0041\\u20aC\\u9F00\\ufA0a"', 'A€\u9f00\ufa0a'],
   ['§5.7', ' "\\\\n"', '\\n'],
-  ['§5.7', ' "\\x411"', 'A1'],
+  ['§5.7', ' "\\u00411\\u0000"', 'A1\0'],
   ['§5.7', ' "\\ud7ff\\ue000"', '\ud7ff\ue000'],
   ['§7.4.1', ' []', []],
   ['§7.4.1', ' [ ]', []],
@@ -160,9 +157,9 @@ const SCALARS: readonly (readonly [clause: string, source: string, value: YamlEn
 
 for (const [clause, source, value] of SCALARS) {
   test(`reads "a:" with ${text(source)} as ${Array.isArray(value) ? JSON.stringify(value) : String(value)} [YAML 1.2.2 ${clause}]`, () => {
-    assert.deepEqual(parseYaml(`a:${source}\nb: 2`), [
-      { path: 'a', value, line: 1 },
-      { path: 'b', value: 2, line: 2 },
+    assert.deepEqual(parseYaml(`a:${source}\nb: 2`, 'x.yml'), [
+      { name: 'a', value, place: 'x.yml, line 1' },
+      { name: 'b', value: 2, place: 'x.yml, line 2' },
     ]);
   });
 }
@@ -171,7 +168,7 @@ for (const [clause, source, value] of SCALARS) {
 const DOCUMENTS: readonly (readonly [
   what: string,
   source: string,
-  ...entries: readonly [string, YamlEntry['value']][],
+  ...entries: readonly [string, RawValue][],
 ])[] = [
   ['an empty document', ''],
   ['blank lines and comments', '\n   \n# a: 1\n  # b: 2\n#\n'],
@@ -223,7 +220,7 @@ const DOCUMENTS: readonly (readonly [
   ['list items that begin as items do', 'a:\n  - -1\n  - --\n  - -x', ['a', [-1, '--', '-x']]],
   [
     'quoted keys',
-    '"a": 1\n\'b\' : 2\n"c d": 3\n"1": 4\n\'it\'\'s\': 5\n"\\x41#:": 6\n"f":',
+    '"a": 1\n\'b\' : 2\n"c d": 3\n"1": 4\n\'it\'\'s\': 5\n"\\u0041#:": 6\n"f":',
     ['a', 1],
     ['b', 2],
     ['c d', 3],
@@ -253,10 +250,9 @@ for (const [what, source, ...entries] of DOCUMENTS) {
 }
 
 test('gives the line of the key to every value, lists and values after them included', () => {
-  const lines = parseYaml('# x\na:\n\n  b:\n  - x\n  # y\n  - z\n  c: [1]\n\n---x: 1').map(
-    ({ path, line }) => `${path} ${line}`,
-  );
-  assert.deepEqual(lines, ['a.b 4', 'a.c 8', '---x 10']);
+  const source = '# x\na:\n\n  b:\n  - x\n  # y\n  - z\n  c: [1]\n\n---x: 1';
+  const lines = parseYaml(source, 'x.yml').map(({ name, place }) => `${name} ${place}`);
+  assert.deepEqual(lines, ['a.b x.yml, line 4', 'a.c x.yml, line 8', '---x x.yml, line 10']);
 });
 
 test('allows every character that YAML can print next to those refused [YAML 1.2.2 §5.1]', () => {

@@ -9,7 +9,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'sender/': ['credentials', 'dpop-nonce', 'replay', 'replay-resp', 'dpop-proof', 'caller'],
   'reply/': ['reply', 'write', 'challenge', 'cors', 'resource-metadata'],
   'routes/': ['guards', 'access', 'row', 'router'],
-  'settings/': ['entry', 'yaml-line', 'yaml', 'dot-env', 'names', 'readers', 'table', 'load'],
+  'settings/': ['entry', 'yaml', 'dot-env', 'sources', 'readers', 'table', 'names', 'load'],
   'service/': ['pipeline', 'gate', 'observe', 'assemble', 'batches', 'listener'],
   'profiles/': ['settings', 'tables'],
   '': ['gatehouse', 'testing', 'server'],

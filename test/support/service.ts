@@ -15,7 +15,7 @@ import { createKeyFetcher } from '../../src/keys/fetch.ts';
 import type { KeySet } from '../../src/keys/key-set.ts';
 import { createListener } from '../../src/service/listener.ts';
 import { createLog } from '../../src/base/events.ts';
-import { loadSettings, type Settings } from '../../src/settings/load.ts';
+import { loadProfileSettings, type ProfileSettings } from '../../src/profiles/settings.ts';
 import type { Provider } from '../idp/provider.ts';
 import { ask, type Answer, type Ask } from './client.ts';
 import { TestClock } from './clock.ts';
@@ -28,7 +28,7 @@ const EMPTY = mkdtempSync(join(tmpdir(), 'gatehouse-'));
 process.on('exit', () => rmSync(EMPTY, { recursive: true }));
 
 /** The settings that this environment makes, without any file. */
-export const settingsFrom = (environment: Environment): Settings => loadSettings(environment, EMPTY).settings;
+export const settingsFrom = (environment: Environment): ProfileSettings => loadProfileSettings(environment, EMPTY).settings;
 
 /** What the provider's tokens and keys demand of the settings. */
 export const providerSettings = (provider: Provider): Environment => ({
@@ -38,7 +38,7 @@ export const providerSettings = (provider: Provider): Environment => ({
 
 export interface TestService {
   readonly port: number;
-  readonly settings: Settings;
+  readonly settings: ProfileSettings;
   readonly clock: TestClock;
   readonly keys: KeySet;
   /** Every log line so far, parsed. */

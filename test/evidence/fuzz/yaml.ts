@@ -1,6 +1,7 @@
 /* Settings files: gatehouse's reading against that of the `yaml` package (YAML 1.2, core schema). */
 import { isMap, isScalar, isSeq, parseDocument, type ParsedNode } from 'yaml';
-import { parseYaml, YamlError } from '../../../src/settings/yaml.ts';
+import { Fault } from '../../../src/settings/entry.ts';
+import { parseYaml } from '../../../src/settings/yaml.ts';
 import { accepted, judgedByOther, refused, spelled, type Outcome, type Verdict } from './outcome.ts';
 import type { Random } from './random.ts';
 import { ATOMS, FRAGMENTS, KEYS, LINES, SCALARS } from './yaml-pieces.ts';
@@ -101,10 +102,10 @@ const spelledReading = (reading: Reading): string =>
 
 function readByOurs(text: string): Verdict {
   try {
-    return accepted(spelledReading(parseYaml(text).map(({ path, value }) => [path, value])));
+    return accepted(spelledReading(parseYaml(text, 'x.yml').map(({ name, value }) => [name, value])));
   } catch (failure) {
-    if (!(failure instanceof YamlError)) throw failure;
-    const [, line, reason] = /^line (\d+): (.*)$/s.exec(failure.message) ?? [];
+    if (!(failure instanceof Fault)) throw failure;
+    const [, line, reason] = /^x\.yml, line (\d+): (.*)$/s.exec(failure.message) ?? [];
     if (reason === undefined || Number(line) < 1 || Number(line) > text.split(/\r\n|\n|\r/).length) {
       throw new Error(`the error names no line of the file: ${spelled(failure.message)}`);
     }

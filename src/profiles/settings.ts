@@ -1,0 +1,38 @@
+// The settings that only the two profiles have, and the defaults that differ between them.
+import type { DpopMode } from '../sender/credentials.ts';
+import { Fault, type RawValue } from '../settings/entry.ts';
+import { loadTable } from '../settings/load.ts';
+import { boolean, text, wordInEitherCase } from '../settings/readers.ts';
+import type { Environment } from '../settings/sources.ts';
+import { setting, TABLE, type Earlier } from '../settings/table.ts';
+
+/** The settings of the service and those of the profiles. */
+export const PROFILE_TABLE = {
+  profile: setting('PROFILE', '', wordInEitherCase('A', 'B'), 'B'),
+  ...TABLE,
+  port: { ...TABLE.port, byDefault: ({ profile }: Earlier) => (profile === 'A' ? 8080 : 3001) },
+  dpopMode: {
+    ...TABLE.dpopMode,
+    byDefault: ({ profile }: Earlier): DpopMode => (profile === 'A' ? 'ALLOWED' : 'DISABLED'),
+  },
+  orgId: setting('IDP_ORG_ID', 'idp.orgId', text(), 'org_123456'),
+  scopePolicy: {
+    env: 'SCOPE_POLICY',
+    yaml: 'api.scopePolicy',
+    read: readScopePolicy,
+    byDefault: () => false,
+  },
+};
+
+/** Every setting of a service with one of the two profiles. */
+export type ProfileSettings = ReturnType<typeof loadProfileSettings>['settings'];
+
+/** Reads the settings of a service with one of the two profiles. Throws `ConfigurationError`. */
+export const loadProfileSettings = (environment: Environment, directory: string) =>
+  loadTable(PROFILE_TABLE, environment, directory);
+
+function readScopePolicy(raw: RawValue, { profile }: Earlier): boolean {
+  const isOn = boolean(raw);
+  if (isOn && profile === 'B') throw new Fault('belongs to profile A; remove it or set PROFILE=A');
+  return isOn;
+}

@@ -1,0 +1,26 @@
+// Reads `.env`, each line by itself with Node's own util.parseEnv: given a whole file that loses settings in
+// silence, on Node 20 the one after a line of a blank, on 22 to 26 that after `NAME=` and a blank. Promises:
+// what is neither assignment, comment nor empty is a problem; blanks at the ends of a line are nothing.
+import { parseEnv } from 'node:util';
+import type { Entry } from './entry.ts';
+
+// Stricter: a quoted value ends its line. One whose second quote is missing would swallow the settings below.
+const ASSIGNMENT =
+  /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*((["'`])(?:(?!\3).)*\3|(?![\s"'`])(?:(?!#).)*?)\s*(?:#.*)?$/;
+
+/** What a file holds, of a repeated name the last one; what it should not hold is added to `problems`. */
+export function parseDotEnv(source: string, file: string, problems: string[]): Entry[] {
+  const entries = new Map<string, Entry>();
+  for (const [index, raw] of source.split('\n').entries()) {
+    const place = `${file}, line ${index + 1}`;
+    const text = raw.trim();
+    const [, name, written] = ASSIGNMENT.exec(text) ?? [];
+    if (name !== undefined) {
+      const { VALUE: value = '' } = parseEnv(`VALUE=${written}`);
+      entries.set(name, { name, value, place });
+    } else if (!/^(#.*)?$/.test(text)) {
+      problems.push(`${place}: no NAME=value on one line, no comment and not empty; correct or remove it`);
+    }
+  }
+  return [...entries.values()];
+}

@@ -1,0 +1,26 @@
+// What a source of settings holds, and how it says that something in it is at fault.
+
+export type Scalar = string | number | boolean | null;
+
+/** A value as a source has it; the environment and `.env` have only text. */
+export type RawValue = Scalar | readonly Scalar[];
+
+/** One value: its name, in YAML its keys joined by dots, and where it stands, such as `/srv/.env, line 3`. */
+export interface Entry {
+  readonly name: string;
+  readonly value: RawValue;
+  readonly place: string;
+}
+
+/** What is wrong with a value, a line or a file, and the fix; never the value, which may be a secret. */
+export class Fault extends Error {}
+
+/** Throws the `Fault` of a line. */
+export function fail(place: string, what: string): never {
+  throw new Fault(`${place}: ${what}`);
+}
+
+/** A problem of one entry. */
+export function problemOf({ name, place }: Entry, fault: string): string {
+  return `${name} (${place}): ${fault}`;
+}

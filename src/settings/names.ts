@@ -1,0 +1,70 @@
+// Names that are set and are no setting's. Promises: what may be a misspelt safeguard is a problem, or in the
+// process environment, where others write too, a warning.
+import { problemOf, type Entry } from './entry.ts';
+import type { Names } from './table.ts';
+
+const PREFIX = /^(IDP|CORS|RESOURCE|METRICS)_/;
+const SECTIONS = ['idp', 'issuers', 'api', 'cors', 'resource', 'metrics', 'server', 'log', 'profile'];
+
+/** Adds to `problems`, and gives what is worth a warning. */
+export function checkVariables(
+  known: readonly Names[],
+  entries: readonly Entry[],
+  problems: string[],
+): string[] {
+  const warnings: string[] = [];
+  const names = known.map(({ env }) => env);
+  const isStray = ({ name }: Entry) => PREFIX.test(name) && !names.includes(name);
+  for (const entry of entries.filter(isStray)) {
+    const list = entry.place === 'environment' ? warnings : problems;
+    list.push(noSetting(entry, names));
+  }
+  return warnings;
+}
+
+/** The same for the keys of YAML. */
+export function checkKeys(known: readonly Names[], entries: readonly Entry[], problems: string[]): string[] {
+  const warnings: string[] = [];
+  const names = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
+  for (const entry of entries) {
+    // Letter case matters in YAML, and is easily overlooked: it plays no part in whose section it is.
+    const section = entry.name.toLowerCase().replace(/\.[^]*/, '');
+    const isEmptySection = entry.value === null && entry.name === section;
+    if (names.includes(entry.name) || isEmptySection) continue;
+
+    const list = SECTIONS.includes(section) ? problems : warnings;
+    list.push(noSetting(entry, names));
+  }
+  return warnings;
+}
+
+function noSetting(entry: Entry, names: readonly string[]): string {
+  const name = nearest(entry.name, names);
+  const fix = name === undefined ? 'correct' : `write ${name}`;
+  return problemOf(entry, `is not a setting; ${fix} or remove it`);
+}
+
+/** The first name with the fewest letters changed, at most three; letter case aside. */
+function nearest(name: string, names: readonly string[]): string | undefined {
+  const distances = names.map((other) =>
+    distance(name.toLowerCase(), other.toLowerCase().replace(/ .*/, '')),
+  );
+  const least = Math.min(...distances);
+  return least > 3 ? undefined : names[distances.indexOf(least)];
+}
+
+/** How many letters, changed, added or left out, make one text the other; no more than `most`. */
+function distance(one: string, other: string, most = 4): number {
+  if (one === other || most === 0) return 0;
+  const rest = one.slice(1);
+  const otherRest = other.slice(1);
+  if (one[0] === other[0]) return distance(rest, otherRest, most);
+
+  const left = most - 1;
+  const distances = [
+    distance(rest, otherRest, left),
+    distance(rest, other, left),
+    distance(one, otherRest, left),
+  ];
+  return 1 + Math.min(...distances);
+}

@@ -1,0 +1,67 @@
+// Where settings are looked for: the process environment, .env, application.yml or what CONFIG_FILE names.
+// Promises: a file that cannot be read is a problem; one that is not there is none, unless it is named.
+import { readFileSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { decodeUtf8 } from '../base/encoding.ts';
+import { parseDotEnv } from './dot-env.ts';
+import { fail, Fault, problemOf, type Entry } from './entry.ts';
+import { parseYaml } from './yaml.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** An assignment that an orchestrator makes beside a service called `idp` or `metrics`. */
+const ORCHESTRATED =
+  /_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+)=|_PORT=(tcp|udp|sctp):|^(IDP|CORS|RESOURCE)_PORT=/;
+
+export type Sources = ReturnType<typeof readSources>;
+
+/** Reads what is set for a process with this environment and working directory; the first of a name wins. */
+export function readSources(environment: Environment, directory: string, problems: string[]) {
+  const variables: Entry[] = [];
+  for (const [name, value = ''] of Object.entries(environment)) {
+    const entry = { name, value, place: 'environment' };
+    if (!ORCHESTRATED.test(`${name}=${value}`)) variables.push(entry);
+  }
+  const dotEnv = readFile(join(directory, '.env'), parseDotEnv, problems);
+  variables.push(...dotEnv.entries);
+  const configFile = find(variables, 'CONFIG_FILE');
+  const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
+  const yaml = readFile(path, parseYaml, problems, configFile);
+  return { variables, keys: yaml.entries, files: [dotEnv, yaml] };
+}
+
+/** The first value of a name; an empty one counts as absent. */
+export const find = (entries: readonly Entry[], wanted: string): Entry | undefined =>
+  entries.find(({ name, value }) => name === wanted && value !== null && value !== '');
+
+function readFile(
+  path: string,
+  parse: (text: string, path: string, problems: string[]) => Entry[],
+  problems: string[],
+  namedBy?: Entry,
+) {
+  try {
+    const text = readText(path, namedBy !== undefined);
+    const state = text === undefined ? 'not there' : 'there';
+    return { path, state, entries: parse(text ?? '', path, problems) };
+  } catch (failure) {
+    const fault = describeFailure(failure, path);
+    problems.push(namedBy === undefined ? fault : problemOf(namedBy, fault));
+    return { path, state: 'not there', entries: [] };
+  }
+}
+
+/** The bounded text of a regular file; anything else could be waited for without end. */
+function readText(path: string, isDemanded: boolean): string | undefined {
+  const status = statSync(path, { throwIfNoEntry: isDemanded });
+  if (status === undefined) return undefined;
+  if (!status.isFile()) fail(path, 'is not a regular file');
+  if (status.size > 1_000_000) fail(path, 'is longer than a million bytes; shorten it');
+  return decodeUtf8(readFileSync(path)) ?? fail(path, 'is not UTF-8');
+}
+
+function describeFailure(failure: unknown, path: string): string {
+  if (failure instanceof Fault) return failure.message;
+  if (failure instanceof Error && 'code' in failure) return `${path}: cannot be read (${failure.code})`;
+  throw failure;
+}

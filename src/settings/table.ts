@@ -1,0 +1,147 @@
+// Every setting of the service itself: its names, its reader, its default. Does not know where values are.
+// A table of routes of one's own has these and no others; the profiles add theirs in profiles/settings.ts.
+import { LOG_LEVELS } from '../base/events.ts';
+import { Fault, type RawValue } from './entry.ts';
+import {
+  blankFault,
+  boolean,
+  fieldNameFault,
+  hostFault,
+  httpsFault,
+  integer,
+  issuerFault,
+  list,
+  methodFault,
+  originFault,
+  prefixFault,
+  publicUrlFault,
+  secretFault,
+  text,
+  word,
+  wordInEitherCase,
+  type Reader,
+} from './readers.ts';
+
+/** The values of the settings that stand before one in its table; those at fault are missing. */
+export type Earlier = Readonly<Record<string, unknown>>;
+
+/** What a setting is called; empty for nothing. */
+export interface Names {
+  /** In the environment and in `.env`. */
+  readonly env: string;
+  /** In YAML, its keys joined by dots. */
+  readonly yaml: string;
+}
+
+export interface Setting<Value> extends Names {
+  /** Throws `Fault`. */
+  readonly read: (raw: RawValue, earlier: Earlier) => Value;
+  /** Throws `Fault` when the setting is required. */
+  readonly byDefault: (earlier: Earlier) => Value;
+}
+
+/** Settings by the names that code has for them, in the order in which they are read. */
+export type Table<Values> = { readonly [Name in keyof Values]: Setting<Values[Name]> };
+
+export const setting = <Value>(
+  env: string,
+  yaml: string,
+  read: Reader<Value>,
+  byDefault: Value,
+): Setting<Value> => ({ env, yaml, read, byDefault: () => byDefault });
+
+const required = (fault: string) => (): never => {
+  throw new Fault(fault);
+};
+
+export const TABLE = {
+  domain: {
+    env: 'IDP_DOMAIN',
+    yaml: 'idp.domain',
+    read: text(hostFault),
+    byDefault: required('the issuer base URL is required; set it to the host name of the identity provider'),
+  },
+  audience: {
+    env: 'IDP_AUDIENCE',
+    yaml: 'idp.audience',
+    read: text(blankFault),
+    byDefault: required('the audience is required; set it to the identifier of this API at the provider'),
+  },
+  port: setting('PORT', 'server.port', integer(0, 65535), 3001),
+  host: setting('HOST', 'server.host', text(blankFault), undefined),
+  springApplicationName: setting('', 'spring.application.name', text(), 'gatehouse'),
+  applicationName: {
+    env: '',
+    yaml: 'application.name',
+    read: text(),
+    byDefault: ({ springApplicationName }: Earlier) => String(springApplicationName),
+  },
+  issuer: {
+    env: 'IDP_ISSUER',
+    yaml: 'idp.issuer',
+    read: text(issuerFault),
+    byDefault: ({ domain }: Earlier) => `https://${domain}/`,
+  },
+  jwksUri: setting('IDP_JWKS_URI', 'idp.jwksUri', text(httpsFault), undefined),
+  dpopMode: setting(
+    'IDP_DPOP_MODE',
+    'idp.dpopMode',
+    wordInEitherCase('DISABLED', 'ALLOWED', 'REQUIRED'),
+    'DISABLED',
+  ),
+  dpopIatOffsetSeconds: setting(
+    'IDP_DPOP_IAT_OFFSET_SECONDS',
+    'idp.dpopIatOffsetSeconds',
+    integer(0, 1e9),
+    300,
+  ),
+  dpopIatLeewaySeconds: setting(
+    'IDP_DPOP_IAT_LEEWAY_SECONDS',
+    'idp.dpopIatLeewaySeconds',
+    integer(0, 1e9),
+    30,
+  ),
+  dpopNonceSecret: setting('IDP_DPOP_NONCE_SECRET', 'idp.dpopNonceSecret', text(secretFault), undefined),
+  tokenCacheEntries: setting(
+    'IDP_TOKEN_CACHE_ENTRIES',
+    'idp.tokenCacheEntries',
+    integer(0, 1_000_000),
+    10_000,
+  ),
+  clockToleranceSeconds: setting(
+    'IDP_CLOCK_TOLERANCE_SECONDS',
+    'idp.clockToleranceSeconds',
+    integer(0, 300),
+    0,
+  ),
+  claimNamespace: setting('IDP_CLAIM_NAMESPACE', 'idp.claimNamespace', text(prefixFault), ''),
+  scopeClaim: setting('IDP_SCOPE_CLAIM', 'idp.scopeClaim', text(blankFault), 'scope'),
+  tokenType: setting('IDP_TOKEN_TYPE', 'idp.tokenType', word('any', 'at+jwt'), 'any'),
+  requiredClaims: setting('IDP_REQUIRED_CLAIMS', 'idp.requiredClaims', list(blankFault), []),
+  errorDetail: setting('ERROR_DETAIL', 'api.errorDetail', boolean, false),
+  publicUrl: setting(
+    'PUBLIC_URL',
+    'api.publicUrl',
+    (raw) => text(publicUrlFault)(raw).replace(/\/$/, ''),
+    undefined,
+  ),
+  trustProxy: setting('TRUST_PROXY', 'api.trustProxy', boolean, false),
+  corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', list(originFault), []),
+  corsAllowCredentials: setting('CORS_ALLOW_CREDENTIALS', 'cors.allowCredentials', boolean, true),
+  corsAllowedMethods: setting('CORS_ALLOWED_METHODS', 'cors.allowedMethods', list(methodFault), [
+    'GET',
+    'POST',
+    'PUT',
+    'DELETE',
+  ]),
+  corsAllowedHeaders: setting('CORS_ALLOWED_HEADERS', 'cors.allowedHeaders', list(fieldNameFault), []),
+  corsExposedHeaders: setting('CORS_EXPOSED_HEADERS', 'cors.exposedHeaders', list(fieldNameFault), []),
+  handlerTimeoutSeconds: setting(
+    'HANDLER_TIMEOUT_SECONDS',
+    'server.handlerTimeoutSeconds',
+    integer(0, 3600),
+    30,
+  ),
+  shutdownDelaySeconds: setting('SHUTDOWN_DELAY_SECONDS', 'server.shutdownDelaySeconds', integer(0, 60), 0),
+  logLevel: setting('LOG_LEVEL', 'log.level', word(...LOG_LEVELS), 'info'),
+};

@@ -1,0 +1,152 @@
+/* Names that are set and are no setting's (docs/settings.md): a misspelt safeguard does not pass in silence. */
+import { strict as assert } from 'node:assert';
+import { test } from 'node:test';
+import { load, onlyProblem, problemsOf, REQUIRED, withYaml } from './every-setting.ts';
+
+const inDotEnv = (line: string) => ({ environment: REQUIRED, files: { '.env': `# x\n${line}\n` } });
+const warningsOf = (environment: Record<string, string>) =>
+  load({ environment: { ...REQUIRED, ...environment } }).warnings;
+
+for (const section of ['idp', 'issuers', 'api', 'cors', 'resource', 'metrics', 'server', 'log']) {
+  for (const [what, yaml, name, line] of [
+    ['an unknown key', `# x\n${section}:\n  nonsense: secret-value`, `${section}.nonsense`, 3],
+    ['a nested key', `${section}:\n  nonsense:\n    y: 1`, `${section}.nonsense.y`, 3],
+    ['a value in place of its keys', `${section}: secret-value`, section, 1],
+    ['a list in place of its keys', `${section}: [a]`, section, 1],
+    ['an unknown key without a value', `${section}:\n  nonsense:`, `${section}.nonsense`, 2],
+  ] as const) {
+    test(`refuses ${what} in the section ${section} and names its line`, () => {
+      const problem = onlyProblem(withYaml(yaml));
+      assert.ok(problem.startsWith(`${name} (`), problem);
+      assert.match(
+        problem,
+        new RegExp(`/application\\.yml, line ${line}\\): is not a setting; correct or remove it$`),
+      );
+    });
+  }
+
+  test(`takes the section ${section} without any key`, () =>
+    assert.deepEqual(load(withYaml(`${section}:\n`)).warnings, []));
+}
+
+/** A key that is set, and the one to write. */
+const KEYS: readonly (readonly [yaml: string, name: string, nearest: string])[] = [
+  ['idp:\n  dpopmode: REQUIRED', 'idp.dpopmode', 'idp.dpopMode'],
+  ['idp:\n  dpop: REQUIRED', 'idp.dpop', 'undefined'],
+  ['idp:\n  dpopMod: REQUIRED', 'idp.dpopMod', 'idp.dpopMode'],
+  ['idp:\n  dpop_mode: REQUIRED', 'idp.dpop_mode', 'idp.dpopMode'],
+  ['idp:\n  dpopMood: REQUIRED', 'idp.dpopMood', 'idp.dpopMode'],
+  ['idp:\n  Audience: x', 'idp.Audience', 'idp.audience'],
+  ['IDP:\n  domain: x', 'IDP.domain', 'idp.domain'],
+  ['Cors:\n  allowedOrigin: x', 'Cors.allowedOrigin', 'cors.allowedOrigins'],
+  ['SERVER:\n  PORT: 1', 'SERVER.PORT', 'server.port'],
+  ['IDP:', 'IDP', 'undefined'],
+  ['idp:\n  domain:\n    x: 1', 'idp.domain.x', 'idp.domain'],
+  ['idp:\n  Xaudience: x', 'idp.Xaudience', 'idp.audience'],
+  ['IDP:\n  doman: x', 'IDP.doman', 'idp.domain'],
+];
+for (const [yaml, name, nearest] of KEYS) {
+  test(`says of the key ${name} which one is nearest, if one is near, letter case aside`, () => {
+    const advice = nearest === 'undefined' ? 'correct' : `write ${nearest}`;
+    const problem = onlyProblem(withYaml(yaml));
+    assert.ok(
+      problem.startsWith(`${name} (`) && problem.endsWith(`: is not a setting; ${advice} or remove it`),
+      problem,
+    );
+  });
+}
+
+for (const yaml of ['profile: A', 'PROFILE: B', 'Profile: A', 'profile:\n  x: 1']) {
+  test(`refuses ${JSON.stringify(yaml)} in YAML and says that the profile is read from the environment only`, () => {
+    assert.match(
+      onlyProblem(withYaml(yaml)),
+      / line \d\): is not a setting; write PROFILE in the environment only or remove it$/,
+    );
+  });
+}
+
+test('warns of unknown settings in other sections, with their lines, and of nothing else', () => {
+  const yaml =
+    'spring:\n  main: 2\n  application:\n    name: x\napplication:\n  title: 3\nidpx: [a]\nconstructor: 4\n__proto__: 5';
+  const { warnings } = load(withYaml(yaml));
+  assert.deepEqual(
+    warnings.map((warning) => warning.replace(/\(\/.*\/application\.yml, /, '(')),
+    [
+      'spring.main (line 2)',
+      'application.title (line 6)',
+      'idpx (line 7)',
+      'constructor (line 8)',
+      '__proto__ (line 9)',
+    ].map((place) => `${place}: is not a setting; correct or remove it`),
+  );
+});
+
+/** A name, and the one to write. */
+const VARIABLES: readonly (readonly [name: string, nearest: string | undefined])[] = [
+  ['IDP_DPOPMODE', 'IDP_DPOP_MODE'],
+  ['IDP_DPOP_MODUS', 'IDP_DPOP_MODE'],
+  ['IDP_AUD', undefined],
+  ['IDP_DOMAINS', 'IDP_DOMAIN'],
+  ['IDP_DPOP_IAT_OFFSET', undefined],
+  ['IDP_dpop_mode', 'IDP_DPOP_MODE'],
+  ['CORS_ALOWED_ORIGINS', 'CORS_ALLOWED_ORIGINS'],
+  ['CORS_ALLOWED_HEADER', 'CORS_ALLOWED_HEADERS'],
+  ['RESOURCE_X', undefined],
+  ['METRICS_X', undefined],
+];
+for (const [name, nearest] of VARIABLES) {
+  const advice = `is not a setting; ${nearest === undefined ? 'correct' : `write ${nearest}`} or remove it`;
+  test(`refuses ${name} in .env with its line and says which name is nearest, if one is at most three letters away`, () => {
+    const problem = onlyProblem(inDotEnv(`${name}=secret-value`));
+    assert.ok(problem.startsWith(`${name} (`) && problem.endsWith(`/.env, line 2): ${advice}`), problem);
+  });
+
+  test(`warns of ${name} in the process environment and does not show its value`, () => {
+    assert.deepEqual(warningsOf({ [name]: 'secret-value' }), [`${name} (environment): ${advice}`]);
+  });
+}
+
+test('gives of two names that are as near the first one in the table', () => {
+  // Two letters from CORS_ALLOWED_HEADERS and from CORS_EXPOSED_HEADERS.
+  assert.match(onlyProblem(inDotEnv('CORS_EXLOWED_HEADERS=x')), /write CORS_ALLOWED_HEADERS or/);
+});
+
+for (const name of [
+  'IDP',
+  'IDPX_DOMAIN',
+  'ISSUER_BASE_URL',
+  'DATABASE_URL',
+  'idp_domain',
+  'MY_IDP_DOMAIN',
+  'CORS',
+  '__proto__',
+  'constructor',
+]) {
+  test(`passes over ${name}, which does not begin as a setting does`, () => {
+    assert.deepEqual(problemsOf(inDotEnv(`${name}=x`)), []);
+    assert.deepEqual(warningsOf({ [name]: 'x' }), []);
+  });
+}
+
+const ORCHESTRATED: Readonly<Record<string, string>> = {
+  IDP_SERVICE_HOST: '10.0.0.1',
+  IDP_SERVICE_PORT: '443',
+  IDP_SERVICE_PORT_HTTPS: '443',
+  IDP_PORT: 'tcp://10.0.0.1:443',
+  IDP_PORT_443_TCP: 'tcp://10.0.0.1:443',
+  IDP_PORT_443_TCP_PROTO: 'tcp',
+  IDP_PORT_443_TCP_PORT: '443',
+  IDP_PORT_443_TCP_ADDR: '10.0.0.1',
+  CORS_PROXY_SERVICE_HOST: '10.0.0.2',
+  RESOURCE_API_PORT_53_UDP: 'udp://10.0.0.3:53',
+  METRICS_PORT: 'tcp://10.0.0.4:9090',
+  METRICS_SERVICE_PORT: '9090',
+};
+test('passes over what orchestrators set for services called idp or metrics', () => {
+  assert.deepEqual(warningsOf(ORCHESTRATED), []);
+});
+for (const name of Object.keys(ORCHESTRATED)) {
+  test(`refuses ${name} in .env all the same, which no orchestrator writes`, () => {
+    assert.match(onlyProblem(inDotEnv(`${name}=${ORCHESTRATED[name]}`)), / is not a setting; /);
+  });
+}
