@@ -73,7 +73,7 @@ export async function startService(plan: InProcess): Promise<TestService> {
     fetchKeys,
     isStopping: () => isStopping,
   });
-  const { server } = createListener(pipeline, clock.now);
+  const { server } = createListener(pipeline, new TestClock(clock.now()));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   if (!cold) await keys.refresh();
