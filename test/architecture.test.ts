@@ -33,6 +33,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'settings/dot-env.ts': ['node:util'],
   'settings/sources.ts': ['node:fs', 'node:path'],
   'service/': ['type node:http'],
+  'service/connection.ts': ['type node:http', 'type node:net'],
   'service/listener.ts': ['node:http', 'node:net'],
 };
 

@@ -1,5 +1,6 @@
-// A reply as a value: status, header fields, JSON. Promises: JSON in UTF-8 with Content-Length, never cached, never sniffed, and
-// nothing in it that cannot be written. Does not say which reply a refusal gets (challenge) or how it is sent (write).
+// A reply as a value: status, header fields, JSON. Promises: JSON in UTF-8 with Content-Length, never cached,
+// never sniffed, and no field that cannot be written. Does not say which reply a refusal gets (challenge.ts
+// does), or how it is sent (write.ts).
 
 /** Written once, it may be sent often. */
 export interface Reply {
@@ -15,7 +16,7 @@ export interface Reply {
 const ALWAYS = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
 const JSON_ALWAYS = ['Content-Type', 'application/json; charset=utf-8', ...ALWAYS];
 
-/** A JSON reply; `headers` are more fields, names and values in turn. Throws a `TypeError` for a body or a field that cannot be sent. */
+/** A JSON reply; `headers` are more fields, in turn. Throws a `TypeError` for what cannot be sent. */
 export function reply(status: number, body: object, headers: readonly string[] = []): Reply {
   checkFields(headers);
   const text = JSON.stringify(body);
@@ -35,7 +36,7 @@ const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 // RFC 9110 §5.5
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Node looks at fields only when they are written, where nobody could answer 500 any more. */
+/** Node looks at fields only when they are written, and then nobody could answer 500 any more. */
 function checkFields(headers: readonly string[]): void {
   for (let index = 0; index < headers.length; index += 2) {
     const name = headers[index] ?? '';

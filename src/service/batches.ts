@@ -1,15 +1,13 @@
-// Works off together the requests of one turn of the event loop, then writes their answers together: under load both cost less. With it
-// a request costs 1.21 times what it costs plain node:http with 50 connections; what it gains by itself was not measured apart.
-// Trusts the pipeline never to throw. Does not order the answers of a connection: node:http does.
+// Works off together the requests that arrive in one turn of the event loop, then writes their answers
+// together: answered one by one a request costs 1.4 times as much processor time with 50 connections, 1.2
+// times with four (Node 20 and 24). Trusts the pipeline never to throw. Does not order the answers: node:http
+// does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Refused } from '../base/refusal.ts';
 import { isGone, type Write } from '../reply/write.ts';
 import type { Pipeline } from './pipeline.ts';
 
-/** Fewer are answered one by one, so that the first client goes on meanwhile. */
-const LEAST_BATCH = 8;
-
-/** More never wait: the answers of a client hold up its further requests. */
+/** More never wait: Node reads on from a client until answers to it are there to be read. */
 const LARGEST_BATCH = 64;
 
 interface Waiting {
@@ -18,27 +16,21 @@ interface Waiting {
   readonly refused: Refused | undefined;
 }
 
-/** Takes a request, and what the listener has already found wrong with it, to be answered at the end of this turn. */
-export type Take = (request: IncomingMessage, response: ServerResponse, refused?: Refused) => void;
+/**
+ * Takes a request, and what the listener has already found wrong with it, to be answered at the end of the
+ * turn.
+ */
+export type Enqueue = (request: IncomingMessage, response: ServerResponse, refused?: Refused) => void;
 
-export function createBatches(pipeline: Pipeline, largest = LARGEST_BATCH): Take {
+export function createBatches(pipeline: Pipeline): Enqueue {
   const queue: Waiting[] = [];
 
   function prepare({ request, response, refused }: Waiting): Write | undefined {
-    if (isGone(request, response)) return undefined;
-    return pipeline.prepare(request, response, refused);
+    return isGone(request, response) ? undefined : pipeline.prepare(request, response, refused);
   }
 
   function workOff(): void {
-    const batch = queue.splice(0);
-    if (batch.length < LEAST_BATCH) {
-      for (const waiting of batch) {
-        prepare(waiting)?.();
-      }
-      return;
-    }
-
-    const writes = batch.map(prepare);
+    const writes = queue.splice(0).map(prepare);
     for (const write of writes) {
       write?.();
     }
@@ -46,7 +38,7 @@ export function createBatches(pipeline: Pipeline, largest = LARGEST_BATCH): Take
 
   return (request, response, refused) => {
     queue.push({ request, response, refused });
-    if (queue.length === largest) workOff();
+    if (queue.length === LARGEST_BATCH) workOff();
     else if (queue.length === 1) setImmediate(workOff);
   };
 }

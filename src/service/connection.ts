@@ -1,6 +1,7 @@
-// One connection as the listener knows it: the answers under way on it, and since when it is idle, unread or ended. Trusts the clock
-// that it is shown. Promises: answers end it only in their turn, and in stages, so that no reset overtakes them; nothing of a
-// request is kept once it is answered. Does not decide what is answered; the limits of a request that is arriving are Node's.
+// One connection as the listener knows it: the answers under way on it, and since when it is idle, unread or
+// ended. Trusts the times that it is given. Promises: it ends after its answers and in stages, so that no
+// reset overtakes them; nothing of a request is kept once it is answered. Does not limit a request that
+// arrives: Node does.
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
@@ -29,9 +30,9 @@ export class Connection {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Node calls this after the answer that closes the connection, and would destroy it with what the client still sends.
+    // Node calls this after the answer that closes the connection, and would reset a client that still sends.
     socket.destroySoon = () => this.#end();
-    // Node would start a timer with every answer, which every byte starts anew: `isOverdue` counts instead.
+    // Node would start a timer with every answer, and anew with every byte: `isOverdue` counts instead.
     socket.setTimeout = () => socket;
   }
 
@@ -48,7 +49,7 @@ export class Connection {
     this.#endWithLastWord();
   };
 
-  /** Ends the connection with an answer to what never became a request, after the answers under way; the first call counts. */
+  /** Ends it with an answer to what never became a request, after those under way. The first call counts. */
   endWith(makeText: () => string): void {
     this.#makeLastWord ??= makeText;
     this.#endWithLastWord();
@@ -76,7 +77,7 @@ export class Connection {
     socket.resume();
   }
 
-  /** Whether a limit has passed. To be asked every second: a timer of the socket would begin anew with every byte that arrives. */
+  /** Whether a limit has passed. To be asked every second: a time counts from when it was first seen here. */
   isOverdue(nowMillis: number): boolean {
     if (this.#socket.writableEnded) {
       this.#endedAt ??= nowMillis;

@@ -47,13 +47,12 @@ describe('the end', { timeout: 30_000 }, () => {
   });
 
   test('closes connections with no request under way after one second, not at once', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
     const listener = await openListener(t);
     const [idle, asking] = [await openUsedWire(listener.port), await openUsedWire(listener.port)];
     const [silent, unused] = [await openWire(listener.port), await openWire(listener.port)];
     while (listener.sockets.length < 4) await once(listener.server, 'connection');
     const stopped = listener.stop();
-    t.mock.timers.tick(999);
+    listener.clock.advance(999);
     // What is asked in the last moment is answered, on a used connection and on one that was never used.
     for (const wire of [asking, silent]) wire.send(LAST);
     assert.deepEqual(statusesIn(await asking.untilClosed()), [200, 200]);
@@ -63,14 +62,13 @@ describe('the end', { timeout: 30_000 }, () => {
       listener.sockets.map(({ destroyed }) => destroyed),
       [false, true, true, false],
     );
-    t.mock.timers.tick(1);
+    listener.clock.advance(1);
     assert.deepEqual(statusesIn(await idle.untilClosed()), [200]);
     assert.equal(await unused.untilClosed(), '');
     assert.equal(await stopped, 'drained');
   });
 
   test('answers requests under way, and those half arrived, after the idle connections are closed', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
     const listener = await openListener(t);
     const [busy, half] = [await openWire(listener.port), await openWire(listener.port)];
     const arrival = listener.held();
@@ -80,7 +78,7 @@ describe('the end', { timeout: 30_000 }, () => {
     while (listener.sockets[1]?.bytesRead !== 20) await new Promise(setImmediate);
     listener.beginStopping();
     const stopped = listener.stop();
-    t.mock.timers.tick(9_999);
+    listener.clock.advance(9_999);
     half.send(GOOD.slice(20));
     assert.deepEqual(statusesIn(await half.untilClosed()), [200]);
     answer();
@@ -89,7 +87,6 @@ describe('the end', { timeout: 30_000 }, () => {
   });
 
   test('is not held up beyond ten seconds by a request that does not end', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
     const listener = await openListener(t);
     const [busy, half] = [await openWire(listener.port), await openWire(listener.port)];
     const arrival = listener.held();
@@ -101,13 +98,13 @@ describe('the end', { timeout: 30_000 }, () => {
     const stopped = listener.stop().then((how) => {
       outcome = how;
     });
-    t.mock.timers.tick(9_999);
+    listener.clock.advance(9_999);
     await new Promise(setImmediate);
     assert.deepEqual(
       [outcome, ...listener.sockets.map(({ destroyed }) => destroyed)],
       ['waiting', false, false],
     );
-    t.mock.timers.tick(1);
+    listener.clock.advance(1);
     await stopped;
     assert.equal(outcome, 'deadline');
     assert.deepEqual([await busy.untilClosed(), await half.untilClosed()], ['', '']);

@@ -1,11 +1,30 @@
-/* Several requests on one connection, and garbage among them (contract §3). */
+/* Several requests on one connection, garbage among them, and clients that close their side before they have read. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
-import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { exchange, openWire } from '../support/client.ts';
-import { CONNECT, GARBAGE, GOOD, HELD, HOST, LAST, openListener, openUsedWire, post } from '../support/listener.ts';
+import {
+  CONNECT,
+  GARBAGE,
+  GOOD,
+  HELD,
+  HOST,
+  LAST,
+  openListener,
+  openUsedWire,
+  post,
+} from '../support/listener.ts';
 import { assertRefused, MALFORMED, statusesIn } from '../support/raw-answers.ts';
+
+/** 34 bytes, of which 1,925 fill what is read from a socket at once. */
+const SHORT = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n';
+
+/** The same as `exchange`, from a client that closes its side at once. */
+async function exchangeAndClose(port: number, bytes: string): Promise<string> {
+  const wire = await openWire(port);
+  wire.socket.end(bytes);
+  return wire.untilClosed();
+}
 
 describe('a connection with several requests', { timeout: 30_000 }, () => {
   test('answers a good request before it refuses the garbage behind it', async (t) => {
@@ -53,20 +72,66 @@ describe('a connection with several requests', { timeout: 30_000 }, () => {
     assert.deepEqual(statusesIn(await exchange(listener.port, `${GOOD}${LAST}`)), [200, 200]);
   });
 
-  test('gives up after 90 seconds on a connection whose refusal has to wait', async (t) => {
-    for (const bytes of [CONNECT, GARBAGE]) {
-      const listener = await openListener(t);
-      const [arrival, accepted] = [listener.held(), once(listener.server, 'connection') as Promise<[Socket]>];
-      const wire = await openWire(listener.port);
-      wire.send(`${HELD}${bytes}`);
-      const [[socket], answer] = [await accepted, await arrival];
-      await new Promise(setImmediate);
-      assert.equal(socket.timeout, 90_000);
-      socket.emit('timeout');
-      await wire.untilClosed();
-      await listener.gone();
-      answer();
+  test('answers every request that arrived whole before the client closed its side [RFC 9112 §9.6]', async (t) => {
+    const { port } = await openListener(t);
+    // As many as are read at once, and as many as are not; the end arrives with the last of them.
+    for (const count of [1, 63, 64, 1_925, 5_000]) {
+      const received = await exchangeAndClose(port, SHORT.repeat(count));
+      assert.equal(statusesIn(received).filter((status) => status === 200).length, count);
     }
+  });
+
+  test('answers requests that wait when the client closes its side, then ends the connection [RFC 9112 §9.6]', async (t) => {
+    const listener = await openListener(t);
+    for (const [behind, statuses] of [
+      ['', [200]],
+      [GOOD, [200, 200]],
+      [GOOD.slice(0, 20), [200, 400]],
+      [post('Content-Length: 5\r\n', 'hel'), [200, 405]],
+    ] as const) {
+      const arrival = listener.held();
+      const received = exchangeAndClose(listener.port, HELD + behind);
+      const answer = await arrival;
+      const socket = listener.sockets.at(-1)!;
+      while (!socket.readableEnded && !socket.destroyed) await new Promise(setImmediate);
+      answer();
+      assert.deepEqual(statusesIn(await received), statuses);
+      await listener.gone();
+    }
+  });
+
+  test('ends an idle connection when the client closes its side', async (t) => {
+    const listener = await openListener(t);
+    const wire = await openUsedWire(listener.port);
+    wire.socket.end();
+    assert.deepEqual(statusesIn(await wire.untilClosed()), [200]);
+    await listener.gone();
+  });
+
+  test('loses no answer to a client that goes on sending behind the last one [RFC 9112 §9.6]', async (t) => {
+    const listener = await openListener(t);
+    for (const last of [LAST, post('Content-Length: 5\r\n', 'hello'), GARBAGE]) {
+      const received = await exchange(listener.port, SHORT.repeat(5_000) + last + SHORT.repeat(20_000));
+      assert.equal(statusesIn(received).length, 5_001, last);
+    }
+  });
+
+  test('looks at no request behind the answer that ends the connection', async (t) => {
+    const listener = await openListener(t);
+    const wire = await openWire(listener.port);
+    wire.socket.allowHalfOpen = true;
+    wire.send(post('Content-Length: 5\r\n', 'hello'));
+    await wire.untilClosed();
+    let seen = 0;
+    listener.server.on('request', () => {
+      seen += 1;
+    });
+    const [socket] = listener.sockets;
+    const { bytesRead } = socket!;
+    wire.send(GOOD);
+    while (socket!.bytesRead === bytesRead && !socket!.destroyed) await new Promise(setImmediate);
+    assert.deepEqual([seen, socket!.destroyed], [0, false]);
+    wire.destroy();
   });
 
   for (const [what, request] of [
@@ -160,25 +225,27 @@ describe('a connection with several requests', { timeout: 30_000 }, () => {
     assert.deepEqual(statusesIn(await exchange(listener.port, LAST)), [200]);
   });
 
-  test('lets a refused caller read before the connection is gone, for one second', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    const listener = await openListener(t);
-    for (const bytes of [GARBAGE, CONNECT]) {
+  for (const [what, bytes] of Object.entries({
+    garbage: GARBAGE,
+    CONNECT: CONNECT,
+    'a body': post('Content-Length: 9\r\n'),
+  })) {
+    test(`lets a caller whose last request is ${what} read before the connection is gone, for a second`, async (t) => {
+      const listener = await openListener(t);
       const wire = await openWire(listener.port);
       wire.socket.allowHalfOpen = true;
       wire.send(bytes);
-      assert.deepEqual(statusesIn(await wire.untilClosed()), [400]);
-      const socket = listener.sockets.at(-1)!;
-      t.mock.timers.tick(999);
-      assert.equal(socket.destroyed, false);
-      t.mock.timers.tick(1);
-      assert.equal(socket.destroyed, true);
+      assert.equal(statusesIn(await wire.untilClosed()).length, 1);
+      const [socket] = listener.sockets;
+      listener.pass(1);
+      assert.equal(socket!.destroyed, false);
+      listener.pass(1);
+      assert.equal(socket!.destroyed, true);
       wire.destroy();
-    }
-  });
+    });
+  }
 
   test('ends with a refused caller that closes its side, without waiting', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
     const listener = await openListener(t);
     for (const bytes of [GARBAGE, `CONNECT api.test:443 HTTP/1.1\r\n${HOST}\r\n and more`]) {
       assert.deepEqual(statusesIn(await exchange(listener.port, bytes)), [400]);

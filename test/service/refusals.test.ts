@@ -2,7 +2,17 @@
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { exchange, openWire } from '../support/client.ts';
-import { GARBAGE, get, GOOD, HOST, LAST, openListener, ORIGIN, post, PREFLIGHT } from '../support/listener.ts';
+import {
+  GARBAGE,
+  get,
+  GOOD,
+  HOST,
+  LAST,
+  openListener,
+  ORIGIN,
+  post,
+  PREFLIGHT,
+} from '../support/listener.ts';
 import { answersIn, assertRefused, MALFORMED, statusesIn } from '../support/raw-answers.ts';
 
 const NOT_HTTP: Readonly<Record<string, string>> = {
@@ -124,6 +134,20 @@ describe('the listener', { timeout: 30_000 }, () => {
     await listener.gone();
   });
 
+  test('refuses HTTP of another version than 1.0 and 1.1 [RFC 9112 §2.3]', async (t) => {
+    const listener = await openListener(t);
+    const versions = ['0.9', '1.2', '1.9', '2.0', '2.1', '3.0'].map((version) =>
+      get(HOST, `HTTP/${version}`),
+    );
+    const bare = 'GET /healthz\r\n\r\n';
+    const withBody = `POST /healthz HTTP/2.0\r\n${HOST}Content-Length: 1\r\n\r\na`;
+    for (const bytes of [...versions, bare, withBody]) {
+      assertRefused(await exchange(listener.port, bytes), 400, 'invalid_request', MALFORMED);
+      assert.equal(listener.logs.at(-1)?.reason, 'malformed-http', bytes);
+    }
+    await listener.gone();
+  });
+
   for (const [what, environment, more] of [
     ['', {}, []],
     [' and the fields of cross-origin answers', { CORS_ALLOWED_ORIGINS: ORIGIN }, ['Vary: Origin']],
@@ -151,7 +175,6 @@ describe('the listener', { timeout: 30_000 }, () => {
     const cases: Record<string, string> = {
       'no Host': get(''),
       'no Host in HTTP/1.0': get('', 'HTTP/1.0'),
-      'no version': 'GET /healthz\r\n\r\n',
       'two Hosts': get(`${HOST}Host: other.test\r\n`),
       'two equal Hosts': get(HOST + HOST),
       'two Hosts in other cases': get(`${HOST}HOST: api.test\r\n`),

@@ -29,6 +29,8 @@ export const CONNECT = `CONNECT api.test:443 HTTP/1.1\r\n${HOST}\r\n`;
 
 export interface TestListener extends Listener {
   readonly clock: TestClock;
+  /** Lets so many seconds pass, one after the other. */
+  pass(seconds: number): void;
   readonly port: number;
   readonly logs: readonly Record<string, unknown>[];
   /** The server's side of every connection so far. */
@@ -97,6 +99,9 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
     server,
     stop,
     clock,
+    pass: (seconds) => {
+      for (let second = 0; second < seconds; second += 1) clock.advance(1_000);
+    },
     logs,
     sockets,
     port: (server.address() as AddressInfo).port,
