@@ -12,7 +12,7 @@ const jsonOf = (length: string) => [
   length,
 ];
 
-test('makes a reply of a status, a body and header fields: JSON, counted in bytes, never stored and never sniffed [RFC 9111 §5.2.2.5]', () => {
+test('makes a reply of a status, a body and header fields: JSON, counted in bytes, never stored and never sniffed [RFC 9111 §5.2.2.5, G12]', () => {
   assert.deepEqual(reply(200, { message: 'hällo' }), {
     status: 200,
     fields: jsonOf('20'),
