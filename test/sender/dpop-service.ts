@@ -126,7 +126,7 @@ export async function startWith(
     clock,
     isStopping: () => false,
   });
-  const { server } = createListener(pipeline, clock);
+  const { server } = createListener(pipeline, clock.now);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const stop = async () => {
