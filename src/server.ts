@@ -31,7 +31,7 @@ function start(loaded: Loaded): void {
     fetchKeys: createKeyFetcher(settings),
     isStopping: () => isStopping,
   });
-  const listener = createListener(pipeline, clock.now);
+  const listener = createListener(pipeline, clock);
 
   listen(listener, loaded, log, () => {
     // Choice: Node would end the process, and every request under way with it, for one handler's forgotten

@@ -12,7 +12,7 @@ import { readPage } from './support/page.ts';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** All of src but the tables. A capability raises it by the tokens that it needs, in the commit that brings it. */
-const MOST_TOKENS = 24_600;
+const MOST_TOKENS = 25_200;
 const MOST_TOKENS_OF_A_FILE = 1_250;
 const USUAL_TOKENS_ON_A_LINE = 26;
 const MOST_TOKENS_ON_A_LINE = 30;
@@ -33,6 +33,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'settings/dot-env.ts': ['node:util'],
   'settings/sources.ts': ['node:fs', 'node:path'],
   'service/': ['type node:http'],
+  'service/connection.ts': ['type node:http', 'type node:net'],
   'service/listener.ts': ['node:http', 'node:net'],
 };
 

@@ -7,7 +7,8 @@ import type { Observe } from '../base/events.ts';
 import { refuseHttp, Refused } from '../base/refusal.ts';
 import { createRefusalReplies, type ChallengeOptions } from '../reply/challenge.ts';
 import type { Cors } from '../reply/cors.ts';
-import { prepare as prepareReply, reply, type Reply } from '../reply/reply.ts';
+import { reply, type Reply } from '../reply/reply.ts';
+import { prepareReply, type Write } from '../reply/write.ts';
 import { createHostReader, fieldValues } from '../request/fields.ts';
 import { targetPath } from '../request/path.ts';
 import { Router } from '../routes/router.ts';
@@ -29,9 +30,6 @@ export interface PipelineParts {
   /** Whether every reply shall close its connection. */
   readonly isStopping: () => boolean;
 }
-
-/** Writes a reply that is ready. */
-export type Write = () => void;
 
 export interface Pipeline {
   /**

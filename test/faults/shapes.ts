@@ -1,5 +1,5 @@
 /* Requests that no well-behaved client sends, each in one piece, and the status that it deserves (docs/requests.md, RFC 9112). */
-import { get, HOST, post } from '../support/house.ts';
+import { get, HOST, post } from '../support/listener.ts';
 
 export interface Shape {
   readonly bytes: string;

@@ -126,7 +126,7 @@ export async function startWith(
     clock,
     isStopping: () => false,
   });
-  const { server } = createListener(pipeline, clock.now);
+  const { server } = createListener(pipeline, clock);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const stop = async () => {

@@ -9,17 +9,17 @@ import {
   HELD,
   HOST,
   LAST,
-  openHouse,
+  openListener,
   openUsedWire,
   post,
   PREFLIGHT,
-} from '../support/house.ts';
+} from '../support/listener.ts';
 import { statusesIn } from '../support/raw-answers.ts';
 
 describe('the end', { timeout: 30_000 }, () => {
   test('says Connection: close on every answer while stopping [RFC 9112 §9.6]', async (t) => {
-    const house = await openHouse(t);
-    house.beginStopping();
+    const listener = await openListener(t);
+    listener.beginStopping();
     const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}${PREFLIGHT}\r\n`;
     const requests: [string, number][] = [
       [GOOD, 200],
@@ -33,54 +33,52 @@ describe('the end', { timeout: 30_000 }, () => {
     ];
     for (const [bytes, status] of requests) {
       assert.match(
-        await exchange(house.port, bytes),
+        await exchange(listener.port, bytes),
         new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\nConnection: close\\r\\n`),
       );
     }
   });
 
   test('takes no new connections', async (t) => {
-    const house = await openHouse(t);
-    const stopped = house.stop();
-    await assert.rejects(openWire(house.port), { code: 'ECONNREFUSED' });
+    const listener = await openListener(t);
+    const stopped = listener.stop();
+    await assert.rejects(openWire(listener.port), { code: 'ECONNREFUSED' });
     assert.equal(await stopped, 'drained');
   });
 
   test('closes connections with no request under way after one second, not at once', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    const house = await openHouse(t);
-    const [idle, asking] = [await openUsedWire(house.port), await openUsedWire(house.port)];
-    const [silent, unused] = [await openWire(house.port), await openWire(house.port)];
-    while (house.sockets.length < 4) await once(house.server, 'connection');
-    const stopped = house.stop();
-    t.mock.timers.tick(999);
+    const listener = await openListener(t);
+    const [idle, asking] = [await openUsedWire(listener.port), await openUsedWire(listener.port)];
+    const [silent, unused] = [await openWire(listener.port), await openWire(listener.port)];
+    while (listener.sockets.length < 4) await once(listener.server, 'connection');
+    const stopped = listener.stop();
+    listener.clock.advance(999);
     // What is asked in the last moment is answered, on a used connection and on one that was never used.
     for (const wire of [asking, silent]) wire.send(LAST);
     assert.deepEqual(statusesIn(await asking.untilClosed()), [200, 200]);
     assert.deepEqual(statusesIn(await silent.untilClosed()), [200]);
-    await house.gone(2);
+    await listener.gone(2);
     assert.deepEqual(
-      house.sockets.map(({ destroyed }) => destroyed),
+      listener.sockets.map(({ destroyed }) => destroyed),
       [false, true, true, false],
     );
-    t.mock.timers.tick(1);
+    listener.clock.advance(1);
     assert.deepEqual(statusesIn(await idle.untilClosed()), [200]);
     assert.equal(await unused.untilClosed(), '');
     assert.equal(await stopped, 'drained');
   });
 
   test('answers requests under way, and those half arrived, after the idle connections are closed', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    const house = await openHouse(t);
-    const [busy, half] = [await openWire(house.port), await openWire(house.port)];
-    const arrival = house.held();
+    const listener = await openListener(t);
+    const [busy, half] = [await openWire(listener.port), await openWire(listener.port)];
+    const arrival = listener.held();
     busy.send(HELD);
     const answer = await arrival;
     half.send(GOOD.slice(0, 20));
-    while (house.sockets[1]?.bytesRead !== 20) await new Promise(setImmediate);
-    house.beginStopping();
-    const stopped = house.stop();
-    t.mock.timers.tick(9_999);
+    while (listener.sockets[1]?.bytesRead !== 20) await new Promise(setImmediate);
+    listener.beginStopping();
+    const stopped = listener.stop();
+    listener.clock.advance(9_999);
     half.send(GOOD.slice(20));
     assert.deepEqual(statusesIn(await half.untilClosed()), [200]);
     answer();
@@ -89,28 +87,27 @@ describe('the end', { timeout: 30_000 }, () => {
   });
 
   test('is not held up beyond ten seconds by a request that does not end', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    const house = await openHouse(t);
-    const [busy, half] = [await openWire(house.port), await openWire(house.port)];
-    const arrival = house.held();
+    const listener = await openListener(t);
+    const [busy, half] = [await openWire(listener.port), await openWire(listener.port)];
+    const arrival = listener.held();
     busy.send(HELD);
     await arrival;
     half.send('GET');
-    while (house.sockets[1]?.bytesRead !== 3) await new Promise(setImmediate);
+    while (listener.sockets[1]?.bytesRead !== 3) await new Promise(setImmediate);
     let outcome = 'waiting';
-    const stopped = house.stop().then((how) => {
+    const stopped = listener.stop().then((how) => {
       outcome = how;
     });
-    t.mock.timers.tick(9_999);
+    listener.clock.advance(9_999);
     await new Promise(setImmediate);
     assert.deepEqual(
-      [outcome, ...house.sockets.map(({ destroyed }) => destroyed)],
+      [outcome, ...listener.sockets.map(({ destroyed }) => destroyed)],
       ['waiting', false, false],
     );
-    t.mock.timers.tick(1);
+    listener.clock.advance(1);
     await stopped;
     assert.equal(outcome, 'deadline');
     assert.deepEqual([await busy.untilClosed(), await half.untilClosed()], ['', '']);
-    await house.gone();
+    await listener.gone();
   });
 });

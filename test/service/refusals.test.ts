@@ -2,7 +2,17 @@
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { exchange, openWire } from '../support/client.ts';
-import { GARBAGE, get, GOOD, HOST, LAST, openHouse, ORIGIN, post, PREFLIGHT } from '../support/house.ts';
+import {
+  GARBAGE,
+  get,
+  GOOD,
+  HOST,
+  LAST,
+  openListener,
+  ORIGIN,
+  post,
+  PREFLIGHT,
+} from '../support/listener.ts';
 import { answersIn, assertRefused, MALFORMED, statusesIn } from '../support/raw-answers.ts';
 
 const NOT_HTTP: Readonly<Record<string, string>> = {
@@ -106,22 +116,36 @@ const POSSIBLE_HOSTS = [
 
 describe('the listener', { timeout: 30_000 }, () => {
   test('refuses bytes that are not well-formed HTTP [RFC 9112 §2.2], and does not trouble its other callers', async (t) => {
-    const house = await openHouse(t);
-    const neighbour = await openWire(house.port);
+    const listener = await openListener(t);
+    const neighbour = await openWire(listener.port);
     neighbour.send(GOOD);
     await neighbour.until((text) => text.endsWith('}'));
     for (const [what, bytes] of Object.entries(NOT_HTTP)) {
       await t.test(`refuses ${what}`, async () => {
-        const received = await exchange(house.port, Buffer.from(bytes, 'latin1'));
+        const received = await exchange(listener.port, Buffer.from(bytes, 'latin1'));
         assertRefused(received, 400, 'invalid_request', MALFORMED);
         // RFC 9110 §6.6.1, by the clock of the service.
         assert.equal(answersIn(received)[0]?.fields.get('date'), 'Tue, 01 Jan 2030 00:00:00 GMT');
-        assert.deepEqual(house.logs.at(-1)?.reason, 'malformed-http');
+        assert.deepEqual(listener.logs.at(-1)?.reason, 'malformed-http');
       });
     }
     neighbour.send(LAST);
     assert.deepEqual(statusesIn(await neighbour.untilClosed()), [200, 200]);
-    await house.gone();
+    await listener.gone();
+  });
+
+  test('refuses HTTP of another version than 1.0 and 1.1 [RFC 9112 §2.3]', async (t) => {
+    const listener = await openListener(t);
+    const versions = ['0.9', '1.2', '1.9', '2.0', '2.1', '3.0'].map((version) =>
+      get(HOST, `HTTP/${version}`),
+    );
+    const bare = 'GET /healthz\r\n\r\n';
+    const withBody = `POST /healthz HTTP/2.0\r\n${HOST}Content-Length: 1\r\n\r\na`;
+    for (const bytes of [...versions, bare, withBody]) {
+      assertRefused(await exchange(listener.port, bytes), 400, 'invalid_request', MALFORMED);
+      assert.equal(listener.logs.at(-1)?.reason, 'malformed-http', bytes);
+    }
+    await listener.gone();
   });
 
   for (const [what, environment, more] of [
@@ -129,7 +153,7 @@ describe('the listener', { timeout: 30_000 }, () => {
     [' and the fields of cross-origin answers', { CORS_ALLOWED_ORIGINS: ORIGIN }, ['Vary: Origin']],
   ] as const) {
     test(`answers without a request as with one: status line, date, fixed fields${what}, and the end [RFC 9112 §4]`, async (t) => {
-      const { port } = await openHouse(t, { environment });
+      const { port } = await openListener(t, { environment });
       const [head = '', text] = (await exchange(port, GARBAGE)).split('\r\n\r\n');
       assert.deepEqual(head.split('\r\n'), [
         'HTTP/1.1 400 Bad Request',
@@ -147,11 +171,10 @@ describe('the listener', { timeout: 30_000 }, () => {
   }
 
   test('refuses a request whose Host is missing, repeated or impossible [RFC 9112 §3.2, G7]', async (t) => {
-    const house = await openHouse(t);
+    const listener = await openListener(t);
     const cases: Record<string, string> = {
       'no Host': get(''),
       'no Host in HTTP/1.0': get('', 'HTTP/1.0'),
-      'no version': 'GET /healthz\r\n\r\n',
       'two Hosts': get(`${HOST}Host: other.test\r\n`),
       'two equal Hosts': get(HOST + HOST),
       'two Hosts in other cases': get(`${HOST}HOST: api.test\r\n`),
@@ -167,19 +190,19 @@ describe('the listener', { timeout: 30_000 }, () => {
     for (const [what, bytes] of Object.entries(cases)) {
       await t.test(`refuses ${what}`, async () => {
         assertRefused(
-          await exchange(house.port, Buffer.from(bytes, 'latin1')),
+          await exchange(listener.port, Buffer.from(bytes, 'latin1')),
           400,
           'invalid_request',
           BAD_HOST,
         );
-        assert.deepEqual(house.logs.at(-1)?.reason, 'host-refused');
+        assert.deepEqual(listener.logs.at(-1)?.reason, 'host-refused');
       });
     }
-    await house.gone();
+    await listener.gone();
   });
 
   test('takes every form of Host that can be [RFC 3986 §3.2.2]', async (t) => {
-    const { port } = await openHouse(t);
+    const { port } = await openListener(t);
     for (const host of POSSIBLE_HOSTS) {
       assert.deepEqual(
         statusesIn(await exchange(port, get(`hOST: ${host}\r\nConnection: close\r\n`))),
@@ -190,17 +213,17 @@ describe('the listener', { timeout: 30_000 }, () => {
   });
 
   test('refuses a target that is not a path, and closes', async (t) => {
-    const house = await openHouse(t);
+    const listener = await openListener(t);
     for (const line of [
       'GET http://api.test/healthz',
       'OPTIONS *',
       'CONNECT api.test:443',
       'CONNECT api.test:443',
     ]) {
-      const received = await exchange(house.port, `${line} HTTP/1.1\r\n${HOST}\r\n`);
+      const received = await exchange(listener.port, `${line} HTTP/1.1\r\n${HOST}\r\n`);
       assertRefused(received, 400, 'invalid_request', 'the request target is not a path');
-      assert.equal(house.logs.at(-1)?.reason, 'target-refused');
+      assert.equal(listener.logs.at(-1)?.reason, 'target-refused');
     }
-    await house.gone();
+    await listener.gone();
   });
 });

@@ -10,7 +10,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'reply/': ['reply', 'write', 'challenge', 'cors', 'resource-metadata'],
   'routes/': ['guards', 'access', 'row', 'router'],
   'settings/': ['entry', 'yaml', 'dot-env', 'sources', 'readers', 'table', 'names', 'load'],
-  'service/': ['pipeline', 'gate', 'observe', 'assemble', 'batches', 'listener'],
+  'service/': ['pipeline', 'gate', 'observe', 'assemble', 'connection', 'batches', 'listener'],
   'profiles/': ['settings', 'tables'],
   '': ['gatehouse', 'testing', 'server'],
 };

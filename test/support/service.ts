@@ -28,8 +28,7 @@ const EMPTY = mkdtempSync(join(tmpdir(), 'gatehouse-'));
 process.on('exit', () => rmSync(EMPTY, { recursive: true }));
 
 /** The settings that this environment makes, without any file. */
-export const settingsFrom = (environment: Environment): ProfileSettings =>
-  loadProfileSettings(environment, EMPTY).settings;
+export const settingsFrom = (environment: Environment): ProfileSettings => loadProfileSettings(environment, EMPTY).settings;
 
 /** What the provider's tokens and keys demand of the settings. */
 export const providerSettings = (provider: Provider): Environment => ({
@@ -74,7 +73,7 @@ export async function startService(plan: InProcess): Promise<TestService> {
     fetchKeys,
     isStopping: () => isStopping,
   });
-  const { server } = createListener(pipeline, clock.now);
+  const { server } = createListener(pipeline, new TestClock(clock.now()));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   if (!cold) await keys.refresh();

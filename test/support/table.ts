@@ -63,7 +63,7 @@ export interface TableService extends TableApp {
 /** The same behind a listener on a free port. */
 export async function startTable(table: Table): Promise<TableService> {
   const { pipeline, observer, logs } = createTable(table);
-  const { server } = createListener(pipeline, clock.now);
+  const { server } = createListener(pipeline, clock);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { exchange, openWire, type Wire } from '../../support/client.ts';
 import { figures, type Row } from '../../support/figures.ts';
-import { get, GOOD, HOST, post } from '../../support/house.ts';
+import { get, GOOD, HOST, post } from '../../support/listener.ts';
 import { statusesIn } from '../../support/raw-answers.ts';
 import { descriptors, residentMebibytes, until } from '../../support/watch.ts';
 import { SHAPES } from '../../faults/shapes.ts';

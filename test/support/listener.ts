@@ -22,12 +22,15 @@ export const post = (fields: string, body = '') => `POST /healthz HTTP/1.1\r\n${
 
 export const GOOD = get(HOST);
 export const LAST = get(`${HOST}Connection: close\r\n`);
-/** A request that the house keeps until the test lets it go on. */
+/** A request that the listener keeps until the test lets it go on. */
 export const HELD = `GET /held HTTP/1.1\r\n${HOST}\r\n`;
 export const GARBAGE = 'garbage\r\n\r\n';
 export const CONNECT = `CONNECT api.test:443 HTTP/1.1\r\n${HOST}\r\n`;
 
-export interface House extends Listener {
+export interface TestListener extends Listener {
+  readonly clock: TestClock;
+  /** Lets so many seconds pass, one after the other. */
+  pass(seconds: number): void;
   readonly port: number;
   readonly logs: readonly Record<string, unknown>[];
   /** The server's side of every connection so far. */
@@ -39,14 +42,14 @@ export interface House extends Listener {
   gone(open?: number): Promise<void>;
 }
 
-export interface HousePlan {
+export interface ListenerPlan {
   readonly environment?: Environment;
   /** Sees the server before it listens. */
   readonly prepare?: (server: Server) => void;
 }
 
-/** A house with cross-origin answers for `ORIGIN`, unless told otherwise, that falls with the test. */
-export async function openHouse(context: TestContext, plan: HousePlan = {}): Promise<House> {
+/** A listener with cross-origin answers for `ORIGIN`, unless told otherwise, that falls with the test. */
+export async function openListener(context: TestContext, plan: ListenerPlan = {}): Promise<TestListener> {
   const { environment = { CORS_ALLOWED_ORIGINS: ORIGIN }, prepare } = plan;
   const settings = settingsFrom({
     IDP_DOMAIN: 'idp.test',
@@ -75,7 +78,7 @@ export async function openHouse(context: TestContext, plan: HousePlan = {}): Pro
         return undefined;
       },
     },
-    clock.now,
+    clock,
   );
   prepare?.(server);
   const sockets: Socket[] = [];
@@ -95,6 +98,10 @@ export async function openHouse(context: TestContext, plan: HousePlan = {}): Pro
   return {
     server,
     stop,
+    clock,
+    pass: (seconds) => {
+      for (let second = 0; second < seconds; second += 1) clock.advance(1_000);
+    },
     logs,
     sockets,
     port: (server.address() as AddressInfo).port,

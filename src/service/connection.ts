@@ -1,0 +1,98 @@
+// One connection as the listener knows it: the answers under way on it, and since when it is idle, unread or
+// ended. Trusts the times that it is given. Promises: it ends after its answers and in stages, so that no
+// reset overtakes them; nothing of a request is kept once it is answered. Does not limit a request that
+// arrives: Node does.
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** Longer than the idle time of load balancers, so that they never send into a closing connection. */
+export const KEEP_ALIVE_MILLIS = 72_000;
+
+/** How long an answer may lie unread. */
+const UNREAD_MILLIS = 90_000;
+
+/** How long, and how much of, what a client still sends is read and thrown away when the connection ends. */
+const LINGER_MILLIS = 1_000;
+const LINGER_BYTES = 1024 * 1024;
+
+export class Connection {
+  readonly #socket: Socket;
+
+  /** In the order of their requests, which is the order of the answers (RFC 9112 §9.3.2). */
+  readonly #underWay: ServerResponse[] = [];
+
+  /** When the first of them, one after the other, were found to be written. */
+  readonly #writtenAt: number[] = [];
+
+  #idleSince: number | undefined;
+  #endedAt: number | undefined;
+  #makeLastWord: (() => string) | undefined;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    // Node calls this after the answer that closes the connection, and would reset a client that still sends.
+    socket.destroySoon = () => this.#end();
+    // Node would start a timer with every answer, and anew with every byte: `isOverdue` counts instead.
+    socket.setTimeout = () => socket;
+  }
+
+  /** A request has arrived. */
+  begin(response: ServerResponse): void {
+    this.#underWay.push(response);
+    response.on('finish', this.#finish);
+  }
+
+  readonly #finish = (): void => {
+    this.#underWay.shift();
+    this.#writtenAt.shift();
+    this.#idleSince = undefined;
+    this.#endWithLastWord();
+  };
+
+  /** Ends it with an answer to what never became a request, after those under way. The first call counts. */
+  endWith(makeText: () => string): void {
+    this.#makeLastWord ??= makeText;
+    this.#endWithLastWord();
+  }
+
+  #endWithLastWord(): void {
+    if (this.#makeLastWord === undefined || this.#underWay.length > 0 || !this.#socket.writable) return;
+
+    this.#end(this.#makeLastWord());
+  }
+
+  /** RFC 9112 §9.6: first our side, and the rest when the client has closed or a moment has passed. */
+  #end(text = ''): void {
+    const socket = this.#socket;
+    if (!socket.writable) return;
+
+    socket.end(text);
+    let bytes = 0;
+    // Node's own listener would go on looking for requests.
+    socket.removeAllListeners('data');
+    socket.on('data', (chunk) => {
+      bytes += chunk.length;
+      if (bytes > LINGER_BYTES) socket.pause();
+    });
+    socket.resume();
+  }
+
+  /** Whether a limit has passed. To be asked every second: a time counts from when it was first seen here. */
+  isOverdue(nowMillis: number): boolean {
+    if (this.#socket.writableEnded) {
+      this.#endedAt ??= nowMillis;
+      return nowMillis - this.#endedAt >= LINGER_MILLIS;
+    }
+
+    if (this.#underWay.length === 0) {
+      this.#idleSince ??= nowMillis;
+      return nowMillis - this.#idleSince >= KEEP_ALIVE_MILLIS;
+    }
+
+    while (this.#underWay[this.#writtenAt.length]?.writableEnded) {
+      this.#writtenAt.push(nowMillis);
+    }
+    const oldest = this.#writtenAt[0] ?? nowMillis;
+    return nowMillis - oldest >= UNREAD_MILLIS;
+  }
+}

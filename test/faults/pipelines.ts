@@ -1,0 +1,204 @@
+/* Pipelined requests over connections that end in every way, by chance that can be repeated: what came back, and what was lost or crossed. */
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import type { TestContext } from 'node:test';
+import { setTimeout as pass } from 'node:timers/promises';
+import { noContent, reply } from '../../src/reply/reply.ts';
+import { prepareReply } from '../../src/reply/write.ts';
+import { createListener } from '../../src/service/listener.ts';
+import { Random } from '../evidence/fuzz/random.ts';
+import { TestClock } from '../support/clock.ts';
+
+const LONG = 'x'.repeat(400);
+
+/** Every answer says which request it is for; one in five comes later, a few much later. */
+function echo(random: Random) {
+  return (request: IncomingMessage, response: ServerResponse) => {
+    const text = request.url?.startsWith('/long') ? LONG : '';
+    const write = prepareReply(request, response, reply(200, { url: request.url, text }), [], false);
+    const chance = random.below(100);
+    if (chance >= 20) return write;
+    if (chance >= 2) setImmediate(write);
+    else setTimeout(write, chance * 2);
+    return undefined;
+  };
+}
+
+/** How a connection ends, after its requests. */
+const ENDS = [
+  'half-closed',
+  'told to close',
+  'a body',
+  'garbage',
+  'CONNECT',
+  'destroyed',
+  'reset',
+  'cut',
+] as const;
+type End = (typeof ENDS)[number];
+
+/** Of the connections that the client or the server ends by force only a beginning of the answers can come back. */
+const isForced = (end: End) => ['destroyed', 'reset', 'cut'].includes(end);
+
+/** What is sent behind the requests, and how many answers it has. */
+const LAST: Readonly<Partial<Record<End, readonly [bytes: string, statuses: readonly number[]]>>> = {
+  'told to close': ['GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', [200]],
+  'a body': ['POST /last HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello', [200]],
+  garbage: ['garbage\r\n\r\n', [400]],
+  CONNECT: ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', [400]],
+};
+
+export interface Outcome {
+  readonly connections: number;
+  readonly answers: number;
+  /** How many connections ended in each way. */
+  readonly ends: Readonly<Record<string, number>>;
+}
+
+interface Pieces {
+  readonly bytes: string;
+  readonly random: Random;
+}
+
+/** Writes the bytes in pieces of any size. */
+async function send(socket: Socket, { bytes, random }: Pieces): Promise<void> {
+  for (let at = 0; at < bytes.length && socket.writable;) {
+    const length = 1 + random.below(random.chance(0.5) ? 300 : 100_000);
+    if (!socket.write(bytes.slice(at, at + length), 'latin1')) {
+      await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {});
+    } else if (random.chance(0.2)) {
+      await new Promise(setImmediate);
+    }
+    at += length;
+  }
+}
+
+/** Stops reading now and then. */
+function readSlowly(socket: Socket, random: Random): void {
+  socket.on('data', () => {
+    if (!random.chance(0.3)) return;
+    socket.pause();
+    setTimeout(() => socket.resume(), random.below(5));
+  });
+}
+
+/** The answers in what was received; one that has not come whole is left out. */
+function* answersIn(received: string): Generator<{ status: number; url: unknown }> {
+  for (let at = 0; at < received.length;) {
+    const end = received.indexOf('\r\n\r\n', at) + 4;
+    if (end < 4) return;
+    const head = received.slice(at, end);
+    assert.match(head, /^HTTP\/1\.1 \d{3} /);
+    const length = Number(/\r\nContent-Length: (\d+)/.exec(head)?.[1] ?? 0);
+    if (received.length < end + length) return;
+    const text = received.slice(end, end + length);
+    yield { status: Number(head.slice(9, 12)), url: text === '' ? undefined : JSON.parse(text).url };
+    at = end + length;
+  }
+}
+
+interface Run {
+  readonly port: number;
+  readonly name: number;
+  readonly random: Random;
+  /** The server's side of the connection that comes from this port, once it is accepted. */
+  readonly acceptedFrom: (port: number | undefined) => Promise<Socket>;
+}
+
+/** One connection: as many answers as can be given must come, each in its turn. Gives how many came. */
+async function oneConnection({
+  port,
+  name,
+  random,
+  acceptedFrom,
+}: Run): Promise<{ end: End; answers: number }> {
+  const end = random.pick(ENDS);
+  const count = random.chance(0.1) ? random.below(3_000) : random.below(150);
+  const urls = Array.from(
+    { length: count },
+    (_, index) => `/${random.pick(['short', 'long'])}/${name}/${index}`,
+  );
+  const [last = '', statuses = []] = LAST[end] ?? [];
+  const behind =
+    end === 'half-closed' || isForced(end)
+      ? ''
+      : 'GET /behind HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(random.below(2_000));
+  const bytes = urls.map((url) => `GET ${url} HTTP/1.1\r\nHost: a\r\n\r\n`).join('') + last + behind;
+
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  const received: Buffer[] = [];
+  socket.on('error', () => {});
+  socket.on('data', (chunk) => received.push(chunk));
+  socket.on('end', () => socket.end());
+  if (random.chance(0.3)) readSlowly(socket, random);
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await once(socket, 'connect');
+  const { localPort } = socket;
+  const sent = send(socket, { bytes, random });
+  if (isForced(end)) {
+    await pass(random.below(8));
+    if (end === 'destroyed') socket.destroy();
+    else if (end === 'reset') socket.resetAndDestroy();
+    else (await acceptedFrom(localPort)).destroy();
+  } else {
+    await sent;
+    if (end === 'half-closed') socket.end();
+  }
+  await closed;
+
+  const answers = [...answersIn(Buffer.concat(received).toString('latin1'))];
+  const expected = [...urls.map((url) => ({ status: 200, url })), ...statuses.map((status) => ({ status }))];
+  for (const [index, { status, url }] of answers.entries()) {
+    const wanted = expected[index];
+    assert.equal(status, wanted?.status, `${end}: answer ${index} of ${count}`);
+    if (index < count) assert.equal(url, urls[index], `${end}: crossed`);
+  }
+  if (!isForced(end))
+    assert.equal(answers.length, expected.length, `${end}: lost, with ${behind.length} bytes behind`);
+  return { end, answers: answers.length };
+}
+
+/** Connections until so many answers have come. Throws for the first answer that is lost, crossed or not asked for. */
+export async function pour(context: TestContext, seed: number, wanted: number): Promise<Outcome> {
+  const { server } = createListener(
+    { prepare: echo(new Random(seed, 0)), refuse: () => ({ ...noContent([]), status: 400 }) },
+    new TestClock(),
+  );
+  const sockets = new Map<number | undefined, Socket>();
+  server.on('connection', (socket: Socket) => sockets.set(socket.remotePort, socket));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  context.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const acceptedFrom = async (from: number | undefined) => {
+    for (;;) {
+      const socket = sockets.get(from);
+      if (socket !== undefined) return socket;
+      await once(server, 'connection');
+    }
+  };
+  const { port } = server.address() as AddressInfo;
+  const ends: Record<string, number> = {};
+  let connections = 0;
+  let answers = 0;
+  const work = async () => {
+    while (answers < wanted) {
+      connections += 1;
+      const name = connections;
+      const run = {
+        port,
+        name,
+        random: new Random(seed, name),
+        acceptedFrom,
+      };
+      const found = await oneConnection(run);
+      answers += found.answers;
+      ends[found.end] = (ends[found.end] ?? 0) + 1;
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, work));
+  return { connections, answers, ends };
+}
