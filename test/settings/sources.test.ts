@@ -91,6 +91,18 @@ test('reads a link to a regular file', () => {
   });
 });
 
+for (const name of ['.env', 'application.yml']) {
+  test(`refuses a link as ${name} that leads nowhere, since it is there`, () => {
+    inDirectory({}, (directory) => {
+      symlinkSync('nowhere', join(directory, name));
+      assert.deepEqual(
+        problemsIn(() => loadProfileSettings(REQUIRED, directory)),
+        [`${directory}/${name}: cannot be read (ENOENT)`],
+      );
+    });
+  });
+}
+
 test('says of a file why it cannot be read', () => {
   inDirectory({}, (directory) => {
     symlinkSync('application.yml', join(directory, 'application.yml'));
