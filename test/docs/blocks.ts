@@ -49,6 +49,7 @@ function nonceSentence(): string {
 }
 
 const insufficient = { kind: 'insufficient_scope', description: '<sentence>' } as const;
+
 /** One refusal for each row of the table of statuses; a kind that is left out does not compile. */
 const KINDS: Readonly<Record<Exclude<Refusal['kind'], keyof typeof HTTP_REFUSALS>, readonly Refusal[]>> = {
   invalid_request: [{ kind: 'invalid_request', reason: 'host-refused' }],

@@ -81,6 +81,7 @@ test('the README can be read at once: at most 250 lines', () => {
 test('the README has the settings that it lists as docs/settings.md has them', () => {
   const rows = (page: string): readonly string[] =>
     read(page).match(/^\| `[A-Z_]+` \| (?:`[\w.]+`|–) \| .+? \|/gm) ?? [];
+
   assert.ok(rows('README.md').length > 5);
   assert.deepEqual(
     rows('README.md').filter((row) => !rows('docs/settings.md').includes(row)),
