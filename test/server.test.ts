@@ -35,7 +35,7 @@ const preload = (code: string): Environment => ({
   NODE_OPTIONS: `--enable-source-maps --import=data:text/javascript;base64,${Buffer.from(code).toString('base64')}`,
 });
 
-describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
+describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
   test('exits with 1 and every configuration problem on standard error, before it listens', async (t) => {
     const service = await runProcess(t, {
       environment: { IDP_DOMAIN: 'https://idp.test', IDP_AUDIENCE: '', PORT: 'x' },

@@ -53,7 +53,7 @@ const cases: readonly Case[] = [
 ];
 
 for (const { name, words, rows, port, signal, reasons } of cases) {
-  describe(`the demo of profile ${name}`, { timeout: 30_000 }, () => {
+  describe(`the demo of profile ${name}`, { timeout: 120_000 }, () => {
     let demo: Demo;
     before(async () => {
       demo = startDemo(words);
@@ -162,7 +162,7 @@ for (const { name, words, rows, port, signal, reasons } of cases) {
   });
 }
 
-test('the demo tells and fails when the service ends by itself', { timeout: 30_000 }, async (context) => {
+test('the demo tells and fails when the service ends by itself', { timeout: 120_000 }, async (context) => {
   const demo = startDemo(['b']);
   context.after(() => demo.end());
   await demo.until(UP);
@@ -175,7 +175,7 @@ test('the demo tells and fails when the service ends by itself', { timeout: 30_0
 for (const words of [['C'], ['A', 'B']]) {
   test(
     `the demo shows its usage when its arguments are ${JSON.stringify(words)}`,
-    { timeout: 30_000 },
+    { timeout: 120_000 },
     async (context) => {
       const demo = startDemo(words);
       context.after(() => demo.end());
@@ -188,7 +188,7 @@ for (const words of [['C'], ['A', 'B']]) {
 
 test(
   'the program of the demo says how to call it when its arguments are wrong',
-  { timeout: 30_000 },
+  { timeout: 120_000 },
   async () => {
     const program = fileURLToPath(new URL('dpop-call.mjs', import.meta.url));
     for (const words of [[], ['--steal', 'a', 'b', 'c', 'd', 'e', 'f'], ['a', 'b', 'c', 'd', 'e']]) {

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { startLoad, type LoadAnswer } from '../support/load.ts';
 import { openFixture, validShots } from './process-fixture.ts';
 
-describe('the process under load', { timeout: 60_000 }, () => {
+describe('the process under load', { timeout: 120_000 }, () => {
   test('answers every request that was sent before its SIGTERM, says Connection: close, and exits with 0', async (t) => {
     const { provider, service } = await openFixture(t);
     const progress = new EventTarget();

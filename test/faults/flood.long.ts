@@ -12,7 +12,7 @@ import {
   warnings,
 } from './process-fixture.ts';
 
-describe('the process', { concurrency: 2, timeout: 60_000 }, () => {
+describe('the process', { concurrency: 2, timeout: 120_000 }, () => {
   test('fetches once in five seconds for two thousand unknown keys, and serves good requests beside them', async (t) => {
     const fixture = await openFixture(t);
     const { provider, service } = fixture;

@@ -6,7 +6,7 @@ import { statusesIn } from '../support/raw-answers.ts';
 import { SHAPES } from './shapes.ts';
 import { assertUntroubled, openFixture, startGoodLoad } from './process-fixture.ts';
 
-describe('the process', { timeout: 60_000 }, () => {
+describe('the process', { timeout: 120_000 }, () => {
   test('gives one answer to each request that is not for it, and serves a good client beside them', async (t) => {
     const fixture = await openFixture(t);
     const load = startGoodLoad(fixture, { connections: 1 });

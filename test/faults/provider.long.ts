@@ -16,7 +16,7 @@ import {
 const NAMES = ['500', '10 MB', 'expired certificate', 'name that does not resolve'];
 const SHORT = FAULTS.filter(({ name }) => NAMES.includes(name));
 
-describe('the process', { concurrency: 4, timeout: 60_000 }, () => {
+describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
   for (const { name, reason, begin } of SHORT) {
     test(`answers good requests, warns once and recovers by itself when the fault of its provider is: ${name}`, async (t) => {
       const fixture = await openFixture(t);

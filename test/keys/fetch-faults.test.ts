@@ -29,7 +29,7 @@ after(() => Promise.all([provider.stop(), other.stop()]));
 afterEach(() => Promise.all([restore(provider), restore(other)]));
 
 /** A test that waits for what a deadline must bring fails when it does not come. */
-const BOUNDED = { timeout: 10_000 };
+const BOUNDED = { timeout: 60_000 };
 
 const configured = () => sourceOf(provider, { jwksUri: keySetOf(provider) });
 

@@ -26,7 +26,10 @@ export const sourceOf = ({ domain, issuer }: Provider, change: Partial<KeySource
   ...change,
 });
 
-export const fetchKeys = (source: KeySource, timeoutMillis?: number) =>
+/** Not to be reached where something else is to end the fetch, however busy the machine is. */
+const FAR_DEADLINE_MILLIS = 60_000;
+
+export const fetchKeys = (source: KeySource, timeoutMillis = FAR_DEADLINE_MILLIS) =>
   createKeyFetcher(source, timeoutMillis)();
 
 export const kidsOf = ({ keys }: JsonObject) => (keys as { kid: string }[]).map(({ kid }) => kid);

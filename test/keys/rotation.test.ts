@@ -97,7 +97,7 @@ function heldFetch() {
 
 test(
   'lets 1,000 requests wait, turns the next away, and answers all that waited',
-  { timeout: 10_000 },
+  { timeout: 60_000 },
   async (context) => {
     const { fetchKeys, answer } = heldFetch();
     const service = await start(context, { cold: true, fetchKeys });
