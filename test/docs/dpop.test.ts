@@ -10,11 +10,9 @@ import { codeIn, read, tableUnder } from './pages.ts';
 describe('docs/dpop.md on the eight combinations of RFC 9449 §7', () => {
   const rows = tableUnder('docs/dpop.md', 'Scheme, proof and binding');
   let provider: Provider;
-
   before(async () => {
     provider = await startProvider();
   });
-
   after(() => provider.stop());
 
   for (const [column, IDP_DPOP_MODE] of ['DISABLED', 'ALLOWED', 'REQUIRED'].entries()) {
@@ -38,7 +36,6 @@ describe('docs/dpop.md on the eight combinations of RFC 9449 §7', () => {
 
 const flaws = { ...TOKEN_FLAWS, ...PROOF_FLAWS, ...REQUEST_FLAWS, ...UNAVAILABILITIES };
 const reasons = [...Object.keys(flaws), 'proof-nonce'];
-
 for (const [clause = '', , where = '', refusal = ''] of tableUnder(
   'docs/dpop.md',
   'The order of the checks',

@@ -51,10 +51,7 @@ test('sends nothing when hanging before the headers', async () => {
   await provider.fault('keySet', 'hang-before-headers');
   const request = begin(keySetUrl());
   let answered = false;
-  request.on('error', () => {});
-  request.on('response', () => {
-    answered = true;
-  });
+  request.on('response', () => (answered = true)).on('error', () => {});
   while (provider.counts.keySet === 0) await fetchWhole(discoveryUrl());
   await fetchWhole(discoveryUrl());
   assert.equal(answered, false);

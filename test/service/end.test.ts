@@ -46,6 +46,12 @@ describe('the end', { timeout: 30_000 }, () => {
     assert.equal(await stopped, 'drained');
   });
 
+  test('leaves no timer behind', async (t) => {
+    const listener = await openListener(t);
+    assert.equal(await listener.stop(), 'drained');
+    assert.deepEqual(listener.clock.pending, []);
+  });
+
   test('closes connections with no request under way after one second, not at once', async (t) => {
     const listener = await openListener(t);
     const [idle, asking] = [await openUsedWire(listener.port), await openUsedWire(listener.port)];

@@ -1,5 +1,4 @@
-/* What operators see of settings at the start: standard error, exit code and the log (docs/settings.md,
-   docs/operations.md). */
+/* What operators see of settings at the start: standard error, exit code and the log (docs/settings.md, docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
@@ -9,10 +8,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startProcess, type OutOfProcess } from '../support/service.ts';
 
-/**
- * Starts with faulty settings; the lines on standard error of a process that exited 1 without having
- * listened.
- */
+/** Starts with faulty settings; the lines on standard error of a process that exited 1 without having listened. */
 async function refusalOf(given: OutOfProcess): Promise<string[]> {
   const service = await startProcess(given);
   try {
@@ -26,7 +22,7 @@ async function refusalOf(given: OutOfProcess): Promise<string[]> {
   }
 }
 
-test('exits 1 without the domain and the audience and names both', async () => {
+test('exits 1 without the domain and the audience and names both [specification §7 rule 5]', async () => {
   const [domain = '', audience = '', ...others] = await refusalOf({});
   assert.match(
     domain,
@@ -64,9 +60,8 @@ test('reports every problem at once, one line each, without the values', async (
     'LOG_LEVEL',
     'SCOPE_POLICY',
   ];
-  for (const name of named) {
+  for (const name of named)
     assert.equal(lines.filter((line) => line.startsWith(`configuration: ${name} (`)).length, 1, name);
-  }
   assert.equal(lines.length, named.length, lines.join('\n'));
   assert.ok(!lines.some((line) => line.includes(secret)));
 });

@@ -54,9 +54,7 @@ const groups = listOf(file.testGroups).map(readGroup);
 
 /** The algorithm for which a group's key is meant, also where the key does not say. */
 function algorithmOf({ kty, alg }: JsonObject): string {
-  if (typeof alg === 'string') return alg;
-
-  return kty === 'EC' ? 'ES256' : 'RS256';
+  return typeof alg === 'string' ? alg : kty === 'EC' ? 'ES256' : 'RS256';
 }
 
 const groupsFor = (...algorithms: readonly string[]) =>

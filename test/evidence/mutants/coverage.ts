@@ -95,8 +95,7 @@ export function coverageOf(file: string): Coverage {
   const isBeside = (path: string) => posix.dirname(path) === `test/${posix.dirname(file)}`;
 
   const distanceOf = ({ path, steps }: Test) => {
-    // Its own is beside it too.
-    const nearness = [!isNamed(path), !isBeside(path)].filter(Boolean).length;
+    const nearness = isNamed(path) ? 0 : isBeside(path) ? 1 : 2;
     return nearness * 10_000 + (steps.get(source) ?? 0) * 100 + steps.size;
   };
 

@@ -170,8 +170,7 @@ export function mix(traffic: Readonly<Record<string, Kind>>): () => Shot {
   let count = 0;
   return () => {
     // 37 and 100 have no common divisor, so every place comes once in a hundred.
-    const kind = names[(count * 37) % names.length]!;
-    count += 1;
+    const kind = names[(count++ * 37) % names.length]!;
     return { kind, bytes: traffic[kind]!.next() };
   };
 }
