@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import { once } from 'node:events';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
+import { createKeyFetcher } from '../../src/keys/fetch.ts';
 import type { FetchFlaw } from '../../src/base/events.ts';
 import type { Fault, ListenerFault, NamedFault } from '../idp/faults.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
@@ -178,7 +179,7 @@ test('has a deadline of 5 seconds unless told otherwise', async (context) => {
       return original.apply(this, args);
     });
   }
-  await fetchKeys(configured());
+  await createKeyFetcher(configured())();
   assert.ok(deadlines.includes(5000), String(deadlines));
 });
 
