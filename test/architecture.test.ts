@@ -56,6 +56,7 @@ const TOP_LEVEL = [
   'tsconfig.build.json',
   'tsconfig.json',
 ];
+
 /** What the house makes or what git keeps out. */
 const PASSING = ['.git', '.env', 'application.yml', 'coverage', 'dist', 'node_modules'];
 
@@ -68,7 +69,9 @@ const files = readdirSync(`${ROOT}src`, { recursive: true, withFileTypes: true }
   .filter((entry) => entry.isFile())
   .map((entry) => posix.join(entry.parentPath, entry.name).slice(`${ROOT}src/`.length))
   .sort();
+
 const texts = new Map(files.map((file) => [file, readFileSync(`${ROOT}src/${file}`, 'utf8')]));
+
 const folderOf = (file: string) => file.slice(0, file.lastIndexOf('/') + 1);
 
 /** The files in the order of the plan; between what profiles begin and end with stand tables of any name. */
@@ -92,9 +95,9 @@ const offences = (find: (text: string, file: string) => readonly string[]) =>
 function holds(rule: string, found: Readonly<Record<string, readonly string[]>>): void {
   const unfinished = UNFINISHED[rule] ?? [];
   const unforeseen = Object.entries(found).filter(([file]) => !unfinished.includes(file));
-  const each = unforeseen.flatMap(([file, faults]) => faults.map((fault) => `src/${file}: ${fault}`));
+  const each = unforeseen.flatMap(([file, faults]) => faults.map((fault) => `${file}: ${fault}`));
   assert.ok(each.length === 0, `against the rule of ${rule}\n${each.join('\n')}`);
-  const finished = unfinished.filter((file) => found[file] === undefined);
+  const finished = unfinished.filter((file) => found[file] === undefined && !file.startsWith('test/'));
   assert.deepEqual(finished, [], `no longer to be named in test/unfinished.json under "${rule}"`);
 }
 
@@ -105,8 +108,10 @@ describe('the house', () => {
 
   test('imports only from earlier files and floors above, so without cycles', () => {
     let seen = 0;
+
     const isEarlier = (target: string, file: string) =>
       order.includes(target) && order.indexOf(target) < order.indexOf(file);
+
     const found = offences((text, file) => {
       const targets = importsOf(text)
         .filter(({ from }) => from.startsWith('.'))
@@ -123,6 +128,7 @@ describe('the house', () => {
       const grants = [...(GRANTS[file] ?? []), ...(GRANTS[folderOf(file)] ?? [])];
       return grants.includes(from) || (isType && grants.includes(`type ${from}`));
     };
+
     const found = offences((text, file) =>
       importsOf(text)
         .filter((one) => !one.from.startsWith('.') && !isGranted(one, file))
@@ -189,6 +195,7 @@ describe('the house', () => {
   test('cites no document that is not here', () => {
     const absent = (text: string) =>
       (text.match(/\b[\w./-]+\.md\b/g) ?? []).filter((name) => !existsSync(`${ROOT}${name}`));
+
     const unnamed = /\bcontract\b|\bspecification\b|\bthe house\b/gi;
     const found = offences((text) => [...absent(text), ...(text.match(unnamed) ?? [])]);
     holds('citations', found);
@@ -198,8 +205,10 @@ describe('the house', () => {
 describe('the page', () => {
   const pages = new Map([...texts].map(([file, text]) => [file, readPage(text)]));
   const isTable = (file: string) => folderOf(file) === 'profiles/';
+
   const sum = (some: readonly string[]) =>
     some.reduce((tokens, file) => tokens + (pages.get(file)?.tokens ?? 0), 0);
+
   /** For who has to decide what to shorten: the tokens of every folder. */
   const figures = () =>
     Object.keys(FLOORS)
@@ -228,6 +237,7 @@ describe('the page', () => {
       [...pages.get(file)!.tokensByLine]
         .filter(([, tokens]) => tokens > most)
         .map(([line, tokens]) => `line ${line}: ${tokens} tokens`);
+
     const overMost = offences((_, file) => (isTable(file) ? [] : linesOver(MOST_TOKENS_ON_A_LINE, file)));
     holds('lines', overMost);
 
@@ -242,6 +252,27 @@ describe('the page', () => {
       isTable(file) ? [] : pages.get(file)!.offences.map(({ line, what }) => `line ${line}: ${what}`),
     );
     holds('layout', found);
+  });
+});
+
+describe('the tests and the tools', () => {
+  const names = readdirSync(`${ROOT}test`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !name.includes('node_modules'))
+    .map((name) => `test/${name}`);
+  const read = (name: string) => readFileSync(ROOT + name, 'utf8');
+
+  test('are written like src, at whatever length they need', () => {
+    const found = names.map((name) => {
+      const offences = readPage(read(name)).offences.filter(({ isSize }) => isSize !== true);
+      return [name, offences.map(({ line, what }) => `line ${line}: ${what}`)] as const;
+    });
+    holds('tests', Object.fromEntries(found.filter(([, offences]) => offences.length > 0)));
+  });
+
+  test('cite no document that is not here', () => {
+    const cited = (text: string) => text.match(/\b(?:contract|specification|THREATS) ?§?[A-G\d]/gi) ?? [];
+    const found = names.map((name) => [name, cited(read(name))] as const);
+    holds('tests-citations', Object.fromEntries(found.filter(([, some]) => some.length > 0)));
   });
 });
 

@@ -16,7 +16,7 @@ export function parseDotEnv(source: string, file: string, problems: string[]): E
     const text = raw.trim();
     const [, name, written] = ASSIGNMENT.exec(text) ?? [];
     if (name !== undefined) {
-      const { VALUE: value = '' } = parseEnv(`VALUE=${written}`);
+      const value = String(parseEnv(`VALUE=${written}`).VALUE);
       entries.set(name, { name, value, place });
     } else if (!/^(#.*)?$/.test(text)) {
       problems.push(`${place}: no NAME=value on one line, no comment and not empty; correct or remove it`);

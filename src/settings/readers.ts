@@ -82,21 +82,22 @@ export const hostFault: TextFault = (value) => {
   return !isHost && 'is not a host name with an optional ":port"; write it as the provider shows it';
 };
 
-export const blankFault: TextFault = (value) =>
-  /^$|[\s\0]/.test(value) && 'is empty, or has white space or a NUL; remove it';
+function unless(pattern: RegExp, fault: string): TextFault {
+  return (value) => !pattern.test(value) && fault;
+}
 
-export const secretFault: TextFault = (value) => value.length < 32 && 'must have at least 32 characters';
+export const blankFault = unless(/^[^\s\0]+$/, 'is empty, or has white space or a NUL; remove it');
+
+export const secretFault = unless(/^[^]{32,}$/, 'must have at least 32 characters');
+
+/** A method name (RFC 9110 §9.1). */
+export const methodFault = unless(/^[A-Z]+$/, 'must be a method name in upper case');
+
+/** The name of a header field (RFC 9110 §5.1), and no `*`, which would mean all of them. */
+export const fieldNameFault = unless(/^[\w!#$%&'+.^`|~-]+$/, 'must be the name of a header field');
 
 export const prefixFault: TextFault = (value) =>
   (!URL.canParse(value) || /\s/.test(value)) && 'must be a URL prefix';
-
-/** A method name (RFC 9110 §9.1). */
-export const methodFault: TextFault = (value) =>
-  !/^[A-Z]+$/.test(value) && 'must be a method name in upper case';
-
-/** The name of a header field (RFC 9110 §5.1), and no `*`, which would mean all of them. */
-export const fieldNameFault: TextFault = (value) =>
-  !/^[\w!#$%&'+.^`|~-]+$/.test(value) && 'must be the name of a header field';
 
 function urlFault(pattern: RegExp, rest: string): TextFault {
   return (value) => {

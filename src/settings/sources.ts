@@ -1,6 +1,6 @@
 // Where settings are looked for: the process environment, .env, application.yml or what CONFIG_FILE names.
 // Promises: a file that cannot be read is a problem; one that is not there is none, unless it is named.
-import { readFileSync, statSync } from 'node:fs';
+import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { decodeUtf8 } from '../base/encoding.ts';
 import { parseDotEnv } from './dot-env.ts';
@@ -53,8 +53,11 @@ function readFile(
 
 /** The bounded text of a regular file; anything else could be waited for without end. */
 function readText(path: string, isDemanded: boolean): string | undefined {
-  const status = statSync(path, { throwIfNoEntry: isDemanded });
-  if (status === undefined) return undefined;
+  // A link that leads nowhere is there, and what it should lead to may have held a safeguard.
+  const isThere = lstatSync(path, { throwIfNoEntry: isDemanded }) !== undefined;
+  if (!isThere) return undefined;
+
+  const status = statSync(path);
   if (!status.isFile()) fail(path, 'is not a regular file');
   if (status.size > 1_000_000) fail(path, 'is longer than a million bytes; shorten it');
   return decodeUtf8(readFileSync(path)) ?? fail(path, 'is not UTF-8');

@@ -35,7 +35,7 @@ export function parseYaml(source: string, file: string): Entry[] {
   const lines = contentLines(source, file).reverse();
   const entries: Entries = new Map();
   readMap(lines, entries, lines.at(-1)?.indent ?? 0, '');
-  const [left] = lines.slice(-1);
+  const left = lines.at(-1);
   if (left !== undefined) fail(left.place, 'the indentation fits no map; a value ends on its own line');
   return [...entries.values()].filter((entry) => entry !== undefined);
 }

@@ -45,7 +45,8 @@ export function clausesIn(text: string): Clause[] {
     if (groups.standard !== undefined || groups.fetch !== undefined || groups.other !== undefined) {
       endBare();
       standard = groups.standard ?? (groups.fetch === undefined ? '' : 'Fetch');
-      [section, isBare] = ['', standard !== ''];
+      section = '';
+      isBare = standard !== '';
     } else if (standard !== '' && groups.section !== undefined) {
       isBare = false;
       section = `${standard} ${groups.section}`;

@@ -17,6 +17,7 @@ import { FLOORS } from '../support/floors.ts';
 import { readReply } from '../support/reply.ts';
 import { read, ROOT } from './pages.ts';
 import { policyTable, routesTable } from './routes.ts';
+import { settingsTable } from './settings.ts';
 import { code, tableOf, withKept, type Cells } from './tables.ts';
 
 type Block = (written: readonly Cells[]) => string | Promise<string>;
@@ -48,6 +49,7 @@ function nonceSentence(): string {
 }
 
 const insufficient = { kind: 'insufficient_scope', description: '<sentence>' } as const;
+
 /** One refusal for each row of the table of statuses; a kind that is left out does not compile. */
 const KINDS: Readonly<Record<Exclude<Refusal['kind'], keyof typeof HTTP_REFUSALS>, readonly Refusal[]>> = {
   invalid_request: [{ kind: 'invalid_request', reason: 'host-refused' }],
@@ -143,6 +145,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   events,
   evidence,
   review,
+  settings: settingsTable,
   'reading-order': readingOrder,
   'token-flaws': flawTable('`error_description`', TOKEN_FLAWS),
   'proof-flaws': flawTable('`error_description`', { ...PROOF_FLAWS, 'proof-nonce': nonceSentence() }),

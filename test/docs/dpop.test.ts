@@ -10,9 +10,11 @@ import { codeIn, read, tableUnder } from './pages.ts';
 describe('docs/dpop.md on the eight combinations of RFC 9449 §7', () => {
   const rows = tableUnder('docs/dpop.md', 'Scheme, proof and binding');
   let provider: Provider;
+
   before(async () => {
     provider = await startProvider();
   });
+
   after(() => provider.stop());
 
   for (const [column, IDP_DPOP_MODE] of ['DISABLED', 'ALLOWED', 'REQUIRED'].entries()) {
@@ -36,6 +38,7 @@ describe('docs/dpop.md on the eight combinations of RFC 9449 §7', () => {
 
 const flaws = { ...TOKEN_FLAWS, ...PROOF_FLAWS, ...REQUEST_FLAWS, ...UNAVAILABILITIES };
 const reasons = [...Object.keys(flaws), 'proof-nonce'];
+
 for (const [clause = '', , where = '', refusal = ''] of tableUnder(
   'docs/dpop.md',
   'The order of the checks',

@@ -25,6 +25,7 @@ let directory = '';
 const children: ChildProcess[] = [];
 
 const table = () => join(directory, 'src/profiles/b.ts');
+
 /** Compiles the copy; gives what the compiler says. */
 const compile = (...options: string[]) =>
   promisify(execFile)(join(ROOT, 'node_modules/.bin/tsc'), ['-p', directory, ...options]).then(
@@ -58,8 +59,9 @@ async function start(file: string): Promise<number> {
 before(async () => {
   provider = await startProvider();
   directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
-  for (const name of ['src', 'package.json', 'tsconfig.json'])
+  for (const name of ['src', 'package.json', 'tsconfig.json']) {
     cpSync(join(ROOT, name), join(directory, name), { recursive: true });
+  }
   symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
   const before = readFileSync(table(), 'utf8');
   const last = before.match(/^ +get\('.*\n/gm)?.at(-1) ?? assert.fail('no row');
@@ -67,8 +69,11 @@ before(async () => {
   if (!isDone) writeFileSync(table(), before.replace(last, last + row) + handler);
   assert.equal(await compile(), '');
 });
+
 after(async () => {
-  for (const child of children) if (child.kill('SIGKILL')) await once(child, 'close');
+  for (const child of children) {
+    if (child.kill('SIGKILL')) await once(child, 'close');
+  }
   rmSync(directory, { recursive: true });
   await provider.stop();
 });
@@ -76,8 +81,10 @@ after(async () => {
 test('a row of your own answers as docs/your-own-routes.md says', async () => {
   const port = await start('dist/server.js');
   const [, path = ''] = /localhost:3001(\S+)/.exec(line) ?? [];
+
   const statusFor = async (claims: Record<string, unknown>) =>
     (await ask(port, path, { token: provider.issue(claims) })).status;
+
   const { status, body } = await ask(port, path, {
     token: provider.issue({ scope: 'read:invoices', tenant: 'acme' }),
   });

@@ -50,6 +50,20 @@ for (const page of PAGES) {
       [],
     );
   });
+
+  test(`${page} names only settings that .env.example has`, () => {
+    const known = read('.env.example').match(/^(?:# )?[A-Z_]+(?==)/gm) ?? [];
+    const settings = known.map((name) => name.replace('# ', ''));
+    const elsewhere = /^(?:NODE|BENCH|FUZZ|SOAK)_|_SERVICE_HOST$|=tcp:/;
+    const names = codeIn(read(page))
+      .filter((word) => !elsewhere.test(word))
+      .map((word) => /^([A-Z]+_[A-Z_]+)(?:=|$)/.exec(word)?.[1])
+      .filter((name) => name !== undefined);
+    assert.deepEqual(
+      names.filter((name) => !settings.includes(`${name}`)),
+      [],
+    );
+  });
 }
 
 test('the README lists every page of docs', () => {
@@ -67,6 +81,7 @@ test('the README can be read at once: at most 250 lines', () => {
 test('the README has the settings that it lists as docs/settings.md has them', () => {
   const rows = (page: string): readonly string[] =>
     read(page).match(/^\| `[A-Z_]+` \| (?:`[\w.]+`|–) \| .+? \|/gm) ?? [];
+
   assert.ok(rows('README.md').length > 5);
   assert.deepEqual(
     rows('README.md').filter((row) => !rows('docs/settings.md').includes(row)),

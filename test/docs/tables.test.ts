@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { rowsOf, tableOf, withKept } from './tables.ts';
 
 const HEAD = ['reason', 'level', 'what to do'];
+
 const WRITTEN = [
   ['`a`', 'info', 'wait'],
   ['`b`', 'info', 'call'],

@@ -4,6 +4,7 @@ import { readDocuments } from './documents.ts';
 import { ROOT } from './pages.ts';
 
 const isCheck = process.argv.includes('--check');
+
 for (const { name, written, current, unsaid } of await readDocuments()) {
   for (const row of unsaid) console.error(`${name}: say by hand what is to be said of ${row}`);
   if (written === current) continue;

@@ -128,7 +128,9 @@ export class KeySetFixture {
   /** The same while the provider goes on answering as it did last. */
   async verdict(kid?: string): Promise<string> {
     let verdict: string | undefined;
-    void this.request(kid).then((end) => (verdict = end));
+    void this.request(kid).then((end) => {
+      verdict = end;
+    });
     while (verdict === undefined) await (this.#calls.length > 0 ? this.#settle(this.#lastAnswer) : undefined);
     return verdict;
   }

@@ -13,6 +13,7 @@ import { TABLES, type NamedTable } from '../support/tables.ts';
 
 const METHODS = ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND'];
 const BARE = 'Bearer realm="api"';
+
 const INSUFFICIENT =
   /^Bearer realm="api", error="insufficient_scope", error_description="([^"]+)"(?:, scope="([^"]+)")?$/;
 
@@ -41,10 +42,12 @@ function isKnown(rows: readonly Row[], path: string): boolean {
   const segments = segmentsOf(path);
   return rows.some(({ pattern }) => {
     const parts = pattern.slice(1).split('/');
+
     const isMatch = (part: string, index: number) => {
       const segment = segments?.[index] ?? '';
       return part.startsWith('{') ? !['', '.', '..'].includes(segment) : decodeURIComponent(part) === segment;
     };
+
     return parts.length === segments?.length && parts.every(isMatch);
   });
 }
@@ -128,6 +131,7 @@ for (const { name, table, environment } of CASES) {
         assert.equal(answer.text, JSON.stringify({ error, message }));
         if (request.token !== undefined) assert.equal(runs.length, before);
       }
+
       const invalid = (description: string) =>
         `${BARE}, error="invalid_token", error_description="${description}"`;
 

@@ -116,6 +116,7 @@ for (const [what, path, claims, said] of [
 const behindProxy = await startDpop({ TRUST_PROXY: 'true' });
 const published = await startDpop({ PUBLIC_URL: 'https://api.example/prefix/', TRUST_PROXY: 'true' });
 const FORWARDED = { 'X-Forwarded-Proto': 'http, https', 'X-Forwarded-Host': 'evil.test, api.example' };
+
 const PLACES: [
   what: string,
   where: typeof service,
@@ -163,6 +164,7 @@ const PLACES: [
   ],
   ['its own origin beside PUBLIC_URL', published, undefined, {}, '401 proof-htu'],
 ];
+
 for (const [what, where, htu, headers, said] of PLACES) {
   test(`says ${said} of a proof for ${what} [RFC 9449 §4.3(9), docs/dpop.md]`, async () => {
     assert.equal(await outcomeOf({ claims: htu === undefined ? {} : { htu }, headers }, where), said);

@@ -1,4 +1,5 @@
-/* The reader of `.env`: what it takes it reads alike on every line of Node (`npm run test:matrix` runs this on each); all else is a fault with its line. */
+/* The reader of `.env`: what it takes it reads alike on every line of Node (`npm run test:matrix` runs this
+   on each); all else is a fault with its line. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { parseDotEnv } from '../../src/settings/dot-env.ts';
@@ -41,6 +42,7 @@ const NOTHING = [
   '# "x',
   "# it's",
 ];
+
 for (const line of NOTHING) {
   test(`reads the settings around the line ${show(line)}, which is nothing`, () => {
     assert.deepEqual(read(`A=1\n${line}\nB=2\n${line}`), { values: { A: '1', B: '2' }, faults: [] });
@@ -82,7 +84,8 @@ const FAULTS = [
   '!x',
   '// x',
   '"',
-  // A quote that is not closed on its line, and something after a closed one, which Node leaves out or takes for more of the value.
+  // A quote that is not closed on its line, and something after a closed one, which Node leaves out or takes
+  // for more of the value.
   'B="2',
   "B='2",
   'B=`2',
@@ -102,6 +105,7 @@ const FAULTS = [
   '# x\u2029B=2',
   'B="2\rC"',
 ];
+
 for (const line of FAULTS) {
   test(`refuses the line ${show(line)} with its number, and reads the settings around it`, () => {
     assert.deepEqual(read(`A=1\n${line}\nD=4\n`), { values: { A: '1', D: '4' }, faults: [2] });
@@ -172,6 +176,7 @@ const VALUES: readonly (readonly [written: string, value: string])[] = [
   ['a\u00a0b', 'a\u00a0b'],
   ['é😀', 'é😀'],
 ];
+
 for (const [written, value] of VALUES) {
   test(`reads ${show(`A=${written}`)} as ${show(value)}, whatever stands around it`, () => {
     for (const around of ['', ' ', '\t', '\u00a0']) {
@@ -198,8 +203,9 @@ for (const start of [
 ]) {
   test(`reads the name of ${show(`${start}=1`)}`, () => {
     const name = start.replace(/^\s*(export\s+)?/, '').trim();
-    for (const value of ['1', ' 1', '\t1'])
+    for (const value of ['1', ' 1', '\t1']) {
       assert.deepEqual(read(`${start}=${value}\nB=2`).values, { [name]: '1', B: '2' });
+    }
   });
 }
 

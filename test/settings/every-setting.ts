@@ -1,4 +1,5 @@
-/* Every setting with its names, default and values, as docs/settings.md has them, for tests; shares nothing with src. */
+/* Every setting with its names, default and values, as docs/settings.md has them, for tests; shares nothing
+   with src. */
 import { strict as assert } from 'node:assert';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +25,9 @@ export interface SettingRow {
 }
 
 const same = (value: string): Spelling => [value, value];
+
 const number = (value: number): Spelling => [String(value), value];
+
 const YES: Spelling = ['true', true];
 const NO: Spelling = ['false', false];
 const NOT_BOOLEAN = ['yes', /must be .*true.*false/i] as const;

@@ -18,9 +18,12 @@ import {
 } from './every-setting.ts';
 
 const REQUIRED_YAML = 'idp:\n  domain: idp.test\n  audience: https://api.test\n';
+
 const quoted = (written: string) => JSON.stringify(written);
+
 /** What the row needs beside it: the scope policy belongs to profile A. */
 const around = (name: string) => ({ ...REQUIRED, ...(name === 'scopePolicy' ? { PROFILE: 'A' } : {}) });
+
 const without = (environment: Record<string, string>, env: string | undefined) =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => name !== env));
 
@@ -30,10 +33,12 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
   if (byDefault !== 'required') {
     test(`gives ${label} its default in both profiles`, () => {
       assert.deepEqual(load({ environment: REQUIRED }).settings[name], byDefault);
-      if (name !== 'profile')
+      if (name !== 'profile') {
         assert.deepEqual(load({ environment: { ...REQUIRED, PROFILE: 'A' } }).settings[name], byDefaultA);
+      }
     });
   }
+
   test(`takes ${label} from the environment, then .env, then application.yml, empty ones aside`, () => {
     const [first, second, third = first] = good;
     const others = without(around(name), env);
@@ -41,8 +46,10 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
       '.env': env ? `${env}=${quoted(second[0])}\n` : '',
       'application.yml': yaml ? yamlOf(yaml, quoted(third[0])) : '',
     };
+
     const read = (environment: Record<string, string>, given: Sources['files'] = {}) =>
       load({ environment, files: given }).settings[name];
+
     for (const [written, value] of [first, second, third]) {
       if (env) assert.deepEqual(read({ ...others, [env]: written }), value);
       if (yaml) assert.deepEqual(read(others, { 'application.yml': yamlOf(yaml, quoted(written)) }), value);
@@ -61,6 +68,7 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
       assert.deepEqual(read({ ...others, [env]: '' }, nothing), byDefaultIn(others));
     }
   });
+
   if (bad !== undefined) {
     test(`refuses a bad ${label}, naming where it stands and never its value`, () => {
       const others = without(around(name), env);
@@ -84,14 +92,16 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
 }
 
 const CHECKED_OTHERWISE = ['idp.dpopMode', 'idp.tokenType', 'log.level'];
+
 for (const { env, yaml, byDefault } of SETTINGS) {
   if (
     !yaml ||
     typeof byDefault === 'number' ||
     typeof byDefault === 'boolean' ||
     CHECKED_OTHERWISE.includes(yaml)
-  )
+  ) {
     continue;
+  }
   for (const unquoted of ['12345', 'true', '1e3', '[1]']) {
     test(`says to quote the unquoted ${unquoted} as ${yaml}`, () => {
       const problem = onlyProblem({

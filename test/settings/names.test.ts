@@ -1,9 +1,11 @@
-/* Names that are set and are no setting's (docs/settings.md): a misspelt safeguard does not pass in silence. */
+/* Names that are set and are no setting's (docs/settings.md): a misspelt safeguard does not pass in
+   silence. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { load, onlyProblem, problemsOf, REQUIRED, withYaml } from './every-setting.ts';
 
 const inDotEnv = (line: string) => ({ environment: REQUIRED, files: { '.env': `# x\n${line}\n` } });
+
 const warningsOf = (environment: Record<string, string>) =>
   load({ environment: { ...REQUIRED, ...environment } }).warnings;
 
@@ -45,6 +47,7 @@ const KEYS: readonly (readonly [yaml: string, name: string, nearest: string])[] 
   ['idp:\n  Xaudience: x', 'idp.Xaudience', 'idp.audience'],
   ['IDP:\n  doman: x', 'IDP.doman', 'idp.domain'],
 ];
+
 for (const [yaml, name, nearest] of KEYS) {
   test(`says of the key ${name} which one is nearest, if one is near, letter case aside`, () => {
     const advice = nearest === 'undefined' ? 'correct' : `write ${nearest}`;
@@ -94,8 +97,10 @@ const VARIABLES: readonly (readonly [name: string, nearest: string | undefined])
   ['RESOURCE_X', undefined],
   ['METRICS_X', undefined],
 ];
+
 for (const [name, nearest] of VARIABLES) {
   const advice = `is not a setting; ${nearest === undefined ? 'correct' : `write ${nearest}`} or remove it`;
+
   test(`refuses ${name} in .env with its line and says which name is nearest, if one is at most three letters away`, () => {
     const problem = onlyProblem(inDotEnv(`${name}=secret-value`));
     assert.ok(problem.startsWith(`${name} (`) && problem.endsWith(`/.env, line 2): ${advice}`), problem);
@@ -142,9 +147,11 @@ const ORCHESTRATED: Readonly<Record<string, string>> = {
   METRICS_PORT: 'tcp://10.0.0.4:9090',
   METRICS_SERVICE_PORT: '9090',
 };
+
 test('passes over what orchestrators set for services called idp or metrics', () => {
   assert.deepEqual(warningsOf(ORCHESTRATED), []);
 });
+
 for (const name of Object.keys(ORCHESTRATED)) {
   test(`refuses ${name} in .env all the same, which no orchestrator writes`, () => {
     assert.match(onlyProblem(inDotEnv(`${name}=${ORCHESTRATED[name]}`)), / is not a setting; /);

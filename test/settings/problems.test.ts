@@ -1,4 +1,5 @@
-/* What an operator reads when the service does not start (docs/settings.md): every problem at once, each with its place and its fix. */
+/* What an operator reads when the service does not start (docs/settings.md): every problem at once, each with
+   its place and its fix. */
 import { strict as assert } from 'node:assert';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -15,7 +16,7 @@ import {
   type Sources,
 } from './every-setting.ts';
 
-test('says of the domain and the audience, when they are missing, what they are, what to set and where that was looked for [specification §7 rule 5]', () => {
+test('says of the domain and the audience, when they are missing, what they are, what to set and where that was looked for', () => {
   for (const [files, states] of [
     [{}, ['not there', 'not there']],
     [{ '.env': '' }, ['there', 'not there']],

@@ -29,8 +29,9 @@ function refuses(reader: (raw: RawValue) => unknown, raw: RawValue, reason: RegE
 }
 
 test('takes a whole number at both bounds, as number or as text', () => {
-  for (const raw of [3, '3', 60, '60', '007', '000000000000060', 7.0])
+  for (const raw of [3, '3', 60, '60', '007', '000000000000060', 7.0]) {
     assert.equal(integer(3, 60)(raw), Number(raw));
+  }
 });
 
 for (const raw of [
@@ -67,10 +68,14 @@ for (const raw of [
 test('refuses empty text as a whole number, though 0 is one', () =>
   refuses(integer(0, 60), '', /whole number/));
 
-for (const raw of [true, 'true', 'TRUE', 'True', 'tRuE'])
+for (const raw of [true, 'true', 'TRUE', 'True', 'tRuE']) {
   test(`takes ${show(raw)} as true`, () => assert.equal(boolean(raw), true));
-for (const raw of [false, 'false', 'FALSE', 'False', 'fAlSe'])
+}
+
+for (const raw of [false, 'false', 'FALSE', 'False', 'fAlSe']) {
   test(`takes ${show(raw)} as false`, () => assert.equal(boolean(raw), false));
+}
+
 for (const raw of [
   'yes',
   'no',
@@ -96,24 +101,30 @@ test('takes a word exactly as it stands', () => {
   assert.equal(word('any', 'at+jwt')('any'), 'any');
   assert.equal(word('any', 'at+jwt')('at+jwt'), 'at+jwt');
 });
+
 for (const raw of ['ANY', 'any ', 'an', 'any,at+jwt', 1, true, ['any']]) {
   test(`refuses ${show(raw)} as one of two words`, () =>
     refuses(word('any', 'at+jwt'), raw, /^must be one of any, at\+jwt$/));
 }
+
 test('takes an upper-case word in either case', () => {
-  for (const raw of ['ALLOWED', 'allowed', 'aLLowed'])
+  for (const raw of ['ALLOWED', 'allowed', 'aLLowed']) {
     assert.equal(wordInEitherCase('DISABLED', 'ALLOWED')(raw), 'ALLOWED');
+  }
 });
+
 for (const raw of ['allow', 'allowed ', 1, ['ALLOWED']]) {
   test(`refuses ${show(raw)} as a word in either case`, () =>
     refuses(wordInEitherCase('DISABLED', 'ALLOWED'), raw, /^must be one of DISABLED, ALLOWED$/));
 }
 
 test('takes text as it stands', () => assert.equal(text()(' any text '), ' any text '));
+
 for (const raw of [8080, 1.5, NaN, true, false, ['text'], []]) {
   test(`refuses ${show(raw)} where text is wanted and says to quote it`, () =>
     refuses(text(), raw, /^must be text; quote it$/));
 }
+
 test('gives the fault that a check of the text finds', () => {
   refuses(
     text((value) => value === 'bad' && 'must not be bad'),
@@ -124,6 +135,7 @@ test('gives the fault that a check of the text finds', () => {
 });
 
 const words = list(blankFault);
+
 const LISTS: readonly (readonly [RawValue, readonly string[]])[] = [
   ['a', ['a']],
   ['a,b', ['a', 'b']],
@@ -137,16 +149,24 @@ const LISTS: readonly (readonly [RawValue, readonly string[]])[] = [
   [[], []],
   [['a,b'], ['a,b']],
 ];
-for (const [raw, value] of LISTS)
+
+for (const [raw, value] of LISTS) {
   test(`takes ${show(raw)} as the list ${show(value)}`, () => assert.deepEqual(words(raw), value));
-for (const raw of [1, true, NaN])
+}
+
+for (const raw of [1, true, NaN]) {
   test(`refuses ${show(raw)} as a list and says to quote it`, () =>
     refuses(words, raw, /list of texts; quote/));
-for (const raw of [[1], ['a', true], [null], ['a', null]])
+}
+
+for (const raw of [[1], ['a', true], [null], ['a', null]]) {
   test(`refuses ${show(raw)} as a list of texts and says to quote`, () =>
     refuses(words, raw, /text; quote it/));
-for (const raw of ['a b', 'a,b c', ['a', 'b c'], [' a']])
+}
+
+for (const raw of ['a b', 'a,b c', ['a', 'b c'], [' a']]) {
   test(`refuses ${show(raw)} for the fault of a member`, () => refuses(words, raw, /white space/));
+}
 
 for (const blank of [' ', '\0', '\t', '\n', '\r', '\u00a0', '\u3000']) {
   test(`finds ${show(blank)} anywhere in a text`, () => {
@@ -155,10 +175,12 @@ for (const blank of [' ', '\0', '\t', '\n', '\r', '\u00a0', '\u3000']) {
     }
   });
 }
+
 test('finds the fault of a text that is empty, and of an empty member of a list', () => {
   assert.equal(blankFault(''), 'is empty, or has white space or a NUL; remove it');
   refuses(words, ['a', ''], /^is empty, or has white space or a NUL; remove it$/);
 });
+
 test('finds no white space in a text without it', () => {
   for (const value of ['a', 'urn:api:1-é']) assert.equal(blankFault(value), false);
 });
@@ -186,6 +208,7 @@ for (const value of [
 }
 
 const NOT_A_HOST = /^is not a host name with an optional ":port"/;
+
 const HOST_FAULTS: readonly (readonly [value: string, reason: RegExp | string])[] = [
   ...[
     ['https://idp.test', 'https://'],
@@ -253,7 +276,8 @@ const HOST_FAULTS: readonly (readonly [value: string, reason: RegExp | string])[
   ...['idp.test.', 'idp.test.:443', 'bücher.test', 'idp%2etest', 'idp^test', 'idp<test', 'idp|test', '.'].map(
     (value) => [value, NOT_A_HOST] as const,
   ),
-  // Not host names either, though the URL parser takes them: quotes that a container's environment file keeps, lists, patterns.
+  // Not host names either, though the URL parser takes them: quotes that a container's environment file
+  // keeps, lists, patterns.
   ...[
     '"idp.test"',
     "'idp.test'",
@@ -267,6 +291,7 @@ const HOST_FAULTS: readonly (readonly [value: string, reason: RegExp | string])[
     '$IDP.test',
   ].map((value) => [value, NOT_A_HOST] as const),
 ];
+
 for (const [value, reason] of HOST_FAULTS) {
   test(`refuses ${show(value)} as a host name and says what to change`, () =>
     typeof reason === 'string'
@@ -284,6 +309,7 @@ for (const value of [
 ]) {
   test(`takes ${value} as an https URL`, () => assert.equal(httpsFault(value), false));
 }
+
 for (const value of [
   'http://idp.test/',
   'ftp://idp.test/',
@@ -316,6 +342,7 @@ for (const value of [
     assert.match(String(issuerFault(value)), /^must be a URL that begins with https:\/\/,/);
   });
 }
+
 test('takes a public URL of either web scheme and of no other', () => {
   for (const value of ['http://api.test/', 'https://api.test/v1']) assert.equal(publicUrlFault(value), false);
   assert.match(
@@ -323,11 +350,13 @@ test('takes a public URL of either web scheme and of no other', () => {
     /^must be a URL that begins with https:\/\/ or http:\/\//,
   );
 });
+
 test('refuses a public URL that proofs could not be compared with [RFC 9449 §4.3(9)]', () => {
   for (const value of ['https://127.1', 'https://api.test/%zz', 'https://bücher.test']) {
     assert.match(String(publicUrlFault(value)), /write it in its normal form$/);
   }
 });
+
 test('refuses a query in an issuer and in a public URL [OpenID Connect Discovery §2]', () => {
   for (const value of ['https://idp.test/?a=b', 'https://idp.test/?', 'https://idp.test?']) {
     for (const faultOf of [issuerFault, publicUrlFault]) {
@@ -348,6 +377,7 @@ for (const value of [
 ]) {
   test(`takes ${value} as an origin`, () => assert.equal(originFault(value), false));
 }
+
 for (const value of [
   'https://app.test/',
   'https://App.test',
@@ -368,6 +398,7 @@ for (const value of [
   test(`refuses ${show(value)} as an origin`, () =>
     assert.match(String(originFault(value)), /^must be an origin as browsers send it/));
 }
+
 for (const value of ['*', 'https://*.app.test', 'https://app.test*']) {
   test(`refuses ${value} as an origin and says what to do`, () => {
     assert.equal(originFault(value), 'must not have a "*"; list every origin');
@@ -377,15 +408,18 @@ for (const value of ['*', 'https://*.app.test', 'https://app.test*']) {
 test('takes method names in upper case [RFC 9110 §9.1]', () => {
   for (const value of ['GET', 'A', 'PROPFIND']) assert.equal(methodFault(value), false);
 });
+
 for (const value of ['get', 'Get', 'G3T', 'GET ', ' GET', 'GET,POST', '*', '']) {
   test(`refuses ${show(value)} as a method name [RFC 9110 §9.1]`, () =>
     assert.equal(methodFault(value), 'must be a method name in upper case'));
 }
 
 test('takes the names of header fields [RFC 9110 §5.1]', () => {
-  for (const value of ['ETag', 'x-request-id', 'X_1', "!#$%&'+.^`|~-"])
+  for (const value of ['ETag', 'x-request-id', 'X_1', "!#$%&'+.^`|~-"]) {
     assert.equal(fieldNameFault(value), false);
+  }
 });
+
 for (const value of ['*', 'X-*', 'a b', 'a:', 'a,b', '"a"', 'é', 'a\n', '(a)', 'a/b', '']) {
   test(`refuses ${show(value)} as the name of a header field [RFC 9110 §5.1]`, () =>
     assert.equal(fieldNameFault(value), 'must be the name of a header field'));

@@ -21,8 +21,10 @@ test('reads the file that CONFIG_FILE names instead of application.yml, from the
     'other.yaml': 'server:\n  port: 2',
     'third.yaml': 'server:\n  port: 3',
   };
+
   const portOf = (environment: Record<string, string>, dotEnv = '') =>
     load({ environment: { ...REQUIRED, ...environment }, files: { ...files, '.env': dotEnv } }).settings.port;
+
   assert.equal(portOf({}), 1);
   assert.equal(portOf({ CONFIG_FILE: 'other.yaml' }), 2);
   assert.equal(portOf({}, 'CONFIG_FILE=./third.yaml'), 3);
@@ -65,6 +67,7 @@ const IRREGULAR: Readonly<Record<string, (path: string) => void>> = {
   'a device': (path) => symlinkSync('/dev/zero', path),
   'a link to a directory': (path) => symlinkSync('/tmp', path),
 };
+
 for (const [what, make] of Object.entries(IRREGULAR)) {
   for (const name of ['.env', 'application.yml', 'x.yml']) {
     test(`refuses ${what} as ${name} without waiting for it`, () => {
@@ -88,6 +91,18 @@ test('reads a link to a regular file', () => {
   });
 });
 
+for (const name of ['.env', 'application.yml']) {
+  test(`refuses a link as ${name} that leads nowhere, since it is there`, () => {
+    inDirectory({}, (directory) => {
+      symlinkSync('nowhere', join(directory, name));
+      assert.deepEqual(
+        problemsIn(() => loadProfileSettings(REQUIRED, directory)),
+        [`${directory}/${name}: cannot be read (ENOENT)`],
+      );
+    });
+  });
+}
+
 test('says of a file why it cannot be read', () => {
   inDirectory({}, (directory) => {
     symlinkSync('application.yml', join(directory, 'application.yml'));
@@ -96,6 +111,7 @@ test('says of a file why it cannot be read', () => {
       [`${directory}/application.yml: cannot be read (ELOOP)`],
     );
   });
+
   assert.match(
     onlyProblem({ environment: REQUIRED, files: { '.env': 'CONFIG_FILE="a\0b"' } }),
     /cannot be read \(ERR_INVALID_ARG_VALUE\)$/,

@@ -1,4 +1,5 @@
-/* What operators see of settings at the start: standard error, exit code and the log (docs/settings.md, docs/operations.md). */
+/* What operators see of settings at the start: standard error, exit code and the log (docs/settings.md,
+   docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
@@ -8,7 +9,10 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startProcess, type OutOfProcess } from '../support/service.ts';
 
-/** Starts with faulty settings; the lines on standard error of a process that exited 1 without having listened. */
+/**
+ * Starts with faulty settings; the lines on standard error of a process that exited 1 without having
+ * listened.
+ */
 async function refusalOf(given: OutOfProcess): Promise<string[]> {
   const service = await startProcess(given);
   try {
@@ -22,7 +26,7 @@ async function refusalOf(given: OutOfProcess): Promise<string[]> {
   }
 }
 
-test('exits 1 without the domain and the audience and names both [specification §7 rule 5]', async () => {
+test('exits 1 without the domain and the audience and names both', async () => {
   const [domain = '', audience = '', ...others] = await refusalOf({});
   assert.match(
     domain,
@@ -60,8 +64,9 @@ test('reports every problem at once, one line each, without the values', async (
     'LOG_LEVEL',
     'SCOPE_POLICY',
   ];
-  for (const name of named)
+  for (const name of named) {
     assert.equal(lines.filter((line) => line.startsWith(`configuration: ${name} (`)).length, 1, name);
+  }
   assert.equal(lines.length, named.length, lines.join('\n'));
   assert.ok(!lines.some((line) => line.includes(secret)));
 });

@@ -1,4 +1,5 @@
-/* The YAML reader: what is not the part of YAML that settings need is an error with its line (docs/settings.md). */
+/* The YAML reader: what is not the part of YAML that settings need is an error with its line
+   (docs/settings.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { Fault } from '../../src/settings/entry.ts';
@@ -16,6 +17,7 @@ const STRAY = /list item/;
 const TWICE = /twice|set before/;
 const PLACE = /indentation|list item/;
 const CHARACTER = /character/;
+
 /** What is refused, a faulty document, its line and reason. */
 const FAULTS: readonly (readonly [what: string, source: string, line: number, reason: RegExp])[] = [
   ...[

@@ -5,6 +5,7 @@ import type { RawValue } from '../../src/settings/entry.ts';
 import { parseYaml } from '../../src/settings/yaml.ts';
 
 const text = (source: string) => JSON.stringify(source);
+
 const values = (source: string) => parseYaml(source, 'x.yml').map(({ name, value }) => [name, value]);
 
 /** What follows `a:` on its line → the value. */

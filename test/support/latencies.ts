@@ -18,7 +18,10 @@ export class Latencies {
   /** The time in milliseconds within which this share (0 to 1) of the answers came. */
   percentile(share: number): number {
     let left = Math.ceil(this.#count * share);
-    const bucket = this.#buckets.findIndex((count) => (left -= count) <= 0);
+    const bucket = this.#buckets.findIndex((count) => {
+      left -= count;
+      return left <= 0;
+    });
     return Math.max(0, bucket) / PER_MILLISECOND;
   }
 }

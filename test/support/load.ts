@@ -211,6 +211,9 @@ export function getBytes(path: string, token?: string, more = ''): string {
 
 /** Gives the shots in turn, over and over. */
 export function inTurn(shots: readonly Shot[]): () => Shot {
-  let count = 0;
-  return () => shots[count++ % shots.length]!;
+  let count = -1;
+  return () => {
+    count += 1;
+    return shots[count % shots.length]!;
+  };
 }

@@ -7,6 +7,8 @@ import { tokensOf, walk, type Token } from './tokens.ts';
 export interface Offence {
   readonly line: number;
   readonly what: string;
+  /** About how much stands there, not about how it is written. */
+  readonly isSize?: true;
 }
 
 export interface Page {
@@ -16,7 +18,6 @@ export interface Page {
   readonly offences: readonly Offence[];
 }
 
-export const MOST_TOKENS_ON_A_LINE = 26;
 export const MOST_TOKENS_OF_A_FUNCTION = 180;
 export const MOST_COLUMNS = 110;
 /** A function of so many lines is read as part of the one around it. */
@@ -35,6 +36,10 @@ interface Source {
   readonly tokens: readonly Token[];
   /** The line of each token. */
   readonly lines: readonly number[];
+  readonly rows: readonly string[];
+  /** The rows, counted from 0, that are comment alone, and those that begin inside a template. */
+  readonly isComment: ReadonlySet<number>;
+  readonly isText: ReadonlySet<number>;
 }
 
 const isSign = (token: Token | undefined, ...texts: readonly string[]) =>
@@ -121,6 +126,14 @@ function functionsOf(source: Source): Range[] {
   });
 }
 
+function wideLines({ rows }: Source): Offence[] {
+  return rows.flatMap((row, index) =>
+    row.length > MOST_COLUMNS
+      ? [{ line: index + 1, what: `${row.length} columns`, isSize: true as const }]
+      : [],
+  );
+}
+
 /** Own tokens: without those of the functions inside, but for such as take no room. */
 function longFunctions(source: Source): Offence[] {
   const { lines } = source;
@@ -136,7 +149,7 @@ function longFunctions(source: Source): Offence[] {
     const outermost = inner.filter((one) => !inner.some((other) => isInside(one, other)));
     const own = outermost.reduce((rest, one) => rest - countOf(one), countOf(outer));
     if (own <= MOST_TOKENS_OF_A_FUNCTION) return [];
-    return [{ line: lines[outer.first]!, what: `a function of ${own} own tokens` }];
+    return [{ line: lines[outer.first]!, what: `a function of ${own} own tokens`, isSize: true }];
   });
 }
 
@@ -172,7 +185,9 @@ function assignmentsInside(source: Source): Offence[] {
     if (isSign(token, '++', '--')) return [{ line: lines[index]!, what: token.text }];
     if (!isSign(token, ...ASSIGNMENTS)) return [];
 
-    const stops = (one: Token) => isSign(one, ';', ',', '=>', ...ASSIGNMENTS);
+    const stops = (one: Token) =>
+      isSign(one, ';', ',', '=>', ...ASSIGNMENTS) || isWord(one, 'type', ...DECLARATIONS);
+
     const before = walk(tokens, index - 1, -1, stops);
     const isChained = isSign(tokens[before], ...ASSIGNMENTS);
     const isInBrackets =
@@ -196,7 +211,8 @@ function listsAsNames(source: Source): Offence[] {
 
     const equals = walk(tokens, closing(source, index) + 1, 1, (one) => isSign(one, '=', ';'));
     const isList = isSign(tokens[equals], '=') && isSign(tokens[equals + 1], '[');
-    return isList || isStatement ? [{ line: lines[index]!, what: 'a list as a way to name things' }] : [];
+    const isAll = isList && isSign(tokens[closing(source, equals + 1) + 1], ';');
+    return isAll ? [{ line: lines[index]!, what: 'a list as a way to name things' }] : [];
   });
 }
 
@@ -248,8 +264,29 @@ function bareStatements(source: Source): Offence[] {
   });
 }
 
+/** The rows that lie in a template but for its first. */
+function textsIn(tokens: readonly Token[], lines: readonly number[]): ReadonlySet<number> {
+  const found = new Set<number>();
+  for (const [index, { kind, text }] of tokens.entries()) {
+    if (kind !== 'chunk') continue;
+    for (let more = text.split('\n').length - 1; more > 0; more -= 1) found.add(lines[index]! - 1 + more);
+  }
+  return found;
+}
+
+/** The rows that are comment alone. */
+function commentsIn(rows: readonly string[]): ReadonlySet<number> {
+  const found = new Set<number>();
+  let isOpen = false;
+  for (const [at, row] of rows.entries()) {
+    isOpen ||= /^\s*\/\*/.test(row);
+    if (isOpen || /^\s*\/\//.test(row)) found.add(at);
+    if (row.includes('*/')) isOpen = false;
+  }
+  return found;
+}
+
 const WIDTH_OF_LEVEL = 2;
-const COMMENT = /^\s*(?:\/\/|\/\*|\*)/;
 
 const FUNCTION_LINE =
   /^\s*(?:export )?(?:default )?(?:(?:async )?function\b|(?:abstract )?class\b|interface\b|(?:const|let) \w+(?:: [^=]+)? = (?:async )?(?:<[^>]+>)?\([^)]*\)(?:: [^=]+)? =>)/;
@@ -265,7 +302,7 @@ interface Item {
 }
 
 /** What stands on one level of indentation between two lines, by the lines' numbers from 0. */
-function itemsOn(rows: readonly string[], level: number, isText: ReadonlySet<number>): Item[][] {
+function itemsOn({ rows, isText, isComment }: Source, level: number): Item[][] {
   const indent = ' '.repeat(level * WIDTH_OF_LEVEL);
   const blocks: Item[][] = [[]];
   let from: number | undefined;
@@ -276,11 +313,12 @@ function itemsOn(rows: readonly string[], level: number, isText: ReadonlySet<num
     if (depth < indent.length) {
       blocks.push([]);
       from = undefined;
-    } else if (depth === indent.length && COMMENT.test(row)) from ??= at;
-    else if (depth === indent.length && !/^[\])}>|&?:.]/.test(row.trim())) {
+    } else if (isComment.has(at)) {
+      if (depth === indent.length) from ??= at;
+    } else if (depth === indent.length && !/^[\])}>|&?:.]/.test(row.trim())) {
       items.push({ from: from ?? at, head: at, to: at });
       from = undefined;
-    } else if (!COMMENT.test(row) && items.length > 0) {
+    } else if (items.length > 0) {
       items[items.length - 1] = { ...items.at(-1)!, to: at };
     }
   }
@@ -288,10 +326,11 @@ function itemsOn(rows: readonly string[], level: number, isText: ReadonlySet<num
 }
 
 /** Definitions stand between blank lines; constants and types of one line may stand together. */
-function crowdedDefinitions(rows: readonly string[], isText: ReadonlySet<number>): Offence[] {
+function crowdedDefinitions(source: Source): Offence[] {
+  const { rows } = source;
   const levels = [0, 1, 2, 3];
   return levels.flatMap((level) =>
-    itemsOn(rows, level, isText).flatMap((items) =>
+    itemsOn(source, level).flatMap((items) =>
       items.slice(1).flatMap((item, index) => {
         const before = items[index]!;
         const isApart = rows.slice(before.to + 1, item.from).includes('');
@@ -308,9 +347,10 @@ function crowdedDefinitions(rows: readonly string[], isText: ReadonlySet<number>
 }
 
 /** Lines of code inside functions that follow one another without a blank line. */
-function longSteps({ lines }: Source, rows: readonly string[], ranges: readonly Range[]): Offence[] {
+function longSteps(source: Source): Offence[] {
+  const { lines, rows, isComment } = source;
   const inside = new Set<number>();
-  for (const { first, last } of ranges) {
+  for (const { first, last } of functionsOf(source)) {
     for (let line = lines[first]! + 1; line < lines[last]!; line += 1) inside.add(line);
   }
   const offences: Offence[] = [];
@@ -318,9 +358,13 @@ function longSteps({ lines }: Source, rows: readonly string[], ranges: readonly 
   for (const [index, row] of rows.entries()) {
     const isCode = inside.has(index + 1) && row !== '';
     if (!isCode) length = 0;
-    else if (!COMMENT.test(row)) length += 1;
+    else if (!isComment.has(index)) length += 1;
     if (length === MOST_LINES_OF_A_STEP + 1) {
-      offences.push({ line: index + 1, what: `over ${MOST_LINES_OF_A_STEP} lines without a blank one` });
+      offences.push({
+        line: index + 1,
+        what: `over ${MOST_LINES_OF_A_STEP} lines without a blank one`,
+        isSize: true,
+      });
     }
   }
   return offences;
@@ -329,30 +373,22 @@ function longSteps({ lines }: Source, rows: readonly string[], ranges: readonly 
 export function readPage(text: string): Page {
   const tokens = tokensOf(text);
   const lines = linesOf(text, tokens);
-  const source = { text, tokens, lines };
   const rows = text.split('\n');
+  const source = { text, tokens, lines, rows, isComment: commentsIn(rows), isText: textsIn(tokens, lines) };
+
   const tokensByLine = new Map<number, number>();
   for (const line of lines) tokensByLine.set(line, (tokensByLine.get(line) ?? 0) + 1);
 
-  // Lines of a template are text.
-  const isText = new Set<number>();
-  for (const [index, { kind, text: chunk }] of tokens.entries()) {
-    if (kind !== 'chunk') continue;
-    for (let more = chunk.split('\n').length - 1; more > 0; more -= 1) isText.add(lines[index]! - 1 + more);
-  }
-  const wide = rows.flatMap((row, index) =>
-    row.length > MOST_COLUMNS ? [{ line: index + 1, what: `${row.length} columns` }] : [],
-  );
-  const offences = [
-    ...wide,
-    ...longFunctions(source),
-    ...nestedConditionals(source),
-    ...assignmentsInside(source),
-    ...listsAsNames(source),
-    ...manyDeclarations(source),
-    ...bareStatements(source),
-    ...crowdedDefinitions(rows, isText),
-    ...longSteps(source, rows, functionsOf(source)),
+  const rules = [
+    wideLines,
+    longFunctions,
+    longSteps,
+    nestedConditionals,
+    assignmentsInside,
+    listsAsNames,
+    manyDeclarations,
+    bareStatements,
+    crowdedDefinitions,
   ];
-  return { tokens: tokens.length, tokensByLine, offences };
+  return { tokens: tokens.length, tokensByLine, offences: rules.flatMap((rule) => rule(source)) };
 }

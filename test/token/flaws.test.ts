@@ -19,12 +19,13 @@ const thumbprint = hash(JSON.stringify({ crv, kty, x, y }));
 
 let proofs = 0;
 
-const proofFor = (token: string) =>
-  signJws(
-    { typ: 'dpop+jwt', alg: 'ES256', jwk: { kty, crv, x, y } },
-    { jti: String((proofs += 1)), htm: 'GET', htu: `${AUDIENCE}/api/private`, iat: NOW, ath: hash(token) },
-    proofKey.privateKey,
-  );
+function proofFor(token: string): string {
+  proofs += 1;
+  const header = { typ: 'dpop+jwt', alg: 'ES256', jwk: { kty, crv, x, y } };
+  const place = { htm: 'GET', htu: `${AUDIENCE}/api/private` };
+  const claims = { jti: String(proofs), ...place, iat: NOW, ath: hash(token) };
+  return signJws(header, claims, proofKey.privateKey);
+}
 
 /** A good draft for the scheme: under DPoP it is bound to the key of the proof. */
 function draftFor(scheme: 'Bearer' | 'DPoP'): Draft {

@@ -54,7 +54,9 @@ const groups = listOf(file.testGroups).map(readGroup);
 
 /** The algorithm for which a group's key is meant, also where the key does not say. */
 function algorithmOf({ kty, alg }: JsonObject): string {
-  return typeof alg === 'string' ? alg : kty === 'EC' ? 'ES256' : 'RS256';
+  if (typeof alg === 'string') return alg;
+
+  return kty === 'EC' ? 'ES256' : 'RS256';
 }
 
 const groupsFor = (...algorithms: readonly string[]) =>

@@ -51,8 +51,17 @@ function panelOf({ title, unit, rows }: Section): Panel {
   return { title, bars, ...(isRatio && { mark: 1 }) };
 }
 
-const colourOf = (server: string): string =>
-  server.startsWith('gatehouse') ? OURS : ['plain', 'es256', 'rs256'].includes(server) ? BASE : OTHERS;
+function colourOf(server: string): string {
+  if (server.startsWith('gatehouse')) return OURS;
+
+  return ['plain', 'es256', 'rs256'].includes(server) ? BASE : OTHERS;
+}
+
+function packagesIn(count: number): string {
+  if (count === 0) return '';
+
+  return ` · ${count} package${count > 1 ? 's' : ''}`;
+}
 
 function drawBar({ server, value, label }: Bar, scale: number, y: number): string {
   const width = Math.max(1, value * scale).toFixed(1);
@@ -99,7 +108,7 @@ export function picture(results: Results): string {
     bars: results.review.map(({ server, tokens, packages }) => ({
       server,
       value: tokens,
-      label: `${figure(tokens)}${packages > 0 ? ` · ${packages} package${packages > 1 ? 's' : ''}` : ''}`,
+      label: figure(tokens) + packagesIn(packages),
     })),
   };
   const panels = [...results.sections.map(panelOf), ...(review.bars.length > 0 ? [review] : [])];

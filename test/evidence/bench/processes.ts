@@ -48,9 +48,8 @@ export function spawnOn(
   environment: NodeJS.ProcessEnv,
   cwd = tmpdir(),
 ): ChildProcess {
-  const [program, ...options] = canPin
-    ? ['taskset', '-c', core === 'server' ? '0' : '1', ...command]
-    : command;
+  const pinned = ['taskset', '-c', core === 'server' ? '0' : '1', ...command];
+  const [program, ...options] = canPin ? pinned : command;
   const stdout = core === 'server' ? 'ignore' : 'pipe';
   const env = { PATH: process.env.PATH, ...environment };
   const child = spawn(program!, options, { cwd, env, stdio: ['ignore', stdout, 'inherit'] });

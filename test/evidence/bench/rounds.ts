@@ -67,13 +67,18 @@ function jobOf(plan: Case, server: RunningServer, records: Records | undefined):
   };
 }
 
+/** The tokens, if any, that a server sees before it is measured. */
+function warmUpOf(plan: Case): Records | undefined {
+  if (plan.name === 'forged') return SLICES.forgedWarmUp();
+
+  return plan.repeats ? plan.tokens?.(-1) : SLICES.warmUp();
+}
+
 /** Makes every server compile what it uses. */
 async function warmUp(running: readonly RunningServer[]): Promise<void> {
   for (const server of running) {
     for (const plan of cases) {
-      const records =
-        plan.name === 'forged' ? SLICES.forgedWarmUp() : plan.repeats ? plan.tokens?.(-1) : SLICES.warmUp();
-      await sample(server, jobOf(plan, server, records), 0.3);
+      await sample(server, jobOf(plan, server, warmUpOf(plan)), 0.3);
     }
   }
 }

@@ -39,9 +39,10 @@ const SECTIONS: readonly Omit<Section, 'rows'>[] = [
 function sectionsOf(figures: Figures): Section[] {
   return SECTIONS.flatMap((section) => {
     const found = figures.get(section.name);
-    return found === undefined
-      ? []
-      : [{ ...section, rows: rowsOf(found, section.name === DPOP.name ? ES256.name : PLAIN.name) }];
+    if (found === undefined) return [];
+
+    const base = section.name === DPOP.name ? ES256.name : PLAIN.name;
+    return [{ ...section, rows: rowsOf(found, base) }];
   });
 }
 

@@ -7,6 +7,7 @@ import type { Random } from './random.ts';
 import { ATOMS, FRAGMENTS, KEYS, LINES, SCALARS } from './yaml-pieces.ts';
 
 const spaces = (count: number) => ' '.repeat(Math.max(0, count));
+
 const comment = (random: Random) => random.pick(['', '', '', ' # c', ' ', '#c']);
 
 /** A list below its key, now and then out of line. */
@@ -29,7 +30,8 @@ function listLines(random: Random, indent: number): string[] {
 function fileFrom(random: Random): string {
   const lines = random.chance(0.1) ? [random.pick(LINES)] : [];
   let indent = 0;
-  for (let entry = 0, count = 1 + random.below(6); entry < count; entry += 1) {
+  const entries = 1 + random.below(6);
+  for (let entry = 0; entry < entries; entry += 1) {
     if (random.chance(0.08)) lines.push(random.pick(LINES));
     if (random.chance(0.2)) indent = Math.max(0, indent + random.pick([-2, -1, 0, 0, 1, 2, 2]));
     const key = random.chance(0.6) ? `k${random.below(9)}${entry}` : random.pick(KEYS);
@@ -93,12 +95,13 @@ function flatten(node: ParsedNode | null, prefix: string, into: Reading): Readin
 }
 
 /** Numbers that JSON cannot write, and the sign of zero, are kept apart. */
-const spelledReading = (reading: Reading): string =>
-  JSON.stringify(reading, (_, value: unknown) =>
-    typeof value === 'number' || typeof value === 'bigint'
-      ? `number ${Object.is(value, -0) ? '-0' : Number(value)}`
-      : value,
-  );
+function spelledReading(reading: Reading): string {
+  return JSON.stringify(reading, (_, value: unknown) => {
+    if (Object.is(value, -0)) return 'number -0';
+
+    return typeof value === 'number' || typeof value === 'bigint' ? `number ${Number(value)}` : value;
+  });
+}
 
 function readByOurs(text: string): Verdict {
   try {
@@ -123,7 +126,8 @@ const OPTIONS = {
 } as const;
 
 function readByYaml(text: string): string {
-  // A byte-order mark is no part of the first line (YAML 1.2.2 §5.2, §9.1.1); the package forgets that line's indentation after one.
+  // A byte-order mark is no part of the first line (YAML 1.2.2 §5.2, §9.1.1); the package forgets that line's
+  // indentation after one.
   const document = parseDocument(text.replace(/^\uFEFF/, ''), OPTIONS);
   if (document.errors.length > 0) throw new Error(document.errors[0]!.code);
   try {
@@ -136,8 +140,9 @@ function readByYaml(text: string): string {
 
 export async function fuzzYaml(random: Random): Promise<Outcome> {
   let text = random.chance(0.7) ? fileFrom(random) : fragmentsFrom(random);
-  for (let changes = random.pick([0, 0, 1, 1, 2, 3]); changes > 0; changes -= 1)
+  for (let changes = random.pick([0, 0, 1, 1, 2, 3]); changes > 0; changes -= 1) {
     text = mutateYaml(random, text);
+  }
   return {
     input: text,
     ours: readByOurs(text),

@@ -95,7 +95,8 @@ export function coverageOf(file: string): Coverage {
   const isBeside = (path: string) => posix.dirname(path) === `test/${posix.dirname(file)}`;
 
   const distanceOf = ({ path, steps }: Test) => {
-    const nearness = isNamed(path) ? 0 : isBeside(path) ? 1 : 2;
+    // Its own is beside it too.
+    const nearness = [!isNamed(path), !isBeside(path)].filter(Boolean).length;
     return nearness * 10_000 + (steps.get(source) ?? 0) * 100 + steps.size;
   };
 

@@ -144,9 +144,10 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   negation: (token) => (isSign(token, '!') ? replaced(token, '') : []),
   refusal: (token, index, tokens) => {
     const range = token.kind === 'word' && token.text === 'throw' ? statement(tokens, index) : undefined;
-    return range === undefined
-      ? []
-      : replaced(range, ...(isDecidedBy('if', tokens, index) ? [] : [';']), 'return undefined;');
+    if (range === undefined) return [];
+
+    const removed = isDecidedBy('if', tokens, index) ? [] : [';'];
+    return replaced(range, ...removed, 'return undefined;');
   },
   result: (token, index, tokens, source) => {
     const range = token.kind === 'word' && token.text === 'return' ? statement(tokens, index) : undefined;

@@ -73,6 +73,7 @@ export function openWorkshop(file: string): Workshop {
   });
 
   for (const place of [directory, out]) writeFileSync(join(place, 'package.json'), '{"type":"module"}');
+  cpSync(join(ROOT, '.env.example'), join(out, '.env.example'));
   // For tests that run a module of src, or the whole service, in a process of its own.
   symlinkSync(join(ROOT, 'node_modules'), join(out, 'node_modules'));
   symlinkSync('src', join(out, 'dist'));

@@ -170,7 +170,8 @@ export function mix(traffic: Readonly<Record<string, Kind>>): () => Shot {
   let count = 0;
   return () => {
     // 37 and 100 have no common divisor, so every place comes once in a hundred.
-    const kind = names[(count++ * 37) % names.length]!;
+    const kind = names[(count * 37) % names.length]!;
+    count += 1;
     return { kind, bytes: traffic[kind]!.next() };
   };
 }

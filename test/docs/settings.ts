@@ -1,0 +1,55 @@
+/* The table of settings: names and defaults from the code, meanings from .env.example. */
+import { PROFILE_TABLE } from '../../src/profiles/settings.ts';
+import { Fault } from '../../src/settings/entry.ts';
+import { read } from './pages.ts';
+import { code, withKept, type Cells } from './tables.ts';
+
+/** The meaning of each setting by its name in the environment: the comment above its line, without key and default. */
+function readMeanings(): ReadonlyMap<string, string> {
+  const lines = read('.env.example').matchAll(/((?:^# .*\n)+)^(?:# )?([A-Z_]+)=/gm);
+  return new Map(
+    [...lines].map(([, comment = '', name = '']) => {
+      const text = comment.replace(/^# /gm, '').replaceAll('\n', ' ');
+      return [name, text.replace(/^\[.*?\] /, '').replace(/ Default: .*$/, '')];
+    }),
+  );
+}
+
+function shown(value: unknown): string {
+  const text = Array.isArray(value) ? value.join(', ') : String(value ?? '');
+  return text === '' ? 'none' : code(text);
+}
+
+type Row = (typeof PROFILE_TABLE)[keyof typeof PROFILE_TABLE];
+
+/** What each setting is when no source has it, in the order of the table. */
+function readDefaults(profile: string): readonly string[] {
+  const earlier: Record<string, unknown> = { profile, domain: '<domain>' };
+  return Object.entries(PROFILE_TABLE).map(([name, { byDefault }]: [string, Row]) => {
+    try {
+      earlier[name] ??= byDefault(earlier);
+      return shown(byDefault(earlier));
+    } catch (failure) {
+      if (!(failure instanceof Fault)) throw failure;
+      return 'required';
+    }
+  });
+}
+
+/** Text as it is, and not as Markdown would have it. */
+const plain = (text: string) => text.replaceAll('<', '&lt;').replaceAll('*', '\\*');
+
+export function settingsTable(written: readonly Cells[]): string {
+  const meanings = readMeanings();
+  const inA = readDefaults('A');
+  const inB = readDefaults('B');
+  const derived = Object.values(PROFILE_TABLE).map((row, index) => {
+    const names = [row.env, row.yaml].map((name) => (name === '' ? 'none' : code(name)));
+    const a = inA[index] ?? '';
+    const b = inB[index] ?? '';
+    const meaning = meanings.get(row.env);
+    const cells = [...names, a === b || row.env === 'PROFILE' ? b : `${a} in A, ${b} in B`];
+    return meaning === undefined ? cells : [...cells, plain(meaning)];
+  });
+  return withKept(['environment', 'YAML', 'default', 'meaning'], derived, written, 1);
+}
