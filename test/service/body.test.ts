@@ -1,4 +1,4 @@
-/* Bodies that come with a request: answered at once, drained a little, never read (contract §3, RFC 9112 §9.6). */
+/* Bodies that come with a request: answered at once, drained a little, never read (docs/requests.md, RFC 9112 §9.6). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';

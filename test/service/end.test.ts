@@ -1,4 +1,4 @@
-/* The end of the listener: no new connections, answers to what is under way, a deadline (contract §10). */
+/* The end of the listener: no new connections, answers to what is under way, a deadline (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';

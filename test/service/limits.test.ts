@@ -1,4 +1,4 @@
-/* What the listener decides about a request before its route does: expectations, upgrades, sizes and times (contract §3, §10). */
+/* What the listener decides about a request before its route does: expectations, upgrades, sizes and times (docs/requests.md, docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
@@ -56,7 +56,7 @@ describe('the listener', { timeout: 30_000 }, () => {
     await listener.gone();
   });
 
-  test('says Vary: Origin also where no request was understood, once origins are set [contract §9]', async (t) => {
+  test('says Vary: Origin also where no request was understood, once origins are set [docs/requests.md]', async (t) => {
     const [{ port }, plain] = [await openListener(t), await openListener(t, { environment: {} })];
     for (const bytes of [GARBAGE, CONNECT, get(''), get(`${HOST}Expect: 200-ok\r\n`)]) {
       assert.equal(answersIn(await exchange(port, bytes))[0]?.fields.get('vary'), 'Origin', bytes);
@@ -199,7 +199,7 @@ describe('the listener', { timeout: 30_000 }, () => {
     await listener.gone();
   });
 
-  test('has the limits of the contract [§10]', async (t) => {
+  test('has the limits that it promises [docs/operations.md]', async (t) => {
     const { server } = await openListener(t);
     const limits = {
       headersTimeout: 10_000,

@@ -64,7 +64,7 @@ after(() => service.stop());
 
 for (const { pattern } of BUGS) {
   for (const method of ['GET', 'HEAD']) {
-    const what = `answers 500 to ${method} and tells nothing of the inside when a handler ${pattern.slice(1)} [contract §6]`;
+    const what = `answers 500 to ${method} and tells nothing of the inside when a handler ${pattern.slice(1)} [docs/refusals.md]`;
     test(what, { timeout: 5_000 }, async () => {
       const logged = service.logs.length;
       const { status, text, headers, challenges } = await service.ask(pattern, { method });
@@ -130,7 +130,7 @@ test('gives every caller an answer about itself when requests interleave [G10]',
   assert.equal((await Promise.all(asked)).length, 200);
 });
 
-test('logs each refusal with its status and reason, and no token [contract §10]', async () => {
+test('logs each refusal with its status and reason, and no token [docs/operations.md]', async () => {
   const logged = service.logs.length;
   const token = tokenWith({ exp: 1 });
   await service.ask(`/later?access_token=${token}`, { token });

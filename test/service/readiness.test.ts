@@ -1,4 +1,4 @@
-/* What tells a caller, without a token, that the service lives and whether it is ready (contract §3). */
+/* What tells a caller, without a token, that the service lives and whether it is ready (docs/requests.md). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { UNAVAILABILITIES } from '../../src/base/refusal.ts';
@@ -14,7 +14,7 @@ before(async () => {
 after(() => provider.stop());
 
 for (const PROFILE of ['A', 'B']) {
-  test(`tells in profile ${PROFILE} that it lives and whether it is ready, whatever the credentials [contract §3]`, async (t) => {
+  test(`tells in profile ${PROFILE} that it lives and whether it is ready, whatever the credentials [docs/requests.md]`, async (t) => {
     let canFetch = false;
     const fetchKeys = async () => {
       if (canFetch) return { keys: [provider.signingKey.publicJwk] };

@@ -1,4 +1,4 @@
-/* Requests as the contract's sections 3 and 4 tell them, against whole services of both profiles. */
+/* Requests as docs/requests.md tells them, against whole services of both profiles. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { HTTP_REFUSALS } from '../../src/base/refusal.ts';
@@ -49,7 +49,7 @@ for (const target of [
 
 const NOWHERE = [...pathSlips('/api/private'), '/', '/?', '/api', '/api/public/private', '/api/%u0070ublic'];
 for (const target of NOWHERE) {
-  test(`has nothing at ${target}, before it reads credentials or the method [contract §3, G2]`, async () => {
+  test(`has nothing at ${target}, before it reads credentials or the method [docs/requests.md, G2]`, async () => {
     const repeated = ['GET', 'Authorization: a', 'Authorization: b'] as const;
     for (const [method, ...fields] of [
       ['GET'],
@@ -117,7 +117,7 @@ for (const [path, status] of [
   ['/api/private', 401],
   ['/nowhere', 404],
 ] as const) {
-  test(`answers ${path} at once when a body is announced, and closes the connection [contract §3]`, async () => {
+  test(`answers ${path} at once when a body is announced, and closes the connection [docs/requests.md]`, async () => {
     const wire = await openWire(service.port);
     wire.send(`GET ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n`);
     const answer = parseAnswer(await wire.until(isWhole));
@@ -176,7 +176,7 @@ for (const [value, status, error] of [
   ].map((value) => [value, 401, 'invalid_token'] as const),
 ] as const) {
   const how = `${status} ${error ?? 'as to a guest'}`;
-  test(`answers ${how} on an optional row to Authorization ${JSON.stringify(value)} [RFC 9110 §5.6.2, contract §4]`, async () => {
+  test(`answers ${how} on an optional row to Authorization ${JSON.stringify(value)} [RFC 9110 §5.6.2, docs/requests.md]`, async () => {
     const fields = value === undefined ? [] : [`Authorization: ${value}`];
     const answer = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', ...fields);
     assert.equal(answer.status, status);
@@ -244,7 +244,7 @@ test('challenges only by DPoP, without an error, when it is required and Bearer 
 });
 
 for (const path of ['/api/private', '/api/feed']) {
-  test(`answers 503 at ${path} to a token while keys cannot be had, never as to a guest [contract §6]`, async () => {
+  test(`answers 503 at ${path} to a token while keys cannot be had, never as to a guest [docs/refusals.md]`, async () => {
     const { status, body, headers, challenges } = await keyless.ask(path, { token: provider.issue() });
     assert.deepEqual([status, body.error, challenges], [503, 'temporarily_unavailable', []]);
     assert.match(headers['retry-after'] ?? '', /^([1-9]|[12]\d|30)$/);

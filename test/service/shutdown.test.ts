@@ -1,4 +1,4 @@
-/* How the process that operators run ends: signals, readiness meanwhile, exit codes (contract §10). */
+/* How the process that operators run ends: signals, readiness meanwhile, exit codes (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { UNAVAILABILITIES } from '../../src/base/refusal.ts';
