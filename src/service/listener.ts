@@ -121,6 +121,7 @@ function refusalFor({ code }: NodeJS.ErrnoException): Refused {
 /** The reply as text, for a connection on which there is no request that could be answered. */
 function replyText({ status, fields, text }: Reply, nowMillis: number): string {
   const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`];
+  // RFC 9110 §6.6.1
   const all = ['Date', new Date(nowMillis).toUTCString(), ...fields, ...CLOSE];
   for (let index = 0; index < all.length; index += 2) {
     lines.push(`${all[index]}: ${all[index + 1]}`);
