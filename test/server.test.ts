@@ -232,7 +232,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.deepEqual([await service.exited, service.errors()], [0, '']);
   });
 
-  test('loses lines above a bound, counted, and nothing else when nobody reads its log', async (t) => {
+  test('loses lines above a bound, counted, and nothing else when nobody reads its log [H3]', async (t) => {
     const service = await runProcess(t, { environment: { LOG_LEVEL: 'debug' } });
     await service.logged('signing keys could not be fetched');
     service.child.stdout!.pause();
@@ -262,7 +262,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.ok(bytes > 2 ** 20 && bytes < 2 * 2 ** 20, `${bytes} bytes waited, with those in the pipe`);
   });
 
-  test('goes on after what handlers leave behind fails, and tells where and not what', async (t) => {
+  test('goes on after what handlers leave behind fails, and tells where and not what [H4]', async (t) => {
     const leftBehind = [
       "setTimeout(() => { throw new RangeError('secret'); })",
       "Promise.reject(new TypeError('secret'))",

@@ -81,7 +81,7 @@ describe('the log', () => {
     });
   }
 
-  test('drops lines while more than a mebibyte of it is unread, and then says how many', () => {
+  test('drops lines while more than a mebibyte of it is unread, and then says how many [H3]', () => {
     const lines: Record<string, unknown>[] = [];
     let unread = 2 ** 20;
     const log = createLog(

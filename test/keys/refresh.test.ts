@@ -124,7 +124,7 @@ for (const [change, millis] of [
   ['back', -3 * HOUR],
   ['forward', 3 * HOUR],
 ] as const) {
-  test(`uses keys for an hour and no longer when the wall clock is set ${change}`, async () => {
+  test(`uses keys for an hour and no longer when the wall clock is set ${change} [F12]`, async () => {
     const fixture = await aged(10 * MINUTE - 1);
     fixture.clock.set(fixture.clock.now() + millis);
     assert.deepEqual([fixture.outcome('a'), fixture.fetches], ['found', 1]);

@@ -50,7 +50,7 @@ test('keeps an idle connection for 72 seconds', () => {
   assert.equal(open().overdueFrom(5), 77);
 });
 
-test('counts the 72 seconds anew from the last answer finished', () => {
+test('counts the 72 seconds anew from the last answer finished [G14]', () => {
   const { ask, overdueFrom } = open();
   assert.equal(overdueFrom(0, 40), undefined);
   const { write, finish } = ask();
@@ -65,7 +65,7 @@ test('waits without limit for an answer that is not written yet', () => {
   assert.equal(overdueFrom(0, 4_000), undefined);
 });
 
-test('gives a client 90 seconds from the oldest answer unread, however many it reads and however many follow', () => {
+test('gives a client 90 seconds from the oldest answer unread, however many it reads and however many follow [G14]', () => {
   const { ask, overdueFrom } = open();
   const first = ask();
   const second = ask();

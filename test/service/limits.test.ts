@@ -156,7 +156,7 @@ describe('the listener', { timeout: 30_000 }, () => {
     await listener.gone();
   });
 
-  test('ends a connection 72 seconds after its last answer, whatever bytes arrive meanwhile [RFC 9112 §9.3, G8]', async (t) => {
+  test('ends a connection 72 seconds after its last answer, whatever bytes arrive meanwhile [RFC 9112 §9.3, G8, G14]', async (t) => {
     const listener = await openListener(t);
     const wires = [await openUsedWire(listener.port), await openUsedWire(listener.port)];
     const [quiet, dripping] = listener.sockets;
@@ -179,7 +179,7 @@ describe('the listener', { timeout: 30_000 }, () => {
     await listener.gone();
   });
 
-  test('gives a client that does not read 90 seconds, whatever bytes it sends meanwhile [G8]', async (t) => {
+  test('gives a client that does not read 90 seconds, whatever bytes it sends meanwhile [G8, G14]', async (t) => {
     const listener = await openListener(t);
     const accepted = once(listener.server, 'connection') as Promise<[Socket]>;
     const client = connect(listener.port, '127.0.0.1').pause();

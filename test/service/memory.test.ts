@@ -26,7 +26,7 @@ const CASES: Readonly<Record<string, string>> = {
 };
 
 for (const [what, bytes] of Object.entries(CASES)) {
-  test(`keeps nothing of ${what} once it is answered, while the connection is idle`, async (t) => {
+  test(`keeps nothing of ${what} once it is answered, while the connection is idle [G13]`, async (t) => {
     const listener = await openListener(t);
     const kept: WeakRef<object>[] = [];
     listener.server.on('request', (request, response) =>
@@ -43,7 +43,7 @@ for (const [what, bytes] of Object.entries(CASES)) {
   });
 }
 
-test('keeps nothing of a connection that has ended', async (t) => {
+test('keeps nothing of a connection that has ended [G13]', async (t) => {
   const { server } = createListener({} as never, new TestClock());
   await once(server.listen(0, '127.0.0.1'), 'listening');
   t.after(() => server.close());

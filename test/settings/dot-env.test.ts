@@ -44,7 +44,7 @@ const NOTHING = [
 ];
 
 for (const line of NOTHING) {
-  test(`reads the settings around the line ${show(line)}, which is nothing`, () => {
+  test(`reads the settings around the line ${show(line)}, which is nothing [H1]`, () => {
     assert.deepEqual(read(`A=1\n${line}\nB=2\n${line}`), { values: { A: '1', B: '2' }, faults: [] });
   });
 }
@@ -107,7 +107,7 @@ const FAULTS = [
 ];
 
 for (const line of FAULTS) {
-  test(`refuses the line ${show(line)} with its number, and reads the settings around it`, () => {
+  test(`refuses the line ${show(line)} with its number, and reads the settings around it [H1]`, () => {
     assert.deepEqual(read(`A=1\n${line}\nD=4\n`), { values: { A: '1', D: '4' }, faults: [2] });
   });
 }
@@ -117,7 +117,7 @@ test('names every faulty line of a file', () => {
   assert.deepEqual(read(source), { values: { A: '1' }, faults: [2, 4, 6] });
 });
 
-test('refuses a value of several lines, line by line, rather than let a quote swallow the settings below it', () => {
+test('refuses a value of several lines, line by line, rather than let a quote swallow the settings below it [H1]', () => {
   assert.deepEqual(read('A="x\nB=2\nC=y"\nD=4'), { values: { B: '2', C: 'y"', D: '4' }, faults: [1] });
 });
 

@@ -17,7 +17,7 @@ for (const section of ['idp', 'issuers', 'api', 'cors', 'resource', 'metrics', '
     ['a list in place of its keys', `${section}: [a]`, section, 1],
     ['an unknown key without a value', `${section}:\n  nonsense:`, `${section}.nonsense`, 2],
   ] as const) {
-    test(`refuses ${what} in the section ${section} and names its line`, () => {
+    test(`refuses ${what} in the section ${section} and names its line [H2]`, () => {
       const problem = onlyProblem(withYaml(yaml));
       assert.ok(problem.startsWith(`${name} (`), problem);
       assert.match(
@@ -101,7 +101,7 @@ const VARIABLES: readonly (readonly [name: string, nearest: string | undefined])
 for (const [name, nearest] of VARIABLES) {
   const advice = `is not a setting; ${nearest === undefined ? 'correct' : `write ${nearest}`} or remove it`;
 
-  test(`refuses ${name} in .env with its line and says which name is nearest, if one is at most three letters away`, () => {
+  test(`refuses ${name} in .env with its line and says which name is nearest, if one is at most three letters away [H2]`, () => {
     const problem = onlyProblem(inDotEnv(`${name}=secret-value`));
     assert.ok(problem.startsWith(`${name} (`) && problem.endsWith(`/.env, line 2): ${advice}`), problem);
   });
