@@ -1,6 +1,6 @@
 /* Runs the tests: those of a folder together in a few processes, since most of them take less time than a
    process needs to begin. With the word `all` also the long ones (`*.long.ts`), each in a process of its own.
-   Prints and exits as Node's own runner does. */
+   Other words choose files by their names: `npm test keys/fetch`. Prints and exits as Node's own runner does. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,8 +11,11 @@ const TEST = fileURLToPath(new URL('.', import.meta.url));
 const FILES_OF_A_PROCESS = 6;
 const PROCESSES = 4;
 
+const words = process.argv.slice(2);
+const chosen = words.filter((word) => word !== 'all');
 const files = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
   .filter((name) => !name.includes('node_modules'))
+  .filter((name) => chosen.length === 0 || chosen.some((word) => name.includes(word)))
   .sort();
 
 const endingIn = (ending: string) => files.filter((name) => name.endsWith(ending));
@@ -50,7 +53,7 @@ ${names.map((name) => `await load('${name}', '${pathToFileURL(join(TEST, name)).
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-tests-'));
 
 try {
-  const long = process.argv.includes('all') ? endingIn('.long.ts').map((name) => join(TEST, name)) : [];
+  const long = words.includes('all') ? endingIn('.long.ts').map((name) => join(TEST, name)) : [];
   const grouped = groups().map((names, index) => {
     const file = join(directory, `${index}.test.mjs`);
     writeFileSync(file, together(names));
