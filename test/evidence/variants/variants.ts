@@ -18,8 +18,8 @@ export const VARIANTS: readonly Variant[] = [
   { name: 'one-token-remembered', ...ENTRIES, becomes: 'createTokenVerifier(settings, keys, clock, 1)' },
   {
     name: 'one-request-a-batch',
-    file: 'src/service/listener.ts',
-    was: 'batchSize = 64',
-    becomes: 'batchSize = 1',
+    file: 'src/service/batches.ts',
+    was: 'LARGEST_BATCH = 64',
+    becomes: 'LARGEST_BATCH = 1',
   },
 ];
