@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadProfileSettings } from '../../src/profiles/settings.ts';
-import { loadSettings } from '../../src/settings/load.ts';
+import { loadSettings, loadTable } from '../../src/settings/load.ts';
 import {
   inDirectory,
   load,
@@ -232,4 +232,19 @@ test('gives the paths of the files that were read, and of no others', () => {
       );
     });
   }
+});
+
+test('lets the bug of a reader be one, and no problem of the operator', () => {
+  const bug = new TypeError('x is not a function');
+  const read = () => {
+    throw bug;
+  };
+  const table = { x: { env: 'X', yaml: 'x', read, byDefault: () => 1 } };
+  const loadWith = (environment: Record<string, string>) =>
+    inDirectory({}, (directory) => loadTable(table, environment, directory));
+  assert.deepEqual(loadWith({}).settings, { x: 1 });
+  assert.throws(
+    () => loadWith({ X: '2' }),
+    (failure) => failure === bug,
+  );
 });

@@ -87,6 +87,13 @@ test('warns of unknown settings in other sections, with their lines, and of noth
 /** A name, and the one to write. */
 const VARIABLES: readonly (readonly [name: string, nearest: string | undefined])[] = [
   ['IDP_DPOPMODE', 'IDP_DPOP_MODE'],
+  // Three letters left out, added, changed; then four.
+  ['IDP_DPMODE', 'IDP_DPOP_MODE'],
+  ['IDP_DPOP_MODELLO', 'IDP_DPOP_MODE'],
+  ['IDP_DPOP_MXYZ', 'IDP_DPOP_MODE'],
+  ['IDP_DMODE', undefined],
+  ['IDP_DPOP_MODELLOS', undefined],
+  ['IDP_DPOP_WXYZ', undefined],
   ['IDP_DPOP_MODUS', 'IDP_DPOP_MODE'],
   ['IDP_AUD', undefined],
   ['IDP_DOMAINS', 'IDP_DOMAIN'],
