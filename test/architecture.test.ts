@@ -11,13 +11,13 @@ import { readPage } from './support/page.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** All of src but the tables. A capability raises it by the tokens that it needs, in the commit that brings it. */
-const MOST_TOKENS = 25_150;
+/** All of src but the tables and `testing.ts`, which no service loads. A capability raises it by the tokens that it needs, in the commit that brings it. */
+const MOST_TOKENS = 31_700;
 const MOST_TOKENS_OF_A_FILE = 1_250;
 const USUAL_TOKENS_ON_A_LINE = 26;
 const MOST_TOKENS_ON_A_LINE = 30;
 /** Lines of more than the usual tokens, in all of src. */
-const MOST_FULL_LINES = 15;
+const MOST_FULL_LINES = 22;
 
 /** What of `node:` each file, or each file of a folder, may import; `type` grants only types. */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {
@@ -35,6 +35,9 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'service/': ['type node:http'],
   'service/connection.ts': ['type node:http', 'type node:net'],
   'service/listener.ts': ['node:http', 'node:net'],
+  'service/host.ts': ['type node:net'],
+  'service/run.ts': ['type node:net'],
+  'testing.ts': ['node:crypto'],
 };
 
 const TOP_LEVEL = [
@@ -148,7 +151,7 @@ describe('the house', () => {
       {},
     );
     // Every import statement is one that the tests above have read.
-    const statements = (text: string) => (withoutComments(text).match(/^import\b/gm) ?? []).length;
+    const statements = (text: string) => (withoutComments(text).match(/\bfrom '.*';$/gm) ?? []).length;
     assert.deepEqual(
       offences((text) => (statements(text) === importsOf(text).length ? [] : ['an import in another form'])),
       {},
@@ -159,13 +162,12 @@ describe('the house', () => {
     const reading =
       /(?<![\w.'-])process\b(?!')|\bDate\.now\b|\bnew Date\(\)|\bDate\(\)|\bperformance\b|\bhrtime\b/g;
     const found = offences((text) => withoutComments(text).match(reading) ?? []);
-    assert.ok(found['server.ts'] !== undefined);
-    const { 'server.ts': _, ...others } = found;
-    assert.deepEqual(others, {});
+    const atTheDoor = ['service/host.ts', 'service/run.ts', 'testing.ts'];
+    assert.deepEqual(Object.keys(found).sort(), atTheDoor);
   });
 
   test('opens every file with at most six lines that say what it does', () => {
-    const opening = /^(?:\/\*\n(?: \* .+\n){1,6} \*\/|(?:\/\/ .+\n){0,5}\/\/ .+)\n(?!\/[/*])/;
+    const opening = /^(?:#!.+\n)?(?:\/\*\n(?: \* .+\n){1,6} \*\/|(?:\/\/ .+\n){0,5}\/\/ .+)\n(?!\/[/*])/;
     assert.deepEqual(
       offences((text) => (opening.test(text) ? [] : [text.slice(0, 60)])),
       {},
@@ -220,7 +222,7 @@ describe('the page', () => {
       .join('\n');
 
   test('has no more tokens than a reader can be asked to read', () => {
-    const all = sum(files.filter((file) => !isTable(file)));
+    const all = sum(files.filter((file) => !isTable(file) && file !== 'testing.ts'));
     assert.ok(all <= MOST_TOKENS, `${all} tokens in src without the tables, of ${MOST_TOKENS}\n${figures()}`);
   });
 

@@ -4,7 +4,10 @@
 /** A JSON object without a prototype: an absent member is `undefined`, whatever its name. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The result, or `undefined` when the action throws an error of this class; any other error is a bug and propagates. */
+/**
+ * The result, or `undefined` when the action throws an error of this class; any other error is a bug and
+ * propagates.
+ */
 export function undefinedOn<Result>(expected: new () => Error, action: () => Result): Result | undefined {
   try {
     return action();
@@ -17,18 +20,21 @@ export function undefinedOn<Result>(expected: new () => Error, action: () => Res
 /** Decodes canonical unpadded base64url (RFC 4648 §5, RFC 7515 §2); `undefined` for any other text. */
 export function decodeBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');
-  // Node's decoder ignores blanks, padding and spare bits; only the canonical spelling comes out again as it went in.
+  // Node's decoder ignores blanks, padding and spare bits; only the canonical spelling comes out again as it
+  // went in.
   return bytes.toString('base64url') === text ? bytes : undefined;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Decodes UTF-8; `undefined` for ill-formed bytes. A byte-order mark stays and is for the caller to judge. */
+/**
+ * Decodes UTF-8; `undefined` for ill-formed bytes. A byte-order mark stays and is for the caller to judge.
+ */
 export const decodeUtf8 = (bytes: Uint8Array): string | undefined =>
   undefinedOn(TypeError, () => utf8.decode(bytes));
 
-// An object without a prototype has a hidden class of its own, which makes it large and slow to read; those that
-// share this empty prototype share theirs.
+// An object without a prototype has a hidden class of its own, which makes it large and slow to read; those
+// that share this empty prototype share theirs.
 const NOTHING: object = Object.freeze(Object.create(null));
 
 /** A copy of the value as a JSON object if it is one: not `null`, not an array. */
@@ -38,8 +44,8 @@ export const asJsonObject = (value: unknown): JsonObject | undefined =>
     : undefined;
 
 /**
- * Parses a JSON object in UTF-8 without byte-order mark; `undefined` for anything else. Of a repeated member the last
- * one counts (RFC 7519 §4).
+ * Parses a JSON object in UTF-8 without byte-order mark; `undefined` for anything else. Of a repeated member
+ * the last one counts (RFC 7519 §4).
  */
 export const parseJsonObject = (bytes: Uint8Array): JsonObject | undefined =>
   asJsonObject(undefinedOn(SyntaxError, () => JSON.parse(decodeUtf8(bytes) ?? '')));

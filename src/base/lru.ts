@@ -29,8 +29,9 @@ class Entry<Value> {
 export class LruCache<Value> {
   readonly #capacity: number;
   readonly #entries = new Map<string, Entry<Value>>();
-  // The entries as a ring: the least recently used after this one, the most recently used before it. The order of the
-  // Map itself would cost a deletion at every use, and each eviction a walk past all that were deleted before.
+  // The entries as a ring: the least recently used after this one, the most recently used before it. The
+  // order of the Map itself would cost a deletion at every use, and each eviction a walk past all that were
+  // deleted before.
   readonly #end = new Entry<Value>();
 
   /** `capacity` in entries; 0 remembers nothing. */

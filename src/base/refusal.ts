@@ -1,5 +1,6 @@
-// The closed list of ways in which a request is turned away. Promises: each has one fixed sentence, which holds no value from the
-// request and fits RFC 6750 §3 (printable ASCII, no " or \). Does not decide status, challenge or body: http/challenge.ts does.
+// The closed list of ways in which a request is turned away. Promises: each has one fixed sentence, which
+// holds no value from the request and fits RFC 6750 §3 (printable ASCII, no " or \). Does not decide status,
+// challenge or body: http/challenge.ts does.
 
 /** Why an access token is refused (401 `invalid_token`, RFC 6750 §3.1): log reason → `error_description`. */
 export const TOKEN_FLAWS = {
@@ -68,16 +69,34 @@ export const UNAVAILABILITIES = {
   'keys-unavailable': 'The signing keys are temporarily unavailable',
   'replay-memory-full': 'The memory of used proofs is full',
   'too-many-waiting': 'Too many requests are waiting for the signing keys',
+  'handler-timeout': 'The answer took too long',
   'shutting-down': 'The service is shutting down',
 } as const;
 
 /** Requests that end before a route is looked for, or without one. */
 export const HTTP_REFUSALS = {
   not_found: 'There is nothing at this path',
-  method_not_allowed: 'Only GET and HEAD are supported here',
+  method_not_allowed: 'This method is not supported here',
   request_timeout: 'The request did not arrive in time',
   expectation_failed: 'The expectation of the request cannot be met',
   header_fields_too_large: 'The header fields of the request are too large',
+} as const;
+
+/**
+ * Why a body or a query is refused, once access is granted: log reason → the kind of refusal, and what the
+ * client is told.
+ */
+export const CONTENT_FLAWS = {
+  'body-missing': ['invalid_body', 'The request has no body'],
+  'coding-refused': ['unsupported_media_type', 'The body has a content coding'],
+  'media-type-refused': ['unsupported_media_type', 'The body is not of a media type that is taken here'],
+  'charset-refused': ['unsupported_media_type', 'The body is not declared as UTF-8'],
+  'body-too-large': ['content_too_large', 'The body is too large'],
+  'body-malformed': ['invalid_body', 'The body is not JSON in UTF-8'],
+  'body-too-deep': ['invalid_body', 'The body is nested too deeply'],
+  'body-member-refused': ['invalid_body', 'The body has a member that is not taken'],
+  'body-refused': ['unprocessable_content', 'The body does not fit'],
+  'query-refused': ['invalid_query', 'The query does not fit'],
 } as const;
 
 export type TokenFlaw = keyof typeof TOKEN_FLAWS;
@@ -86,9 +105,19 @@ export type ProofFlaw = keyof typeof PROOF_FLAWS;
 
 export type RequestFlaw = keyof typeof REQUEST_FLAWS;
 
-export type HttpRefusal = keyof typeof HTTP_REFUSALS;
+export type HttpRefusal = Exclude<keyof typeof HTTP_REFUSALS, 'method_not_allowed'>;
+
+export type ContentFlaw = keyof typeof CONTENT_FLAWS;
 
 type Unavailability = keyof typeof UNAVAILABILITIES;
+
+type ContentRefusal = (typeof CONTENT_FLAWS)[ContentFlaw][0];
+
+/** What a client is told of a value that does not fit: where it is, by keys, and why. */
+export interface Issue {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
 
 /** One refusal. `kind` is the `error` member of the body; `reason` is what the log says. */
 export type Refusal = Readonly<
@@ -101,18 +130,29 @@ export type Refusal = Readonly<
   | { kind: 'insufficient_scope'; reason: 'claim-missing'; description: string }
   | { kind: 'temporarily_unavailable'; reason: Unavailability; retryAfterSeconds: number }
   | { kind: HttpRefusal; reason: HttpRefusal }
+  | { kind: 'method_not_allowed'; reason: 'method_not_allowed'; allowed: readonly string[] }
+  | {
+      kind: ContentRefusal;
+      reason: ContentFlaw;
+      description: string;
+      headers: readonly string[];
+      issues: readonly Issue[] | undefined;
+    }
 >;
 
 export type RefusalReason = Refusal['reason'];
 
-/** What was learnt on the way to a refusal: the key of the token, by the provider's name; a nonce to offer. */
+/**
+ * What was learnt on the way to a refusal: the key of the token, by the provider's name; a nonce to offer.
+ */
 export interface Findings {
   readonly kid?: string | undefined;
   readonly freshNonce?: string | undefined;
 }
 
 /**
- * What is thrown to turn a request away. Not an `Error`: it is an answer, and a stack would cost and could leak.
+ * What is thrown to turn a request away. Not an `Error`: it is an answer, and a stack would cost and could
+ * leak.
  */
 export class Refused {
   readonly refusal: Refusal;
@@ -137,5 +177,22 @@ export const refuseRequest = (reason: RequestFlaw) => new Refused({ kind: 'inval
 
 export const refuseHttp = (reason: HttpRefusal) => new Refused({ kind: reason, reason });
 
+/** RFC 9110 §15.5.6: `allowed` are the methods of the rows at this path. */
+export const refuseMethod = (allowed: readonly string[]) =>
+  new Refused({ kind: 'method_not_allowed', reason: 'method_not_allowed', allowed });
+
+/** `headers` are fields of the reply, names and values in turn; `issues` is what a schema says. */
+export function refuseContent(
+  reason: ContentFlaw,
+  headers: readonly string[] = [],
+  issues?: readonly Issue[],
+): Refused {
+  const [kind, description] = CONTENT_FLAWS[reason];
+  return new Refused({ kind, reason, description, headers, issues });
+}
+
 export const unavailable = (reason: Unavailability, retryAfterSeconds: number) =>
   new Refused({ kind: 'temporarily_unavailable', reason, retryAfterSeconds });
+
+/** What is thrown when nobody is left to be answered. */
+export class ClientGone {}

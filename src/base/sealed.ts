@@ -1,12 +1,16 @@
-// Makes the values that prove a check: only the holder of `seal` can make one, and only its own `open` opens it.
-// Promises: no spread, clone, Object.create or constructor call makes a look-alike that opens at run time.
+// Makes the values that prove a check: only the holder of `seal` can make one, and only its own `open` opens
+// it. Promises: no spread, clone, Object.create or constructor call makes a look-alike that opens at run
+// time.
 
 declare const sealedAs: unique symbol;
 
 /** A value that was sealed under this name. */
 export type Sealed<Content, Name extends string> = { readonly [sealedAs]: [Content, Name] };
 
-/** Gives `seal`, to be kept in the file that makes the check, and `open`, which throws a `TypeError` for look-alikes. */
+/**
+ * Gives `seal`, to be kept in the file that makes the check, and `open`, which throws a `TypeError` for
+ * look-alikes.
+ */
 export function sealing<Content, Name extends string>() {
   class Box {
     readonly #content: Content;

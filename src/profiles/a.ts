@@ -2,7 +2,7 @@
 // The tables are the whole truth about access.
 import { authenticated, needs, open } from '../routes/access.ts';
 import { anyScope, scope } from '../routes/guards.ts';
-import { get, type PrefixRule, type RouteRequest, type Row } from '../routes/row.ts';
+import { get, under, type PrefixRule, type RouteRequest, type Row } from '../routes/row.ts';
 import type { Caller } from '../sender/caller.ts';
 
 // prettier-ignore
@@ -16,10 +16,7 @@ const admins = needs(scope('admin'));
 const users = needs(anyScope('read:users', 'write:users'));
 
 /** Access to everything under a prefix while the scope policy is on. */
-export const policyA: readonly PrefixRule[] = [
-  { prefix: ['api', 'admin'], access: admins },
-  { prefix: ['api', 'users'], access: users },
-];
+export const policyA: readonly PrefixRule[] = [under('/api/admin', admins), under('/api/users', users)];
 
 /** Rows that exist only while the scope policy is on. */
 // prettier-ignore

@@ -6,6 +6,8 @@ import { boolean, text, wordInEitherCase } from '../settings/readers.ts';
 import type { Environment } from '../settings/sources.ts';
 import { setting, TABLE, type Earlier } from '../settings/table.ts';
 
+const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'];
+
 /** The settings of the service and those of the profiles. */
 export const PROFILE_TABLE = {
   profile: setting('PROFILE', '', wordInEitherCase('A', 'B'), 'B'),
@@ -15,6 +17,7 @@ export const PROFILE_TABLE = {
     ...TABLE.dpopMode,
     byDefault: ({ profile }: Earlier): DpopMode => (profile === 'A' ? 'ALLOWED' : 'DISABLED'),
   },
+  corsAllowedMethods: { ...TABLE.corsAllowedMethods, byDefault: () => METHODS },
   orgId: setting('IDP_ORG_ID', 'idp.orgId', text(), 'org_123456'),
   scopePolicy: {
     env: 'SCOPE_POLICY',

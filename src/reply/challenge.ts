@@ -6,15 +6,18 @@ import {
   REQUEST_FLAWS,
   TOKEN_FLAWS,
   UNAVAILABILITIES,
+  type ContentFlaw,
   type Refusal,
   type RefusalReason,
 } from '../base/refusal.ts';
 import { PROOF_ALGORITHMS } from '../keys/jwk.ts';
 import { SCHEMES, type DpopMode, type Scheme } from '../sender/credentials.ts';
-import { reply, type Reply } from './reply.ts';
+import { jsonReply, type Reply } from './reply.ts';
 
 const STATUSES: Readonly<Record<Refusal['kind'], number>> = {
   invalid_request: 400,
+  invalid_body: 400,
+  invalid_query: 400,
   unauthorized: 401,
   invalid_token: 401,
   invalid_dpop_proof: 401,
@@ -23,13 +26,18 @@ const STATUSES: Readonly<Record<Refusal['kind'], number>> = {
   not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
+  content_too_large: 413,
+  unsupported_media_type: 415,
   expectation_failed: 417,
+  unprocessable_content: 422,
   header_fields_too_large: 431,
   temporarily_unavailable: 503,
 };
 
 /** The fixed sentence that names the failed check; guards bring their own. */
-const SENTENCES: Readonly<Record<Exclude<RefusalReason, 'scope-missing' | 'claim-missing'>, string>> = {
+const SENTENCES: Readonly<
+  Record<Exclude<RefusalReason, ContentFlaw | 'scope-missing' | 'claim-missing'>, string>
+> = {
   ...TOKEN_FLAWS,
   ...PROOF_FLAWS,
   ...REQUEST_FLAWS,
@@ -45,7 +53,9 @@ const DETAILS: Readonly<Partial<Record<Refusal['kind'], string>>> = {
   invalid_dpop_proof: 'The DPoP proof is invalid',
 };
 
-/** After these the bytes that follow on the connection cannot be trusted to be a request (RFC 9110 §15.5.9). */
+/**
+ * After these the bytes that follow on the connection cannot be trusted to be a request (RFC 9110 §15.5.9).
+ */
 const CLOSING: readonly RefusalReason[] = [
   'malformed-http',
   'host-refused',
@@ -55,8 +65,15 @@ const CLOSING: readonly RefusalReason[] = [
   'header_fields_too_large',
 ];
 
-/** Statuses that are about credentials or access, and so carry a challenge (RFC 6750 §3, RFC 9110 §11.6.1). */
-const CHALLENGED = [400, 401, 403];
+/** Those about credentials or access, which carry a challenge (RFC 6750 §3, RFC 9110 §11.6.1). */
+const CHALLENGED: readonly Refusal['kind'][] = [
+  'invalid_request',
+  'unauthorized',
+  'invalid_token',
+  'invalid_dpop_proof',
+  'use_dpop_nonce',
+  'insufficient_scope',
+];
 
 /** How refusals are shown; settings decide. */
 export interface ChallengeOptions {
@@ -65,20 +82,20 @@ export interface ChallengeOptions {
   readonly errorDetail: boolean;
 }
 
-/** Gives the reply to a refusal; `scheme` is that of the caller's credentials, if it was an accepted one. */
-export type RefusalReplies = (refusal: Refusal, scheme: Scheme | undefined) => Reply;
-
-/** Replies under these options. What depends on nothing but reason and scheme is made once. */
-export function createRefusalReplies(options: ChallengeOptions): RefusalReplies {
+/**
+ * Gives what makes the reply to a refusal; `scheme` is that of the caller's credentials, if it was an
+ * accepted one. What depends on nothing but reason and scheme is made once.
+ */
+export function createRefusalReplies(options: ChallengeOptions) {
   const made = {
     none: new Map<RefusalReason, Reply>(),
     Bearer: new Map<RefusalReason, Reply>(),
     DPoP: new Map<RefusalReason, Reply>(),
   };
 
-  return (refusal, scheme) => {
-    const isConstant = !('description' in refusal) && !('retryAfterSeconds' in refusal);
-    if (!isConstant) return refusalReply(refusal, scheme, options);
+  return (refusal: Refusal, scheme: Scheme | undefined): Reply => {
+    const varies = 'description' in refusal || 'retryAfterSeconds' in refusal || 'allowed' in refusal;
+    if (varies) return refusalReply(refusal, scheme, options);
 
     const replies = made[scheme ?? 'none'];
     const refused = replies.get(refusal.reason) ?? refusalReply(refusal, scheme, options);
@@ -90,11 +107,11 @@ export function createRefusalReplies(options: ChallengeOptions): RefusalReplies 
 function refusalReply(refusal: Refusal, scheme: Scheme | undefined, options: ChallengeOptions): Reply {
   const { kind, reason } = refusal;
   const status = STATUSES[kind];
-  const headers = CHALLENGED.includes(status)
+  const headers = CHALLENGED.includes(kind)
     ? challenges(options.dpopMode, scheme, errorParameters(refusal))
     : otherHeaders(refusal);
   const body = bodyOf(refusal, status, options.errorDetail);
-  return { ...reply(status, body, headers), closes: CLOSING.includes(reason) };
+  return { ...jsonReply(status, body, headers), closes: CLOSING.includes(reason) };
 }
 
 const descriptionOf = (refusal: Refusal) =>
@@ -118,18 +135,23 @@ function bodyOf(refusal: Refusal, status: number, errorDetail: boolean): object 
 
   const plain = status === 401 ? 'Authentication required' : description;
   const message = errorDetail ? (DETAILS[refusal.kind] ?? plain) : plain;
-  return { error: refusal.kind, message };
+  const issues = 'issues' in refusal ? { issues: refusal.issues } : {};
+  return { error: refusal.kind, message, ...issues };
 }
 
-/** RFC 9110 §10.2.3, §15.5.6 */
 function otherHeaders(refusal: Refusal): readonly string[] {
+  // RFC 9110 §10.2.3
   if ('retryAfterSeconds' in refusal) return ['Retry-After', String(refusal.retryAfterSeconds)];
-  return refusal.kind === 'method_not_allowed' ? ['Allow', 'GET, HEAD'] : [];
+  // RFC 9110 §15.5.6
+  if ('allowed' in refusal) return ['Allow', refusal.allowed.join(', ')];
+  return 'headers' in refusal ? refusal.headers : [];
 }
 
 const ALGS = `algs="${PROOF_ALGORITHMS.join(' ')}"`;
 
-/** One field for each accepted scheme (RFC 9110 §11.6.1); the error goes on the scheme that the caller used. */
+/**
+ * One field for each accepted scheme (RFC 9110 §11.6.1); the error goes on the scheme that the caller used.
+ */
 function challenges(mode: DpopMode, scheme: Scheme | undefined, error: string): string[] {
   const first = SCHEMES[mode][0];
   const withError = scheme ?? first;

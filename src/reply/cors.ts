@@ -1,8 +1,9 @@
-// Cross-origin replies (Fetch standard §3.2), on only when origins are configured. Trusts Origin for nothing but whether a
-// browser may read the reply. Promises: only an origin equal to a listed one gets permission; `*` and `null` never do.
+// Cross-origin replies (Fetch standard §3.2), on only when origins are configured. Trusts Origin for nothing
+// but whether a browser may read the reply. Promises: only an origin equal to a listed one gets permission;
+// `*` and `null` never do.
 import type { IncomingMessage } from 'node:http';
 import type { DpopMode } from '../sender/credentials.ts';
-import { noContent, type Reply } from './reply.ts';
+import { emptyReply, type Reply } from './reply.ts';
 
 /** Settings; origins are exact, and none turns all of this off. */
 export interface CorsOptions {
@@ -15,8 +16,8 @@ export interface CorsOptions {
 }
 
 export interface Cors {
-  /** The fields of every reply to a request, names and values in turn. */
-  headers(request?: IncomingMessage): readonly string[];
+  /** The fields of every reply to a request with this `Origin`, names and values in turn. */
+  headers(origin: string | undefined): readonly string[];
   /** The whole reply, when the request is a preflight. */
   preflight(request: IncomingMessage): Reply | undefined;
 }
@@ -35,18 +36,18 @@ export function createCors(options: CorsOptions): Cors {
     const permission = ['Access-Control-Allow-Origin', origin];
     if (options.corsAllowCredentials) permission.push('Access-Control-Allow-Credentials', 'true');
     headersByOrigin.set(origin, [...permission, ...exposed, ...VARY]);
-    preflightByOrigin.set(origin, noContent([...permission, ...allowed, ...VARY]));
+    preflightByOrigin.set(origin, emptyReply([...permission, ...allowed, ...VARY]));
   }
 
   return {
-    headers: (request) => headersByOrigin.get(request?.headers.origin ?? '') ?? VARY,
+    headers: (origin = '') => headersByOrigin.get(origin) ?? VARY,
 
     preflight: ({ method, headers }) => {
       const { origin, 'access-control-request-method': intended } = headers;
       // Fetch standard §3.2.2: what makes a request a CORS preflight.
       if (method !== 'OPTIONS' || origin === undefined || intended === undefined) return undefined;
 
-      return preflightByOrigin.get(origin) ?? noContent(VARY);
+      return preflightByOrigin.get(origin) ?? emptyReply(VARY);
     },
   };
 }

@@ -7,7 +7,7 @@ export interface Reply {
   readonly status: number;
   /** All names and values, in turn. */
   readonly fields: readonly string[];
-  readonly text: string;
+  readonly content: string | Uint8Array;
   /** Whether the connection ends with it. */
   readonly closes?: boolean;
 }
@@ -17,17 +17,17 @@ const ALWAYS = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'
 const JSON_ALWAYS = ['Content-Type', 'application/json; charset=utf-8', ...ALWAYS];
 
 /** A JSON reply; `headers` are more fields, in turn. Throws a `TypeError` for what cannot be sent. */
-export function reply(status: number, body: object, headers: readonly string[] = []): Reply {
+export function jsonReply(status: number, body: object, headers: readonly string[] = []): Reply {
   checkFields(headers);
-  const text = JSON.stringify(body);
-  const length = String(Buffer.byteLength(text));
-  return { status, fields: [...JSON_ALWAYS, 'Content-Length', length, ...headers], text };
+  const content = JSON.stringify(body);
+  const length = String(Buffer.byteLength(content));
+  return { status, fields: [...JSON_ALWAYS, 'Content-Length', length, ...headers], content };
 }
 
-/** A reply without content (RFC 9110 §15.3.5). Throws as `reply` does. */
-export function noContent(headers: readonly string[]): Reply {
+/** A reply without content (RFC 9110 §15.3.5). Throws as `jsonReply` does. */
+export function emptyReply(headers: readonly string[]): Reply {
   checkFields(headers);
-  return { status: 204, fields: [...ALWAYS, ...headers], text: '' };
+  return { status: 204, fields: [...ALWAYS, ...headers], content: '' };
 }
 
 // RFC 9110 §5.6.2
@@ -36,8 +36,11 @@ const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 // RFC 9110 §5.5
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Node looks at fields only when they are written, and then nobody could answer 500 any more. */
-function checkFields(headers: readonly string[]): void {
+/**
+ * Gives the fields. Throws a `TypeError`: Node looks at them only when they are written, and then nobody
+ * could answer 500 any more.
+ */
+export function checkFields(headers: readonly string[]): readonly string[] {
   for (let index = 0; index < headers.length; index += 2) {
     const name = headers[index] ?? '';
     const value = headers[index + 1];
@@ -45,4 +48,5 @@ function checkFields(headers: readonly string[]): void {
       throw new TypeError('a header field that cannot be sent');
     }
   }
+  return headers;
 }

@@ -16,7 +16,7 @@ export const CLOSE = ['Connection', 'close'];
 export function prepareReply(
   request: IncomingMessage,
   response: ServerResponse,
-  { status, fields, text, closes }: Reply,
+  { status, fields, content, closes }: Reply,
   more: readonly string[],
   isLast: boolean,
 ): Write {
@@ -29,7 +29,7 @@ export function prepareReply(
     response.writeHead(status, all);
     // In one piece: Node 20 and 22 would send what `end(text)` is given as two, for 15 and 4 % of a request.
     response.cork();
-    response.write(text);
+    response.write(content);
     response.uncork();
     response.end();
   };

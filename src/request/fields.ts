@@ -1,8 +1,12 @@
-// Header fields as they came: the raw list → values, and the one good Host of every request. Reads the raw list, because
-// Node's `headers` hides a second Authorization field and joins DPoP fields. Does not read credentials: sender/ does.
+// Header fields as they came: the raw list → values, and the one good Host of every request. Reads the raw
+// list, because Node's `headers` hides a second Authorization field and joins DPoP fields. Does not read
+// credentials: sender/ does.
 import { refuseRequest } from '../base/refusal.ts';
 
-/** Every value of a header field; `rawHeaders` lists names and values in turn, `name` is in lower case (RFC 9110 §5.1). */
+/**
+ * Every value of a header field; `rawHeaders` lists names and values in turn, `name` is in lower case (RFC
+ * 9110 §5.1).
+ */
 export function fieldValues(rawHeaders: readonly string[], name: string): string[] {
   const values: string[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -19,18 +23,17 @@ const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
 /** Whether the text is a host with an optional port; URL knows what is a port and what is an IPv6 address. */
 export const isHost = (text: string): boolean => HOST.test(text) && URL.canParse(`http://${text}`);
 
-/** Gives the one good Host of a request (RFC 9112 §3.2). Throws `Refused`. */
-export type HostReader = (rawHeaders: readonly string[]) => string;
-
-/** A reader that judges a host once while requests go on naming it, as nearly all do. */
-export function createHostReader(): HostReader {
+/**
+ * Gives a reader of the one good Host of a request (RFC 9112 §3.2), which judges a host once while requests
+ * go on naming it, as nearly all do. The reader throws `Refused`.
+ */
+export function createHostReader() {
   let lastGoodHost: string | undefined;
 
-  return (rawHeaders) => {
-    const hosts = fieldValues(rawHeaders, 'host');
-    const host = hosts[0] ?? '';
-    if (hosts.length > 1) throw refuseRequest('host-refused');
-    if (host !== lastGoodHost && !isHost(host)) throw refuseRequest('host-refused');
+  return (rawHeaders: readonly string[]): string => {
+    const [host = '', ...others] = fieldValues(rawHeaders, 'host');
+    const isGood = host === lastGoodHost || isHost(host);
+    if (others.length > 0 || !isGood) throw refuseRequest('host-refused');
 
     lastGoodHost = host;
     return host;

@@ -1,9 +1,11 @@
-// Request target → path → decoded segments: one reading decides both the route and its access. Never parses the target
-// as a URL (`//host/x` would change the host). Promises: one canonical form, or none.
+// Request target → path → decoded segments: one reading decides both the route and its access. Never parses
+// the target as a URL (`//host/x` would change the host). Promises: one canonical form, or none.
 import { undefinedOn } from '../base/encoding.ts';
 import { refuseRequest } from '../base/refusal.ts';
 
-/** The path of an origin-form target (RFC 9112 §3.2.1) without its query. Throws `Refused` for any other form. */
+/**
+ * The path of an origin-form target (RFC 9112 §3.2.1) without its query. Throws `Refused` for any other form.
+ */
 export function targetPath(target: string): string {
   // Stricter: RFC 9112 §3.2.2 would have us read the absolute form too.
   if (target[0] !== '/') throw refuseRequest('target-refused');
@@ -13,8 +15,9 @@ export function targetPath(target: string): string {
 }
 
 /**
- * The percent-decoded segments of a path; `undefined` when an escape is broken or not UTF-8 (RFC 3986 §2.1), or a segment
- * is empty (trailing slash, `//`) or a dot segment (§3.3). An encoded slash stays inside its segment.
+ * The percent-decoded segments of a path; `undefined` when an escape is broken or not UTF-8 (RFC 3986 §2.1),
+ * or a segment is empty (trailing slash, `//`) or a dot segment (§3.3). An encoded slash stays inside its
+ * segment.
  */
 export function pathSegments(path: string): readonly string[] | undefined {
   const segments = undefinedOn(URIError, () => path.slice(1).split('/').map(decodeURIComponent));

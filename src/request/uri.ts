@@ -1,6 +1,6 @@
-// The URI of a request as its caller sees it, and the normal form in which a proof's `htu` is compared with it. Trusts
-// PUBLIC_URL, and X-Forwarded-* only under TRUST_PROXY.
-// Promises: equal normal forms only if RFC 3986 §6.2.2 and §6.2.3 make them equivalent.
+// The URI of a request as its caller sees it, and the normal form in which a proof's `htu` is compared with
+// it. Trusts PUBLIC_URL, and X-Forwarded-* only under TRUST_PROXY. Promises: equal normal forms only if RFC
+// 3986 §6.2.2 and §6.2.3 make them equivalent.
 import { refuseRequest } from '../base/refusal.ts';
 import { fieldValues, isHost } from './fields.ts';
 
@@ -41,8 +41,9 @@ const PATH = String.raw`(?:\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*)?`;
 const URI = new RegExp(String.raw`^https?:\/\/${AUTHORITY}${PATH}(?:\?[^#]*)?(?:#.*)?$`, 'i');
 
 /**
- * The normal form of an absolute http(s) URI without query and fragment (RFC 9449 §4.3(9)); `undefined` for other text.
- * URL does scheme, host, default port, dot segments and the empty path (RFC 3986 §6.2.2.1, §6.2.2.3, §6.2.3).
+ * The normal form of an absolute http(s) URI without query and fragment (RFC 9449 §4.3(9)); `undefined` for
+ * other text. URL does scheme, host, default port, dot segments and the empty path (RFC 3986 §6.2.2.1,
+ * §6.2.2.3, §6.2.3).
  */
 export function normalUri(text: string): string | undefined {
   const host = URI.exec(text)?.[1];

@@ -1,5 +1,6 @@
-// Guards: what an accepted token must also say before a row is run (RFC 6750 §3.1, docs/refusals.md). A guard is data, so
-// that tables can be printed and checked. Promises: comparisons by type and value, never by substring or coercion.
+// Guards: what an accepted token must also say before a row is run (RFC 6750 §3.1, docs/refusals.md). A guard
+// is data, so that tables can be printed and checked. Promises: comparisons by type and value, never by
+// substring or coercion.
 import { Refused } from '../base/refusal.ts';
 import type { Caller } from '../sender/caller.ts';
 
@@ -48,7 +49,8 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
 }
 
 /**
- * Passes when `check` returns `true`; `what` says in printable ASCII what it demands, and shows in the challenge.
+ * Passes when `check` returns `true`; `what` says in printable ASCII what it demands, and shows in the
+ * challenge.
  */
 export function claimCheck(what: string, check: (claim: (name: string) => unknown) => unknown): Guard {
   const description = `the claims do not satisfy: ${what}`;

@@ -5,12 +5,18 @@ import type { PathParameters } from './row.ts';
 /** One segment of a pattern: literal text, or the name of a parameter. */
 type PatternSegment = Readonly<{ literal: string } | { parameter: string }>;
 
+/** A row whose pattern a path matches. */
+interface Match<Row> {
+  readonly row: Row;
+  readonly parameters: PathParameters;
+}
+
 /** What stands at a path. */
 export interface Place<Row, Rule> {
   /** The rule that covers it, if any. */
   readonly rule: Rule | undefined;
-  readonly row: Row | undefined;
-  readonly parameters: PathParameters;
+  /** At most one for each method. */
+  readonly matches: readonly Match<Row>[];
 }
 
 interface Route<Row> {
@@ -18,24 +24,23 @@ interface Route<Row> {
   readonly segments: readonly PatternSegment[];
 }
 
-/** Finds the row whose pattern of literals and `{parameters}` a path matches, and the first rule whose prefix covers it. */
-export class Router<
-  Row extends { readonly pattern: string },
-  Rule extends { readonly prefix: readonly string[] },
-> {
+type Routable = Readonly<{ method: string; pattern: string }>;
+
+/**
+ * Finds the rows whose pattern of literals and `{parameters}` a path matches, and the first rule whose prefix
+ * covers it.
+ */
+export class Router<Row extends Routable, Rule extends { readonly prefix: readonly string[] }> {
   readonly #routes: readonly Route<Row>[];
   readonly #rules: readonly Rule[];
   /** What stands at the paths that are spelled like a pattern, found beforehand. */
   readonly #places = new Map<string, Place<Row, Rule> | undefined>();
 
-  /** Throws an `Error` that names both rows and a common path when two rows overlap. */
+  /** The rows are those in which `tableProblems` finds nothing. */
   constructor(rows: readonly Row[], rules: readonly Rule[] = []) {
     this.#rules = rules;
-    this.#routes = rows.map((row) => ({ row, segments: parsePattern(row.pattern) }));
-    for (const [index, route] of this.#routes.entries()) {
-      for (const earlier of this.#routes.slice(0, index)) checkApart(earlier, route);
-      this.#places.set(route.row.pattern, this.find(route.row.pattern));
-    }
+    this.#routes = rows.map((row) => ({ row, segments: parsePattern(row.pattern) ?? [] }));
+    for (const { pattern } of rows) this.#places.set(pattern, this.find(pattern));
   }
 
   /** `undefined` when the path has no canonical form. */
@@ -47,16 +52,43 @@ export class Router<
     if (segments === undefined) return undefined;
 
     const rule = this.#rules.find(({ prefix }) => prefix.every((text, index) => segments[index] === text));
-    const route = this.#routes.find((candidate) => matches(candidate.segments, segments));
-    return { rule, row: route?.row, parameters: parametersOf(route?.segments ?? [], segments) };
+    const routes = this.#routes.filter((route) => matches(route.segments, segments));
+    return {
+      rule,
+      matches: routes.map((route) => ({
+        row: route.row,
+        parameters: parametersOf(route.segments, segments),
+      })),
+    };
   }
 }
 
-function parsePattern(pattern: string): readonly PatternSegment[] {
-  const segments = pathSegments(pattern);
-  if (pattern[0] !== '/' || segments === undefined) throw new Error(`${pattern} is not a path pattern`);
+/**
+ * Why a table cannot be served: patterns that are none, and rows of one method that overlap, each with a
+ * common path.
+ */
+export function tableProblems(rows: readonly Routable[]): string[] {
+  const problems: string[] = [];
+  const routes: Route<Routable>[] = [];
+  for (const row of rows) {
+    const segments = parsePattern(row.pattern);
+    if (segments === undefined) problems.push(`${row.method} ${row.pattern}: is not a path pattern`);
+    else routes.push({ row, segments });
+  }
 
-  return segments.map((text) => {
+  for (const [index, { row, segments }] of routes.entries()) {
+    for (const earlier of routes.slice(0, index)) {
+      const common = earlier.row.method === row.method ? commonPath(earlier.segments, segments) : undefined;
+      if (common === undefined) continue;
+      problems.push(`${row.method} ${earlier.row.pattern} and ${row.pattern}: both match ${common}`);
+    }
+  }
+  return problems;
+}
+
+function parsePattern(pattern: string): readonly PatternSegment[] | undefined {
+  const segments = pattern.startsWith('/') ? pathSegments(pattern) : undefined;
+  return segments?.map((text) => {
     const parameter = /^\{(\w+)\}$/.exec(text)?.[1];
     return parameter === undefined ? { literal: text } : { parameter };
   });
@@ -77,15 +109,6 @@ function parametersOf(pattern: readonly PatternSegment[], segments: readonly str
     if ('parameter' in part) parameters.push([part.parameter, segments[index] ?? '']);
   }
   return Object.freeze(Object.fromEntries(parameters));
-}
-
-function checkApart(
-  one: Route<{ readonly pattern: string }>,
-  other: Route<{ readonly pattern: string }>,
-): void {
-  const common = commonPath(one.segments, other.segments);
-  if (common !== undefined)
-    throw new Error(`${one.row.pattern} and ${other.row.pattern} both match ${common}`);
 }
 
 /** A path that both patterns match, if there is one. */

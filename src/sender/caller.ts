@@ -1,6 +1,6 @@
-// Verified token × credentials × mode → Caller: entitled to be heard under this mode (RFC 9449 §7). Promises: the token was
-// presented in the way that its binding demands, and one proof made one Caller (RFC 9449 §2). Does not check scopes or
-// claims: routes/guards.ts does.
+// Verified token × credentials × mode → Caller: entitled to be heard under this mode (RFC 9449 §7). Promises:
+// the token was presented in the way that its binding demands, and one proof made one Caller (RFC 9449 §2).
+// Does not check scopes or claims: routes/guards.ts does.
 import { andThen, type Later } from '../base/clock.ts';
 import { asJsonObject, isTextArray, type JsonObject } from '../base/encoding.ts';
 import { refuseProof, refuseToken, unavailable, type Refused } from '../base/refusal.ts';
@@ -45,7 +45,10 @@ class AdmittedCaller {
     return namespaced === undefined ? this.claims[name] : namespaced;
   }
 
-  /** The granted scopes: the words of a text (RFC 6749 §3.3) or an array of strings; none if it is anything else. */
+  /**
+   * The granted scopes: the words of a text (RFC 6749 §3.3) or an array of strings; none if it is anything
+   * else.
+   */
   get scopes(): readonly string[] {
     const granted = this.claims[this.#names.scopeClaim];
     if (typeof granted === 'string') return granted.split(' ').filter(Boolean);
@@ -72,7 +75,10 @@ export interface Presentation extends RequestTarget {
   readonly method: string;
 }
 
-/** Checks at `nowMillis` (since the epoch) that the token may be presented like this. Throws `Refused`, or rejects with it. */
+/**
+ * Checks at `nowMillis` (since the epoch) that the token may be presented like this. Throws `Refused`, or
+ * rejects with it.
+ */
 export type SenderCheck = (
   token: VerifiedToken,
   credentials: Credentials,
@@ -123,7 +129,10 @@ function refuseRecorded(verdict: Exclude<ReplayVerdict, 'new'>): Refused {
   return verdict === 'seen' ? refuseProof('proof-replayed') : unavailable('replay-memory-full', 10);
 }
 
-/** Confirmation methods of RFC 7800 §3, RFC 8705 §3.1, RFC 9449 §6.1 and their registry that nothing here can check. */
+/**
+ * Confirmation methods of RFC 7800 §3, RFC 8705 §3.1, RFC 9449 §6.1 and their registry that nothing here can
+ * check.
+ */
 const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256', 'osc'];
 
 /** The thumbprint to which `cnf` binds the token (RFC 9449 §6.1). Throws `Refused`. */

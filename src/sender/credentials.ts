@@ -1,5 +1,5 @@
-// Header fields → credentials. Never looks for a token in a query or a body (RFC 9700 §4.3.2), nor inside the token:
-// token/verify.ts does.
+// Header fields → credentials. Never looks for a token in a query or a body (RFC 9700 §4.3.2), nor inside the
+// token: token/verify.ts does.
 import { refuseRequest, Refused, refuseToken } from '../base/refusal.ts';
 import { fieldValues } from '../request/fields.ts';
 
@@ -24,7 +24,10 @@ export interface Credentials {
 /** The white space that a field can hold (Latin-1), and the comma. */
 const SEPARATORS = [...' \t\n\v\f\r\u00a0,'];
 
-/** The accepted scheme that an Authorization value uses, if it does: an RFC 9110 §5.6.2 token, in any case (§11.1). */
+/**
+ * The accepted scheme that an Authorization value uses, if it does: an RFC 9110 §5.6.2 token, in any case
+ * (§11.1).
+ */
 export function acceptedScheme(authorization: string, mode: DpopMode): Scheme | undefined {
   const name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+/.exec(authorization)?.[0].toLowerCase();
   return SCHEMES[mode].find((scheme) => scheme.toLowerCase() === name);

@@ -1,5 +1,6 @@
-// The checks on a DPoP proof (RFC 9449 §4.3), inexpensive ones first; (1) is in credentials.ts, the token's key and replay
-// are in caller.ts. Promises: a VerifiedProof was made by the holder of its key for this method, URI, time and token.
+// The checks on a DPoP proof (RFC 9449 §4.3), inexpensive ones first; (1) is in credentials.ts, the token's
+// key and replay are in caller.ts. Promises: a VerifiedProof was made by the holder of its key for this
+// method, URI, time and token.
 import { hash } from 'node:crypto';
 import { asJsonObject, isFiniteNumber, type JsonObject } from '../base/encoding.ts';
 import { LruCache } from '../base/lru.ts';
@@ -125,8 +126,8 @@ function checkProofClaims(
 }
 
 /**
- * RFC 9449 §4.3(10), §9: a missing nonce is as bad as a wrong one, and the refusal says which one to use. Gives the one to
- * offer when a good one is of the previous slot.
+ * RFC 9449 §4.3(10), §9: a missing nonce is as bad as a wrong one, and the refusal says which one to use.
+ * Gives the one to offer when a good one is of the previous slot.
  */
 function checkNonce(nonce: unknown, nonces: NonceSource, nowMillis: number): string | undefined {
   const slot = nonces.slotOf(nonce, nowMillis);

@@ -1,30 +1,33 @@
-// The memory of proofs that were accepted (RFC 9449 §11.1). Only proofs that passed every other check get here, so
-// strangers cannot fill it. Promises: no live entry is dropped, whatever the load; at most `capacity` entries of about
-// 120 bytes.
+// The memory of proofs that were accepted (RFC 9449 §11.1). Only proofs that passed every other check get
+// here, so strangers cannot fill it. Promises: no live entry is dropped, whatever the load; at most
+// `capacity` entries of about 120 bytes.
 import { hash } from 'node:crypto';
 import type { Later } from '../base/clock.ts';
 
 /** `new`: recorded now, and only now. `seen`: accepted before. `full`: not recorded, there is no room. */
 export type ReplayVerdict = 'new' | 'seen' | 'full';
 
-/** Where accepted proofs are recorded. A store that replicas share answers later; it must record atomically. */
+/**
+ * Where accepted proofs are recorded. A store that replicas share answers later; it must record atomically.
+ */
 export interface ReplayStore {
   /**
-   * Records the proof of a key (RFC 7638 thumbprint) with this `jti` while `nowSeconds <= expiresAt` (seconds since the
-   * epoch).
+   * Records the proof of a key (RFC 7638 thumbprint) with this `jti` while `nowSeconds <= expiresAt` (seconds
+   * since the epoch).
    */
   record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): Later<ReplayVerdict>;
 }
 
 /** The name under which a proof is recorded: binary text of 32 bytes. */
 function nameOf(thumbprint: string, jti: string): string {
-  // A thumbprint has a fixed length, so the two cannot be split in another way; JSON keeps lone surrogates apart.
+  // A thumbprint has a fixed length, so the two cannot be split in another way; JSON keeps lone surrogates
+  // apart.
   return hash('sha256', thumbprint + JSON.stringify(jti), 'binary');
 }
 
 /**
- * A store in this process for proofs that can be accepted during `windowSeconds`; `capacity` is in entries; `onFull` is
- * called once whenever there is no room any more.
+ * A store in this process for proofs that can be accepted during `windowSeconds`; `capacity` is in entries;
+ * `onFull` is called once whenever there is no room any more.
  */
 export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onFull = () => {}): ReplayStore {
   // Entries lie in buckets by the time at which they expire, so that whole buckets go at once.

@@ -1,4 +1,5 @@
-// Table, settings and what a process gives → the parts of a service, put together. Does not fetch, listen or read anything.
+// Table, settings and what a process gives → the parts of a service, put together. Does not fetch, listen or
+// read anything.
 import type { Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import type { Log } from '../base/events.ts';
@@ -6,49 +7,74 @@ import { unavailable } from '../base/refusal.ts';
 import { KeySet } from '../keys/key-set.ts';
 import { createCors } from '../reply/cors.ts';
 import { open } from '../routes/access.ts';
+import { tableProblems } from '../routes/router.ts';
 import { get, type Row, type Table } from '../routes/row.ts';
 import { createSenderCheck } from '../sender/caller.ts';
 import { createNonces } from '../sender/dpop-nonce.ts';
 import { createProofVerifier } from '../sender/dpop-proof.ts';
 import { createReplayStore } from '../sender/replay.ts';
-import type { Settings } from '../settings/load.ts';
+import { ConfigurationError, type Settings } from '../settings/load.ts';
 import { createTokenVerifier } from '../token/verify.ts';
-import { createObserver, type Observer } from './observe.ts';
-import { createPipeline, type Pipeline } from './pipeline.ts';
+import { createObserver } from './observe.ts';
+import { createFront, type Front } from './front.ts';
+import { createPipeline } from './pipeline.ts';
+import { createResponder, type Responder } from './responder.ts';
 
-/** What a process gives the service. */
+/** What a process gives a service or a gate. */
 export interface Surroundings {
   readonly clock: Clock;
   readonly log: Log;
   /** Rejects with `FetchFailure`. */
   readonly fetchKeys: () => Promise<JsonObject>;
-  readonly isStopping: () => boolean;
 }
 
-/** Call `keys.refresh` once at the start; after that requests keep the keys fresh. */
-export interface Service {
-  readonly pipeline: Pipeline;
+/** What a service and a gate are made of alike. */
+export interface Checks {
+  readonly front: Front;
+  /** Call `refresh` once at the start; after that requests keep the keys fresh. */
   readonly keys: KeySet;
-  /** Stop it last: it sums up what was refused. */
-  readonly observer: Observer;
+  /** Ends what is under way, and sums up what was refused. */
+  readonly close: () => void;
 }
 
-/** Throws an `Error` when rows overlap. */
-export function assemble(table: Table, settings: Settings, surroundings: Surroundings): Service {
-  const { clock, log, fetchKeys, isStopping } = surroundings;
+export function assembleChecks(settings: Settings, { clock, log, fetchKeys }: Surroundings): Checks {
   const keys = new KeySet(fetchKeys, clock, log);
   const observer = createObserver({ log, clock });
-  const pipeline = createPipeline({
-    table: { rows: [...probes(keys, isStopping), ...table.rows], rules: table.rules ?? [] },
+  const front = createFront({
     verifyToken: createTokenVerifier(settings, keys, clock, settings.tokenCacheEntries),
     checkSender: assembleSenderCheck(settings, log),
     challenges: settings,
-    cors: createCors(settings),
     observe: observer.observe,
     clock,
-    isStopping,
   });
-  return { pipeline, keys, observer };
+  return { front, keys, close: observer.stop };
+}
+
+/** A table behind these checks. Throws `ConfigurationError` when the table cannot be served. */
+export function assembleResponder(
+  table: Table,
+  settings: Settings,
+  { front, keys }: Checks,
+  clock: Clock,
+  isStopping: () => boolean,
+): Responder {
+  const rows = [...probes(keys, isStopping), ...table.rows];
+  const problems = tableProblems(rows);
+  if (problems.length > 0) throw new ConfigurationError(problems);
+
+  // A table of one's own is shown to other origins with the methods that it has.
+  const methods = [...new Set(rows.map(({ method }) => method))];
+  const { corsAllowedMethods: given } = settings;
+  const cors = createCors({ ...settings, corsAllowedMethods: given.length > 0 ? given : methods });
+  const pipeline = createPipeline({
+    table: { rows, rules: table.rules ?? [] },
+    front,
+    cors,
+    clock,
+    bodyLimitBytes: settings.bodyLimitBytes,
+    handlerTimeoutMillis: settings.handlerTimeoutSeconds * 1000,
+  });
+  return createResponder(pipeline, front, cors, isStopping);
 }
 
 function assembleSenderCheck(settings: Settings, log: Log) {

@@ -1,6 +1,6 @@
 // The listener: node:http with its limits, the answers that Node would give itself, and an orderly end.
-// Trusts the pipeline for every answer. Promises: whoever connects is refused or timed out by a stated limit;
-// at the end every request under way is answered. Does not end single connections: connection.ts does.
+// Trusts the responder for every answer. Promises: whoever connects is refused or timed out by a stated
+// limit; at the end every request under way is answered. Does not end single connections: connection.ts does.
 import { createServer, IncomingMessage, STATUS_CODES, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Clock } from '../base/clock.ts';
@@ -9,7 +9,7 @@ import type { Reply } from '../reply/reply.ts';
 import { CLOSE } from '../reply/write.ts';
 import { createBatches } from './batches.ts';
 import { Connection, KEEP_ALIVE_MILLIS } from './connection.ts';
-import type { Pipeline } from './pipeline.ts';
+import type { Responder } from './responder.ts';
 
 /**
  * What `optimizeEmptyRequests` does from Node 24 on, for 20 and 22, where it saves 8 and 4 % of a request: an
@@ -36,7 +36,7 @@ const OPTIONS = {
   keepAliveTimeout: KEEP_ALIVE_MILLIS,
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: 16 * 1024,
-  // A missing Host is answered by the pipeline, in its own shape.
+  // A missing Host is answered by the responder, in its own shape.
   requireHostHeader: false,
   optimizeEmptyRequests: true,
 };
@@ -64,11 +64,11 @@ export interface Listener {
   stop(): Promise<'drained' | 'deadline'>;
 }
 
-export function createListener(pipeline: Pipeline, clock: Clock): Listener {
+export function createListener(responder: Responder, clock: Clock): Listener {
   const server = createServer({ ...OPTIONS, IncomingMessage: Incoming });
   Object.assign(server, MORE_OPTIONS);
   const connections = new Map<Socket, Connection>();
-  const enqueue = createBatches(pipeline);
+  const enqueue = createBatches(responder);
 
   function take(request: IncomingMessage, response: ServerResponse): void {
     connections.get(request.socket)?.begin(response);
@@ -76,7 +76,7 @@ export function createListener(pipeline: Pipeline, clock: Clock): Listener {
   }
 
   function refuse(socket: Socket, refused: Refused): void {
-    connections.get(socket)?.endWith(() => replyText(pipeline.refuse(refused), clock.now()));
+    connections.get(socket)?.endWith(() => replyText(responder.refuse(refused), clock.now()));
   }
 
   server.on('connection', (socket: Socket) => {
@@ -119,14 +119,14 @@ function refusalFor({ code }: NodeJS.ErrnoException): Refused {
 }
 
 /** The reply as text, for a connection on which there is no request that could be answered. */
-function replyText({ status, fields, text }: Reply, nowMillis: number): string {
+function replyText({ status, fields, content }: Reply, nowMillis: number): string {
   const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`];
   // RFC 9110 §6.6.1
   const all = ['Date', new Date(nowMillis).toUTCString(), ...fields, ...CLOSE];
   for (let index = 0; index < all.length; index += 2) {
     lines.push(`${all[index]}: ${all[index + 1]}`);
   }
-  return `${lines.join('\r\n')}\r\n\r\n${text}`;
+  return `${lines.join('\r\n')}\r\n\r\n${String(content)}`;
 }
 
 function sweepWhileOpen(server: Server, connections: Connections, clock: Clock): void {

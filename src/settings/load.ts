@@ -51,6 +51,24 @@ export function loadTable<Values extends Record<string, unknown>>(
   return { settings: values as Values, files: files.map(({ path }) => path), warnings };
 }
 
+/** Settings in code, by the names of `Settings` and the same rules. Throws `ConfigurationError`. */
+export function checkSettings(given: Readonly<Record<string, RawValue | undefined>>): Settings {
+  const strays = Object.keys(given).filter((name) => !(name in TABLE));
+  const problems = strays.map((name) => `${name}: is not a setting`);
+  const values: Record<string, unknown> = {};
+  for (const [name, row] of Object.entries<Setting<unknown>>(TABLE)) {
+    try {
+      values[name] = readRow(row, given[name] ?? null, values);
+    } catch (failure) {
+      if (!(failure instanceof Fault)) throw failure;
+      problems.push(`${name}: ${failure.message}`);
+    }
+  }
+  if (problems.length > 0) throw new ConfigurationError(problems);
+
+  return values as Settings;
+}
+
 /** Reads every setting that is not at fault. */
 function readTable<Values extends Record<string, unknown>>(
   table: Table<Values>,

@@ -54,6 +54,8 @@ const required = (fault: string) => (): never => {
   throw new Fault(fault);
 };
 
+const NONE: readonly string[] = [];
+
 export const TABLE = {
   domain: {
     env: 'IDP_DOMAIN',
@@ -128,14 +130,10 @@ export const TABLE = {
   trustProxy: setting('TRUST_PROXY', 'api.trustProxy', boolean, false),
   corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', list(originFault), []),
   corsAllowCredentials: setting('CORS_ALLOW_CREDENTIALS', 'cors.allowCredentials', boolean, true),
-  corsAllowedMethods: setting('CORS_ALLOWED_METHODS', 'cors.allowedMethods', list(methodFault), [
-    'GET',
-    'POST',
-    'PUT',
-    'DELETE',
-  ]),
+  corsAllowedMethods: setting('CORS_ALLOWED_METHODS', 'cors.allowedMethods', list(methodFault), NONE),
   corsAllowedHeaders: setting('CORS_ALLOWED_HEADERS', 'cors.allowedHeaders', list(fieldNameFault), []),
   corsExposedHeaders: setting('CORS_EXPOSED_HEADERS', 'cors.exposedHeaders', list(fieldNameFault), []),
+  bodyLimitBytes: setting('BODY_LIMIT_BYTES', 'api.bodyLimitBytes', integer(1, 16_777_216), 102_400),
   handlerTimeoutSeconds: setting(
     'HANDLER_TIMEOUT_SECONDS',
     'server.handlerTimeoutSeconds',

@@ -1,5 +1,6 @@
-// The signature check. Makes SignedPayload: the proof that a given key signed these very bytes. Trusts the key, which was
-// fitted to its one algorithm when it was imported (keys/jwk.ts). Does not look at the header: the callers do.
+// The signature check. Makes SignedPayload: the proof that a given key signed these very bytes. Trusts the
+// key, which was fitted to its one algorithm when it was imported (keys/jwk.ts). Does not look at the header:
+// the callers do.
 import { verify } from 'node:crypto';
 import type { JsonObject } from '../base/encoding.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
@@ -13,7 +14,10 @@ const { seal, open } = sealing<JsonObject, 'SignedPayload'>();
 
 export const payloadOf = open;
 
-/** The payload as signed by `key`, or `undefined` when the signature does not match (RFC 7515 §5.2(8), RFC 7518 §3). */
+/**
+ * The payload as signed by `key`, or `undefined` when the signature does not match (RFC 7515 §5.2(8), RFC
+ * 7518 §3).
+ */
 export function verifySignature(jws: UnverifiedJws, key: VerificationKey): SignedPayload | undefined {
   const { digest, input } = factsOf(key);
   const signed = Buffer.from(jws.signingInput, 'latin1');

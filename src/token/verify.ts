@@ -1,6 +1,6 @@
-// The order of the checks on an access token (docs/tokens.md). Trusts nothing of its header but `kid`, which only looks a
-// key up. Promises: a VerifiedToken has passed every check at the moment it is given out, remembered or not.
-// Does not check guards or the binding to a key: routes/guards.ts and sender/ do.
+// The order of the checks on an access token (docs/tokens.md). Trusts nothing of its header but `kid`, which
+// only looks a key up. Promises: a VerifiedToken has passed every check at the moment it is given out,
+// remembered or not. Does not check guards or the binding to a key: routes/guards.ts and sender/ do.
 import { hash } from 'node:crypto';
 import { andThen, type Clock, type Later } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
@@ -31,13 +31,14 @@ export const claimsOf = (token: VerifiedToken): JsonObject => open(token).claims
 /** The provider's name of the key that signed it, if it has one. */
 export const keyIdOf = (token: VerifiedToken): string | undefined => open(token).key.kid;
 
-/**
- * Verifies the text of a token: at once while its key is held, else as soon as keys were fetched. Throws `Refused`, or
- * rejects with it; a refusal found after the key tells its `kid`.
- */
+/** What `createTokenVerifier` gives. */
 export type TokenVerifier = (token: string) => Later<VerifiedToken>;
 
-/** A verifier for one issuer that remembers up to `cacheEntries` verified tokens, by their SHA-256. */
+/**
+ * A verifier for one issuer that remembers up to `cacheEntries` verified tokens, by their SHA-256. It
+ * verifies the text of a token at once while its key is held, else as soon as keys were fetched. It throws
+ * `Refused`, or rejects with it; a refusal found after the key tells its `kid`.
+ */
 export function createTokenVerifier(
   options: TokenOptions,
   keys: KeySet,
@@ -111,7 +112,10 @@ function deepFreeze(claims: JsonObject): JsonObject {
   return claims;
 }
 
-/** Checks the header before any key is looked for, and gives its `kid`. Members that carry keys are never read. */
+/**
+ * Checks the header before any key is looked for, and gives its `kid`. Members that carry keys are never
+ * read.
+ */
 function checkTokenHeader({ alg, crit, b64, typ, kid }: JsonObject): string | undefined {
   // RFC 7515 §4.1.1, RFC 8725 §2.1, §3.1, §3.2: the verifier names the algorithm, the header must equal it.
   if (alg !== 'RS256') throw refuseToken('algorithm-refused');

@@ -12,6 +12,7 @@ import { parseCompact } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature } from '../../src/token/signature.ts';
 import { claimsOf } from '../../src/token/verify.ts';
 import { callerWith } from '../support/caller.ts';
+import { runRow } from '../support/row.ts';
 import { makeProof, makeProofKey } from '../support/proof.ts';
 import { GOOD, NOW, openVerifier, signingKey } from '../token/issuer.ts';
 import { lookAlikes } from './look-alikes.ts';
@@ -40,7 +41,7 @@ const rows = [authenticated, optional, needs(scope('read'))].map((access) =>
 /** Every kind of row that wants a caller. */
 function admit(someone: Caller): unknown[] {
   if (someone === undefined) throw new TypeError('nobody');
-  return rows.map((row) => row.run(someone, {}, 1));
+  return rows.map((row) => runRow(row, someone));
 }
 
 const forged = {

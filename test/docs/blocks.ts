@@ -8,6 +8,9 @@ import {
   TOKEN_FLAWS,
   UNAVAILABILITIES,
   type Refusal,
+  refuseContent,
+  refuseMethod,
+  type HttpRefusal,
 } from '../../src/base/refusal.ts';
 import { createRefusalReplies } from '../../src/reply/challenge.ts';
 import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/routes/guards.ts';
@@ -51,7 +54,13 @@ function nonceSentence(): string {
 const insufficient = { kind: 'insufficient_scope', description: '<sentence>' } as const;
 
 /** One refusal for each row of the table of statuses; a kind that is left out does not compile. */
-const KINDS: Readonly<Record<Exclude<Refusal['kind'], keyof typeof HTTP_REFUSALS>, readonly Refusal[]>> = {
+const KINDS: Readonly<Record<Exclude<Refusal['kind'], HttpRefusal>, readonly Refusal[]>> = {
+  invalid_body: [refuseContent('body-malformed').refusal],
+  invalid_query: [refuseContent('query-refused', [], []).refusal],
+  content_too_large: [refuseContent('body-too-large').refusal],
+  unsupported_media_type: [refuseContent('media-type-refused').refusal],
+  unprocessable_content: [refuseContent('body-refused', [], []).refusal],
+  method_not_allowed: [refuseMethod(['GET', 'HEAD']).refusal],
   invalid_request: [{ kind: 'invalid_request', reason: 'host-refused' }],
   unauthorized: [{ kind: 'unauthorized', reason: 'no-credentials' }],
   invalid_token: [{ kind: 'invalid_token', reason: 'expired' }],
@@ -67,13 +76,14 @@ const KINDS: Readonly<Record<Exclude<Refusal['kind'], keyof typeof HTTP_REFUSALS
 };
 
 const statuses: Block = (written) => {
-  const names = Object.keys(HTTP_REFUSALS) as (keyof typeof HTTP_REFUSALS)[];
+  const kinds = Object.keys(HTTP_REFUSALS) as (keyof typeof HTTP_REFUSALS)[];
+  const names = kinds.filter((kind) => kind !== 'method_not_allowed');
   const refusals = [...Object.values(KINDS).flat(), ...names.map((name) => ({ kind: name, reason: name }))];
   const derived = refusals.map((refusal) => {
     const [plain, detailed] = [false, true].map((errorDetail) =>
       createRefusalReplies({ dpopMode: 'ALLOWED', errorDetail })(refusal, 'Bearer'),
     );
-    const body = plain?.text === detailed?.text ? 'the same' : code(detailed?.text ?? '');
+    const body = plain?.content === detailed?.content ? 'the same' : code(String(detailed?.content));
     return [String(plain?.status), code(refusal.kind), body];
   });
   derived.push(['500', code('server_error'), 'the same']);

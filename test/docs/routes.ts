@@ -4,6 +4,7 @@ import { tableOf as profileOf } from '../../src/profiles/tables.ts';
 import type { Access } from '../../src/routes/access.ts';
 import type { Guard } from '../../src/routes/guards.ts';
 import type { Row } from '../../src/routes/row.ts';
+import { runRow } from '../support/row.ts';
 import { callerWith, clock, settingsWith } from '../support/caller.ts';
 import { claimsForAll } from '../support/demands.ts';
 import type { Environment } from '../support/service.ts';
@@ -38,10 +39,10 @@ const accessInWords = ({ name, guards }: Access<unknown>) =>
   ACCESS[name] ?? ['a valid access token', ...guards.map(inWords)].join('; ');
 
 /** The members of what a row answers to whoever passes its guards; none when it asks for more than can be derived. */
-async function members({ access, run }: Row): Promise<Cells> {
-  const caller = callerWith(claimsForAll(access.guards));
+async function members(row: Row): Promise<Cells> {
+  const caller = callerWith(claimsForAll(row.access.guards));
   try {
-    return Object.keys(await run(caller, {}, clock.now()));
+    return Object.keys(Object(await runRow(row, caller, {}, clock.now())));
   } catch {
     return [];
   }

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { setTimeout as pass } from 'node:timers/promises';
-import { noContent, reply } from '../../src/reply/reply.ts';
+import { emptyReply, jsonReply } from '../../src/reply/reply.ts';
 import { prepareReply } from '../../src/reply/write.ts';
 import { createListener } from '../../src/service/listener.ts';
 import { Random } from '../evidence/fuzz/random.ts';
@@ -17,7 +17,7 @@ const LONG = 'x'.repeat(400);
 function echo(random: Random) {
   return (request: IncomingMessage, response: ServerResponse) => {
     const text = request.url?.startsWith('/long') ? LONG : '';
-    const write = prepareReply(request, response, reply(200, { url: request.url, text }), [], false);
+    const write = prepareReply(request, response, jsonReply(200, { url: request.url, text }), [], false);
     const chance = random.below(100);
     if (chance >= 20) return write;
     if (chance >= 2) setImmediate(write);
@@ -163,7 +163,7 @@ async function oneConnection({
 /** Connections until so many answers have come. Throws for the first answer that is lost, crossed or not asked for. */
 export async function pour(context: TestContext, seed: number, wanted: number): Promise<Outcome> {
   const { server } = createListener(
-    { prepare: echo(new Random(seed, 0)), refuse: () => ({ ...noContent([]), status: 400 }) },
+    { prepare: echo(new Random(seed, 0)), refuse: () => ({ ...emptyReply([]), status: 400 }) },
     new TestClock(),
   );
   const sockets = new Map<number | undefined, Socket>();

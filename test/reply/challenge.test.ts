@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRefusalReplies } from '../../src/reply/challenge.ts';
 import {
+  CONTENT_FLAWS,
   HTTP_REFUSALS,
+  refuseContent,
   REQUEST_FLAWS,
   TOKEN_FLAWS,
   UNAVAILABILITIES,
-  type HttpRefusal,
   type Refusal,
   type RequestFlaw,
   type TokenFlaw,
@@ -56,8 +57,12 @@ const ERROR = (error: string, description: string) => `error="${error}", error_d
 
 for (const [what, refusal, error] of [
   ['a missing token', NO_TOKEN, ''],
-  ['a refused token', EXPIRED, ERROR('invalid_token', TOKEN_FLAWS.expired)],
-  ['malformed credentials', REPEATED, ERROR('invalid_request', REQUEST_FLAWS['authorization-repeated'])],
+  ['a refused token', EXPIRED, ERROR('invalid_token', 'the token has expired')],
+  [
+    'malformed credentials',
+    REPEATED,
+    ERROR('invalid_request', 'the request has more than one Authorization header field'),
+  ],
   [
     'a missing scope',
     SCOPE,
@@ -90,7 +95,10 @@ test('asks to retry and does not challenge while keys cannot be had [RFC 9110 §
 });
 
 test('names the methods and does not challenge when the method is another [RFC 9110 §15.5.6]', () => {
-  const { headers } = show({ kind: 'method_not_allowed', reason: 'method_not_allowed' }, { mode: 'ALLOWED' });
+  const { headers } = show(
+    { kind: 'method_not_allowed', reason: 'method_not_allowed', allowed: ['GET', 'HEAD'] },
+    { mode: 'ALLOWED' },
+  );
   assert.deepEqual(lines(headers), ['Allow: GET, HEAD']);
 });
 
@@ -109,30 +117,42 @@ for (const [refusal, status, body] of [
   [NO_TOKEN, 401, { error: 'unauthorized', message: LOGIN }],
   [{ kind: 'unauthorized', reason: 'scheme-refused' }, 401, { error: 'unauthorized', message: LOGIN }],
   [EXPIRED, 401, { error: 'invalid_token', message: LOGIN }],
-  [REPEATED, 400, { error: 'invalid_request', message: REQUEST_FLAWS['authorization-repeated'] }],
+  [
+    REPEATED,
+    400,
+    { error: 'invalid_request', message: 'the request has more than one Authorization header field' },
+  ],
   [SCOPE, 403, { error: 'insufficient_scope', message: 'the token lacks a required scope' }],
   [CLAIM, 403, { error: 'insufficient_scope', message: 'the claim x is missing' }],
-  [NO_KEYS, 503, { error: 'temporarily_unavailable', message: UNAVAILABILITIES['keys-unavailable'] }],
-  [{ kind: 'not_found', reason: 'not_found' }, 404, { error: 'not_found', message: HTTP_REFUSALS.not_found }],
   [
-    { kind: 'method_not_allowed', reason: 'method_not_allowed' },
+    NO_KEYS,
+    503,
+    { error: 'temporarily_unavailable', message: 'The signing keys are temporarily unavailable' },
+  ],
+  [
+    { kind: 'not_found', reason: 'not_found' },
+    404,
+    { error: 'not_found', message: 'There is nothing at this path' },
+  ],
+  [
+    { kind: 'method_not_allowed', reason: 'method_not_allowed', allowed: ['GET', 'HEAD'] },
     405,
-    { error: 'method_not_allowed', message: HTTP_REFUSALS.method_not_allowed },
+    { error: 'method_not_allowed', message: 'This method is not supported here' },
   ],
   [
     { kind: 'request_timeout', reason: 'request_timeout' },
     408,
-    { error: 'request_timeout', message: HTTP_REFUSALS.request_timeout },
+    { error: 'request_timeout', message: 'The request did not arrive in time' },
   ],
   [
     { kind: 'expectation_failed', reason: 'expectation_failed' },
     417,
-    { error: 'expectation_failed', message: HTTP_REFUSALS.expectation_failed },
+    { error: 'expectation_failed', message: 'The expectation of the request cannot be met' },
   ],
   [
     { kind: 'header_fields_too_large', reason: 'header_fields_too_large' },
     431,
-    { error: 'header_fields_too_large', message: HTTP_REFUSALS.header_fields_too_large },
+    { error: 'header_fields_too_large', message: 'The header fields of the request are too large' },
   ],
 ] as const) {
   test(`answers ${refusal.reason} with ${status}, error and message in this order [docs/refusals.md]`, () => {
@@ -169,14 +189,14 @@ for (const refusal of [
   REPEATED,
   NO_KEYS,
   { kind: 'not_found', reason: 'not_found' },
-  { kind: 'method_not_allowed', reason: 'method_not_allowed' },
+  { kind: 'method_not_allowed', reason: 'method_not_allowed', allowed: ['GET', 'HEAD'] },
 ] as const) {
   test(`answers ${refusal.reason} under ERROR_DETAIL as without it [docs/refusals.md]`, () => {
     assert.deepEqual(show(refusal, { detail: true }), show(refusal));
   });
 }
 
-const names = <Name extends string>(sentences: Record<Name, string>) => Object.keys(sentences) as Name[];
+const names = <Name extends string>(sentences: Record<Name, unknown>) => Object.keys(sentences) as Name[];
 const EVERY: readonly Refusal[] = [
   ...names<TokenFlaw>(TOKEN_FLAWS).map((reason): Refusal => ({ kind: 'invalid_token', reason })),
   ...names<RequestFlaw>(REQUEST_FLAWS).map((reason): Refusal => ({ kind: 'invalid_request', reason })),
@@ -185,7 +205,10 @@ const EVERY: readonly Refusal[] = [
     reason,
     retryAfterSeconds: 1,
   })),
-  ...names<HttpRefusal>(HTTP_REFUSALS).map((kind): Refusal => ({ kind, reason: kind })),
+  ...names(HTTP_REFUSALS).map((kind): Refusal =>
+    kind === 'method_not_allowed' ? { kind, reason: kind, allowed: ['GET'] } : { kind, reason: kind },
+  ),
+  ...names(CONTENT_FLAWS).map((reason) => refuseContent(reason).refusal),
 ];
 
 test('describes every refusal in printable ASCII without quotes, so that no header field can break [RFC 6750 §3, G1]', () => {
@@ -241,6 +264,12 @@ test('gives every refusal the same reply again, whatever was refused before, by 
       }
     }
   }
+});
+
+test('writes the reply to a refusal that has nothing of its own once', () => {
+  const replyTo = createRefusalReplies(settingsWith({}));
+  assert.equal(replyTo({ ...EXPIRED }, 'Bearer'), replyTo({ ...EXPIRED }, 'Bearer'));
+  assert.notEqual(replyTo({ ...CLAIM }, 'Bearer'), replyTo({ ...CLAIM }, 'Bearer'));
 });
 
 test('asks for a nonce with its sentence, on the scheme that was used [RFC 9449 §9]', () => {

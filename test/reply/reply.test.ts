@@ -1,7 +1,7 @@
 /* A reply as a value, and what can be none: fields that could not be written would be found out when nobody can answer any more. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { noContent, reply } from '../../src/reply/reply.ts';
+import { emptyReply, jsonReply } from '../../src/reply/reply.ts';
 
 const ALWAYS = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
 const jsonOf = (length: string) => [
@@ -13,20 +13,20 @@ const jsonOf = (length: string) => [
 ];
 
 test('makes a reply of a status, a body and header fields: JSON, counted in bytes, never stored and never sniffed [RFC 9111 §5.2.2.5, G12]', () => {
-  assert.deepEqual(reply(200, { message: 'hällo' }), {
+  assert.deepEqual(jsonReply(200, { message: 'hällo' }), {
     status: 200,
     fields: jsonOf('20'),
-    text: '{"message":"hällo"}',
+    content: '{"message":"hällo"}',
   });
-  assert.deepEqual(reply(405, {}, ['Allow', 'GET']), {
+  assert.deepEqual(jsonReply(405, {}, ['Allow', 'GET']), {
     status: 405,
     fields: [...jsonOf('2'), 'Allow', 'GET'],
-    text: '{}',
+    content: '{}',
   });
 });
 
 test('makes a reply without content, never stored and never sniffed [RFC 9110 §15.3.5]', () => {
-  assert.deepEqual(noContent(['A', '1']), { status: 204, fields: [...ALWAYS, 'A', '1'], text: '' });
+  assert.deepEqual(emptyReply(['A', '1']), { status: 204, fields: [...ALWAYS, 'A', '1'], content: '' });
 });
 
 test('takes every name and value that a field can have [RFC 9110 §5.5, §5.6.2]', () => {
@@ -35,8 +35,8 @@ test('takes every name and value that a field can have [RFC 9110 §5.5, §5.6.2]
     ['A', ''],
     ['A', '\t !"~\x80\xff'],
   ] as const) {
-    assert.deepEqual(noContent([name, value]).fields, [...ALWAYS, name, value]);
-    assert.deepEqual(reply(200, {}, [name, value]).fields.slice(-2), [name, value]);
+    assert.deepEqual(emptyReply([name, value]).fields, [...ALWAYS, name, value]);
+    assert.deepEqual(jsonReply(200, {}, [name, value]).fields.slice(-2), [name, value]);
   }
 });
 
@@ -55,13 +55,13 @@ for (const [what, field] of Object.entries({
 })) {
   test(`makes no reply with ${what} [RFC 9110 §5.5, §5.6.2]`, () => {
     for (const fields of [field, ['B', '2', ...field]]) {
-      assert.throws(() => reply(200, {}, fields), TypeError);
-      assert.throws(() => noContent(fields), TypeError);
+      assert.throws(() => jsonReply(200, {}, fields), TypeError);
+      assert.throws(() => emptyReply(fields), TypeError);
     }
   });
 }
 
 test('makes no reply of what is no JSON', () => {
-  assert.throws(() => reply(200, { toJSON: () => undefined }), TypeError);
-  assert.throws(() => reply(200, { amount: 1n }), TypeError);
+  assert.throws(() => jsonReply(200, { toJSON: () => undefined }), TypeError);
+  assert.throws(() => jsonReply(200, { amount: 1n }), TypeError);
 });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { noContent, reply, type Reply } from '../../src/reply/reply.ts';
+import { emptyReply, jsonReply, type Reply } from '../../src/reply/reply.ts';
 import { prepareReply } from '../../src/reply/write.ts';
 import { openWire } from '../support/client.ts';
 import { isWhole, parseAnswer, type WireAnswer } from '../support/wire-answer.ts';
@@ -41,8 +41,8 @@ async function exchange(requestText: string, how: Exchange): Promise<WireAnswer>
 const withField = (field: string) => `GET / HTTP/1.1\r\nHost: a\r\n${field}\r\n\r\n`;
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const CHUNKED = `${withField('Transfer-Encoding: chunked')}3\r\nabc\r\n0\r\n\r\n`;
-const hello = reply(200, { message: 'hällo' });
-const NO_CONTENT = noContent(['A', '1']);
+const hello = jsonReply(200, { message: 'hällo' });
+const NO_CONTENT = emptyReply(['A', '1']);
 
 test('writes status, fields and content, with the date of Node [RFC 9110 §6.6.1]', async () => {
   const { status, headers, text } = await exchange(GET, { answer: hello });
@@ -60,7 +60,10 @@ test('writes status, fields and content, with the date of Node [RFC 9110 §6.6.1
 });
 
 test('adds the header fields of the reply and those of the caller', async () => {
-  const { headers } = await exchange(GET, { answer: reply(200, {}, ['A', '1', 'A', '2']), more: ['B', '3'] });
+  const { headers } = await exchange(GET, {
+    answer: jsonReply(200, {}, ['A', '1', 'A', '2']),
+    more: ['B', '3'],
+  });
   assert.deepEqual([headers.get('a'), headers.get('b')], ['1\n2', '3']);
 });
 
@@ -125,7 +128,7 @@ test('gives Node the whole answer as one piece', async () => {
   wire.destroy();
   server.close();
   assert.equal(pieces.length, 1);
-  assert.ok(pieces[0]?.startsWith('HTTP/1.1 200 OK\r\n') && pieces[0].endsWith(hello.text));
+  assert.ok(pieces[0]?.startsWith('HTTP/1.1 200 OK\r\n') && pieces[0].endsWith(String(hello.content)));
 });
 
 for (const [what, isDestroyed, isWritable] of [

@@ -66,9 +66,13 @@ for (const { name, table, environment } of CASES) {
     before(async () => {
       const watched = rows.map((row) => ({
         ...row,
-        run: (...given: Parameters<Row['run']>) => {
-          runs.push(row.pattern);
-          return row.run(...given);
+        admit: (...given: Parameters<Row['admit']>) => {
+          const admitted = row.admit(...given);
+          const handle = () => {
+            runs.push(row.pattern);
+            return admitted.handle();
+          };
+          return { ...admitted, handle };
         },
       }));
       service = await startTable({

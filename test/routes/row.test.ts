@@ -6,6 +6,7 @@ import { authenticated, needs, open, optional } from '../../src/routes/access.ts
 import { get, type RouteRequest } from '../../src/routes/row.ts';
 import type { Caller } from '../../src/sender/caller.ts';
 import { callerWith } from '../support/caller.ts';
+import { runRow } from '../support/row.ts';
 
 const echo = <Admitted>({ caller, parameters, nowMillis }: RouteRequest<Admitted>) => ({
   caller,
@@ -18,7 +19,7 @@ const never = () => assert.fail('the handler ran');
 
 test('an open row gives its handler no caller, whoever calls', () => {
   const row = get('/x', open, echo);
-  assert.deepEqual(row.run(callerWith({}), { a: '1' }, 5), {
+  assert.deepEqual(runRow(row, callerWith({}), { a: '1' }, 5), {
     caller: undefined,
     parameters: { a: '1' },
     nowMillis: 5,
@@ -29,15 +30,15 @@ test('an open row gives its handler no caller, whoever calls', () => {
 test('an optional row gives its handler the caller or nothing', () => {
   const row = get('/x', optional, echo);
   const caller = callerWith({});
-  assert.equal((row.run(caller, {}, 5) as { caller: unknown }).caller, caller);
-  assert.equal((row.run(undefined, {}, 5) as { caller: unknown }).caller, undefined);
+  assert.equal((runRow(row, caller, {}, 5) as { caller: unknown }).caller, caller);
+  assert.equal((runRow(row, undefined, {}, 5) as { caller: unknown }).caller, undefined);
   assert.deepEqual([row.access.name, row.access.credentials], ['optional', 'optional']);
 });
 
 test('an authenticated row gives its handler the caller, and does not run it without one', () => {
   const caller = callerWith({});
-  assert.equal((get('/x', authenticated, echo).run(caller, {}, 5) as { caller: unknown }).caller, caller);
-  refused(() => get('/x', authenticated, never).run(undefined, {}, 5), 'no-credentials');
+  assert.equal((runRow(get('/x', authenticated, echo), caller, {}, 5) as { caller: unknown }).caller, caller);
+  refused(() => runRow(get('/x', authenticated, never), undefined, {}, 5), 'no-credentials');
   assert.deepEqual([authenticated.name, authenticated.credentials], ['authenticated', 'required']);
 });
 
@@ -45,11 +46,11 @@ const both = needs(scope('read'), claimEquals('org', 'a1'));
 
 test('a guarded row runs its handler only when every guard passes', () => {
   const caller = callerWith({ scope: 'read', org: 'a1' });
-  assert.equal((get('/x', both, echo).run(caller, {}, 5) as { caller: unknown }).caller, caller);
+  assert.equal((runRow(get('/x', both, echo), caller, {}, 5) as { caller: unknown }).caller, caller);
   const row = get('/x', both, never);
-  refused(() => row.run(callerWith({ scope: 'read' }), {}, 5), 'claim-missing');
-  refused(() => row.run(callerWith({ org: 'a1' }), {}, 5), 'scope-missing');
-  refused(() => row.run(undefined, {}, 5), 'no-credentials');
+  refused(() => runRow(row, callerWith({ scope: 'read' }), {}, 5), 'claim-missing');
+  refused(() => runRow(row, callerWith({ org: 'a1' }), {}, 5), 'scope-missing');
+  refused(() => runRow(row, undefined, {}, 5), 'no-credentials');
 });
 
 test('a guarded row refuses by the first guard that does not pass', () => {
@@ -63,12 +64,25 @@ test('a guarded row tells its guards by name', () => {
 
 test('a row passes on what its handler returns or throws', async () => {
   const failure = new Error('x');
-  assert.deepEqual(await get('/x', open, async () => ({ a: 1 })).run(undefined, {}, 5), { a: 1 });
+  assert.deepEqual(
+    await runRow(
+      get('/x', open, async () => ({ a: 1 })),
+      undefined,
+      {},
+      5,
+    ),
+    { a: 1 },
+  );
   assert.throws(
     () =>
-      get('/x', open, () => {
-        throw failure;
-      }).run(undefined, {}, 5),
+      runRow(
+        get('/x', open, () => {
+          throw failure;
+        }),
+        undefined,
+        {},
+        5,
+      ),
     failure,
   );
 });
@@ -76,7 +90,7 @@ test('a row passes on what its handler returns or throws', async () => {
 test('no row admits what only looks like a caller', () => {
   const lookalike = Object.create(Object.getPrototypeOf(callerWith({ scope: 'read', org: 'a1' }))) as Caller;
   for (const access of [authenticated, optional, both]) {
-    assert.throws(() => get('/x', access, never).run(lookalike, {}, 5), {
+    assert.throws(() => runRow(get('/x', access, never), lookalike, {}, 5), {
       name: 'TypeError',
       message: 'a caller that no sender check made',
     });

@@ -4,7 +4,9 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
 import { createObserver } from '../../src/service/observe.ts';
+import { createFront } from '../../src/service/front.ts';
 import { createPipeline } from '../../src/service/pipeline.ts';
+import { createResponder } from '../../src/service/responder.ts';
 import { createCors } from '../../src/reply/cors.ts';
 import { KeySet } from '../../src/keys/key-set.ts';
 import { createListener } from '../../src/service/listener.ts';
@@ -116,17 +118,13 @@ export async function startWith(
   const keys = new KeySet(async () => keySetOf(), clock, log);
   await keys.refresh();
   const verifyToken = createTokenVerifier(settings, keys, clock, 10);
-  const pipeline = createPipeline({
-    table: { rows: rowsA },
-    verifyToken,
-    checkSender,
-    challenges: settings,
-    cors: createCors(settings),
-    observe: createObserver({ log, clock }).observe,
-    clock,
-    isStopping: () => false,
-  });
-  const { server } = createListener(pipeline, clock);
+  const cors = createCors(settings);
+  const { observe } = createObserver({ log, clock });
+  const front = createFront({ verifyToken, checkSender, challenges: settings, observe, clock });
+  const limits = { bodyLimitBytes: 1, handlerTimeoutMillis: 0 };
+  const pipeline = createPipeline({ table: { rows: rowsA }, front, cors, clock, ...limits });
+  const responder = createResponder(pipeline, front, cors, () => false);
+  const { server } = createListener(responder, clock);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const stop = async () => {

@@ -126,7 +126,7 @@ describe('a request body', { timeout: 30_000 }, () => {
     const [answer, ...others] = answersIn(received);
     assert.deepEqual(
       [answer?.status, answer?.text, others],
-      [405, '{"error":"method_not_allowed","message":"Only GET and HEAD are supported here"}', []],
+      [405, '{"error":"method_not_allowed","message":"This method is not supported here"}', []],
     );
     listener.pass(2);
     await listener.gone();

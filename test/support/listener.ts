@@ -5,7 +5,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { tableOf } from '../../src/profiles/tables.ts';
-import { assemble } from '../../src/service/assemble.ts';
+import { assembleChecks, assembleResponder } from '../../src/service/assemble.ts';
 import { createListener, type Listener } from '../../src/service/listener.ts';
 import { createLog } from '../../src/base/events.ts';
 import { openWire, type Wire } from './client.ts';
@@ -61,20 +61,16 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
   const logs: Record<string, unknown>[] = [];
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
   let isStopping = false;
-  const { pipeline } = assemble(tableOf(settings), settings, {
-    clock,
-    log,
-    fetchKeys: () => new Promise(() => {}),
-    isStopping: () => isStopping,
-  });
+  const checks = assembleChecks(settings, { clock, log, fetchKeys: () => new Promise(() => {}) });
+  const responder = assembleResponder(tableOf(settings), settings, checks, clock, () => isStopping);
   const holder = new EventEmitter();
   const { server, stop } = createListener(
     {
-      ...pipeline,
+      ...responder,
       prepare: (request, response, refused) => {
-        if (request.url !== '/held') return pipeline.prepare(request, response, refused);
+        if (request.url !== '/held') return responder.prepare(request, response, refused);
         request.url = '/healthz';
-        holder.emit('held', () => pipeline.prepare(request, response, refused)?.());
+        holder.emit('held', () => responder.prepare(request, response, refused)?.());
         return undefined;
       },
     },

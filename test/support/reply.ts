@@ -1,6 +1,6 @@
 /* A reply read back: the header fields that it has beside those of every JSON answer, and its body. */
 import assert from 'node:assert/strict';
-import { reply, type Reply } from '../../src/reply/reply.ts';
+import { jsonReply, type Reply } from '../../src/reply/reply.ts';
 
 export interface ReadReply {
   readonly status: number;
@@ -9,9 +9,9 @@ export interface ReadReply {
   readonly closes: boolean;
 }
 
-export function readReply({ status, fields, text, closes = false }: Reply): ReadReply {
-  const body = JSON.parse(text);
-  const common = reply(status, body).fields;
+export function readReply({ status, fields, content, closes = false }: Reply): ReadReply {
+  const body = JSON.parse(String(content));
+  const common = jsonReply(status, body).fields;
   assert.deepEqual(fields.slice(0, common.length), common);
   return { status, headers: fields.slice(common.length), body, closes };
 }

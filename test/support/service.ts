@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { tableOf } from '../../src/profiles/tables.ts';
-import { assemble } from '../../src/service/assemble.ts';
+import { assembleChecks, assembleResponder } from '../../src/service/assemble.ts';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import { createKeyFetcher } from '../../src/keys/fetch.ts';
 import type { KeySet } from '../../src/keys/key-set.ts';
@@ -28,7 +28,8 @@ const EMPTY = mkdtempSync(join(tmpdir(), 'gatehouse-'));
 process.on('exit', () => rmSync(EMPTY, { recursive: true }));
 
 /** The settings that this environment makes, without any file. */
-export const settingsFrom = (environment: Environment): ProfileSettings => loadProfileSettings(environment, EMPTY).settings;
+export const settingsFrom = (environment: Environment): ProfileSettings =>
+  loadProfileSettings(environment, EMPTY).settings;
 
 /** What the provider's tokens and keys demand of the settings. */
 export const providerSettings = (provider: Provider): Environment => ({
@@ -67,13 +68,10 @@ export async function startService(plan: InProcess): Promise<TestService> {
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
   let isStopping = false;
   const fetchKeys = plan.fetchKeys ?? createKeyFetcher(settings);
-  const { pipeline, keys } = assemble(tableOf(settings), settings, {
-    clock,
-    log,
-    fetchKeys,
-    isStopping: () => isStopping,
-  });
-  const { server } = createListener(pipeline, new TestClock(clock.now()));
+  const checks = assembleChecks(settings, { clock, log, fetchKeys });
+  const { keys } = checks;
+  const responder = assembleResponder(tableOf(settings), settings, checks, clock, () => isStopping);
+  const { server } = createListener(responder, new TestClock(clock.now()));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   if (!cold) await keys.refresh();

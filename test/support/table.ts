@@ -2,7 +2,9 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createObserver, type Observer } from '../../src/service/observe.ts';
-import { createPipeline, type Pipeline } from '../../src/service/pipeline.ts';
+import { createFront } from '../../src/service/front.ts';
+import { createPipeline } from '../../src/service/pipeline.ts';
+import { createResponder, type Responder } from '../../src/service/responder.ts';
 import { createCors } from '../../src/reply/cors.ts';
 import { createListener } from '../../src/service/listener.ts';
 import { createLog } from '../../src/base/events.ts';
@@ -23,7 +25,7 @@ export interface Table {
 }
 
 export interface TableApp {
-  readonly pipeline: Pipeline;
+  readonly responder: Responder;
   readonly observer: Observer;
   /** Every log line so far, parsed. */
   readonly logs: readonly Record<string, any>[];
@@ -41,17 +43,26 @@ export function createTable({
   const logs: Record<string, any>[] = [];
   const log = createLog('debug', (line) => logs.push(JSON.parse(line)), clock.now);
   const observer = createObserver({ log, clock });
-  const pipeline = createPipeline({
-    table: { rows, rules: policy },
+  const cors = createCors(settings);
+  const front = createFront({
     verifyToken: verify,
     checkSender: sender(senderWith(environment)),
     challenges: settings,
-    cors: createCors(settings),
     observe: observer.observe,
     clock,
-    isStopping: () => false,
   });
-  return { pipeline, observer, logs };
+  const { bodyLimitBytes, handlerTimeoutSeconds } = settings;
+  const handlerTimeoutMillis = handlerTimeoutSeconds * 1000;
+  const pipeline = createPipeline({
+    table: { rows, rules: policy },
+    front,
+    cors,
+    clock,
+    bodyLimitBytes,
+    handlerTimeoutMillis,
+  });
+  const responder = createResponder(pipeline, front, cors, () => false);
+  return { responder, observer, logs };
 }
 
 export interface TableService extends TableApp {
@@ -62,13 +73,13 @@ export interface TableService extends TableApp {
 
 /** The same behind a listener on a free port. */
 export async function startTable(table: Table): Promise<TableService> {
-  const { pipeline, observer, logs } = createTable(table);
-  const { server } = createListener(pipeline, clock);
+  const { responder, observer, logs } = createTable(table);
+  const { server } = createListener(responder, clock);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
-    pipeline,
+    responder,
     observer,
     logs,
     port,

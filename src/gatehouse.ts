@@ -1,0 +1,29 @@
+// The package's one public door.
+export { loadSettings, ConfigurationError, type Loaded, type Settings } from './settings/load.ts';
+export { open, optional, authenticated, needs, type Access } from './routes/access.ts';
+export { scope, anyScope, claimEquals, claimIncludes, claimCheck, type Guard } from './routes/guards.ts';
+export {
+  get,
+  post,
+  put,
+  patch,
+  del,
+  type PrefixRule,
+  type RouteRequest,
+  type Row,
+  type Table,
+} from './routes/row.ts';
+export { under } from './routes/row.ts';
+export { json, query, type BodyTakenOptions } from './routes/takes.ts';
+export { reply, created, noContent, fail, type HandlerReply, type Headers } from './reply/handler-reply.ts';
+export type { Schema } from './request/schema.ts';
+export type { Caller } from './sender/caller.ts';
+export type { Admission, GateRequest, Refusal, Verdict } from './service/gate.ts';
+export {
+  createGate,
+  createService,
+  type CreateOptions,
+  type GivenSettings,
+  type Service,
+} from './service/host.ts';
+export { runService } from './service/run.ts';

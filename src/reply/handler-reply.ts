@@ -1,0 +1,99 @@
+// What a handler may give beside plain JSON: a reply with a status and header fields of its own. Promises:
+// nothing in it decides how the connection is used, who is asked for credentials, or what a browser keeps.
+import { checkFields, jsonReply, type Reply } from './reply.ts';
+
+/**
+ * A reply of a handler's own: made by `reply`, `created`, `noContent` and `fail`. One that is a failure may
+ * be thrown too.
+ */
+export class HandlerReply {
+  readonly #reply: Reply;
+  readonly isFailure: boolean;
+
+  constructor(reply: Reply, isFailure: boolean) {
+    this.#reply = reply;
+    this.isFailure = isFailure;
+  }
+
+  get reply(): Reply {
+    return this.#reply;
+  }
+}
+
+/** Header fields by name. */
+export type Headers = Readonly<Record<string, string>>;
+
+/**
+ * RFC 9110 §7.6.1, §8.6, §11.6.1, RFC 9112 §6, §9.3: framing, the connection and credentials are the
+ * service's.
+ */
+const REFUSED_FIELDS =
+  /^(connection|content-length|date|keep-alive|proxy-.*|set-cookie|te|trailer|transfer-encoding|upgrade|www-authenticate)$/i;
+
+const ALWAYS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+
+/** RFC 9110 §15.3.5, §15.3.6, §15.4.5 */
+const WITHOUT_CONTENT = [204, 205, 304];
+
+/**
+ * A reply with this status (200 to 599), a JSON body or bytes, and header fields. Bytes need a
+ * `Content-Type`; a given `Cache-Control` replaces `no-store`. Throws a `TypeError` for what cannot be sent,
+ * and for fields that are not a handler's.
+ *
+ * @example reply(202, { id }, { Location: `/api/jobs/${id}` })
+ */
+export function reply(status: number, body?: object, headers: Headers = {}): HandlerReply {
+  return new HandlerReply(makeReply(status, body, headers), false);
+}
+
+/** 201 with the place of what was made (RFC 9110 §15.3.2). Throws as `reply` does. */
+export const created = (location: string, body?: object) => reply(201, body, { Location: location });
+
+/** 204 (RFC 9110 §15.3.5). */
+export const noContent = () => reply(204);
+
+/**
+ * A failure that the client shall know of, given or thrown: 400 to 599, with the body `{error, message}`.
+ * Throws a `TypeError` for another status.
+ *
+ * @example orders.get(parameters.id) ?? fail(404, 'not_found', 'There is no such order')
+ */
+export function fail(status: number, error: string, message: string): HandlerReply {
+  if (status < 400) throw new TypeError(`${status} is not a failure`);
+
+  return new HandlerReply(makeReply(status, { error, message }, {}), true);
+}
+
+function makeReply(status: number, body: object | undefined, headers: Headers): Reply {
+  const isStatus = Number.isInteger(status) && status >= 200 && status <= 599;
+  const isEmpty = WITHOUT_CONTENT.includes(status);
+  if (!isStatus || (body !== undefined && isEmpty)) throw new TypeError(`${status} with such a body`);
+
+  const refused = Object.keys(headers).find((name) => REFUSED_FIELDS.test(name));
+  if (refused !== undefined) throw new TypeError(`${refused} is not for a handler to set`);
+
+  const isBytes = body instanceof Uint8Array;
+  const content = isBytes ? body : (JSON.stringify(body) ?? '');
+  const fields = new Map(Object.entries(ALWAYS));
+  if (body !== undefined && !isBytes) fields.set('content-type', 'application/json; charset=utf-8');
+  if (!isEmpty) fields.set('content-length', String(Buffer.byteLength(content)));
+  for (const [name, value] of Object.entries(headers)) {
+    fields.set(name.toLowerCase(), value);
+  }
+  if (isBytes && !fields.has('content-type')) throw new TypeError('bytes need a Content-Type');
+
+  return { status, fields: checkFields([...fields].flat()), content };
+}
+
+/**
+ * The reply to what a handler gave: a reply of its own, 204 for nothing, 200 for JSON. Throws a `TypeError`
+ * for all else.
+ */
+export function replyToResult(result: unknown, method: string): Reply {
+  if (result instanceof HandlerReply) return result.reply;
+  if (result === undefined && method !== 'GET') return noContent().reply;
+  if (typeof result !== 'object' || result === null)
+    throw new TypeError('a handler gave no JSON object or array');
+
+  return jsonReply(200, result);
+}

@@ -1,0 +1,83 @@
+// A request as a row and its handler see it; what costs something is made when it is first read. Promises:
+// neither token nor proof is in anything that it gives, so that no handler can log or forward one by
+// accident.
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { readBody, type BodyOptions } from './body.ts';
+import { fieldValues } from './fields.ts';
+
+/**
+ * W3C Trace Context §3.2.2, §4.3: no ids of zeros; version 00 ends after 55 characters, later ones may go on.
+ */
+const TRACEPARENT =
+  /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
+
+/** Node's own two, and the signal that tells a handler to give up. */
+export interface Arrival {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly signal: AbortSignal;
+}
+
+export class Incoming {
+  readonly #arrival: Arrival;
+  #query: () => unknown;
+  /** As it stands in the request, without the query. */
+  readonly path: string;
+  readonly parameters: Readonly<Record<string, string>>;
+  /** Since the epoch. */
+  readonly nowMillis: number;
+  /** What the row's access admits. */
+  caller: unknown;
+  /** What the row takes as its body. */
+  body: unknown;
+
+  constructor(
+    arrival: Arrival,
+    path: string,
+    parameters: Readonly<Record<string, string>>,
+    nowMillis: number,
+  ) {
+    this.#arrival = arrival;
+    this.#query = () => this.searchParams;
+    this.path = path;
+    this.parameters = parameters;
+    this.nowMillis = nowMillis;
+  }
+
+  /** The query as it is. */
+  get searchParams(): URLSearchParams {
+    return new URLSearchParams(this.#arrival.request.url?.slice(this.path.length + 1));
+  }
+
+  /** The same, or what the row's schema has made of it. */
+  get query(): unknown {
+    return this.#query();
+  }
+
+  set query(output: unknown) {
+    this.#query = () => output;
+  }
+
+  get method(): string {
+    return this.#arrival.request.method ?? '';
+  }
+
+  get headers(): IncomingHttpHeaders {
+    const { authorization: _token, dpop: _proof, ...headers } = this.#arrival.request.headers;
+    return headers;
+  }
+
+  get traceparent(): string | undefined {
+    const values = fieldValues(this.#arrival.request.rawHeaders, 'traceparent');
+    return values.length === 1 && TRACEPARENT.test(values[0] ?? '') ? values[0] : undefined;
+  }
+
+  get signal(): AbortSignal {
+    return this.#arrival.signal;
+  }
+
+  /** The JSON value of the body. Rejects with `Refused`, or with `ClientGone`. */
+  readBody(options: BodyOptions): Promise<unknown> {
+    return readBody(this.#arrival.request, this.#arrival.response, options);
+  }
+}

@@ -1,0 +1,37 @@
+// One request on its way through the pipeline: what was learnt of it, and the signal that tells its handler
+// to give up.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Row } from '../routes/row.ts';
+import type { Learnt } from './front.ts';
+
+export class Exchange implements Learnt {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  isPreflight = false;
+  row: Row | undefined;
+  kid: string | undefined;
+  freshNonce: string | undefined;
+  #controller: AbortController | undefined;
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    this.request = request;
+    this.response = response;
+  }
+
+  /** Aborts when the client has gone before the reply was written, and by `giveUp`. */
+  get signal(): AbortSignal {
+    if (this.#controller !== undefined) return this.#controller.signal;
+
+    const controller = new AbortController();
+    this.#controller = controller;
+    // `close` of the request comes too when all is well.
+    this.response.once('close', () => {
+      if (!this.response.writableFinished) controller.abort();
+    });
+    return controller.signal;
+  }
+
+  giveUp(): void {
+    this.#controller?.abort();
+  }
+}

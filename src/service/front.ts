@@ -1,0 +1,73 @@
+// The front half of the way of a request, which the pipeline and the gate share: who calls, and what a
+// failure is told. Promises: a Caller comes from credentials, token and sender check in this order; what is
+// no refusal is a 500.
+import { andThen, type Clock, type Later } from '../base/clock.ts';
+import type { Observe } from '../base/events.ts';
+import { Refused } from '../base/refusal.ts';
+import { createRefusalReplies, type ChallengeOptions } from '../reply/challenge.ts';
+import { HandlerReply } from '../reply/handler-reply.ts';
+import { jsonReply, type Reply } from '../reply/reply.ts';
+import { createHostReader, fieldValues } from '../request/fields.ts';
+import type { Row } from '../routes/row.ts';
+import type { Caller, Presentation, SenderCheck } from '../sender/caller.ts';
+import { acceptedScheme, parseCredentials } from '../sender/credentials.ts';
+import { keyIdOf, type TokenVerifier } from '../token/verify.ts';
+
+/** What the front half is made of. */
+export interface FrontParts {
+  readonly verifyToken: TokenVerifier;
+  readonly checkSender: SenderCheck;
+  readonly challenges: ChallengeOptions;
+  /** Takes the one record of each request. */
+  readonly observe: Observe;
+  readonly clock: Clock;
+}
+
+/** What was learnt of a request on its way. */
+export interface Learnt {
+  row?: Row | undefined;
+  /** The provider's name of the key that the token was verified with. */
+  kid?: string | undefined;
+  /** A nonce that the reply shall carry. */
+  freshNonce?: string | undefined;
+}
+
+export type Front = ReturnType<typeof createFront>;
+
+export function createFront({ verifyToken, checkSender, challenges, observe, clock }: FrontParts) {
+  const replyToRefusal = createRefusalReplies(challenges);
+
+  /** Nobody is identified when there are no credentials. Throws `Refused`, or rejects with it. */
+  function identify(learnt: Learnt, presentation: Presentation): Later<Caller | undefined> {
+    const credentials = parseCredentials(presentation.rawHeaders, challenges.dpopMode);
+    if (credentials === undefined) return undefined;
+
+    const checked = andThen(verifyToken(credentials.token), (token) => {
+      learnt.kid = keyIdOf(token);
+      return checkSender(token, credentials, presentation, clock.now());
+    });
+    return andThen(checked, (caller) => {
+      learnt.freshNonce = caller.freshNonce;
+      return caller;
+    });
+  }
+
+  /** The reply to a refusal, to a failure of a handler's own, or to a bug. */
+  function replyToFailure(failure: unknown, learnt: Learnt, rawHeaders: readonly string[]): Reply {
+    if (failure instanceof HandlerReply && failure.isFailure) return failure.reply;
+    if (!(failure instanceof Refused)) {
+      observe({ row: learnt.row, status: 500, reason: 'bug', failure });
+      return jsonReply(500, { error: 'server_error', message: 'Internal Server Error' });
+    }
+
+    const { refusal, findings } = failure;
+    learnt.kid = findings.kid ?? learnt.kid;
+    learnt.freshNonce = findings.freshNonce ?? learnt.freshNonce;
+    const [authorization = ''] = fieldValues(rawHeaders, 'authorization');
+    const reply = replyToRefusal(refusal, acceptedScheme(authorization, challenges.dpopMode));
+    observe({ row: learnt.row, status: reply.status, reason: refusal.reason, kid: learnt.kid });
+    return reply;
+  }
+
+  return { readHost: createHostReader(), identify, replyToFailure };
+}

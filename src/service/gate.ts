@@ -1,0 +1,96 @@
+// The checks alone, for a server that exists: Host → path → credentials → token → sender → access, and the
+// refusal as our own listener would give it. Reads no body, adds nothing to the request. Does not bound what
+// the host's server lets in.
+import type { ServerResponse } from 'node:http';
+import { refuseHttp } from '../base/refusal.ts';
+import type { Cors } from '../reply/cors.ts';
+import { fieldValues } from '../request/fields.ts';
+import { targetPath } from '../request/path.ts';
+import type { Access } from '../routes/access.ts';
+import type { Front, Learnt } from './front.ts';
+
+/**
+ * What of a request the gate reads; Node's own fits. `rawHeaders` lists names and values in turn, as they
+ * came.
+ */
+export interface GateRequest {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  /** Where a framework that rewrites `url` keeps what the client has asked for. */
+  readonly originalUrl?: string | undefined;
+  readonly rawHeaders: readonly string[];
+  readonly socket?: unknown;
+}
+
+type Field = readonly [name: string, value: string];
+
+/** A caller who may pass. `headers` are for the host's answer: a `DPoP-Nonce` when one is due. */
+export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: readonly Field[] }>;
+
+/**
+ * What a caller who may not pass is to be told; `body` is JSON text. A challenge is a field for each scheme.
+ */
+export type Refusal = Readonly<{ status: number; headers: readonly Field[]; body: string }>;
+
+export type Verdict<Admitted> = Admission<Admitted> | Readonly<{ refusal: Refusal }>;
+
+/** How many fields Node keeps of a request, unless the server's `maxHeadersCount` says otherwise. */
+const NODE_MAX_FIELDS = 1_000;
+
+/** The gate's checks over a front half; `cors` says what refusals show to other origins. */
+export function createGateChecks(front: Front, cors: Cors) {
+  async function admitted<Admitted>(request: GateRequest, access: Access<Admitted>, learnt: Learnt) {
+    if (access.credentials === 'ignored') return access.admit(undefined);
+
+    // A second Authorization field may be among those that Node has left out.
+    if (mayHaveLostFields(request)) throw refuseHttp('header_fields_too_large');
+
+    const { method = '', url = '', originalUrl = url, rawHeaders } = request;
+    const host = front.readHost(rawHeaders);
+    const presentation = { method, host, path: targetPath(originalUrl), rawHeaders };
+    return access.admit(await front.identify(learnt, presentation));
+  }
+
+  /** Judges a request. Never rejects. */
+  async function check<Admitted>(request: GateRequest, access: Access<Admitted>): Promise<Verdict<Admitted>> {
+    const learnt: Learnt = {};
+    try {
+      const caller = await admitted(request, access, learnt);
+      return { caller, headers: nonceFields(learnt) };
+    } catch (failure) {
+      const { status, fields, content } = front.replyToFailure(failure, learnt, request.rawHeaders);
+      const origin = fieldValues(request.rawHeaders, 'origin')[0];
+      const headers = [...pairsOf([...fields, ...cors.headers(origin)]), ...nonceFields(learnt)];
+      return { refusal: { status, headers, body: String(content) } };
+    }
+  }
+
+  /** The same, and answers who may not pass: then it gives `undefined`. */
+  async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {
+    const verdict = await check(request, access);
+    if ('refusal' in verdict) {
+      const { status, headers, body } = verdict.refusal;
+      response.writeHead(status, headers.flat()).end(body);
+      return undefined;
+    }
+
+    for (const [name, value] of verdict.headers) response.setHeader(name, value);
+    return verdict;
+  }
+
+  return { check, admit };
+}
+
+function mayHaveLostFields({ rawHeaders, socket }: GateRequest): boolean {
+  const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;
+  return maxFields !== 0 && rawHeaders.length >= maxFields * 2;
+}
+
+/** RFC 9449 §9 */
+const nonceFields = ({ freshNonce }: Learnt): Field[] =>
+  freshNonce === undefined ? [] : [['DPoP-Nonce', freshNonce]];
+
+function pairsOf(fields: readonly string[]): Field[] {
+  const names = fields.filter((_, index) => index % 2 === 0);
+  return names.map((name, index) => [name, fields[index * 2 + 1] ?? '']);
+}

@@ -1,0 +1,110 @@
+// Services and gates in a process that is somebody's own: with its clock and its standard output, without its
+// signals, files and environment. Promises: several live side by side, and nothing of one that was stopped
+// keeps the process alive.
+import type { AddressInfo } from 'node:net';
+import type { Clock } from '../base/clock.ts';
+import type { JsonObject } from '../base/encoding.ts';
+import { createLog, type Log, type LogLevel } from '../base/events.ts';
+import { createKeyFetcher } from '../keys/fetch.ts';
+import { createCors } from '../reply/cors.ts';
+import type { Table } from '../routes/row.ts';
+import { checkSettings, type Settings } from '../settings/load.ts';
+import { assembleChecks, assembleResponder, type Checks } from './assemble.ts';
+import { createGateChecks } from './gate.ts';
+import { createListener } from './listener.ts';
+
+function after(millis: number, action: () => void): () => void {
+  const timer = setTimeout(action, millis).unref();
+  return () => clearTimeout(timer);
+}
+
+export const clock: Clock = { now: Date.now, monotonic: () => performance.now(), after };
+
+/** Lines on standard output, up to a bound of what nobody has read. */
+export function openLog(leastLevel: LogLevel): Log {
+  const { stdout } = process;
+  // A reader that goes away takes the log with it, not the service.
+  if (stdout.listenerCount('error') === 0) stdout.on('error', () => {});
+  return createLog(
+    leastLevel,
+    (line) => stdout.write(line),
+    clock.now,
+    () => stdout.writableLength,
+  );
+}
+
+/** Settings in code: those of docs/settings.md in camel case. */
+export type GivenSettings = Pick<Settings, 'domain' | 'audience'> & Partial<Settings>;
+
+export interface CreateOptions {
+  /** Instead of fetching the key set from the provider: for tests. */
+  readonly fetchKeys?: () => Promise<JsonObject>;
+}
+
+export interface Service {
+  /** Listens, and gives the URL. Rejects when the address or port cannot be had. */
+  listen(): Promise<string>;
+  /** Takes no new connections, and resolves when the last is gone, at the latest after ten seconds. */
+  stop(): Promise<'drained' | 'deadline'>;
+}
+
+/**
+ * A service without process, signals and files: for tests and for embedding. Several may live in one process.
+ * Throws `ConfigurationError` with every problem of the settings or of the table.
+ *
+ * @example const url = await createService({ rows }, { domain, audience, port: 0 }).listen();
+ */
+export function createService(table: Table, settings: GivenSettings, options: CreateOptions = {}): Service {
+  const { checked, checks } = embed(settings, options);
+  let isStopping = false;
+  const responder = assembleResponder(table, checked, checks, clock, () => isStopping);
+  const { server, stop } = createListener(responder, clock);
+
+  return {
+    listen: () =>
+      new Promise((resolve, reject) => {
+        const { port, host } = checked;
+        server.once('error', reject);
+        server.listen({ port, host }, () => {
+          server.off('error', reject);
+          void checks.keys.refresh();
+          resolve(`http://${host ?? 'localhost'}:${(server.address() as AddressInfo).port}`);
+        });
+      }),
+
+    stop: async () => {
+      isStopping = true;
+      const outcome = await stop();
+      checks.close();
+      return outcome;
+    },
+  };
+}
+
+/**
+ * The checks alone, for a server that exists. Keys are fetched from now on; `isReady` tells whether they are
+ * there. Rejects with `ConfigurationError`.
+ *
+ * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
+ */
+export async function createGate(settings: GivenSettings, options: CreateOptions = {}) {
+  const { checked, checks } = embed(settings, options);
+  void checks.keys.refresh();
+  return {
+    ...createGateChecks(checks.front, createCors(checked)),
+    /** Whether keys are held to judge tokens with. */
+    isReady: () => checks.keys.isReady(),
+    /** Ends what it has under way. */
+    close: checks.close,
+  };
+}
+
+export type Gate = Awaited<ReturnType<typeof createGate>>;
+
+function embed(settings: GivenSettings, { fetchKeys }: CreateOptions): { checked: Settings; checks: Checks } {
+  const checked = checkSettings(settings);
+  const log = openLog(checked.logLevel);
+  if (fetchKeys !== undefined) log('signing keys not from the provider', {});
+  const surroundings = { clock, log, fetchKeys: fetchKeys ?? createKeyFetcher(checked) };
+  return { checked, checks: assembleChecks(checked, surroundings) };
+}

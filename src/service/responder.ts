@@ -1,0 +1,66 @@
+// Request → what writes its reply: the one place where every failure becomes a reply. Promises: every request
+// gets exactly one reply, only a bug is a 500, and nothing escapes.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ClientGone, type Refused } from '../base/refusal.ts';
+import type { Cors } from '../reply/cors.ts';
+import type { Reply } from '../reply/reply.ts';
+import { prepareReply, type Write } from '../reply/write.ts';
+import { Exchange } from './exchange.ts';
+import type { Front } from './front.ts';
+import type { Pipeline } from './pipeline.ts';
+
+export type Responder = ReturnType<typeof createResponder>;
+
+/** `isStopping` tells whether every reply shall close its connection. */
+export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, isStopping: () => boolean) {
+  function finish(exchange: Exchange, reply: Reply): Write {
+    const { request, response, isPreflight, freshNonce } = exchange;
+    const nonce = freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
+    const fields = isPreflight ? [] : [...cors.headers(request.headers.origin), ...nonce];
+    return prepareReply(request, response, reply, fields, isStopping());
+  }
+
+  function fail(exchange: Exchange, failure: unknown): Write {
+    const destroy = () => void exchange.response.destroy();
+    // Nobody is left to be told.
+    if (failure instanceof ClientGone) return destroy;
+
+    try {
+      return finish(exchange, front.replyToFailure(failure, exchange, exchange.request.rawHeaders));
+    } catch {
+      // Nobody else would end this connection.
+      return destroy;
+    }
+  }
+
+  /**
+   * Works out the reply and gives what writes it; `undefined` when the reply comes later and writes itself.
+   * `refused` is what the listener has already found wrong. Never throws.
+   */
+  function prepare(request: IncomingMessage, response: ServerResponse, refused?: Refused): Write | undefined {
+    const exchange = new Exchange(request, response);
+    try {
+      if (refused !== undefined) throw refused;
+
+      const reply = pipeline(exchange);
+      if (!(reply instanceof Promise)) return finish(exchange, reply);
+
+      void reply
+        .then((ready) => finish(exchange, ready))
+        .catch((failure: unknown) => fail(exchange, failure))
+        .then((write) => write())
+        .catch(() => void response.destroy());
+      return undefined;
+    } catch (failure) {
+      return fail(exchange, failure);
+    }
+  }
+
+  /** The reply to bytes that never became a request. */
+  function refuse(refused: Refused): Reply {
+    const reply = front.replyToFailure(refused, {}, []);
+    return { ...reply, fields: [...reply.fields, ...cors.headers(undefined)] };
+  }
+
+  return { prepare, refuse };
+}

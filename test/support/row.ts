@@ -1,0 +1,18 @@
+/* A row run by itself, for tests of access and handlers without a service. */
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { Incoming } from '../../src/request/incoming.ts';
+import type { Row } from '../../src/routes/row.ts';
+import type { Caller } from '../../src/sender/caller.ts';
+
+/** What the row's handler gives for this caller, when its access admits them. Throws what access and handler throw. */
+export function runRow(
+  row: Row,
+  caller: Caller | undefined,
+  parameters: Readonly<Record<string, string>> = {},
+  nowMillis = 0,
+): unknown {
+  const request = new IncomingMessage(new Socket());
+  const arrival = { request, response: new ServerResponse(request), signal: new AbortController().signal };
+  return row.admit(caller, new Incoming(arrival, '/x', parameters, nowMillis)).handle();
+}
