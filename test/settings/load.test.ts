@@ -237,12 +237,16 @@ test('gives the paths of the files that were read, and of no others', () => {
 
 test('lets the bug of a reader be one, and no problem of the operator', () => {
   const bug = new TypeError('x is not a function');
-  const read = () => {
+
+  function read(): number {
     throw bug;
-  };
-  const table = { x: { env: 'X', yaml: 'x', read, byDefault: () => 1 } };
-  const loadWith = (environment: Record<string, string>) =>
-    inDirectory({}, (directory) => loadTable(table, environment, directory));
+  }
+
+  function loadWith(environment: Record<string, string>) {
+    const table = { x: { env: 'X', yaml: 'x', read, byDefault: () => 1 } };
+    return inDirectory({}, (directory) => loadTable(table, environment, directory));
+  }
+
   assert.deepEqual(loadWith({}).settings, { x: 1 });
   assert.throws(
     () => loadWith({ X: '2' }),
