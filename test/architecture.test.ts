@@ -1,5 +1,6 @@
-/* The plan of the house held against its files: the order of the floors, grants, dependencies, and what a reader has to read
-   (ARCHITECTURE.md). The tables of `src/profiles/` may be any number, of any size: they are whose the routes are. */
+/* The plan of the house held against its files: the order of the floors, grants, dependencies, and what a
+   reader has to read (ARCHITECTURE.md). The tables of `src/profiles/` may be any number, of any size: they
+   are whose the routes are. */
 import { strict as assert } from 'node:assert';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
@@ -11,7 +12,10 @@ import { readPage } from './support/page.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** All of src but the tables and `testing.ts`, which no service loads. A capability raises it by the tokens that it needs, in the commit that brings it. */
+/**
+ * All of src but the tables and `testing.ts`, which no service loads. A capability raises it by the tokens
+ * that it needs, in the commit that brings it.
+ */
 const MOST_TOKENS = 31_700;
 const MOST_TOKENS_OF_A_FILE = 1_250;
 const USUAL_TOKENS_ON_A_LINE = 26;
@@ -63,7 +67,10 @@ const TOP_LEVEL = [
 /** What the house makes or what git keeps out. */
 const PASSING = ['.git', '.env', 'application.yml', 'coverage', 'dist', 'node_modules'];
 
-/** What does not hold yet: files whose order, grants or page are not those of the plan. None may be named that is. */
+/**
+ * What does not hold yet: files whose order, grants or page are not those of the plan. None may be named that
+ * is.
+ */
 const UNFINISHED: Readonly<Record<string, readonly string[]>> = JSON.parse(
   readFileSync(`${ROOT}test/unfinished.json`, 'utf8'),
 );

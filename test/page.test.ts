@@ -61,6 +61,8 @@ for (const text of [
   'const f = (a?: B, c = d ? e : g) => a ?? c;\n',
   'a.b = c;\na += 1;\n',
   'interface A<B = C> {}\n\ntype D = E;\nconst f = g;\n',
+  'type A<B = C> = B extends D ? E : B extends F ? G : H;\n',
+  "export {\n  a,\n} from './a.ts';\nexport { b } from './b.ts';\n",
   'function f(a = 1, { b = 2 } = {}): C {\n  return a;\n}\n',
   'const f = ({ a = 1 }: { a?: number } = {}): string => a;\n',
   'for (let a = 0; a < b; a += 1) f();\n',

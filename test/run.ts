@@ -1,6 +1,7 @@
 /* Runs the tests: those of a folder together in a few processes, since most of them take less time than a
    process needs to begin. With the word `all` also the long ones (`*.long.ts`), each in a process of its own.
-   Other words choose files by their names: `npm test keys/fetch`. Prints and exits as Node's own runner does. */
+   Other words choose files by their names: `npm test keys/fetch`. Prints and exits as Node's own runner
+   does. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,6 +14,7 @@ const PROCESSES = 4;
 
 const words = process.argv.slice(2);
 const chosen = words.filter((word) => word !== 'all');
+
 const files = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
   .filter((name) => !name.includes('node_modules'))
   .filter((name) => chosen.length === 0 || chosen.some((word) => name.includes(word)))

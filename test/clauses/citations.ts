@@ -4,7 +4,7 @@
 /** One clause, such as `RFC 9449 §4.3(9)`, or the whole standard, such as `RFC 7638`. */
 export type Clause = string;
 
-/** The standards that the index is about; others, and the contract, are cited too but not indexed. */
+/** The standards that the index is about; others, and the documents, are cited too but not indexed. */
 export const INDEXED = [
   'RFC 6750',
   'RFC 7515',
@@ -22,7 +22,7 @@ const PARTS = new RegExp(
   [
     String.raw`(?<standard>RFC \d{4})`,
     String.raw`(?<fetch>\bFetch(?: standard)? (?=§))`,
-    String.raw`(?<other>[Cc]ontract|specification|OpenID|YAML)`,
+    String.raw`(?<other>docs/|OpenID|YAML)`,
     String.raw`(?<section>§\d+(?:\.\d+)*)(?<item>\(\d+\))?(?<last>-\d+(?:\.\d+)*)?`,
     String.raw`(?:, | and | to )(?<more>\(\d+\))`,
   ].join('|'),

@@ -1,4 +1,5 @@
-/* What is generated in the documents is what the code says today. Not among the tests of a fork's day: its own rows belong in its README. */
+/* What is generated in the documents is what the code says today. Not among the tests of a fork's day: its
+   own rows belong in its README. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readDocuments } from './documents.ts';

@@ -1,4 +1,5 @@
-/* What the documents name is there: files, headings, scripts, settings; and what the comments of src cite is a document. */
+/* What the documents name is there: files, headings, scripts, settings; and what the comments of src cite is
+   a document. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { posix } from 'node:path';

@@ -1,4 +1,5 @@
-/* The documents as texts: their headings, links, tables and samples, for the tests that hold them against the repository. */
+/* The documents as texts: their headings, links, tables and samples, for the tests that hold them against the
+   repository. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { rowsOf, type Cells } from './tables.ts';

@@ -4,7 +4,10 @@ import { Fault } from '../../src/settings/entry.ts';
 import { read } from './pages.ts';
 import { code, withKept, type Cells } from './tables.ts';
 
-/** The meaning of each setting by its name in the environment: the comment above its line, without key and default. */
+/**
+ * The meaning of each setting by its name in the environment: the comment above its line, without key and
+ * default.
+ */
 function readMeanings(): ReadonlyMap<string, string> {
   const lines = read('.env.example').matchAll(/((?:^# .*\n)+)^(?:# )?([A-Z_]+)=/gm);
   return new Map(

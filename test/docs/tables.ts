@@ -20,8 +20,8 @@ export function tableOf(head: Cells, rows: readonly Cells[]): string {
 export const UNSAID = '–';
 
 /**
- * Derived cells with those that only a person can write behind them: as the document has them in the very same row, or in
- * the one with the same cell at `key`; else unsaid.
+ * Derived cells with those that only a person can write behind them: as the document has them in the very
+ * same row, or in the one with the same cell at `key`; else unsaid.
  */
 export function withKept(head: Cells, derived: readonly Cells[], written: readonly Cells[], key = 0): string {
   const rows = derived.map((cells) => {

@@ -1,4 +1,5 @@
-/* `npm run docs` writes what is generated in the documents; with `--check` it writes nothing and fails where it would. */
+/* `npm run docs` writes what is generated in the documents; with `--check` it writes nothing and fails where
+   it would. */
 import { writeFileSync } from 'node:fs';
 import { readDocuments } from './documents.ts';
 import { ROOT } from './pages.ts';

@@ -10,10 +10,12 @@ describe('the process under load', { timeout: 120_000 }, () => {
     const { provider, service } = await openFixture(t);
     const progress = new EventTarget();
     const heads: string[] = [];
+
     const heed = ({ head }: LoadAnswer) => {
       heads.push(head);
       if (heads.length === 1_000) progress.dispatchEvent(new Event('under way'));
     };
+
     const underWay = once(progress, 'under way');
     const { tally, ended } = startLoad({
       port: service.port,

@@ -1,4 +1,5 @@
-/* The short form of evidence/faults/flood.ts and rotation.ts: a flood of unknown keys, and a withdrawn one (docs/keys.md, F1, F3). */
+/* The short form of evidence/faults/flood.ts and rotation.ts: a flood of unknown keys, and a withdrawn one
+   (docs/keys.md, F1, F3). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { startLoad } from '../support/load.ts';
@@ -20,7 +21,11 @@ describe('the process', { concurrency: 2, timeout: 120_000 }, () => {
     const beside = startGoodLoad(fixture, { connections: 2 });
     const start = performance.now();
     let left = 2_000;
-    const next = () => (left-- > 0 ? unsignedShot('flood') : undefined);
+    const next = () => {
+      left -= 1;
+      return left >= 0 ? unsignedShot('flood') : undefined;
+    };
+
     const { tally, ended } = startLoad({ port: service.port, connections: 8, next });
     await ended;
     assertUntroubled(await beside.stop());

@@ -1,4 +1,5 @@
-/* Pipelined requests over connections that end in every way, by chance that can be repeated: what came back, and what was lost or crossed. */
+/* Pipelined requests over connections that end in every way, by chance that can be repeated: what came back,
+   and what was lost or crossed. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -37,9 +38,13 @@ const ENDS = [
   'reset',
   'cut',
 ] as const;
+
 type End = (typeof ENDS)[number];
 
-/** Of the connections that the client or the server ends by force only a beginning of the answers can come back. */
+/**
+ * Of the connections that the client or the server ends by force only a beginning of the answers can come
+ * back.
+ */
 const isForced = (end: End) => ['destroyed', 'reset', 'cut'].includes(end);
 
 /** What is sent behind the requests, and how many answers it has. */
@@ -155,12 +160,16 @@ async function oneConnection({
     assert.equal(status, wanted?.status, `${end}: answer ${index} of ${count}`);
     if (index < count) assert.equal(url, urls[index], `${end}: crossed`);
   }
-  if (!isForced(end))
+  if (!isForced(end)) {
     assert.equal(answers.length, expected.length, `${end}: lost, with ${behind.length} bytes behind`);
+  }
   return { end, answers: answers.length };
 }
 
-/** Connections until so many answers have come. Throws for the first answer that is lost, crossed or not asked for. */
+/**
+ * Connections until so many answers have come. Throws for the first answer that is lost, crossed or not asked
+ * for.
+ */
 export async function pour(context: TestContext, seed: number, wanted: number): Promise<Outcome> {
   const { server } = createListener(
     { prepare: echo(new Random(seed, 0)), refuse: () => ({ ...emptyReply([]), status: 400 }) },
@@ -173,6 +182,7 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
     server.close();
     server.closeAllConnections();
   });
+
   const acceptedFrom = async (from: number | undefined) => {
     for (;;) {
       const socket = sockets.get(from);
@@ -180,10 +190,12 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
       await once(server, 'connection');
     }
   };
+
   const { port } = server.address() as AddressInfo;
   const ends: Record<string, number> = {};
   let connections = 0;
   let answers = 0;
+
   const work = async () => {
     while (answers < wanted) {
       connections += 1;
@@ -199,6 +211,7 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
       ends[found.end] = (ends[found.end] ?? 0) + 1;
     }
   };
+
   await Promise.all(Array.from({ length: 16 }, work));
   return { connections, answers, ends };
 }

@@ -1,4 +1,5 @@
-/* The built service in front of a provider of its own, and requests for it, for tests of what goes wrong around it. */
+/* The built service in front of a provider of its own, and requests for it, for tests of what goes wrong
+   around it. */
 import { strict as assert } from 'node:assert';
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { TestContext } from 'node:test';
@@ -48,7 +49,9 @@ export async function openFixture(context: TestContext, plan: FixturePlan = {}):
   return { provider, service, pid: service.child.pid! };
 }
 
-/** Publishes the current key under one more name, as cheap as a rotation can be; gives a token that uses it. */
+/**
+ * Publishes the current key under one more name, as cheap as a rotation can be; gives a token that uses it.
+ */
 export function addKey(provider: Provider, kid: string): string {
   const { publicJwk } = provider.signingKey;
   provider.publish({ keys: [publicJwk, { ...publicJwk, kid }] });
@@ -56,21 +59,25 @@ export function addKey(provider: Provider, kid: string): string {
 }
 
 const PRIVATE = '/api/private';
+
 /** A request with a good token of the current key. */
 export const validShot = (provider: Provider, kind = 'valid'): Shot => ({
   kind,
   bytes: getBytes(PRIVATE, provider.issue({ sub: randomUUID() })),
 });
+
 /** Good requests with fifty tokens in turn. */
 export const validShots = (provider: Provider) =>
   inTurn(Array.from({ length: 50 }, () => validShot(provider)));
 
 const claims = { iss: 'https://localhost/', aud: 'https://api.test', sub: 'auth0|user', exp: 4_102_444_800 };
+
 /** A token that nobody signed; `kid` is new each time unless given. */
 export const unsignedToken = (kid: string = randomUUID(), more: Record<string, unknown> = {}) =>
   rawJws(JSON.stringify({ alg: 'RS256', typ: 'JWT', kid }), JSON.stringify({ ...claims, ...more }), () =>
     randomBytes(256),
   );
+
 /** A request whose token is signed by nobody. */
 export const unsignedShot = (kind: string, kid?: string, more?: Record<string, unknown>): Shot => ({
   kind,

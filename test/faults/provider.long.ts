@@ -1,4 +1,5 @@
-/* The short form of evidence/faults/provider.ts: the built service while its provider fails, under a little load (docs/keys.md). */
+/* The short form of evidence/faults/provider.ts: the built service while its provider fails, under a little
+   load (docs/keys.md). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { endFaults, FAULTS } from './plans.ts';

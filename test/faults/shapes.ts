@@ -1,4 +1,5 @@
-/* Requests that no well-behaved client sends, each in one piece, and the status that it deserves (docs/requests.md, RFC 9112). */
+/* Requests that no well-behaved client sends, each in one piece, and the status that it deserves
+   (docs/requests.md, RFC 9112). */
 import { get, HOST, post } from '../support/listener.ts';
 
 export interface Shape {
@@ -7,6 +8,7 @@ export interface Shape {
 }
 
 const shape = (bytes: string, status = 400): Shape => ({ bytes, status });
+
 const CHUNKED = 'Transfer-Encoding: chunked\r\n';
 const AUTHORIZATION = 'Authorization: Bearer a\r\n';
 const LAST_CHUNK = '0\r\n\r\n';

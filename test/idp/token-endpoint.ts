@@ -1,6 +1,6 @@
 /**
- * `POST /oauth/token`: the client-credentials grant (RFC 6749 §4.4) with a JSON body, as the specification
- * has it. Parameters that it does not know are ignored (RFC 6749 §3.2). Accepts no form bodies and no
+ * `POST /oauth/token`: the client-credentials grant (RFC 6749 §4.4) with a JSON body, as some providers
+ * have it. Parameters that it does not know are ignored (RFC 6749 §3.2). Accepts no form bodies and no
  * `Authorization` header.
  */
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';

@@ -14,6 +14,7 @@ let service: TestService;
 let proofs: TestService;
 let plain: TestService;
 let off: TestService;
+
 before(async () => {
   provider = await startProvider();
   service = await startService({ provider, environment: ORIGINS });
@@ -24,6 +25,7 @@ before(async () => {
   });
   off = await startService({ provider });
 });
+
 after(async () => {
   for (const running of [service, proofs, plain, off]) await running.stop();
   await provider.stop();
@@ -31,6 +33,7 @@ after(async () => {
 
 /** The header fields that a browser's decision rests on. */
 const isDecisive = (name: string) => name.startsWith('access-control-') || name === 'vary';
+
 const decisive = ({ headers }: Answer) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => isDecisive(name)));
 
@@ -57,6 +60,7 @@ for (const [what, path, status, init] of [
     withToken = false,
     twice = false,
   }: { method?: string; withToken?: boolean; twice?: boolean } = init;
+
   const asked = (origin: string | undefined) =>
     service.ask(path, {
       method,
@@ -128,6 +132,7 @@ const STRANGERS = [
   `${APP}#`,
   'constructor',
 ];
+
 for (const origin of STRANGERS) {
   test(`takes the origin "${origin}" for an unlisted one [docs/requests.md]`, async () => {
     assert.deepEqual(decisive(await service.ask('/api/public', { headers: { Origin: origin } })), {
@@ -174,8 +179,9 @@ for (const path of [
       [answer.headers['cache-control'], answer.headers['x-content-type-options']],
       ['no-store', 'nosniff'],
     );
-    for (const name of ['content-type', 'content-length', 'allow'])
+    for (const name of ['content-type', 'content-length', 'allow']) {
       assert.equal(answer.headers[name], undefined);
+    }
   });
 }
 

@@ -1,9 +1,11 @@
-/* A reply as a value, and what can be none: fields that could not be written would be found out when nobody can answer any more. */
+/* A reply as a value, and what can be none: fields that could not be written would be found out when nobody
+   can answer any more. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { emptyReply, jsonReply } from '../../src/reply/reply.ts';
 
 const ALWAYS = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
+
 const jsonOf = (length: string) => [
   'Content-Type',
   'application/json; charset=utf-8',

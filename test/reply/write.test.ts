@@ -21,11 +21,12 @@ interface Exchange {
 async function exchange(requestText: string, how: Exchange): Promise<WireAnswer> {
   const { answer, more = [], isLast = false, readsBody = false } = how;
   const server = createServer(async (request, response) => {
-    if (readsBody)
+    if (readsBody) {
       await once(
         request.resume().on('data', () => {}),
         'end',
       );
+    }
     prepareReply(request, response, answer, more, isLast)();
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -39,6 +40,7 @@ async function exchange(requestText: string, how: Exchange): Promise<WireAnswer>
 }
 
 const withField = (field: string) => `GET / HTTP/1.1\r\nHost: a\r\n${field}\r\n\r\n`;
+
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const CHUNKED = `${withField('Transfer-Encoding: chunked')}3\r\nabc\r\n0\r\n\r\n`;
 const hello = jsonReply(200, { message: 'hällo' });

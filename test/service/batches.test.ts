@@ -1,20 +1,26 @@
-/* The queue in front of the pipeline: requests of one turn are prepared together and then written together. */
+/* The queue in front of the pipeline: requests of one turn are prepared together and then written
+   together. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { createBatches } from '../../src/service/batches.ts';
 
-/** What is done, and in which turn, with requests that arrive together. The responses to `gone` are destroyed, the sockets of `hung` too. */
+/**
+ * What is done, and in which turn, with requests that arrive together. The responses to `gone` are destroyed,
+ * the sockets of `hung` too.
+ */
 async function worksOff(
   names: readonly string[],
   gone: readonly string[] = [],
   hung: readonly string[] = [],
 ): Promise<string[]> {
   const done: string[] = [];
+
   const prepare = (request: object) => {
     const { name } = request as { name: string };
     done.push(`prepare ${name}`);
     return name === 'later' ? undefined : () => done.push(`write ${name}`);
   };
+
   const enqueue = createBatches({ prepare, refuse: () => assert.fail() } as never);
   for (const name of names) {
     const request = { name, socket: { writable: !hung.includes(name) } };
@@ -39,7 +45,9 @@ test('prepares the requests of one turn, then writes their answers', async () =>
 
 test('lets no more than 64 requests wait: the last of them has all worked off at once', async () => {
   const names = Array.from({ length: 140 }, (_, index) => `${index}`);
-  const [first, second, rest] = [names.slice(0, 64), names.slice(64, 128), names.slice(128)];
+  const first = names.slice(0, 64);
+  const second = names.slice(64, 128);
+  const rest = names.slice(128);
   const worked = (some: readonly string[]) => [...each('prepare', some), ...each('write', some)];
   assert.deepEqual(await worksOff(names), [...worked(first), ...worked(second), 'turn', ...worked(rest)]);
 });

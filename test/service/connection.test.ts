@@ -1,4 +1,5 @@
-/* Since when a connection is idle, unread or ended, by the times that the sweep shows it: no byte of the client counts. */
+/* Since when a connection is idle, unread or ended, by the times that the sweep shows it: no byte of the
+   client counts. */
 import { strict as assert } from 'node:assert';
 import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
@@ -10,17 +11,22 @@ class FakeSocket extends EventEmitter {
   readonly received: string[] = [];
   isPaused = true;
   writableEnded = false;
+
   get writable(): boolean {
     return !this.writableEnded;
   }
+
   end(text = ''): void {
     this.received.push(text);
     this.writableEnded = true;
   }
+
   destroySoon(): void {}
+
   pause(): void {
     this.isPaused = true;
   }
+
   resume(): void {
     this.isPaused = false;
   }
@@ -29,20 +35,27 @@ class FakeSocket extends EventEmitter {
 function open() {
   const socket = new FakeSocket();
   const connection = new Connection(socket as never);
+
   /** A request arrives; what is given has its answer written, and finished. */
   const ask = () => {
     const response = Object.assign(new EventEmitter(), { writableEnded: false });
     connection.begin(response as never);
+
     const write = () => {
       response.writableEnded = true;
     };
+
     return { write, finish: () => response.emit('finish') };
   };
+
   /** The second in which a limit is found to have passed, asked every second from this one on. */
   const overdueFrom = (second: number, until = second + 1_000) => {
-    for (let now = second; now <= until; now += 1) if (connection.isOverdue(now * SECOND)) return now;
+    for (let now = second; now <= until; now += 1) {
+      if (connection.isOverdue(now * SECOND)) return now;
+    }
     return undefined;
   };
+
   return { socket, connection, ask, overdueFrom };
 }
 
@@ -114,7 +127,8 @@ test('throws away what comes behind the last answer up to a mebibyte, then reads
 
 test('says the last word after the answers under way, and only the first one', () => {
   const { socket, connection, ask } = open();
-  const [first, second] = [ask(), ask()];
+  const first = ask();
+  const second = ask();
   connection.endWith(() => 'malformed');
   connection.endWith(() => assert.fail('a second word'));
   first.finish();

@@ -1,4 +1,5 @@
-/* What the listener decides about a request before its route does: expectations, upgrades, sizes and times (docs/requests.md, docs/operations.md). */
+/* What the listener decides about a request before its route does: expectations, upgrades, sizes and times
+   (docs/requests.md, docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
@@ -21,7 +22,7 @@ import { answersIn, assertRefused, statusesIn } from '../support/raw-answers.ts'
 
 const TOO_LARGE = 'The header fields of the request are too large';
 
-describe('the listener', { timeout: 30_000 }, () => {
+describe('the listener', { timeout: 120_000 }, () => {
   test('refuses any other expectation than 100-continue, and one beside it, in the shape of every answer [RFC 9110 §10.1.1]', async (t) => {
     const listener = await openListener(t);
     const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}Expect: x\r\n${PREFLIGHT}\r\n`;
@@ -57,7 +58,8 @@ describe('the listener', { timeout: 30_000 }, () => {
   });
 
   test('says Vary: Origin also where no request was understood, once origins are set [docs/requests.md]', async (t) => {
-    const [{ port }, plain] = [await openListener(t), await openListener(t, { environment: {} })];
+    const { port } = await openListener(t);
+    const plain = await openListener(t, { environment: {} });
     for (const bytes of [GARBAGE, CONNECT, get(''), get(`${HOST}Expect: 200-ok\r\n`)]) {
       assert.equal(answersIn(await exchange(port, bytes))[0]?.fields.get('vary'), 'Origin', bytes);
       assert.equal(answersIn(await exchange(plain.port, bytes))[0]?.fields.get('vary'), undefined, bytes);
@@ -100,8 +102,9 @@ describe('the listener', { timeout: 30_000 }, () => {
       get(`${HOST}${'x'.repeat(16_384)}: a\r\n`),
       `GET /${'x'.repeat(16_384)} HTTP/1.1\r\n${HOST}\r\n`,
     ];
-    for (const bytes of tooLarge)
+    for (const bytes of tooLarge) {
       assertRefused(await exchange(listener.port, bytes), 431, 'header_fields_too_large', TOO_LARGE);
+    }
     assert.equal(listener.logs.at(-1)?.reason, 'header_fields_too_large');
     await listener.gone();
   });
@@ -125,6 +128,7 @@ describe('the listener', { timeout: 30_000 }, () => {
   test('times out a header that does not come [RFC 9110 §15.5.9, G8]', async (t) => {
     const prepare = (server: Server) =>
       void Object.assign(server, { headersTimeout: 1, connectionsCheckingInterval: 10 });
+
     const listener = await openListener(t, { prepare });
     for (const begun of ['GET', 'GET /healthz HTTP/1.1\r\nHos', `GET /healthz HTTP/1.1\r\n${HOST}`]) {
       assertRefused(
@@ -162,12 +166,14 @@ describe('the listener', { timeout: 30_000 }, () => {
     const [quiet, dripping] = listener.sockets;
     // A timer of the socket would begin anew with every byte.
     assert.deepEqual([quiet?.timeout, dripping?.timeout], [undefined, undefined]);
+
     const drip = async () => {
       const { bytesRead } = dripping!;
       // Nothing of a request: RFC 9112 §2.2 has empty lines before one passed over.
       wires[1]!.send('\r\n');
       while (dripping!.bytesRead === bytesRead && !dripping!.destroyed) await new Promise(setImmediate);
     };
+
     for (let second = 0; second < 72; second += 12) {
       await drip();
       listener.pass(12);

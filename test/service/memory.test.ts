@@ -1,4 +1,5 @@
-/* Nothing of a request may outlive its answer: a connection that is only kept alive would hold as much memory as its caller sent. */
+/* Nothing of a request may outlive its answer: a connection that is only kept alive would hold as much memory
+   as its caller sent. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -70,6 +71,7 @@ test('keeps nothing of a server that has stopped', async () => {
     assert.equal(await stop(), 'drained');
     return new WeakRef(server);
   };
+
   const server = await stopped();
   await collectAll();
   assert.ok(server.deref() === undefined);

@@ -1,4 +1,5 @@
-/* What an operator learns of refused and failed requests: lines at debug and error, and the summary at info. */
+/* What an operator learns of refused and failed requests: lines at debug and error, and the summary at
+   info. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { createLog, type LogLevel, type Observe } from '../../src/base/events.ts';

@@ -1,4 +1,5 @@
-/* Several requests on one connection, garbage among them, and clients that close their side before they have read. */
+/* Several requests on one connection, garbage among them, and clients that close their side before they have
+   read. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
@@ -26,7 +27,7 @@ async function exchangeAndClose(port: number, bytes: string): Promise<string> {
   return wire.untilClosed();
 }
 
-describe('a connection with several requests', { timeout: 30_000 }, () => {
+describe('a connection with several requests', { timeout: 120_000 }, () => {
   test('answers a good request before it refuses the garbage behind it', async (t) => {
     const { port } = await openListener(t);
     const received = await exchange(port, `${GOOD}${GARBAGE}`);
@@ -142,7 +143,8 @@ describe('a connection with several requests', { timeout: 30_000 }, () => {
       const listener = await openListener(t);
       const pad = `X-Pad: ${'p'.repeat(800)}\r\n\r\n`;
       const padded = (text: string) => text.replace('\r\n\r\n', `\r\n${pad}`);
-      // The answer that ends the connection is the last of a batch for some of these, and others are under way behind it.
+      // The answer that ends the connection is the last of a batch for some of these, and others are under
+      // way behind it.
       for (let before = 40; before < 64; before += 1) {
         const wire = await openWire(listener.port);
         wire.send(

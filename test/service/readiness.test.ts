@@ -8,25 +8,31 @@ import { startService } from '../support/service.ts';
 import { askRaw } from '../support/wire-answer.ts';
 
 let provider: Provider;
+
 before(async () => {
   provider = await startProvider();
 });
+
 after(() => provider.stop());
 
 for (const PROFILE of ['A', 'B']) {
   test(`tells in profile ${PROFILE} that it lives and whether it is ready, whatever the credentials [docs/requests.md]`, async (t) => {
     let canFetch = false;
+
     const fetchKeys = async () => {
       if (canFetch) return { keys: [provider.signingKey.publicJwk] };
       throw new FetchFailure('timeout');
     };
+
     const running = await startService({ provider, environment: { PROFILE }, fetchKeys });
     t.after(() => running.stop());
     const headers = { Authorization: ['Bearer a', 'Bearer b'] };
+
     const state = async () => {
       const answers = [await running.ask('/healthz', { headers }), await running.ask('/readyz', { headers })];
       return answers.map(({ status, text }) => [status, text]);
     };
+
     const unready = (message: string) => [503, JSON.stringify({ error: 'temporarily_unavailable', message })];
     assert.deepEqual(await state(), [
       [200, '{"status":"ok"}'],

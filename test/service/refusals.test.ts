@@ -1,4 +1,5 @@
-/* Bytes that never reach a route, on the wire: what is not HTTP, impossible hosts and targets (docs/requests.md). */
+/* Bytes that never reach a route, on the wire: what is not HTTP, impossible hosts and targets
+   (docs/requests.md). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { exchange, openWire } from '../support/client.ts';
@@ -49,6 +50,7 @@ const NOT_HTTP: Readonly<Record<string, string>> = {
 };
 
 const BAD_HOST = 'the request needs exactly one Host header field with a host and an optional port';
+
 const IMPOSSIBLE_HOSTS = [
   '',
   ' ',
@@ -99,6 +101,7 @@ const IMPOSSIBLE_HOSTS = [
   '[::1%25lo]',
   '[a]b]',
 ];
+
 const POSSIBLE_HOSTS = [
   'a',
   'A.b-C_d.example',
@@ -114,7 +117,7 @@ const POSSIBLE_HOSTS = [
   '[::ffff:1.2.3.4]:443',
 ];
 
-describe('the listener', { timeout: 30_000 }, () => {
+describe('the listener', { timeout: 120_000 }, () => {
   test('refuses bytes that are not well-formed HTTP [RFC 9112 §2.2], and does not trouble its other callers', async (t) => {
     const listener = await openListener(t);
     const neighbour = await openWire(listener.port);
@@ -185,8 +188,9 @@ describe('the listener', { timeout: 30_000 }, () => {
       'no Host on a preflight': `OPTIONS /healthz HTTP/1.1\r\n${PREFLIGHT}Connection: close\r\n\r\n`,
       'two Hosts on a preflight': `OPTIONS /healthz HTTP/1.1\r\n${HOST}${HOST}${PREFLIGHT}Connection: close\r\n\r\n`,
     };
-    for (const host of IMPOSSIBLE_HOSTS)
+    for (const host of IMPOSSIBLE_HOSTS) {
       cases[`Host ${JSON.stringify(host)}`] = get(`Host: ${host}\r\nConnection: close\r\n`);
+    }
     for (const [what, bytes] of Object.entries(cases)) {
       await t.test(`refuses ${what}`, async () => {
         assertRefused(

@@ -14,6 +14,7 @@ let service: TestService;
 let both: TestService;
 let dpopOnly: TestService;
 let keyless: TestService;
+
 before(async () => {
   provider = await startProvider();
   service = await startService({ provider });
@@ -21,6 +22,7 @@ before(async () => {
   dpopOnly = await startService({ provider, environment: { PROFILE: 'A', IDP_DPOP_MODE: 'REQUIRED' } });
   keyless = await startService({ provider, fetchKeys: () => Promise.reject(new FetchFailure('timeout')) });
 });
+
 after(async () => {
   for (const running of [service, both, dpopOnly, keyless]) await running.stop();
   await provider.stop();
@@ -48,6 +50,7 @@ for (const target of [
 }
 
 const NOWHERE = [...pathSlips('/api/private'), '/', '/?', '/api', '/api/public/private', '/api/%u0070ublic'];
+
 for (const target of NOWHERE) {
   test(`has nothing at ${target}, before it reads credentials or the method [docs/requests.md, G2]`, async () => {
     const repeated = ['GET', 'Authorization: a', 'Authorization: b'] as const;
@@ -160,6 +163,7 @@ test('ignores header fields that only resemble Authorization, and Connection opt
 });
 
 const guest = '{"message":"Welcome, guest!","personalizedContent":false}';
+
 for (const [value, status, error] of [
   [undefined, 200, undefined],
   ...['', 'Basic dTpw', 'DPoP x.y.z', 'Bearer', 'Bearer '].map(
@@ -176,6 +180,7 @@ for (const [value, status, error] of [
   ].map((value) => [value, 401, 'invalid_token'] as const),
 ] as const) {
   const how = `${status} ${error ?? 'as to a guest'}`;
+
   test(`answers ${how} on an optional row to Authorization ${JSON.stringify(value)} [RFC 9110 §5.6.2, docs/requests.md]`, async () => {
     const fields = value === undefined ? [] : [`Authorization: ${value}`];
     const answer = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', ...fields);
@@ -218,6 +223,7 @@ test('takes the scheme in any case and the DPoP field for nothing when DPoP is o
 });
 
 const algorithms = /(, | )algs="[^"]+"/;
+
 test('challenges by each scheme in a field of its own where both are accepted [RFC 9449 §7.1]', async () => {
   const { challenges } = await both.ask('/api/private');
   assert.deepEqual(

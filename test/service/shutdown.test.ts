@@ -7,6 +7,7 @@ import { openWire } from '../support/client.ts';
 import { providerSettings, runProcess, type TestProcess } from '../support/service.ts';
 
 const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: api.test\r\n\r\n';
+
 /** What the log says of the end; other lines may come at any time. */
 const reasons = ({ logs }: TestProcess) =>
   logs

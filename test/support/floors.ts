@@ -1,6 +1,9 @@
 /* The floors of src, which is also the order of reading. */
 
-/** By folder its files, those that are still to come among them. A file imports only from floors above its own and from earlier files of its own. */
+/**
+ * By folder its files, those that are still to come among them. A file imports only from floors above its own
+ * and from earlier files of its own.
+ */
 export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'base/': ['refusal', 'encoding', 'sealed', 'lru', 'clock', 'events'],
   'request/': ['fields', 'uri', 'path', 'schema', 'body', 'incoming'],

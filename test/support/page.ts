@@ -157,11 +157,15 @@ function longFunctions(source: Source): Offence[] {
 const endOfExpression = ({ tokens }: Source, index: number) =>
   walk(tokens, index, 1, (token) => isSign(token, ',', ';'));
 
+/** Types have no other way to say so. */
+const isOfType = ({ tokens }: Source, index: number) =>
+  isWord(tokens[walk(tokens, index, -1, (token) => isSign(token, ';') || isWord(token, 'type'))], 'type');
+
 function nestedConditionals(source: Source): Offence[] {
   const { tokens, lines } = source;
   const isConditional = (token: Token) => isSign(token, '?') && isSpaced(source, token);
   return tokens.flatMap((token, index) => {
-    if (!isConditional(token)) return [];
+    if (!isConditional(token) || isOfType(source, index)) return [];
     const rest = tokens.slice(index + 1, endOfExpression(source, index + 1));
     return rest.some(isConditional)
       ? [{ line: lines[index]!, what: 'a conditional inside a conditional' }]
@@ -183,7 +187,7 @@ function assignmentsInside(source: Source): Offence[] {
   const { tokens, lines } = source;
   return tokens.flatMap((token, index) => {
     if (isSign(token, '++', '--')) return [{ line: lines[index]!, what: token.text }];
-    if (!isSign(token, ...ASSIGNMENTS)) return [];
+    if (!isSign(token, ...ASSIGNMENTS) || isOfType(source, index)) return [];
 
     const stops = (one: Token) =>
       isSign(one, ';', ',', '=>', ...ASSIGNMENTS) || isWord(one, 'type', ...DECLARATIONS);
@@ -338,7 +342,9 @@ function crowdedDefinitions(source: Source): Offence[] {
           (FUNCTION_LINE.test(rows[head]!) && (level === 0 || to > head)) ||
           (level === 1 && METHOD_LINE.test(rows[head]!)) ||
           (level === 0 && to > head);
-        const areImports = [before, item].every(({ head }) => /^import\b/.test(rows[head]!));
+        const areImports = [before, item].every(({ head }) =>
+          /^(?:import|export (?:type )?\{)/.test(rows[head]!),
+        );
         if (isApart || areImports || !(isDefinition(before) || isDefinition(item))) return [];
         return [{ line: item.head + 1, what: 'no blank line between definitions' }];
       }),

@@ -1,4 +1,5 @@
-/* The end of a process under load: readiness first, no request lost, exit codes, also as process 1 (docs/operations.md). */
+/* The end of a process under load: readiness first, no request lost, exit codes, also as process 1
+   (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -41,7 +42,9 @@ interface Ended {
   readonly readiness: number | string;
 }
 
-/** Sends SIGTERM into the load; with a delay, clients open new connections until the balancer has found out. */
+/**
+ * Sends SIGTERM into the load; with a delay, clients open new connections until the balancer has found out.
+ */
 async function endUnderLoad(
   fixture: ProcessFixture,
   delaySeconds: number,
@@ -178,7 +181,7 @@ describe('the process under load', { timeout: 240_000 }, () => {
 const UNSHARE = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child'];
 
 async function asProcessOne(t: TestContext): Promise<void> {
-  const [program, ...words] = [...UNSHARE, 'true'];
+  const [program, ...words] = UNSHARE.concat('true');
   if (spawnSync(program!, words).status !== 0) {
     rows.push({ run: 'as process 1: unshare is not to be had here' });
     return;

@@ -1,4 +1,5 @@
-/* Floods of bad tokens: few fetches, flat memory, good requests served beside them, a new key accepted in their midst (F1). */
+/* Floods of bad tokens: few fetches, flat memory, good requests served beside them, a new key accepted in
+   their midst (F1). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { figures } from '../../support/figures.ts';
@@ -72,7 +73,10 @@ function pour(fixture: ProcessFixture, { shot }: Flood, size: number) {
   return startLoad({
     port: fixture.service.port,
     connections: 16,
-    next: () => (left-- > 0 ? shot(fixture) : undefined),
+    next: () => {
+      left -= 1;
+      return left >= 0 ? shot(fixture) : undefined;
+    },
   });
 }
 

@@ -1,4 +1,5 @@
-/* Clients that mean harm: each is refused or timed out by a stated limit, and nothing of it is left behind (G8). */
+/* Clients that mean harm: each is refused or timed out by a stated limit, and nothing of it is left behind
+   (G8). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { exchange, openWire, type Wire } from '../../support/client.ts';
@@ -27,9 +28,11 @@ function drip(wire: Wire, byte: string, millis: number): void {
 /** Goes on sending chunks as fast as they are taken. */
 function pour(wire: Wire): void {
   const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+
   const more = () => {
     if (wire.socket.writable) wire.socket.write(chunk, more);
   };
+
   more();
 }
 
@@ -118,7 +121,10 @@ async function openWires(port: number, count: number): Promise<Wire[]> {
   return wires;
 }
 
-/** Waits until the attack has ended of itself, or ends it once every connection has its answer; gives what was received. */
+/**
+ * Waits until the attack has ended of itself, or ends it once every connection has its answer; gives what was
+ * received.
+ */
 async function endOf({ limitSeconds }: Attack, wires: readonly Wire[]): Promise<string[]> {
   const isAnswered = (text: string) => text.endsWith('}');
   const received = await Promise.all(
@@ -141,7 +147,8 @@ async function withGoodLoad(
   const calm = descriptors(pid);
   if (isQuick) await attack();
   await until('the descriptors are back', () => descriptors(pid) <= calm + 2, 5);
-  const [before, memory] = [descriptors(pid), residentMebibytes(pid)];
+  const before = descriptors(pid);
+  const memory = residentMebibytes(pid);
   const found = await attack();
   await until('the descriptors are back', () => descriptors(pid) <= before + 2, 5);
   const tally = await load.stop();

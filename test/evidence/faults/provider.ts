@@ -1,4 +1,5 @@
-/* Every fault of the provider under load: no good request is refused, fetches end and back off, recovery needs no restart (§7). */
+/* Every fault of the provider under load: no good request is refused, fetches end and back off, recovery
+   needs no restart (§7). */
 import { strict as assert } from 'node:assert';
 import { describe, test, type TestContext } from 'node:test';
 import { startProvider } from '../../idp/provider.ts';
@@ -28,6 +29,7 @@ const environment = { IDP_TOKEN_CACHE_ENTRIES: '0' };
 const providers = await Promise.all(
   Array.from({ length: FAULTS.length + 2 }, () => startProvider({ host: '127.0.0.1' })),
 );
+
 const nextFixture = (context: TestContext, isDown = false) =>
   openFixture(context, { environment, isDown, provider: providers.pop()! });
 
@@ -51,7 +53,8 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
       const isSecured = reason !== 'certificate-refused' && reason !== 'connection-refused';
       const watch = new FetchWatch(provider, isSecured ? 'discovery' : 'connections');
       t.after(() => watch.stop());
-      // A key that is not held makes the service fetch; the caller hears that the keys cannot be had, not that its token is bad.
+      // A key that is not held makes the service fetch; the caller hears that the keys cannot be had, not
+      // that its token is bad.
       const rotated = addKey(provider, 'rotated in');
       assertUnavailable(await privately(fixture, rotated));
       if (reason === 'connection-refused') {
@@ -114,10 +117,13 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
       [200, 503, 200],
     );
     await service.logged('signing keys could not be fetched');
-    for (const token of [provider.issue(), unsignedToken()])
+    for (const token of [provider.issue(), unsignedToken()]) {
       assertUnavailable(await privately(fixture, token));
+    }
+
     const retryAfter = async () =>
       Number((await privately(fixture, provider.issue())).headers['retry-after']);
+
     await until('the pause grows', async () => (await retryAfter()) >= 3, 20);
     await endFaults(provider);
     const recovery = await until('the service is ready', async () => (await status('/readyz')) === 200, 40);

@@ -1,4 +1,5 @@
-/* Keys replaced every few seconds under load: no valid token is refused, and a withdrawn key ends with the next refresh (§7). */
+/* Keys replaced every few seconds under load: no valid token is refused, and a withdrawn key ends with the
+   next refresh (§7). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { setTimeout as pass } from 'node:timers/promises';
@@ -41,7 +42,11 @@ describe('the service under load', { timeout: 120_000 }, () => {
     const tokensOf = (of: typeof keys) => of.flatMap((key) => [issue(key), issue(key), issue(key)]);
     let tokens = tokensOf(held);
     let count = 0;
-    const next = () => ({ kind: 'valid', bytes: getBytes('/api/private', tokens[count++ % tokens.length]) });
+    const next = () => {
+      count += 1;
+      return { kind: 'valid', bytes: getBytes('/api/private', tokens[count % tokens.length]) };
+    };
+
     const load = startGoodLoad(fixture, { next });
     const watch = new FetchWatch(provider);
     t.after(() => watch.stop());

@@ -6,11 +6,15 @@ import { fileURLToPath } from 'node:url';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const names = process.argv.slice(2);
+
 const files = readdirSync(HERE).filter(
   (file) => file !== 'run.ts' && (names.length === 0 || names.includes(basename(file, '.ts'))),
 );
+
 const flags = ['--import', 'tsx', '--test', '--test-concurrency=1', '--test-reporter=spec'];
+
 const { status } = spawnSync(process.execPath, [...flags, ...files.map((file) => join(HERE, file))], {
   stdio: 'inherit',
 });
+
 process.exitCode = status ?? 1;

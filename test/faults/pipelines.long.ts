@@ -1,11 +1,12 @@
-/* The short form of the long fault of the same name: no answer lost or crossed, however a connection with many requests ends. */
+/* The short form of the long fault of the same name: no answer lost or crossed, however a connection with
+   many requests ends. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { pour } from './pipelines.ts';
 
 test(
   'loses and crosses no answer on connections that are half-closed, closed, broken, slowed, destroyed and cut',
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async (t) => {
     const { answers, ends } = await pour(t, 1, 30_000);
     assert.ok(answers >= 30_000);
