@@ -2,6 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { FETCH_FLAWS, KEY_FLAWS, LEVELS } from '../../src/base/events.ts';
 import {
+  CONTENT_FLAWS,
   HTTP_REFUSALS,
   PROOF_FLAWS,
   REQUEST_FLAWS,
@@ -21,6 +22,7 @@ import { readReply } from '../support/reply.ts';
 import { read, ROOT } from './pages.ts';
 import { policyTable, routesTable } from './routes.ts';
 import { settingsTable } from './settings.ts';
+import { tokensOf } from '../support/tokens.ts';
 import { code, tableOf, withKept, type Cells } from './tables.ts';
 
 type Block = (written: readonly Cells[]) => string | Promise<string>;
@@ -101,6 +103,24 @@ const challenges: Block = () => {
   return fields.join('\n');
 };
 
+const contentFlaws: Block = (written) => {
+  const derived = Object.entries(CONTENT_FLAWS).map(([reason, [kind, message]]) => [
+    message,
+    code(reason),
+    code(kind),
+  ]);
+  return withKept(['message', 'reason', '`error`', 'what to do'], derived, written, 1);
+};
+
+/** To whole thousands, so that it holds for a while. */
+const size: Block = () => {
+  const files = readdirSync(new URL('src/', ROOT), { recursive: true, encoding: 'utf8' });
+  const sources = files.filter((name) => name.endsWith('.ts'));
+  const tokens = sources.reduce((sum, name) => sum + tokensOf(read(`src/${name}`)).length, 0);
+  const thousands = Math.ceil(tokens / 1000) * 1000;
+  return `All of \`src\` is under ${thousands.toLocaleString('en')} tokens (words, signs and texts, without comments).\n`;
+};
+
 const guards: Block = (written) => {
   const samples = {
     'scope(…)': scope('x'),
@@ -152,6 +172,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   statuses,
   challenges,
   guards,
+  size,
   events,
   evidence,
   review,
@@ -160,6 +181,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   'token-flaws': flawTable('`error_description`', TOKEN_FLAWS),
   'proof-flaws': flawTable('`error_description`', { ...PROOF_FLAWS, 'proof-nonce': nonceSentence() }),
   'request-flaws': flawTable('`error_description`', REQUEST_FLAWS),
+  'content-flaws': contentFlaws,
   'other-refusals': flawTable('message', { ...UNAVAILABILITIES, ...HTTP_REFUSALS }),
   'fetch-flaws': reasonTable('reason of a failed fetch', 'look at', FETCH_FLAWS),
   'key-flaws': reasonTable('reason why a key is skipped', 'the key', KEY_FLAWS),

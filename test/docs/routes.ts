@@ -57,7 +57,7 @@ export const routesTable =
     const derived = await Promise.all(
       rows.map(async (row) => {
         const names = await members(row);
-        const cells = ['GET', code(row.pattern), accessInWords(row.access)];
+        const cells = [row.method, code(row.pattern), accessInWords(row.access)];
         return names.length === 0 ? cells : [...cells, names.map(code).join(', ')];
       }),
     );
