@@ -32,6 +32,7 @@ const EVENTS: Readonly<Record<Parameters<Log>[0], LogLevel>> = {
   stopped: 'info',
   'request refused': 'debug',
 };
+
 /** From the gravest on. */
 const LEVELS: readonly LogLevel[] = ['silent', 'error', 'warn', 'info', 'debug'];
 const events = Object.entries(EVENTS) as [Parameters<Log>[0], LogLevel][];
@@ -188,6 +189,7 @@ describe('the log', () => {
     const raise = () => {
       throw new Error('secret');
     };
+
     const hostile = [
       Object.defineProperty(new Error('m'), 'stack', { get: raise }),
       Object.assign(new Error('m'), { name: { toString: raise } }),
@@ -198,6 +200,7 @@ describe('the log', () => {
 });
 
 const SLICE = 20;
+
 const slicesOf = (text: string) =>
   Array.from({ length: Math.max(0, text.length - SLICE + 1) }, (_, index) =>
     text.slice(index, index + SLICE),
@@ -263,11 +266,13 @@ test('lets no token, signature or key into a log line or a reply', async (t) => 
   ];
 
   const seen: string[] = [];
+
   const ask = async (...request: Parameters<typeof service.ask>) => {
     const { rawHeaders, text, status } = await service.ask(...request);
     seen.push(rawHeaders.join('\n'), text);
     return status;
   };
+
   for (const [reason, token] of Object.entries(tokens)) {
     const before = service.logs.length;
     const status = await ask('/api/messages', { token });
@@ -316,11 +321,13 @@ test('names the key of a refused token once one was found, and nothing that the 
     fetchKeys: async () => ({ keys: [{ ...provider.signingKey.publicJwk, kid }] }),
   });
   t.after(() => service.stop());
+
   const lineOf = async (token?: string) => {
     await service.ask('/api/private', token === undefined ? {} : { token });
     const { message, status, reason, ...others } = service.logs.at(-1) ?? {};
     return [message, status, reason, 'kid' in others ? others.kid : 'none'];
   };
+
   assert.deepEqual(await lineOf(provider.issue({ exp: 1 }, { kid })), [
     'request refused',
     401,

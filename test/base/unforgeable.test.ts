@@ -1,4 +1,5 @@
-/* Every proof of a check, at run time: no look-alike opens, and none opens in the place of another. Tokens: token/unforgeable.test.ts. */
+/* Every proof of a check, at run time: no look-alike opens, and none opens in the place of another. Tokens:
+   token/unforgeable.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asJsonObject } from '../../src/base/encoding.ts';
@@ -20,6 +21,7 @@ import { lookAlikes } from './look-alikes.ts';
 const uri = 'https://api.test/api/private';
 const verifyProof = createProofVerifier({ dpopIatOffsetSeconds: 300, dpopIatLeewaySeconds: 30 }, undefined);
 const proofText = makeProof(makeProofKey(), { token: GOOD, uri, nowSeconds: NOW });
+
 const proof = verifyProof(proofText, {
   method: 'GET',
   uri,
@@ -38,6 +40,7 @@ const caller = callerWith({ scope: 'read' });
 const rows = [authenticated, optional, needs(scope('read'))].map((access) =>
   get('/x', access, () => ({ passed: true })),
 );
+
 /** Every kind of row that wants a caller. */
 function admit(someone: Caller): unknown[] {
   if (someone === undefined) throw new TypeError('nobody');
@@ -53,6 +56,7 @@ const forged = {
   kid: 'x',
   scope: 'admin',
 };
+
 const PROOFS: Readonly<Record<string, readonly [genuine: object, open: (value: never) => unknown]>> = {
   'a verification key': [key, factsOf],
   'a verified proof': [proof, provenBy],
@@ -72,6 +76,7 @@ const ALL: typeof PROOFS = {
   'a signed payload': [signed, payloadOf],
   'a verified token': [token, claimsOf],
 };
+
 for (const [what, [, open]] of Object.entries(ALL)) {
   test(`opens no other proof in place of ${what}`, () => {
     for (const [other, [genuine]] of Object.entries(ALL)) {
@@ -92,8 +97,9 @@ test('verifies no signature by a look-alike of a key', () => {
 });
 
 test('shows of a proof nothing that could be copied', () => {
-  for (const genuine of [key, signed, token, proof])
+  for (const genuine of [key, signed, token, proof]) {
     assert.deepEqual([Reflect.ownKeys(genuine), JSON.stringify(genuine)], [[], '{}']);
+  }
   assert.deepEqual(
     [Reflect.ownKeys(caller), Object.isFrozen(caller), Object.isFrozen(caller.claims)],
     [['claims', 'freshNonce'], true, true],
@@ -102,6 +108,7 @@ test('shows of a proof nothing that could be copied', () => {
 
 test('knows a caller that a sender made, and no other', () => {
   assert.equal(isGenuine(caller), true);
-  for (const make of [(of: object) => ({ ...of }), structuredClone, Object.create])
+  for (const make of [(of: object) => ({ ...of }), structuredClone, Object.create]) {
     assert.equal(isGenuine(make(caller) as Caller), false);
+  }
 });

@@ -1,4 +1,5 @@
-/* What is generated in the documents, by the name of the block: tables of what src lists. Each gets the rows as they stand. */
+/* What is generated in the documents, by the name of the block: tables of what src lists. Each gets the rows
+   as they stand. */
 import { existsSync, readdirSync } from 'node:fs';
 import { FETCH_FLAWS, KEY_FLAWS, LEVELS } from '../../src/base/events.ts';
 import {

@@ -38,7 +38,10 @@ const ACCESS: Readonly<Record<string, string>> = {
 const accessInWords = ({ name, guards }: Access<unknown>) =>
   ACCESS[name] ?? ['a valid access token', ...guards.map(inWords)].join('; ');
 
-/** The members of what a row answers to whoever passes its guards; none when it asks for more than can be derived. */
+/**
+ * The members of what a row answers to whoever passes its guards; none when it asks for more than can be
+ * derived.
+ */
 async function members(row: Row): Promise<Cells> {
   const caller = callerWith(claimsForAll(row.access.guards));
   try {

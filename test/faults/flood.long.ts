@@ -21,6 +21,7 @@ describe('the process', { concurrency: 2, timeout: 120_000 }, () => {
     const beside = startGoodLoad(fixture, { connections: 2 });
     const start = performance.now();
     let left = 2_000;
+
     const next = () => {
       left -= 1;
       return left >= 0 ? unsignedShot('flood') : undefined;

@@ -36,17 +36,20 @@ const lines = (headers: readonly string[]) =>
 const NO_TOKEN: Refusal = { kind: 'unauthorized', reason: 'no-credentials' };
 const EXPIRED: Refusal = { kind: 'invalid_token', reason: 'expired' };
 const REPEATED: Refusal = { kind: 'invalid_request', reason: 'authorization-repeated' };
+
 const SCOPE: Refusal = {
   kind: 'insufficient_scope',
   reason: 'scope-missing',
   description: 'the token lacks a required scope',
   scopes: ['a', 'b:c'],
 };
+
 const CLAIM: Refusal = {
   kind: 'insufficient_scope',
   reason: 'claim-missing',
   description: 'the claim x is missing',
 };
+
 const NO_KEYS: Refusal = {
   kind: 'temporarily_unavailable',
   reason: 'keys-unavailable',
@@ -72,6 +75,7 @@ for (const [what, refusal, error] of [
 ] as const) {
   const line = (scheme: string, ...parameters: string[]) =>
     `WWW-Authenticate: ${scheme} ${parameters.filter(Boolean).join(', ')}`.trim();
+
   const bearer = (withError: string) => line('Bearer', 'realm="api"', withError);
   for (const [shown, expected] of [
     [{ mode: 'DISABLED' }, [bearer(error)]],
@@ -113,6 +117,7 @@ for (const kind of [
 }
 
 const LOGIN = 'Authentication required';
+
 for (const [refusal, status, body] of [
   [NO_TOKEN, 401, { error: 'unauthorized', message: LOGIN }],
   [{ kind: 'unauthorized', reason: 'scheme-refused' }, 401, { error: 'unauthorized', message: LOGIN }],
@@ -175,6 +180,7 @@ const DETAILED = [
   ],
   [CLAIM, 403, { error: 'forbidden', message: 'Missing permission: the claim x is missing' }],
 ] as const;
+
 for (const [refusal, status, body] of DETAILED) {
   test(`answers ${refusal.reason} with the detailed body and the same challenge under ERROR_DETAIL [docs/refusals.md]`, () => {
     const shown = show(refusal, { detail: true, mode: 'ALLOWED', used: 'DPoP' });
@@ -197,6 +203,7 @@ for (const refusal of [
 }
 
 const names = <Name extends string>(sentences: Record<Name, unknown>) => Object.keys(sentences) as Name[];
+
 const EVERY: readonly Refusal[] = [
   ...names<TokenFlaw>(TOKEN_FLAWS).map((reason): Refusal => ({ kind: 'invalid_token', reason })),
   ...names<RequestFlaw>(REQUEST_FLAWS).map((reason): Refusal => ({ kind: 'invalid_request', reason })),

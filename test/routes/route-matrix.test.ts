@@ -1,4 +1,5 @@
-/* Every row of every table × every way to ask for it. What is added, a row or a table, is tested without a word here. */
+/* Every row of every table × every way to ask for it. What is added, a row or a table, is tested without a
+   word here. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { TOKEN_FLAWS } from '../../src/base/refusal.ts';

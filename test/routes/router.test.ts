@@ -57,7 +57,9 @@ for (const [what, paths] of [
 const ROWS = ['/api/public', '/api/org/{orgId}', '/x/{one}/{two}/end', '/files/v1.0/a-b_c', '/caf%C3%A9'].map(
   (pattern) => ({ method: 'GET', pattern }),
 );
+
 const router = new Router(ROWS);
+
 const rowAt = (one: Router<(typeof ROWS)[number], { readonly prefix: readonly string[] }>, path: string) =>
   one.find(path)?.matches[0]?.row;
 
@@ -151,11 +153,13 @@ test('finds no place in a path without a canonical form [RFC 3986 §2.1, §3.3]'
     '/api/../api/public',
     '/%zz',
     '/api/%FF',
-  ])
+  ]) {
     assert.equal(router.find(path), undefined);
+  }
 });
 
 const RULES = [{ prefix: ['api', 'org'] }, { prefix: ['api'] }] as const;
+
 for (const [path, rule] of [
   ['/api/org/7', RULES[0]],
   ['/api/org', RULES[0]],

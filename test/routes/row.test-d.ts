@@ -1,11 +1,14 @@
-/* What a handler gets follows from its row: the compiler is the test. Each marked line must be an error, or the type check fails. */
+/* What a handler gets follows from its row: the compiler is the test. Each marked line must be an error, or
+   the type check fails. */
 import { authenticated, needs, open, optional } from '../../src/routes/access.ts';
 import { claimEquals, scope } from '../../src/routes/guards.ts';
 import { get, type RouteRequest } from '../../src/routes/row.ts';
 import type { Caller } from '../../src/sender/caller.ts';
 
 const wantsCaller = ({ caller }: RouteRequest<Caller>) => ({ user: caller.subject });
+
 const takesAny = ({ caller }: RouteRequest<Caller | undefined>) => ({ user: caller?.subject });
+
 const both = needs(scope('read'), claimEquals('org', 'a1'));
 
 export const rows = [

@@ -13,8 +13,10 @@ const echo = <Admitted>({ caller, parameters, nowMillis }: RouteRequest<Admitted
   parameters,
   nowMillis,
 });
+
 const refused = (action: () => unknown, reason: string) =>
   assert.throws(action, (failure) => failure instanceof Refused && failure.refusal.reason === reason);
+
 const never = () => assert.fail('the handler ran');
 
 test('an open row gives its handler no caller, whoever calls', () => {

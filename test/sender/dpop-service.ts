@@ -1,4 +1,5 @@
-/* The service with proof of possession on, without a network behind it, and requests with bound tokens and proofs. */
+/* The service with proof of possession on, without a network behind it, and requests with bound tokens and
+   proofs. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -127,11 +128,13 @@ export async function startWith(
   const { server } = createListener(responder, clock);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+
   const stop = async () => {
     server.close();
     server.closeAllConnections();
     await once(server, 'close');
   };
+
   after(stop);
   const { port } = server.address() as AddressInfo;
   return {

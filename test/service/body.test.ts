@@ -1,4 +1,5 @@
-/* Bodies that come with a request: answered at once, drained a little, never read (docs/requests.md, RFC 9112 §9.6). */
+/* Bodies that come with a request: answered at once, drained a little, never read (docs/requests.md, RFC 9112
+   §9.6). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -88,6 +89,7 @@ describe('a request body', { timeout: 30_000 }, () => {
       const isFull = request.complete || request.readableLength >= request.readableHighWaterMark;
       setImmediate(() => (isFull ? response.end('{}') : answerWhenFull(request, response)));
     };
+
     const { server } = createListener(
       { prepare: answerWhenFull, refuse: () => assert.fail() } as never,
       new TestClock(),
@@ -136,9 +138,11 @@ describe('a request body', { timeout: 30_000 }, () => {
     const listener = await openListener(t);
     const wire = await openWire(listener.port);
     const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(0x10000), Buffer.from('\r\n')]);
+
     const pour = () => {
       if (wire.socket.writable) wire.socket.write(chunk, pour);
     };
+
     wire.send(post('Transfer-Encoding: chunked\r\n'));
     pour();
     await wire.until((text) => text.endsWith('}'));

@@ -11,7 +11,9 @@ import { clock, tokenWith, verifyToken } from '../support/caller.ts';
 import { createTable, startTable, type TableService } from '../support/table.ts';
 
 const SECRET = 'a-secret-of-the-inside';
+
 const failure = () => new TypeError(SECRET);
+
 const circular: { self?: object } = {};
 circular.self = circular;
 
@@ -19,21 +21,27 @@ const BUGS = [
   get('/throws', open, () => {
     throw failure();
   }),
+
   get('/rejects', open, () => Promise.reject(failure())),
+
   get('/throws-text', open, () => {
     throw SECRET;
   }),
+
   get('/rejects-nothing', open, () => Promise.reject()),
+
   /* The message carries the trace of another error, as those of wrapped errors do. */
   get('/throws-a-trace', open, () => {
     throw new TypeError(`x\n    at ${SECRET} (/inside/${SECRET}.ts:1:1)`);
   }),
+
   get('/circular', open, () => circular),
   get('/circular-later', open, async () => circular),
   get('/number-too-large-later', open, async () => ({ amount: 1n })),
 ];
 
 let service: TableService;
+
 before(async () => {
   service = await startTable({
     rows: [
@@ -59,6 +67,7 @@ before(async () => {
     ],
   });
 });
+
 after(() => service.stop());
 
 for (const { pattern } of BUGS) {
@@ -204,8 +213,10 @@ test('writes nothing when the client has gone before a late answer', async () =>
 
 test('admits no one whom a guard or the policy refuses, also when the sender answers later, and runs no handler for them', async (t) => {
   const ran: string[] = [];
+
   const row = (pattern: string, ...guards: readonly [ReturnType<typeof scope>]) =>
     get(pattern, needs(...guards), () => ({ ran: ran.push(pattern) }));
+
   const later = await startTable({
     rows: [row('/read', scope('read')), row('/admin/read', scope('read'))],
     policy: [{ prefix: ['admin'], access: needs(scope('admin')) }],
@@ -215,10 +226,12 @@ test('admits no one whom a guard or the policy refuses, also when the sender ans
         usual(...asked),
   });
   t.after(later.stop);
+
   const outcome = async (path: string, granted: string) => {
     const { status, text } = await later.ask(path, { token: tokenWith({ scope: granted }) });
     return [status, JSON.parse(text).error];
   };
+
   for (const [path, granted] of [
     ['/read', 'write'],
     ['/admin/read', 'read'],

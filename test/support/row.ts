@@ -5,7 +5,10 @@ import { Incoming } from '../../src/request/incoming.ts';
 import type { Row } from '../../src/routes/row.ts';
 import type { Caller } from '../../src/sender/caller.ts';
 
-/** What the row's handler gives for this caller, when its access admits them. Throws what access and handler throw. */
+/**
+ * What the row's handler gives for this caller, when its access admits them. Throws what access and handler
+ * throw.
+ */
 export function runRow(
   row: Row,
   caller: Caller | undefined,

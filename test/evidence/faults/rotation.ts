@@ -42,6 +42,7 @@ describe('the service under load', { timeout: 120_000 }, () => {
     const tokensOf = (of: typeof keys) => of.flatMap((key) => [issue(key), issue(key), issue(key)]);
     let tokens = tokensOf(held);
     let count = 0;
+
     const next = () => {
       count += 1;
       return { kind: 'valid', bytes: getBytes('/api/private', tokens[count % tokens.length]) };
