@@ -285,6 +285,14 @@ export const SETTINGS: readonly SettingRow[] = [
     bad: ['ETag:', /name of a header field/],
   },
   {
+    name: 'bodyLimitBytes',
+    env: 'BODY_LIMIT_BYTES',
+    yaml: 'api.bodyLimitBytes',
+    byDefault: 102_400,
+    good: [number(1), number(16_777_216), number(1024)],
+    bad: ['16777217', /whole number from 1 to 16777216/],
+  },
+  {
     name: 'handlerTimeoutSeconds',
     env: 'HANDLER_TIMEOUT_SECONDS',
     yaml: 'server.handlerTimeoutSeconds',
