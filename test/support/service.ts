@@ -23,13 +23,12 @@ import { TestClock } from './clock.ts';
 /** Settings as environment variables. */
 export type Environment = Readonly<Record<string, string>>;
 
-/** A directory without files, for as long as this process lives: to make and remove one each time costs more than to read settings. */
-const EMPTY = mkdtempSync(join(tmpdir(), 'gatehouse-'));
-process.on('exit', () => rmSync(EMPTY, { recursive: true }));
+/** This folder, in which there are no settings. */
+const NO_SETTINGS = fileURLToPath(new URL('.', import.meta.url));
 
 /** The settings that this environment makes, without any file. */
 export const settingsFrom = (environment: Environment): ProfileSettings =>
-  loadProfileSettings(environment, EMPTY).settings;
+  loadProfileSettings(environment, NO_SETTINGS).settings;
 
 /** What the provider's tokens and keys demand of the settings. */
 export const providerSettings = (provider: Provider): Environment => ({

@@ -89,7 +89,7 @@ export class Trial {
     this.#worker ??= fork(join(this.#directory, 'test/evidence/mutants/worker.js'), {
       cwd: this.#directory,
       execArgv: ['--experimental-vm-modules', ...FLAGS],
-      env: { PATH: process.env.PATH },
+      env: { PATH: process.env.PATH, TMPDIR: this.#directory },
       serialization: 'json',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
@@ -130,6 +130,7 @@ export class Trial {
       detached: true,
       env: {
         PATH: process.env.PATH,
+        TMPDIR: this.#directory,
         NODE_EXTRA_CA_CERTS: join(this.#directory, 'test/idp/tls/authority.pem'),
       },
     });
