@@ -1,4 +1,4 @@
-// The body of a request as bounded, strict JSON (docs/requests.md). Asked for by the pipeline once access
+// The body of a request as bounded, strict JSON (docs/your-own-api.md). Asked for by the pipeline once access
 // is granted, never before. Promises: not a byte is read that the head already refuses; no more is kept than
 // the limit. Does not judge what the JSON says: a row's schema does.
 import type { IncomingMessage, ServerResponse } from 'node:http';

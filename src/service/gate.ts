@@ -70,7 +70,11 @@ export function createGateChecks(front: Front, cors: Cors) {
     const verdict = await check(request, access);
     if ('refusal' in verdict) {
       const { status, headers, body } = verdict.refusal;
-      response.writeHead(status, headers.flat()).end(body);
+      // `writeHead` would lose a second challenge where a framework has set a field before.
+      for (const [name] of headers) response.removeHeader(name);
+      for (const [name, value] of headers) response.appendHeader(name, value);
+      response.statusCode = status;
+      response.end(body);
       return undefined;
     }
 

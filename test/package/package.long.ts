@@ -1,0 +1,171 @@
+/* The package as another project gets it: what the tarball holds, what can be imported, and the first example of
+   docs/your-own-api.md in an empty folder. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** All that can be imported from `gatehouse` and `gatehouse/testing`. */
+const NAMES = [
+  'ConfigurationError',
+  'anyScope',
+  'authenticated',
+  'claimCheck',
+  'claimEquals',
+  'claimIncludes',
+  'createGate',
+  'createService',
+  'created',
+  'del',
+  'fail',
+  'get',
+  'json',
+  'loadSettings',
+  'needs',
+  'noContent',
+  'open',
+  'optional',
+  'patch',
+  'post',
+  'put',
+  'query',
+  'reply',
+  'runService',
+  'scope',
+  'under',
+];
+
+const TESTING_NAMES = [
+  'RouteMatrixError',
+  'assertRouteMatrix',
+  'createProof',
+  'createProofKey',
+  'createTestIssuer',
+];
+
+let directory = '';
+let listed: readonly string[] = [];
+
+const npm = (...words: readonly string[]) =>
+  execFileSync('npm', [...words, '--silent', '--no-audit', '--no-fund'], {
+    cwd: directory,
+    encoding: 'utf8',
+  });
+
+const node = (...words: readonly string[]) =>
+  execFileSync(process.execPath, words, { cwd: directory, encoding: 'utf8' }).trim();
+
+before(() => {
+  directory = mkdtempSync(join(tmpdir(), 'gatehouse-package-'));
+  const packed = execFileSync('npm', ['pack', '--json', '--silent', '--pack-destination', directory], {
+    cwd: ROOT,
+  });
+  const [{ filename, files }] = JSON.parse(String(packed)) as [
+    { filename: string; files: { path: string }[] },
+  ];
+  listed = files.map(({ path }) => path);
+  writeFileSync(join(directory, 'package.json'), '{"name":"orders","private":true,"type":"module"}');
+  npm('install', `./${filename}`);
+});
+
+after(() => rmSync(directory, { recursive: true }));
+
+test('the tarball holds what was built, and what a reader of a package looks for', () => {
+  const isExpected = (path: string) =>
+    /^dist\/[\w./-]+\.(js|d\.ts)$/.test(path) ||
+    ['dist/package.json', 'package.json', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'LICENSE'].includes(
+      path,
+    );
+
+  assert.deepEqual(
+    listed.filter((path) => !isExpected(path)),
+    [],
+  );
+  for (const path of ['dist/package.json', 'dist/gatehouse.js', 'dist/gatehouse.d.ts', 'dist/testing.d.ts']) {
+    assert.ok(listed.includes(path), path);
+  }
+});
+
+test('an import and a require get the same names, and the same one copy', () => {
+  const program = `
+    import * as imported from 'gatehouse';
+    import { createRequire } from 'node:module';
+    const required = createRequire(import.meta.url)('gatehouse');
+    const names = (one) => Object.keys(one).filter((name) => !['default', 'module.exports', '__esModule'].includes(name)).sort();
+    console.log(JSON.stringify([names(imported), names(required), imported.get === required.get]));`;
+  const [imported, required, isOne] = JSON.parse(node('--input-type=module', '--eval', program));
+  assert.deepEqual([imported, required, isOne], [NAMES, NAMES, true]);
+});
+
+test('the tests of a team get the names of gatehouse/testing, and nobody gets a file of the inside', () => {
+  const names = `import('gatehouse/testing').then((all) => console.log(JSON.stringify(Object.keys(all).sort())))`;
+  const found: string[] = JSON.parse(node('--eval', names));
+  assert.deepEqual(
+    found.filter((name) => !['default', 'module.exports', '__esModule'].includes(name)),
+    TESTING_NAMES,
+  );
+  const inside = `import('gatehouse/dist/token/verify.js').catch(({ code }) => console.log(code))`;
+  assert.equal(node('--eval', inside), 'ERR_PACKAGE_PATH_NOT_EXPORTED');
+});
+
+test('the first example of docs/your-own-api.md answers as it says', async (t) => {
+  const page = readFileSync(join(ROOT, 'docs/your-own-api.md'), 'utf8');
+  const [, example = ''] = /```ts\n([^]*?)```/.exec(page) ?? [];
+  writeFileSync(join(directory, 'orders.mjs'), example);
+  const { PATH } = process.env;
+  const env = {
+    PATH,
+    IDP_DOMAIN: '127.0.0.1:1',
+    IDP_AUDIENCE: 'https://api.test',
+    HOST: '127.0.0.1',
+    PORT: '0',
+  };
+  const child = spawn(process.execPath, ['orders.mjs'], {
+    cwd: directory,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(async () => {
+    child.kill('SIGKILL');
+    await once(child, 'close');
+  });
+  let port = 0;
+  for await (const line of createInterface(child.stdout)) {
+    const entry = JSON.parse(line) as { message: string; port: number; profile: string };
+    if (entry.message !== 'listening') continue;
+    assert.equal(entry.profile, 'own table');
+    port = entry.port;
+    break;
+  }
+  const url = `http://127.0.0.1:${port}/api/orders`;
+  const refused = await fetch(`${url}/1`);
+  assert.equal(refused.status, 401);
+  const { status, headers } = await fetch(url);
+  assert.deepEqual([status, headers.get('allow')], [405, 'POST']);
+});
+
+test('a table that cannot be served ends the process with every problem, before it listens', () => {
+  const program = `
+    import { get, open, runService } from 'gatehouse';
+    runService({ rows: [get('/a/{x}', open, () => ({})), get('/a/b', open, () => ({})), get('c', open, () => ({}))] });`;
+  writeFileSync(join(directory, 'wrong.mjs'), program);
+  const env = { PATH: process.env.PATH, IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'api' };
+  assert.throws(
+    () => execFileSync(process.execPath, ['wrong.mjs'], { cwd: directory, env, stdio: 'pipe' }),
+    ({ status, stderr }) => {
+      const lines = String(stderr).trim().split('\n').sort();
+      assert.deepEqual(lines, [
+        'configuration: GET /a/{x} and /a/b: both match /a/b',
+        'configuration: GET c: is not a path pattern',
+      ]);
+      return status === 1;
+    },
+  );
+});

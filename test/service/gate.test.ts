@@ -1,0 +1,146 @@
+/* The gate in front of a server that exists: what it admits, what it refuses, and what it leaves alone. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { createGate, needs, open, optional, scope, type GateRequest } from '../../src/gatehouse.ts';
+import { createProofKey, createTestIssuer } from '../../src/testing.ts';
+
+const issuer = createTestIssuer();
+const access = needs(scope('read:orders'));
+const READER = { scope: 'read:orders' };
+
+const openGate = (settings: object = {}) => createGate({ ...issuer.settings, ...settings }, issuer);
+
+const requestWith = (...rawHeaders: string[]): GateRequest => ({
+  method: 'GET',
+  url: '/orders',
+  rawHeaders: ['Host', 'api.test', ...rawHeaders],
+});
+
+const bearer = (claims: object = {}) => ['Authorization', issuer.bearer({ ...claims }).authorization];
+
+/** A server of the host's own behind the gate; gives its address. */
+async function serve(t: TestContext, handler: (request: IncomingMessage, response: ServerResponse) => void) {
+  const server = createServer(handler).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('the gate admits a caller who passes, and leaves the answer to the host', async (t) => {
+  const gate = await openGate();
+  const url = await serve(t, async (request, response) => {
+    const admission = await gate.admit(request, response, access);
+    if (admission !== undefined) response.end(admission.caller.subject);
+  });
+  const response = await fetch(url, { headers: issuer.bearer(READER) });
+  assert.deepEqual([response.status, await response.text()], [200, 'test-user']);
+  assert.equal(response.headers.get('cache-control'), null);
+});
+
+test('the gate answers a caller who may not pass, with every challenge also where a field was set before', async (t) => {
+  const gate = await openGate({ dpopMode: 'ALLOWED' });
+  const url = await serve(t, async (request, response) => {
+    response.setHeader('X-Powered-By', 'the host');
+    await gate.admit(request, response, access);
+  });
+  const refused = await fetch(url);
+  const challenges = refused.headers.get('www-authenticate') ?? '';
+  assert.deepEqual(
+    [refused.status, await refused.json()],
+    [401, { error: 'unauthorized', message: 'Authentication required' }],
+  );
+  assert.match(challenges, /^Bearer realm="api", DPoP algs=/);
+  const forbidden = await fetch(url, { headers: issuer.bearer() });
+  assert.deepEqual([forbidden.status, Object(await forbidden.json()).error], [403, 'insufficient_scope']);
+});
+
+test('the gate judges a request that is only described, as a framework hands it over', async () => {
+  const gate = await openGate();
+  const admitted = await gate.check(requestWith(...bearer(READER)), access);
+  assert.ok('caller' in admitted);
+  assert.deepEqual([admitted.caller.subject, admitted.headers], ['test-user', []]);
+  const verdict = await gate.check(requestWith(...bearer(READER), ...bearer(READER)), access);
+  assert.ok('refusal' in verdict);
+  assert.equal(verdict.refusal.status, 400);
+});
+
+test('the gate reads no credentials where access ignores them, and takes their absence where they are optional', async () => {
+  const gate = await openGate();
+  assert.deepEqual(await gate.check(requestWith('Authorization', 'Basic eA=='), open), {
+    caller: undefined,
+    headers: [],
+  });
+  assert.deepEqual(await gate.check(requestWith(), optional), { caller: undefined, headers: [] });
+  const verdict = await gate.check(requestWith('Authorization', 'Basic eA=='), optional);
+  assert.equal('refusal' in verdict && verdict.refusal.status, 401);
+});
+
+for (const [what, pairs, maxHeadersCount, status] of [
+  ['as many fields as Node keeps by default', 1_000, null, 431],
+  ['one field fewer', 999, null, 200],
+  ['as many fields as its server keeps', 50, 50, 431],
+  ['many fields where its server keeps all', 1_500, 0, 200],
+] as const) {
+  test(`the gate answers ${status} to a request with ${what}, among which one may be lost`, async () => {
+    const gate = await openGate();
+    const { rawHeaders } = requestWith(...bearer(READER));
+    const filling = Array.from({ length: pairs - rawHeaders.length / 2 }, () => ['X', 'x']).flat();
+    const socket = { server: { maxHeadersCount } };
+    const request = { ...requestWith(), rawHeaders: [...rawHeaders, ...filling], socket };
+    const verdict = await gate.check(request, access);
+    assert.equal('refusal' in verdict ? verdict.refusal.status : 200, status);
+  });
+}
+
+test('the gate compares a proof with what the client has asked for, not with what a framework made of it [RFC 9449 §4.3(9)]', async () => {
+  const gate = await openGate({ dpopMode: 'REQUIRED' });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+
+  const present = (claims: object) => {
+    const proof = issuer.proof(key, { method: 'GET', url: 'http://api.test/api/orders?x=1' }, token, {
+      ...claims,
+    });
+    return requestWith('Authorization', `DPoP ${token}`, 'DPoP', proof);
+  };
+
+  const mounted = { ...present({}), url: '/orders', originalUrl: '/api/orders?x=1' };
+  assert.ok('caller' in (await gate.check(mounted, access)));
+  const replayed = await gate.check(mounted, access);
+  assert.equal('refusal' in replayed && replayed.refusal.status, 401);
+  const rewritten = await gate.check({ ...present({}), url: '/orders' }, access);
+  assert.equal('refusal' in rewritten && rewritten.refusal.status, 401);
+});
+
+test('the gate lets a listed origin read its refusals', async () => {
+  const gate = await openGate({ corsAllowedOrigins: ['https://app.test'] });
+  const verdict = await gate.check(requestWith('Origin', 'https://app.test'), access);
+  const fields = 'refusal' in verdict ? Object.fromEntries(verdict.refusal.headers) : {};
+  assert.deepEqual([fields['Access-Control-Allow-Origin'], fields.Vary], ['https://app.test', 'Origin']);
+});
+
+test('the gate is ready once keys are held, and several gates know nothing of each other', async () => {
+  const other = createTestIssuer();
+  const gate = await openGate();
+  const theirs = await createGate(other.settings, other);
+  await gate.check(requestWith(...bearer(READER)), access);
+  assert.equal(gate.isReady(), true);
+  const verdict = await theirs.check(requestWith(...bearer(READER)), access);
+  assert.equal('refusal' in verdict && verdict.refusal.status, 401);
+  gate.close();
+  theirs.close();
+});
+
+test('the gate refuses settings with every problem at once', async () => {
+  const settings = { domain: 'https://idp.test', audience: '', port: -1 };
+  await assert.rejects(createGate(settings, issuer), ({ problems }: { problems: readonly string[] }) => {
+    assert.deepEqual(
+      problems.map((problem) => problem.split(':')[0]),
+      ['domain', 'audience', 'port'],
+    );
+    return true;
+  });
+});

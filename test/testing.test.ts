@@ -1,0 +1,74 @@
+/* The test issuer and the route matrix that a team gets: good at once, and found wrong where a row is not what it says. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  authenticated,
+  createService,
+  get,
+  json,
+  needs,
+  open,
+  optional,
+  post,
+  scope,
+  under,
+  type Row,
+  type Table,
+} from '../src/gatehouse.ts';
+import { assertRouteMatrix, createProofKey, createTestIssuer, RouteMatrixError } from '../src/testing.ts';
+
+const never = () => assert.fail('a handler ran');
+
+const ROWS: readonly Row[] = [
+  get('/open', open, never),
+  get('/optional', optional, never),
+  get('/mine/{id}', authenticated, never),
+  post('/mine/{id}', needs(scope('write')), json(), never),
+];
+
+test('the route matrix holds for a table whose rows are what they say, and runs no handler', async () => {
+  await assertRouteMatrix({ rows: ROWS });
+  await assertRouteMatrix({ rows: ROWS, rules: [under('/mine', needs(scope('admin')))] });
+});
+
+test('the route matrix names every row that is not what it says, and how it was asked', async () => {
+  const lax = get('/lax', authenticated, never);
+  const table: Table = {
+    rows: [
+      { ...lax, access: { ...lax.access, admit: () => undefined } },
+      { ...lax, pattern: '/open', admit: get('/x', open, never).admit },
+    ],
+  };
+  await assert.rejects(assertRouteMatrix(table), (failure) => {
+    assert.ok(failure instanceof RouteMatrixError);
+    assert.match(failure.message, /^GET \/open \(authenticated\) with no credentials: 200 instead of 401$/m);
+    return true;
+  });
+});
+
+test('a test issuer gives tokens, bound tokens and proofs that a service takes at once', async (t) => {
+  const issuer = createTestIssuer();
+  const row = get('/who', authenticated, ({ caller }) => ({ who: caller.subject, scopes: caller.scopes }));
+  const settings = { ...issuer.settings, dpopMode: 'ALLOWED', host: '127.0.0.1', port: 0 } as const;
+  const service = createService({ rows: [row] }, settings, issuer);
+  t.after(() => service.stop());
+  const url = `${await service.listen()}/who`;
+
+  const ask = async (headers: Record<string, string>) => {
+    const response = await fetch(url, { headers });
+    return [response.status, await response.json()];
+  };
+
+  const claims = { sub: 'ada', scope: 'read' };
+  assert.deepEqual(await ask(issuer.bearer(claims)), [200, { who: 'ada', scopes: ['read'] }]);
+
+  const key = createProofKey();
+  const token = issuer.boundToken(key, claims);
+  const dpop = issuer.proof(key, { method: 'GET', url }, token);
+  assert.deepEqual(await ask({ authorization: `DPoP ${token}`, dpop }), [
+    200,
+    { who: 'ada', scopes: ['read'] },
+  ]);
+  assert.equal((await ask({ authorization: `Bearer ${token}` }))[0], 401);
+  assert.equal((await ask(createTestIssuer().bearer(claims)))[0], 401);
+});
