@@ -177,8 +177,6 @@ async function faultOf(
 /** The row with its access, taking nothing and doing nothing. */
 const withoutHandler = (row: Row): Row => ({
   ...row,
-  admit: (caller, incoming) => {
-    row.admit(caller, incoming);
-    return { take: () => undefined, handle: () => ({}) };
-  },
+  take: undefined,
+  handle: () => ({}),
 });

@@ -32,12 +32,10 @@ test('the route matrix holds for a table whose rows are what they say, and runs 
 });
 
 test('the route matrix names every row that is not what it says, and how it was asked', async () => {
-  const lax = get('/lax', authenticated, never);
+  const row = get('/lax', authenticated, never);
+  const lax = { ...row, access: { ...row.access, admit: () => undefined } };
   const table: Table = {
-    rows: [
-      { ...lax, access: { ...lax.access, admit: () => undefined } },
-      { ...lax, pattern: '/open', admit: get('/x', open, never).admit },
-    ],
+    rows: [lax, { ...lax, pattern: '/open' }],
   };
   await assert.rejects(assertRouteMatrix(table), (failure) => {
     assert.ok(failure instanceof RouteMatrixError);

@@ -3,20 +3,16 @@
 import { checkFields, jsonReply, type Reply } from './reply.ts';
 
 /**
- * A reply of a handler's own: made by `reply`, `created`, `noContent` and `fail`. One that is a failure may
- * be thrown too.
+ * A reply of a handler's own, made by `reply`, `created`, `noContent` and `fail`. Only a failure may be
+ * thrown too.
  */
 export class HandlerReply {
-  readonly #reply: Reply;
+  readonly reply: Reply;
   readonly isFailure: boolean;
 
   constructor(reply: Reply, isFailure: boolean) {
-    this.#reply = reply;
+    this.reply = reply;
     this.isFailure = isFailure;
-  }
-
-  get reply(): Reply {
-    return this.#reply;
   }
 }
 
@@ -28,17 +24,12 @@ export type Headers = Readonly<Record<string, string>>;
  * service's.
  */
 const REFUSED_FIELDS =
-  /^(connection|content-length|date|keep-alive|proxy-.*|set-cookie|te|trailer|transfer-encoding|upgrade|www-authenticate)$/i;
-
-const ALWAYS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
-
-/** RFC 9110 §15.3.5, §15.3.6, §15.4.5 */
-const WITHOUT_CONTENT = [204, 205, 304];
+  /^(connection|content-length|keep-alive|(proxy|www)-.*|set-cookie|te|trailer|transfer-encoding|upgrade)$/i;
 
 /**
  * A reply with this status (200 to 599), a JSON body or bytes, and header fields. Bytes need a
- * `Content-Type`; a given `Cache-Control` replaces `no-store`. Throws a `TypeError` for what cannot be sent,
- * and for fields that are not a handler's.
+ * `Content-Type`; a given `Cache-Control` replaces `no-store`. Throws a `TypeError` for what cannot be
+ * sent, and for fields that are not a handler's.
  *
  * @example reply(202, { id }, { Location: `/api/jobs/${id}` })
  */
@@ -65,35 +56,47 @@ export function fail(status: number, error: string, message: string): HandlerRep
 }
 
 function makeReply(status: number, body: object | undefined, headers: Headers): Reply {
-  const isStatus = Number.isInteger(status) && status >= 200 && status <= 599;
-  const isEmpty = WITHOUT_CONTENT.includes(status);
-  if (!isStatus || (body !== undefined && isEmpty)) throw new TypeError(`${status} with such a body`);
+  const isStatus = /^[2-5]\d\d$/.test(String(status));
+  // RFC 9110 §15.3.5, §15.3.6, §15.4.5
+  const isTooMuch = body !== undefined && [204, 205, 304].includes(status);
+  if (!isStatus || isTooMuch) throw new TypeError(`${status} with such a body`);
 
-  const refused = Object.keys(headers).find((name) => REFUSED_FIELDS.test(name));
-  if (refused !== undefined) throw new TypeError(`${refused} is not for a handler to set`);
+  const content = contentOf(body);
+  const length = String(Buffer.byteLength(content));
+  const fields = fieldsOf(body, headers);
+  // RFC 9110 §8.6
+  if (status !== 204 && status !== 304) fields.set('content-length', length);
+  return { status, fields: checkFields([...fields].flat()), content };
+}
 
+function contentOf(body: object | undefined): string | Uint8Array {
+  if (body instanceof Uint8Array) return body;
+  return body === undefined ? '' : JSON.stringify(body);
+}
+
+/** What the handler says of the body, and what is said where it says nothing. */
+function fieldsOf(body: object | undefined, headers: Headers): Map<string, string> {
   const isBytes = body instanceof Uint8Array;
-  const content = isBytes ? body : (JSON.stringify(body) ?? '');
-  const fields = new Map(Object.entries(ALWAYS));
+  const fields = new Map([['cache-control', 'no-store']]);
   if (body !== undefined && !isBytes) fields.set('content-type', 'application/json; charset=utf-8');
-  if (!isEmpty) fields.set('content-length', String(Buffer.byteLength(content)));
+
   for (const [name, value] of Object.entries(headers)) {
+    if (REFUSED_FIELDS.test(name)) throw new TypeError(`${name} is not for a handler to set`);
     fields.set(name.toLowerCase(), value);
   }
   if (isBytes && !fields.has('content-type')) throw new TypeError('bytes need a Content-Type');
 
-  return { status, fields: checkFields([...fields].flat()), content };
+  return fields.set('x-content-type-options', 'nosniff');
 }
 
 /**
- * The reply to what a handler gave: a reply of its own, 204 for nothing, 200 for JSON. Throws a `TypeError`
- * for all else.
+ * The reply to what a handler gave: a reply of its own, 204 for nothing, 200 for JSON. Throws a
+ * `TypeError` for all else.
  */
 export function replyToResult(result: unknown, method: string): Reply {
   if (result instanceof HandlerReply) return result.reply;
   if (result === undefined && method !== 'GET') return noContent().reply;
-  if (typeof result !== 'object' || result === null)
-    throw new TypeError('a handler gave no JSON object or array');
+  if (typeof result === 'object' && result !== null) return jsonReply(200, result);
 
-  return jsonReply(200, result);
+  throw new TypeError('a handler gave no JSON object or array');
 }

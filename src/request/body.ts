@@ -3,7 +3,7 @@
 // the limit. Does not judge what the JSON says: a row's schema does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { decodeUtf8, undefinedOn } from '../base/encoding.ts';
-import { ClientGone, refuseContent } from '../base/refusal.ts';
+import { ClientGone, refuseContent, type Refused } from '../base/refusal.ts';
 import { fieldValues } from './fields.ts';
 
 /** What a row takes. */
@@ -13,111 +13,106 @@ export interface BodyOptions {
   readonly types: readonly string[];
 }
 
-/** RFC 8259 sets no bound; what walks JSON by recursion ends at some thousand levels. */
+/** RFC 8259 §9 sets no bound; what walks JSON by recursion ends at some thousand levels. */
 const MAX_DEPTH = 64;
 
-/**
- * Emitted on the socket by the listener with the `Refused` that ends a body under way; true when somebody
- * listens.
- */
-export const BODY_FAILED = 'bodyFailed';
+const FAILED = 'bodyFailed';
+
+/** Why no more of a body comes, whether or not somebody reads it already. */
+const failures = new WeakMap<IncomingMessage, Refused>();
 
 /**
- * Reads the body and gives its JSON value. Throws `Refused`, or rejects with it, or with `ClientGone` when
- * the client has left.
+ * To be told by the listener, which alone sees it; true when somebody is reading the body, and so answers.
+ */
+export function failBody(request: IncomingMessage, failure: Refused): boolean {
+  failures.set(request, failure);
+  return request.emit(FAILED);
+}
+
+/**
+ * Gives the JSON value of the body. Rejects with `Refused`, or with `ClientGone` when the client has left.
  */
 export async function readBody(
   request: IncomingMessage,
   response: ServerResponse,
-  options: BodyOptions,
+  { limitBytes, types }: BodyOptions,
 ): Promise<unknown> {
-  checkHead(request, options);
-  // RFC 9110 §10.1.1: only now is the client told to go on.
-  if (request.headers.expect !== undefined) response.writeContinue();
-
-  return parseBody(await readBytes(request, options.limitBytes));
-}
-
-/** What the head says of the body, in the order in which it is refused. */
-function checkHead({ headers, rawHeaders }: IncomingMessage, { limitBytes, types }: BodyOptions): void {
+  const { headers, httpVersion } = request;
   const length = Number(headers['content-length'] ?? 0);
   // RFC 9112 §6.3: what announces a body.
-  if (headers['transfer-encoding'] === undefined && length === 0) throw refuseContent('body-missing');
+  if (length === 0 && headers['transfer-encoding'] === undefined) throw refuseContent('body-missing');
 
-  // RFC 9110 §8.4, §12.5.3
-  const codings = fieldValues(rawHeaders, 'content-encoding').join(',').split(',');
-  const isPlain = codings.every((coding) => ['', 'identity'].includes(coding.trim().toLowerCase()));
+  checkType(request, types);
+  // RFC 9110 §15.5.14: not a byte is read of what is too large anyhow.
+  if (length > limitBytes) throw refuseContent('body-too-large');
+
+  // RFC 9110 §10.1.1: only now is the client told to go on, and never one that speaks HTTP/1.0.
+  if (headers.expect !== undefined && httpVersion !== '1.0') response.writeContinue();
+
+  return parseBody(await readBytes(request, limitBytes));
+}
+
+/** RFC 9110 §5.6.6: the value of a parameter may be quoted. */
+const OTHER_CHARSET = /;\s*charset\s*=(?!\s*"?utf-8"?\s*(?:;|$))/i;
+
+function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly string[]): void {
+  // Stricter: RFC 9110 §8.4 has a list, also of codings that change nothing.
+  const isPlain = /^(?:identity)?$/i.test(headers['content-encoding'] ?? '');
+  // RFC 9110 §12.5.3
   if (!isPlain) throw refuseContent('coding-refused', ['Accept-Encoding', 'identity']);
 
-  // RFC 9110 §8.3.1: a field that is not a list occurs once.
-  const contentTypes = fieldValues(rawHeaders, 'content-type');
-  const [mediaType = '', ...parameters] = (contentTypes[0] ?? '').split(';');
-  const isTaken = contentTypes.length === 1 && types.includes(mediaType.trim().toLowerCase());
+  // RFC 9110 §8.3: the field is no list, and occurs once.
+  const [contentType = '', ...others] = fieldValues(rawHeaders, 'content-type');
+  const [mediaType = ''] = contentType.split(';');
+  const isTaken = others.length === 0 && types.includes(mediaType.trim().toLowerCase());
   // RFC 9110 §15.5.16
   if (!isTaken) throw refuseContent('media-type-refused', ['Accept', types.join(', ')]);
 
   // RFC 8259 §8.1
-  if (!parameters.every(isUtf8)) throw refuseContent('charset-refused');
-
-  if (length > limitBytes) throw refuseContent('body-too-large');
-}
-
-/** Whether a parameter of a media type is not a `charset`, or names UTF-8. */
-function isUtf8(parameter: string): boolean {
-  const charset = /^\s*charset\s*=\s*"?([^"]*?)"?\s*$/i.exec(parameter)?.[1];
-  return charset === undefined || charset.toLowerCase() === 'utf-8';
+  if (OTHER_CHARSET.test(contentType)) throw refuseContent('charset-refused');
 }
 
 function readBytes(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
 
-  return new Promise<Buffer>((resolve, reject) => {
-    const leave = () => reject(new ClientGone());
-    const take = (chunk: Buffer) => {
+  return new Promise((resolve, reject) => {
+    // Whoever closes their side in the middle of a body has left too.
+    const fail = () => reject(request.socket.readable ? failures.get(request) : new ClientGone());
+    if (request.destroyed || failures.has(request)) fail();
+
+    request.on('error', fail).on('close', fail).on(FAILED, fail);
+    // The request keeps its listeners until it is answered, but shall not keep the bytes.
+    request.on('end', () => resolve(Buffer.concat(chunks.splice(0))));
+    request.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > limitBytes) reject(refuseContent('body-too-large'));
       else chunks.push(chunk);
-    };
-    request.on('data', take).on('end', () => resolve(Buffer.concat(chunks)));
-    request.on('error', leave).on('close', leave);
-    request.socket.on(BODY_FAILED, reject);
-  }).finally(() => {
-    // What still comes is for nobody to keep: the reply drains it.
-    request.removeAllListeners('data').pause();
-    request.socket.removeAllListeners(BODY_FAILED);
+    });
   });
 }
 
 function parseBody(bytes: Buffer): unknown {
-  const text = decodeUtf8(bytes);
-  // RFC 8259 §8.1: no byte-order mark; JSON.parse knows that it is no white space.
-  const parsed =
-    text === undefined ? undefined : undefinedOn(SyntaxError, () => ({ value: JSON.parse(text) }));
+  const text = decodeUtf8(bytes) ?? '';
+  // RFC 8259 §8.1: a byte-order mark is no white space.
+  const parsed = undefinedOn(SyntaxError, () => ({ value: JSON.parse(text) }));
   if (parsed === undefined) throw refuseContent('body-malformed');
 
   checkShape(parsed.value);
   return parsed.value;
 }
 
+/** Level by level, so that the depth of a body cannot exhaust the stack here either. */
 function checkShape(value: unknown): void {
-  const containers = containersOf(value);
-  if (containers.some(hasRefusedMember)) throw refuseContent('body-member-refused');
-}
-
-/**
- * Every array and object in a value, level by level, so that the depth of a body cannot exhaust the stack.
- */
-function containersOf(value: unknown): object[] {
-  const levels: object[][] = [];
   let level = [value].filter(isContainer);
+  let isMemberRefused = false;
   for (let depth = 1; level.length > 0; depth += 1) {
     if (depth > MAX_DEPTH) throw refuseContent('body-too-deep');
 
-    levels.push(level);
+    isMemberRefused ||= level.some(hasRefusedMember);
     level = level.flatMap((container) => Object.values(container).filter(isContainer));
   }
-  return levels.flat();
+  if (isMemberRefused) throw refuseContent('body-member-refused');
 }
 
 const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null;
@@ -125,8 +120,6 @@ const isContainer = (value: unknown): value is object => typeof value === 'objec
 /** Members by which code that copies objects would change what all objects inherit. */
 function hasRefusedMember(container: object): boolean {
   if (Object.hasOwn(container, '__proto__')) return true;
-  if (!Object.hasOwn(container, 'constructor')) return false;
 
-  const { constructor } = container;
-  return isContainer(constructor) && Object.hasOwn(constructor, 'prototype');
+  return Object.hasOwn(container, 'constructor') && Object.hasOwn(Object(container.constructor), 'prototype');
 }

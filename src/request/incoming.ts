@@ -6,7 +6,8 @@ import { readBody, type BodyOptions } from './body.ts';
 import { fieldValues } from './fields.ts';
 
 /**
- * W3C Trace Context §3.2.2, §4.3: no ids of zeros; version 00 ends after 55 characters, later ones may go on.
+ * W3C Trace Context §3.2.2, §4.3: no ids of zeros; version 00 ends after 55 characters, later ones may go
+ * on.
  */
 const TRACEPARENT =
   /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
@@ -18,16 +19,16 @@ export interface Arrival {
   readonly signal: AbortSignal;
 }
 
-export class Incoming {
+/** `Admitted` is whom the row's access has admitted. */
+export class Incoming<Admitted = unknown> {
   readonly #arrival: Arrival;
-  #query: () => unknown;
+  #query: { readonly output: unknown } | undefined;
   /** As it stands in the request, without the query. */
   readonly path: string;
   readonly parameters: Readonly<Record<string, string>>;
   /** Since the epoch. */
   readonly nowMillis: number;
-  /** What the row's access admits. */
-  caller: unknown;
+  readonly caller: Admitted;
   /** What the row takes as its body. */
   body: unknown;
 
@@ -36,12 +37,13 @@ export class Incoming {
     path: string,
     parameters: Readonly<Record<string, string>>,
     nowMillis: number,
+    caller: Admitted,
   ) {
     this.#arrival = arrival;
-    this.#query = () => this.searchParams;
     this.path = path;
     this.parameters = parameters;
     this.nowMillis = nowMillis;
+    this.caller = caller;
   }
 
   /** The query as it is. */
@@ -51,11 +53,11 @@ export class Incoming {
 
   /** The same, or what the row's schema has made of it. */
   get query(): unknown {
-    return this.#query();
+    return this.#query === undefined ? this.searchParams : this.#query.output;
   }
 
   set query(output: unknown) {
-    this.#query = () => output;
+    this.#query = { output };
   }
 
   get method(): string {

@@ -1,8 +1,8 @@
-// Standard Schema v1 (standardschema.dev): what a team's schema is asked, and what of its answer a client is
-// told. The types are ours, so that no package is needed. Trusts a schema to judge; never shows what a schema
-// was given.
-import { andThen } from '../base/clock.ts';
-import type { Issue } from '../base/refusal.ts';
+// Standard Schema v1 (standardschema.dev): what a team's schema is asked, and what of its answer a client
+// is told. The types are ours, so that no package is needed. Trusts a schema to judge; never shows what a
+// schema was given.
+import { andThen, type Later } from '../base/clock.ts';
+import { refuseContent, type ContentFlaw, type Issue } from '../base/refusal.ts';
 
 interface SchemaIssue {
   readonly message: string;
@@ -21,7 +21,7 @@ export interface Schema<Output = unknown> {
 }
 
 const MAX_ISSUES = 20;
-const MAX_MESSAGE_LENGTH = 200;
+const MAX_TEXT_LENGTH = 200;
 
 /** Throws a `TypeError` for what is not a Standard Schema of version 1. */
 export function checkSchema<Output>(schema: Schema<Output>): Schema<Output> {
@@ -32,16 +32,26 @@ export function checkSchema<Output>(schema: Schema<Output>): Schema<Output> {
 }
 
 /**
- * The schema's output for the value, or why it does not fit. What `validate` throws is a bug, and propagates.
+ * Gives the schema's output for the value, or throws `Refused` with this flaw. What `validate` throws, or
+ * gives beside a value or issues, is a bug.
  */
-export const validate = <Output>(schema: Schema<Output>, value: unknown) =>
-  andThen(schema['~standard'].validate(value), (result) =>
-    result.issues ? { issues: result.issues.slice(0, MAX_ISSUES).map(shownIssue) } : { output: result.value },
-  );
+export function judge<Output>(schema: Schema<Output>, value: unknown, flaw: ContentFlaw): Later<Output> {
+  return andThen(schema['~standard'].validate(value), (result) => {
+    if (result.issues) {
+      const issues = result.issues.slice(0, MAX_ISSUES).map(shownIssue);
+      throw refuseContent(flaw, [], issues);
+    }
+    if ('value' in result) return result.value;
 
-/** Its own issue object may hold the input. */
+    throw new TypeError('a schema gave neither a value nor issues');
+  });
+}
+
+/** Of an issue only this: the schema's own object may hold the input. */
 function shownIssue({ path = [], message }: SchemaIssue): Issue {
   const keys = path.map((part) => (typeof part === 'object' ? part.key : part));
-  const shown = keys.map((key) => (typeof key === 'number' ? key : String(key)));
-  return { path: shown, message: String(message).slice(0, MAX_MESSAGE_LENGTH) };
+  const shownKeys = keys.map((key) => (typeof key === 'number' ? key : shown(key)));
+  return { path: shownKeys, message: shown(message) };
 }
+
+const shown = (text: PropertyKey) => String(text).slice(0, MAX_TEXT_LENGTH);

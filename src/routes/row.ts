@@ -1,13 +1,12 @@
 // The vocabulary of the tables: a row is a method, a path, its access, what it takes, and its handler;
-// nothing else decides access. Promises: a handler runs only after its row's access has admitted the caller,
-// and receives what the row's type says.
-import type { Later } from '../base/clock.ts';
+// nothing else decides access. Promises: a handler runs only after its row's access has admitted the
+// caller, and receives what the row's type says.
+import { andThen } from '../base/clock.ts';
 import type { Incoming } from '../request/incoming.ts';
 import { pathSegments } from '../request/path.ts';
-import type { Schema } from '../request/schema.ts';
 import type { Caller } from '../sender/caller.ts';
 import type { Access } from './access.ts';
-import { takeBody, takeQuery, type BodyTaken, type QueryTaken } from './takes.ts';
+import type { BodyTaken, QueryTaken } from './takes.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -45,23 +44,18 @@ export interface RouteRequest<
   readonly nowMillis: number;
 }
 
-/** A row with its access built in. */
+/** One row of a table. */
 export interface Row {
   readonly method: Method;
   readonly pattern: string;
-  readonly access: Access<unknown>;
-  /** Throws `Refused`. */
-  readonly admit: (caller: Caller | undefined, incoming: Incoming) => AdmittedRequest;
-}
-
-/** A request that its row has admitted. */
-export interface AdmittedRequest {
+  readonly access: Access<Caller | undefined>;
   /**
-   * Takes query and body. Throws `Refused`, or rejects with it or with `ClientGone`. `bodyLimitBytes`: of
-   * rows without one.
+   * Takes the query, and reads the body: rejects with `Refused`, or with `ClientGone`. `bodyLimitBytes` is
+   * for rows without a limit of their own. Absent where the row takes neither.
    */
-  readonly take: (bodyLimitBytes: number) => Later<void>;
-  readonly handle: () => Later<unknown>;
+  readonly take: ((incoming: Incoming, bodyLimitBytes: number) => Promise<void>) | undefined;
+  /** Judges the body, and gives what the handler gives. Throws `Refused`, or rejects with it. */
+  readonly handle: (incoming: Incoming<Caller | undefined>) => unknown;
 }
 
 /** A rule for a prefix and everything under it, decided before the row is looked for. */
@@ -71,8 +65,8 @@ export interface PrefixRule {
 }
 
 /**
- * A rule for a prefix such as `/api/admin` and everything under it: decided for every path there, before the
- * row is looked for, and beside the row's own access. Throws a `TypeError` for what is no prefix.
+ * A rule for a prefix such as `/api/admin` and everything under it: decided for every path there, before
+ * the row is looked for, and beside the row's own access. Throws a `TypeError` for what is no prefix.
  */
 export function under(prefix: string, access: Access<Caller>): PrefixRule {
   const segments = prefix === '/' ? [] : pathSegments(prefix);
@@ -89,76 +83,81 @@ export interface Table {
 
 type Taken = QueryTaken<unknown> | BodyTaken<unknown>;
 
-/** The output of what is taken of this kind, or the default where nothing is. */
-type OutputOf<All extends Taken, Kind extends Taken['takes'], Default> = [All & { takes: Kind }] extends [
-  never,
-]
-  ? Default
-  : (All & { takes: Kind })['schema'] extends Schema<infer Output> | undefined
-    ? Output
-    : never;
+/** What a row that reads may take, and what any other may: a query, a body, or both in this order. */
+type ReadTakes = readonly [] | readonly [QueryTaken<unknown>];
 
-/**
- * Pattern, access, what the row takes (a query, a body), handler: whose request follows from the rest by
- * type.
- */
-type RowMaker<Takes extends Taken, Result> = <Pattern extends string, Admitted, All extends readonly Takes[]>(
+type WriteTakes =
+  ReadTakes | readonly [BodyTaken<unknown>] | readonly [QueryTaken<unknown>, BodyTaken<unknown>];
+
+type QueryOf<All> = All extends readonly [QueryTaken<infer Output>, ...unknown[]] ? Output : URLSearchParams;
+
+type BodyOf<All> = All extends readonly [...unknown[], BodyTaken<infer Output>] ? Output : undefined;
+
+/** Pattern, access, what the row takes, handler: whose request follows from the rest by type. */
+type RowMaker<Takes extends readonly Taken[], Result> = <
+  Pattern extends string,
+  Admitted extends Caller | undefined,
+  All extends Takes,
+>(
   pattern: Pattern,
   access: Access<Admitted>,
   ...rest: [
     ...taken: All,
     handler: (
-      request: RouteRequest<
-        Admitted,
-        PathParameters<Pattern>,
-        OutputOf<All[number], 'query', URLSearchParams>,
-        OutputOf<All[number], 'body', undefined>
-      >,
-    ) => Later<Result>,
+      request: RouteRequest<Admitted, PathParameters<Pattern>, QueryOf<All>, BodyOf<All>>,
+    ) => Result | PromiseLike<Result>,
   ]
 ) => Row;
 
-type AnyHandler = (request: never) => Later<unknown>;
+type AnyHandler = (request: never) => unknown;
 
 function rowMaker(method: Method) {
-  return (pattern: string, access: Access<unknown>, ...rest: readonly (Taken | AnyHandler)[]): Row => {
+  return (
+    pattern: string,
+    access: Access<Caller | undefined>,
+    ...rest: readonly (Taken | AnyHandler)[]
+  ): Row => {
     const handler = rest.find((part) => typeof part === 'function');
     const query = rest.find((part) => 'takes' in part && part.takes === 'query');
     const body = rest.find((part) => 'takes' in part && part.takes === 'body');
 
     async function take(incoming: Incoming, bodyLimitBytes: number): Promise<void> {
-      if (query !== undefined) incoming.query = await takeQuery(query, incoming);
-      if (body !== undefined) incoming.body = await takeBody(body, incoming, bodyLimitBytes);
+      if (query !== undefined) incoming.query = await query.judge(incoming.searchParams);
+      if (body === undefined) return;
+
+      const { types, limitBytes = bodyLimitBytes } = body;
+      incoming.body = await incoming.readBody({ types, limitBytes });
     }
 
-    function admit(caller: Caller | undefined, incoming: Incoming): AdmittedRequest {
-      incoming.caller = access.admit(caller);
-      const takesNothing = query === undefined && body === undefined;
-      return {
-        take: (bodyLimitBytes) => (takesNothing ? undefined : take(incoming, bodyLimitBytes)),
+    function handle(incoming: Incoming<Caller | undefined>): unknown {
+      return andThen(body?.judge(incoming.body), (output) => {
+        incoming.body = output;
         // The type of the maker is what promises a handler this very request.
-        handle: () => handler?.(incoming as never),
-      };
+        return handler?.(incoming as never);
+      });
     }
 
-    return { method, pattern, access, admit };
+    return { method, pattern, access, take: rest.length > 1 ? take : undefined, handle };
   };
 }
 
-/** What a handler gives: nothing is 204, which a GET cannot be. */
-type WritingRow = RowMaker<Taken, object | void>;
+/** A JSON object or array; a promise is an object too, but what it gives must be one. */
+type Json = object & { readonly then?: never };
+
+/** Nothing is 204, which a GET cannot be. */
+type WriteRow = RowMaker<WriteTakes, Json | void>;
 
 /** A row for GET, and so for HEAD, on a pattern such as `/api/orders/{id}`. */
-export const get: RowMaker<QueryTaken<unknown>, object> = rowMaker('GET');
+export const get: RowMaker<ReadTakes, Json> = rowMaker('GET');
 
 /** A row for POST. */
-export const post: WritingRow = rowMaker('POST');
+export const post: WriteRow = rowMaker('POST');
 
 /** A row for PUT. */
-export const put: WritingRow = rowMaker('PUT');
+export const put: WriteRow = rowMaker('PUT');
 
 /** A row for PATCH. */
-export const patch: WritingRow = rowMaker('PATCH');
+export const patch: WriteRow = rowMaker('PATCH');
 
 /** A row for DELETE. */
-export const del: WritingRow = rowMaker('DELETE');
+export const del: WriteRow = rowMaker('DELETE');

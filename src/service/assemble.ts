@@ -62,7 +62,10 @@ export function assembleResponder(
   const problems = tableProblems(rows);
   if (problems.length > 0) throw new ConfigurationError(problems);
 
-  const cors = createCors({ ...settings, corsAllowedMethods: shownMethods(settings, rows) });
+  // A table of one's own is shown to other origins with the methods that it has.
+  const methods = [...new Set(rows.map(({ method }) => method))];
+  const { corsAllowedMethods: given } = settings;
+  const cors = createCors({ ...settings, corsAllowedMethods: given.length > 0 ? given : methods });
   const pipeline = createPipeline({
     table: { rows, rules: table.rules ?? [] },
     front,
@@ -72,13 +75,6 @@ export function assembleResponder(
     handlerTimeoutMillis: settings.handlerTimeoutSeconds * 1000,
   });
   return createResponder(pipeline, front, cors, isStopping);
-}
-
-/** What other origins may use: without a setting the methods that the table has. */
-function shownMethods({ corsAllowedMethods }: Settings, rows: readonly Row[]): readonly string[] {
-  if (corsAllowedMethods.length > 0) return corsAllowedMethods;
-
-  return [...new Set(rows.map(({ method }) => method))];
 }
 
 function assembleSenderCheck(settings: Settings, log: Log) {

@@ -1,6 +1,7 @@
-// One request on its way through the pipeline: what was learnt of it, and the signal that tells its handler
-// to give up.
+// One request on its way through the pipeline: what was learnt of it, and the signal that tells its
+// handler to give up.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isGone } from '../reply/write.ts';
 import type { Row } from '../routes/row.ts';
 import type { Learnt } from './front.ts';
 
@@ -22,16 +23,20 @@ export class Exchange implements Learnt {
   get signal(): AbortSignal {
     if (this.#controller !== undefined) return this.#controller.signal;
 
+    const { request, response } = this;
     const controller = new AbortController();
     this.#controller = controller;
+    if (isGone(request, response)) controller.abort();
     // `close` of the request comes too when all is well.
-    this.response.once('close', () => {
-      if (!this.response.writableFinished) controller.abort();
+    response.once('close', () => {
+      if (!response.writableFinished) controller.abort();
     });
     return controller.signal;
   }
 
   giveUp(): void {
+    // A handler may ask for it only now.
+    void this.signal;
     this.#controller?.abort();
   }
 }

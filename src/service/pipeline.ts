@@ -1,7 +1,7 @@
-// The way of a request: Host → path → row → credentials → token → sender → access → query and body → handler
-// → reply. Promises: nothing is awaited while keys are held and the handler is synchronous; nothing of a body
-// is read, and no handler runs, before access. Does not write: responder.ts does, which also takes every
-// failure.
+// The way of a request: Host → path → row → credentials → token → sender → access → query and body →
+// handler → reply. Promises: nothing is awaited while keys are held and the handler is synchronous;
+// nothing of a body is read, and no handler runs, before access. Does not write: responder.ts does, which
+// also takes every failure.
 import { andThen, type Clock, type Later } from '../base/clock.ts';
 import { refuseHttp, refuseMethod, unavailable, type Refused } from '../base/refusal.ts';
 import type { Cors } from '../reply/cors.ts';
@@ -9,8 +9,9 @@ import { replyToResult } from '../reply/handler-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { Incoming } from '../request/incoming.ts';
 import { targetPath } from '../request/path.ts';
-import { Router } from '../routes/router.ts';
-import type { AdmittedRequest, PrefixRule, Row, Table } from '../routes/row.ts';
+import { Router, type Place } from '../routes/router.ts';
+import type { PrefixRule, Row, Table } from '../routes/row.ts';
+import type { Caller, Presentation } from '../sender/caller.ts';
 import type { Exchange } from './exchange.ts';
 import type { Front } from './front.ts';
 
@@ -48,49 +49,63 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     const place = router.find(path);
     if (place === undefined) throw refuseHttp('not_found');
 
+    return serve(exchange, place, { method, host, path, rawHeaders });
+  }
+
+  /** Who asks, whether they may, and then the row. */
+  function serve(
+    exchange: Exchange,
+    place: Place<Row, PrefixRule>,
+    presentation: Presentation,
+  ): Later<Reply> {
+    const { rule, matches } = place;
+    const { method, path } = presentation;
     // RFC 9110 §9.3.2: HEAD goes the way of GET.
-    const rowMethod = method === 'HEAD' ? 'GET' : method;
-    const match = place.matches.find(({ row }) => row.method === rowMethod);
+    const match = matches.find(({ row }) => row.method === (method === 'HEAD' ? 'GET' : method));
     exchange.row = match?.row;
-    const accesses = [place.rule?.access, match?.row.access];
-    const readsCredentials = accesses.some(
-      (access) => access !== undefined && access.credentials !== 'ignored',
-    );
-    const presentation = { method, host, path, rawHeaders };
-    const identified = readsCredentials ? front.identify(exchange, presentation) : undefined;
+    const isCallerRead = [rule, match?.row].some(readsCredentials);
+    const identified = isCallerRead ? front.identify(exchange, presentation) : undefined;
 
     return andThen(identified, (caller) => {
-      place.rule?.access.admit(caller);
-      if (match === undefined) throw refuseUnmatched(place.matches);
+      rule?.access.admit(caller);
+      if (match === undefined) throw refuseUnmatched(matches);
 
-      const incoming = new Incoming(exchange, path, match.parameters, clock.now());
-      return run(exchange, match.row, match.row.admit(caller, incoming));
+      const { row, parameters } = match;
+      const admitted = row.access.admit(caller);
+      return run(exchange, row, new Incoming(exchange, path, parameters, clock.now(), admitted));
     });
   }
 
   /** Query and body, then the handler, then its reply. */
-  function run(exchange: Exchange, row: Row, admitted: AdmittedRequest): Later<Reply> {
-    return andThen(admitted.take(parts.bodyLimitBytes), () => {
-      const result = withinTime(exchange, admitted.handle());
+  function run(exchange: Exchange, row: Row, incoming: Incoming<Caller | undefined>): Later<Reply> {
+    return andThen(row.take?.(incoming, parts.bodyLimitBytes), () => {
+      const result = withinTime(exchange, row.handle(incoming));
       return andThen(result, (given) => replyToResult(given, row.method));
     });
   }
 
   /** A handler that takes too long is told to give up, and not awaited any more. */
-  function withinTime(exchange: Exchange, result: Later<unknown>): Later<unknown> {
-    if (!(result instanceof Promise) || parts.handlerTimeoutMillis === 0) return result;
+  function withinTime(exchange: Exchange, result: unknown): unknown {
+    // Of whatever kind: a promise must not be taken for the answer.
+    if (typeof Object(result).then !== 'function') return result;
+
+    const promise = Promise.resolve(result);
+    if (parts.handlerTimeoutMillis === 0) return promise;
 
     return new Promise((resolve, reject) => {
       const cancel = clock.after(parts.handlerTimeoutMillis, () => {
         exchange.giveUp();
         reject(unavailable('handler-timeout', 1));
       });
-      result.finally(cancel).then(resolve, reject);
+      promise.finally(cancel).then(resolve, reject);
     });
   }
 
   return respond;
 }
+
+const readsCredentials = (guarded: Row | PrefixRule | undefined) =>
+  guarded !== undefined && guarded.access.credentials !== 'ignored';
 
 function refuseUnmatched(matches: readonly { readonly row: Row }[]): Refused {
   if (matches.length === 0) return refuseHttp('not_found');

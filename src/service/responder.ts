@@ -1,10 +1,10 @@
-// Request → what writes its reply: the one place where every failure becomes a reply. Promises: every request
-// gets exactly one reply, only a bug is a 500, and nothing escapes.
+// Request → what writes its reply: the one place where every failure becomes a reply. Promises: every
+// request gets exactly one reply, only a bug is a 500, and nothing escapes.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ClientGone, type Refused } from '../base/refusal.ts';
 import type { Cors } from '../reply/cors.ts';
 import type { Reply } from '../reply/reply.ts';
-import { prepareReply, type Write } from '../reply/write.ts';
+import { hangUp, prepareReply, type Write } from '../reply/write.ts';
 import { Exchange } from './exchange.ts';
 import type { Front } from './front.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -21,21 +21,21 @@ export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, is
   }
 
   function fail(exchange: Exchange, failure: unknown): Write {
-    const destroy = () => void exchange.response.destroy();
+    const leave = () => hangUp(exchange.response);
     // Nobody is left to be told.
-    if (failure instanceof ClientGone) return destroy;
+    if (failure instanceof ClientGone) return leave;
 
     try {
       return finish(exchange, front.replyToFailure(failure, exchange, exchange.request.rawHeaders));
     } catch {
       // Nobody else would end this connection.
-      return destroy;
+      return leave;
     }
   }
 
   /**
-   * Works out the reply and gives what writes it; `undefined` when the reply comes later and writes itself.
-   * `refused` is what the listener has already found wrong. Never throws.
+   * Works out the reply and gives what writes it; `undefined` when the reply comes later and writes
+   * itself. `refused` is what the listener has already found wrong. Never throws.
    */
   function prepare(request: IncomingMessage, response: ServerResponse, refused?: Refused): Write | undefined {
     const exchange = new Exchange(request, response);
@@ -49,7 +49,7 @@ export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, is
         .then((ready) => finish(exchange, ready))
         .catch((failure: unknown) => fail(exchange, failure))
         .then((write) => write())
-        .catch(() => void response.destroy());
+        .catch(() => hangUp(response));
       return undefined;
     } catch (failure) {
       return fail(exchange, failure);

@@ -1,7 +1,7 @@
 /* Proofs of a check cannot be made by hand, nor used out of turn: the compiler is the test. Each marked line must be an error, or
  * the type check fails. What the compiler cannot see, such as a clone, fails at run time: unforgeable.test.ts. */
 import type { JsonObject } from '../../src/base/encoding.ts';
-import type { Incoming } from '../../src/request/incoming.ts';
+import { Incoming, type Arrival } from '../../src/request/incoming.ts';
 import { factsOf, type VerificationKey } from '../../src/keys/jwk.ts';
 import { authenticated } from '../../src/routes/access.ts';
 import { type Row } from '../../src/routes/row.ts';
@@ -189,7 +189,7 @@ interface Stages extends AtHand {
   readonly credentials: Credentials;
   readonly presentation: Presentation;
   readonly row: Row;
-  readonly incoming: Incoming;
+  readonly arrival: Arrival;
 }
 
 export const outOfTurn = ({
@@ -205,7 +205,7 @@ export const outOfTurn = ({
   credentials,
   presentation,
   row,
-  incoming,
+  arrival,
 }: Stages) => [
   // @ts-expect-error a JWK verifies nothing
   () => verifySignature(jws, { kty: 'RSA' }),
@@ -222,7 +222,7 @@ export const outOfTurn = ({
   // @ts-expect-error no guard before the sender
   () => authenticated.admit(token),
   // @ts-expect-error no handler before the sender
-  () => row.admit(token, incoming),
+  () => row.handle(new Incoming(arrival, '/x', {}, 1, token)),
   // @ts-expect-error a token proves no possession
   () => provenBy(token),
   // @ts-expect-error a proof is no key

@@ -17,5 +17,6 @@ export function runRow(
 ): unknown {
   const request = new IncomingMessage(new Socket());
   const arrival = { request, response: new ServerResponse(request), signal: new AbortController().signal };
-  return row.admit(caller, new Incoming(arrival, '/x', parameters, nowMillis)).handle();
+  const admitted = row.access.admit(caller);
+  return row.handle(new Incoming(arrival, '/x', parameters, nowMillis, admitted));
 }

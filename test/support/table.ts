@@ -1,5 +1,6 @@
 /* Runs the pipeline with a table of its own, for tests of rows that no profile has. */
 import { once } from 'node:events';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createObserver, type Observer } from '../../src/service/observe.ts';
 import { createFront } from '../../src/service/front.ts';
@@ -22,6 +23,8 @@ export interface Table {
   readonly verify?: TokenVerifier;
   /** What becomes of the sender that the settings ask for. */
   readonly sender?: (usual: SenderCheck) => SenderCheck;
+  /** Sees the server before it listens. */
+  readonly prepare?: (server: Server) => void;
 }
 
 export interface TableApp {
@@ -66,15 +69,19 @@ export function createTable({
 }
 
 export interface TableService extends TableApp {
+  readonly server: Server;
   readonly port: number;
   ask(path: string, request?: Ask): Promise<Answer>;
+  /** Stops as the process would. */
+  drain(): Promise<'drained' | 'deadline'>;
   stop(): Promise<void>;
 }
 
 /** The same behind a listener on a free port. */
 export async function startTable(table: Table): Promise<TableService> {
   const { responder, observer, logs } = createTable(table);
-  const { server } = createListener(responder, clock);
+  const { server, stop } = createListener(responder, clock);
+  table.prepare?.(server);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -82,7 +89,9 @@ export async function startTable(table: Table): Promise<TableService> {
     responder,
     observer,
     logs,
+    server,
     port,
+    drain: stop,
     ask: (path, request) => ask(port, path, request),
     stop: async () => {
       server.close();

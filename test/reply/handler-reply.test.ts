@@ -1,0 +1,150 @@
+/* What a handler may give, and what it may not say. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  created,
+  fail,
+  HandlerReply,
+  noContent,
+  reply,
+  replyToResult,
+  type Headers,
+} from '../../src/reply/handler-reply.ts';
+
+const ALWAYS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+const AS_JSON = { ...ALWAYS, 'content-type': 'application/json; charset=utf-8' };
+
+/** The fields of a reply by name in lower case; none may occur twice. */
+function fieldsOf({ reply: { fields } }: HandlerReply): Record<string, string> {
+  const names = fields.filter((_, index) => index % 2 === 0);
+  assert.equal(new Set(names.map((name) => name.toLowerCase())).size, names.length);
+  return Object.fromEntries(names.map((name, index) => [name.toLowerCase(), fields[index * 2 + 1] ?? '']));
+}
+
+test('reply gives status, JSON and fields', () => {
+  const made = reply(202, { id: 'é' }, { Location: '/jobs/1', 'X-Count': '5' });
+  assert.deepEqual([made.reply.status, made.reply.content, made.isFailure], [202, '{"id":"é"}', false]);
+  assert.deepEqual(fieldsOf(made), {
+    ...AS_JSON,
+    location: '/jobs/1',
+    'x-count': '5',
+    'content-length': '11',
+  });
+});
+
+test('reply without a body has no type, and a length but where there can be no content [RFC 9110 §8.6]', () => {
+  for (const status of [200, 201, 202, 205, 404, 500, 599]) {
+    assert.equal(reply(status).reply.content, '');
+    assert.deepEqual(fieldsOf(reply(status)), { ...ALWAYS, 'content-length': '0' });
+  }
+  for (const status of [204, 304]) assert.deepEqual(fieldsOf(reply(status)), ALWAYS);
+});
+
+test('reply gives bytes with the type that is said', () => {
+  const bytes = Uint8Array.of(1, 2, 255);
+  const made = reply(200, bytes, { 'content-TYPE': 'image/png' });
+  assert.equal(made.reply.content, bytes);
+  assert.deepEqual(fieldsOf(made), { ...ALWAYS, 'content-type': 'image/png', 'content-length': '3' });
+  assert.throws(() => reply(200, bytes), TypeError);
+});
+
+test('reply lets a handler say how long and how its JSON may be kept and read, but not whether it is sniffed', () => {
+  const said: Headers = {
+    'Cache-Control': 'public, max-age=60',
+    'Content-Type': 'application/problem+json',
+    'X-Content-Type-Options': 'sniff',
+  };
+  assert.deepEqual(fieldsOf(reply(200, {}, said)), {
+    'cache-control': 'public, max-age=60',
+    'content-type': 'application/problem+json',
+    'x-content-type-options': 'nosniff',
+    'content-length': '2',
+  });
+});
+
+test('created says where, and noContent nothing [RFC 9110 §15.3.2, §15.3.5]', () => {
+  assert.deepEqual([created('/a/1').reply.status, fieldsOf(created('/a/1')).location], [201, '/a/1']);
+  assert.equal(created('/a/1', [1]).reply.content, '[1]');
+  assert.deepEqual([noContent().reply.status, noContent().reply.content], [204, '']);
+});
+
+test('fail gives an error and a message, and may be thrown', () => {
+  const failure = fail(404, 'not_found', 'There is no such order');
+  assert.deepEqual([failure.reply.status, failure.isFailure], [404, true]);
+  assert.equal(failure.reply.content, '{"error":"not_found","message":"There is no such order"}');
+  assert.deepEqual(fieldsOf(failure), { ...AS_JSON, 'content-length': '56' });
+});
+
+test('fail is 400 to 599', () => {
+  for (const status of [400, 599]) assert.equal(fail(status, 'a', 'b').reply.status, status);
+  for (const status of [200, 399, 600, NaN, 404.5]) assert.throws(() => fail(status, 'a', 'b'), TypeError);
+});
+
+test('a reply has a status from 200 to 599', () => {
+  for (const status of [100, 101, 199, 600, 0, -200, 200.5, NaN, Infinity]) {
+    assert.throws(() => reply(status), TypeError, String(status));
+  }
+});
+
+test('a reply with 204, 205 or 304 has no body [RFC 9110 §15.3.5, §15.3.6, §15.4.5]', () => {
+  for (const status of [204, 205, 304]) assert.throws(() => reply(status, {}), TypeError);
+});
+
+const REFUSED = [
+  'Connection',
+  'Content-Length',
+  'Keep-Alive',
+  'Proxy-Authenticate',
+  'Proxy-Authorization',
+  'Proxy-Connection',
+  'Set-Cookie',
+  'TE',
+  'Trailer',
+  'Transfer-Encoding',
+  'Upgrade',
+  'WWW-Authenticate',
+];
+
+for (const name of REFUSED) {
+  test(`a reply does not say ${name} [RFC 9110 §7.6.1, §8.6, §11.6.1]`, () => {
+    for (const spelling of [name, name.toLowerCase(), name.toUpperCase()]) {
+      assert.throws(() => reply(200, {}, { [spelling]: 'x' }), {
+        name: 'TypeError',
+        message: /is not for a handler/,
+      });
+    }
+  });
+}
+
+test('a reply has no field that cannot be sent [RFC 9110 §5.1, §5.5]', () => {
+  for (const name of ['', 'a b', 'a:b', 'a\r\nb', 'é', 'a\0']) {
+    assert.throws(() => reply(200, {}, { [name]: 'x' }), TypeError, JSON.stringify(name));
+  }
+  for (const value of ['a\r\nSet-Cookie: b', 'a\nb', '\0', '\u20ac', '\x7f']) {
+    assert.throws(() => reply(200, {}, { 'X-A': value }), TypeError, JSON.stringify(value));
+    assert.throws(() => created(value), TypeError);
+  }
+});
+
+test('a reply is made once: what cannot be JSON throws where it is made', () => {
+  const circular: { self?: object } = {};
+  circular.self = circular;
+  for (const body of [circular, { amount: 1n }, () => {}]) assert.throws(() => reply(200, body), TypeError);
+});
+
+test('a handler gives JSON, a reply or nothing', () => {
+  assert.deepEqual([replyToResult({ a: 1 }, 'GET').status, replyToResult([], 'POST').content], [200, '[]']);
+  const made = reply(299);
+  assert.equal(replyToResult(made, 'GET'), made.reply);
+  assert.equal(replyToResult(fail(400, 'a', 'b'), 'GET').status, 400);
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+    assert.equal(replyToResult(undefined, method).status, 204);
+  }
+});
+
+test('a handler gives nothing else, and a GET something', () => {
+  for (const result of [null, 'text', 5, true, 1n, Symbol('x'), () => {}]) {
+    assert.throws(() => replyToResult(result, 'POST'), TypeError);
+  }
+  assert.throws(() => replyToResult(undefined, 'GET'), TypeError);
+});
