@@ -18,31 +18,39 @@ const [documentedRow = '', documentedHandler = ''] = samplesUnder(
 );
 
 const ROWS = `${documentedRow}
-  get('/api/reports/{year}', needs(anyScope('read:reports', 'admin:reports'), claimEquals('employee', true)), readReport),
+  get('/api/reports/{year}', needs(anyScope('read:reports', 'admin'), claimEquals('employee', true)), readReport),
 `;
 const HANDLERS = `${documentedHandler}
 function readReport({ parameters }: RouteRequest<Caller>): object {
-  if (parameters.year !== '2030') throw refuseHttp('not_found');
-
-  return { year: parameters.year };
+  return parameters.year === '2030' ? { year: 2030 } : fail(404, 'not_found', 'There is no such report');
 }
 `;
 const NEW_TABLE = `// The table of another team, beside the profiles.
-import { needs, open, optional } from '../routes/access.ts';
+import { fail, noContent } from '../reply/handler-reply.ts';
+import { authenticated, needs, open, optional } from '../routes/access.ts';
 import { claimCheck, claimIncludes, scope } from '../routes/guards.ts';
-import { get, type Row } from '../routes/row.ts';
+import { del, get, post, put, under, type Table } from '../routes/row.ts';
+import { json } from '../routes/takes.ts';
 
 const TEAMS = new Map([['blue', 7]]);
 
 const inTeam = claimCheck('the team is known here', (claim) => TEAMS.has(String(claim('team'))));
 const isGrown = claimCheck('age is at least 18', (claim) => Number(claim('age')) >= 18);
+const buys = claimIncludes('groups', ['buyers']);
+const enters = claimIncludes('groups', ['cellar']);
 
-export const orderRows: readonly Row[] = [
-  get('/orders', open, () => ({ orders: [] })),
-  get('/orders/{id}/lines/{line}', optional, ({ parameters }) => ({ ...parameters })),
-  get('/teams', needs(inTeam, scope('read:teams')), () => ({ teams: [...TEAMS.keys()] })),
-  get('/wines', needs(claimIncludes('groups', ['buyers']), claimIncludes('groups', ['cellar']), isGrown), () => ({ wines: [] })),
-];
+export const orders: Table = {
+  rules: [under('/orders/all', needs(scope('orders:all')))],
+  rows: [
+    get('/orders', open, () => ({ orders: [] })),
+    post('/orders', needs(scope('write:orders')), json(), ({ body }) => ({ body })),
+    get('/orders/{id}/lines/{line}', optional, ({ parameters }) => ({ ...parameters })),
+    put('/orders/{id}/lines/{line}', authenticated, () => noContent()),
+    del('/orders/all/{year}', needs(inTeam), () => noContent()),
+    get('/teams', needs(inTeam, scope('read:teams')), () => ({ teams: [...TEAMS.keys()] })),
+    get('/wines', needs(buys, enters, isGrown), () => fail(503, 'later', 'Come back later')),
+  ],
+};
 `;
 
 /** The files that git knows, as they are now, with the packages of this tree. */
@@ -62,7 +70,7 @@ function addRows(directory: string): void {
   const withRows = text.replace(last, last + ROWS) + HANDLERS;
   const imports = withRows
     .replace('import { claimCheck,', 'import { anyScope, claimCheck,')
-    .replace(/^import /m, "import { refuseHttp } from '../base/refusal.ts';\nimport ");
+    .replace(/^import /m, "import { fail } from '../reply/handler-reply.ts';\nimport ");
   writeFileSync(table, imports);
   writeFileSync(join(directory, 'src/profiles/orders.ts'), NEW_TABLE);
 }
@@ -82,7 +90,7 @@ test('rows in a table, and a table in a file of its own, leave npm test green wi
   });
   const [, failures = stdout.slice(-5000)] = stdout.split('failing tests:');
   assert.equal(status, 0, failures + stderr);
-  for (const path of ['/api/invoices', '/api/reports/{year}', '/teams', '/wines']) {
-    assert.ok(stdout.includes(`▶ ${path}\n`), `no test of ${path}`);
+  for (const row of ['GET /api/invoices', 'GET /api/reports/{year}', 'POST /orders', 'GET /wines']) {
+    assert.ok(stdout.includes(`▶ ${row}\n`), `no test of ${row}`);
   }
 });

@@ -94,6 +94,22 @@ export function createSenderCheck(
   verifyProof: ProofVerifier,
   replayStore: ReplayStore,
 ): SenderCheck {
+  /** Of a token that is bound to a key: the proof of that key, for this request. */
+  function checkProof(cnf: unknown, credentials: Credentials, presentation: Presentation, nowMillis: number) {
+    const boundThumbprint = confirmedThumbprint(cnf);
+    // RFC 9449 §7.1
+    if (credentials.proof === undefined) throw refuseProof('proof-missing');
+
+    const uri = requestUri(presentation, options);
+    const subject = { method: presentation.method, uri, token: credentials.token, nowMillis };
+    const proof = provenBy(verifyProof(credentials.proof, subject));
+    const { thumbprint, freshNonce } = proof;
+    // RFC 9449 §4.3(12), second half; §6.1
+    if (thumbprint !== boundThumbprint) throw refuseToken('key-mismatch').with({ freshNonce });
+
+    return proof;
+  }
+
   return (token, credentials, presentation, nowMillis) => {
     // Choice: an operator who turns DPoP off takes bound tokens as if they were not.
     if (options.dpopMode === 'DISABLED') return new AdmittedCaller(token, options, undefined);
@@ -102,24 +118,17 @@ export function createSenderCheck(
     if (credentials.scheme === 'Bearer') {
       // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it.
       if (cnf !== undefined) throw refuseToken('bound-token');
+
       return new AdmittedCaller(token, options, undefined);
     }
 
-    const boundThumbprint = confirmedThumbprint(cnf);
-    // RFC 9449 §7.1
-    if (credentials.proof === undefined) throw refuseProof('proof-missing');
-
-    const uri = requestUri(presentation, options);
-    const subject = { method: presentation.method, uri, token: credentials.token, nowMillis };
-    const proof = provenBy(verifyProof(credentials.proof, subject));
+    const proof = checkProof(cnf, credentials, presentation, nowMillis);
     const { thumbprint, jti, expiresAt, freshNonce } = proof;
-    // RFC 9449 §4.3(12), second half; §6.1
-    if (thumbprint !== boundThumbprint) throw refuseToken('key-mismatch').with({ freshNonce });
-
     // RFC 9449 §11.1: last, and as one step, so that of many uses at once one is the first.
     const verdict = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
     return andThen(verdict, (recorded) => {
       if (recorded !== 'new') throw refuseRecorded(recorded).with({ freshNonce });
+
       return new AdmittedCaller(token, options, freshNonce);
     });
   };

@@ -102,7 +102,7 @@ function checkProofHeader({ typ, alg, crit, b64, jwk }: JsonObject): { alg: Algo
 function checkProofClaims(
   { jti, htm, htu, iat, ath }: JsonObject,
   { method, uri, token, nowMillis }: ProofSubject,
-  { dpopIatOffsetSeconds, dpopIatLeewaySeconds }: ProofOptions,
+  options: ProofOptions,
 ): { jti: string; iat: number } {
   // RFC 9449 §4.3(3), §4.2. Stricter: the length of `jti` is bounded (§11.1).
   if (typeof jti !== 'string' || jti.length < 1 || jti.length > 256) throw refuseProof('proof-jti');
@@ -114,15 +114,18 @@ function checkProofClaims(
   // RFC 9449 §4.3(9)
   if (typeof htu !== 'string' || uri === undefined || normalUri(htu) !== uri) throw refuseProof('proof-htu');
 
-  // RFC 9449 §4.3(11)
-  const nowSeconds = Math.floor(nowMillis / 1000);
-  if (iat < nowSeconds - dpopIatOffsetSeconds) throw refuseProof('proof-too-old');
-  if (iat > nowSeconds + dpopIatLeewaySeconds) throw refuseProof('proof-too-new');
+  checkIssuedAt(iat, Math.floor(nowMillis / 1000), options);
 
   // RFC 9449 §4.3(12), first half
   if (ath !== hash('sha256', token, 'base64url')) throw refuseProof('proof-ath');
 
   return { jti, iat };
+}
+
+/** RFC 9449 §4.3(11) */
+function checkIssuedAt(iat: number, nowSeconds: number, options: ProofOptions): void {
+  if (iat < nowSeconds - options.dpopIatOffsetSeconds) throw refuseProof('proof-too-old');
+  if (iat > nowSeconds + options.dpopIatLeewaySeconds) throw refuseProof('proof-too-new');
 }
 
 /**

@@ -62,10 +62,7 @@ export function assembleResponder(
   const problems = tableProblems(rows);
   if (problems.length > 0) throw new ConfigurationError(problems);
 
-  // A table of one's own is shown to other origins with the methods that it has.
-  const methods = [...new Set(rows.map(({ method }) => method))];
-  const { corsAllowedMethods: given } = settings;
-  const cors = createCors({ ...settings, corsAllowedMethods: given.length > 0 ? given : methods });
+  const cors = createCors({ ...settings, corsAllowedMethods: shownMethods(settings, rows) });
   const pipeline = createPipeline({
     table: { rows, rules: table.rules ?? [] },
     front,
@@ -75,6 +72,13 @@ export function assembleResponder(
     handlerTimeoutMillis: settings.handlerTimeoutSeconds * 1000,
   });
   return createResponder(pipeline, front, cors, isStopping);
+}
+
+/** What other origins may use: without a setting the methods that the table has. */
+function shownMethods({ corsAllowedMethods }: Settings, rows: readonly Row[]): readonly string[] {
+  if (corsAllowedMethods.length > 0) return corsAllowedMethods;
+
+  return [...new Set(rows.map(({ method }) => method))];
 }
 
 function assembleSenderCheck(settings: Settings, log: Log) {
