@@ -28,8 +28,8 @@ const REFUSED_FIELDS =
 
 /**
  * A reply with this status (200 to 599), a JSON body or bytes, and header fields. Bytes need a
- * `Content-Type`; a given `Cache-Control` replaces `no-store`. Throws a `TypeError` for what cannot be
- * sent, and for fields that are not a handler's.
+ * `Content-Type`; a given `Cache-Control` replaces `no-store`. Throws a `TypeError` for what cannot be sent,
+ * and for fields that are not a handler's.
  *
  * @example reply(202, { id }, { Location: `/api/jobs/${id}` })
  */
@@ -90,8 +90,8 @@ function fieldsOf(body: object | undefined, headers: Headers): Map<string, strin
 }
 
 /**
- * The reply to what a handler gave: a reply of its own, 204 for nothing, 200 for JSON. Throws a
- * `TypeError` for all else.
+ * The reply to what a handler gave: a reply of its own, 204 for nothing, 200 for JSON. Throws a `TypeError`
+ * for all else.
  */
 export function replyToResult(result: unknown, method: string): Reply {
   if (result instanceof HandlerReply) return result.reply;

@@ -1,7 +1,6 @@
 // Writing a reply on the response of its request. Trusts the reply, whose fields were checked when it was
-// made. Promises: it is written once, in one piece, and not at all when nobody can be answered; a body
-// that nobody has read ends the connection. Does not end it: Node does, in the way of
-// service/connection.ts.
+// made. Promises: it is written once, in one piece, and not at all when nobody can be answered; a body that
+// nobody has read ends the connection. Does not end it: Node does, in the way of service/connection.ts.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reply } from './reply.ts';
 
@@ -12,8 +11,7 @@ export type Write = () => void;
 export const CLOSE = ['Connection', 'close'];
 
 /**
- * Gives what writes the reply; `more` are fields that depend on the request; `isLast` closes the
- * connection.
+ * Gives what writes the reply; `more` are fields that depend on the request; `isLast` closes the connection.
  */
 export function prepareReply(
   request: IncomingMessage,
@@ -29,8 +27,7 @@ export function prepareReply(
     if (isGone(request, response)) return;
 
     response.writeHead(status, all);
-    // In one piece: Node 20 and 22 would send what `end(text)` is given as two, for 15 and 4 % of a
-    // request.
+    // In one piece: Node 20 and 22 would send what `end(text)` is given as two, for 15 and 4 % of a request.
     response.cork();
     response.write(content);
     response.uncork();

@@ -6,8 +6,7 @@ import { readBody, type BodyOptions } from './body.ts';
 import { fieldValues } from './fields.ts';
 
 /**
- * W3C Trace Context §3.2.2, §4.3: no ids of zeros; version 00 ends after 55 characters, later ones may go
- * on.
+ * W3C Trace Context §3.2.2, §4.3: no ids of zeros; version 00 ends after 55 characters, later ones may go on.
  */
 const TRACEPARENT =
   /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;

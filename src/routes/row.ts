@@ -1,6 +1,6 @@
 // The vocabulary of the tables: a row is a method, a path, its access, what it takes, and its handler;
-// nothing else decides access. Promises: a handler runs only after its row's access has admitted the
-// caller, and receives what the row's type says.
+// nothing else decides access. Promises: a handler runs only after its row's access has admitted the caller,
+// and receives what the row's type says.
 import { andThen } from '../base/clock.ts';
 import type { Incoming } from '../request/incoming.ts';
 import { pathSegments } from '../request/path.ts';
@@ -65,8 +65,8 @@ export interface PrefixRule {
 }
 
 /**
- * A rule for a prefix such as `/api/admin` and everything under it: decided for every path there, before
- * the row is looked for, and beside the row's own access. Throws a `TypeError` for what is no prefix.
+ * A rule for a prefix such as `/api/admin` and everything under it: decided for every path there, before the
+ * row is looked for, and beside the row's own access. Throws a `TypeError` for what is no prefix.
  */
 export function under(prefix: string, access: Access<Caller>): PrefixRule {
   const segments = prefix === '/' ? [] : pathSegments(prefix);

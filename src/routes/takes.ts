@@ -1,5 +1,5 @@
-// What a row takes beside its path: a query or a body, each judged by a schema. Promises: a value reaches
-// a handler only as the schema's output. Does not decide when: row.ts does, after access.
+// What a row takes beside its path: a query or a body, each judged by a schema. Promises: a value reaches a
+// handler only as the schema's output. Does not decide when: row.ts does, after access.
 import type { Later } from '../base/clock.ts';
 import { checkSchema, judge, type Schema } from '../request/schema.ts';
 
@@ -34,9 +34,9 @@ const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ va
 
 /**
  * The row takes a query that fits the schema (Standard Schema v1), and its handler gets the output as
- * `query`. The schema sees an object without prototype: text for a name that occurs once, an array of
- * texts for one that is repeated. Any other query is 400 `invalid_query`. Throws a `TypeError` for what is
- * no schema.
+ * `query`. The schema sees an object without prototype: text for a name that occurs once, an array of texts
+ * for one that is repeated. Any other query is 400 `invalid_query`. Throws a `TypeError` for what is no
+ * schema.
  *
  * @example get('/api/orders', authenticated, query(Page), ({ query }) => orders.list(query.after))
  */
@@ -46,9 +46,9 @@ export function query<Output>(schema: Schema<Output>): QueryTaken<Output> {
 }
 
 /**
- * The row takes a JSON body (RFC 8259), which is read once access is granted; its handler gets the
- * schema's output as `body`, or without a schema the JSON value as it is. Throws a `TypeError` for what is
- * no schema, limit or media type.
+ * The row takes a JSON body (RFC 8259), which is read once access is granted; its handler gets the schema's
+ * output as `body`, or without a schema the JSON value as it is. Throws a `TypeError` for what is no schema,
+ * limit or media type.
  *
  * @example
  * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => created(orders.add(body)))

@@ -1,6 +1,6 @@
-// One connection as the listener knows it: the answers under way on it, and since when it is idle, unread
-// or ended. Trusts the times that it is given. Promises: it ends after its answers and in stages, so that
-// no reset overtakes them; nothing of a request is kept once it is answered. Does not limit a request that
+// One connection as the listener knows it: the answers under way on it, and since when it is idle, unread or
+// ended. Trusts the times that it is given. Promises: it ends after its answers and in stages, so that no
+// reset overtakes them; nothing of a request is kept once it is answered. Does not limit a request that
 // arrives: Node does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -11,9 +11,7 @@ export const KEEP_ALIVE_MILLIS = 72_000;
 /** How long an answer may lie unread. */
 const UNREAD_MILLIS = 90_000;
 
-/**
- * How long, and how much of, what a client still sends is read and thrown away when the connection ends.
- */
+/** How long, and how much of, what a client still sends is read and thrown away when the connection ends. */
 const LINGER_MILLIS = 1_000;
 const LINGER_BYTES = 1024 * 1024;
 
@@ -32,8 +30,7 @@ export class Connection {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Node calls this after the answer that closes the connection, and would reset a client that still
-    // sends.
+    // Node calls this after the answer that closes the connection, and would reset a client that still sends.
     socket.destroySoon = () => this.#end();
     // Node would start a timer with every answer, and anew with every byte: `isOverdue` counts instead.
     socket.setTimeout = () => socket;
@@ -58,9 +55,7 @@ export class Connection {
     this.#endWithLastWord();
   };
 
-  /**
-   * Ends it with an answer to what never became a request, after those under way. The first call counts.
-   */
+  /** Ends it with an answer to what never became a request, after those under way. The first call counts. */
   endWith(makeText: () => string): void {
     this.#makeLastWord ??= makeText;
     this.#endWithLastWord();
@@ -88,9 +83,7 @@ export class Connection {
     socket.resume();
   }
 
-  /**
-   * Whether a limit has passed. To be asked every second: a time counts from when it was first seen here.
-   */
+  /** Whether a limit has passed. To be asked every second: a time counts from when it was first seen here. */
   isOverdue(nowMillis: number): boolean {
     if (this.#socket.writableEnded) {
       this.#endedAt ??= nowMillis;

@@ -1,5 +1,5 @@
-// One request on its way through the pipeline: what was learnt of it, and the signal that tells its
-// handler to give up.
+// One request on its way through the pipeline: what was learnt of it, and the signal that tells its handler
+// to give up.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isGone } from '../reply/write.ts';
 import type { Row } from '../routes/row.ts';

@@ -1,7 +1,6 @@
 // The listener: node:http with its limits, the answers that Node would give itself, and an orderly end.
 // Trusts the responder for every answer. Promises: whoever connects is refused or timed out by a stated
-// limit; at the end every request under way is answered. Does not end single connections: connection.ts
-// does.
+// limit; at the end every request under way is answered. Does not end single connections: connection.ts does.
 import { createServer, IncomingMessage, STATUS_CODES, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Clock } from '../base/clock.ts';
@@ -14,8 +13,8 @@ import { Connection, KEEP_ALIVE_MILLIS } from './connection.ts';
 import type { Responder } from './responder.ts';
 
 /**
- * What `optimizeEmptyRequests` does from Node 24 on, for 20 and 22, where it saves 8 and 4 % of a request:
- * an empty body is over once it is there, without a stream that ends event by event.
+ * What `optimizeEmptyRequests` does from Node 24 on, for 20 and 22, where it saves 8 and 4 % of a request: an
+ * empty body is over once it is there, without a stream that ends event by event.
  */
 class Incoming extends IncomingMessage {
   override resume(): this {
@@ -162,8 +161,7 @@ function stop(server: Server, connections: Connections, clock: Clock): Promise<'
       server.closeAllConnections();
     });
 
-    // That of node:http would at once reset connections whose next request is already in the socket's
-    // buffer.
+    // That of node:http would at once reset connections whose next request is already in the socket's buffer.
     NetServer.prototype.close.call(server, () => {
       cancelGrace();
       cancelDeadline();

@@ -1,7 +1,7 @@
-// The way of a request: Host → path → row → credentials → token → sender → access → query and body →
-// handler → reply. Promises: nothing is awaited while keys are held and the handler is synchronous;
-// nothing of a body is read, and no handler runs, before access. Does not write: responder.ts does, which
-// also takes every failure.
+// The way of a request: Host → path → row → credentials → token → sender → access → query and body → handler
+// → reply. Promises: nothing is awaited while keys are held and the handler is synchronous; nothing of a body
+// is read, and no handler runs, before access. Does not write: responder.ts does, which also takes every
+// failure.
 import { andThen, type Clock, type Later } from '../base/clock.ts';
 import { refuseHttp, refuseMethod, unavailable, type Refused } from '../base/refusal.ts';
 import type { Cors } from '../reply/cors.ts';

@@ -1,5 +1,5 @@
-// Request → what writes its reply: the one place where every failure becomes a reply. Promises: every
-// request gets exactly one reply, only a bug is a 500, and nothing escapes.
+// Request → what writes its reply: the one place where every failure becomes a reply. Promises: every request
+// gets exactly one reply, only a bug is a 500, and nothing escapes.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ClientGone, type Refused } from '../base/refusal.ts';
 import type { Cors } from '../reply/cors.ts';
@@ -34,8 +34,8 @@ export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, is
   }
 
   /**
-   * Works out the reply and gives what writes it; `undefined` when the reply comes later and writes
-   * itself. `refused` is what the listener has already found wrong. Never throws.
+   * Works out the reply and gives what writes it; `undefined` when the reply comes later and writes itself.
+   * `refused` is what the listener has already found wrong. Never throws.
    */
   function prepare(request: IncomingMessage, response: ServerResponse, refused?: Refused): Write | undefined {
     const exchange = new Exchange(request, response);
