@@ -81,6 +81,8 @@ export class Connection {
       if (bytes > LINGER_BYTES) socket.pause();
     });
     socket.resume();
+    // Node stops reading unknown to the stream when answers pile up.
+    socket._read(0);
   }
 
   /** Whether a limit has passed. To be asked every second: a time counts from when it was first seen here. */

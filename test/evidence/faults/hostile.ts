@@ -48,6 +48,8 @@ interface Attack {
   readonly isDeaf?: boolean;
   /** Within which the service ends it; `undefined` when the client does. */
   readonly limitSeconds: number | undefined;
+  /** Before which it does not end it. */
+  readonly leastSeconds?: number;
 }
 
 const ATTACKS: readonly Attack[] = [
@@ -100,6 +102,30 @@ const ATTACKS: readonly Attack[] = [
     },
   },
   { name: 'never a byte', wires: 2_000, begin: () => {}, status: 408, limitSeconds: 25 },
+  {
+    name: 'empty lines after an answer',
+    wires: 50,
+    status: 200,
+    leastSeconds: 72,
+    limitSeconds: 76,
+    begin: (wire) => {
+      wire.send(GOOD);
+      drip(wire, '\r\n', 5_000);
+    },
+  },
+  {
+    name: 'reads nothing and sends empty lines',
+    wires: 10,
+    status: 200,
+    isDeaf: true,
+    leastSeconds: 90,
+    limitSeconds: 100,
+    begin: (wire) => {
+      wire.socket.pause();
+      wire.send(GOOD.repeat(60_000));
+      drip(wire, '\r\n', 1_000);
+    },
+  },
   {
     name: 'idle after an answer',
     wires: 2_000,
@@ -168,11 +194,11 @@ async function withGoodLoad(
   assert.deepEqual(warnings(fixture.service), []);
 }
 
-describe('the service beside hostile clients', { timeout: 120_000 }, () => {
+describe('the service beside hostile clients', { timeout: 400_000 }, () => {
   for (const attack of ATTACKS) {
     test(`ends them by its limits and serves the others: ${attack.name}`, async (t) => {
       const fixture = await openFixture(t);
-      await withGoodLoad(fixture, attack.name, attack.status !== 408, async () => {
+      await withGoodLoad(fixture, attack.name, (attack.limitSeconds ?? 0) <= 10, async () => {
         const start = performance.now();
         const wires = await openWires(fixture.service.port, attack.wires);
         for (const wire of wires) attack.begin(wire);
@@ -188,6 +214,7 @@ describe('the service beside hostile clients', { timeout: 120_000 }, () => {
           attack.limitSeconds === undefined || seconds < attack.limitSeconds,
           `ended after ${seconds} s`,
         );
+        assert.ok(seconds >= (attack.leastSeconds ?? 0), `ended after ${seconds} s`);
         return {
           clients: attack.wires,
           answer: attack.status,
