@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ClientGone, type Refused } from '../base/refusal.ts';
 import type { Cors } from '../reply/cors.ts';
 import type { Reply } from '../reply/reply.ts';
-import { hangUp, prepareReply, type Write } from '../reply/write.ts';
+import { leavesBytes, hangUp, prepareReply, type Write } from '../reply/write.ts';
 import { Exchange } from './exchange.ts';
 import type { Front } from './front.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -14,10 +14,10 @@ export type Responder = ReturnType<typeof createResponder>;
 /** `isStopping` tells whether every reply shall close its connection. */
 export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, isStopping: () => boolean) {
   function finish(exchange: Exchange, reply: Reply): Write {
-    const { request, response, isPreflight, freshNonce } = exchange;
+    const { request, response, isPreflight, freshNonce, isDiscarding } = exchange;
     const nonce = freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
     const fields = isPreflight ? [] : [...cors.headers(request.headers.origin), ...nonce];
-    return prepareReply(request, response, reply, fields, isStopping());
+    return prepareReply(request, response, reply, fields, isStopping() || isDiscarding);
   }
 
   function fail(exchange: Exchange, failure: unknown): Write {
@@ -45,6 +45,7 @@ export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, is
       const reply = pipeline(exchange);
       if (!(reply instanceof Promise)) return finish(exchange, reply);
 
+      if (exchange.row?.take === undefined && leavesBytes(request)) discardBody(exchange);
       void reply
         .then((ready) => finish(exchange, ready))
         .catch((failure: unknown) => fail(exchange, failure))
@@ -63,4 +64,10 @@ export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, is
   }
 
   return { prepare, refuse };
+}
+
+/** What nobody reads would be kept while a reply is awaited, and in small pieces at many times its length. */
+function discardBody(exchange: Exchange): void {
+  exchange.isDiscarding = true;
+  exchange.request.resume();
 }

@@ -8,7 +8,7 @@ import type { Entry } from './entry.ts';
 const ASSIGNMENT =
   /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*((["'`])(?:(?!\3).)*\3|(?![\s"'`])(?:(?!#).)*?)\s*(?:#.*)?$/;
 
-/** What a file holds, of a repeated name the last one; what it should not hold is added to `problems`. */
+/** What a file holds; what it should not hold, a name that is set twice among it, is added to `problems`. */
 export function parseDotEnv(source: string, file: string, problems: string[]): Entry[] {
   const entries = new Map<string, Entry>();
   for (const [index, raw] of source.split('\n').entries()) {
@@ -17,6 +17,10 @@ export function parseDotEnv(source: string, file: string, problems: string[]): E
     const [, name, written] = ASSIGNMENT.exec(text) ?? [];
     if (name !== undefined) {
       const value = String(parseEnv(`VALUE=${written}`).VALUE);
+      const earlier = entries.get(name);
+      if (earlier !== undefined) {
+        problems.push(`${name} (${place}): is set before; remove one (${earlier.place})`);
+      }
       entries.set(name, { name, value, place });
     } else if (!/^(#.*)?$/.test(text)) {
       problems.push(`${place}: no NAME=value on one line, no comment and not empty; correct or remove it`);

@@ -11,7 +11,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** An assignment that an orchestrator makes beside a service called `idp` or `metrics`. */
 const ORCHESTRATED =
-  /_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+)=|_PORT=(tcp|udp|sctp):|^(IDP|CORS|RESOURCE)_PORT=/;
+  /^[^=]*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+)=|^[^=]*_PORT=(tcp|udp|sctp):|^(IDP|CORS|RESOURCE)_PORT=/;
 
 export type Sources = ReturnType<typeof readSources>;
 

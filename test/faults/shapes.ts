@@ -45,6 +45,7 @@ export const SHAPES: Readonly<Record<string, Shape>> = {
   ),
   'two Authorization fields with 2,500 others between': shape(
     `GET /api/private HTTP/1.1\r\n${HOST}Connection: close\r\n${AUTHORIZATION}${'x:\r\n'.repeat(2_500)}${AUTHORIZATION}\r\n`,
+    431,
   ),
   'an offer to upgrade': shape(get(`${HOST}Connection: Upgrade\r\nUpgrade: websocket\r\n`), 200),
 };

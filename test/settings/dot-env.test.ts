@@ -209,15 +209,19 @@ for (const start of [
   });
 }
 
-test('reads of a repeated name the last value, also when that is empty', () => {
-  assert.deepEqual(read('A=1\nB=2\nA=3\nB=\n').values, { A: '3', B: '' });
+test('finds fault with a name that is set twice, with both lines, whatever the values are', () => {
+  for (const second of ['IDP_DPOP_MODE=', 'IDP_DPOP_MODE=""', 'IDP_DPOP_MODE=ALLOWED']) {
+    const problems: string[] = [];
+    parseDotEnv(`IDP_DPOP_MODE=REQUIRED\n\n${second}\n`, 'x.env', problems);
+    assert.deepEqual(problems, ['IDP_DPOP_MODE (x.env, line 3): is set before; remove one (x.env, line 1)']);
+  }
 });
 
 test('gives every value its place', () => {
-  const entries = parseDotEnv('A=1\n\nB=2\nA=3', 'x.env', []);
+  const entries = parseDotEnv('A=1\n\nB=2', 'x.env', []);
   assert.deepEqual(
     entries.map(({ name, place }) => `${name} ${place}`),
-    ['A x.env, line 4', 'B x.env, line 3'],
+    ['A x.env, line 1', 'B x.env, line 3'],
   );
 });
 

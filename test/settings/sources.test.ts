@@ -145,3 +145,13 @@ test('takes a byte-order mark at the start of a file, once, for nothing', () => 
   assert.deepEqual([port, host], [81, 'x']);
   assert.match(onlyProblem(withYaml('\uFEFF\uFEFFserver:\n')), /line 1: .*character/);
 });
+
+test('passes over what an orchestrator sets by its name, whatever the value of another variable looks like', () => {
+  const environment = {
+    ...REQUIRED,
+    IDP_DPOP_NONCE_SECRET: `${'s'.repeat(40)}_PORT_1_a=`,
+    PUBLIC_URL: 'https://api.test/a_PORT=tcp:b',
+  };
+  const { dpopNonceSecret, publicUrl } = load({ environment }).settings;
+  assert.deepEqual([dpopNonceSecret, publicUrl], [environment.IDP_DPOP_NONCE_SECRET, environment.PUBLIC_URL]);
+});
