@@ -352,7 +352,7 @@ test('takes a public URL of either web scheme and of no other', () => {
 });
 
 test('refuses a public URL that proofs could not be compared with [RFC 9449 §4.3(9)]', () => {
-  for (const value of ['https://127.1', 'https://api.test/%zz', 'https://bücher.test']) {
+  for (const value of ['https://127.1', 'https://api.test/%zz', 'https://例え.test']) {
     assert.match(String(publicUrlFault(value)), /write it in its normal form$/);
   }
 });

@@ -292,3 +292,17 @@ test('tells with a refusal which key was found, and none when none was', async (
   assert.deepEqual(refused(issue({}, {}, foreignKey.privateKey)), ['signature-mismatch', signingKey.kid]);
   assert.deepEqual(refused(issue({}, { alg: 'RS512' })), ['algorithm-refused', undefined]);
 });
+
+test('passes on what is no refusal as it is: a bug stays a bug', async () => {
+  const bug = new Error('a bug');
+  const requiredClaims = new Proxy<string[]>([], {
+    get: () => {
+      throw bug;
+    },
+  });
+  const verify = await openVerifier(10, { rules: { requiredClaims } });
+  assert.throws(
+    () => atOnce(verify(GOOD)),
+    (thrown) => thrown === bug,
+  );
+});

@@ -4,13 +4,12 @@
    many files at a time as there are processors. */
 import { fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { FILES } from './coverage.ts';
-import type { Finding } from './one-file.ts';
+import type { Finding, Shown } from './one-file.ts';
 
 /** A mutant that computes the same, named by the place that it changes, with the reason. */
 interface Equivalent {
@@ -51,10 +50,14 @@ function keptFinding(file: string): Finding | undefined {
   }
 }
 
-/** Puts every mutant of the file that is not explained to its tests, in a process of its own. */
-async function find(file: string): Promise<Finding> {
+/**
+ * Puts every mutant of the file that is not explained to its tests, in a process of its own, which may fail.
+ */
+async function find(file: string): Promise<Finding | undefined> {
   const kept = words.includes('--resume') ? keptFinding(file) : undefined;
-  if (kept !== undefined) return kept;
+  const isExplained = (one: Shown) => explanationsOf(file).some((other) => isSame(one, other));
+  // What survived without a reason may be noticed by a test that has come since.
+  if (kept?.survivors.every(isExplained)) return kept;
 
   const explained = words.includes('--equivalents') ? [] : explanationsOf(file);
   const child = fork(fileURLToPath(new URL('one-file.ts', import.meta.url)), {
@@ -63,14 +66,16 @@ async function find(file: string): Promise<Finding> {
   });
   children.add(child);
   child.send({ file, explained });
-  const [finding] = await Promise.race([
-    once(child, 'message'),
-    once(child, 'exit').then(() => Promise.reject(new Error(`no finding about ${file}`))),
-  ]);
+  const finding = await new Promise<Finding | undefined>((resolve) => {
+    child.once('message', (message) => resolve(message as Finding));
+    child.once('exit', () => resolve(undefined));
+  });
   children.delete(child);
-  mkdirSync(KEPT, { recursive: true });
-  writeFileSync(placeOf(file), JSON.stringify(finding));
-  return finding as Finding;
+  if (finding !== undefined) {
+    mkdirSync(KEPT, { recursive: true });
+    writeFileSync(placeOf(file), JSON.stringify(finding));
+  }
+  return finding;
 }
 
 const children = new Set<ReturnType<typeof fork>>();
@@ -117,7 +122,14 @@ function tell(file: string, { mutants, survivors, seconds }: Finding): void {
 const left = [...files];
 
 async function work(): Promise<void> {
-  for (let file = left.shift(); file !== undefined; file = left.shift()) tell(file, await find(file));
+  for (let file = left.shift(); file !== undefined; file = left.shift()) {
+    const finding = await find(file);
+    if (finding !== undefined) tell(file, finding);
+    else {
+      total.faults += 1;
+      console.log(`src/${file}: not judged, since its tests fail without any mutant`);
+    }
+  }
 }
 
 await Promise.all(Array.from({ length: availableParallelism() }, work));
