@@ -6,15 +6,7 @@ import { json, query } from '../../src/routes/takes.ts';
 import { created, fail, noContent, reply } from '../../src/reply/handler-reply.ts';
 import type { Schema } from '../../src/request/schema.ts';
 import type { Caller } from '../../src/sender/caller.ts';
-
-/** Holds when the two types are the same, in both directions. */
-type Same<One, Other> =
-  (<T>() => T extends One ? 1 : 2) extends <T>() => T extends Other ? 1 : 2 ? true : false;
-
-/** Compiles only for the type that is named first. */
-const is =
-  <Expected>() =>
-  <Found>(_: Found, ..._same: Same<Expected, Found> extends true ? [] : [never]) => ({});
+import { is } from '../support/same-type.ts';
 
 interface Order {
   readonly item: string;

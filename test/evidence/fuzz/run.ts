@@ -1,9 +1,11 @@
 /* Gives mutated tokens, Authorization values, proofs, key sets and YAML to gatehouse and to others, and
    compares what they say. Fails when gatehouse accepts what another refuses, reads it otherwise, or throws
    anything but a refusal; and when it is stricter without a reason in reasons.ts. FUZZ_SEED and
-   FUZZ_ITERATION repeat a case; FUZZ_SECONDS is how long to go on (60). */
+   FUZZ_ITERATION repeat a case; FUZZ_SECONDS is how long to go on (60). Then FUZZ_BODIES bodies (100000), from
+   the connection FUZZ_CONNECTION (0) on, go to a listener, which may take, refuse or time out each. */
 import { randomInt } from 'node:crypto';
 import { fuzzAuthorization } from './authorization.ts';
+import { fuzzBodies } from './bodies.ts';
 import { fuzzKeySet } from './key-sets.ts';
 import { spelled, type Outcome } from './outcome.ts';
 import { fuzzProof } from './proofs.ts';
@@ -143,6 +145,14 @@ if (only === undefined) {
     failures += 1;
     console.error(`${target}: nothing was accepted, so nothing was compared`);
   }
+}
+
+if (only === undefined) {
+  const { FUZZ_BODIES = '100000', FUZZ_CONNECTION = '0' } = process.env;
+  const { faults, ...figures } = await fuzzBodies(seed, Number(FUZZ_BODIES), Number(FUZZ_CONNECTION));
+  console.log('\nBodies:', figures);
+  for (const fault of faults.slice(0, MAX_FAILURES)) console.error(fault);
+  failures += faults.length;
 }
 
 console.log(`\n${only === undefined ? iteration : 1} inputs, ${failures} failures, FUZZ_SEED=${seed}`);
