@@ -30,6 +30,7 @@ class FakeSocket extends EventEmitter {
   resume(): void {
     this.isPaused = false;
   }
+
   _read(): void {}
 }
 

@@ -58,6 +58,7 @@ async function hold({ pid, port }: Served, bytes: Buffer) {
   const statuses: Record<string, number> = {};
   const sockets: Socket[] = [];
   let left = CONNECTIONS;
+
   const work = async () => {
     while (left > 0) {
       left -= 1;
@@ -66,6 +67,7 @@ async function hold({ pid, port }: Served, bytes: Buffer) {
       sockets.push(socket);
     }
   };
+
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   // A client that is told to close has a second to do so.
   await pass(3_000);
@@ -76,6 +78,7 @@ async function hold({ pid, port }: Served, bytes: Buffer) {
 }
 
 const request = (fields: string) => Buffer.from(`GET /healthz HTTP/1.1\r\nHost: a\r\n${fields}\r\n`);
+
 const CASES = [
   ['4,000 fields', '431', 0, request('a:\r\n'.repeat(4_000))],
   ['200 fields of 80 bytes', '200', CONNECTIONS, request(`a: ${'x'.repeat(75)}\r\n`.repeat(199))],
