@@ -86,8 +86,11 @@ export function tableProblems(rows: readonly Routable[]): string[] {
   return problems;
 }
 
+/** Braces hold a whole segment, and a name occurs once: `PathParameters` would promise more. */
+const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?:[^{}/]*|\{\w+\}))+$/;
+
 function parsePattern(pattern: string): readonly PatternSegment[] | undefined {
-  const segments = pattern.startsWith('/') ? pathSegments(pattern) : undefined;
+  const segments = PATTERN.test(pattern) ? pathSegments(pattern) : undefined;
   return segments?.map((text) => {
     const parameter = /^\{(\w+)\}$/.exec(text)?.[1];
     return parameter === undefined ? { literal: text } : { parameter };

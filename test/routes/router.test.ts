@@ -137,11 +137,19 @@ for (const pattern of ['', 'api', 'api/public', '/', '/api/', '//api', '/./api',
   });
 }
 
-test('takes a segment that is only partly in braces as literal text', () => {
-  const literal = new Router(['/a{x}', '/{y}b'].map((pattern) => ({ method: 'GET', pattern })));
-  assert.equal(rowAt(literal, '/ab'), undefined);
-  assert.equal(rowAt(literal, '/a{x}')?.pattern, '/a{x}');
-  assert.equal(rowAt(literal, '/{y}b')?.pattern, '/{y}b');
+for (const pattern of ['/a{x}', '/{y}b', '/{a-b}', '/{a}{b}', '/{}', '/{x', '/x}', '/{x}/a/{x}', '/{a/b}']) {
+  test(`refuses "${pattern}", whose parameters no request would have`, () => {
+    assert.deepEqual(tableProblems([{ method: 'GET', pattern }]), [`GET ${pattern}: is not a path pattern`]);
+  });
+}
+
+test('takes several parameters, one in the name of another', () => {
+  const router = new Router([{ method: 'GET', pattern: '/{a}/{ab}/x/{b}' }]);
+  const { matches = [] } = router.find('/1/2/x/3') ?? {};
+  assert.deepEqual(
+    matches.map(({ parameters }) => parameters),
+    [{ a: '1', ab: '2', b: '3' }],
+  );
 });
 
 test('finds no place in a path without a canonical form [RFC 3986 §2.1, §3.3]', () => {
