@@ -1,5 +1,6 @@
 // Readers of single values: raw → typed, or a fault that says what to change. Promises: a fault never repeats
 // the value, which may be a secret in the wrong place. Does not know where a value came from: load.ts does.
+import { undefinedOn } from '../base/encoding.ts';
 import { normalUri } from '../request/uri.ts';
 import { Fault, type RawValue } from './entry.ts';
 
@@ -122,6 +123,18 @@ const webFault = urlFault(
   /^https?:\/\/[^/?\s@#\\][^?\s@#\\]*$/i,
   'https:// or http://, without white space, "@", "#" or "?"',
 );
+
+const STORE = /^rediss?:\/\/([^\s:@/?#]*:[^\s@/?#]+@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?(\/\d{0,9})?$/i;
+
+/** The address of a replay store. */
+export const storeFault: TextFault = (value) => {
+  const isSpelled = STORE.test(value) && URL.canParse(value);
+  const isGood = isSpelled && undefinedOn(URIError, () => decodeURIComponent(value)) !== undefined;
+  return (
+    !isGood &&
+    'must be redis://[[user]:password@]host[:port][/database], or rediss://, with special characters as %XX'
+  );
+};
 
 /** A public URL in a spelling that proofs can be compared with (RFC 9449 §4.3(9)). */
 export const publicUrlFault: TextFault = (value) =>

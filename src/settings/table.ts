@@ -16,6 +16,7 @@ import {
   prefixFault,
   publicUrlFault,
   secretFault,
+  storeFault,
   text,
   word,
   wordInEitherCase,
@@ -104,6 +105,12 @@ export const TABLE = {
     30,
   ),
   dpopNonceSecret: setting('IDP_DPOP_NONCE_SECRET', 'idp.dpopNonceSecret', text(secretFault), undefined),
+  dpopReplayStore: {
+    env: 'IDP_DPOP_REPLAY_STORE',
+    yaml: 'idp.dpopReplayStore',
+    read: readReplayStore,
+    byDefault: (): string | undefined => undefined,
+  },
   tokenCacheEntries: setting(
     'IDP_TOKEN_CACHE_ENTRIES',
     'idp.tokenCacheEntries',
@@ -143,3 +150,9 @@ export const TABLE = {
   shutdownDelaySeconds: setting('SHUTDOWN_DELAY_SECONDS', 'server.shutdownDelaySeconds', integer(0, 60), 0),
   logLevel: setting('LOG_LEVEL', 'log.level', word(...LOG_LEVELS), 'info'),
 };
+
+function readReplayStore(raw: RawValue, { dpopMode }: Earlier): string {
+  const address = text(storeFault)(raw);
+  if (dpopMode !== 'DISABLED') return address;
+  throw new Fault('has no use while IDP_DPOP_MODE is DISABLED; remove it or set the mode');
+}

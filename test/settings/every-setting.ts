@@ -134,6 +134,14 @@ export const SETTINGS: readonly SettingRow[] = [
     bad: [SECRETS[0].slice(1), /at least 32 characters/],
   },
   {
+    name: 'dpopReplayStore',
+    env: 'IDP_DPOP_REPLAY_STORE',
+    yaml: 'idp.dpopReplayStore',
+    byDefault: undefined,
+    good: [same('redis://one.test'), same('rediss://u:p%40@two.test:6380/2'), same('redis://[::1]')],
+    bad: ['redis://secret@one.test', /must be redis:/],
+  },
+  {
     name: 'tokenCacheEntries',
     env: 'IDP_TOKEN_CACHE_ENTRIES',
     yaml: 'idp.tokenCacheEntries',

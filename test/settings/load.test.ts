@@ -21,8 +21,11 @@ const REQUIRED_YAML = 'idp:\n  domain: idp.test\n  audience: https://api.test\n'
 
 const quoted = (written: string) => JSON.stringify(written);
 
-/** What the row needs beside it: the scope policy belongs to profile A. */
-const around = (name: string) => ({ ...REQUIRED, ...(name === 'scopePolicy' ? { PROFILE: 'A' } : {}) });
+/** What the row needs beside it: profile A, to which the scope policy belongs, and where DPoP is on. */
+const around = (name: string) => {
+  const isOfA = ['scopePolicy', 'dpopReplayStore'].includes(name);
+  return { ...REQUIRED, ...(isOfA ? { PROFILE: 'A' } : {}) };
+};
 
 const without = (environment: Record<string, string>, env: string | undefined) =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => name !== env));
@@ -113,6 +116,18 @@ for (const { env, yaml, byDefault } of SETTINGS) {
     });
   }
 }
+
+test('refuses a replay store while DPoP is off, and takes it in the other modes', () => {
+  const store = { ...REQUIRED, IDP_DPOP_REPLAY_STORE: 'redis://:secret@store.test' };
+  const fault =
+    /^IDP_DPOP_REPLAY_STORE \(environment\): has no use while IDP_DPOP_MODE is DISABLED; remove it/;
+  assert.match(onlyProblem({ environment: store }), fault);
+  assert.match(onlyProblem({ environment: { ...store, PROFILE: 'A', IDP_DPOP_MODE: 'disabled' } }), fault);
+  for (const mode of ['ALLOWED', 'required']) {
+    const { settings } = load({ environment: { ...store, IDP_DPOP_MODE: mode } });
+    assert.equal(settings.dpopReplayStore, 'redis://:secret@store.test');
+  }
+});
 
 test('keeps the domain as it is written in the issuer', () => {
   for (const domain of ['idp.test', 'IdP.Test:8443', '[::1]:8443', 'idp.test:443']) {

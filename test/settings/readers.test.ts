@@ -14,6 +14,7 @@ import {
   methodFault,
   originFault,
   publicUrlFault,
+  storeFault,
   text,
   word,
   wordInEitherCase,
@@ -423,4 +424,65 @@ test('takes the names of header fields [RFC 9110 §5.1]', () => {
 for (const value of ['*', 'X-*', 'a b', 'a:', 'a,b', '"a"', 'é', 'a\n', '(a)', 'a/b', '']) {
   test(`refuses ${show(value)} as the name of a header field [RFC 9110 §5.1]`, () =>
     assert.equal(fieldNameFault(value), 'must be the name of a header field'));
+}
+
+const STORES: readonly (readonly [address: string, isGood: boolean])[] = [
+  ['redis://store.test', true],
+  ['rediss://store.test', true],
+  ['REDISS://Store.test', true],
+  ['redis://store.test/', true],
+  ['redis://store.test/0', true],
+  ['redis://store.test:6380/15', true],
+  ['redis://my_store', true],
+  ['redis://10.0.0.1', true],
+  ['redis://[::1]:6379/1', true],
+  ['redis://:secret@store.test', true],
+  ['redis://user:secret@store.test', true],
+  ['redis://us%65r:p%40%2F%3A%C3%B6@store.test', true],
+  ['redis://user:pass:word@store.test', true],
+  ['redis://user:pässwörd@store.test', true],
+  ['redis://user@store.test', false],
+  ['redis://user:@store.test', false],
+  ['redis://:@store.test', false],
+  ['redis://@store.test', false],
+  ['redis://user:p@ss@store.test', false],
+  ['redis://user:p/ss@store.test', false],
+  ['redis://user:100%@store.test', false],
+  ['redis://user:%zz@store.test', false],
+  ['redis://user:%ff@store.test', false],
+  ['redis://store.test?db=1', false],
+  ['redis://store.test/?', false],
+  ['redis://store.test#', false],
+  ['redis://user:p#ss@store.test', false],
+  ['redis://store.test/x', false],
+  ['redis://store.test/1/2', false],
+  ['redis://store.test/-1', false],
+  ['redis://store.test:', false],
+  ['redis://store.test:0', false],
+  ['redis://store.test:65536', false],
+  ['redis://st%6fre.test', false],
+  ['redis://[::g]', false],
+  ['redis://[store]', false],
+  ['redis://', false],
+  ['redis:///1', false],
+  ['redis:store.test', false],
+  ['//store.test', false],
+  ['store.test:6379', false],
+  ['redis+tls://store.test', false],
+  ['redis-sentinel://store.test', false],
+  ['http://store.test', false],
+  ['unix:///run/redis.sock', false],
+  ['redis://one.test,two.test', false],
+  ['redis://store.test ', false],
+  [' redis://store.test', false],
+  ['redis://store.test\n', false],
+  ['redis://us er:secret@store.test', false],
+  ['', false],
+];
+
+for (const [address, isGood] of STORES) {
+  test(`${isGood ? 'takes' : 'refuses'} ${show(address)} as the address of a replay store`, () => {
+    if (isGood) assert.equal(text(storeFault)(address), address);
+    else refuses(text(storeFault), address, /^must be redis:\/\/.* or rediss:/);
+  });
 }
