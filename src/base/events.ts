@@ -19,7 +19,9 @@ export const LEVELS = {
   'signing keys not from the provider': 'warn',
   'signing key skipped': 'warn',
   'signing keys could not be fetched': 'warn',
+  'replay store lost': 'warn',
   'signing keys loaded': 'info',
+  'replay store ready': 'info',
   'requests refused': 'info',
   listening: 'info',
   'shutting down': 'info',
@@ -82,7 +84,7 @@ export type Printable = string & { readonly printable: unique symbol };
 /** A number, a truth value, a word of a closed list or bounded text. */
 type Value = number | boolean | null | Printable | readonly Printable[] | Reason | undefined;
 
-type Fields = Readonly<Record<string, Value> & { reason?: Reason }>;
+type Fields = Readonly<Record<string, Value> & { reason?: Reason | Printable }>;
 
 export type LogEvent = keyof typeof LEVELS;
 

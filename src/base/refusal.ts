@@ -68,6 +68,7 @@ export const REQUEST_FLAWS = {
 export const UNAVAILABILITIES = {
   'keys-unavailable': 'The signing keys are temporarily unavailable',
   'replay-memory-full': 'The memory of used proofs is full',
+  'replay-store-unavailable': 'The memory of used proofs is temporarily unavailable',
   'too-many-waiting': 'Too many requests are waiting for the signing keys',
   'handler-timeout': 'The answer took too long',
   'shutting-down': 'The service is shutting down',

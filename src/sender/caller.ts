@@ -135,7 +135,10 @@ export function createSenderCheck(
 }
 
 function refuseRecorded(verdict: Exclude<ReplayVerdict, 'new'>): Refused {
-  return verdict === 'seen' ? refuseProof('proof-replayed') : unavailable('replay-memory-full', 10);
+  if (verdict === 'seen') return refuseProof('proof-replayed');
+  return verdict === 'full'
+    ? unavailable('replay-memory-full', 10)
+    : unavailable('replay-store-unavailable', 1);
 }
 
 /**

@@ -4,8 +4,11 @@
 import { hash } from 'node:crypto';
 import type { Later } from '../base/clock.ts';
 
-/** `new`: recorded now, and only now. `seen`: accepted before. `full`: not recorded, there is no room. */
-export type ReplayVerdict = 'new' | 'seen' | 'full';
+/**
+ * `new`: recorded now, and only now. `seen`: accepted before. `full`: not recorded, there is no room.
+ * `unavailable`: nobody can tell.
+ */
+export type ReplayVerdict = 'new' | 'seen' | 'full' | 'unavailable';
 
 /**
  * Where accepted proofs are recorded. A store that replicas share answers later; it must record atomically.
@@ -16,13 +19,15 @@ export interface ReplayStore {
    * since the epoch).
    */
   record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): Later<ReplayVerdict>;
+  /** Lets go of what is outside this process; from then on every proof is `unavailable`. */
+  close?(): void;
 }
 
-/** The name under which a proof is recorded: binary text of 32 bytes. */
-function nameOf(thumbprint: string, jti: string): string {
+/** The 32 bytes under which a proof is recorded, as text. */
+export function hashProof(thumbprint: string, jti: string, encoding: 'binary' | 'base64url'): string {
   // A thumbprint has a fixed length, so the two cannot be split in another way; JSON keeps lone surrogates
   // apart.
-  return hash('sha256', thumbprint + JSON.stringify(jti), 'binary');
+  return hash('sha256', thumbprint + JSON.stringify(jti), encoding);
 }
 
 /**
@@ -56,7 +61,7 @@ export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onF
 
   function record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): ReplayVerdict {
     emptyExpired(nowSeconds);
-    const name = nameOf(thumbprint, jti);
+    const name = hashProof(thumbprint, jti, 'binary');
     const bucket = Math.floor(expiresAt / bucketSeconds);
 
     // After a clock was set back, what an emptied bucket held cannot be told from what is new.

@@ -1,5 +1,5 @@
-// Table, settings and what a process gives → the parts of a service, put together. Does not fetch, listen or
-// read anything.
+// Table, settings and what a process gives → the parts of a service, put together. Connects to the store that
+// replicas share, if there is one; does not fetch, listen or read anything.
 import type { Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import type { Log } from '../base/events.ts';
@@ -12,7 +12,8 @@ import { get, type Row, type Table } from '../routes/row.ts';
 import { createSenderCheck } from '../sender/caller.ts';
 import { createNonces } from '../sender/dpop-nonce.ts';
 import { createProofVerifier } from '../sender/dpop-proof.ts';
-import { createReplayStore } from '../sender/replay.ts';
+import { createSharedReplayStore } from '../sender/replay-resp.ts';
+import { createReplayStore, type ReplayStore } from '../sender/replay.ts';
 import { ConfigurationError, type Settings } from '../settings/load.ts';
 import { createTokenVerifier } from '../token/verify.ts';
 import { createObserver } from './observe.ts';
@@ -40,14 +41,21 @@ export interface Checks {
 export function assembleChecks(settings: Settings, { clock, log, fetchKeys }: Surroundings): Checks {
   const keys = new KeySet(fetchKeys, clock, log);
   const observer = createObserver({ log, clock });
+  const replayStore = openReplayStore(settings, clock, log);
   const front = createFront({
     verifyToken: createTokenVerifier(settings, keys, clock, settings.tokenCacheEntries),
-    checkSender: assembleSenderCheck(settings, log),
+    checkSender: assembleSenderCheck(settings, replayStore),
     challenges: settings,
     observe: observer.observe,
     clock,
   });
-  return { front, keys, close: observer.stop };
+
+  function close(): void {
+    replayStore.close?.();
+    observer.stop();
+  }
+
+  return { front, keys, close };
 }
 
 /** A table behind these checks. Throws `ConfigurationError` when the table cannot be served. */
@@ -81,13 +89,17 @@ function shownMethods({ corsAllowedMethods }: Settings, rows: readonly Row[]): r
   return [...new Set(rows.map(({ method }) => method))];
 }
 
-function assembleSenderCheck(settings: Settings, log: Log) {
-  const { dpopNonceSecret, dpopIatOffsetSeconds, dpopIatLeewaySeconds } = settings;
-  const nonces = dpopNonceSecret === undefined ? undefined : createNonces(dpopNonceSecret);
+function openReplayStore(settings: Settings, clock: Clock, log: Log): ReplayStore {
+  const { dpopReplayStore, dpopIatOffsetSeconds, dpopIatLeewaySeconds } = settings;
+  if (dpopReplayStore !== undefined) return createSharedReplayStore(dpopReplayStore, clock, log);
+
   const windowSeconds = dpopIatOffsetSeconds + dpopIatLeewaySeconds;
-  const replayStore = createReplayStore(windowSeconds, undefined, () =>
-    log('memory of used proofs full', {}),
-  );
+  return createReplayStore(windowSeconds, undefined, () => log('memory of used proofs full', {}));
+}
+
+function assembleSenderCheck(settings: Settings, replayStore: ReplayStore) {
+  const { dpopNonceSecret } = settings;
+  const nonces = dpopNonceSecret === undefined ? undefined : createNonces(dpopNonceSecret);
   return createSenderCheck(settings, createProofVerifier(settings, nonces), replayStore);
 }
 

@@ -115,7 +115,7 @@ function inForce({ settings, files }: Loaded<Settings>) {
     issuers: [printableSetting(settings.issuer)],
     audiences: [printableSetting(settings.audience)],
     dpopMode: printable(settings.dpopMode),
-    replayStore: printable('process'),
+    replayStore: printable(settings.dpopReplayStore === undefined ? 'process' : 'shared'),
     crossOrigin: settings.corsAllowedOrigins.length > 0,
     files: files.map(printableSetting),
   };

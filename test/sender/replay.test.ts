@@ -180,6 +180,12 @@ for (const [kind, wrap] of [
     assert.deepEqual([count('accepted'), count('proof-replayed')], [1, 49]);
   });
 
+  test(`refuses a proof when the memory says ${kind} that it cannot tell whether it was used`, async () => {
+    const store: ReplayStore = { record: () => 'unavailable' };
+    const verdict = await judge(openSender({ store: wrap(store) }), sealProof(draft()));
+    assert.equal(verdict, 'replay-store-unavailable');
+  });
+
   test(`refuses a proof when the memory says ${kind} that it is full [docs/dpop.md]`, async () => {
     const sender = openSender({ store: wrap(createReplayStore(330, 1)) });
     const verdicts = [];
