@@ -89,6 +89,7 @@ export async function startService(plan: InProcess): Promise<TestService> {
       server.close();
       server.closeAllConnections();
       await once(server, 'close');
+      checks.close();
     },
   };
 }
