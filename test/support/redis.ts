@@ -1,0 +1,90 @@
+/* A real Redis or Valkey on loopback, for tests: on a free port, with what it keeps in a directory of its own. */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const PROGRAM = ['redis-server', 'valkey-server'].find(
+  (name) => spawnSync(name, ['--version']).error === undefined,
+);
+
+/** Why there is no real store; absent when there is one. */
+export const NO_STORE =
+  PROGRAM === undefined ? 'neither redis-server nor valkey-server is installed' : undefined;
+
+/** The name of a test that needs a real store; it says why it is skipped where there is none. */
+export const named = (name: string): string =>
+  NO_STORE === undefined ? name : `${name} (skipped: ${NO_STORE})`;
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+export interface Redis {
+  readonly port: number;
+  /** Of the process that was started last. */
+  pid(): number;
+  /** Sends commands as a person would type them, on a connection of their own; gives the lines of all replies. */
+  ask(...commands: readonly string[]): Promise<string[]>;
+  /** Starts it again, once it was killed, on the same port and with what it has kept; resolves when it takes commands. */
+  start(): Promise<void>;
+  /** Ends it at once; what it had confirmed by then is kept with `--appendonly yes --appendfsync always`. */
+  kill(): Promise<void>;
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void;
+  /** Ends it and removes what it has kept. */
+  stop(): Promise<void>;
+}
+
+/** One that takes commands. `password` is what `ask` needs; `options` are those of its command line. */
+export async function startRedis(options: readonly string[] = [], password?: string): Promise<Redis> {
+  const port = await freePort();
+  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-store-'));
+  let child: ChildProcess | undefined;
+
+  const ask = (...commands: readonly string[]) =>
+    new Promise<string[]>((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1');
+      let text = '';
+      socket.setEncoding('utf8').on('data', (piece) => {
+        text += piece;
+      });
+      socket.on('error', reject).on('close', () => resolve(text.split('\r\n').slice(0, -1)));
+      const login = password === undefined ? [] : [`AUTH ${password}`];
+      socket.write([...login, ...commands, 'QUIT'].map((command) => `${command}\r\n`).join(''));
+    });
+
+  async function start(): Promise<void> {
+    const own = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', ''];
+    child = spawn(PROGRAM!, [...own, '--daemonize', 'no', ...options], { stdio: 'ignore' });
+    for (;;) {
+      const said = await ask('PING').catch(() => []);
+      if (said.some((line) => /^(\+PONG|-NOAUTH|-WRONGPASS)/.test(line))) return;
+      if (child.exitCode !== null) throw new Error(`the store ended with ${child.exitCode}`);
+      await delay(5);
+    }
+  }
+
+  async function kill(): Promise<void> {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+
+  const stop = async () => {
+    await kill();
+    rmSync(directory, { recursive: true, force: true });
+  };
+
+  await start();
+  const signal = (name: 'SIGSTOP' | 'SIGCONT') => child?.kill(name);
+  return { port, pid: () => child?.pid ?? 0, ask, start, kill, signal, stop };
+}
