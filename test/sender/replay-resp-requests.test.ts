@@ -94,7 +94,7 @@ test('goes on with other requests while one waits for the store', async (t) => {
   assert.equal((await waiting).status, 200);
 });
 
-test('offers a nonce with a refusal for want of the store, too [RFC 9449 §8.2]', async (t) => {
+test('offers a nonce with a refusal for want of the store, too [RFC 9449 §9]', async (t) => {
   const store = await startFakeStore(t, () => '-NOAUTH x\r\n');
   const service = await startDpop({
     IDP_DPOP_REPLAY_STORE: `redis://127.0.0.1:${store.port}`,
