@@ -1,73 +1,62 @@
-// A bounded memory that forgets first what was read longest ago.
-// Does not judge what it remembers: whoever asks it checks again all that time can change.
+// A bounded memory of what was asked for again, which forgets first what was used longest ago, a generation
+// at a time. Does not judge what it remembers: whoever asks it checks again all that time can change.
 
-class Entry<Value> {
-  older: Entry<Value> = this;
-  newer: Entry<Value> = this;
-  readonly key: string;
-  readonly value: Value | undefined;
+/** A power of two; 4 bytes each, whatever is seen. */
+const MARKS = 65_536;
 
-  constructor(key = '', value?: Value) {
-    this.key = key;
-    this.value = value;
-  }
-
-  unlink(): void {
-    this.older.newer = this.newer;
-    this.newer.older = this.older;
-  }
-
-  moveBefore(end: Entry<Value>): void {
-    this.unlink();
-    this.older = end.older;
-    this.newer = end;
-    this.older.newer = this;
-    end.older = this;
-  }
-}
-
+/**
+ * Remembers what is set for the second time, since what is seen once costs memory and earns nothing: of that
+ * at least the half of `capacity` entries that were used last, and at most `capacity`, which is rounded up to
+ * an even number. Keys must end in at least 8 characters of a digest.
+ */
 export class LruCache<Value> {
-  readonly #capacity: number;
-  readonly #entries = new Map<string, Entry<Value>>();
-  // The entries as a ring: the least recently used after this one, the most recently used before it. The
-  // order of the Map itself would cost a deletion at every use, and each eviction a walk past all that were
-  // deleted before.
-  readonly #end = new Entry<Value>();
+  readonly #capacityOfAGeneration: number;
+  #recent = new Map<string, Value>();
+  #older = new Map<string, Value>();
+  /** Of keys that were set once; a later key takes the place of an earlier one. */
+  readonly #marks = new Int32Array(MARKS);
 
-  /** `capacity` in entries; 0 remembers nothing. */
   constructor(capacity: number) {
-    this.#capacity = capacity;
-  }
-
-  get size(): number {
-    return this.#entries.size;
+    this.#capacityOfAGeneration = Math.ceil(capacity / 2);
   }
 
   /** The value, if it is remembered; asking counts as use. */
   get(key: string): Value | undefined {
-    const entry = this.#entries.get(key);
-    entry?.moveBefore(this.#end);
-    return entry?.value;
+    const recent = this.#recent.get(key);
+    if (recent !== undefined) return recent;
+
+    const older = this.#older.get(key);
+    if (older !== undefined) this.#remember(key, older);
+    return older;
   }
 
   set(key: string, value: Value): void {
-    if (this.#capacity === 0) return;
+    const mark = markOf(key);
+    const place = mark & (MARKS - 1);
+    if (this.#marks[place] === mark) this.#remember(key, value);
+    else this.#marks[place] = mark;
+  }
 
-    this.delete(key);
-    const entry = new Entry(key, value);
-    this.#entries.set(key, entry);
-    entry.moveBefore(this.#end);
-    if (this.#entries.size > this.#capacity) this.#forget(this.#end.newer);
+  #remember(key: string, value: Value): void {
+    const isFull = this.#recent.size >= this.#capacityOfAGeneration;
+    if (isFull && !this.#recent.has(key)) {
+      this.#older = this.#recent;
+      this.#recent = new Map();
+    }
+    this.#recent.set(key, value);
   }
 
   delete(key: string): void {
-    this.#forget(this.#entries.get(key));
+    this.#recent.delete(key);
+    this.#older.delete(key);
   }
+}
 
-  #forget(entry: Entry<Value> | undefined): void {
-    if (entry === undefined) return;
-
-    entry.unlink();
-    this.#entries.delete(entry.key);
+/** 32 bits of a digest; two keys that share them are taken for one, and remembered a use too early. */
+function markOf(key: string): number {
+  let mark = 0;
+  for (let index = key.length - 8; index < key.length; index += 1) {
+    mark = (Math.imul(mark, 65) + key.charCodeAt(index)) | 0;
   }
+  return mark;
 }

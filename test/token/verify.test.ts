@@ -21,6 +21,7 @@ import {
   NOW,
   openVerifier,
   published,
+  remember,
   signingKey,
   verifierOver,
   type TimedVerifier,
@@ -34,31 +35,33 @@ const [a = '', b = '', c = ''] = tokens;
 const same = (verify: TimedVerifier, token: string, before: Later<VerifiedToken>) =>
   verify(token, at) === before;
 
-test('remembers a token for as long as it is used', async () => {
+test('remembers a token that is used again, for as long as it is used', async () => {
   const verify = await openVerifier(2);
+  const once = verify(a, at);
   const first = verify(a, at);
+  assert.notEqual(first, once);
   for (let use = 1; use <= 3; use += 1) assert.ok(same(verify, a, first));
 });
 
 test('remembers nothing when it has room for nothing', async () => {
   const verify = await openVerifier(0);
-  assert.ok(!same(verify, a, verify(a, at)));
+  assert.ok(!same(verify, a, remember(verify, a, at)));
 });
 
 test('forgets the token used longest ago when its room is taken', async () => {
   const verify = await openVerifier(2);
-  const first = verify(a, at);
-  const second = verify(b, at);
+  const first = remember(verify, a, at);
+  const second = remember(verify, b, at);
   assert.ok(same(verify, a, first));
-  const third = verify(c, at);
+  const third = remember(verify, c, at);
   assert.ok(same(verify, a, first));
   assert.ok(same(verify, c, third));
   assert.ok(!same(verify, b, second));
 });
 
-test('remembers each of as many tokens as there is room for', async () => {
-  const verify = await openVerifier(tokens.length);
-  const before = tokens.map((token) => verify(token, at));
+test('remembers each of the tokens used last, half as many as there is room for', async () => {
+  const verify = await openVerifier(2 * tokens.length);
+  const before = tokens.map((token) => remember(verify, token, at));
   assert.ok(tokens.every((token, index) => same(verify, token, before[index]!)));
 });
 
@@ -98,7 +101,7 @@ test('makes no room for a token that is refused', async () => {
     Object.assign(good.header, { typ: 'at+jwt' });
     Object.assign(good.claims, { client_id: 'c', jti: 'j', iat: NOW, scp: 'x' });
     const verify = await openVerifier(1, { rules: whole.rules });
-    const before = verify(seal(good), at);
+    const before = remember(verify, seal(good), at);
     for (let sight = 1; sight <= 2; sight += 1) assert.equal(await judge(verify, seal(whole)), flaw);
     assert.ok(same(verify, seal(good), before), flaw);
   }
@@ -106,7 +109,7 @@ test('makes no room for a token that is refused', async () => {
 
 test('forgets a token once it is no longer good', async () => {
   const verify = await openVerifier(1);
-  const before = verify(GOOD, at);
+  const before = remember(verify, GOOD, at);
   assert.equal(await judge(verify, GOOD, (NOW + 60) * 1000), 'expired');
   assert.ok(!same(verify, GOOD, before));
 });
@@ -180,7 +183,7 @@ for (const cacheEntries of CAPACITIES) {
 
   test(`promises an answer when keys must be fetched first with room for ${cacheEntries}`, async () => {
     const { verify, clock, provider } = await stand(cacheEntries);
-    verify(long, at);
+    remember(verify, long, at);
     provider.answer = () => new Promise(() => {});
     clock.advance(60 * 60_000);
     assert.ok(verify(long, at) instanceof Promise);
@@ -189,7 +192,7 @@ for (const cacheEntries of CAPACITIES) {
 
 test('goes on remembering a token when its key is fetched again', async () => {
   const { verify, keys } = await stand(1);
-  const before = verify(long, at);
+  const before = remember(verify, long, at);
   await keys.refresh();
   assert.ok(same(verify, long, before));
 });
@@ -203,10 +206,10 @@ async function makesRoom(
   other: string,
   askInVain: () => Promise<void>,
 ): Promise<boolean> {
-  const first = verify(a, at);
-  verify(other, at);
+  const first = remember(verify, a, at);
+  remember(verify, other, at);
   await askInVain();
-  const third = verify(b, at);
+  const third = remember(verify, b, at);
   return same(verify, a, first) && same(verify, b, third);
 }
 
