@@ -2,9 +2,6 @@
 import { pathSegments } from '../request/path.ts';
 import type { PathParameters } from './row.ts';
 
-/** One segment of a pattern: literal text, or the name of a parameter. */
-type PatternSegment = Readonly<{ literal: string } | { parameter: string }>;
-
 /** A row whose pattern a path matches. */
 interface Match<Row> {
   readonly row: Row;
@@ -19,10 +16,13 @@ export interface Place<Row, Rule> {
   readonly matches: readonly Match<Row>[];
 }
 
-interface Route<Row> {
-  readonly row: Row;
-  readonly segments: readonly PatternSegment[];
+/** A pattern by its segments: at each place either a literal text or the name of a parameter. */
+interface Pattern {
+  readonly literals: readonly (string | undefined)[];
+  readonly names: readonly (string | undefined)[];
 }
+
+const NO_PATTERN: Pattern = { literals: [], names: [] };
 
 type Routable = Readonly<{ method: string; pattern: string }>;
 
@@ -31,7 +31,7 @@ type Routable = Readonly<{ method: string; pattern: string }>;
  * covers it.
  */
 export class Router<Row extends Routable, Rule extends { readonly prefix: readonly string[] }> {
-  readonly #routes: readonly Route<Row>[];
+  readonly #routes: readonly (Pattern & { readonly row: Row })[];
   readonly #rules: readonly Rule[];
   /** What stands at the paths that are spelled like a pattern, found beforehand. */
   readonly #places = new Map<string, Place<Row, Rule> | undefined>();
@@ -39,7 +39,7 @@ export class Router<Row extends Routable, Rule extends { readonly prefix: readon
   /** The rows are those in which `tableProblems` finds nothing. */
   constructor(rows: readonly Row[], rules: readonly Rule[] = []) {
     this.#rules = rules;
-    this.#routes = rows.map((row) => ({ row, segments: parsePattern(row.pattern) ?? [] }));
+    this.#routes = rows.map((row) => ({ row, ...(parsePattern(row.pattern) ?? NO_PATTERN) }));
     for (const { pattern } of rows) this.#places.set(pattern, this.find(pattern));
   }
 
@@ -52,13 +52,10 @@ export class Router<Row extends Routable, Rule extends { readonly prefix: readon
     if (segments === undefined) return undefined;
 
     const rule = this.#rules.find(({ prefix }) => prefix.every((text, index) => segments[index] === text));
-    const routes = this.#routes.filter((route) => matches(route.segments, segments));
+    const routes = this.#routes.filter(({ literals }) => matches(literals, segments));
     return {
       rule,
-      matches: routes.map((route) => ({
-        row: route.row,
-        parameters: parametersOf(route.segments, segments),
-      })),
+      matches: routes.map(({ row, names }) => ({ row, parameters: parametersOf(names, segments) })),
     };
   }
 }
@@ -69,19 +66,20 @@ export class Router<Row extends Routable, Rule extends { readonly prefix: readon
  */
 export function tableProblems(rows: readonly Routable[]): string[] {
   const problems: string[] = [];
-  const routes: Route<Routable>[] = [];
-  for (const row of rows) {
-    const segments = parsePattern(row.pattern);
-    if (segments === undefined) problems.push(`${row.method} ${row.pattern}: is not a path pattern`);
-    else routes.push({ row, segments });
-  }
-
-  for (const [index, { row, segments }] of routes.entries()) {
-    for (const earlier of routes.slice(0, index)) {
-      const common = earlier.row.method === row.method ? commonPath(earlier.segments, segments) : undefined;
-      if (common === undefined) continue;
-      problems.push(`${row.method} ${earlier.row.pattern} and ${row.pattern}: both match ${common}`);
+  const earlierRows: (Routable & Pattern)[] = [];
+  for (const { method, pattern } of rows) {
+    const parsed = parsePattern(pattern);
+    if (parsed === undefined) {
+      problems.push(`${method} ${pattern}: is not a path pattern`);
+      continue;
     }
+
+    for (const earlier of earlierRows) {
+      const common = earlier.method === method ? commonPath(earlier.literals, parsed.literals) : undefined;
+      if (common === undefined) continue;
+      problems.push(`${method} ${earlier.pattern} and ${pattern}: both match ${common}`);
+    }
+    earlierRows.push({ method, pattern, ...parsed });
   }
   return problems;
 }
@@ -89,35 +87,31 @@ export function tableProblems(rows: readonly Routable[]): string[] {
 /** Braces hold a whole segment, and a name occurs once: `PathParameters` would promise more. */
 const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?:[^{}/]*|\{\w+\}))+$/;
 
-function parsePattern(pattern: string): readonly PatternSegment[] | undefined {
+function parsePattern(pattern: string): Pattern | undefined {
   const segments = PATTERN.test(pattern) ? pathSegments(pattern) : undefined;
-  return segments?.map((text) => {
-    const parameter = /^\{(\w+)\}$/.exec(text)?.[1];
-    return parameter === undefined ? { literal: text } : { parameter };
-  });
+  if (segments === undefined) return undefined;
+
+  const written = pattern.slice(1).split('/');
+  const names = written.map((text) => /^\{(.+)\}$/.exec(text)?.[1]);
+  const literals = segments.map((text, index) => (names[index] === undefined ? text : undefined));
+  return { literals, names };
 }
 
-const literalOf = (part: PatternSegment | undefined) =>
-  part !== undefined && 'literal' in part ? part.literal : undefined;
+function matches(literals: Pattern['literals'], segments: readonly string[]): boolean {
+  if (literals.length !== segments.length) return false;
 
-function matches(pattern: readonly PatternSegment[], segments: readonly string[]): boolean {
-  if (pattern.length !== segments.length) return false;
-
-  return pattern.every((part, index) => 'parameter' in part || part.literal === segments[index]);
+  return literals.every((text, index) => text === undefined || text === segments[index]);
 }
 
-function parametersOf(pattern: readonly PatternSegment[], segments: readonly string[]): PathParameters {
-  const parameters: [name: string, value: string][] = [];
-  for (const [index, part] of pattern.entries()) {
-    if ('parameter' in part) parameters.push([part.parameter, segments[index] ?? '']);
-  }
-  return Object.freeze(Object.fromEntries(parameters));
+function parametersOf(names: Pattern['names'], segments: readonly string[]): PathParameters {
+  const values = segments.map((text, index) => [names[index] ?? '', text] as const);
+  return Object.freeze(Object.fromEntries(values.filter(([name]) => name !== '')));
 }
 
 /** A path that both patterns match, if there is one. */
-function commonPath(one: readonly PatternSegment[], other: readonly PatternSegment[]): string | undefined {
+function commonPath(one: Pattern['literals'], other: Pattern['literals']): string | undefined {
   // Where one of them has a literal, only that can be common; where both have a parameter, any text is.
-  const path = one.map((part, index) => literalOf(part) ?? literalOf(other[index]) ?? 'x');
+  const path = one.map((text, index) => text ?? other[index] ?? 'x');
   if (!matches(one, path) || !matches(other, path)) return undefined;
 
   return `/${path.map(encodeURIComponent).join('/')}`;

@@ -143,6 +143,12 @@ for (const pattern of ['/a{x}', '/{y}b', '/{a-b}', '/{a}{b}', '/{}', '/{x', '/x}
   });
 }
 
+test('takes braces that are written as escapes for the text that they are [RFC 3986 §2.1]', () => {
+  const router = new Router([{ method: 'GET', pattern: '/%7Bx%7D' }]);
+  assert.deepEqual(router.find('/7')?.matches, []);
+  assert.equal(rowAt(router, '/%7Bx%7D')?.pattern, '/%7Bx%7D');
+});
+
 test('takes several parameters, one in the name of another', () => {
   const router = new Router([{ method: 'GET', pattern: '/{a}/{ab}/x/{b}' }]);
   const { matches = [] } = router.find('/1/2/x/3') ?? {};
