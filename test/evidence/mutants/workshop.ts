@@ -101,12 +101,12 @@ export function openWorkshop(file: string): Workshop {
   return { directory: out, mutants, original, replace, close };
 }
 
-/** Tests that name a file of src in a text mean the compiled one. */
+/** Tests that name a file of src, or one of their own, in a text mean the compiled one. */
 function renameSources(directory: string): void {
   const names = readdirSync(directory, { recursive: true, encoding: 'utf8' });
   for (const name of names.filter((one) => one.endsWith('.test.js'))) {
     const text = readFileSync(join(directory, name), 'utf8');
-    const renamed = text.replace(/(\/src\/[\w/-]+)\.ts'/g, "$1.js'");
+    const renamed = text.replace(/(\/src\/[\w/-]+|URL\('[\w/-]+)\.ts'/g, "$1.js'");
     if (renamed !== text) writeFileSync(join(directory, name), renamed);
   }
 }
