@@ -19,12 +19,7 @@ export const PROFILE_TABLE = {
   },
   corsAllowedMethods: { ...TABLE.corsAllowedMethods, byDefault: () => METHODS },
   orgId: setting('IDP_ORG_ID', 'idp.orgId', text(), 'org_123456'),
-  scopePolicy: {
-    env: 'SCOPE_POLICY',
-    yaml: 'api.scopePolicy',
-    read: readScopePolicy,
-    byDefault: () => false,
-  },
+  scopePolicy: setting('SCOPE_POLICY', 'api.scopePolicy', readScopePolicy, false),
 };
 
 /** Every setting of a service with one of the two profiles. */

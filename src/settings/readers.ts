@@ -142,6 +142,26 @@ export const publicUrlFault: TextFault = (value) =>
   (normalUri(value) === undefined &&
     'must have its host and path as URL gives them; write it in its normal form');
 
+const IS_SECURE = /^(https:|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))/i;
+
+/** The identifier of a protected resource (RFC 9728 §1.2). */
+export const resourceFault: TextFault = (value) => {
+  if (publicUrlFault(value) !== false) return publicUrlFault(value);
+  if (!IS_SECURE.test(value)) return 'must begin with https://, but for localhost, 127.0.0.1 and [::1]';
+
+  // Stricter: RFC 9728 §3.1 keeps a slash that ends a path; clients differ over what to ask for then.
+  return /.\/$/.test(new URL(value).pathname) && 'must not end in "/" after a path; remove it';
+};
+
+/** A scope-token (RFC 6749 §3.3) that is the API's own, not one by which a client asks about its user. */
+export const resourceScopeFault = unless(
+  /^(?!(openid|offline_access)$)[\x21\x23-\x5b\x5d-\x7e]+$/,
+  'must be a scope of this API, without white space, quotes or "\\"; neither openid nor offline_access',
+);
+
+/** The address of a page for people. */
+export const pageFault = urlFault(/^https:\/\/\S+$/i, 'https://, without white space');
+
 /** A web origin exactly as browsers send it. */
 export const originFault: TextFault = (value) => {
   if (value.includes('*')) return 'must not have a "*"; list every origin';

@@ -13,8 +13,11 @@ import {
   list,
   methodFault,
   originFault,
+  pageFault,
   prefixFault,
   publicUrlFault,
+  resourceFault,
+  resourceScopeFault,
   secretFault,
   storeFault,
   text,
@@ -47,7 +50,7 @@ export type Table<Values> = { readonly [Name in keyof Values]: Setting<Values[Na
 export const setting = <Value>(
   env: string,
   yaml: string,
-  read: Reader<Value>,
+  read: Setting<Value>['read'],
   byDefault: Value,
 ): Setting<Value> => ({ env, yaml, read, byDefault: () => byDefault });
 
@@ -105,12 +108,7 @@ export const TABLE = {
     30,
   ),
   dpopNonceSecret: setting('IDP_DPOP_NONCE_SECRET', 'idp.dpopNonceSecret', text(secretFault), undefined),
-  dpopReplayStore: {
-    env: 'IDP_DPOP_REPLAY_STORE',
-    yaml: 'idp.dpopReplayStore',
-    read: readReplayStore,
-    byDefault: (): string | undefined => undefined,
-  },
+  dpopReplayStore: setting('IDP_DPOP_REPLAY_STORE', 'idp.dpopReplayStore', readReplayStore, undefined),
   tokenCacheEntries: setting(
     'IDP_TOKEN_CACHE_ENTRIES',
     'idp.tokenCacheEntries',
@@ -135,6 +133,15 @@ export const TABLE = {
     undefined,
   ),
   trustProxy: setting('TRUST_PROXY', 'api.trustProxy', boolean, false),
+  resourceUrl: setting('RESOURCE_URL', 'resource.url', readResourceUrl, undefined),
+  resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', ofResource(list(resourceScopeFault)), NONE),
+  resourceName: setting('RESOURCE_NAME', 'resource.name', ofResource(text()), undefined),
+  resourceDocumentation: setting(
+    'RESOURCE_DOCUMENTATION',
+    'resource.documentation',
+    ofResource(text(pageFault)),
+    undefined,
+  ),
   corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', list(originFault), []),
   corsAllowCredentials: setting('CORS_ALLOW_CREDENTIALS', 'cors.allowCredentials', boolean, true),
   corsAllowedMethods: setting('CORS_ALLOWED_METHODS', 'cors.allowedMethods', list(methodFault), NONE),
@@ -155,4 +162,22 @@ function readReplayStore(raw: RawValue, { dpopMode }: Earlier): string {
   const address = text(storeFault)(raw);
   if (dpopMode !== 'DISABLED') return address;
   throw new Fault('has no use while IDP_DPOP_MODE is DISABLED; remove it or set the mode');
+}
+
+function readResourceUrl(raw: RawValue, { publicUrl }: Earlier): string {
+  const url = text(resourceFault)(raw);
+  const { origin } = new URL(String(publicUrl ?? url));
+  if (origin === new URL(url).origin) return url;
+  throw new Fault('has another origin than PUBLIC_URL; write both as callers see the service');
+}
+
+/** For what only says more about the resource. */
+function ofResource<Value>(reader: Reader<Value>): Setting<Value>['read'] {
+  return (raw, earlier) => {
+    const value = reader(raw);
+    // One that is at fault is not among them.
+    const isOff = 'resourceUrl' in earlier && earlier.resourceUrl === undefined;
+    if (isOff) throw new Fault('has no use without RESOURCE_URL; remove it or set that');
+    return value;
+  };
 }

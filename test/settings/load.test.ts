@@ -21,10 +21,18 @@ const REQUIRED_YAML = 'idp:\n  domain: idp.test\n  audience: https://api.test\n'
 
 const quoted = (written: string) => JSON.stringify(written);
 
-/** What the row needs beside it: profile A, to which the scope policy belongs, and where DPoP is on. */
+/**
+ * What the row needs beside it: profile A, to which the scope policy belongs, and where DPoP is on; the URL
+ * of a resource of which more is said.
+ */
 const around = (name: string) => {
   const isOfA = ['scopePolicy', 'dpopReplayStore'].includes(name);
-  return { ...REQUIRED, ...(isOfA ? { PROFILE: 'A' } : {}) };
+  const isOfResource = name.startsWith('resource') && name !== 'resourceUrl';
+  return {
+    ...REQUIRED,
+    ...(isOfA ? { PROFILE: 'A' } : {}),
+    ...(isOfResource ? { RESOURCE_URL: 'https://api.test' } : {}),
+  };
 };
 
 const without = (environment: Record<string, string>, env: string | undefined) =>
@@ -126,6 +134,45 @@ test('refuses a replay store while DPoP is off, and takes it in the other modes'
   for (const mode of ['ALLOWED', 'required']) {
     const { settings } = load({ environment: { ...store, IDP_DPOP_MODE: mode } });
     assert.equal(settings.dpopReplayStore, 'redis://:secret@store.test');
+  }
+});
+
+test('refuses what says more about a resource that has no URL, and only the URL when that is at fault', () => {
+  const more = {
+    RESOURCE_SCOPES: 'read',
+    RESOURCE_NAME: 'API',
+    RESOURCE_DOCUMENTATION: 'https://api.test/docs',
+  };
+  assert.deepEqual(
+    problemsOf({ environment: { ...REQUIRED, ...more } }),
+    Object.keys(more).map(
+      (name) => `${name} (environment): has no use without RESOURCE_URL; remove it or set that`,
+    ),
+  );
+  const faulty = { ...REQUIRED, ...more, RESOURCE_URL: 'https://api.test/#x' };
+  assert.match(onlyProblem({ environment: faulty }), /^RESOURCE_URL /);
+  assert.deepEqual(
+    problemsOf({ environment: { ...REQUIRED, ...more, RESOURCE_URL: 'https://api.test' } }),
+    [],
+  );
+});
+
+test('refuses a resource of another origin than the public URL, and takes one whose path differs', () => {
+  const fault =
+    'RESOURCE_URL (environment): has another origin than PUBLIC_URL; write both as callers see the service';
+  for (const [publicUrl, resource, isGood] of [
+    ['https://api.test', 'https://api.test/mcp', true],
+    ['https://api.test/v1', 'https://api.test', true],
+    ['https://API.test:443', 'https://api.test', true],
+    ['https://api.test', 'https://other.test', false],
+    ['https://api.test', 'https://api.test:8443', false],
+    ['http://localhost', 'https://localhost', false],
+    // Of a public URL that is at fault nothing more is said.
+    ['api.test', 'https://other.test', true],
+  ] as const) {
+    const environment = { ...REQUIRED, PUBLIC_URL: publicUrl, RESOURCE_URL: resource };
+    const problems = problemsOf({ environment }).filter((problem) => !problem.startsWith('PUBLIC_URL'));
+    assert.deepEqual(problems, isGood ? [] : [fault]);
   }
 });
 

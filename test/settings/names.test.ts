@@ -101,7 +101,8 @@ const VARIABLES: readonly (readonly [name: string, nearest: string | undefined])
   ['IDP_dpop_mode', 'IDP_DPOP_MODE'],
   ['CORS_ALOWED_ORIGINS', 'CORS_ALLOWED_ORIGINS'],
   ['CORS_ALLOWED_HEADER', 'CORS_ALLOWED_HEADERS'],
-  ['RESOURCE_X', undefined],
+  ['RESOURCE_URI', 'RESOURCE_URL'],
+  ['RESOURCE_IDENTIFIER', undefined],
   ['METRICS_X', undefined],
 ];
 

@@ -13,7 +13,10 @@ import {
   list,
   methodFault,
   originFault,
+  pageFault,
   publicUrlFault,
+  resourceFault,
+  resourceScopeFault,
   storeFault,
   text,
   word,
@@ -355,6 +358,71 @@ test('takes a public URL of either web scheme and of no other', () => {
 test('refuses a public URL that proofs could not be compared with [RFC 9449 §4.3(9)]', () => {
   for (const value of ['https://127.1', 'https://api.test/%zz', 'https://例え.test']) {
     assert.match(String(publicUrlFault(value)), /write it in its normal form$/);
+  }
+});
+
+const ENDS = /^must not end in "\/" after a path/;
+const INSECURE = /^must begin with https:\/\/, but for localhost/;
+const NO_URL = /^must be a URL that begins with https:\/\/ or http:\/\//;
+const ABNORMAL = /write it in its normal form$/;
+
+const RESOURCES: readonly (readonly [url: string, fault?: RegExp])[] = [
+  ['https://api.test'],
+  ['https://api.test/'],
+  ['https://API.test:8443/mcp'],
+  ['https://api.test/a%20b/c'],
+  ['https://[2001:db8::1]/x'],
+  ['http://localhost'],
+  ['http://LOCALHOST:3001/mcp'],
+  ['http://127.0.0.1:3001/'],
+  ['http://[::1]:3001'],
+  ['https://api.test/mcp/', ENDS],
+  ['https://api.test//', ENDS],
+  ['https://api.test/mcp/.', ENDS],
+  ['http://localhost/mcp/', ENDS],
+  ['http://api.test', INSECURE],
+  ['http://localhost.test', INSECURE],
+  ['http://127.0.0.10', INSECURE],
+  ['http://127.0.0.1.test/', INSECURE],
+  ['http://[::11]/', INSECURE],
+  ['https://api.test/?', NO_URL],
+  ['https://api.test?a', NO_URL],
+  ['https://api.test/#', NO_URL],
+  ['https://user@api.test/', NO_URL],
+  ['https://user:word@api.test', NO_URL],
+  ['https://api.test/a b', NO_URL],
+  ['https://api.test\\x', NO_URL],
+  ['ftp://localhost', NO_URL],
+  ['urn:api', NO_URL],
+  ['https://', NO_URL],
+  ['https://api.test/"x"', ABNORMAL],
+  ['https://api.test/%zz', ABNORMAL],
+  ['https://api.test/ü', ABNORMAL],
+  ['https://127.1', ABNORMAL],
+];
+
+for (const [url, fault] of RESOURCES) {
+  test(`${fault === undefined ? 'takes' : 'refuses'} ${show(url)} as the identifier of a resource [RFC 9728 §1.2, §3.1]`, () => {
+    if (fault === undefined) assert.equal(resourceFault(url), false);
+    else assert.match(String(resourceFault(url)), fault);
+  });
+}
+
+test('takes scope-tokens as the scopes of a resource [RFC 6749 §3.3]', () => {
+  for (const value of ['read', 'read:orders', 'https://api.test/read', 'openid2', '!', '~']) {
+    assert.equal(resourceScopeFault(value), false);
+  }
+});
+
+for (const value of ['openid', 'offline_access', 'read write', 'a"b', 'a\\b', 'é', 'a\n', '']) {
+  test(`refuses ${show(value)} as a scope of a resource [RFC 6749 §3.3]`, () =>
+    assert.match(String(resourceScopeFault(value)), /^must be a scope of this API/));
+}
+
+test('takes an https page with a fragment and a query as documentation, and no other', () => {
+  assert.equal(pageFault('https://docs.test/@x/y?z#a'), false);
+  for (const value of ['http://docs.test', 'docs.test', 'https://', 'https://docs.test/a b']) {
+    assert.match(String(pageFault(value)), /^must be a URL that begins with https:/);
   }
 });
 
