@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ClientGone, type Refused } from '../base/refusal.ts';
 import type { Cors } from '../reply/cors.ts';
 import type { Reply } from '../reply/reply.ts';
-import { leavesBytes, hangUp, prepareReply, type Write } from '../reply/write.ts';
+import { hangUp, isGone, leavesBytes, prepareReply, type Write } from '../reply/write.ts';
 import { Exchange } from './exchange.ts';
 import type { Front } from './front.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -22,10 +22,10 @@ export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, is
 
   function fail(exchange: Exchange, failure: unknown): Write {
     const leave = () => hangUp(exchange.response);
-    // Nobody is left to be told.
-    if (failure instanceof ClientGone) return leave;
-
     try {
+      // Nobody is left to be told, and a handler that has given up for that reason has no fault.
+      if (failure instanceof ClientGone || hasGivenUp(exchange, failure)) return leave;
+
       return finish(exchange, front.replyToFailure(failure, exchange, exchange.request.rawHeaders));
     } catch {
       // Nobody else would end this connection.
@@ -65,6 +65,10 @@ export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, is
 
   return { prepare, refuse };
 }
+
+/** Whether the handler has passed on what it was told by its signal. */
+const hasGivenUp = ({ request, response }: Exchange, failure: unknown) =>
+  isGone(request, response) && Object(failure).name === 'AbortError';
 
 /** What nobody reads would be kept while a reply is awaited, and in small pieces at many times its length. */
 function discardBody(exchange: Exchange): void {

@@ -20,6 +20,13 @@ const thrown = (value: unknown) => (): object => {
   throw value;
 };
 
+/** What cannot even be asked what it is. */
+function strange(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
+
 /** A promise of another kind, as query builders are. */
 const thenable = <Value>(value: Value): PromiseLike<Value> => ({
   then: (resolve, reject) => Promise.resolve(value).then(resolve, reject),
@@ -66,6 +73,7 @@ before(async () => {
       post('/throws', open, thrown(bug())),
       patch('/rejects/{id}', open, () => Promise.reject(bug())),
       get('/throws-nothing', open, thrown(undefined)),
+      get('/throws-strange', open, thrown(strange())),
       get('/refused-field', open, () => reply(200, {}, { 'Set-Cookie': SECRET })),
       post('/schema-throws', open, json(schemaOf(thrown(bug()) as never)), note),
       post('/schema-rejects', open, json(schemaOf(() => Promise.reject(bug()))), note),
@@ -301,6 +309,15 @@ describe('a handler gives', { timeout: 30_000 }, () => {
       assert.doesNotMatch(JSON.stringify(lines), new RegExp(SECRET));
     });
   }
+});
+
+test('what cannot even be asked what it is ends the connection, and nothing else', async () => {
+  const received = await exchange(
+    service.port,
+    'GET /throws-strange HTTP/1.1\r\nHost: a\r\n\r\nGET /list HTTP/1.1\r\nHost: a\r\n\r\n',
+  );
+  assert.equal(received, '');
+  assert.equal((await service.ask('/list')).status, 200);
 });
 
 describe('the methods of a path', { timeout: 30_000 }, () => {

@@ -109,6 +109,37 @@ describe('the signal', { timeout: 30_000 }, () => {
     });
   }
 
+  test('is no fault of a handler that passes it on when the client has gone', async (t) => {
+    const { port, held, logs } = await openTable(t);
+    for (const [index, name] of ['AbortError', 'TypeError'].entries()) {
+      const wire = await openWire(port);
+      wire.send(GET);
+      const { signal, fail } = await held(index);
+      wire.socket.resetAndDestroy();
+      await once(signal, 'abort');
+      fail(name === 'AbortError' ? signal.reason : new TypeError('a bug'));
+      await turns();
+    }
+    assert.deepEqual(
+      logs.map(({ error }) => error),
+      ['TypeError'],
+    );
+  });
+
+  test('is a fault of a handler that passes it on while the client waits', async (t) => {
+    const { port, held, logs } = await openTable(t);
+    const wire = await openWire(port);
+    wire.send(GET);
+    const { fail } = await held();
+    fail(AbortSignal.abort().reason);
+    assert.deepEqual(statusesIn(await wire.until((text) => text.endsWith('}'))), [500]);
+    assert.deepEqual(
+      logs.map(({ error }) => error),
+      ['AbortError'],
+    );
+    wire.destroy();
+  });
+
   test('is one for a request, however often it is read', async (t) => {
     const { port, held } = await openTable(t);
     const wire = await openWire(port);
