@@ -15,15 +15,20 @@ export function sealing<Content, Name extends string>() {
   class Box {
     readonly #content: Content;
     declare readonly [sealedAs]: [Content, Name];
+
     constructor(content: Content) {
       this.#content = content;
     }
+
     static open(box: Sealed<Content, Name>): Content {
       if (!(#content in box)) throw new TypeError('this value was not sealed here');
       return box.#content;
     }
   }
+
   // Otherwise `new (box.constructor)(content)` would seal.
   Object.defineProperty(Box.prototype, 'constructor', { value: Object });
-  return { seal: (content: Content): Sealed<Content, Name> => new Box(content), open: Box.open };
+
+  const seal = (content: Content): Sealed<Content, Name> => new Box(content);
+  return { seal, open: Box.open };
 }

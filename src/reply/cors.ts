@@ -24,9 +24,11 @@ export interface Cors {
 
 const VARY = ['Vary', 'Origin'];
 
+const OFF: Cors = { headers: () => [], preflight: () => undefined };
+
 /** What is said to every listed origin is made here, once. */
 export function createCors(options: CorsOptions): Cors {
-  if (options.corsAllowedOrigins.length === 0) return { headers: () => [], preflight: () => undefined };
+  if (options.corsAllowedOrigins.length === 0) return OFF;
 
   const headersByOrigin = new Map<string, readonly string[]>();
   const preflightByOrigin = new Map<string, Reply>();

@@ -11,8 +11,8 @@ export function fieldValues(rawHeaders: readonly string[], name: string): string
   const values: string[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const field = rawHeaders[index] ?? '';
-    if (field.length === name.length && field.toLowerCase() === name)
-      values.push(rawHeaders[index + 1] ?? '');
+    const isNamed = field.length === name.length && field.toLowerCase() === name;
+    if (isNamed) values.push(rawHeaders[index + 1] ?? '');
   }
   return values;
 }
@@ -21,7 +21,7 @@ export function fieldValues(rawHeaders: readonly string[], name: string): string
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
 
 /** Whether the text is a host with an optional port; URL knows what is a port and what is an IPv6 address. */
-export const isHost = (text: string): boolean => HOST.test(text) && URL.canParse(`http://${text}`);
+export const isHost = (text: string) => HOST.test(text) && URL.canParse(`http://${text}`);
 
 /**
  * Gives a reader of the one good Host of a request (RFC 9112 §3.2), which judges a host once while requests

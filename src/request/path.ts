@@ -20,7 +20,8 @@ export function targetPath(target: string): string {
  * segment.
  */
 export function pathSegments(path: string): readonly string[] | undefined {
-  const segments = undefinedOn(URIError, () => path.slice(1).split('/').map(decodeURIComponent));
+  const escaped = path.slice(1).split('/');
+  const segments = undefinedOn(URIError, () => escaped.map(decodeURIComponent));
   const isRefused = (segment: string) => segment === '' || segment === '.' || segment === '..';
   return segments?.some(isRefused) ? undefined : segments;
 }

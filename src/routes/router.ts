@@ -39,7 +39,10 @@ export class Router<Row extends Routable, Rule extends { readonly prefix: readon
   /** The rows are those in which `tableProblems` finds nothing. */
   constructor(rows: readonly Row[], rules: readonly Rule[] = []) {
     this.#rules = rules;
-    this.#routes = rows.map((row) => ({ row, ...(parsePattern(row.pattern) ?? NO_PATTERN) }));
+    this.#routes = rows.map((row) => {
+      const pattern = parsePattern(row.pattern) ?? NO_PATTERN;
+      return { row, ...pattern };
+    });
     for (const { pattern } of rows) this.#places.set(pattern, this.find(pattern));
   }
 
@@ -51,12 +54,13 @@ export class Router<Row extends Routable, Rule extends { readonly prefix: readon
   #search(segments: readonly string[] | undefined): Place<Row, Rule> | undefined {
     if (segments === undefined) return undefined;
 
-    const rule = this.#rules.find(({ prefix }) => prefix.every((text, index) => segments[index] === text));
-    const routes = this.#routes.filter(({ literals }) => matches(literals, segments));
-    return {
-      rule,
-      matches: routes.map(({ row, names }) => ({ row, parameters: parametersOf(names, segments) })),
-    };
+    const covers = (prefix: readonly string[]) => prefix.every((text, index) => segments[index] === text);
+    const routes = this.#routes.filter(({ literals }) => isMatch(literals, segments));
+    const matches = routes.map(({ row, names }) => {
+      const parameters = parametersOf(names, segments);
+      return { row, parameters };
+    });
+    return { rule: this.#rules.find(({ prefix }) => covers(prefix)), matches };
   }
 }
 
@@ -97,7 +101,7 @@ function parsePattern(pattern: string): Pattern | undefined {
   return { literals, names };
 }
 
-function matches(literals: Pattern['literals'], segments: readonly string[]): boolean {
+function isMatch(literals: Pattern['literals'], segments: readonly string[]): boolean {
   if (literals.length !== segments.length) return false;
 
   return literals.every((text, index) => text === undefined || text === segments[index]);
@@ -112,7 +116,7 @@ function parametersOf(names: Pattern['names'], segments: readonly string[]): Pat
 function commonPath(one: Pattern['literals'], other: Pattern['literals']): string | undefined {
   // Where one of them has a literal, only that can be common; where both have a parameter, any text is.
   const path = one.map((text, index) => text ?? other[index] ?? 'x');
-  if (!matches(one, path) || !matches(other, path)) return undefined;
+  if (!isMatch(one, path) || !isMatch(other, path)) return undefined;
 
   return `/${path.map(encodeURIComponent).join('/')}`;
 }
