@@ -8,7 +8,8 @@ import { NOW, openVerifier } from '../token/issuer.ts';
 import { boundTo, draft, judge, key, openSender, PATH, TOKEN, type Verdict } from './stand.ts';
 
 /** Thumbprints have a fixed length. */
-const [ONE, OTHER] = ['1'.repeat(43), '2'.repeat(43)];
+const ONE = '1'.repeat(43);
+const OTHER = '2'.repeat(43);
 
 test('accepts a proof once [RFC 9449 §11.1]', () => {
   const store = createReplayStore(330);
@@ -20,8 +21,9 @@ test('accepts a proof once [RFC 9449 §11.1]', () => {
 test('knows a used proof again whatever time is said of it', () => {
   const store = createReplayStore(330);
   assert.equal(store.record(ONE, 'jti', NOW + 330, NOW), 'new');
-  for (const expiresAt of [NOW, NOW + 1, NOW + 150, NOW + 330])
+  for (const expiresAt of [NOW, NOW + 1, NOW + 150, NOW + 330]) {
     assert.equal(store.record(ONE, 'jti', expiresAt, NOW), 'seen');
+  }
 });
 
 test('keeps apart the same jti of two keys [RFC 9449 §11.1]', () => {
@@ -48,8 +50,10 @@ test('confuses no key and jti with another key and jti, however they are cut', (
     [`2${ONE.slice(1)}`, 'a'],
     [`${ONE.slice(1)}2`, 'a'],
   ] as const;
-  for (const [thumbprint, jti] of pairs)
+
+  for (const [thumbprint, jti] of pairs) {
     assert.equal(store.record(thumbprint, jti, NOW + 300, NOW), 'new', `${thumbprint} ${jti}`);
+  }
 });
 
 for (const [offset, leeway] of [
@@ -66,21 +70,25 @@ for (const [offset, leeway] of [
     // From the very first second in which it can be accepted, whatever that is in the memory's own time.
     for (let shift = 0; shift < 50; shift += 1) {
       const iat = NOW + shift;
-      const [first, last] = [iat - leeway, iat + offset];
+      const first = iat - leeway;
+      const last = iat + offset;
       const store = createReplayStore(offset + leeway);
       assert.equal(store.record(ONE, 'jti', last, first), 'new');
       const seconds =
         last - first < 1000
           ? Array.from({ length: last - first + 1 }, (_, index) => first + index)
           : [first, first + 1, last - 1, last];
-      for (const second of seconds)
+      for (const second of seconds) {
         assert.equal(store.record(ONE, 'jti', last, second), 'seen', `second ${second - iat}`);
+      }
     }
+
     const sender = openSender({ rules, store: createReplayStore(offset + leeway) });
     const ahead = draft();
     ahead.claims.iat = NOW + leeway;
     const proof = sealProof(ahead);
     const at = (nowSeconds: number) => judge(sender, proof, { nowMillis: nowSeconds * 1000 + 999 });
+
     assert.equal(await at(NOW), 'accepted');
     assert.equal(await at(NOW), 'proof-replayed');
     assert.equal(await at(NOW + leeway + offset), 'proof-replayed');
@@ -107,8 +115,10 @@ test('refuses what it has no room for, and drops no live entry [docs/dpop.md, E1
 
 test('has room again once entries can no longer be accepted, as much as they took [docs/dpop.md]', () => {
   const store = createReplayStore(80, 4);
+
   const record = (jti: string, expiresAt: number, nowSeconds: number) =>
     store.record(ONE, jti, expiresAt, nowSeconds);
+
   assert.deepEqual(
     [
       record('a', NOW, NOW),
@@ -119,6 +129,7 @@ test('has room again once entries can no longer be accepted, as much as they too
     ['new', 'new', 'new', 'new'],
   );
   assert.equal(record('e', NOW + 80, NOW), 'full');
+
   // An eighth of the window later the first is certain to be gone, and it alone.
   assert.deepEqual(
     ['e', 'f'].map((jti) => record(jti, NOW + 91, NOW + 11)),
@@ -154,6 +165,7 @@ test('tells once each time that it has become full [docs/dpop.md]', () => {
     return told;
   });
   assert.deepEqual(tolds, [0, 0, 0, 1, 1, 1]);
+
   const later = ['e', 'f', 'g', 'h'].map((jti) => [store.record(ONE, jti, NOW + 280, NOW + 200), told]);
   assert.deepEqual(later, [
     ['new', 1],
@@ -189,18 +201,22 @@ for (const [kind, wrap] of [
   test(`refuses a proof when the memory says ${kind} that it is full [docs/dpop.md]`, async () => {
     const sender = openSender({ store: wrap(createReplayStore(330, 1)) });
     const verdicts = [];
-    for (const proof of [draft(), draft()].map(sealProof))
+    for (const proof of [draft(), draft()].map(sealProof)) {
       verdicts.push(await judge(sender, proof), await judge(sender, proof));
+    }
+
     assert.deepEqual(verdicts, ['accepted', 'proof-replayed', 'replay-memory-full', 'replay-memory-full']);
   });
 }
 
 test('gives the memory the key, the jti, the last second of the proof and the present one', async () => {
   const records: unknown[][] = [];
+
   const record = (...facts: unknown[]) => {
     records.push(facts);
     return 'new' as const;
   };
+
   const ahead = draft();
   Object.assign(ahead.claims, { iat: NOW + 30, jti: 'j' });
   assert.equal(
@@ -226,7 +242,8 @@ test('accepts the same jti under another key, with the token of that key', async
 
 test('takes nothing as new whose time was over before the clock was set back [RFC 9449 §11.1]', () => {
   const store = createReplayStore(330);
-  const [thumbprint, expiresAt] = ['T'.repeat(43), 42 * 40_476_190 - 1];
+  const thumbprint = 'T'.repeat(43);
+  const expiresAt = 42 * 40_476_190 - 1;
   assert.equal(store.record(thumbprint, 'a', expiresAt, expiresAt - 290), 'new');
   assert.equal(store.record(thumbprint, 'other', expiresAt + 400, expiresAt + 1), 'new');
   assert.equal(store.record(thumbprint, 'a', expiresAt, expiresAt), 'seen');
@@ -269,6 +286,7 @@ test('tells callers to come back in ten seconds when the memory of used proofs i
     path: PATH,
     rawHeaders: [],
   };
+
   const present = () =>
     sender(
       atOnce(verify(TOKEN)),
@@ -276,6 +294,7 @@ test('tells callers to come back in ten seconds when the memory of used proofs i
       presentation,
       NOW * 1000,
     );
+
   assert.throws(present, (thrown) => {
     assert.ok(thrown instanceof Refused);
     assert.deepEqual(thrown.refusal, {
@@ -291,8 +310,10 @@ test('accepts a proof once at all replicas that share a memory of used proofs, a
   const memory = createReplayStore(330);
   const store = { record: async (...what: Parameters<typeof memory.record>) => memory.record(...what) };
   const proof = sealProof(draft(key));
+
   const at = async (replicas: readonly ReturnType<typeof openSender>[]) =>
     Promise.all(replicas.map((sender) => judge(sender, proof)));
+
   assert.deepEqual((await at([openSender({ store }), openSender({ store })])).sort(), [
     'accepted',
     'proof-replayed',

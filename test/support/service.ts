@@ -134,21 +134,29 @@ export async function startProcess({
   const { PATH = '', NODE_V8_COVERAGE } = process.env;
   const coverage = NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE };
   const env = { PATH, ...coverage, NODE_EXTRA_CA_CERTS: AUTHORITY, PORT: '0', ...environment };
-  const [program, ...words] = [...through, process.execPath, SERVER];
-  const child = spawn(program!, words, { cwd: directory, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const command = [...through, process.execPath, SERVER];
+  const child = spawn(command[0]!, command.slice(1), {
+    cwd: directory,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+
   const logs: Record<string, any>[] = [];
   const watchers = new Set<() => void>();
   let errors = '';
   child.stderr.on('data', (chunk) => {
     errors += chunk;
   });
+
   createInterface(child.stdout).on('line', (line) => {
     const entry = JSON.parse(line);
     if (!keeps(entry)) return;
     logs.push(entry);
     for (const watcher of [...watchers]) watcher();
   });
+
   const exited = once(child, 'close').then(([code]) => code as number | null);
+
   const logged = (message: string, count = 1) =>
     new Promise<Record<string, any>>((resolve, reject) => {
       const watcher = () => {
@@ -157,10 +165,12 @@ export async function startProcess({
         watchers.delete(watcher);
         resolve(found);
       };
+
       watchers.add(watcher);
       watcher();
       void exited.then(() => reject(new Error(`exited without logging "${message}": ${errors}`)));
     });
+
   const port = await Promise.race([
     logged('listening').then(
       (entry) => entry.port as number,
