@@ -82,19 +82,25 @@ export async function sample(server: RunningServer, job: Job, seconds = 0.15): P
   await runOwn('closed.mjs', { ...job, seconds }, server.port);
 }
 
-/**
- * Requests per second. wrk does not read bodies, so a sample by our own generator, which does, goes before
- * it.
- */
-export async function throughput(server: RunningServer, job: Job): Promise<number> {
+/** What a server gave, and what each answer cost. */
+export interface Throughput {
+  readonly perSecond: number;
+  /** Of the processor, by all threads of the server. */
+  readonly microsEach: number;
+}
+
+/** wrk does not read bodies, so a sample by our own generator, which does, goes before it. */
+export async function throughput(server: RunningServer, job: Job): Promise<Throughput> {
   try {
     // A sample of tokens that shall be new would make them old; warming up has looked at the answers to
     // others.
     if (hasWrk && job.repeats) await sample(server, job);
+    const before = server.processorMicros();
     const { requests = 0, seconds = 0 } = hasWrk
       ? await runWrk(job, server.port)
       : await runOwn('closed.mjs', job, server.port);
-    return requests / seconds;
+    const microsEach = (server.processorMicros() - before) / requests;
+    return { perSecond: requests / seconds, microsEach };
   } catch (error) {
     throw new Error(`${server.name}, ${job.path}: ${String(error)}`, { cause: error });
   }

@@ -11,6 +11,7 @@ import { tokensOf } from '../../support/tokens.ts';
 import { ISSUER, oneToken, SLICES } from './pools.ts';
 import { startServer, type RunningServer } from './processes.ts';
 import type { Review } from './results.ts';
+import { demandQuiet } from './quiet.ts';
 import { noteIn, type Figures } from './rounds.ts';
 
 /**
@@ -34,6 +35,7 @@ export async function measureStart(provider: Provider, figures: Figures): Promis
   const ANSWERS = await plainAnswers(provider);
   const discovered = { IDP_ISSUER: provider.issuer, IDP_JWKS_URI: undefined };
   for (let round = 0; round < ROUNDS; round += 1) {
+    await demandQuiet();
     for (const plan of servers) {
       const isOurs = plan.name === GATEHOUSE.name;
       const server = await startServer(plan, provider, isOurs ? discovered : { ANSWERS });

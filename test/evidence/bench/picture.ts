@@ -38,11 +38,16 @@ const text = (x: number, y: number, content: string, attributes = ''): string =>
 const figure = (value: number): string =>
   value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : 0 });
 
-const UNITS: Readonly<Record<Section['unit'], string>> = { 'requests/s': '/s', ms: ' ms', MiB: ' MiB' };
+const UNITS: Readonly<Record<Section['unit'], string>> = {
+  µs: ' µs',
+  'requests/s': '/s',
+  ms: ' ms',
+  MiB: ' MiB',
+};
 
-/** Throughput is drawn as its ratio to the base, which is marked; the rest as it is. */
+/** Processor time is drawn as its ratio to the base, which is marked; the rest as it is. */
 function panelOf({ title, unit, rows }: Section): Panel {
-  const isRatio = unit === 'requests/s';
+  const isRatio = unit === 'µs';
   const bars = rows.map(({ server, value, ratio }) => ({
     server,
     value: isRatio ? ratio : value,
@@ -111,12 +116,14 @@ export function picture(results: Results): string {
       label: figure(tokens) + packagesIn(packages),
     })),
   };
-  const panels = [...results.sections.map(panelOf), ...(review.bars.length > 0 ? [review] : [])];
+  // Requests a second say the same of one core, and more of how busy the rest is.
+  const drawnSections = results.sections.filter(({ unit }) => unit !== 'requests/s');
+  const panels = [...drawnSections.map(panelOf), ...(review.bars.length > 0 ? [review] : [])];
   const width = 2 * MARGIN + COLUMNS * PANEL_WIDTH + (COLUMNS - 1) * GAP;
   const header = 92;
   const { drawn, bottom } = lay(panels, header);
   const captions = [
-    'requests per second, one core for the server: ratio to a plain node:http server that sends the same bytes',
+    'processor time a request: ratio to a plain node:http server that sends the same bytes, or to one that only verifies',
     ...describeRun(results),
   ];
   const heading =

@@ -1,7 +1,7 @@
 /* Starts servers and generators of load, on cores of their own where the machine lets us. */
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -93,6 +93,8 @@ export interface RunningServer {
   firstAnswer(path: string, token?: string): Promise<{ answer: Answer; millis: number }>;
   /** Resident memory in MiB. */
   residentMebibytes(): number;
+  /** What all its threads have taken of the processor so far, in microseconds; `NaN` where nobody tells. */
+  processorMicros(): number;
   /** Ends it: at once, or by the signal that lets it write what it has to. */
   stop(signal?: 'SIGTERM'): Promise<void>;
 }
@@ -117,6 +119,18 @@ function environmentOf(plan: ServerPlan, provider: Provider, port: number): Node
     ...own,
     ...plan.environment,
   };
+}
+
+/** Linux counts the nanoseconds of each thread; those of a server's threads live as long as it does. */
+function processorMicrosOf(pid: number): number {
+  const tasks = `/proc/${pid}/task`;
+  if (!existsSync(`${tasks}/${pid}/schedstat`)) return NaN;
+
+  const nanos = readdirSync(tasks).map((task) => {
+    const [time] = readFileSync(`${tasks}/${task}/schedstat`, 'utf8').split(' ');
+    return Number(time);
+  });
+  return nanos.reduce((sum, time) => sum + time, 0) / 1_000;
 }
 
 /** Starts a server; `more` adds to its environment, `undefined` takes away. */
@@ -159,5 +173,7 @@ export async function startServer(
   const residentMebibytes = () =>
     Number(execFileSync('ps', ['-o', 'rss=', '-p', String(child.pid)], { encoding: 'utf8' })) / 1024;
 
-  return { name: plan.name, port, firstAnswer, residentMebibytes, stop };
+  const processorMicros = () => processorMicrosOf(child.pid ?? 0);
+
+  return { name: plan.name, port, firstAnswer, residentMebibytes, processorMicros, stop };
 }

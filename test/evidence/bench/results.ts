@@ -10,7 +10,9 @@ export interface Row {
 export interface Section {
   readonly name: string;
   readonly title: string;
-  readonly unit: 'requests/s' | 'ms' | 'MiB';
+  readonly unit: 'µs' | 'requests/s' | 'ms' | 'MiB';
+  /** The ratio that gatehouse shall not exceed. */
+  readonly goal?: number | undefined;
   readonly rows: readonly Row[];
 }
 

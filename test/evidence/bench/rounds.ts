@@ -2,12 +2,12 @@
    server of its round. */
 import type { Provider } from '../../idp/provider.ts';
 import { makeProofKey, type ProofKey } from '../../support/proof.ts';
-import { latency, sample, throughput, type Job } from './generators.ts';
+import { latency, sample, throughput, type Job, type Throughput } from './generators.ts';
 import {
   cases,
   DPOP,
   ES256,
-  FLOOR,
+  FLOORS,
   GATEHOUSE,
   GATEHOUSE_DPOP,
   isMeasured,
@@ -24,6 +24,7 @@ import {
 } from './plan.ts';
 import { keySet, makeProofs, oneToken, SLICES, type Records } from './pools.ts';
 import { startServer, type RunningServer } from './processes.ts';
+import { demandQuiet } from './quiet.ts';
 import type { Row } from './results.ts';
 import { plainAnswers } from './answers.ts';
 
@@ -38,6 +39,14 @@ export const noteIn =
     figures.set(measure, ofCase);
     ofCase.set(server, [...(ofCase.get(server) ?? []), figure]);
   };
+
+/** The figures of processor time, beside those of requests a second. */
+export const microsOf = (name: string) => `${name}-micros`;
+
+function noteThroughput(note: Note, name: string, server: string, figures: Throughput): void {
+  note(name, server, figures.perSecond);
+  note(microsOf(name), server, figures.microsEach);
+}
 
 export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((one, other) => one - other);
@@ -57,10 +66,11 @@ export function rowsOf(figures: ReadonlyMap<string, readonly number[]>, base: st
 /** Without tokens where the case has none. */
 function jobOf(plan: Case, server: RunningServer, records: Records | undefined): Job {
   const isPlain = server.name === PLAIN.name;
+  const isBase = isPlain || server.name === RS256.name;
   // The plain server reads no token, so it may see one twice.
   return {
     ...plan,
-    path: isPlain ? plan.plainPath : plan.path,
+    path: isBase ? plan.plainPath : plan.path,
     seconds: SECONDS,
     records,
     repeats: plan.repeats || isPlain,
@@ -108,9 +118,11 @@ export async function measureRounds(provider: Provider, figures: Figures): Promi
     await warmUp(running);
     for (let round = 0; round < ROUNDS; round += 1) {
       process.stderr.write(`round ${round + 1} of ${ROUNDS}\n`);
+      await demandQuiet();
       for (const plan of cases) {
         for (const server of running) {
-          note(plan.name, server.name, await throughput(server, jobOf(plan, server, plan.tokens?.(round))));
+          const given = await throughput(server, jobOf(plan, server, plan.tokens?.(round)));
+          noteThroughput(note, plan.name, server.name, given);
         }
       }
       if (isMeasured('latency')) await measureLatency(running, note);
@@ -128,30 +140,33 @@ async function measureLatency(running: readonly RunningServer[], note: Note): Pr
   }
 }
 
-/** New tokens, beside a node:http server that does nothing but verify their signatures. */
+/** New tokens, good and forged, beside a node:http server that does nothing but verify their signatures. */
 export async function measureFloor(provider: Provider, figures: Figures): Promise<void> {
-  if (!isMeasured(FLOOR.name) || !servers.some(({ name }) => name === GATEHOUSE.name)) return;
+  const floors = FLOORS.filter(({ name }) => isMeasured(name));
+  if (floors.length === 0 || !servers.some(({ name }) => name === GATEHOUSE.name)) return;
+
   const note = noteIn(figures);
-  await withServers(
-    [PLAIN, RS256, GATEHOUSE],
-    provider,
-    { TOKEN_KEY: JSON.stringify(keySet().keys[0]) },
-    async (running) => {
-      for (const server of running) {
-        await server.firstAnswer('/api/private', oneToken());
-        await sample(server, jobOf(FLOOR, server, SLICES.warmUp()), 0.3);
+  const environment = { TOKEN_KEY: JSON.stringify(keySet().keys[0]) };
+  await withServers([PLAIN, RS256, GATEHOUSE], provider, environment, async (running) => {
+    for (const server of running) {
+      await server.firstAnswer('/api/private', oneToken());
+      for (const floor of floors) {
+        const isForged = floor.expected.status === 401;
+        const records = isForged ? SLICES.forgedWarmUp() : SLICES.warmUp();
+        await sample(server, jobOf(floor, server, records), 0.3);
       }
-      for (let round = 0; round < ROUNDS; round += 1) {
+    }
+
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await demandQuiet();
+      for (const floor of floors) {
         for (const server of running) {
-          note(
-            FLOOR.name,
-            server.name,
-            await throughput(server, jobOf(FLOOR, server, SLICES.cold(round, SLICE))),
-          );
+          const given = await throughput(server, jobOf(floor, server, floor.tokens?.(round)));
+          noteThroughput(note, floor.name, server.name, given);
         }
       }
-    },
-  );
+    }
+  });
 }
 
 /**
@@ -184,11 +199,9 @@ async function dpopRound(
   note: Note,
 ): Promise<void> {
   const records = makeProofs(key, token, `http://127.0.0.1:${running[1]!.port}${DPOP.path}`, SLICE);
+  await demandQuiet();
   for (const server of running) {
-    note(
-      DPOP.name,
-      server.name,
-      await throughput(server, { ...DPOP, seconds: SECONDS, scheme: 'DPoP', records, repeats: false }),
-    );
+    const job: Job = { ...DPOP, seconds: SECONDS, scheme: 'DPoP', records, repeats: false };
+    noteThroughput(note, DPOP.name, server.name, await throughput(server, job));
   }
 }

@@ -20,8 +20,10 @@ function columns(rows: readonly (readonly string[])[]): string {
   return rows.map((row) => `  ${line(row)}\n`).join('');
 }
 
-const sectionText = ({ title, unit, rows }: Section): string =>
-  `\n${title}\n${columns([['', unit, 'ratio'], ...rows.map(({ server, value, ratio }) => [server, number(value), ratio.toFixed(2)])])}`;
+const goalText = (goal: number | undefined) => (goal === undefined ? '' : ` (goal: ${goal.toFixed(2)})`);
+
+const sectionText = ({ title, unit, goal, rows }: Section): string =>
+  `\n${title}${unit === 'µs' ? ', processor time a request' : ''}${goalText(goal)}\n${columns([['', unit, 'ratio'], ...rows.map(({ server, value, ratio }) => [server, number(value), ratio.toFixed(2)])])}`;
 
 /** One line for the machine, one for the conditions. */
 export function describeRun({ machine, rounds, seconds }: Results): string[] {
