@@ -49,7 +49,7 @@ const SIGNS = [
 ];
 
 const BLANK = /(?:\s|\/\/.*|\/\*[^]*?\*\/)+/y;
-const WORD = /[#@\w$]+/y;
+const WORD = /[#@\w$\p{L}]+/uy;
 const NUMBER = /(?:0x[\da-f_]+|\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?)n?/iy;
 const TEXT = /'(?:[^'\\\n]|\\[^])*'|"(?:[^"\\\n]|\\[^])*"/y;
 const REGEX = /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/y;
