@@ -22,15 +22,16 @@ export interface GateRequest {
   readonly socket?: unknown;
 }
 
-type Field = readonly [name: string, value: string];
+/** Not `readonly`, so that a list of them fits the `Headers` of Fetch. */
+type Field = [name: string, value: string];
 
 /** A caller who may pass. `headers` are for the host's answer: a `DPoP-Nonce` when one is due. */
-export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: readonly Field[] }>;
+export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] }>;
 
 /**
  * What a caller who may not pass is to be told; `body` is JSON text. A challenge is a field for each scheme.
  */
-export type Refusal = Readonly<{ status: number; headers: readonly Field[]; body: string }>;
+export type Refusal = Readonly<{ status: number; headers: Field[]; body: string }>;
 
 export type Verdict<Admitted> = Admission<Admitted> | Readonly<{ refusal: Refusal }>;
 

@@ -20,7 +20,7 @@ import type { DpopMode, Scheme } from '../../src/sender/credentials.ts';
 import type { Results } from '../evidence/bench/results.ts';
 import { FLOORS } from '../support/floors.ts';
 import { readReply } from '../support/reply.ts';
-import { read, ROOT } from './pages.ts';
+import { read, ROOT, samplesUnder } from './pages.ts';
 import { policyTable, routesTable } from './routes.ts';
 import { settingsTable } from './settings.ts';
 import { tokensOf } from '../support/tokens.ts';
@@ -169,6 +169,23 @@ const evidence: Block = (written) => {
   return withKept(['command, after `npm ci`', 'shows'], derived, written);
 };
 
+/** A file as it is. */
+const fileIn =
+  (language: string, name: string): Block =>
+  () =>
+    `\`\`\`${language}\n${read(name)}\`\`\`\n`;
+
+/** The lines with which the gate stands in front of each server. */
+const gates: Block = () => {
+  const page = 'docs/in-front-of-your-server.md';
+  const parts = ['node:http', 'Express 4 and 5', 'Fastify 5', 'Hono on Node'].flatMap((heading) => [
+    `\n// ${heading}\n`,
+    ...samplesUnder(page, heading, 'ts'),
+  ]);
+  const [, opening = ''] = /^(const gate = .*\n)/m.exec(read(page)) ?? [];
+  return `\`\`\`ts\n${opening}${parts.join('')}\`\`\`\n`;
+};
+
 export const BLOCKS: Readonly<Record<string, Block>> = {
   statuses,
   challenges,
@@ -176,6 +193,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   size,
   events,
   evidence,
+  gates,
   review,
   settings: settingsTable,
   'reading-order': readingOrder,
@@ -190,4 +208,9 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   'routes-policy': routesTable({ PROFILE: 'A', SCOPE_POLICY: 'true' }, { PROFILE: 'A' }),
   'routes-b': routesTable({ PROFILE: 'B' }),
   policy: policyTable,
+  'example-main': fileIn('ts', 'test/example/src/main.ts'),
+  'example-rows': fileIn('ts', 'test/example/src/rows.ts'),
+  'example-schemas': fileIn('ts', 'test/example/src/schemas.ts'),
+  'example-tests': fileIn('ts', 'test/example/src/rows.tests.ts'),
+  'example-image': fileIn('dockerfile', 'test/example/Dockerfile'),
 };

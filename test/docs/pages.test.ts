@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
-import { codeIn, PAGES, read, ROOT } from './pages.ts';
+import { codeIn, PAGES, read, ROOT, samplesUnder } from './pages.ts';
 
 const isThere = (name: string) => existsSync(new URL(name, ROOT));
 
@@ -77,6 +77,14 @@ test('the README lists every page of docs', () => {
 
 test('the README can be read at once: at most 250 lines', () => {
   assert.ok(read('README.md').trimEnd().split('\n').length <= 250);
+});
+
+test('the gate stands in front of each server in at most eight lines', () => {
+  const page = 'docs/in-front-of-your-server.md';
+  for (const heading of ['node:http', 'Express 4 and 5', 'Fastify 5', 'Hono on Node']) {
+    const [lines = ''] = samplesUnder(page, heading, 'ts');
+    assert.ok(lines !== '' && lines.trimEnd().split('\n').length <= 8, heading);
+  }
 });
 
 test('the README has the settings that it lists as docs/settings.md has them', () => {

@@ -3,14 +3,13 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+import { samplesUnder } from '../docs/pages.ts';
+import { installInto, npm, packInto, ROOT, straysOf, type Packed } from '../support/packed.ts';
 
 /** All that can be imported from `gatehouse` and `gatehouse/testing`. */
 const NAMES = [
@@ -51,46 +50,33 @@ const TESTING_NAMES = [
 ];
 
 let directory = '';
-let listed: readonly string[] = [];
-
-const npm = (...words: readonly string[]) =>
-  execFileSync('npm', [...words, '--silent', '--no-audit', '--no-fund'], {
-    cwd: directory,
-    encoding: 'utf8',
-  });
+let packed: Packed;
 
 const node = (...words: readonly string[]) =>
   execFileSync(process.execPath, words, { cwd: directory, encoding: 'utf8' }).trim();
 
 before(() => {
   directory = mkdtempSync(join(tmpdir(), 'gatehouse-package-'));
-  const packed = execFileSync('npm', ['pack', '--json', '--silent', '--pack-destination', directory], {
-    cwd: ROOT,
-  });
-  const [{ filename, files }] = JSON.parse(String(packed)) as [
-    { filename: string; files: { path: string }[] },
-  ];
-  listed = files.map(({ path }) => path);
-  writeFileSync(join(directory, 'package.json'), '{"name":"orders","private":true,"type":"module"}');
-  npm('install', `./${filename}`);
+  packed = packInto(directory);
+  installInto(directory, packed);
 });
 
 after(() => rmSync(directory, { recursive: true }));
 
 test('the tarball holds what was built, and what a reader of a package looks for', () => {
-  const isExpected = (path: string) =>
-    /^dist\/[\w./-]+\.(js|d\.ts)$/.test(path) ||
-    ['dist/package.json', 'package.json', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'LICENSE'].includes(
-      path,
-    );
-
-  assert.deepEqual(
-    listed.filter((path) => !isExpected(path)),
-    [],
-  );
+  assert.deepEqual(straysOf(packed), []);
   for (const path of ['dist/package.json', 'dist/gatehouse.js', 'dist/gatehouse.d.ts', 'dist/testing.d.ts']) {
-    assert.ok(listed.includes(path), path);
+    assert.ok(packed.files.includes(path), path);
   }
+});
+
+test('nothing in package.json is changed or dropped when it is published', () => {
+  const text = readFileSync(join(ROOT, 'package.json'), 'utf8');
+  const folder = join(directory, 'published');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), text);
+  npm(folder, 'pkg', 'fix');
+  assert.equal(readFileSync(join(folder, 'package.json'), 'utf8'), text);
 });
 
 test('an import and a require get the same names, and the same one copy', () => {
@@ -115,9 +101,9 @@ test('the tests of a team get the names of gatehouse/testing, and nobody gets a 
   assert.equal(node('--eval', inside), 'ERR_PACKAGE_PATH_NOT_EXPORTED');
 });
 
-test('the first example of docs/your-own-api.md answers as it says', async (t) => {
-  const page = readFileSync(join(ROOT, 'docs/your-own-api.md'), 'utf8');
-  const [, example = ''] = /```ts\n([^]*?)```/.exec(page) ?? [];
+test('the first example of docs/your-own-api.md, which README.md has too, answers as it says', async (t) => {
+  const [example = ''] = samplesUnder('docs/your-own-api.md', 'Your own API', 'ts');
+  assert.deepEqual(samplesUnder('README.md', 'Your own API', 'ts'), [example]);
   writeFileSync(join(directory, 'orders.mjs'), example);
   const { PATH } = process.env;
   const env = {

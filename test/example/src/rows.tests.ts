@@ -1,0 +1,68 @@
+/* The API as its callers see it, without network, certificates or waiting. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { createService } from 'gatehouse';
+import { assertRouteMatrix, createTestIssuer } from 'gatehouse/testing';
+import { Orders } from './orders.ts';
+import { rowsOf } from './rows.ts';
+
+const rows = rowsOf(new Orders());
+
+const issuer = createTestIssuer();
+const service = createService({ rows }, { ...issuer.settings, host: '127.0.0.1', port: 0 }, issuer);
+const url = await service.listen();
+
+after(() => service.stop());
+
+/** Asks as somebody who may read and write. */
+async function ask(method: string, path: string, body?: object, sub = 'ada') {
+  const headers = {
+    ...issuer.bearer({ sub, scope: 'read:orders write:orders' }),
+    'content-type': 'application/json',
+  };
+  const response = await fetch(url + path, { method, headers, body: JSON.stringify(body) ?? null });
+  const text = await response.text();
+  const location = response.headers.get('location') ?? '';
+  return { status: response.status, location, body: text === '' ? undefined : JSON.parse(text) };
+}
+
+test('every row asks for what it says', () => assertRouteMatrix({ rows }));
+
+test('an order is where its answer says, and in the list', async () => {
+  const { status, location, body } = await ask('POST', '/api/orders', { item: 'tea' });
+  assert.deepEqual([status, body.item, body.quantity, body.owner], [201, 'tea', 1, 'ada']);
+  assert.deepEqual((await ask('GET', location)).body, body);
+  assert.deepEqual((await ask('GET', '/api/orders?status=open&limit=1')).body, { orders: [body] });
+});
+
+test('an order of somebody else is not there', async () => {
+  const { location } = await ask('POST', '/api/orders', { item: 'tea' });
+  for (const method of ['GET', 'DELETE']) {
+    const { status, body } = await ask(method, location, undefined, 'eve');
+    assert.deepEqual([status, body], [404, { error: 'not_found', message: 'There is no such order' }]);
+  }
+});
+
+test('an order that has been shipped is not changed any more', async () => {
+  const { location } = await ask('POST', '/api/orders', { item: 'tea' });
+  assert.equal((await ask('PATCH', location, { quantity: 2 })).body.quantity, 2);
+  assert.equal((await ask('PATCH', location, { status: 'shipped' })).status, 200);
+  assert.equal((await ask('PATCH', location, { quantity: 3 })).status, 409);
+  assert.equal((await ask('DELETE', location)).status, 409);
+});
+
+test('an order can be taken back', async () => {
+  const { location } = await ask('POST', '/api/orders', { item: 'tea' });
+  assert.equal((await ask('DELETE', location)).status, 204);
+  assert.equal((await ask('GET', location)).status, 404);
+});
+
+test('what does not fit is refused, and says where', async () => {
+  const order = await ask('POST', '/api/orders', { item: 'tea', quantity: 0 });
+  assert.deepEqual([order.status, order.body.issues[0].path], [422, ['quantity']]);
+  const list = await ask('GET', '/api/orders?limit=many');
+  assert.deepEqual(
+    [list.status, list.body.error, list.body.issues[0].path],
+    [400, 'invalid_query', ['limit']],
+  );
+});

@@ -1,0 +1,76 @@
+/* The example as a project of its own, with the packed tarball: it compiles, its tests pass, and what it builds
+   is what its image runs. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, test } from 'node:test';
+import { addExample, compile, installInto, packInto, ROOT } from '../support/packed.ts';
+
+const EXAMPLE = join(ROOT, 'test/example');
+
+const { scripts, dependencies } = JSON.parse(readFileSync(join(EXAMPLE, 'package.json'), 'utf8')) as Readonly<
+  Record<'scripts' | 'dependencies', Readonly<Record<string, string>>>
+>;
+
+let directory = '';
+let filename = '';
+
+before(() => {
+  directory = mkdtempSync(join(tmpdir(), 'gatehouse-example-'));
+  const packed = packInto(directory);
+  filename = packed.filename;
+  installInto(directory, packed);
+  addExample(directory);
+  compile(directory, join(ROOT, 'node_modules/typescript'));
+});
+
+after(() => rmSync(directory, { recursive: true }));
+
+test('the example depends on the package alone', () => {
+  assert.deepEqual(dependencies, { gatehouse: `file:${filename}` });
+});
+
+test('the tests of the example pass', () => {
+  const [, words = ''] = /^tsc && node (.*)$/.exec(scripts.test ?? '') ?? [];
+  // Of this run, and of what it measures.
+  const { NODE_TEST_CONTEXT: _, NODE_V8_COVERAGE: __, ...env } = process.env;
+  execFileSync(process.execPath, words.split(' '), { cwd: directory, env, stdio: 'pipe' });
+});
+
+test('the example serves its table until a signal ends it', async () => {
+  const [, file = ''] = /^node (.*)$/.exec(scripts.start ?? '') ?? [];
+  const env = { IDP_DOMAIN: '127.0.0.1:1', IDP_AUDIENCE: 'orders', HOST: '127.0.0.1', PORT: '0' };
+  const child = spawn(process.execPath, [file], {
+    cwd: directory,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  for await (const line of createInterface(child.stdout)) {
+    const { message, port } = JSON.parse(line) as { message: string; port: number };
+    if (message !== 'listening') continue;
+
+    const { status } = await fetch(`http://127.0.0.1:${port}/api/orders`);
+    assert.equal(status, 401);
+    child.kill('SIGTERM');
+  }
+  assert.deepEqual(await ended, [0, null]);
+});
+
+test('the image of the example is made of files that are there, and runs what the example starts', () => {
+  const lines = readFileSync(join(EXAMPLE, 'Dockerfile'), 'utf8').split('\n');
+  const copied = lines.flatMap((line) => /^COPY (?!--from)(.*) \S+$/.exec(line)?.[1]?.split(' ') ?? []);
+  const own = copied.filter((name) => name !== '*.tgz');
+  assert.deepEqual(
+    own.filter((name) => !existsSync(join(EXAMPLE, name))),
+    [],
+  );
+  const command = lines.find((line) => line.startsWith('CMD '))?.slice(4) ?? '';
+  assert.equal(JSON.parse(command).join(' '), scripts.start);
+  const users = lines.filter((line) => line.startsWith('USER '));
+  assert.match(users.join(), /^USER [1-9]\d*:[1-9]\d*$/);
+});
