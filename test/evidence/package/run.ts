@@ -1,0 +1,136 @@
+/* Packs the package, lets publint, attw and `npm publish --dry-run` look for faults, and puts it to use in a project of its
+   own: on every line of Node it is imported, required, and the tests of test/example run; each TypeScript compiles them. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { addExample, compile, installInto, packInto, ROOT, straysOf } from '../../support/packed.ts';
+
+const TOOLS = fileURLToPath(new URL('./node_modules/', import.meta.url));
+
+const NODES = ['node20-12', 'node20', 'node22', 'node24', 'node26'];
+
+const COMPILERS = ['typescript5-4', 'typescript5-9', 'typescript7'];
+
+/** As projects are set up: for Node, and for a bundler. */
+const RESOLUTIONS: Readonly<Record<string, readonly string[]>> = {
+  nodenext: ['--module', 'nodenext'],
+  bundler: ['--module', 'esnext', '--moduleResolution', 'bundler'],
+};
+
+const FLAGS =
+  '--noEmit --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --allowImportingTsExtensions --target es2022 --types node';
+
+/** What must not compile, a line each. */
+const WRONG = [
+  `post('/a', open, ({ caller }) => ({ who: caller.subject }));`,
+  `get('/a', optional, ({ caller }) => ({ who: caller.subject }));`,
+  `get('/a', open, json(), () => ({}));`,
+  `get('/a/{id}', open, ({ parameters }) => ({ name: parameters.name }));`,
+  `get('/a', open, () => {});`,
+  `get('/a', () => ({}));`,
+  `post('/a', open, json({}), () => ({}));`,
+  `get('/a', needs(), () => ({}));`,
+];
+
+const IMPORTED = `
+import * as one from 'gatehouse';
+import * as testing from 'gatehouse/testing';
+import { createRequire } from 'node:module';
+const required = createRequire(import.meta.url);
+const names = (all) => Object.keys(all).filter((name) => !['default', 'module.exports', '__esModule'].includes(name)).sort().join();
+for (const [name, all] of Object.entries({ gatehouse: one, 'gatehouse/testing': testing })) {
+  const other = required(name);
+  if (names(all) !== names(other) || Object.keys(other).some((key) => all[key] !== other[key])) process.exit(1);
+}
+process.stdout.write(String(Object.keys(required('gatehouse')).length));
+`;
+
+const directory = mkdtempSync(join(tmpdir(), 'gatehouse-package-'));
+
+/** Runs a program to its good end, and gives what it has written. */
+function run(command: string, words: readonly string[], cwd = directory): string {
+  const { status, stdout, stderr } = spawnSync(command, words, { cwd, encoding: 'utf8' });
+  assert.equal(status, 0, `${command} ${words.join(' ')}\n${stdout}${stderr}`);
+  return stdout + stderr;
+}
+
+/** Publishing without doing so: npm must have nothing to mend. */
+function publishForShow(tarball: string): void {
+  const folder = join(directory, 'published');
+  mkdirSync(folder);
+  execFileSync('tar', ['xzf', tarball, '-C', folder]);
+  const file = join(folder, 'package/package.json');
+  // Publishing is left to the owner of a name.
+  writeFileSync(file, readFileSync(file, 'utf8').replace('  "private": true,\n', ''));
+  const said = run(
+    'npm',
+    ['publish', '--dry-run', '--ignore-scripts', '--tag', 'show'],
+    join(folder, 'package'),
+  );
+  const warnings = said.split('\n').filter((line) => line.startsWith('npm warn publish'));
+  assert.deepEqual(
+    warnings.filter((line) => !line.includes('requires you to be logged in')),
+    [],
+  );
+}
+
+function lint(tarball: string): void {
+  run(join(TOOLS, '.bin/publint'), ['--strict', tarball]);
+  console.log('publint --strict: no finding');
+  run(join(TOOLS, '.bin/attw'), [tarball]);
+  console.log('attw: no finding');
+  publishForShow(tarball);
+  console.log('npm publish --dry-run: nothing to mend');
+}
+
+function useOnNode(name: string): void {
+  const node = join(TOOLS, name, 'bin/node');
+  const version = run(node, ['--version']).trim();
+  const count = run(node, ['--input-type=module', '--eval', IMPORTED]);
+  run(node, ['--test', 'dist/rows.tests.js']);
+  console.log(`Node ${version}: ${count} names by import and require, the tests of the example pass`);
+}
+
+function useWithCompiler(name: string): void {
+  const compiler = join(TOOLS, name);
+  const { version } = JSON.parse(readFileSync(join(compiler, 'package.json'), 'utf8')) as { version: string };
+  const files = ['src/main.ts', 'src/rows.tests.ts', 'wrong.ts', 'required.cts'];
+  for (const [resolution, flags] of Object.entries(RESOLUTIONS)) {
+    // A bundler has no files of the older kind.
+    const some = files.filter((file) => resolution === 'nodenext' || file !== 'required.cts');
+    compile(directory, compiler, ...FLAGS.split(' '), ...flags, ...some);
+  }
+  console.log(
+    `TypeScript ${version}: ${Object.keys(RESOLUTIONS).join(', ')}, ${WRONG.length} wrong uses refused`,
+  );
+}
+
+try {
+  const packed = packInto(directory);
+  assert.deepEqual(straysOf(packed), []);
+  console.log(`${packed.filename}: ${packed.files.length} files, none but those of the package`);
+  lint(join(directory, packed.filename));
+
+  installInto(directory, packed);
+  addExample(directory);
+  compile(directory, join(ROOT, 'node_modules/typescript'));
+  // Its own settings of the compiler, which older ones do not know.
+  rmSync(join(directory, 'tsconfig.json'));
+  const names = 'get, json, needs, open, optional, post';
+  const refused = WRONG.map((line) => `// @ts-expect-error\n${line}\n`).join('');
+  writeFileSync(
+    join(directory, 'wrong.ts'),
+    `import { ${names} } from 'gatehouse';\n${refused}void [needs];\n`,
+  );
+  const required = `import gatehouse = require('gatehouse');\nimport testing = require('gatehouse/testing');\n`;
+  const use = `gatehouse.createService({ rows: [] }, testing.createTestIssuer().settings);\n`;
+  writeFileSync(join(directory, 'required.cts'), required + use);
+
+  for (const name of NODES) useOnNode(name);
+  for (const name of COMPILERS) useWithCompiler(name);
+} finally {
+  rmSync(directory, { recursive: true });
+}
