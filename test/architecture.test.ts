@@ -38,6 +38,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'settings/sources.ts': ['node:fs', 'node:path'],
   'service/': ['type node:http'],
   'service/connection.ts': ['type node:http', 'type node:net'],
+  'service/request-stream.ts': ['node:http'],
   'service/listener.ts': ['node:http', 'node:net'],
   'service/host.ts': ['type node:net'],
   'service/run.ts': ['type node:net'],

@@ -4,6 +4,7 @@
 // keys: keys/key-set.ts does.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
+import { Gathering } from '../base/gathering.ts';
 import { parseJsonObject, type JsonObject } from '../base/encoding.ts';
 import { FetchFailure } from './jwks.ts';
 
@@ -98,14 +99,12 @@ function request(address: string, signal: AbortSignal): Promise<IncomingMessage>
 }
 
 async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const body = new Gathering();
   for await (const chunk of response) {
-    bytes += chunk.length;
-    if (bytes > MAX_BYTES) throw new FetchFailure('too-large');
-    chunks.push(chunk);
+    if (body.length + chunk.length > MAX_BYTES) throw new FetchFailure('too-large');
+    body.add(chunk);
   }
-  return Buffer.concat(chunks);
+  return body.take();
 }
 
 /** Sorts Node's errors by what an operator would do about them, and throws what it makes of them. */

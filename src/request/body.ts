@@ -3,6 +3,7 @@
 // the limit. Does not judge what the JSON says: a row's schema does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { decodeUtf8, undefinedOn } from '../base/encoding.ts';
+import { Gathering } from '../base/gathering.ts';
 import { ClientGone, refuseContent, type Refused } from '../base/refusal.ts';
 import { fieldValues } from './fields.ts';
 
@@ -72,12 +73,8 @@ function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly str
   if (OTHER_CHARSET.test(contentType)) throw refuseContent('charset-refused');
 }
 
-const FIRST_BYTES = 4_096;
-
 function readBytes(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
-  // In one piece: a body that comes byte by byte would cost hundreds of times its length in chunks.
-  let buffer: Buffer = Buffer.allocUnsafe(Math.min(limitBytes, FIRST_BYTES));
-  let length = 0;
+  const body = new Gathering();
 
   return new Promise((resolve, reject) => {
     // Whoever closes their side in the middle of a body has left too.
@@ -86,25 +83,12 @@ function readBytes(request: IncomingMessage, limitBytes: number): Promise<Buffer
 
     request.on('error', fail).on('close', fail).on(FAILED, fail);
     // The request keeps its listeners until it is answered, but shall not keep the bytes.
-    request.on('end', () => {
-      resolve(buffer.subarray(0, length));
-      buffer = Buffer.alloc(0);
-    });
+    request.on('end', () => resolve(body.take()));
     request.on('data', (chunk: Buffer) => {
-      const needed = length + chunk.length;
-      if (needed > limitBytes) return reject(refuseContent('body-too-large'));
-
-      if (needed > buffer.length) buffer = enlarged(buffer, length, Math.min(limitBytes, needed * 2));
-      chunk.copy(buffer, length);
-      length = needed;
+      if (body.length + chunk.length > limitBytes) reject(refuseContent('body-too-large'));
+      else body.add(chunk);
     });
   });
-}
-
-function enlarged(buffer: Buffer, length: number, bytes: number): Buffer {
-  const larger = Buffer.allocUnsafe(bytes);
-  buffer.copy(larger, 0, 0, length);
-  return larger;
 }
 
 function parseBody(bytes: Buffer): unknown {

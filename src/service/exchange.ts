@@ -9,8 +9,6 @@ export class Exchange implements Learnt {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   isPreflight = false;
-  /** Whether its body goes nowhere, and its connection ends with the reply. */
-  isDiscarding = false;
   row: Row | undefined;
   kid: string | undefined;
   freshNonce: string | undefined;

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ClientGone, type Refused } from '../base/refusal.ts';
 import type { Cors } from '../reply/cors.ts';
 import type { Reply } from '../reply/reply.ts';
-import { hangUp, isGone, leavesBytes, prepareReply, type Write } from '../reply/write.ts';
+import { hangUp, isGone, prepareReply, type Write } from '../reply/write.ts';
 import { Exchange } from './exchange.ts';
 import type { Front } from './front.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -14,10 +14,10 @@ export type Responder = ReturnType<typeof createResponder>;
 /** `isStopping` tells whether every reply shall close its connection. */
 export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, isStopping: () => boolean) {
   function finish(exchange: Exchange, reply: Reply): Write {
-    const { request, response, isPreflight, freshNonce, isDiscarding } = exchange;
+    const { request, response, isPreflight, freshNonce } = exchange;
     const nonce = freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
     const fields = isPreflight ? [] : [...cors.headers(request.headers.origin), ...nonce];
-    return prepareReply(request, response, reply, fields, isStopping() || isDiscarding);
+    return prepareReply(request, response, reply, fields, isStopping());
   }
 
   function fail(exchange: Exchange, failure: unknown): Write {
@@ -45,7 +45,6 @@ export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, is
       const reply = pipeline(exchange);
       if (!(reply instanceof Promise)) return finish(exchange, reply);
 
-      if (exchange.row?.take === undefined && leavesBytes(request)) discardBody(exchange);
       void reply
         .then((ready) => finish(exchange, ready))
         .catch((failure: unknown) => fail(exchange, failure))
@@ -69,9 +68,3 @@ export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, is
 /** Whether the handler has passed on what it was told by its signal. */
 const hasGivenUp = ({ request, response }: Exchange, failure: unknown) =>
   isGone(request, response) && Object(failure).name === 'AbortError';
-
-/** What nobody reads would be kept while a reply is awaited, and in small pieces at many times its length. */
-function discardBody(exchange: Exchange): void {
-  exchange.isDiscarding = true;
-  exchange.request.resume();
-}

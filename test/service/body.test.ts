@@ -86,7 +86,7 @@ describe('a request body', { timeout: 30_000 }, () => {
 
   test('that an app neither takes nor refuses does not hold up the next request', async (t) => {
     const answerWhenFull = (request: IncomingMessage, response: ServerResponse): void => {
-      const isFull = request.complete || request.readableLength >= request.readableHighWaterMark;
+      const isFull = request.complete || request.socket.isPaused();
       setImmediate(() => (isFull ? response.end('{}') : answerWhenFull(request, response)));
     };
 

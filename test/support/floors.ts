@@ -5,7 +5,7 @@
  * and from earlier files of its own.
  */
 export const FLOORS: Readonly<Record<string, readonly string[]>> = {
-  'base/': ['refusal', 'encoding', 'sealed', 'lru', 'clock', 'events'],
+  'base/': ['refusal', 'encoding', 'gathering', 'sealed', 'lru', 'clock', 'events'],
   'request/': ['fields', 'uri', 'path', 'schema', 'body', 'incoming'],
   'keys/': ['jwk', 'jwks', 'key-set', 'fetch', 'tunnel'],
   'token/': ['compact', 'signature', 'claims', 'issuers', 'verify'],
@@ -23,6 +23,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
     'assemble',
     'connection',
     'batches',
+    'request-stream',
     'listener',
     'host',
     'run',

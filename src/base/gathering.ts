@@ -1,0 +1,26 @@
+// Bytes that come in pieces. Trusts its user to bound them. Promises: they are kept in one piece, since small
+// ones would take hundreds of times their length.
+
+export class Gathering {
+  #buffer = Buffer.alloc(0);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  add(piece: Uint8Array): void {
+    const needed = this.#length + piece.length;
+    if (needed > this.#buffer.length) this.#buffer = Buffer.concat([this.#buffer], needed * 2);
+    this.#buffer.set(piece, this.#length);
+    this.#length = needed;
+  }
+
+  /** All of them so far, which are then no longer kept here. */
+  take(): Buffer {
+    const bytes = this.#buffer.subarray(0, this.#length);
+    this.#buffer = Buffer.alloc(0);
+    this.#length = 0;
+    return bytes;
+  }
+}

@@ -1,0 +1,26 @@
+/* Bytes that come in pieces: all of them, in order, and nothing else. */
+import { strict as assert } from 'node:assert';
+import { test } from 'node:test';
+import { Gathering } from '../../src/base/gathering.ts';
+
+for (const lengths of [[], [0], [1], [1, 1, 1, 1, 1], [5, 0, 3], [1000, 1, 5000], [3, 100_000, 3]]) {
+  test(`gives back pieces of the lengths [${lengths}] as one, in order`, () => {
+    const pieces = lengths.map((length, index) => Buffer.alloc(length, 97 + index));
+    const gathering = new Gathering();
+    for (const piece of pieces) gathering.add(piece);
+    assert.equal(
+      gathering.length,
+      lengths.reduce((sum, length) => sum + length, 0),
+    );
+    assert.deepEqual(gathering.take(), Buffer.concat(pieces));
+  });
+}
+
+test('begins anew once it has been emptied, and leaves what it gave as it is', () => {
+  const gathering = new Gathering();
+  gathering.add(Buffer.from('abc'));
+  const first = gathering.take();
+  assert.equal(gathering.length, 0);
+  gathering.add(Buffer.from('xy'));
+  assert.deepEqual([String(first), String(gathering.take()), String(gathering.take())], ['abc', 'xy', '']);
+});
