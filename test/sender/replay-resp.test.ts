@@ -76,6 +76,24 @@ describe('what is sent to the store', { timeout: 30_000 }, () => {
     });
   }
 
+  for (const [address, host, port] of [
+    ['redis://store.test', 'store.test', 6379],
+    ['redis://store.test:7000', 'store.test', 7000],
+    ['redis://[::1]:7001', '::1', 7001],
+    ['rediss://[2001:db8::7]', '2001:db8::7', 6379],
+  ] as const) {
+    test(`connects to port ${port} of ${host} for ${address}`, (t) => {
+      const connections = t.mock.method(Socket.prototype, 'connect', function (this: Socket) {
+        return this;
+      });
+      openClient(t, address);
+      const [first] = connections.mock.calls[0]?.arguments as unknown[];
+      // From net.connect Node hands it over in a list.
+      const asked = (Array.isArray(first) ? first[0] : first) as { host: string; port: number };
+      assert.deepEqual([asked.host, asked.port], [host, port]);
+    });
+  }
+
   test('sends the commands of one turn in one write', async (t) => {
     const { store, client } = await startPair(t, silent);
     // What a socket hands over to the system.

@@ -113,6 +113,14 @@ test('refuses what it has no room for, and drops no live entry [docs/dpop.md, E1
   );
 });
 
+test('has room for thousands of proofs when nobody says for how many', () => {
+  const store = createReplayStore(330);
+  const verdicts = Array.from({ length: 5_000 }, (_, count) =>
+    store.record(ONE, `jti ${count}`, NOW + 300, NOW),
+  );
+  assert.ok(verdicts.every((verdict) => verdict === 'new'));
+});
+
 test('has room again once entries can no longer be accepted, as much as they took [docs/dpop.md]', () => {
   const store = createReplayStore(80, 4);
 
