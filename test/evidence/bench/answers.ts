@@ -8,7 +8,8 @@ import { startServer } from './processes.ts';
 /** Node writes these itself, or they depend on the body. */
 const LEFT_OUT = ['date', 'connection', 'keep-alive', 'content-length'];
 
-function describeAnswer({ status, rawHeaders, body }: Answer) {
+/** What a plain server needs to send the same. */
+export function describeAnswer({ status, rawHeaders, body }: Answer) {
   const headers = rawHeaders.filter(
     (_, index) => !LEFT_OUT.includes(rawHeaders[index - (index % 2)]!.toLowerCase()),
   );

@@ -8,6 +8,8 @@ export interface Job {
   readonly connections: number;
   readonly seconds: number;
   readonly path: string;
+  /** JSON, which makes it a POST. */
+  readonly body?: string;
   readonly expected: Expected;
   /** What stands in each request's Authorization field behind the scheme; no field without it. */
   readonly records?: Records | undefined;
@@ -19,11 +21,16 @@ export interface Job {
 const fileNamed = (name: string) => fileURLToPath(new URL(`load/${name}`, import.meta.url));
 
 /** The text of a request before and after its record. */
-function textsOf({ path, records, scheme = 'Bearer' }: Job, port: number): { before: string; after: string } {
-  const head = `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n`;
+function textsOf(
+  { path, body = '', records, scheme = 'Bearer' }: Job,
+  port: number,
+): { before: string; after: string } {
+  const content = `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`;
+  const fields = body === '' ? '' : content;
+  const head = `${body === '' ? 'GET' : 'POST'} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${fields}`;
   return records === undefined
-    ? { before: head, after: '\r\n' }
-    : { before: `${head}Authorization: ${scheme} `, after: '\r\n\r\n' };
+    ? { before: head, after: `\r\n${body}` }
+    : { before: `${head}Authorization: ${scheme} `, after: `\r\n\r\n${body}` };
 }
 
 async function runOwn(file: string, job: Job, port: number, more = {}): Promise<Record<string, number>> {

@@ -48,11 +48,17 @@ export const GATEHOUSE: ServerPlan = {
   environment: {},
 };
 
-const PEERS = [
-  peer('express', 'Express 5 + express-oauth2-jwt-bearer', 'express'),
-  peer('fastify', 'Fastify 5 + @fastify/jwt', 'fastify', { CACHE: '0' }),
+const EXPRESS = peer('express', 'Express 5 + express-oauth2-jwt-bearer', 'express');
+
+const FASTIFY_CACHE = peer('fastify-cache', 'Fastify 5 + @fastify/jwt, cache on', 'fastify', {
   // As many entries as gatehouse remembers by default.
-  peer('fastify-cache', 'Fastify 5 + @fastify/jwt, cache on', 'fastify', { CACHE: '10000' }),
+  CACHE: '10000',
+});
+
+const PEERS = [
+  EXPRESS,
+  peer('fastify', 'Fastify 5 + @fastify/jwt', 'fastify', { CACHE: '0' }),
+  FASTIFY_CACHE,
   peer('jose', 'node:http + jose', 'jose'),
   peer('hono', 'Hono + jwk middleware', 'hono'),
 ];
@@ -69,6 +75,21 @@ export const GATEHOUSE_DPOP: ServerPlan = {
   // Proofs are made before they are sent.
   environment: { IDP_DPOP_MODE: 'ALLOWED', IDP_DPOP_IAT_OFFSET_SECONDS: '3600' },
 };
+
+/** A table of one's own, in a program that uses the package. */
+export const OWN: ServerPlan = {
+  ...GATEHOUSE,
+  name: 'gatehouse-own',
+  title: "gatehouse, a table of one's own",
+  file: 'servers/own.mjs',
+};
+
+/** Told by the settings of gatehouse. */
+export const isOurs = ({ file }: ServerPlan): boolean => [GATEHOUSE.file, OWN.file].includes(file);
+
+/** What reads and parses the body of the POST, and those that judge it too. */
+export const PLAIN_POST: ServerPlan = { ...PLAIN, file: 'servers/plain-post.mjs' };
+export const POST_SERVERS = [OWN, EXPRESS, FASTIFY_CACHE];
 
 /** What each answer must be: its status, and a text that it holds. */
 export interface Expected {
@@ -179,10 +200,37 @@ export const DPOP = {
   ...PRIVATE,
 };
 
+const LINES = Array.from({ length: 12 }, (_, line) => ({
+  sku: `sku-${line}-0123456789abcdef`,
+  amount: line + 1,
+  note: 'by the side door, please',
+}));
+
+export const POST = {
+  name: 'post',
+  title: 'POST of 1 kB of JSON through a schema, to one that reads and parses it',
+  connections: 50,
+  path: '/api/orders',
+  expected: { status: 200, sample: '"lines":12' },
+  body: JSON.stringify({ customer: 'a customer', lines: LINES }),
+  repeats: true,
+};
+
+export const OWN_ROW = {
+  name: 'own-row',
+  title: "a row of one's own, to the same row of profile B",
+  goal: 1.02,
+  connections: 50,
+  ...PRIVATE,
+  repeats: true,
+};
+
 const MEASURES = [
   ...CASES.map(({ name }) => name),
   ...FLOORS.map(({ name }) => name),
   DPOP.name,
+  POST.name,
+  OWN_ROW.name,
   'latency',
   'start',
   'memory',

@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Provider } from '../../idp/provider.ts';
 import { ask, type Answer } from '../../support/client.ts';
-import { GATEHOUSE, type ServerPlan } from './plan.ts';
+import { isOurs, type ServerPlan } from './plan.ts';
 import { AUDIENCE, ISSUER } from './pools.ts';
 
 const hasTool = (name: string, ...options: string[]): boolean =>
@@ -102,16 +102,15 @@ export interface RunningServer {
 /** What a server is told: gatehouse by its settings, the others by the names of `servers/environment.mjs`. */
 function environmentOf(plan: ServerPlan, provider: Provider, port: number): NodeJS.ProcessEnv {
   const jwksUri = `${provider.issuer}.well-known/jwks.json`;
-  const own =
-    plan.file === GATEHOUSE.file
-      ? {
-          IDP_DOMAIN: provider.domain,
-          IDP_AUDIENCE: AUDIENCE,
-          IDP_ISSUER: ISSUER,
-          IDP_JWKS_URI: jwksUri,
-          HOST: '127.0.0.1',
-        }
-      : { ISSUER, AUDIENCE, JWKS_URI: jwksUri };
+  const own = isOurs(plan)
+    ? {
+        IDP_DOMAIN: provider.domain,
+        IDP_AUDIENCE: AUDIENCE,
+        IDP_ISSUER: ISSUER,
+        IDP_JWKS_URI: jwksUri,
+        HOST: '127.0.0.1',
+      }
+    : { ISSUER, AUDIENCE, JWKS_URI: jwksUri };
   return {
     NODE_ENV: 'production',
     NODE_EXTRA_CA_CERTS: provider.authorityFile,

@@ -43,7 +43,7 @@ export const noteIn =
 /** The figures of processor time, beside those of requests a second. */
 export const microsOf = (name: string) => `${name}-micros`;
 
-function noteThroughput(note: Note, name: string, server: string, figures: Throughput): void {
+export function noteThroughput(note: Note, name: string, server: string, figures: Throughput): void {
   note(name, server, figures.perSecond);
   note(microsOf(name), server, figures.microsEach);
 }
@@ -94,7 +94,7 @@ async function warmUp(running: readonly RunningServer[]): Promise<void> {
 }
 
 /** Starts the servers, and ends them when the work with them is done. */
-async function withServers(
+export async function withServers(
   plans: readonly ServerPlan[],
   provider: Provider,
   more: NodeJS.ProcessEnv,

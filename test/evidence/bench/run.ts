@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { startProvider } from '../../idp/provider.ts';
 import { measureMemory, measureStart, reviewOf } from './lives.ts';
+import { measureOwnRow, measurePost } from './own.ts';
 import { picture } from './picture.ts';
 import {
   cases,
@@ -9,14 +10,18 @@ import {
   DPOP,
   ES256,
   FLOORS,
+  GATEHOUSE,
   isMeasured,
   isPartial,
+  OWN_ROW,
   PLAIN,
+  POST,
   RATE,
   ROUNDS,
   RS256,
   SECONDS,
   SLICE,
+  type Case,
 } from './plan.ts';
 import { AUDIENCE, keySet, preparePools, RESERVED } from './pools.ts';
 import { leaveServerCore, machine } from './processes.ts';
@@ -27,7 +32,7 @@ import { table } from './table.ts';
 
 const tokens = DISTINCT_TOKENS.toLocaleString('en');
 
-const BUSY = [...cases, ...FLOORS, DPOP];
+const BUSY: readonly Pick<Case, 'name' | 'title' | 'goal'>[] = [...cases, ...FLOORS, DPOP, POST, OWN_ROW];
 
 const SECTIONS: readonly Omit<Section, 'rows'>[] = [
   ...BUSY.map(({ name, title, goal }) => ({ name: microsOf(name), title, unit: 'µs' as const, goal })),
@@ -46,6 +51,7 @@ const SECTIONS: readonly Omit<Section, 'rows'>[] = [
 
 function baseOf(section: string): string {
   if (section.startsWith(DPOP.name)) return ES256.name;
+  if (section.startsWith(OWN_ROW.name)) return GATEHOUSE.name;
 
   return FLOORS.some(({ name }) => section.startsWith(name)) ? RS256.name : PLAIN.name;
 }
@@ -70,6 +76,8 @@ try {
   await measureRounds(provider, figures);
   await measureFloor(provider, figures);
   await measureDpop(provider, figures);
+  await measureOwnRow(provider, figures);
+  await measurePost(provider, figures);
   await measureStart(provider, figures);
   await measureMemory(provider, figures);
   const review = await reviewOf(provider);

@@ -3,6 +3,7 @@ import { createPublicKey } from 'node:crypto';
 import jwt from '@fastify/jwt';
 import Fastify from 'fastify';
 import { audience, fetchKeys, host, issuer, port, privateMessage, publicMessage } from './environment.mjs';
+import { answerTo, orderSchema } from './orders.mjs';
 
 const [jwk] = await fetchKeys();
 const publicKey = createPublicKey({ key: jwk, format: 'jwk' }).export({ type: 'spki', format: 'pem' });
@@ -16,4 +17,5 @@ await app.register(jwt, {
 const onRequest = (request) => request.jwtVerify();
 app.get('/api/public', async () => publicMessage());
 app.get('/api/private', { onRequest }, async (request) => privateMessage(request.user.sub));
+app.post('/api/orders', { onRequest, schema: { body: orderSchema } }, async ({ body }) => answerTo(body));
 await app.listen({ port, host });
