@@ -23,6 +23,7 @@ export {
   createGate,
   createService,
   type CreateOptions,
+  type Gate,
   type GivenSettings,
   type Service,
 } from './service/host.ts';

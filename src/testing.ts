@@ -22,6 +22,7 @@ export interface ProofRequest {
   readonly url: string;
 }
 
+/** Whom a test issuer shall be taken for. */
 export interface TestIssuerOptions {
   /** Host name of the issuer. Default: `issuer.test`. */
   readonly domain?: string;
@@ -29,6 +30,7 @@ export interface TestIssuerOptions {
   readonly audience?: string;
 }
 
+/** An issuer that `createTestIssuer` has made. */
 export type TestIssuer = ReturnType<typeof createTestIssuer>;
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -75,7 +77,11 @@ export function createTestIssuer({
   };
 }
 
-/** A key for `boundToken` and `proof`. */
+/**
+ * A key for `boundToken` and `proof`.
+ *
+ * @example const key = createProofKey();
+ */
 export function createProofKey(): ProofKey {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { crv, kty, x, y } = publicKey.export({ format: 'jwk' });
@@ -87,6 +93,8 @@ export function createProofKey(): ProofKey {
 /**
  * A proof for a request with this token (RFC 9449 §4.2), good at once; `claims` go beside or over the usual
  * ones.
+ *
+ * @example const dpop = createProof(key, { method: 'GET', url }, issuer.boundToken(key));
  */
 export function createProof(
   key: ProofKey,
@@ -102,7 +110,11 @@ export function createProof(
   return `${input}.${signature.toString('base64url')}`;
 }
 
-/** A row that does not answer as its access says: which, asked how, and what came. */
+/**
+ * Rows that do not answer as their access says: which, asked how, and what came, a line each.
+ *
+ * @example await assert.rejects(assertRouteMatrix({ rows: wrongRows }), RouteMatrixError);
+ */
 export class RouteMatrixError extends Error {}
 
 /**

@@ -37,10 +37,18 @@ export function reply(status: number, body?: object, headers: Headers = {}): Han
   return new HandlerReply(makeReply(status, body, headers), false);
 }
 
-/** 201 with the place of what was made (RFC 9110 §15.3.2). Throws as `reply` does. */
+/**
+ * 201 with the place of what was made (RFC 9110 §15.3.2). Throws as `reply` does.
+ *
+ * @example created(`/api/orders/${order.id}`, order)
+ */
 export const created = (location: string, body?: object) => reply(201, body, { Location: location });
 
-/** 204 (RFC 9110 §15.3.5). */
+/**
+ * 204 (RFC 9110 §15.3.5).
+ *
+ * @example del('/api/orders/{id}', authenticated, () => noContent())
+ */
 export const noContent = () => reply(204);
 
 /**

@@ -14,7 +14,11 @@ export interface Access<Admitted> {
   readonly admit: (caller: Caller | undefined) => Admitted;
 }
 
-/** Everyone; credentials are ignored. */
+/**
+ * Everyone; credentials are ignored, and the handler gets no caller.
+ *
+ * @example get('/api/status', open, () => ({ status: 'ok' }))
+ */
 export const open: Access<undefined> = {
   name: 'open',
   credentials: 'ignored',
@@ -22,7 +26,11 @@ export const open: Access<undefined> = {
   admit: () => undefined,
 };
 
-/** Everyone; credentials that are present must be good, and then name the caller. */
+/**
+ * Everyone; credentials that are present must be good, and then name the caller.
+ *
+ * @example get('/api/feed', optional, ({ caller }) => ({ for: caller?.subject ?? 'guest' }))
+ */
 export const optional: Access<Caller | undefined> = {
   name: 'optional',
   credentials: 'optional',
@@ -30,7 +38,11 @@ export const optional: Access<Caller | undefined> = {
   admit: (caller) => caller && requireCaller(caller),
 };
 
-/** Callers with a valid access token. */
+/**
+ * Callers with a valid access token.
+ *
+ * @example get('/api/me', authenticated, ({ caller }) => ({ id: caller.subject }))
+ */
 export const authenticated: Access<Caller> = {
   name: 'authenticated',
   credentials: 'required',
@@ -38,7 +50,11 @@ export const authenticated: Access<Caller> = {
   admit: requireCaller,
 };
 
-/** Callers with a valid access token that passes every guard. */
+/**
+ * Callers with a valid access token that passes every guard; others with one are 403 (RFC 6750 §3.1).
+ *
+ * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
+ */
 export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
   return {
     name: guards.map((guard) => guard.name).join(', '),

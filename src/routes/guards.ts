@@ -4,6 +4,7 @@
 import { Refused } from '../base/refusal.ts';
 import type { Caller } from '../sender/caller.ts';
 
+/** What a token must also say, for `needs`. */
 export interface Guard {
   /** As it stands in printed tables, such as `scope read:messages`. */
   readonly name: string;
@@ -14,7 +15,11 @@ export interface Guard {
 
 type OneOrMore = readonly [string, ...string[]];
 
-/** Passes when the token has every one of these scopes. */
+/**
+ * Passes when the token has every one of these scopes. Throws for what is no scope (RFC 6749 §3.3).
+ *
+ * @example needs(scope('read:orders', 'read:customers'))
+ */
 export function scope(...scopes: OneOrMore): Guard {
   const name = `scope ${scopes.join(' ')}`;
   return scopeGuard(name, 'the token lacks a required scope', scopes, (granted) =>
@@ -22,7 +27,11 @@ export function scope(...scopes: OneOrMore): Guard {
   );
 }
 
-/** Passes when the token has at least one of these scopes. */
+/**
+ * Passes when the token has at least one of these scopes. Throws for what is no scope (RFC 6749 §3.3).
+ *
+ * @example needs(anyScope('read:orders', 'admin'))
+ */
 export function anyScope(...scopes: OneOrMore): Guard {
   const name = `any scope of ${scopes.join(' ')}`;
   return scopeGuard(name, 'the token has none of the required scopes', scopes, (granted) =>
@@ -30,14 +39,22 @@ export function anyScope(...scopes: OneOrMore): Guard {
   );
 }
 
-/** Passes when the claim is there and identical in type and value. */
+/**
+ * Passes when the claim is there and identical in type and value.
+ *
+ * @example needs(claimEquals('email_verified', true))
+ */
 export function claimEquals(claim: string, expected: string | number | boolean): Guard {
   const name = `claim ${claim} equals ${expected}`;
   const description = `the claim ${claim} is missing or has another value`;
   return claimGuard(name, description, (caller) => caller.claim(claim) === expected);
 }
 
-/** Passes when the claim, an array or a space-separated text, has every one of these values. */
+/**
+ * Passes when the claim, an array or a space-separated text, has every one of these values.
+ *
+ * @example needs(claimIncludes('roles', ['editor', 'viewer']))
+ */
 export function claimIncludes(claim: string, values: OneOrMore): Guard {
   const name = `claim ${claim} includes ${values.join(' ')}`;
   const description = `the claim ${claim} is missing or lacks a required value`;
@@ -51,6 +68,8 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
 /**
  * Passes when `check` returns `true`; `what` says in printable ASCII what it demands, and shows in the
  * challenge.
+ *
+ * @example needs(claimCheck('age is at least 18', (claim) => Number(claim('age')) >= 18))
  */
 export function claimCheck(what: string, check: (claim: (name: string) => unknown) => unknown): Guard {
   const description = `the claims do not satisfy: ${what}`;

@@ -67,6 +67,8 @@ export interface PrefixRule {
 /**
  * A rule for a prefix such as `/api/admin` and everything under it: decided for every path there, before the
  * row is looked for, and beside the row's own access. Throws a `TypeError` for what is no prefix.
+ *
+ * @example runService({ rows, rules: [under('/api/admin', needs(scope('admin')))] });
  */
 export function under(prefix: string, access: Access<Caller>): PrefixRule {
   const segments = prefix === '/' ? [] : pathSegments(prefix);
@@ -147,17 +149,37 @@ type Json = object & { readonly then?: never };
 /** Nothing is 204, which a GET cannot be. */
 type WriteRow = RowMaker<WriteTakes, Json | void>;
 
-/** A row for GET, and so for HEAD, on a pattern such as `/api/orders/{id}`. */
+/**
+ * A row for GET, and so for HEAD, on a pattern such as `/api/orders/{id}`.
+ *
+ * @example get('/api/orders/{id}', authenticated, ({ parameters }) => orders.find(parameters.id))
+ */
 export const get: RowMaker<ReadTakes, Json> = rowMaker('GET');
 
-/** A row for POST. */
+/**
+ * A row for POST.
+ *
+ * @example post('/api/orders', authenticated, json(Order), ({ body }) => orders.add(body))
+ */
 export const post: WriteRow = rowMaker('POST');
 
-/** A row for PUT. */
+/**
+ * A row for PUT.
+ *
+ * @example put('/api/orders/{id}', authenticated, json(Order), (request) => replaceOrder(request))
+ */
 export const put: WriteRow = rowMaker('PUT');
 
-/** A row for PATCH. */
+/**
+ * A row for PATCH.
+ *
+ * @example patch('/api/orders/{id}', authenticated, json(Change), (request) => changeOrder(request))
+ */
 export const patch: WriteRow = rowMaker('PATCH');
 
-/** A row for DELETE. */
+/**
+ * A row for DELETE.
+ *
+ * @example del('/api/orders/{id}', authenticated, ({ parameters }) => orders.remove(parameters.id))
+ */
 export const del: WriteRow = rowMaker('DELETE');

@@ -17,6 +17,7 @@ export interface BodyTaken<Output> {
   readonly judge: (body: unknown) => Later<Output>;
 }
 
+/** What a row says of its body beside its schema. */
 export interface BodyTakenOptions {
   /** 1 to 16,777,216; without it the setting `BODY_LIMIT_BYTES` decides. */
   readonly limitBytes?: number;

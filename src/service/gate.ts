@@ -33,6 +33,7 @@ export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] 
  */
 export type Refusal = Readonly<{ status: number; headers: Field[]; body: string }>;
 
+/** What `check` gives: `'refusal' in verdict` tells which. */
 export type Verdict<Admitted> = Admission<Admitted> | Readonly<{ refusal: Refusal }>;
 
 /** How many fields Node keeps of a request, unless the server's `maxHeadersCount` says otherwise. */
@@ -52,7 +53,6 @@ export function createGateChecks(front: Front, cors: Cors) {
     return access.admit(await front.identify(learnt, presentation));
   }
 
-  /** Judges a request. Never rejects. */
   async function check<Admitted>(request: GateRequest, access: Access<Admitted>): Promise<Verdict<Admitted>> {
     const learnt: Learnt = {};
     try {
@@ -66,7 +66,6 @@ export function createGateChecks(front: Front, cors: Cors) {
     }
   }
 
-  /** The same, and answers who may not pass: then it gives `undefined`. */
   async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {
     const verdict = await check(request, access);
     if ('refusal' in verdict) {
@@ -83,7 +82,20 @@ export function createGateChecks(front: Front, cors: Cors) {
     return verdict;
   }
 
-  return { check, admit };
+  return {
+    /**
+     * Judges a request. Never rejects.
+     *
+     * @example const verdict = await gate.check(request, needs(scope('read:orders')));
+     */
+    check,
+    /**
+     * The same, and answers who may not pass, as the service itself would: then it gives `undefined`.
+     *
+     * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
+     */
+    admit,
+  };
 }
 
 function mayHaveLostFields({ rawHeaders, socket }: GateRequest): boolean {

@@ -36,11 +36,13 @@ export function openLog(leastLevel: LogLevel): Log {
 /** Settings in code: those of docs/settings.md in camel case. */
 export type GivenSettings = Pick<Settings, 'domain' | 'audience'> & Partial<Settings>;
 
+/** What a service or a gate is given beside its settings; a test issuer will do. */
 export interface CreateOptions {
   /** Instead of fetching the key set from the provider: for tests. */
   readonly fetchKeys?: () => Promise<JsonObject>;
 }
 
+/** A service that `createService` has made. */
 export interface Service {
   /** Listens, and gives the URL. Rejects when the address or port cannot be had. */
   listen(): Promise<string>;
@@ -81,25 +83,29 @@ export function createService(table: Table, settings: GivenSettings, options: Cr
   };
 }
 
+/** A gate that `createGate` has made. */
+export interface Gate extends ReturnType<typeof createGateChecks> {
+  /** Whether keys are held to judge tokens with. */
+  isReady(): boolean;
+  /** Ends what it has under way. */
+  close(): void;
+}
+
 /**
  * The checks alone, for a server that exists. Keys are fetched from now on; `isReady` tells whether they are
  * there. Rejects with `ConfigurationError`.
  *
  * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
  */
-export async function createGate(settings: GivenSettings, options: CreateOptions = {}) {
+export async function createGate(settings: GivenSettings, options: CreateOptions = {}): Promise<Gate> {
   const { checked, checks } = embed(settings, options);
   void checks.keys.refresh();
   return {
     ...createGateChecks(checks.front, createCors(checked)),
-    /** Whether keys are held to judge tokens with. */
     isReady: () => checks.keys.isReady(),
-    /** Ends what it has under way. */
     close: checks.close,
   };
 }
-
-export type Gate = Awaited<ReturnType<typeof createGate>>;
 
 function embed(settings: GivenSettings, { fetchKeys }: CreateOptions): { checked: Settings; checks: Checks } {
   const checked = checkSettings(settings);

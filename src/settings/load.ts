@@ -5,7 +5,11 @@ import { checkKeys, checkVariables } from './names.ts';
 import { find, readSources, type Environment, type Sources } from './sources.ts';
 import { TABLE, type Earlier, type Names, type Setting, type Table } from './table.ts';
 
-/** Why the service does not start: every problem, one line each, in printable ASCII. */
+/**
+ * Why a service does not start: every problem, one line each, in printable ASCII.
+ *
+ * @example if (failure instanceof ConfigurationError) console.error(failure.problems.join('\n'));
+ */
 export class ConfigurationError extends Error {
   readonly problems: readonly string[];
 
@@ -16,6 +20,7 @@ export class ConfigurationError extends Error {
   }
 }
 
+/** What `loadSettings` has found. */
 export interface Loaded<Values> {
   readonly settings: Readonly<Values>;
   /** The paths of the files that were read. */
@@ -27,7 +32,12 @@ export interface Loaded<Values> {
 /** Every setting of the service with its value. Units are those of the names. */
 export type Settings = ReturnType<typeof loadSettings>['settings'];
 
-/** Reads the settings of a service with a table of its own. Throws `ConfigurationError`. */
+/**
+ * Reads the settings of a service with a table of its own, as `runService` does: from an environment, and
+ * from `.env` and `application.yml` in a directory. Throws `ConfigurationError` with every problem.
+ *
+ * @example const { settings } = loadSettings(process.env, process.cwd());
+ */
 export const loadSettings = (environment: Environment, directory: string) =>
   loadTable(TABLE, environment, directory);
 
