@@ -16,13 +16,8 @@ export interface Place<Row, Rule> {
   readonly matches: readonly Match<Row>[];
 }
 
-/** A pattern by its segments: at each place either a literal text or the name of a parameter. */
-interface Pattern {
-  readonly literals: readonly (string | undefined)[];
-  readonly names: readonly (string | undefined)[];
-}
-
-const NO_PATTERN: Pattern = { literals: [], names: [] };
+/** A segment of a pattern: a literal text, or the name of a parameter. */
+type Segment = Readonly<{ literal?: string; name?: string }>;
 
 type Routable = Readonly<{ method: string; pattern: string }>;
 
@@ -31,7 +26,7 @@ type Routable = Readonly<{ method: string; pattern: string }>;
  * covers it.
  */
 export class Router<Row extends Routable, Rule extends { readonly prefix: readonly string[] }> {
-  readonly #routes: readonly (Pattern & { readonly row: Row })[];
+  readonly #routes: readonly Readonly<{ row: Row; segments: readonly Segment[] }>[];
   readonly #rules: readonly Rule[];
   /** What stands at the paths that are spelled like a pattern, found beforehand. */
   readonly #places = new Map<string, Place<Row, Rule> | undefined>();
@@ -39,10 +34,7 @@ export class Router<Row extends Routable, Rule extends { readonly prefix: readon
   /** The rows are those in which `tableProblems` finds nothing. */
   constructor(rows: readonly Row[], rules: readonly Rule[] = []) {
     this.#rules = rules;
-    this.#routes = rows.map((row) => {
-      const pattern = parsePattern(row.pattern) ?? NO_PATTERN;
-      return { row, ...pattern };
-    });
+    this.#routes = rows.map((row) => ({ row, segments: parsePattern(row.pattern) ?? [] }));
     for (const { pattern } of rows) this.#places.set(pattern, this.find(pattern));
   }
 
@@ -51,16 +43,13 @@ export class Router<Row extends Routable, Rule extends { readonly prefix: readon
     return this.#places.get(path) ?? this.#search(pathSegments(path));
   }
 
-  #search(segments: readonly string[] | undefined): Place<Row, Rule> | undefined {
-    if (segments === undefined) return undefined;
+  #search(texts: readonly string[] | undefined): Place<Row, Rule> | undefined {
+    if (texts === undefined) return undefined;
 
-    const covers = (prefix: readonly string[]) => prefix.every((text, index) => segments[index] === text);
-    const routes = this.#routes.filter(({ literals }) => isMatch(literals, segments));
-    const matches = routes.map(({ row, names }) => {
-      const parameters = parametersOf(names, segments);
-      return { row, parameters };
-    });
-    return { rule: this.#rules.find(({ prefix }) => covers(prefix)), matches };
+    const rule = this.#rules.find(({ prefix }) => prefix.every((text, index) => texts[index] === text));
+    const routes = this.#routes.filter(({ segments }) => isMatch(segments, texts));
+    const matches = routes.map(({ row, segments }) => ({ row, parameters: parametersOf(segments, texts) }));
+    return { rule, matches };
   }
 }
 
@@ -69,53 +58,45 @@ export class Router<Row extends Routable, Rule extends { readonly prefix: readon
  * common path.
  */
 export function tableProblems(rows: readonly Routable[]): string[] {
-  const problems: string[] = [];
-  const earlierRows: (Routable & Pattern)[] = [];
-  for (const { method, pattern } of rows) {
-    const parsed = parsePattern(pattern);
-    if (parsed === undefined) {
-      problems.push(`${method} ${pattern}: is not a path pattern`);
-      continue;
-    }
+  const parsed = rows.map((row) => ({ ...row, segments: parsePattern(row.pattern) }));
+  return parsed.flatMap(({ method, pattern, segments }, index) => {
+    if (segments === undefined) return [`${method} ${pattern}: is not a path pattern`];
 
-    for (const earlier of earlierRows) {
-      const common = earlier.method === method ? commonPath(earlier.literals, parsed.literals) : undefined;
-      if (common === undefined) continue;
-      problems.push(`${method} ${earlier.pattern} and ${pattern}: both match ${common}`);
-    }
-    earlierRows.push({ method, pattern, ...parsed });
-  }
-  return problems;
+    const earlierRows = parsed.slice(0, index).filter((row) => row.method === method);
+    return earlierRows.flatMap((earlier) => {
+      const common = commonPath(earlier.segments ?? [], segments);
+      return common === undefined ? [] : `${method} ${earlier.pattern} and ${pattern}: both match ${common}`;
+    });
+  });
 }
 
 /** Braces hold a whole segment, and a name occurs once: `PathParameters` would promise more. */
 const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?:[^{}/]*|\{\w+\}))+$/;
 
-function parsePattern(pattern: string): Pattern | undefined {
-  const segments = PATTERN.test(pattern) ? pathSegments(pattern) : undefined;
-  if (segments === undefined) return undefined;
-
-  const written = pattern.slice(1).split('/');
-  const names = written.map((text) => /^\{(.+)\}$/.exec(text)?.[1]);
-  const literals = segments.map((text, index) => (names[index] === undefined ? text : undefined));
-  return { literals, names };
+function parsePattern(pattern: string): readonly Segment[] | undefined {
+  const texts = PATTERN.test(pattern) ? pathSegments(pattern) : undefined;
+  const written = pattern.split('/');
+  return texts?.map((literal, index) => {
+    const [, name] = /^\{(.+)\}$/.exec(written[index + 1] ?? '') ?? [];
+    return name === undefined ? { literal } : { name };
+  });
 }
 
-function isMatch(literals: Pattern['literals'], segments: readonly string[]): boolean {
-  if (literals.length !== segments.length) return false;
+function isMatch(segments: readonly Segment[], texts: readonly string[]): boolean {
+  if (segments.length !== texts.length) return false;
 
-  return literals.every((text, index) => text === undefined || text === segments[index]);
+  return segments.every(({ literal }, index) => literal === undefined || literal === texts[index]);
 }
 
-function parametersOf(names: Pattern['names'], segments: readonly string[]): PathParameters {
-  const values = segments.map((text, index) => [names[index] ?? '', text] as const);
+function parametersOf(segments: readonly Segment[], texts: readonly string[]): PathParameters {
+  const values = segments.map(({ name = '' }, index) => [name, texts[index] ?? ''] as const);
   return Object.freeze(Object.fromEntries(values.filter(([name]) => name !== '')));
 }
 
 /** A path that both patterns match, if there is one. */
-function commonPath(one: Pattern['literals'], other: Pattern['literals']): string | undefined {
+function commonPath(one: readonly Segment[], other: readonly Segment[]): string | undefined {
   // Where one of them has a literal, only that can be common; where both have a parameter, any text is.
-  const path = one.map((text, index) => text ?? other[index] ?? 'x');
+  const path = one.map(({ literal }, index) => literal ?? other[index]?.literal ?? 'x');
   if (!isMatch(one, path) || !isMatch(other, path)) return undefined;
 
   return `/${path.map(encodeURIComponent).join('/')}`;
