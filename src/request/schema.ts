@@ -24,11 +24,11 @@ const MAX_ISSUES = 20;
 const MAX_TEXT_LENGTH = 200;
 
 /** Throws a `TypeError` for what is not a Standard Schema of version 1. */
-export function checkSchema<Output>(schema: Schema<Output>): Schema<Output> {
+export function checkSchema(schema: Schema): void {
   const standard = Object(schema)['~standard'];
-  if (standard?.version === 1 && typeof standard.validate === 'function') return schema;
-
-  throw new TypeError('a schema must have "~standard" of version 1 with a function "validate"');
+  if (standard?.version !== 1 || typeof standard.validate !== 'function') {
+    throw new TypeError('a schema must have "~standard" of version 1 with a function "validate"');
+  }
 }
 
 /**
@@ -37,10 +37,7 @@ export function checkSchema<Output>(schema: Schema<Output>): Schema<Output> {
  */
 export function judge<Output>(schema: Schema<Output>, value: unknown, flaw: ContentFlaw): Later<Output> {
   return andThen(schema['~standard'].validate(value), (result) => {
-    if (result.issues) {
-      const issues = result.issues.slice(0, MAX_ISSUES).map(shownIssue);
-      throw refuseContent(flaw, [], issues);
-    }
+    if (result.issues) throw refuseContent(flaw, [], result.issues.slice(0, MAX_ISSUES).map(shownIssue));
     if ('value' in result) return result.value;
 
     throw new TypeError('a schema gave neither a value nor issues');
@@ -49,9 +46,11 @@ export function judge<Output>(schema: Schema<Output>, value: unknown, flaw: Cont
 
 /** Of an issue only this: the schema's own object may hold the input. */
 function shownIssue({ path = [], message }: SchemaIssue): Issue {
-  const keys = path.map((part) => (typeof part === 'object' ? part.key : part));
-  const shownKeys = keys.map((key) => (typeof key === 'number' ? key : shown(key)));
-  return { path: shownKeys, message: shown(message) };
+  const keys = path.map((part) => {
+    const key = typeof part === 'object' ? part.key : part;
+    return typeof key === 'number' ? key : shown(key);
+  });
+  return { path: keys, message: shown(message) };
 }
 
 const shown = (text: PropertyKey) => String(text).slice(0, MAX_TEXT_LENGTH);

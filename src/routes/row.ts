@@ -88,8 +88,7 @@ type Taken = QueryTaken<unknown> | BodyTaken<unknown>;
 /** What a row that reads may take, and what any other may: a query, a body, or both in this order. */
 type ReadTakes = readonly [] | readonly [QueryTaken<unknown>];
 
-type WriteTakes =
-  ReadTakes | readonly [BodyTaken<unknown>] | readonly [QueryTaken<unknown>, BodyTaken<unknown>];
+type WriteTakes = ReadTakes | readonly [...ReadTakes, BodyTaken<unknown>];
 
 type QueryOf<All> = All extends readonly [QueryTaken<infer Output>, ...unknown[]] ? Output : URLSearchParams;
 
@@ -131,15 +130,18 @@ function rowMaker(method: Method) {
       incoming.body = await incoming.readBody({ types, limitBytes });
     }
 
-    function handle(incoming: Incoming<Caller | undefined>): unknown {
-      return andThen(body?.judge(incoming.body), (output) => {
-        incoming.body = output;
-        // The type of the maker is what promises a handler this very request.
-        return handler?.(incoming as never);
-      });
-    }
-
-    return { method, pattern, access, take: rest.length > 1 ? take : undefined, handle };
+    return {
+      method,
+      pattern,
+      access,
+      take: rest.length > 1 ? take : undefined,
+      handle: (incoming) =>
+        andThen(body?.judge(incoming.body), (output) => {
+          incoming.body = output;
+          // The type of the maker is what promises a handler this very request.
+          return handler?.(incoming as never);
+        }),
+    };
   };
 }
 

@@ -151,7 +151,7 @@ for (const [what, schema] of [
   ['an instance that inherits it', Object.create({ '~standard': standard })],
 ] as const) {
   test(`takes ${what} with ~standard for a schema`, () => {
-    assert.equal(checkSchema(schema), schema);
+    assert.doesNotThrow(() => checkSchema(schema));
   });
 }
 
