@@ -92,10 +92,9 @@ export function importProofKey(
 ): VerificationKey | KeyFlaw {
   const facts = ALGORITHMS[algorithm];
   if (hasPrivateMember(jwk)) return 'private-member';
-  if (jwk.kty !== facts.kty) return 'key-type';
-  if (facts.crv !== undefined && jwk.crv !== facts.crv) return 'key-type';
 
   const members = requiredMembers(jwk);
+  if (members.kty !== facts.kty || members.crv !== facts.crv) return 'key-type';
   if (Object.values(members).some((member) => typeof member !== 'string')) return 'encoding';
 
   const thumbprint = thumbprintOf(members);
@@ -109,12 +108,7 @@ export function importProofKey(
   return flaw ?? importPublic(members, algorithm, thumbprint);
 }
 
-function importPublic(
-  members: JsonObject,
-  algorithm: Algorithm,
-  thumbprint: string,
-  kid?: string,
-): VerificationKey | KeyFlaw {
+function importPublic(members: JsonObject, algorithm: Algorithm, thumbprint: string, kid?: string) {
   const { digest, options } = ALGORITHMS[algorithm];
   try {
     const key = createPublicKey({ key: members, format: 'jwk' });
@@ -129,7 +123,7 @@ function importPublic(
 /** RFC 7638 §3: fixed words and base64url need no escapes, so JSON.stringify gives the canonical form. */
 const thumbprintOf = (members: JsonObject) => hash('sha256', JSON.stringify(members), 'base64url');
 
-function rsaFlaw({ n, e }: JsonObject, maxBits: number, maxExponentBits: number): KeyFlaw | undefined {
+function rsaFlaw({ n, e }: JsonObject, maxBits: number, maxExponentBits: number) {
   const modulus = decodeInteger(n);
   const exponent = decodeInteger(e);
   if (modulus === undefined || exponent === undefined) return 'encoding';
@@ -145,14 +139,14 @@ function rsaFlaw({ n, e }: JsonObject, maxBits: number, maxExponentBits: number)
 }
 
 /** RFC 7518 §6.2.1.2, RFC 8037 §2: coordinates have the full length of the curve; OKP keys have no `y`. */
-function pointFlaw({ kty, x, y }: JsonObject, bytes: number): KeyFlaw | undefined {
+function pointFlaw({ kty, x, y }: JsonObject, bytes: number) {
   const coordinates = kty === 'EC' ? [x, y] : [x];
   const areWhole = coordinates.every((value) => decodeText(value)?.length === bytes);
   return areWhole ? undefined : 'encoding';
 }
 
 /** Base64urlUInt (RFC 7518 §2): big-endian in the fewest bytes, so without leading zeros. */
-function decodeInteger(value: unknown): Buffer | undefined {
+function decodeInteger(value: unknown) {
   const bytes = decodeText(value);
   return bytes?.[0] ? bytes : undefined;
 }

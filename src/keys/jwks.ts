@@ -44,7 +44,7 @@ export function importKeySet(document: JsonObject): ImportedKeys {
 }
 
 /** What bears a name again. It stays usable: two keys of one name are two, for a token that names none. */
-function repetitionsIn(usable: readonly VerificationKey[]): SkippedKey[] {
+function repetitionsIn(usable: readonly VerificationKey[]) {
   const kids = usable.flatMap((key) => factsOf(key).kid ?? []);
   const repeated = kids.filter((kid, index) => kids.indexOf(kid) < index);
   return repeated.map((kid) => skip('key-id-repeated', kid));

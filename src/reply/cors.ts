@@ -55,14 +55,14 @@ export function createCors(options: CorsOptions): Cors {
 }
 
 /** What a browser lets a script read. */
-function exposedFields({ dpopMode, corsExposedHeaders }: CorsOptions): readonly string[] {
+function exposedFields({ dpopMode, corsExposedHeaders }: CorsOptions) {
   const nonce = dpopMode === 'DISABLED' ? [] : ['DPoP-Nonce'];
   const names = ['WWW-Authenticate', ...nonce, ...corsExposedHeaders];
   return ['Access-Control-Expose-Headers', names.join(', ')];
 }
 
 /** What a browser lets a script send. */
-function allowedFields({ dpopMode, corsAllowedMethods, corsAllowedHeaders }: CorsOptions): readonly string[] {
+function allowedFields({ dpopMode, corsAllowedMethods, corsAllowedHeaders }: CorsOptions) {
   const proof = dpopMode === 'DISABLED' ? [] : ['DPoP'];
   const names = ['Authorization', 'Content-Type', ...proof, ...corsAllowedHeaders];
   return [

@@ -6,13 +6,7 @@ import { asJsonObject, isFiniteNumber, type JsonObject } from '../base/encoding.
 import { LruCache } from '../base/lru.ts';
 import { refuseProof, Refused } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
-import {
-  factsOf,
-  importProofKey,
-  isProofAlgorithm,
-  type Algorithm,
-  type VerificationKey,
-} from '../keys/jwk.ts';
+import { factsOf, importProofKey, isProofAlgorithm, type VerificationKey } from '../keys/jwk.ts';
 import { normalUri } from '../request/uri.ts';
 import { mediaType, parseCompact } from '../token/compact.ts';
 import { verifySignature } from '../token/signature.ts';
@@ -82,7 +76,7 @@ export function createProofVerifier(options: ProofOptions, nonces: NonceSource |
   };
 }
 
-function checkProofHeader({ typ, alg, crit, b64, jwk }: JsonObject): { alg: Algorithm; jwk: JsonObject } {
+function checkProofHeader({ typ, alg, crit, b64, jwk }: JsonObject) {
   // RFC 9449 §4.3(4)
   if (typeof typ !== 'string' || mediaType(typ) !== 'dpop+jwt') throw refuseProof('proof-type');
 
@@ -103,7 +97,7 @@ function checkProofClaims(
   { jti, htm, htu, iat, ath }: JsonObject,
   { method, uri, token, nowMillis }: ProofSubject,
   options: ProofOptions,
-): { jti: string; iat: number } {
+) {
   // RFC 9449 §4.3(3), §4.2. Stricter: the length of `jti` is bounded (§11.1).
   if (typeof jti !== 'string' || jti.length < 1 || jti.length > 256) throw refuseProof('proof-jti');
   if (!isFiniteNumber(iat)) throw refuseProof('proof-iat');
@@ -114,7 +108,10 @@ function checkProofClaims(
   // RFC 9449 §4.3(9)
   if (typeof htu !== 'string' || uri === undefined || normalUri(htu) !== uri) throw refuseProof('proof-htu');
 
-  checkIssuedAt(iat, Math.floor(nowMillis / 1000), options);
+  // RFC 9449 §4.3(11)
+  const nowSeconds = Math.floor(nowMillis / 1000);
+  if (iat < nowSeconds - options.dpopIatOffsetSeconds) throw refuseProof('proof-too-old');
+  if (iat > nowSeconds + options.dpopIatLeewaySeconds) throw refuseProof('proof-too-new');
 
   // RFC 9449 §4.3(12), first half
   if (ath !== hash('sha256', token, 'base64url')) throw refuseProof('proof-ath');
@@ -122,17 +119,11 @@ function checkProofClaims(
   return { jti, iat };
 }
 
-/** RFC 9449 §4.3(11) */
-function checkIssuedAt(iat: number, nowSeconds: number, options: ProofOptions): void {
-  if (iat < nowSeconds - options.dpopIatOffsetSeconds) throw refuseProof('proof-too-old');
-  if (iat > nowSeconds + options.dpopIatLeewaySeconds) throw refuseProof('proof-too-new');
-}
-
 /**
  * RFC 9449 §4.3(10), §9: a missing nonce is as bad as a wrong one, and the refusal says which one to use.
  * Gives the one to offer when a good one is of the previous slot.
  */
-function checkNonce(nonce: unknown, nonces: NonceSource, nowMillis: number): string | undefined {
+function checkNonce(nonce: unknown, nonces: NonceSource, nowMillis: number) {
   const slot = nonces.slotOf(nonce, nowMillis);
   if (slot === 'current') return undefined;
 

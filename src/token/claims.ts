@@ -46,11 +46,7 @@ function partiesFlaw({ iss, aud }: JsonObject, { issuer, audience }: TokenOption
 }
 
 /** `exp` and `nbf` (RFC 7519 §4.1.4, §4.1.5), which are checked again whenever a remembered token is used. */
-function timesFlaw(
-  { exp, nbf }: JsonObject,
-  toleranceSeconds: number,
-  nowSeconds: number,
-): TokenFlaw | undefined {
+function timesFlaw({ exp, nbf }: JsonObject, toleranceSeconds: number, nowSeconds: number) {
   // Stricter: RFC 7519 §4.1.4 leaves `exp` optional; a token without end is refused.
   if (!isFiniteNumber(exp)) return 'expiry-malformed';
   if (nowSeconds >= exp + toleranceSeconds) return 'expired';
@@ -64,7 +60,7 @@ function timesFlaw(
 export const isWithinTimes = (claims: JsonObject, toleranceSeconds: number, nowSeconds: number): boolean =>
   timesFlaw(claims, toleranceSeconds, nowSeconds) === undefined;
 
-function subjectFlaw({ iat, sub }: JsonObject): TokenFlaw | undefined {
+function subjectFlaw({ iat, sub }: JsonObject) {
   // RFC 7519 §4.1.6
   if (iat !== undefined && !isFiniteNumber(iat)) return 'issued-at-malformed';
 
@@ -78,7 +74,7 @@ const ACCESS_PAYLOAD_TYPES: readonly unknown[] = ['bearer', 'dpop', 'jwt', 'at+j
 const ID_TOKEN_MEMBERS = ['nonce', 'at_hash', 'c_hash', 's_hash'];
 
 /** Not another kind of token of the same provider (RFC 8725 §3.11, §3.12). */
-function kindFlaw(claims: JsonObject, header: JsonObject): TokenFlaw | undefined {
+function kindFlaw(claims: JsonObject, header: JsonObject) {
   const { token_use: use, typ, events } = claims;
   if (use !== undefined && use !== 'access') return 'token-use-refused';
 
@@ -97,7 +93,7 @@ function kindFlaw(claims: JsonObject, header: JsonObject): TokenFlaw | undefined
 const isAtJwt = (typ: unknown) => typeof typ === 'string' && mediaType(typ) === 'at+jwt';
 
 /** What the operator asked for beyond that: RFC 9068 §2.2, §4, and claims by name. */
-function demandFlaw(claims: JsonObject, header: JsonObject, options: TokenOptions): TokenFlaw | undefined {
+function demandFlaw(claims: JsonObject, header: JsonObject, options: TokenOptions) {
   if (options.tokenType === 'at+jwt' && !followsProfile(claims, header)) return 'profile-required';
 
   const isMissing = (name: string) => claims[name] === undefined || claims[name] === null;

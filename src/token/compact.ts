@@ -11,10 +11,8 @@ export interface UnverifiedJws {
   readonly signature: Buffer;
 }
 
-export type CompactFlaw = 'malformed' | 'header-malformed' | 'payload-malformed';
-
 /** Splits and decodes a compact JWS, or says what is wrong with it. */
-export function parseCompact(text: string): UnverifiedJws | CompactFlaw {
+export function parseCompact(text: string) {
   const parts = text.split('.', 4);
   // RFC 7515 §5.2(1), RFC 7516 §9: five parts are a JWE, which is never a token here.
   if (parts.length !== 3) return 'malformed';
