@@ -77,13 +77,13 @@ function makeReply(status: number, body: object | undefined, headers: Headers): 
   return { status, fields: checkFields([...fields].flat()), content };
 }
 
-function contentOf(body: object | undefined): string | Uint8Array {
+function contentOf(body: object | undefined) {
   if (body instanceof Uint8Array) return body;
   return body === undefined ? '' : JSON.stringify(body);
 }
 
 /** What the handler says of the body, and what is said where it says nothing. */
-function fieldsOf(body: object | undefined, headers: Headers): Map<string, string> {
+function fieldsOf(body: object | undefined, headers: Headers) {
   const isBytes = body instanceof Uint8Array;
   const fields = new Map([['cache-control', 'no-store']]);
   if (body !== undefined && !isBytes) fields.set('content-type', 'application/json; charset=utf-8');

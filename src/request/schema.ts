@@ -37,7 +37,9 @@ export function checkSchema(schema: Schema): void {
  */
 export function judge<Output>(schema: Schema<Output>, value: unknown, flaw: ContentFlaw): Later<Output> {
   return andThen(schema['~standard'].validate(value), (result) => {
-    if (result.issues) throw refuseContent(flaw, [], result.issues.slice(0, MAX_ISSUES).map(shownIssue));
+    if (result.issues) {
+      throw refuseContent(flaw, [], result.issues.slice(0, MAX_ISSUES).map(shownIssue));
+    }
     if ('value' in result) return result.value;
 
     throw new TypeError('a schema gave neither a value nor issues');

@@ -31,7 +31,7 @@ export function requestUri(target: RequestTarget, { publicUrl, trustProxy }: Uri
 }
 
 /** What the nearest proxy added to a list that grows with every hop; empty when there is none. */
-function lastHop(rawHeaders: readonly string[], name: string): string {
+function lastHop(rawHeaders: readonly string[], name: string) {
   const hops = fieldValues(rawHeaders, name).join(',').split(',');
   return hops.at(-1)?.trim() ?? '';
 }
@@ -57,7 +57,7 @@ export function normalUri(text: string): string | undefined {
 }
 
 /** RFC 3986 §6.2.2.1 and §6.2.2.2 */
-function normalEscape(escape: string): string {
+function normalEscape(escape: string) {
   const character = decodeURIComponent(/[2-7]/.test(escape[1] ?? '') ? escape : '%25');
   return /[A-Za-z0-9._~-]/.test(character) ? character : escape.toUpperCase();
 }

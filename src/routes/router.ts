@@ -34,7 +34,10 @@ export class Router<Row extends Routable, Rule extends { readonly prefix: readon
   /** The rows are those in which `tableProblems` finds nothing. */
   constructor(rows: readonly Row[], rules: readonly Rule[] = []) {
     this.#rules = rules;
-    this.#routes = rows.map((row) => ({ row, segments: parsePattern(row.pattern) ?? [] }));
+    this.#routes = rows.map((row) => {
+      const segments = parsePattern(row.pattern) ?? [];
+      return { row, segments };
+    });
     for (const { pattern } of rows) this.#places.set(pattern, this.find(pattern));
   }
 
@@ -46,9 +49,13 @@ export class Router<Row extends Routable, Rule extends { readonly prefix: readon
   #search(texts: readonly string[] | undefined): Place<Row, Rule> | undefined {
     if (texts === undefined) return undefined;
 
-    const rule = this.#rules.find(({ prefix }) => prefix.every((text, index) => texts[index] === text));
+    const covers = (prefix: readonly string[]) => prefix.every((text, index) => texts[index] === text);
+    const rule = this.#rules.find(({ prefix }) => covers(prefix));
     const routes = this.#routes.filter(({ segments }) => isMatch(segments, texts));
-    const matches = routes.map(({ row, segments }) => ({ row, parameters: parametersOf(segments, texts) }));
+    const matches = routes.map(({ row, segments }) => {
+      const parameters = parametersOf(segments, texts);
+      return { row, parameters };
+    });
     return { rule, matches };
   }
 }
@@ -89,7 +96,10 @@ function isMatch(segments: readonly Segment[], texts: readonly string[]): boolea
 }
 
 function parametersOf(segments: readonly Segment[], texts: readonly string[]): PathParameters {
-  const values = segments.map(({ name = '' }, index) => [name, texts[index] ?? ''] as const);
+  const values = segments.map(({ name = '' }, index) => {
+    const text = texts[index] ?? '';
+    return [name, text] as const;
+  });
   return Object.freeze(Object.fromEntries(values.filter(([name]) => name !== '')));
 }
 

@@ -175,7 +175,7 @@ function openSocket({ protocol, hostname, port }: URL, opened: () => void): Sock
 }
 
 /** A command as RESP2 has it: an array of texts, each with its length in bytes. */
-function encode(words: readonly string[]): string {
+function encode(words: readonly string[]) {
   const texts = words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}`);
   return [`*${words.length}`, ...texts, ''].join('\r\n');
 }

@@ -52,30 +52,30 @@ export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onF
     }
   }
 
-  function hasRoom(): boolean {
+  function hasRoom() {
     const wasFull = isFull;
     isFull = entries >= capacity;
     if (isFull && !wasFull) onFull();
     return !isFull;
   }
 
-  function record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): ReplayVerdict {
-    emptyExpired(nowSeconds);
-    const name = hashProof(thumbprint, jti, 'binary');
-    const bucket = Math.floor(expiresAt / bucketSeconds);
+  return {
+    record(thumbprint, jti, expiresAt, nowSeconds) {
+      emptyExpired(nowSeconds);
+      const name = hashProof(thumbprint, jti, 'binary');
+      const bucket = Math.floor(expiresAt / bucketSeconds);
 
-    // After a clock was set back, what an emptied bucket held cannot be told from what is new.
-    if (bucket <= lastEmptied) return 'seen';
-    for (const names of buckets.values()) {
-      if (names.has(name)) return 'seen';
-    }
-    if (!hasRoom()) return 'full';
+      // After a clock was set back, what an emptied bucket held cannot be told from what is new.
+      if (bucket <= lastEmptied) return 'seen';
+      for (const names of buckets.values()) {
+        if (names.has(name)) return 'seen';
+      }
+      if (!hasRoom()) return 'full';
 
-    const names = buckets.get(bucket) ?? new Set();
-    buckets.set(bucket, names.add(name));
-    entries += 1;
-    return 'new';
-  }
-
-  return { record };
+      const names = buckets.get(bucket) ?? new Set();
+      buckets.set(bucket, names.add(name));
+      entries += 1;
+      return 'new';
+    },
+  };
 }

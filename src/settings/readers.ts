@@ -55,17 +55,12 @@ export function wordInEitherCase<Word extends string>(...words: readonly Word[])
 /** A list of texts, or one text with commas between them. */
 export function list(faultOf: TextFault): Reader<readonly string[]> {
   return (raw) => {
-    const members: RawValue = typeof raw === 'string' ? membersOf(raw) : raw;
+    const parts = typeof raw === 'string' ? raw.split(',') : undefined;
+    const members = parts?.map((part) => part.trim()).filter(Boolean) ?? raw;
     if (typeof members === 'object' && members !== null) return members.map(text(faultOf));
     throw new Fault('must be a list of texts; quote them');
   };
 }
-
-const membersOf = (value: string): string[] =>
-  value
-    .split(',')
-    .map((member) => member.trim())
-    .filter((member) => member !== '');
 
 /** A host name with an optional port, and nothing else of a URL. */
 export const hostFault: TextFault = (value) => {

@@ -25,77 +25,79 @@ interface Line {
   readonly text: string;
 }
 
-/** Every key so far; a map's has no entry of its own. */
-type Entries = Map<string, Entry | undefined>;
-
-const isItem = ({ text }: Line): boolean => /^-( |$)/.test(text);
+const isItem = ({ text }: Line) => /^-( |$)/.test(text);
 
 /** Reads the document of a file into its values, in order. Throws `Fault`. */
 export function parseYaml(source: string, file: string): Entry[] {
+  /** Those that are still to be read, the next one last. */
   const lines = contentLines(source, file).reverse();
-  const entries: Entries = new Map();
-  readMap(lines, entries, lines.at(-1)?.indent ?? 0, '');
+  /** Every key so far; a map's has no entry of its own. */
+  const entries = new Map<string, Entry | undefined>();
+
+  /** Reads the keys at an indentation. */
+  function readMap(indent: number, prefix: string): void {
+    let next = lines.at(-1);
+    while (next?.indent === indent) {
+      lines.pop();
+      readPair(next, prefix);
+      next = lines.at(-1);
+    }
+  }
+
+  /** Reads a key with all that belongs to it. */
+  function readPair({ place, indent, text }: Line, prefix: string): void {
+    const [, written = '', rest = ''] =
+      PAIR.exec(text) ??
+      fail(
+        place,
+        'no "key: value", a quoted text that does not end on its line, or a list item without a key',
+      );
+    const key = readScalar(written, place);
+    // YAML 1.2.2 §7.4.2: a key is bounded, so that no reader has to look ahead without end.
+    if (typeof key !== 'string' || key === '' || written.length > 1000) {
+      return fail(place, 'a key that is not text of at most 1000 characters; quote it');
+    }
+    const name = prefix + key;
+    if (entries.has(name)) fail(place, 'a key that has been set before');
+
+    const isOpen = /^ *(#.*)?$/.test(rest);
+    const value = isOpen ? readBelow(indent, name) : readValue(rest, place);
+    if (value !== undefined) entries.set(name, { name, value, place });
+  }
+
+  /** The list below a key, or `undefined` for a map. */
+  function readBelow(indent: number, name: string): RawValue | undefined {
+    const below = lines.at(-1);
+    if (below === undefined || below.indent < indent) return null;
+    if (isItem(below)) return readItems(below.indent);
+    if (below.indent === indent) return null;
+
+    entries.set(name, undefined);
+    readMap(below.indent, `${name}.`);
+    return undefined;
+  }
+
+  function readItems(indent: number): RawValue {
+    const items: Scalar[] = [];
+    let next = lines.at(-1);
+    while (next?.indent === indent && isItem(next)) {
+      lines.pop();
+      const item = readValue(next.text.slice(1), next.place);
+      if (typeof item === 'object' && item !== null) return fail(next.place, 'a list inside a list');
+      items.push(item);
+      next = lines.at(-1);
+    }
+    return items;
+  }
+
+  readMap(lines.at(-1)?.indent ?? 0, '');
   const left = lines.at(-1);
   if (left !== undefined) fail(left.place, 'the indentation fits no map; a value ends on its own line');
   return [...entries.values()].filter((entry) => entry !== undefined);
 }
 
-/** Reads the keys at an indentation. `lines` are those that are still to be read, the next one last. */
-function readMap(lines: Line[], entries: Entries, indent: number, prefix: string): void {
-  let next = lines.at(-1);
-  while (next?.indent === indent) {
-    lines.pop();
-    readPair(next, lines, entries, prefix);
-    next = lines.at(-1);
-  }
-}
-
-/** Reads a key with all that belongs to it. */
-function readPair(line: Line, lines: Line[], entries: Entries, prefix: string): void {
-  const { place, indent, text } = line;
-  const [, written = '', rest = ''] =
-    PAIR.exec(text) ??
-    fail(place, 'no "key: value", a quoted text that does not end on its line, or a list item without a key');
-  const key = readScalar(written, place);
-  // YAML 1.2.2 §7.4.2: a key is bounded, so that no reader has to look ahead without end.
-  if (typeof key !== 'string' || key === '' || written.length > 1000) {
-    return fail(place, 'a key that is not text of at most 1000 characters; quote it');
-  }
-  const name = prefix + key;
-  if (entries.has(name)) fail(place, 'a key that has been set before');
-
-  const isOpen = /^ *(#.*)?$/.test(rest);
-  const value = isOpen ? readBelow(lines, entries, indent, name) : readValue(rest, place);
-  if (value !== undefined) entries.set(name, { name, value, place });
-}
-
-/** The list below a key, or `undefined` for a map. */
-function readBelow(lines: Line[], entries: Entries, indent: number, name: string): RawValue | undefined {
-  const below = lines.at(-1);
-  if (below === undefined || below.indent < indent) return null;
-  if (isItem(below)) return readItems(lines, below.indent);
-  if (below.indent === indent) return null;
-
-  entries.set(name, undefined);
-  readMap(lines, entries, below.indent, `${name}.`);
-  return undefined;
-}
-
-function readItems(lines: Line[], indent: number): RawValue {
-  const items: Scalar[] = [];
-  let next = lines.at(-1);
-  while (next?.indent === indent && isItem(next)) {
-    lines.pop();
-    const item = readValue(next.text.slice(1), next.place);
-    if (typeof item === 'object' && item !== null) return fail(next.place, 'a list inside a list');
-    items.push(item);
-    next = lines.at(-1);
-  }
-  return items;
-}
-
 /** The lines that hold something: no comments, no blank lines, no marker, no byte-order mark. */
-function contentLines(source: string, file: string): Line[] {
+function contentLines(source: string, file: string) {
   const lines: Line[] = [];
   const all = source.replace(START, '$1').split(/\r?\n/);
   for (const [index, raw] of all.entries()) {
