@@ -137,6 +137,19 @@ test('the first example of docs/your-own-api.md, which README.md has too, answer
   assert.deepEqual([status, headers.get('allow')], [405, 'POST']);
 });
 
+test('the tests of docs/your-own-api.md pass for the rows of its first example', () => {
+  const [example = ''] = samplesUnder('docs/your-own-api.md', 'Your own API', 'ts');
+  const [tests = ''] = samplesUnder('docs/your-own-api.md', 'Tests of your rows', 'ts');
+  const rows = example.replace('runService({\n  rows: [', 'export const rows = [').replace('],\n});', '];');
+  writeFileSync(join(directory, 'rows.mjs'), rows);
+  writeFileSync(join(directory, 'rows.test.mjs'), tests);
+  // Of this run, and of what it measures.
+  const { NODE_TEST_CONTEXT: _, NODE_V8_COVERAGE: __, ...env } = process.env;
+  const flags = ['--test', '--test-reporter=spec', 'rows.test.mjs'];
+  const said = execFileSync(process.execPath, flags, { cwd: directory, env, encoding: 'utf8' });
+  assert.match(said, /pass 2\n/);
+});
+
 test('a table that cannot be served ends the process with every problem, before it listens', () => {
   const program = `
     import { get, open, runService } from 'gatehouse';
