@@ -15,4 +15,6 @@ COPY --from=builder /build/dist dist
 USER 1000:1000
 # Profile B, profile A.
 EXPOSE 3001 8080
+# Nothing else in here could ask. It reads the same settings as the service, and ends within 5 s.
+HEALTHCHECK --interval=15s --timeout=10s --start-period=15s --retries=3 CMD ["node", "dist/server.js", "--probe"]
 CMD ["node", "dist/server.js"]

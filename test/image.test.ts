@@ -74,6 +74,18 @@ describe('the image', () => {
     );
   });
 
+  test('asks whether the service is ready by the service itself, without a shell, for as long as that takes', () => {
+    const [words = [], ...others] = wordsOf(running, 'HEALTHCHECK');
+    assert.deepEqual(others, []);
+    const options = words.filter((word) => word.startsWith('--') && word.includes('='));
+    const [name, ...command] = words.slice(options.length);
+    assert.equal(name, 'CMD');
+    assert.deepEqual(JSON.parse(command.join(' ')), ['node', 'dist/server.js', '--probe']);
+    const timeout = options.find((option) => option.startsWith('--timeout='));
+    // Five seconds of its own, and the start of Node on a busy machine.
+    assert.ok(Number(/=(\d+)s$/.exec(timeout ?? '')?.[1]) > 5, timeout);
+  });
+
   test('names places in the source when it logs a bug', () => {
     assert.ok(wordsOf(running, 'ENV').some(([setting]) => setting === 'NODE_OPTIONS=--enable-source-maps'));
   });

@@ -35,6 +35,8 @@ export const FETCH_FLAWS = [
   'connection-refused',
   'connection-failed',
   'certificate-refused',
+  'proxy-refused',
+  'proxy-failed',
   'status-refused',
   'redirect-refused',
   'too-large',

@@ -1,12 +1,13 @@
-// The only outbound socket: fetches the provider's key set over HTTPS. Trusts the authorities of Node (and
-// of NODE_EXTRA_CA_CERTS). Promises: whatever the other side does, it settles within one deadline over
-// everything; no redirect is followed, bytes are bounded, the socket is gone at the end. Does not judge the
-// keys: keys/key-set.ts does.
+// Fetches the provider's key set over HTTPS. Trusts the authorities of Node (and of NODE_EXTRA_CA_CERTS).
+// Promises: whatever the other side does, it settles within one deadline over everything; where there is a
+// proxy nothing goes around it; no redirect is followed, bytes are bounded, the socket is gone at the end.
+// Does not judge the keys: keys/key-set.ts does.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { Gathering } from '../base/gathering.ts';
 import { parseJsonObject, type JsonObject } from '../base/encoding.ts';
 import { FetchFailure } from './jwks.ts';
+import { openTunnel } from './tunnel.ts';
 
 const MAX_BYTES = 512 * 1024;
 const MAX_INTERIM_RESPONSES = 10;
@@ -14,11 +15,18 @@ const MAX_INTERIM_RESPONSES = 10;
 /** Where keys are: host (and port), expected issuer URL, and the key-set address when it is configured. */
 export type KeySource = Readonly<{ domain: string; issuer: string; jwksUri: string | undefined }>;
 
+/** How to get there, and until when; without a proxy directly. */
+type Way = Readonly<{ proxy: string | undefined; signal: AbortSignal }>;
+
 /**
- * A function that fetches the key set within `timeoutMillis` in all, discovery included; it rejects with
- * `FetchFailure`.
+ * A function that fetches the key set, through the proxy if there is one, within `timeoutMillis` in all,
+ * tunnels and discovery included; it rejects with `FetchFailure`.
  */
-export function createKeyFetcher(source: KeySource, timeoutMillis = 5_000): () => Promise<JsonObject> {
+export function createKeyFetcher(
+  source: KeySource,
+  proxy: string | undefined,
+  timeoutMillis = 5_000,
+): () => Promise<JsonObject> {
   return () => {
     const signal = AbortSignal.timeout(timeoutMillis);
 
@@ -26,20 +34,20 @@ export function createKeyFetcher(source: KeySource, timeoutMillis = 5_000): () =
     const deadline = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(new FetchFailure('timeout')));
     });
-    return Promise.race([deadline, fetchKeySet(source, signal).catch(sortFailure)]);
+    return Promise.race([deadline, fetchKeySet(source, { proxy, signal }).catch(sortFailure)]);
   };
 }
 
-async function fetchKeySet(source: KeySource, signal: AbortSignal): Promise<JsonObject> {
-  const address = source.jwksUri ?? (await discover(source, signal));
-  const document = await fetchJson(address, signal);
+async function fetchKeySet(source: KeySource, way: Way): Promise<JsonObject> {
+  const address = source.jwksUri ?? (await discover(source, way));
+  const document = await fetchJson(address, way);
   if (document === undefined) throw new FetchFailure('status-refused', '404');
   return document;
 }
 
 /** The key-set address (OpenID Connect Discovery §4), found anew at every fetch: a provider may move it. */
-async function discover({ issuer, domain }: KeySource, signal: AbortSignal): Promise<string> {
-  const document = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal);
+async function discover({ issuer, domain }: KeySource, way: Way): Promise<string> {
+  const document = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, way);
   if (document === undefined) return `https://${domain}/.well-known/jwks.json`;
 
   // OpenID Connect Discovery §4.3: the issuer must be the very one that was asked.
@@ -52,8 +60,9 @@ async function discover({ issuer, domain }: KeySource, signal: AbortSignal): Pro
 }
 
 /** The JSON object at `address`; `undefined` when there is nothing (404). */
-async function fetchJson(address: string, signal: AbortSignal): Promise<JsonObject | undefined> {
-  const response = await request(address, signal);
+async function fetchJson(address: string, { proxy, signal }: Way): Promise<JsonObject | undefined> {
+  const socket = proxy && (await openTunnel(proxy, new URL(address), signal));
+  const response = await request(address, { socket, signal });
   try {
     const status = response.statusCode ?? 0;
     if (status === 404) return undefined;
@@ -72,12 +81,12 @@ async function fetchJson(address: string, signal: AbortSignal): Promise<JsonObje
 }
 
 /** The head of the final response; whatever else Node may end a request with is a failure. */
-function request(address: string, signal: AbortSignal): Promise<IncomingMessage> {
+function request(address: string, way: object): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     // RFC 9110 §12.5.1
     const headers = { Accept: 'application/json' };
     // rejectUnauthorized is said aloud so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.
-    const request = get(address, { signal, agent: false, rejectUnauthorized: true, headers }, resolve);
+    const request = get(address, { ...way, agent: false, rejectUnauthorized: true, headers }, resolve);
     request.on('error', reject);
 
     // Stricter: RFC 9110 §15.2 sets no bound to interim responses; a flood of them costs the processor.

@@ -149,7 +149,8 @@ export class KeySet {
     for (const key of isChanged ? skipped : []) this.#log('signing key skipped', key);
     if (!isChanged && this.#failure === undefined) return;
 
-    this.#log('signing keys loaded', { usable: usable.length, skipped: skipped.length });
+    const kids = usable.map((key) => printable(factsOf(key).kid ?? ''));
+    this.#log('signing keys loaded', { usable: usable.length, skipped: skipped.length, kids });
   }
 
   #fail({ reason, code }: FetchFailure): void {

@@ -111,6 +111,6 @@ function embed(settings: GivenSettings, { fetchKeys }: CreateOptions): { checked
   const checked = checkSettings(settings);
   const log = openLog(checked.logLevel);
   if (fetchKeys !== undefined) log('signing keys not from the provider', {});
-  const surroundings = { clock, log, fetchKeys: fetchKeys ?? createKeyFetcher(checked) };
+  const surroundings = { clock, log, fetchKeys: fetchKeys ?? createKeyFetcher(checked, checked.proxy) };
   return { checked, checks: assembleChecks(checked, surroundings) };
 }

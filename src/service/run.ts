@@ -10,7 +10,8 @@ import { ConfigurationError, loadSettings, type Loaded, type Settings } from '..
 import type { Environment } from '../settings/sources.ts';
 import { assembleChecks, assembleResponder } from './assemble.ts';
 import { clock, openLog } from './host.ts';
-import { createListener, type Listener } from './listener.ts';
+import { createListener } from './listener.ts';
+import { probe } from './probe.ts';
 
 /**
  * Runs a table as the whole service: settings from their sources, a listener, signals, exit codes. Ends the
@@ -31,6 +32,10 @@ export function runWith<Known extends Settings>(
   tableOf: (settings: Known) => Table,
   nameOf: (settings: Known) => string,
 ): void {
+  const word = process.argv.slice(2).join(' ');
+  const problems: string[] = [];
+  if (!/^(--check|--probe|)$/.test(word)) problems.push('arguments: must be none, or --check, or --probe');
+
   try {
     // Throws for a directory that has been removed.
     const directory = undefinedOn(Error, process.cwd);
@@ -38,32 +43,81 @@ export function runWith<Known extends Settings>(
       throw new ConfigurationError(['working directory: is gone; start in another']);
 
     const loaded = load(process.env, directory);
-    start(loaded, tableOf(loaded.settings), nameOf(loaded.settings));
+    const { settings } = loaded;
+    if (problems.length > 0) throw new ConfigurationError([]);
+
+    if (word === '--probe') probe(settings);
+    else start(loaded, tableOf(settings), printable(nameOf(settings)), word === '--check');
   } catch (failure) {
     if (!(failure instanceof ConfigurationError)) throw failure;
 
-    for (const problem of failure.problems) process.stderr.write(`configuration: ${problem}\n`);
+    problems.push(...failure.problems);
+    for (const problem of problems) console.error(`configuration: ${problem}`);
     process.exit(1);
   }
 }
 
-function start(loaded: Loaded<Settings>, table: Table, profile: string): void {
+/**
+ * A log for a start that listens on nothing: ends the process once the keys and the store have been heard of,
+ * and tells in the words of the log what it would run with, or what is wrong.
+ */
+function openReport(loaded: Loaded<Settings>, profile: Printable): Log {
+  const events: object[] = [];
+  let awaited = loaded.settings.dpopReplayStore === undefined ? 1 : 2;
+  // Nothing of a store keeps a process alive.
+  setInterval(() => {}, 1_000);
+
+  return (event, fields) => {
+    events.push({ event, ...fields });
+    if (/fetched$|lost$/.test(event)) {
+      console.error(`${event}: ${JSON.stringify(fields)}`);
+      process.exitCode = 1;
+    } else if (!/loaded$|ready$/.test(event)) return;
+
+    awaited -= 1;
+    if (awaited > 0) return;
+
+    const report = { profile, ...inForce(loaded), events };
+    if (process.exitCode === undefined) console.log(JSON.stringify(report, undefined, 2));
+    process.exit();
+  };
+}
+
+function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isCheck: boolean): void {
   const { settings, warnings } = loaded;
-  const log = openLog(settings.logLevel);
+  const { host, port, shutdownDelaySeconds } = settings;
+  const log = isCheck ? openReport(loaded, profile) : openLog(settings.logLevel);
   for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
 
   let isStopping = false;
-  const checks = assembleChecks(settings, { clock, log, fetchKeys: createKeyFetcher(settings) });
+  const checks = assembleChecks(settings, {
+    clock,
+    log,
+    fetchKeys: createKeyFetcher(settings, settings.proxy),
+  });
   const responder = assembleResponder(table, settings, checks, clock, () => isStopping);
-  const listener = createListener(responder, clock);
+  if (isCheck) return void checks.keys.refresh();
 
-  listen(listener, loaded, log, printable(profile), () => {
+  const { server, stop } = createListener(responder, clock);
+
+  function onFailure(error: NodeJS.ErrnoException): void {
+    const code = String(error.code);
+    const address = host ?? 'all addresses';
+    log('address or port cannot be had', { address: printableSetting(address), port, code: printable(code) });
+    console.error(`address or port cannot be had: ${address}, port ${port} (${code})`);
+    process.exit(2);
+  }
+
+  function onListening(): void {
+    server.off('error', onFailure);
+    const bound = server.address() as AddressInfo;
+    log('listening', { port: bound.port, address: printable(bound.address), profile, ...inForce(loaded) });
     // Choice: Node would end the process, and every request under way with it, for one handler's forgotten
     // promise.
     process.on('uncaughtException', (failure) => log('unforeseen failure', describeBug(failure)));
     // Loading TLS holds up the process for a moment, for which the first answers need not wait.
     clock.after(20, () => void checks.keys.refresh());
-  });
+  }
 
   function end(reason: 'drained' | 'deadline' | 'second-signal'): void {
     checks.close();
@@ -76,36 +130,11 @@ function start(loaded: Loaded<Settings>, table: Table, profile: string): void {
 
     isStopping = true;
     log('shutting down', { reason: signal });
-    setTimeout(async () => end(await listener.stop()), settings.shutdownDelaySeconds * 1000);
+    setTimeout(async () => end(await stop()), shutdownDelaySeconds * 1000);
   }
 
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
-}
-
-function listen(
-  { server }: Listener,
-  loaded: Loaded<Settings>,
-  log: Log,
-  profile: Printable,
-  onListening: () => void,
-): void {
-  const { host, port } = loaded.settings;
-
-  function onFailure(error: NodeJS.ErrnoException): void {
-    const code = String(error.code);
-    const address = host ?? 'all addresses';
-    log('address or port cannot be had', { address: printableSetting(address), port, code: printable(code) });
-    process.stderr.write(`address or port cannot be had: ${address}, port ${port} (${code})\n`);
-    process.exit(2);
-  }
-
-  server.on('error', onFailure);
-  server.listen({ port, host }, () => {
-    server.off('error', onFailure);
-    const bound = server.address() as AddressInfo;
-    log('listening', { port: bound.port, address: printable(bound.address), profile, ...inForce(loaded) });
-    onListening();
-  });
+  server.on('error', onFailure).listen({ port, host }, onListening);
 }
 
 /** What an operator compares with what was meant. No secret is among it. */

@@ -119,17 +119,25 @@ const webFault = urlFault(
   'https:// or http://, without white space, "@", "#" or "?"',
 );
 
-const STORE = /^rediss?:\/\/([^\s:@/?#]*:[^\s@/?#]+@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?(\/\d{0,9})?$/i;
+function secretFaultOf(pattern: RegExp, form: string): TextFault {
+  return (value) => {
+    const isSpelled = pattern.test(value) && URL.canParse(value);
+    const isGood = isSpelled && undefinedOn(URIError, () => decodeURIComponent(value)) !== undefined;
+    return !isGood && `must be ${form}, with special characters as %XX`;
+  };
+}
 
 /** The address of a replay store. */
-export const storeFault: TextFault = (value) => {
-  const isSpelled = STORE.test(value) && URL.canParse(value);
-  const isGood = isSpelled && undefinedOn(URIError, () => decodeURIComponent(value)) !== undefined;
-  return (
-    !isGood &&
-    'must be redis://[[user]:password@]host[:port][/database], or rediss://, with special characters as %XX'
-  );
-};
+export const storeFault = secretFaultOf(
+  /^rediss?:\/\/([^\s:@/?#]*:[^\s@/?#]+@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?(\/\d{0,9})?$/i,
+  'redis://[[user]:password@]host[:port][/database], or rediss://',
+);
+
+/** The address of a forward proxy. A backslash is a slash to the URL parser here. */
+export const proxyFault = secretFaultOf(
+  /^http:\/\/([^\s:@/?#\\]+:[^\s@/?#\\]+@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?\/?$/i,
+  'http://[user:password@]host[:port]',
+);
 
 /** A public URL in a spelling that proofs can be compared with (RFC 9449 §4.3(9)). */
 export const publicUrlFault: TextFault = (value) =>

@@ -15,6 +15,7 @@ import {
   originFault,
   pageFault,
   prefixFault,
+  proxyFault,
   publicUrlFault,
   resourceFault,
   resourceScopeFault,
@@ -125,6 +126,7 @@ export const TABLE = {
   scopeClaim: setting('IDP_SCOPE_CLAIM', 'idp.scopeClaim', text(blankFault), 'scope'),
   tokenType: setting('IDP_TOKEN_TYPE', 'idp.tokenType', word('any', 'at+jwt'), 'any'),
   requiredClaims: setting('IDP_REQUIRED_CLAIMS', 'idp.requiredClaims', list(blankFault), []),
+  proxy: setting('IDP_PROXY', 'idp.proxy', text(proxyFault), undefined),
   errorDetail: setting('ERROR_DETAIL', 'api.errorDetail', boolean, false),
   publicUrl: setting(
     'PUBLIC_URL',

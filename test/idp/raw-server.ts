@@ -36,7 +36,7 @@ export async function startRawServer(handle: (socket: Socket) => void): Promise<
       return connections;
     },
     async closed() {
-      await Promise.all([...sockets].map((socket) => once(socket, 'close')));
+      await Promise.all([...sockets].map((socket) => new Promise((gone) => socket.once('close', gone))));
     },
     async stop() {
       for (const socket of sockets) socket.destroy();

@@ -179,7 +179,7 @@ test('has a deadline of 5 seconds unless told otherwise', async (context) => {
       return original.apply(this, args);
     });
   }
-  await createKeyFetcher(configured())();
+  await createKeyFetcher(configured(), undefined)();
   assert.ok(deadlines.includes(5000), String(deadlines));
 });
 

@@ -29,14 +29,18 @@ export const sourceOf = ({ domain, issuer }: Provider, change: Partial<KeySource
 /** Not to be reached where something else is to end the fetch, however busy the machine is. */
 const FAR_DEADLINE_MILLIS = 60_000;
 
-export const fetchKeys = (source: KeySource, timeoutMillis = FAR_DEADLINE_MILLIS) =>
-  createKeyFetcher(source, timeoutMillis)();
+export const fetchKeys = (source: KeySource, timeoutMillis = FAR_DEADLINE_MILLIS, proxy?: string) =>
+  createKeyFetcher(source, proxy, timeoutMillis)();
 
 export const kidsOf = ({ keys }: JsonObject) => (keys as { kid: string }[]).map(({ kid }) => kid);
 
 /** The reason and code with which a fetch fails. */
-export async function flawOf(source: KeySource, timeoutMillis?: number): Promise<[FetchFlaw, string]> {
-  const failure: unknown = await fetchKeys(source, timeoutMillis).then(
+export async function flawOf(
+  source: KeySource,
+  timeoutMillis?: number,
+  proxy?: string,
+): Promise<[FetchFlaw, string]> {
+  const failure: unknown = await fetchKeys(source, timeoutMillis, proxy).then(
     () => assert.fail('the fetch succeeded'),
     (thrown) => thrown,
   );

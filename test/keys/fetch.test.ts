@@ -67,7 +67,7 @@ test('fetches from the configured address without discovery', async () => {
 });
 
 test('finds the address anew at every fetch', async () => {
-  const fetcher = createKeyFetcher(sourceOf(provider));
+  const fetcher = createKeyFetcher(sourceOf(provider), undefined);
   await fetcher();
   provider.discoveryDocument({ jwks_uri: keySetOf(other) });
   assert.deepEqual(kidsOf(await fetcher()), [other.signingKey.kid]);

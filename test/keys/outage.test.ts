@@ -41,7 +41,7 @@ const issue = () => provider.issue({ exp: IN_2100 });
 /** A service whose fetches the provider counts from now on. */
 async function start(context: TestContext, change: Partial<InProcess> = {}): Promise<TestService> {
   const settings = settingsFrom({ ...providerSettings(provider), ...change.environment });
-  const fetchKeys = () => createKeyFetcher(settings, timeoutMillis)();
+  const fetchKeys = () => createKeyFetcher(settings, undefined, timeoutMillis)();
   const service = await startService({ provider, fetchKeys, ...change });
   context.after(() => service.stop());
   provider.resetCounts();

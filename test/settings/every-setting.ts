@@ -194,6 +194,14 @@ export const SETTINGS: readonly SettingRow[] = [
     bad: ['scp,a b', /white space/],
   },
   {
+    name: 'proxy',
+    env: 'IDP_PROXY',
+    yaml: 'idp.proxy',
+    byDefault: undefined,
+    good: [same('http://one.test'), same('http://u%40:p%2F@two.test:3128/'), same('http://[::1]:8080')],
+    bad: ['http://secret@one.test', /must be http:\/\/\[user:password@\]host\[:port\]/],
+  },
+  {
     name: 'orgId',
     env: 'IDP_ORG_ID',
     yaml: 'idp.orgId',

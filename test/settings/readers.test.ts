@@ -14,6 +14,7 @@ import {
   methodFault,
   originFault,
   pageFault,
+  proxyFault,
   publicUrlFault,
   resourceFault,
   resourceScopeFault,
@@ -552,5 +553,55 @@ for (const [address, isGood] of STORES) {
   test(`${isGood ? 'takes' : 'refuses'} ${show(address)} as the address of a replay store`, () => {
     if (isGood) assert.equal(text(storeFault)(address), address);
     else refuses(text(storeFault), address, /^must be redis:\/\/.* or rediss:/);
+  });
+}
+
+const PROXIES: readonly (readonly [address: string, isGood: boolean])[] = [
+  ['http://proxy.test', true],
+  ['HTTP://Proxy.test/', true],
+  ['http://proxy.test:3128', true],
+  ['http://proxy.test:3128/', true],
+  ['http://10.0.0.1:8080', true],
+  ['http://[::1]:8080', true],
+  ['http://my_proxy', true],
+  ['http://user:secret@proxy.test', true],
+  ['http://us%65r:p%40%2F%3A%C3%B6:x@proxy.test:1', true],
+  ['http://user@proxy.test', false],
+  ['http://user:@proxy.test', false],
+  ['http://:secret@proxy.test', false],
+  ['http://@proxy.test', false],
+  ['http://user:p@ss@proxy.test', false],
+  ['http://user:p/ss@proxy.test', false],
+  ['http://user:p\\ss@proxy.test', false],
+  ['http://evil.test\\a:b@proxy.test', false],
+  ['http://user:100%@proxy.test', false],
+  ['http://user:%zz@proxy.test', false],
+  ['http://user:%ff@proxy.test', false],
+  ['http://proxy.test//', false],
+  ['http://proxy.test/x', false],
+  ['http://proxy.test?x', false],
+  ['http://proxy.test/?', false],
+  ['http://proxy.test#', false],
+  ['http://proxy.test:', false],
+  ['http://proxy.test:0', false],
+  ['http://proxy.test:65536', false],
+  ['http://[::g]', false],
+  ['http://', false],
+  ['http:proxy.test', false],
+  ['//proxy.test', false],
+  ['proxy.test:3128', false],
+  ['https://proxy.test', false],
+  ['socks5://proxy.test', false],
+  ['http://one.test,http://two.test', false],
+  ['http://proxy.test ', false],
+  ['http://proxy.test\n', false],
+  ['http://us er:secret@proxy.test', false],
+  ['', false],
+];
+
+for (const [address, isGood] of PROXIES) {
+  test(`${isGood ? 'takes' : 'refuses'} ${show(address)} as the address of a forward proxy`, () => {
+    if (isGood) assert.equal(text(proxyFault)(address), address);
+    else refuses(text(proxyFault), address, /^must be http:\/\/\[user:password@\]host\[:port\], with/);
   });
 }

@@ -66,7 +66,7 @@ export async function startService(plan: InProcess): Promise<TestService> {
   const logs: Record<string, any>[] = [];
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
   let isStopping = false;
-  const fetchKeys = plan.fetchKeys ?? createKeyFetcher(settings);
+  const fetchKeys = plan.fetchKeys ?? createKeyFetcher(settings, settings.proxy);
   const checks = assembleChecks(settings, { clock, log, fetchKeys });
   const { keys } = checks;
   const responder = assembleResponder(tableOf(settings), settings, checks, clock, () => isStopping);

@@ -1,0 +1,240 @@
+/* `--check`: what the service would run with, or every reason why it would not; and arguments that are none. */
+import { strict as assert } from 'node:assert';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { basename } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { startProvider, type Provider } from '../idp/provider.ts';
+import { startProxy } from '../idp/proxy.ts';
+import { startRawServer } from '../idp/raw-server.ts';
+import { fetchKeys, sourceOf } from '../keys/fetch-fixture.ts';
+import { afterGreeting, startFakeStore } from '../sender/fake-store.ts';
+import { DOWN, providerSettings, runProcess } from '../support/service.ts';
+import { runCommand, SERVER, type Outcome } from './commands.ts';
+
+let provider: Provider;
+
+before(async () => {
+  provider = await startProvider();
+});
+
+after(() => provider.stop());
+
+const check = (environment: Record<string, string> = {}, files?: Record<string, string>) =>
+  runCommand(['--check'], { ...providerSettings(provider), ...environment }, files);
+
+/** What it said of a configuration that is good. */
+function reportOf({ code, output, errors }: Outcome): Record<string, any> {
+  assert.deepEqual([code, errors], [0, []]);
+  return JSON.parse(output);
+}
+
+/** What it said of one that is not; nothing else is said. */
+function problemsOf({ code, output, errors }: Outcome): readonly string[] {
+  assert.deepEqual([code, output], [1, '']);
+  return errors;
+}
+
+const eventIn = (report: Record<string, any>, name: string) =>
+  report.events.find(({ event }: { event: string }) => event === name);
+
+describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
+  test('says with which issuers, audiences, keys, mode and sources the service would run, and exits with 0', async () => {
+    const report = reportOf(
+      await check(
+        { IDP_DPOP_MODE: 'REQUIRED', IDP_STRAY: '1' },
+        { '.env': 'PORT=0\n', 'application.yml': '' },
+      ),
+    );
+    const { profile, application, issuers, audiences, dpopMode, replayStore, files } = report;
+    assert.deepEqual(
+      [profile, application, issuers, audiences, dpopMode, replayStore],
+      ['B', 'gatehouse', [provider.issuer], [provider.audience], 'REQUIRED', 'process'],
+    );
+    assert.deepEqual(
+      files.map((file: string) => basename(file)),
+      ['.env', 'application.yml'],
+    );
+    assert.deepEqual(eventIn(report, 'signing keys loaded').kids, [provider.signingKey.kid]);
+    assert.match(eventIn(report, 'unknown setting ignored').setting, /^IDP_STRAY /);
+  });
+
+  test('fetches the keys once, whatever the level of the log, and does not need its port', async (t) => {
+    const own = await startProvider();
+    t.after(() => own.stop());
+    const taken = createServer().listen(0);
+    t.after(() => taken.close());
+    await once(taken, 'listening');
+    const PORT = String((taken.address() as AddressInfo).port);
+    const report = reportOf(
+      await runCommand(['--check'], { ...providerSettings(own), PORT, LOG_LEVEL: 'silent' }),
+    );
+    assert.deepEqual(eventIn(report, 'signing keys loaded').kids, [own.signingKey.kid]);
+    assert.equal(eventIn(report, 'signing key skipped'), undefined);
+    assert.deepEqual([own.counts.discovery, own.counts.keySet], [1, 1]);
+  });
+
+  test('says which keys are skipped, which is no failure while one is usable', async (t) => {
+    const own = await startProvider();
+    t.after(() => own.stop());
+    const { keys } = await fetchKeys(sourceOf(own));
+    own.publish({ keys: [...(keys as object[]), { kty: 'EC', kid: 'other' }] });
+    const report = reportOf(await runCommand(['--check'], providerSettings(own)));
+    const { reason, kid } = eventIn(report, 'signing key skipped');
+    assert.deepEqual([reason, kid], ['key-type', 'other']);
+    own.publish({ keys: [{ kty: 'EC', kid: 'other' }] });
+    const lines = problemsOf(await runCommand(['--check'], providerSettings(own)));
+    assert.match(lines.join(), /^signing keys could not be fetched: .*"no-usable-key"/);
+  });
+
+  test('works beside a service that runs with the same settings', async (t) => {
+    const service = await runProcess(t, { environment: providerSettings(provider) });
+    reportOf(await check({ PORT: String(service.port) }));
+    assert.equal((await service.ask('/healthz')).status, 200);
+  });
+
+  test('reports every configuration problem as a start would, one line each', async () => {
+    const lines = problemsOf(await runCommand(['--check'], { IDP_DOMAIN: 'https://idp.test', PORT: 'x' }));
+    assert.deepEqual(
+      lines.map((line) => /^configuration: (\w+)/.exec(line)?.[1]),
+      ['IDP_DOMAIN', 'IDP_AUDIENCE', 'PORT'],
+    );
+  });
+
+  test('reports keys and store together when neither can be had, and shows no secret', async () => {
+    const lines = problemsOf(
+      await check({
+        ...DOWN,
+        IDP_PROXY: 'http://us:sesame@127.0.0.1:1',
+        IDP_DPOP_MODE: 'ALLOWED',
+        IDP_DPOP_REPLAY_STORE: 'redis://us:sesame@127.0.0.1:1',
+        IDP_DPOP_NONCE_SECRET: 'sesame'.repeat(8),
+      }),
+    );
+    assert.deepEqual(lines.map((line) => line.replace(/: .*/, '')).sort(), [
+      'replay store lost',
+      'signing keys could not be fetched',
+    ]);
+    assert.match(lines.join(), /"proxy-failed","code":"ECONNREFUSED"/);
+    assert.match(lines.join(), /replay store lost: \{"reason":"ECONNREFUSED"\}/);
+    assert.doesNotMatch(lines.join(), /sesame/);
+  });
+
+  test('greets the store with its password, records nothing in it, and shows the password nowhere', async (t) => {
+    const store = await startFakeStore(t, afterGreeting('+OK\r\n'));
+    const environment = {
+      IDP_DPOP_MODE: 'ALLOWED',
+      IDP_DPOP_REPLAY_STORE: `redis://:sesame@127.0.0.1:${store.port}`,
+    };
+    const outcome = await check(environment);
+    const report = reportOf(outcome);
+    assert.equal(report.replayStore, 'shared');
+    assert.ok(eventIn(report, 'replay store ready'));
+    assert.deepEqual(
+      store.commands.map(([command]) => command),
+      ['AUTH', 'PING'],
+    );
+    assert.doesNotMatch(outcome.output, /sesame|redis:/);
+  });
+
+  test('fails when the store does not take the password, or says nothing in time', async (t) => {
+    const refusing = await startFakeStore(t, ([command]) =>
+      command === 'AUTH' ? '-WRONGPASS x\r\n' : '+OK\r\n',
+    );
+    const silent = await startFakeStore(t, () => undefined);
+    for (const { port } of [refusing, silent]) {
+      const address = `redis://:sesame@127.0.0.1:${port}`;
+      const lines = problemsOf(await check({ IDP_DPOP_MODE: 'ALLOWED', IDP_DPOP_REPLAY_STORE: address }));
+      // The machine may be so busy that what was refused was late as well.
+      const reason = /^replay store lost: \{"reason":"(.*)"\}$/.exec(lines[0] ?? '')?.[1] ?? '';
+      assert.ok(['timeout', port === refusing.port ? 'WRONGPASS' : ''].includes(reason), lines.join());
+      assert.equal(lines.length, 1);
+    }
+  });
+
+  test('fetches through the proxy, and fails when the proxy refuses', async (t) => {
+    const proxy = await startProxy();
+    t.after(() => proxy.stop());
+    reportOf(await check({ IDP_PROXY: `http://us:sesame@127.0.0.1:${proxy.port}` }));
+    assert.equal(proxy.asked.length, 2);
+    const refusing = await startRawServer((socket) =>
+      socket.once('data', () => socket.end('HTTP/1.1 407 X\r\n\r\n')),
+    );
+    t.after(() => refusing.stop());
+    const lines = problemsOf(await check({ IDP_PROXY: `http://us:sesame@localhost:${refusing.port}` }));
+    assert.equal(lines.length, 1);
+    assert.match(lines[0] ?? '', /^signing keys could not be fetched: .*"proxy-refused","code":"407"/);
+    assert.doesNotMatch(lines.join(), /sesame/);
+  });
+
+  test('ends within the time of a fetch when the provider says nothing', async (t) => {
+    const hanging = await startProvider();
+    t.after(() => hanging.stop());
+    await hanging.fault('all', 'hang-before-headers');
+    const lines = problemsOf(await runCommand(['--check'], providerSettings(hanging)));
+    assert.match(lines.join(), /^signing keys could not be fetched: .*"timeout"/);
+  });
+
+  test('reports a table of its own that cannot be served', () => {
+    const code = `import { get, open, runService } from ${JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href)};
+      runService({ rows: [get('/healthz', open, () => ({}))] });`;
+    const words = [
+      '--import',
+      import.meta.resolve('tsx'),
+      '--input-type=module',
+      '--eval',
+      code,
+      '',
+      '--check',
+    ];
+    const cwd = fileURLToPath(new URL('.', import.meta.url));
+    const { status, stderr } = spawnSync(process.execPath, words, {
+      cwd,
+      env: { ...DOWN },
+      encoding: 'utf8',
+    });
+    assert.deepEqual(
+      [status, stderr],
+      [1, 'configuration: GET /healthz and /healthz: both match /healthz\n'],
+    );
+  });
+
+  test('loses nothing but its report when nobody reads it', async () => {
+    const program = ['sh', '-c', 'exec "$@" >&-', 'sh', process.execPath, SERVER];
+    const { code, errors } = await runCommand(['--check'], providerSettings(provider), {}, program);
+    assert.deepEqual([code, errors], [0, []]);
+  });
+});
+
+describe('the arguments', { concurrency: 4, timeout: 120_000 }, () => {
+  const ARGUMENTS = 'configuration: arguments: must be none, or --check, or --probe';
+
+  for (const words of [
+    ['--check', '--probe'],
+    ['--probe', '--check'],
+    ['--check', '--check'],
+    ['check'],
+    ['-c'],
+    ['--CHECK'],
+    ['--check=1'],
+    ['--help'],
+    ['start'],
+    ['--check', ''],
+  ]) {
+    test(`are a configuration error that names the two when they are ${JSON.stringify(words)}`, async () => {
+      assert.deepEqual(problemsOf(await runCommand(words, DOWN)), [ARGUMENTS]);
+    });
+  }
+
+  test('are reported beside every problem of the settings', async () => {
+    const lines = problemsOf(await runCommand(['--verbose', 'sesame'], { PORT: 'x' }));
+    assert.equal(lines[0], ARGUMENTS);
+    assert.deepEqual(
+      lines.slice(1).map((line) => /^configuration: (\w+)/.exec(line)?.[1]),
+      ['IDP_DOMAIN', 'IDP_AUDIENCE', 'PORT'],
+    );
+    assert.doesNotMatch(lines.join(), /sesame/);
+  });
+});

@@ -1,0 +1,123 @@
+/* `--probe`: asks the service that the same settings describe whether it is ready. */
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { startProvider, type Provider } from '../idp/provider.ts';
+import { startRawServer } from '../idp/raw-server.ts';
+import { DOWN, providerSettings, runProcess, type Environment } from '../support/service.ts';
+import { runCommand } from './commands.ts';
+
+let provider: Provider;
+
+before(async () => {
+  provider = await startProvider();
+});
+
+after(() => provider.stop());
+
+/** A service that holds its keys, unless its environment says otherwise. */
+async function startReady(t: TestContext, environment: Environment = {}) {
+  const service = await runProcess(t, { environment: { ...providerSettings(provider), ...environment } });
+  await service.logged('signing keys loaded');
+  return service;
+}
+
+const probe = (environment: Environment) => runCommand(['--probe'], { ...DOWN, ...environment });
+
+/** What says byte for byte what a test wants, where the service would be. */
+async function startLiar(t: TestContext, answer: string | undefined): Promise<string> {
+  const server = await startRawServer((socket) => {
+    socket.once('data', () => void (answer === undefined || socket.write(answer)));
+  });
+  t.after(() => server.stop());
+  return String(server.port);
+}
+
+describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
+  for (const host of [undefined, '127.0.0.1', 'localhost', '::1', '::', '0.0.0.0']) {
+    test(`exits with 0 when the service is ready that listens on ${host ?? 'all addresses'}`, async (t) => {
+      const HOST: Environment = host === undefined ? {} : { HOST: host };
+      const service = await startReady(t, HOST);
+      const { code, output, errors } = await probe({ ...HOST, PORT: String(service.port) });
+      assert.deepEqual([code, output, errors], [0, '/readyz: 200\n', []]);
+    });
+  }
+
+  test('finds the service by the files that both read', async (t) => {
+    const service = await startReady(t);
+    const files = { 'application.yml': `server:\n  port: ${service.port}\n` };
+    assert.equal((await runCommand(['--probe'], DOWN, files)).code, 0);
+  });
+
+  test('exits with 1 when the service holds no keys', async (t) => {
+    const service = await runProcess(t);
+    const { code, output } = await probe({ PORT: String(service.port) });
+    assert.deepEqual([code, output], [1, '/readyz: 503\n']);
+  });
+
+  test('exits with 1 while the service is shutting down', async (t) => {
+    const service = await startReady(t, { SHUTDOWN_DELAY_SECONDS: '60' });
+    service.child.kill('SIGTERM');
+    await service.logged('shutting down');
+    assert.equal((await probe({ PORT: String(service.port) })).code, 1);
+  });
+
+  test('exits with 1 when nobody listens there', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    await new Promise((closed) => server.close(closed));
+    const { code, output } = await probe({ HOST: '127.0.0.1', PORT: String(port) });
+    assert.equal(code, 1);
+    assert.match(output, /^\/readyz: .*ECONNREFUSED/);
+  });
+
+  for (const [condition, answer] of [
+    ['says nothing', undefined],
+    ['never ends its head', 'HTTP/1.1 200 OK\r\na: b\r\n'],
+    ['only says to wait', 'HTTP/1.1 100 Continue\r\n\r\n'],
+    ['switches protocols', 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'],
+  ] as const) {
+    test(`exits with 1 after five seconds when what listens there ${condition}`, async (t) => {
+      const PORT = await startLiar(t, answer);
+      const began = performance.now();
+      const { code, output } = await probe({ HOST: 'localhost', PORT });
+      assert.deepEqual([code, output], [1, '/readyz: no answer in time\n']);
+      assert.ok(performance.now() - began < 30_000);
+    });
+  }
+
+  for (const [condition, answer] of [
+    ['answers 204', 'HTTP/1.1 204 X\r\n\r\n'],
+    ['redirects', 'HTTP/1.1 302 X\r\nLocation: /healthz\r\nContent-Length: 0\r\n\r\n'],
+    ['is no HTTP', 'SSH-2.0-x\r\n'],
+  ] as const) {
+    test(`exits with 1 when what listens there ${condition}`, async (t) => {
+      const PORT = await startLiar(t, answer);
+      assert.equal((await probe({ HOST: 'localhost', PORT })).code, 1);
+    });
+  }
+
+  test('asks past any proxy that the environment names', async (t) => {
+    const service = await startReady(t);
+    const nowhere = 'http://127.0.0.1:9';
+    const proxied = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: nowhere, http_proxy: nowhere, IDP_PROXY: nowhere };
+    assert.equal((await probe({ ...proxied, PORT: String(service.port) })).code, 0);
+  });
+
+  test('does not take PORT=0, which says nothing of the port', async () => {
+    const { code, output, errors } = await probe({ PORT: '0' });
+    assert.deepEqual([code, output], [1, '']);
+    assert.deepEqual(errors, ['configuration: PORT: 0 picks one that --probe cannot know; use --check']);
+  });
+
+  test('reports every configuration problem as a start would', async () => {
+    const { code, errors } = await runCommand(['--probe'], { PORT: 'x' });
+    assert.equal(code, 1);
+    assert.deepEqual(
+      errors.map((line) => /^configuration: (\w+)/.exec(line)?.[1]),
+      ['IDP_DOMAIN', 'IDP_AUDIENCE', 'PORT'],
+    );
+  });
+});
