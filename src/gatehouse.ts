@@ -1,7 +1,17 @@
 // The package's one public door.
 export { loadSettings, ConfigurationError, type Loaded, type Settings } from './settings/load.ts';
 export { open, optional, authenticated, needs, type Access } from './routes/access.ts';
-export { scope, anyScope, claimEquals, claimIncludes, claimCheck, type Guard } from './routes/guards.ts';
+export {
+  scope,
+  anyScope,
+  claimEquals,
+  claimIncludes,
+  claimCheck,
+  recentLogin,
+  type Guard,
+  type LoginDemands,
+  type Timing,
+} from './routes/guards.ts';
 export {
   get,
   post,

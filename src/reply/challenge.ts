@@ -22,6 +22,7 @@ const STATUSES: Readonly<Record<Refusal['kind'], number>> = {
   invalid_token: 401,
   invalid_dpop_proof: 401,
   use_dpop_nonce: 401,
+  insufficient_user_authentication: 401,
   insufficient_scope: 403,
   not_found: 404,
   method_not_allowed: 405,
@@ -46,6 +47,7 @@ const SENTENCES: Readonly<
   'no-credentials': '',
   'scheme-refused': '',
   'proof-nonce': 'the proof needs the nonce of this answer (nonce)',
+  'login-insufficient': 'the login of the token is not recent or strong enough',
 };
 
 const DETAILS: Readonly<Partial<Record<Refusal['kind'], string>>> = {
@@ -72,6 +74,7 @@ const CHALLENGED: readonly Refusal['kind'][] = [
   'invalid_token',
   'invalid_dpop_proof',
   'use_dpop_nonce',
+  'insufficient_user_authentication',
   'insufficient_scope',
 ];
 
@@ -80,6 +83,8 @@ export interface ChallengeOptions {
   readonly dpopMode: DpopMode;
   /** Bodies of the more telling kind. */
   readonly errorDetail: boolean;
+  /** Where clients find out how to get a token, if there is such a place. */
+  readonly metadataUrl?: string | undefined;
 }
 
 /**
@@ -94,7 +99,8 @@ export function createRefusalReplies(options: ChallengeOptions) {
   };
 
   return (refusal: Refusal, scheme: Scheme | undefined): Reply => {
-    const varies = 'description' in refusal || 'retryAfterSeconds' in refusal || 'allowed' in refusal;
+    const isOfRow = 'description' in refusal || 'scopes' in refusal || 'demands' in refusal;
+    const varies = isOfRow || 'retryAfterSeconds' in refusal || 'allowed' in refusal;
     if (varies) return refusalReply(refusal, scheme, options);
 
     const replies = made[scheme ?? 'none'];
@@ -107,9 +113,7 @@ export function createRefusalReplies(options: ChallengeOptions) {
 function refusalReply(refusal: Refusal, scheme: Scheme | undefined, options: ChallengeOptions): Reply {
   const { kind, reason } = refusal;
   const status = STATUSES[kind];
-  const headers = CHALLENGED.includes(kind)
-    ? challenges(options.dpopMode, scheme, errorParameters(refusal))
-    : otherHeaders(refusal);
+  const headers = CHALLENGED.includes(kind) ? challenges(options, scheme, refusal) : otherHeaders(refusal);
   const body = bodyOf(refusal, status, options.errorDetail);
   return { ...jsonReply(status, body, headers), closes: CLOSING.includes(reason) };
 }
@@ -117,13 +121,20 @@ function refusalReply(refusal: Refusal, scheme: Scheme | undefined, options: Cha
 const descriptionOf = (refusal: Refusal) =>
   'description' in refusal ? refusal.description : SENTENCES[refusal.reason];
 
-/** RFC 6750 §3, RFC 9449 §7.1; without credentials there is no error to name (RFC 6750 §3.1). */
-function errorParameters(refusal: Refusal): string {
-  if (refusal.kind === 'unauthorized') return '';
-
-  const scope = 'scopes' in refusal ? `, scope="${refusal.scopes.join(' ')}"` : '';
-  return `error="${refusal.kind}", error_description="${descriptionOf(refusal)}"${scope}`;
+/** One auth-param (RFC 9110 §11.2), if there is something to tell. */
+function parameter(name: string, value: unknown): string {
+  return value ? `${name}="${value}"` : '';
 }
+
+/**
+ * RFC 6750 §3, RFC 9449 §7.1, RFC 9470 §3; without credentials there is no error to name (RFC 6750 §3.1).
+ */
+const errorParameters = (refusal: Refusal) => [
+  parameter('error', refusal.kind !== 'unauthorized' && refusal.kind),
+  parameter('error_description', descriptionOf(refusal)),
+  ...('demands' in refusal ? refusal.demands : []),
+  parameter('scope', 'scopes' in refusal && refusal.scopes?.join(' ')),
+];
 
 function bodyOf(refusal: Refusal, status: number, errorDetail: boolean): object {
   const description = descriptionOf(refusal);
@@ -147,18 +158,23 @@ function otherHeaders(refusal: Refusal): readonly string[] {
   return 'headers' in refusal ? refusal.headers : [];
 }
 
-const ALGS = `algs="${PROOF_ALGORITHMS.join(' ')}"`;
+const ALGS = parameter('algs', PROOF_ALGORITHMS.join(' '));
 
 /**
  * One field for each accepted scheme (RFC 9110 §11.6.1); the error goes on the scheme that the caller used.
  */
-function challenges(mode: DpopMode, scheme: Scheme | undefined, error: string): string[] {
-  const first = SCHEMES[mode][0];
-  const withError = scheme ?? first;
-  return SCHEMES[mode].flatMap((accepted) => {
-    const realm = accepted === first ? 'realm="api"' : '';
+function challenges(options: ChallengeOptions, scheme: Scheme | undefined, refusal: Refusal): string[] {
+  const schemes = SCHEMES[options.dpopMode];
+  // Choice: without an error what is told goes first, which is where clients look.
+  const told = (refusal.kind !== 'unauthorized' && scheme) || schemes[0];
+  // RFC 9728 §5.1
+  const metadata = parameter('resource_metadata', options.metadataUrl);
+
+  return schemes.flatMap((accepted) => {
+    const realm = accepted === schemes[0] ? 'realm="api"' : '';
+    const error = accepted === told ? errorParameters(refusal) : [];
     const algs = accepted === 'DPoP' ? ALGS : '';
-    const parameters = [realm, accepted === withError ? error : '', algs].filter(Boolean);
+    const parameters = [realm, ...error, algs, metadata].filter(Boolean);
     return ['WWW-Authenticate', `${accepted} ${parameters.join(', ')}`];
   });
 }

@@ -2,7 +2,7 @@
 // the row says so. Does not read credentials: the pipeline does, where an access asks for them.
 import { Refused } from '../base/refusal.ts';
 import { isGenuine, type Caller } from '../sender/caller.ts';
-import type { Guard } from './guards.ts';
+import type { Guard, Timing } from './guards.ts';
 
 /** Who may use a row. `Admitted` is what the handler then receives as `caller`. */
 export interface Access<Admitted> {
@@ -10,8 +10,10 @@ export interface Access<Admitted> {
   readonly name: string;
   readonly credentials: 'ignored' | 'optional' | 'required';
   readonly guards: readonly Guard[];
+  /** Every scope that they name. */
+  readonly scopes?: readonly string[];
   /** The caller as the handler receives it. Throws `Refused` when a required caller or a guard is missing. */
-  readonly admit: (caller: Caller | undefined) => Admitted;
+  readonly admit: (caller: Caller | undefined, timing: Timing) => Admitted;
 }
 
 /**
@@ -51,19 +53,26 @@ export const authenticated: Access<Caller> = {
 };
 
 /**
- * Callers with a valid access token that passes every guard; others with one are 403 (RFC 6750 §3.1).
+ * Callers with a valid access token that passes every guard; others with one are 403 (RFC 6750 §3.1), or 401
+ * for a login. Throws a `TypeError` for two `recentLogin`.
  *
  * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
  */
 export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
+  const logins = guards.filter(({ refused }) => 'demands' in refused.refusal);
+  if (logins.length > 1) throw new TypeError('a row has two recentLogin; make them one');
+
+  // Choice: nobody is sent to log in again who would then lack something else.
+  const ordered = [...guards.filter((guard) => !logins.includes(guard)), ...logins];
   return {
     name: guards.map((guard) => guard.name).join(', '),
     credentials: 'required',
     guards,
-    admit: (caller) => {
+    scopes: guards.flatMap(({ scopes = [] }) => scopes),
+    admit: (caller, timing) => {
       const admitted = requireCaller(caller);
-      for (const guard of guards) {
-        if (!guard.passes(admitted)) throw guard.refused;
+      for (const guard of ordered) {
+        if (!guard.passes(admitted, timing)) throw guard.refused;
       }
       return admitted;
     },

@@ -1,16 +1,26 @@
 // Guards: what an accepted token must also say before a row is run (RFC 6750 §3.1, docs/refusals.md). A guard
 // is data, so that tables can be printed and checked. Promises: comparisons by type and value, never by
 // substring or coercion.
+import type { Clock } from '../base/clock.ts';
+import { isFiniteNumber } from '../base/encoding.ts';
 import { Refused } from '../base/refusal.ts';
 import type { Caller } from '../sender/caller.ts';
+
+/** What tells how long ago a login was. */
+export interface Timing {
+  readonly clock: Clock;
+  readonly clockToleranceSeconds: number;
+}
 
 /** What a token must also say, for `needs`. */
 export interface Guard {
   /** As it stands in printed tables, such as `scope read:messages`. */
   readonly name: string;
-  readonly passes: (caller: Caller) => boolean;
-  /** What is thrown when it does not pass (403). */
+  readonly passes: (caller: Caller, timing: Timing) => boolean;
+  /** What is thrown when it does not pass. */
   readonly refused: Refused;
+  /** The scopes that it names. */
+  readonly scopes?: readonly string[];
 }
 
 type OneOrMore = readonly [string, ...string[]];
@@ -76,6 +86,48 @@ export function claimCheck(what: string, check: (claim: (name: string) => unknow
   return claimGuard(`claims ${what}`, description, (caller) => check((name) => caller.claim(name)) === true);
 }
 
+/** What a login must be; at least one of the two. */
+export interface LoginDemands {
+  /** The claim `acr` is one of these, the most wanted first. */
+  readonly acr?: OneOrMore;
+  /** So long ago the login may be, by the claim `auth_time`; an integer from 0. */
+  readonly maxAgeSeconds?: number;
+}
+
+/**
+ * Passes when the user has logged in so recently, or in such a way (RFC 9470); decided after all other guards
+ * of its row, wherever it stands there. Throws a `TypeError` for demands that are none.
+ *
+ * @example needs(scope('pay'), recentLogin({ acr: ['mfa'], maxAgeSeconds: 300 }))
+ */
+export function recentLogin({ acr, maxAgeSeconds }: LoginDemands): Guard {
+  const age = JSON.stringify(maxAgeSeconds) ?? '';
+  const words = acr ?? [age];
+  const areWords = words.length > 0 && words.every((word) => WORD.test(word));
+  if (!areWords || !/^\d{0,15}$/.test(age)) {
+    throw new TypeError('recentLogin needs words for acr, whole seconds from 0, or both');
+  }
+
+  // RFC 9470 §3
+  const demands = [acr && `acr_values="${acr.join(' ')}"`, age && `max_age="${age}"`];
+  const kind = 'insufficient_user_authentication';
+  return {
+    name: `login ${demands.filter(Boolean).join(', ')}`,
+    refused: new Refused({ kind, reason: 'login-insufficient', demands }),
+    passes: ({ claims }, { clock, clockToleranceSeconds }) => {
+      if (acr !== undefined && !words.some((word) => word === claims.acr)) return false;
+      if (maxAgeSeconds === undefined) return true;
+
+      const { auth_time: loginSeconds } = claims;
+      const ageSeconds = isFiniteNumber(loginSeconds) ? clock.now() / 1000 - loginSeconds : NaN;
+      return ageSeconds >= -clockToleranceSeconds && ageSeconds <= maxAgeSeconds + clockToleranceSeconds;
+    },
+  };
+}
+
+/** RFC 6749 §3.3: a scope-token; an `acr` that fits a challenge is spelled alike. */
+const WORD = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
 function scopeGuard(
   name: string,
   description: string,
@@ -83,17 +135,16 @@ function scopeGuard(
   isGranted: (granted: readonly string[]) => boolean,
 ): Guard {
   for (const word of scopes) {
-    // RFC 6749 §3.3: scope-token
-    if (!/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(word)) throw new Error(`"${word}" is not a scope`);
+    if (!WORD.test(word)) throw new Error(`"${word}" is not a scope`);
   }
 
   const refused = new Refused({ kind: 'insufficient_scope', reason: 'scope-missing', description, scopes });
-  return { name, refused, passes: (caller) => isGranted(caller.scopes) };
+  return { name, refused, scopes, passes: (caller) => isGranted(caller.scopes) };
 }
 
 function claimGuard(name: string, description: string, passes: (caller: Caller) => boolean): Guard {
-  // RFC 6750 §3: what an error_description may hold.
-  if (!/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/.test(description)) {
+  // RFC 6750 §3: what an error_description may hold. Stricter: no `=`, after which clients look for values.
+  if (!/^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]+$/.test(description)) {
     throw new Error(`"${name}" cannot be named in a challenge`);
   }
 

@@ -45,9 +45,9 @@ export function assembleChecks(settings: Settings, { clock, log, fetchKeys }: Su
   const front = createFront({
     verifyToken: createTokenVerifier(settings, keys, clock, settings.tokenCacheEntries),
     checkSender: assembleSenderCheck(settings, replayStore),
-    challenges: settings,
+    options: settings,
     observe: observer.observe,
-    clock,
+    timing: { ...settings, clock },
   });
 
   function close(): void {

@@ -8,7 +8,8 @@ import type { Learnt } from './front.ts';
 export class Exchange implements Learnt {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  isPreflight = false;
+  crossOrigin: Learnt['crossOrigin'];
+  accesses: Learnt['accesses'];
   row: Row | undefined;
   kid: string | undefined;
   freshNonce: string | undefined;

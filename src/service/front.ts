@@ -1,13 +1,16 @@
 // The front half of the way of a request, which the pipeline and the gate share: who calls, and what a
 // failure is told. Promises: a Caller comes from credentials, token and sender check in this order; what is
 // no refusal is a 500.
-import { andThen, type Clock, type Later } from '../base/clock.ts';
+import { andThen, type Later } from '../base/clock.ts';
 import type { Observe } from '../base/events.ts';
-import { Refused } from '../base/refusal.ts';
+import { Refused, type Refusal } from '../base/refusal.ts';
 import { createRefusalReplies, type ChallengeOptions } from '../reply/challenge.ts';
 import { HandlerReply } from '../reply/handler-reply.ts';
 import { jsonReply, type Reply } from '../reply/reply.ts';
+import { createResourceMetadata, type ResourceOptions, type Shared } from '../reply/resource-metadata.ts';
 import { createHostReader, fieldValues } from '../request/fields.ts';
+import type { Access } from '../routes/access.ts';
+import type { Timing } from '../routes/guards.ts';
 import type { Row } from '../routes/row.ts';
 import type { Caller, Presentation, SenderCheck } from '../sender/caller.ts';
 import { acceptedScheme, parseCredentials } from '../sender/credentials.ts';
@@ -17,34 +20,40 @@ import { keyIdOf, type TokenVerifier } from '../token/verify.ts';
 export interface FrontParts {
   readonly verifyToken: TokenVerifier;
   readonly checkSender: SenderCheck;
-  readonly challenges: ChallengeOptions;
+  readonly options: ChallengeOptions & ResourceOptions;
   /** Takes the one record of each request. */
   readonly observe: Observe;
-  readonly clock: Clock;
+  readonly timing: Timing;
 }
 
 /** What was learnt of a request on its way. */
-export interface Learnt {
+export interface Learnt extends Shared {
   row?: Row | undefined;
+  /** That of a rule, and that of the row. */
+  accesses?: readonly (Access<unknown> | undefined)[] | undefined;
   /** The provider's name of the key that the token was verified with. */
   kid?: string | undefined;
   /** A nonce that the reply shall carry. */
   freshNonce?: string | undefined;
 }
 
+/** It tells nothing of the inside. */
+const BUG_REPLY = jsonReply(500, { error: 'server_error', message: 'Internal Server Error' });
+
 export type Front = ReturnType<typeof createFront>;
 
-export function createFront({ verifyToken, checkSender, challenges, observe, clock }: FrontParts) {
-  const replyToRefusal = createRefusalReplies(challenges);
+export function createFront({ verifyToken, checkSender, options, observe, timing }: FrontParts) {
+  const { metadataUrl, describe } = createResourceMetadata(options);
+  const replyToRefusal = createRefusalReplies({ ...options, metadataUrl });
 
   /** Nobody is identified when there are no credentials. Throws `Refused`, or rejects with it. */
   function identify(learnt: Learnt, presentation: Presentation): Later<Caller | undefined> {
-    const credentials = parseCredentials(presentation.rawHeaders, challenges.dpopMode);
+    const credentials = parseCredentials(presentation.rawHeaders, options.dpopMode);
     if (credentials === undefined) return undefined;
 
     const checked = andThen(verifyToken(credentials.token), (token) => {
       learnt.kid = keyIdOf(token);
-      return checkSender(token, credentials, presentation, clock.now());
+      return checkSender(token, credentials, presentation, timing.clock.now());
     });
     return andThen(checked, (caller) => {
       learnt.freshNonce = caller.freshNonce;
@@ -57,17 +66,28 @@ export function createFront({ verifyToken, checkSender, challenges, observe, clo
     if (failure instanceof HandlerReply && failure.isFailure) return failure.reply;
     if (!(failure instanceof Refused)) {
       observe({ row: learnt.row, status: 500, reason: 'bug', failure });
-      return jsonReply(500, { error: 'server_error', message: 'Internal Server Error' });
+      return BUG_REPLY;
     }
 
     const { refusal, findings } = failure;
     learnt.kid = findings.kid ?? learnt.kid;
     learnt.freshNonce = findings.freshNonce ?? learnt.freshNonce;
-    const [authorization = ''] = fieldValues(rawHeaders, 'authorization');
-    const reply = replyToRefusal(refusal, acceptedScheme(authorization, challenges.dpopMode));
+    const authorization = fieldValues(rawHeaders, 'authorization')[0] ?? '';
+    const reply = replyToRefusal(
+      metadataUrl ? withScopes(refusal, learnt) : refusal,
+      acceptedScheme(authorization, options.dpopMode),
+    );
     observe({ row: learnt.row, status: reply.status, reason: refusal.reason, kid: learnt.kid });
     return reply;
   }
 
-  return { readHost: createHostReader(), identify, replyToFailure };
+  return { readHost: createHostReader(), describe, identify, replyToFailure, timing };
+}
+
+/** A refusal that another token would mend, with every scope that is named where access is decided. */
+function withScopes(refusal: Refusal, { accesses = [] }: Learnt): Refusal {
+  const { kind } = refusal;
+  const isAsking = kind === 'unauthorized' || kind === 'invalid_token' || 'demands' in refusal;
+  const scopes = accesses.flatMap((access) => access?.scopes ?? []);
+  return isAsking && scopes.length > 0 ? { ...refusal, scopes: [...new Set(scopes)] } : refusal;
 }

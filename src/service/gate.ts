@@ -4,6 +4,7 @@
 import type { ServerResponse } from 'node:http';
 import { refuseHttp } from '../base/refusal.ts';
 import type { Cors } from '../reply/cors.ts';
+import { HandlerReply } from '../reply/handler-reply.ts';
 import { fieldValues } from '../request/fields.ts';
 import { targetPath } from '../request/path.ts';
 import type { Access } from '../routes/access.ts';
@@ -42,7 +43,7 @@ const NODE_MAX_FIELDS = 1_000;
 /** The gate's checks over a front half; `cors` says what refusals show to other origins. */
 export function createGateChecks(front: Front, cors: Cors) {
   async function admitted<Admitted>(request: GateRequest, access: Access<Admitted>, learnt: Learnt) {
-    if (access.credentials === 'ignored') return access.admit(undefined);
+    if (access.credentials === 'ignored') return access.admit(undefined, front.timing);
 
     // A second Authorization field may be among those that Node has left out.
     if (mayHaveLostFields(request)) throw refuseHttp('header_fields_too_large');
@@ -50,18 +51,22 @@ export function createGateChecks(front: Front, cors: Cors) {
     const { method = '', url = '', originalUrl = url, rawHeaders } = request;
     const host = front.readHost(rawHeaders);
     const presentation = { method, host, path: targetPath(originalUrl), rawHeaders };
-    return access.admit(await front.identify(learnt, presentation));
+    const described = front.describe(learnt, presentation);
+    if (described !== undefined) throw new HandlerReply(described, true);
+
+    return access.admit(await front.identify(learnt, presentation), front.timing);
   }
 
   async function check<Admitted>(request: GateRequest, access: Access<Admitted>): Promise<Verdict<Admitted>> {
-    const learnt: Learnt = {};
+    const learnt: Learnt = { accesses: [access] };
     try {
       const caller = await admitted(request, access, learnt);
       return { caller, headers: nonceFields(learnt) };
     } catch (failure) {
       const { status, fields, content } = front.replyToFailure(failure, learnt, request.rawHeaders);
       const origin = fieldValues(request.rawHeaders, 'origin')[0];
-      const headers = [...pairsOf([...fields, ...cors.headers(origin)]), ...nonceFields(learnt)];
+      const crossOrigin = learnt.crossOrigin ?? cors.headers(origin);
+      const headers = [...pairsOf([...fields, ...crossOrigin]), ...nonceFields(learnt)];
       return { refusal: { status, headers, body: String(content) } };
     }
   }

@@ -1,7 +1,7 @@
-// The way of a request: Host → path → row → credentials → token → sender → access → query and body → handler
-// → reply. Promises: nothing is awaited while keys are held and the handler is synchronous; nothing of a body
-// is read, and no handler runs, before access. Does not write: responder.ts does, which also takes every
-// failure.
+// The way of a request: Host → path → (metadata) → row → credentials → token → sender → access → query and
+// body → handler → reply. Promises: nothing is awaited while keys are held and the handler is synchronous;
+// nothing of a body is read, and no handler runs, before access. Does not write: responder.ts does, which
+// also takes every failure.
 import { andThen, type Clock, type Later } from '../base/clock.ts';
 import { refuseHttp, refuseMethod, unavailable, type Refused } from '../base/refusal.ts';
 import type { Cors } from '../reply/cors.ts';
@@ -9,6 +9,7 @@ import { replyToResult } from '../reply/handler-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { Incoming } from '../request/incoming.ts';
 import { targetPath } from '../request/path.ts';
+import type { Access } from '../routes/access.ts';
 import { Router, type Place } from '../routes/router.ts';
 import type { PrefixRule, Row, Table } from '../routes/row.ts';
 import type { Caller, Presentation } from '../sender/caller.ts';
@@ -40,16 +41,20 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   function respond(exchange: Exchange): Later<Reply> {
     const { method = '', url = '', rawHeaders } = exchange.request;
     const host = front.readHost(rawHeaders);
-    const path = targetPath(url);
+    const presentation = { method, host, path: targetPath(url), rawHeaders };
+
+    // Before rules and rows: nobody who asks for it has a token yet.
+    const described = front.describe(exchange, presentation);
+    if (described !== undefined) return described;
 
     const preflight = cors.preflight(exchange.request);
-    exchange.isPreflight = preflight !== undefined;
+    if (preflight !== undefined) exchange.crossOrigin = [];
     if (preflight !== undefined) return preflight;
 
-    const place = router.find(path);
+    const place = router.find(presentation.path);
     if (place === undefined) throw refuseHttp('not_found');
 
-    return serve(exchange, place, { method, host, path, rawHeaders });
+    return serve(exchange, place, presentation);
   }
 
   /** Who asks, whether they may, and then the row. */
@@ -63,15 +68,16 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     // RFC 9110 §9.3.2: HEAD goes the way of GET.
     const match = matches.find(({ row }) => row.method === (method === 'HEAD' ? 'GET' : method));
     exchange.row = match?.row;
-    const isCallerRead = [rule, match?.row].some(readsCredentials);
+    exchange.accesses = [rule?.access, match?.row.access];
+    const isCallerRead = exchange.accesses.some(readsCredentials);
     const identified = isCallerRead ? front.identify(exchange, presentation) : undefined;
 
     return andThen(identified, (caller) => {
-      rule?.access.admit(caller);
+      rule?.access.admit(caller, front.timing);
       if (match === undefined) throw refuseUnmatched(matches);
 
       const { row, parameters } = match;
-      const admitted = row.access.admit(caller);
+      const admitted = row.access.admit(caller, front.timing);
       return run(exchange, row, new Incoming(exchange, path, parameters, clock.now(), admitted));
     });
   }
@@ -104,8 +110,8 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   return respond;
 }
 
-const readsCredentials = (guarded: Row | PrefixRule | undefined) =>
-  guarded !== undefined && guarded.access.credentials !== 'ignored';
+const readsCredentials = (access: Access<unknown> | undefined) =>
+  access !== undefined && access.credentials !== 'ignored';
 
 function refuseUnmatched(matches: readonly { readonly row: Row }[]): Refused {
   if (matches.length === 0) return refuseHttp('not_found');

@@ -14,9 +14,9 @@ export type Responder = ReturnType<typeof createResponder>;
 /** `isStopping` tells whether every reply shall close its connection. */
 export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, isStopping: () => boolean) {
   function finish(exchange: Exchange, reply: Reply): Write {
-    const { request, response, isPreflight, freshNonce } = exchange;
+    const { request, response, crossOrigin, freshNonce } = exchange;
     const nonce = freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
-    const fields = isPreflight ? [] : [...cors.headers(request.headers.origin), ...nonce];
+    const fields = crossOrigin ?? [...cors.headers(request.headers.origin), ...nonce];
     return prepareReply(request, response, reply, fields, isStopping());
   }
 

@@ -162,9 +162,6 @@ export const resourceScopeFault = unless(
   'must be a scope of this API, without white space, quotes or "\\"; neither openid nor offline_access',
 );
 
-/** The address of a page for people. */
-export const pageFault = urlFault(/^https:\/\/\S+$/i, 'https://, without white space');
-
 /** A web origin exactly as browsers send it. */
 export const originFault: TextFault = (value) => {
   if (value.includes('*')) return 'must not have a "*"; list every origin';

@@ -13,7 +13,6 @@ import {
   list,
   methodFault,
   originFault,
-  pageFault,
   prefixFault,
   proxyFault,
   publicUrlFault,
@@ -24,7 +23,6 @@ import {
   text,
   word,
   wordInEitherCase,
-  type Reader,
 } from './readers.ts';
 
 /** The values of the settings that stand before one in its table; those at fault are missing. */
@@ -135,15 +133,15 @@ export const TABLE = {
     undefined,
   ),
   trustProxy: setting('TRUST_PROXY', 'api.trustProxy', boolean, false),
-  resourceUrl: setting('RESOURCE_URL', 'resource.url', readResourceUrl, undefined),
-  resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', ofResource(list(resourceScopeFault)), NONE),
-  resourceName: setting('RESOURCE_NAME', 'resource.name', ofResource(text()), undefined),
+  resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', list(resourceScopeFault), undefined),
+  resourceName: setting('RESOURCE_NAME', 'resource.name', text(), undefined),
   resourceDocumentation: setting(
     'RESOURCE_DOCUMENTATION',
     'resource.documentation',
-    ofResource(text(pageFault)),
+    text(httpsFault),
     undefined,
   ),
+  resourceUrl: { env: 'RESOURCE_URL', yaml: 'resource.url', read: readResourceUrl, byDefault: noResourceUrl },
   corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', list(originFault), []),
   corsAllowCredentials: setting('CORS_ALLOW_CREDENTIALS', 'cors.allowCredentials', boolean, true),
   corsAllowedMethods: setting('CORS_ALLOWED_METHODS', 'cors.allowedMethods', list(methodFault), NONE),
@@ -173,13 +171,8 @@ function readResourceUrl(raw: RawValue, { publicUrl }: Earlier): string {
   throw new Fault('has another origin than PUBLIC_URL; write both as callers see the service');
 }
 
-/** For what only says more about the resource. */
-function ofResource<Value>(reader: Reader<Value>): Setting<Value>['read'] {
-  return (raw, earlier) => {
-    const value = reader(raw);
-    // One that is at fault is not among them.
-    const isOff = 'resourceUrl' in earlier && earlier.resourceUrl === undefined;
-    if (isOff) throw new Fault('has no use without RESOURCE_URL; remove it or set that');
-    return value;
-  };
+/** What says more about a resource needs one. */
+function noResourceUrl({ resourceScopes, resourceName, resourceDocumentation }: Earlier): string | undefined {
+  if ((resourceScopes ?? resourceName ?? resourceDocumentation) === undefined) return undefined;
+  throw new Fault('is required by the other settings of the resource; set it or remove those');
 }

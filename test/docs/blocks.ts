@@ -69,6 +69,9 @@ const KINDS: Readonly<Record<Exclude<Refusal['kind'], HttpRefusal>, readonly Ref
   invalid_token: [{ kind: 'invalid_token', reason: 'expired' }],
   invalid_dpop_proof: [{ kind: 'invalid_dpop_proof', reason: 'proof-htm' }],
   use_dpop_nonce: [{ kind: 'use_dpop_nonce', reason: 'proof-nonce' }],
+  insufficient_user_authentication: [
+    { kind: 'insufficient_user_authentication', reason: 'login-insufficient', demands: [] },
+  ],
   insufficient_scope: [
     { ...insufficient, reason: 'scope-missing', scopes: ['<scope>'] },
     { ...insufficient, reason: 'claim-missing' },

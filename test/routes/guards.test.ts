@@ -8,13 +8,13 @@ import {
   scope,
   type Guard,
 } from '../../src/routes/guards.ts';
-import { callerWith } from '../support/caller.ts';
+import { callerWith, timing } from '../support/caller.ts';
 import type { Environment } from '../support/service.ts';
 
 type Claims = Record<string, unknown>;
 
 const passes = (guard: Guard, claims: Claims, environment?: Environment) =>
-  guard.passes(callerWith(claims, environment));
+  guard.passes(callerWith(claims, environment), timing);
 
 function check(
   what: string,
@@ -240,7 +240,7 @@ test('takes every character of a scope-token [RFC 6749 §3.3]', () => {
   }
 });
 
-for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u0000']) {
+for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u0000', 'a=b']) {
   test(`refuses a claim name with ${JSON.stringify(text)}, which no challenge can carry [RFC 6750 §3]`, () => {
     for (const make of [
       () => claimEquals(text, 'x'),

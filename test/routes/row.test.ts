@@ -5,7 +5,7 @@ import { Refused } from '../../src/base/refusal.ts';
 import { authenticated, needs, open, optional } from '../../src/routes/access.ts';
 import { get, type RouteRequest } from '../../src/routes/row.ts';
 import type { Caller } from '../../src/sender/caller.ts';
-import { callerWith } from '../support/caller.ts';
+import { callerWith, timing } from '../support/caller.ts';
 import { runRow } from '../support/row.ts';
 
 const echo = <Admitted>({ caller, parameters, nowMillis }: RouteRequest<Admitted>) => ({
@@ -56,8 +56,11 @@ test('a guarded row runs its handler only when every guard passes', () => {
 });
 
 test('a guarded row refuses by the first guard that does not pass', () => {
-  refused(() => both.admit(callerWith({})), 'scope-missing');
-  refused(() => needs(claimEquals('org', 'a1'), scope('read')).admit(callerWith({})), 'claim-missing');
+  refused(() => both.admit(callerWith({}), timing), 'scope-missing');
+  refused(
+    () => needs(claimEquals('org', 'a1'), scope('read')).admit(callerWith({}), timing),
+    'claim-missing',
+  );
 });
 
 test('a guarded row tells its guards by name', () => {

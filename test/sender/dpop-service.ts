@@ -121,7 +121,13 @@ export async function startWith(
   const verifyToken = createTokenVerifier(settings, keys, clock, 10);
   const cors = createCors(settings);
   const { observe } = createObserver({ log, clock });
-  const front = createFront({ verifyToken, checkSender, challenges: settings, observe, clock });
+  const front = createFront({
+    verifyToken,
+    checkSender,
+    options: settings,
+    observe,
+    timing: { ...settings, clock },
+  });
   const limits = { bodyLimitBytes: 1, handlerTimeoutMillis: 0 };
   const pipeline = createPipeline({ table: { rows: rowsA }, front, cors, clock, ...limits });
   const responder = createResponder(pipeline, front, cors, () => false);

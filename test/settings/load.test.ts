@@ -137,25 +137,22 @@ test('refuses a replay store while DPoP is off, and takes it in the other modes'
   }
 });
 
-test('refuses what says more about a resource that has no URL, and only the URL when that is at fault', () => {
-  const more = {
-    RESOURCE_SCOPES: 'read',
-    RESOURCE_NAME: 'API',
-    RESOURCE_DOCUMENTATION: 'https://api.test/docs',
-  };
-  assert.deepEqual(
-    problemsOf({ environment: { ...REQUIRED, ...more } }),
-    Object.keys(more).map(
-      (name) => `${name} (environment): has no use without RESOURCE_URL; remove it or set that`,
-    ),
-  );
-  const faulty = { ...REQUIRED, ...more, RESOURCE_URL: 'https://api.test/#x' };
-  assert.match(onlyProblem({ environment: faulty }), /^RESOURCE_URL /);
-  assert.deepEqual(
-    problemsOf({ environment: { ...REQUIRED, ...more, RESOURCE_URL: 'https://api.test' } }),
-    [],
-  );
-});
+for (const [name, value] of [
+  ['RESOURCE_SCOPES', 'read'],
+  ['RESOURCE_NAME', 'API'],
+  ['RESOURCE_DOCUMENTATION', 'https://api.test/docs'],
+] as const) {
+  test(`refuses ${name} without a RESOURCE_URL, and says nothing of it when the URL is at fault`, () => {
+    const environment = { ...REQUIRED, [name]: value };
+    assert.match(
+      onlyProblem({ environment }),
+      /^RESOURCE_URL or resource\.url \(environment, .*\): is required by the other settings of the resource; set it or remove those$/,
+    );
+    const faulty = { ...environment, RESOURCE_URL: 'https://api.test/#x' };
+    assert.match(onlyProblem({ environment: faulty }), /^RESOURCE_URL \(environment\): must be a URL/);
+    assert.deepEqual(problemsOf({ environment: { ...environment, RESOURCE_URL: 'https://api.test' } }), []);
+  });
+}
 
 test('refuses a resource of another origin than the public URL, and takes one whose path differs', () => {
   const fault =

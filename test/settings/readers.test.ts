@@ -13,7 +13,6 @@ import {
   list,
   methodFault,
   originFault,
-  pageFault,
   proxyFault,
   publicUrlFault,
   resourceFault,
@@ -419,13 +418,6 @@ for (const value of ['openid', 'offline_access', 'read write', 'a"b', 'a\\b', '�
   test(`refuses ${show(value)} as a scope of a resource [RFC 6749 §3.3]`, () =>
     assert.match(String(resourceScopeFault(value)), /^must be a scope of this API/));
 }
-
-test('takes an https page with a fragment and a query as documentation, and no other', () => {
-  assert.equal(pageFault('https://docs.test/@x/y?z#a'), false);
-  for (const value of ['http://docs.test', 'docs.test', 'https://', 'https://docs.test/a b']) {
-    assert.match(String(pageFault(value)), /^must be a URL that begins with https:/);
-  }
-});
 
 test('refuses a query in an issuer and in a public URL [OpenID Connect Discovery §2]', () => {
   for (const value of ['https://idp.test/?a=b', 'https://idp.test/?', 'https://idp.test?']) {

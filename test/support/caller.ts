@@ -1,6 +1,7 @@
 /* Signed tokens, and callers made of them as the service makes them, for tests of what comes after the
    token. */
 import { KeySet } from '../../src/keys/key-set.ts';
+import type { Timing } from '../../src/routes/guards.ts';
 import { createSenderCheck, type Caller, type SenderCheck } from '../../src/sender/caller.ts';
 import { createTokenVerifier, type TokenVerifier } from '../../src/token/verify.ts';
 import { makeSigningKey } from '../idp/keys.ts';
@@ -18,6 +19,9 @@ const key = makeSigningKey();
 /** The time at which tokens are good and callers call. */
 export const clock = new TestClock();
 
+/** What guards tell the age of a login by. */
+export const timing: Timing = { clock, clockToleranceSeconds: 0 };
+
 /** Settings of profile B unless told otherwise. */
 export const settingsWith = (environment: Environment = {}) => settingsFrom({ ...REQUIRED, ...environment });
 
@@ -31,6 +35,9 @@ await keys.refresh();
 
 /** Verifies the tokens of `tokenWith`. */
 export const verifyToken: TokenVerifier = createTokenVerifier(settingsWith(), keys, clock, 0);
+
+/** The same, which remembers them. */
+export const rememberToken: TokenVerifier = createTokenVerifier(settingsWith(), keys, clock, 10);
 
 /** Judges how tokens are presented; for Bearer only, since no proof is ever good. */
 export const senderWith = (environment: Environment = {}): SenderCheck => {

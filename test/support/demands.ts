@@ -1,7 +1,7 @@
 /* What guards demand, in claims: read from what a guard says of itself, and tried out where that leaves
    room. */
 import type { Guard } from '../../src/routes/guards.ts';
-import { callerWith } from './caller.ts';
+import { callerWith, timing } from './caller.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -14,7 +14,7 @@ export interface Demand {
 /** So many claims of a guard of free form are found out. */
 const MOST_CLAIMS = 4;
 
-export const passes = (guard: Guard, claims: Claims) => guard.passes(callerWith(claims));
+export const passes = (guard: Guard, claims: Claims) => guard.passes(callerWith(claims), timing);
 
 const lackingOne = (values: readonly string[]) =>
   values.map((value) => values.filter((other) => other !== value));
@@ -73,7 +73,7 @@ function claimsFor(guard: Guard, values: readonly unknown[], found: Claims = {})
           }
         : Reflect.get(target, name, target),
   });
-  if (guard.passes(watched)) return found;
+  if (guard.passes(watched, timing)) return found;
 
   const next = asked.find((name) => !Object.hasOwn(found, name));
   if (next === undefined || Object.keys(found).length === MOST_CLAIMS) return undefined;

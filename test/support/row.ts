@@ -4,6 +4,7 @@ import { Socket } from 'node:net';
 import { Incoming } from '../../src/request/incoming.ts';
 import type { Row } from '../../src/routes/row.ts';
 import type { Caller } from '../../src/sender/caller.ts';
+import { timing } from './caller.ts';
 
 /**
  * What the row's handler gives for this caller, when its access admits them. Throws what access and handler
@@ -17,6 +18,6 @@ export function runRow(
 ): unknown {
   const request = new IncomingMessage(new Socket());
   const arrival = { request, response: new ServerResponse(request), signal: new AbortController().signal };
-  const admitted = row.access.admit(caller);
+  const admitted = row.access.admit(caller, timing);
   return row.handle(new Incoming(arrival, '/x', parameters, nowMillis, admitted));
 }

@@ -50,9 +50,9 @@ export function createTable({
   const front = createFront({
     verifyToken: verify,
     checkSender: sender(senderWith(environment)),
-    challenges: settings,
+    options: settings,
     observe: observer.observe,
-    clock,
+    timing: { ...settings, clock },
   });
   const { bodyLimitBytes, handlerTimeoutSeconds } = settings;
   const handlerTimeoutMillis = handlerTimeoutSeconds * 1000;

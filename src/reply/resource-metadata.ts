@@ -1,0 +1,80 @@
+// The document by which clients find out where to get a token (RFC 9728), at its paths. Trusts nothing of a
+// request but its method and fields. Promises: the same bytes for everybody, which a page of any origin may
+// read. Does not say what a row needs: challenge.ts does.
+import { refuseMethod } from '../base/refusal.ts';
+import { PROOF_ALGORITHMS } from '../keys/jwk.ts';
+import { fieldValues } from '../request/fields.ts';
+import type { DpopMode } from '../sender/credentials.ts';
+import { reply } from './handler-reply.ts';
+import type { Reply } from './reply.ts';
+
+/** Settings; without a URL all of this is off. */
+export interface ResourceOptions {
+  readonly resourceUrl: string | undefined;
+  readonly resourceScopes: readonly string[] | undefined;
+  readonly resourceName: string | undefined;
+  readonly resourceDocumentation: string | undefined;
+  readonly issuer: string;
+  readonly dpopMode: DpopMode;
+}
+
+/** Fields that say who may read the reply, in place of those of the settings. */
+export interface Shared {
+  crossOrigin?: readonly string[] | undefined;
+}
+
+const ROOT = '/.well-known/oauth-protected-resource';
+const METHODS = ['GET', 'HEAD'];
+
+/** What makes a request a CORS preflight, beside its method (Fetch standard §3.2.2). */
+const PREFLIGHT_FIELDS = ['origin', 'access-control-request-method'];
+
+/** What of a request is looked at. */
+type Asked = Readonly<{ method: string; path: string; rawHeaders: readonly string[] }>;
+
+/** Where the document is, and what replies to who asks for it. */
+export function createResourceMetadata(options: ResourceOptions) {
+  if (options.resourceUrl === undefined) return { describe: () => undefined };
+
+  const { origin, pathname } = new URL(options.resourceUrl);
+  // RFC 9728 §3.1
+  const path = ROOT + pathname.replace(/^\/$/, '');
+  // Choice: clients that keep a slash at the end of their URL find it too, and those that know but a part of
+  // the API, at the root.
+  const paths = [path, `${path}/`, ROOT];
+  // RFC 9728 §7.10
+  const document = reply(200, documentOf(options), { 'Cache-Control': 'public, max-age=3600' });
+  const preflight = reply(204, undefined, {
+    'Access-Control-Allow-Methods': METHODS.join(', '),
+    'Access-Control-Allow-Headers': '*, Authorization',
+  });
+
+  /** `undefined` at other paths. Throws `Refused`. */
+  function describe(learnt: Shared, { method, path: asked, rawHeaders }: Asked): Reply | undefined {
+    if (!paths.includes(asked)) return undefined;
+
+    learnt.crossOrigin = ['Access-Control-Allow-Origin', '*'];
+    const hasFields = PREFLIGHT_FIELDS.every((name) => fieldValues(rawHeaders, name).length > 0);
+    if (method === 'OPTIONS' && hasFields) return preflight.reply;
+    if (!METHODS.includes(method)) throw refuseMethod(METHODS);
+
+    return document.reply;
+  }
+
+  return { metadataUrl: origin + path, describe };
+}
+
+/** RFC 9728 §2; what has no value is left out (§3.2). */
+function documentOf({ dpopMode, ...options }: ResourceOptions): object {
+  const isRequired = dpopMode === 'REQUIRED';
+  return {
+    resource: options.resourceUrl,
+    authorization_servers: [options.issuer],
+    scopes_supported: options.resourceScopes?.[0] && options.resourceScopes,
+    bearer_methods_supported: isRequired ? undefined : ['header'],
+    resource_name: options.resourceName,
+    resource_documentation: options.resourceDocumentation,
+    dpop_signing_alg_values_supported: dpopMode === 'DISABLED' ? undefined : PROOF_ALGORITHMS,
+    dpop_bound_access_tokens_required: isRequired || undefined,
+  };
+}

@@ -1,0 +1,303 @@
+/* The document by which clients find out where to get a token (RFC 9728), on the wire. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { createResourceMetadata } from '../../src/reply/resource-metadata.ts';
+import { startProvider, type Provider } from '../idp/provider.ts';
+import { settingsWith } from '../support/caller.ts';
+import type { Answer } from '../support/client.ts';
+import { startService, type Environment, type TestService } from '../support/service.ts';
+
+const ROOT = '/.well-known/oauth-protected-resource';
+const RESOURCE = { RESOURCE_URL: 'https://api.test/v1' };
+const APP = 'https://app.test';
+const POLICY = { PROFILE: 'A', SCOPE_POLICY: 'true', CORS_ALLOWED_ORIGINS: APP };
+
+let provider: Provider;
+let service: TestService;
+
+before(async () => {
+  provider = await startProvider();
+  service = await startService({ provider, environment: { ...POLICY, ...RESOURCE } });
+});
+
+after(async () => {
+  await service.stop();
+  await provider.stop();
+});
+
+/** The document under these settings, asked for as a client would. */
+function documentWith(environment: Environment): Record<string, unknown> {
+  const { metadataUrl, describe: reply } = createResourceMetadata(
+    settingsWith({ ...RESOURCE, ...environment }),
+  );
+  const { pathname: path } = new URL(String(metadataUrl));
+  return JSON.parse(String(reply({}, { method: 'GET', path, rawHeaders: [] })?.content));
+}
+
+const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'];
+
+for (const [what, environment, expected] of [
+  ['no more than a URL', {}, { bearer_methods_supported: ['header'] }],
+  [
+    'DPoP allowed',
+    { IDP_DPOP_MODE: 'ALLOWED' },
+    { bearer_methods_supported: ['header'], dpop_signing_alg_values_supported: ALGORITHMS },
+  ],
+  [
+    'DPoP required',
+    { IDP_DPOP_MODE: 'REQUIRED' },
+    { dpop_signing_alg_values_supported: ALGORITHMS, dpop_bound_access_tokens_required: true },
+  ],
+  [
+    'all that can be said',
+    {
+      RESOURCE_SCOPES: 'read, write',
+      RESOURCE_NAME: 'Bücher',
+      RESOURCE_DOCUMENTATION: 'https://docs.test/api?x',
+    },
+    {
+      scopes_supported: ['read', 'write'],
+      bearer_methods_supported: ['header'],
+      resource_name: 'Bücher',
+      resource_documentation: 'https://docs.test/api?x',
+    },
+  ],
+  ['a list without scopes', { RESOURCE_SCOPES: ',' }, { bearer_methods_supported: ['header'] }],
+] as const satisfies readonly (readonly [string, Environment, object])[]) {
+  test(`the document with ${what} has its members and no empty one [RFC 9728 §2, §3.2]`, () => {
+    assert.deepEqual(documentWith(environment), {
+      resource: 'https://api.test/v1',
+      authorization_servers: ['https://idp.example/'],
+      ...expected,
+    });
+  });
+}
+
+for (const url of [
+  'https://API.test',
+  'https://api.test/',
+  'https://api.test:443/a%2fb',
+  'http://[::1]:1/x',
+]) {
+  test(`the document names the resource ${url} as it is written [RFC 9728 §2]`, () => {
+    assert.equal(documentWith({ RESOURCE_URL: url }).resource, url);
+  });
+}
+
+test('the document names the issuer as tokens do, with its slash or without [RFC 9728 §2]', () => {
+  for (const issuer of ['https://idp.test', 'https://idp.test/tenant/', 'https://idp.test/a//']) {
+    assert.deepEqual(documentWith({ IDP_ISSUER: issuer }).authorization_servers, [issuer]);
+  }
+});
+
+for (const [resource, metadata, paths] of [
+  ['https://api.test', `https://api.test${ROOT}`, [ROOT, `${ROOT}/`]],
+  ['https://API.test:443/', `https://api.test${ROOT}`, [ROOT, `${ROOT}/`]],
+  ['http://localhost:1/mcp', `http://localhost:1${ROOT}/mcp`, [`${ROOT}/mcp`, `${ROOT}/mcp/`, ROOT]],
+  ['https://api.test/a%2Fb/c', `https://api.test${ROOT}/a%2Fb/c`, [`${ROOT}/a%2Fb/c`, ROOT]],
+] as const) {
+  test(`the document of ${resource} is at the path that the host and its path make, at the same with a slash, and at the root [RFC 9728 §3.1]`, () => {
+    const made = createResourceMetadata(settingsWith({ RESOURCE_URL: resource }));
+    assert.equal(made.metadataUrl, metadata);
+    for (const path of paths) {
+      assert.equal(made.describe({}, { method: 'GET', path, rawHeaders: [] })?.status, 200, path);
+    }
+  });
+}
+
+/** The fields that say who may keep and who may read it. */
+const shared = ({ headers }: Answer) =>
+  Object.fromEntries(
+    Object.entries(headers).filter(([name]) =>
+      /^(access-control|cache-control|vary|location|allow$)/.test(name),
+    ),
+  );
+
+const PUBLIC = { 'cache-control': 'public, max-age=3600', 'access-control-allow-origin': '*' };
+const PLACES = [`${ROOT}/v1`, `${ROOT}/v1/`, ROOT, `${ROOT}/v1?x=/../y`];
+
+describe('in a service with a scope policy and a list of origins', () => {
+  for (const path of PLACES) {
+    for (const origin of [undefined, APP, 'https://other.test', 'null']) {
+      test(`${path} is answered to ${origin ?? 'no origin'}, without a token, for everybody to keep and to read [RFC 9728 §3, §7.10]`, async () => {
+        const headers = origin === undefined ? {} : { origin };
+        const answer = await service.ask(path, { headers });
+        assert.deepEqual([answer.status, shared(answer)], [200, PUBLIC]);
+        assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8');
+        assert.equal(answer.body.resource, 'https://api.test/v1');
+        const head = await service.ask(path, { method: 'HEAD', headers });
+        assert.deepEqual([head.status, head.text, shared(head)], [200, '', PUBLIC]);
+        assert.equal(head.headers['content-length'], answer.headers['content-length']);
+      });
+    }
+
+    test(`${path} is answered whatever credentials come with it`, async () => {
+      for (const authorization of ['Bearer x', 'Basic x', '']) {
+        assert.equal((await service.ask(path, { headers: { authorization } })).status, 200);
+      }
+    });
+
+    test(`a preflight for ${path} lets every origin send every field [Fetch standard §3.2.2]`, async () => {
+      for (const origin of [APP, 'https://other.test', 'null']) {
+        const headers = { origin, 'access-control-request-method': 'GET' };
+        const answer = await service.ask(path, { method: 'OPTIONS', headers });
+        assert.deepEqual(
+          [answer.status, answer.text, shared(answer)],
+          [
+            204,
+            '',
+            {
+              'access-control-allow-headers': '*, Authorization',
+              'access-control-allow-methods': 'GET, HEAD',
+              'access-control-allow-origin': '*',
+              'cache-control': 'no-store',
+            },
+          ],
+        );
+      }
+    });
+
+    for (const [what, method, headers] of [
+      ['POST', 'POST', {}],
+      ['DELETE', 'DELETE', { origin: APP }],
+      ['OPTIONS without Origin', 'OPTIONS', { 'access-control-request-method': 'GET' }],
+      ['OPTIONS that is no preflight', 'OPTIONS', { origin: APP }],
+    ] as const) {
+      test(`${what} on ${path} is told the methods, and every origin can read that [RFC 9110 §15.5.6]`, async () => {
+        const answer = await service.ask(path, { method, headers });
+        assert.deepEqual(
+          [answer.status, answer.body.error, shared(answer)],
+          [
+            405,
+            'method_not_allowed',
+            { allow: 'GET, HEAD', 'access-control-allow-origin': '*', 'cache-control': 'no-store' },
+          ],
+        );
+      });
+    }
+  }
+
+  for (const path of [
+    `${ROOT}/`,
+    `${ROOT}/v2`,
+    `${ROOT}/v1//`,
+    `${ROOT}/v1/x`,
+    `${ROOT}/%76%31`,
+    '/.well-known/OAuth-protected-resource',
+    '/.well-known/openid-configuration',
+    `//api.test${ROOT}`,
+  ]) {
+    test(`${path} is not one of its paths`, async () => {
+      const answer = await service.ask(path, { headers: { origin: 'https://other.test' } });
+      assert.deepEqual(
+        [answer.status, shared(answer)],
+        [404, { 'cache-control': 'no-store', vary: 'Origin' }],
+      );
+    });
+  }
+
+  test('a preflight elsewhere is answered by the list of origins alone', async () => {
+    const headers = { origin: 'https://other.test', 'access-control-request-method': 'GET' };
+    const answer = await service.ask('/api/private', { method: 'OPTIONS', headers });
+    assert.deepEqual(shared(answer), { 'cache-control': 'no-store', vary: 'Origin' });
+  });
+
+  test('a refused method leaves its line in the log, and the document none', async () => {
+    const before = service.logs.length;
+    await service.ask(ROOT);
+    assert.equal(service.logs.length, before);
+    await service.ask(ROOT, { method: 'PUT' });
+    assert.deepEqual(
+      service.logs.slice(before).map(({ reason }) => reason),
+      ['method_not_allowed'],
+    );
+  });
+});
+
+test('nothing is at its paths without a resource', async (t) => {
+  const off = await startService({ provider });
+  t.after(() => off.stop());
+  for (const path of PLACES) assert.equal((await off.ask(path)).status, 404);
+});
+
+const METADATA = `resource_metadata="https://api.test${ROOT}/v1"`;
+
+/** Parameters of each challenge, `algs` aside. */
+const parameters = ({ challenges }: Answer) =>
+  challenges.map((challenge) => challenge.replace(/algs="[^"]*", /, ''));
+
+const ADMIN = '/api/admin';
+
+for (const [what, path, request, expected] of [
+  ['a row without scopes', '/api/private', {}, [`Bearer realm="api", ${METADATA}`, `DPoP ${METADATA}`]],
+  ['a row with a scope', ADMIN, {}, [`Bearer realm="api", scope="admin", ${METADATA}`, `DPoP ${METADATA}`]],
+  [
+    'a row with one scope of several',
+    '/api/users',
+    {},
+    [`Bearer realm="api", scope="read:users write:users", ${METADATA}`, `DPoP ${METADATA}`],
+  ],
+  [
+    'a path without a row under a rule',
+    '/api/users/x/y',
+    { headers: { authorization: 'Basic x' } },
+    [`Bearer realm="api", scope="read:users write:users", ${METADATA}`, `DPoP ${METADATA}`],
+  ],
+  [
+    'an empty scheme',
+    ADMIN,
+    { headers: { authorization: 'DPoP' } },
+    [`Bearer realm="api", scope="admin", ${METADATA}`, `DPoP ${METADATA}`],
+  ],
+  [
+    'a bad Bearer token',
+    ADMIN,
+    { token: 'a.b' },
+    [
+      `Bearer realm="api", error="invalid_token", error_description="the token is not three parts of canonical base64url", scope="admin", ${METADATA}`,
+      `DPoP ${METADATA}`,
+    ],
+  ],
+  [
+    'a bad DPoP token',
+    ADMIN,
+    { headers: { authorization: 'DPoP a.b' } },
+    [
+      `Bearer realm="api", ${METADATA}`,
+      `DPoP error="invalid_token", error_description="the token is not three parts of canonical base64url", scope="admin", ${METADATA}`,
+    ],
+  ],
+  [
+    'two Authorization fields, as a 400',
+    ADMIN,
+    { headers: { authorization: ['Bearer a', 'Bearer b'] } },
+    [
+      `Bearer realm="api", error="invalid_request", error_description="the request has more than one Authorization header field", ${METADATA}`,
+      `DPoP ${METADATA}`,
+    ],
+  ],
+] as const) {
+  test(`the challenges for ${what} end with the metadata, and name the scopes where another token would help [RFC 9728 §5.1, RFC 6750 §3]`, async () => {
+    const answer = await service.ask(path, request as object);
+    assert.deepEqual(parameters(answer), expected);
+  });
+}
+
+test('a token that lacks a scope is told which and where, once each, in the challenge of its scheme [RFC 9728 §5.1]', async () => {
+  const answer = await service.ask(ADMIN, { token: provider.issue({ scope: 'other' }) });
+  assert.equal(answer.status, 403);
+  assert.deepEqual(parameters(answer), [
+    `Bearer realm="api", error="insufficient_scope", error_description="the token lacks a required scope", scope="admin", ${METADATA}`,
+    `DPoP ${METADATA}`,
+  ]);
+});
+
+test('bytes that are no request are told the metadata too [RFC 9728 §5.1]', async (t) => {
+  const required = await startService({ provider, environment: { ...RESOURCE, IDP_DPOP_MODE: 'REQUIRED' } });
+  t.after(() => required.stop());
+  const { challenges } = await required.ask('*');
+  assert.match(
+    challenges[0] ?? '',
+    /^DPoP realm="api", error="invalid_request", .*, resource_metadata="[^"]+"$/,
+  );
+});
