@@ -157,7 +157,9 @@ function cellsOf(row: Row, { rows, rules = [] }: Table, issuer: TestIssuer): rea
   const accesses = [row.access, ...(rule === undefined ? [] : [rule.access])];
   const isPublic = accesses.every((access) => access.credentials === 'ignored');
   const isRequired = accesses.some((access) => access.credentials === 'required');
-  const isGuarded = accesses.some((access) => access.guards.length > 0);
+  const guarded = [rule?.access, row.access].find(
+    (access) => access !== undefined && access.guards.length > 0,
+  );
   const ofPath = rows.filter((other) => other.pattern === pattern).map((other): string => other.method);
   const otherMethod = METHODS.find((name) => !ofPath.includes(name));
 
@@ -166,12 +168,20 @@ function cellsOf(row: Row, { rows, rules = [] }: Table, issuer: TestIssuer): rea
     { method, what: 'no credentials', headers: {}, status: isRequired ? 401 : 200 },
     { method, what: 'an expired token', headers: issuer.bearer({ exp: 1 }), status: refused },
     { method, what: 'another scheme', headers: { authorization: 'Basic eA==' }, status: refused },
-    { method, what: 'neither scopes nor claims', headers: issuer.bearer(), status: isGuarded ? 403 : 200 },
+    { method, what: 'neither scopes nor claims', headers: issuer.bearer(), status: statusWithout(guarded) },
   ];
   if (otherMethod !== undefined && rule === undefined) {
     cells.push({ method: otherMethod, what: 'another method', headers: {}, status: 405 });
   }
   return cells.map((cell) => ({ row, ...cell }));
+}
+
+/** What who lacks everything that guards ask for is told; a login is asked for last. */
+function statusWithout(guarded: Row['access'] | undefined): number {
+  if (guarded === undefined) return 200;
+
+  const isOfLogin = guarded.guards.every(({ refused }) => 'demands' in refused.refusal);
+  return isOfLogin ? 401 : 403;
 }
 
 async function faultOf(

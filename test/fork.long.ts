@@ -28,7 +28,7 @@ function readReport({ parameters }: RouteRequest<Caller>): object {
 const NEW_TABLE = `// The table of another team, beside the profiles.
 import { fail, noContent } from '../reply/handler-reply.ts';
 import { authenticated, needs, open, optional } from '../routes/access.ts';
-import { claimCheck, claimIncludes, scope } from '../routes/guards.ts';
+import { claimCheck, claimIncludes, recentLogin, scope } from '../routes/guards.ts';
 import { del, get, post, put, under, type Table } from '../routes/row.ts';
 import { json } from '../routes/takes.ts';
 
@@ -47,6 +47,8 @@ export const orders: Table = {
     get('/orders/{id}/lines/{line}', optional, ({ parameters }) => ({ ...parameters })),
     put('/orders/{id}/lines/{line}', authenticated, () => noContent()),
     del('/orders/all/{year}', needs(inTeam), () => noContent()),
+    del('/orders/{id}', needs(recentLogin({ acr: ['mfa', 'phr'], maxAgeSeconds: 300 }), scope('write:orders')), () => noContent()),
+    put('/orders/{id}', needs(recentLogin({ maxAgeSeconds: 0 })), () => noContent()),
     get('/teams', needs(inTeam, scope('read:teams')), () => ({ teams: [...TEAMS.keys()] })),
     get('/wines', needs(buys, enters, isGrown), () => fail(503, 'later', 'Come back later')),
   ],

@@ -10,6 +10,7 @@ import {
   open,
   optional,
   post,
+  recentLogin,
   scope,
   under,
   type Row,
@@ -24,11 +25,14 @@ const ROWS: readonly Row[] = [
   get('/optional', optional, never),
   get('/mine/{id}', authenticated, never),
   post('/mine/{id}', needs(scope('write')), json(), never),
+  get('/fresh', needs(recentLogin({ maxAgeSeconds: 60 })), never),
+  post('/fresh', needs(recentLogin({ acr: ['mfa'] }), scope('write')), never),
 ];
 
 test('the route matrix holds for a table whose rows are what they say, and runs no handler', async () => {
   await assertRouteMatrix({ rows: ROWS });
   await assertRouteMatrix({ rows: ROWS, rules: [under('/mine', needs(scope('admin')))] });
+  await assertRouteMatrix({ rows: ROWS, rules: [under('/mine', needs(recentLogin({ acr: ['mfa'] })))] });
 });
 
 test('the route matrix names every row that is not what it says, and how it was asked', async () => {

@@ -121,7 +121,7 @@ function refusalReply(refusal: Refusal, scheme: Scheme | undefined, options: Cha
 const descriptionOf = (refusal: Refusal) =>
   'description' in refusal ? refusal.description : SENTENCES[refusal.reason];
 
-/** One auth-param (RFC 9110 §11.2), if there is something to tell. */
+/** An auth-param of a challenge, if there is something to tell. */
 function parameter(name: string, value: unknown): string {
   return value ? `${name}="${value}"` : '';
 }

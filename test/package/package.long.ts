@@ -35,6 +35,7 @@ const NAMES = [
   'post',
   'put',
   'query',
+  'recentLogin',
   'reply',
   'runService',
   'scope',

@@ -115,6 +115,7 @@ const ROWS = [
 ];
 
 const RULES = [under('/ruled', needs(recentLogin({ acr: ['mfa'] })))];
+
 async function serve(t: TestContext, table: Omit<Table, 'rows' | 'policy'> = {}) {
   const app = await startTable({ rows: ROWS, policy: RULES, ...table });
   t.after(() => app.stop());
@@ -122,6 +123,7 @@ async function serve(t: TestContext, table: Omit<Table, 'rows' | 'policy'> = {})
 }
 
 const METADATA = 'resource_metadata="https://api.test/.well-known/oauth-protected-resource"';
+
 const LOGIN =
   'error="insufficient_user_authentication", error_description="the login of the token is not recent or strong enough"';
 

@@ -57,6 +57,14 @@ function isKnown(rows: readonly Row[], path: string): boolean {
 const covers = ({ prefix }: PrefixRule, path: string) =>
   prefix.every((text, index) => segmentsOf(path)?.[index] === text);
 
+const isLogin = ({ refused }: Guard) => 'demands' in refused.refusal;
+
+/** In the order in which a row decides them. */
+const decided = (guards: readonly Guard[]) => [
+  ...guards.filter((guard) => !isLogin(guard)),
+  ...guards.filter(isLogin),
+];
+
 for (const { name, table, environment } of CASES) {
   describe(name, () => {
     const { rows, rules = [] } = table;
@@ -88,7 +96,8 @@ for (const { name, table, environment } of CASES) {
       const { method, pattern, access } = row;
       const path = pathOf(pattern);
       const rule = rules.find((one) => covers(one, path));
-      const named = new Map([...(rule?.access.guards ?? []), ...access.guards].map((one) => [one.name, one]));
+      const all = [...decided(rule?.access.guards ?? []), ...decided(access.guards)];
+      const named = new Map(all.map((one) => [one.name, one]));
       const guards = [...named.values()];
       const held = claimsForAll(guards);
       /** Not so when no claims are known that pass a guard of free form. */
@@ -137,9 +146,14 @@ for (const { name, table, environment } of CASES) {
       const invalid = (description: string) =>
         `${BARE}, error="invalid_token", error_description="${description}"`;
 
-      /** 403, with what the guard says. */
+      /** 403, with what the guard says; 401 for a login. */
       async function refusesAs({ refused: { refusal } }: Guard, claims: Claims): Promise<void> {
         const answer = await ask({ token: tokenWith(claims) });
+        if ('demands' in refusal) {
+          assert.deepEqual([answer.status, answer.body.error], [401, refusal.kind]);
+          for (const demand of refusal.demands) assert.ok(answer.challenges[0]?.includes(demand ?? ''));
+          return;
+        }
         assert.equal(answer.status, 403);
         const [, description = '', scope] = INSUFFICIENT.exec(answer.challenges.join('|')) ?? [];
         const scopes = 'scopes' in refusal ? refusal.scopes : undefined;

@@ -1,7 +1,7 @@
 /* What guards demand, in claims: read from what a guard says of itself, and tried out where that leaves
    room. */
 import type { Guard } from '../../src/routes/guards.ts';
-import { callerWith, timing } from './caller.ts';
+import { callerWith, clock, timing } from './caller.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -96,6 +96,22 @@ function freeDemand(guard: Guard): Demand | undefined {
   return { held, missing: [{}, ...changed].filter((claims) => !passes(guard, claims)) };
 }
 
+/** Of the words in which a challenge would say it. */
+function loginDemand(words: readonly (string | undefined)[]): Demand {
+  const [, acrs = ''] = /acr_values="(.+?)"/.exec(words.join(' ')) ?? [];
+  const [, seconds] = /max_age="(\d+)"/.exec(words.join(' ')) ?? [];
+  const nowSeconds = clock.now() / 1000;
+  const kinds = acrs.split(' ').filter(Boolean);
+  const held = {
+    ...(kinds.length > 0 && { acr: kinds.at(-1) }),
+    ...(seconds !== undefined && { auth_time: nowSeconds }),
+  };
+  const strangers = kinds.length > 0 ? [{ ...held, acr: kinds.map((kind) => `x${kind}`).join('') }] : [];
+  const tooOld = nowSeconds - Number(seconds) - 1;
+  const late = seconds === undefined ? [] : [tooOld, nowSeconds + 1, String(nowSeconds)];
+  return { held, missing: [{}, ...strangers, ...late.map((time) => ({ ...held, auth_time: time }))] };
+}
+
 const demands = new Map<Guard, Demand | undefined>();
 
 /** `undefined` for a guard of free form that no claims pass which are tried here. */
@@ -106,6 +122,7 @@ export function demandOf(guard: Guard): Demand | undefined {
 
 function readDemand(guard: Guard): Demand | undefined {
   const { refusal } = guard.refused;
+  if ('demands' in refusal) return loginDemand(refusal.demands);
   if ('scopes' in refusal && refusal.scopes !== undefined) {
     return scopeDemand(refusal.scopes, guard.name.startsWith('any '));
   }
