@@ -53,7 +53,7 @@ export class LruCache<Value> {
 }
 
 /** 32 bits of a digest; two keys that share them are taken for one, and remembered a use too early. */
-function markOf(key: string): number {
+function markOf(key: string) {
   let mark = 0;
   for (let index = key.length - 8; index < key.length; index += 1) {
     mark = (Math.imul(mark, 65) + key.charCodeAt(index)) | 0;

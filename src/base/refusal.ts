@@ -1,6 +1,6 @@
 // The closed list of ways in which a request is turned away. Promises: each has one fixed sentence, which
 // holds no value from the request and fits RFC 6750 §3 (printable ASCII, no " or \). Does not decide status,
-// challenge or body: http/challenge.ts does.
+// challenge or body: reply/challenge.ts does.
 
 /** Why an access token is refused (401 `invalid_token`, RFC 6750 §3.1): log reason → `error_description`. */
 export const TOKEN_FLAWS = {

@@ -155,7 +155,7 @@ const decodeText = (value: unknown) => (typeof value === 'string' ? decodeBase64
 
 const isOdd = (integer: Buffer) => integer.readUInt8(integer.length - 1) % 2 === 1;
 
-function bitLength(integer: Buffer): number {
+function bitLength(integer: Buffer) {
   const leadingZeros = Math.clz32(integer.readUInt8()) - 24;
   return integer.length * 8 - leadingZeros;
 }

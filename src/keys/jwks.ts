@@ -2,7 +2,7 @@
 // nothing in it: what is no key set is a failed fetch, a key that cannot be used is skipped with the reason.
 // Does not decide when to fetch, nor how long the keys are good: keys/key-set.ts does.
 import { asJsonObject, type JsonObject } from '../base/encoding.ts';
-import { printable, type FetchFlaw, type KeyFlaw, type Printable } from '../base/events.ts';
+import { printable, type FetchFlaw, type KeyFlaw } from '../base/events.ts';
 import { factsOf, importSigningKey, type VerificationKey } from './jwk.ts';
 
 const MAX_KEYS = 100;
@@ -18,21 +18,16 @@ export class FetchFailure {
   }
 }
 
-type SkippedKey = Readonly<{ reason: KeyFlaw; kid: Printable }>;
-
 /** What a document brought; `usable` is never empty. */
-export interface ImportedKeys {
-  readonly usable: readonly VerificationKey[];
-  readonly skipped: readonly SkippedKey[];
-}
+export type ImportedKeys = ReturnType<typeof importKeySet>;
 
 /** Imports what is usable of a key set (RFC 7517 §5). Throws `FetchFailure`. */
-export function importKeySet(document: JsonObject): ImportedKeys {
+export function importKeySet(document: JsonObject) {
   if (!Array.isArray(document.keys)) throw new FetchFailure('not-a-key-set');
   if (document.keys.length > MAX_KEYS) throw new FetchFailure('too-many-keys');
 
   const usable: VerificationKey[] = [];
-  const skipped: SkippedKey[] = [];
+  const skipped: ReturnType<typeof skip>[] = [];
   for (const member of document.keys) {
     const jwk = asJsonObject(member);
     const key = jwk === undefined ? 'not-an-object' : importSigningKey(jwk);
@@ -50,7 +45,7 @@ function repetitionsIn(usable: readonly VerificationKey[]) {
   return repeated.map((kid) => skip('key-id-repeated', kid));
 }
 
-function skip(reason: KeyFlaw, kid: unknown): SkippedKey {
+function skip(reason: KeyFlaw, kid: unknown) {
   return { reason, kid: printable(typeof kid === 'string' ? kid : '') };
 }
 

@@ -73,10 +73,10 @@ function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly str
   if (OTHER_CHARSET.test(contentType)) throw refuseContent('charset-refused');
 }
 
-function readBytes(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
+function readBytes(request: IncomingMessage, limitBytes: number) {
   const body = new Gathering();
 
-  return new Promise((resolve, reject) => {
+  return new Promise<Buffer>((resolve, reject) => {
     // Whoever closes their side in the middle of a body has left too.
     const fail = () => reject(request.socket.readable ? failures.get(request) : new ClientGone());
     if (request.destroyed || failures.has(request)) fail();
@@ -117,7 +117,7 @@ function checkShape(value: unknown): void {
 const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 /** Members by which code that copies objects would change what all objects inherit. */
-function hasRefusedMember(container: object): boolean {
+function hasRefusedMember(container: object) {
   if (Object.hasOwn(container, '__proto__')) return true;
 
   return Object.hasOwn(container, 'constructor') && Object.hasOwn(Object(container.constructor), 'prototype');

@@ -89,13 +89,13 @@ function parsePattern(pattern: string): readonly Segment[] | undefined {
   });
 }
 
-function isMatch(segments: readonly Segment[], texts: readonly string[]): boolean {
+function isMatch(segments: readonly Segment[], texts: readonly string[]) {
   if (segments.length !== texts.length) return false;
 
   return segments.every(({ literal }, index) => literal === undefined || literal === texts[index]);
 }
 
-function parametersOf(segments: readonly Segment[], texts: readonly string[]): PathParameters {
+function parametersOf(segments: readonly Segment[], texts: readonly string[]) {
   const values = segments.map(({ name = '' }, index) => {
     const text = texts[index] ?? '';
     return [name, text] as const;
@@ -104,7 +104,7 @@ function parametersOf(segments: readonly Segment[], texts: readonly string[]): P
 }
 
 /** A path that both patterns match, if there is one. */
-function commonPath(one: readonly Segment[], other: readonly Segment[]): string | undefined {
+function commonPath(one: readonly Segment[], other: readonly Segment[]) {
   // Where one of them has a literal, only that can be common; where both have a parameter, any text is.
   const path = one.map(({ literal }, index) => literal ?? other[index]?.literal ?? 'x');
   if (!isMatch(one, path) || !isMatch(other, path)) return undefined;

@@ -74,7 +74,7 @@ export function json(
   return { takes: 'body', limitBytes, types, judge: (body) => judge(schema, body, 'body-refused') };
 }
 
-function valuesOf(query: URLSearchParams): object {
+function valuesOf(query: URLSearchParams) {
   const values: Record<string, string | string[]> = Object.create(null);
   for (const [name, text] of query) {
     const earlier = values[name];

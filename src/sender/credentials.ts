@@ -59,7 +59,7 @@ export function parseCredentials(rawHeaders: readonly string[], mode: DpopMode):
 }
 
 /** RFC 6750 §2.1: one space, then one token. */
-function parseToken(authorization: string, scheme: Scheme): string {
+function parseToken(authorization: string, scheme: Scheme) {
   const token = authorization.slice(scheme.length + 1);
   const isSeparated = authorization[scheme.length] === ' ' && token !== '';
   const isOne = !SEPARATORS.some((separator) => token.includes(separator));

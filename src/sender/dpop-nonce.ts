@@ -9,7 +9,7 @@ export type NonceSource = ReturnType<typeof createNonces>;
 /** `secret`: at least 32 characters, the same for all replicas. */
 export function createNonces(secret: string) {
   /** The nonce to hand out, base64url (RFC 9449 §8.1); `nowMillis` is since the epoch. */
-  function current(nowMillis: number): string {
+  function current(nowMillis: number) {
     const slot = Math.floor(nowMillis / SLOT_MILLIS);
     return createHmac('sha256', secret).update(`gatehouse DPoP nonce ${slot}`).digest('base64url');
   }
@@ -25,7 +25,7 @@ export function createNonces(secret: string) {
 }
 
 /** Compares without telling by its time how much was right. */
-function isSame(nonce: string, expected: string): boolean {
+function isSame(nonce: string, expected: string) {
   const bytes = Buffer.from(nonce);
   const expectedBytes = Buffer.from(expected);
   return bytes.length === expectedBytes.length && timingSafeEqual(bytes, expectedBytes);

@@ -94,13 +94,11 @@ const isAtJwt = (typ: unknown) => typeof typ === 'string' && mediaType(typ) === 
 
 /** What the operator asked for beyond that: RFC 9068 §2.2, §4, and claims by name. */
 function demandFlaw(claims: JsonObject, header: JsonObject, options: TokenOptions) {
-  if (options.tokenType === 'at+jwt' && !followsProfile(claims, header)) return 'profile-required';
+  const { client_id: client, jti, iat } = claims;
+  const hasClaims = typeof client === 'string' && typeof jti === 'string' && iat !== undefined;
+  const followsProfile = hasClaims && isAtJwt(header.typ);
+  if (options.tokenType === 'at+jwt' && !followsProfile) return 'profile-required';
 
   const isMissing = (name: string) => claims[name] === undefined || claims[name] === null;
   return options.requiredClaims.some(isMissing) ? 'claim-required' : undefined;
-}
-
-function followsProfile({ client_id: client, jti, iat }: JsonObject, header: JsonObject): boolean {
-  const hasClaims = typeof client === 'string' && typeof jti === 'string' && iat !== undefined;
-  return hasClaims && isAtJwt(header.typ);
 }
