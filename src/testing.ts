@@ -2,8 +2,10 @@
 // network, certificates or waiting. No part of the service: nothing of it is loaded but by tests.
 import { createHash, generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto';
 import type { JsonObject } from './base/encoding.ts';
+import { authenticated } from './routes/access.ts';
 import type { Row, Table } from './routes/row.ts';
-import { createService } from './service/host.ts';
+import type { Caller } from './sender/caller.ts';
+import { clock, createGate, createService } from './service/host.ts';
 
 /** Claims or header members beside the usual ones; one given as `undefined` is left out. */
 export type Members = Readonly<Record<string, unknown>>;
@@ -131,13 +133,25 @@ export async function assertRouteMatrix(table: Table): Promise<void> {
   const service = createService({ ...table, rows }, settings, issuer);
   const url = await service.listen();
   try {
-    const cells = rows.flatMap((row) => cellsOf(row, table, issuer));
+    const caller = await admitBare(issuer);
+    const cells = rows.flatMap((row) => cellsOf(row, table, issuer, caller));
     const faults = await Promise.all(cells.map((cell) => faultOf(url, cell)));
     const found = faults.filter((fault) => fault !== undefined);
     if (found.length > 0) throw new RouteMatrixError(found.join('\n'));
   } finally {
     await service.stop();
   }
+}
+
+/** A caller whose token has neither scopes nor claims: some guards pass it even so. */
+async function admitBare(issuer: TestIssuer): Promise<Caller> {
+  const gate = await createGate(issuer.settings, issuer);
+  const rawHeaders = ['Host', 'localhost', 'Authorization', issuer.bearer().authorization];
+  const verdict = await gate.check({ method: 'GET', url: '/', rawHeaders }, authenticated);
+  gate.close();
+  if ('caller' in verdict) return verdict.caller;
+
+  throw new Error('a token of the test issuer is refused');
 }
 
 interface Cell {
@@ -150,16 +164,13 @@ interface Cell {
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-function cellsOf(row: Row, { rows, rules = [] }: Table, issuer: TestIssuer): readonly Cell[] {
+function cellsOf(row: Row, { rows, rules = [] }: Table, issuer: TestIssuer, caller: Caller): readonly Cell[] {
   const { pattern } = row;
   const method: string = row.method;
   const rule = rules.find(({ prefix }) => `${pattern}/`.startsWith(['', ...prefix, ''].join('/')));
-  const accesses = [row.access, ...(rule === undefined ? [] : [rule.access])];
+  const accesses = [...(rule === undefined ? [] : [rule.access]), row.access];
   const isPublic = accesses.every((access) => access.credentials === 'ignored');
   const isRequired = accesses.some((access) => access.credentials === 'required');
-  const guarded = [rule?.access, row.access].find(
-    (access) => access !== undefined && access.guards.length > 0,
-  );
   const ofPath = rows.filter((other) => other.pattern === pattern).map((other): string => other.method);
   const otherMethod = METHODS.find((name) => !ofPath.includes(name));
 
@@ -168,7 +179,12 @@ function cellsOf(row: Row, { rows, rules = [] }: Table, issuer: TestIssuer): rea
     { method, what: 'no credentials', headers: {}, status: isRequired ? 401 : 200 },
     { method, what: 'an expired token', headers: issuer.bearer({ exp: 1 }), status: refused },
     { method, what: 'another scheme', headers: { authorization: 'Basic eA==' }, status: refused },
-    { method, what: 'neither scopes nor claims', headers: issuer.bearer(), status: statusWithout(guarded) },
+    {
+      method,
+      what: 'neither scopes nor claims',
+      headers: issuer.bearer(),
+      status: statusFor(caller, accesses),
+    },
   ];
   if (otherMethod !== undefined && rule === undefined) {
     cells.push({ method: otherMethod, what: 'another method', headers: {}, status: 405 });
@@ -176,11 +192,15 @@ function cellsOf(row: Row, { rows, rules = [] }: Table, issuer: TestIssuer): rea
   return cells.map((cell) => ({ row, ...cell }));
 }
 
-/** What who lacks everything that guards ask for is told; a login is asked for last. */
-function statusWithout(guarded: Row['access'] | undefined): number {
-  if (guarded === undefined) return 200;
+const TIMING = { clock, clockToleranceSeconds: 0 };
 
-  const isOfLogin = guarded.guards.every(({ refused }) => 'demands' in refused.refusal);
+/** What these say to the caller, the first that refuses; a login is asked for last. */
+function statusFor(caller: Caller, accesses: readonly Row['access'][]): number {
+  const failing = accesses.map(({ guards }) => guards.filter((guard) => !guard.passes(caller, TIMING)));
+  const [refusing] = failing.filter((guards) => guards.length > 0);
+  if (refusing === undefined) return 200;
+
+  const isOfLogin = refusing.every(({ refused }) => 'demands' in refused.refusal);
   return isOfLogin ? 401 : 403;
 }
 

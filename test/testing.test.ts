@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   authenticated,
+  claimCheck,
   createService,
   get,
   json,
@@ -33,6 +34,13 @@ test('the route matrix holds for a table whose rows are what they say, and runs 
   await assertRouteMatrix({ rows: ROWS });
   await assertRouteMatrix({ rows: ROWS, rules: [under('/mine', needs(scope('admin')))] });
   await assertRouteMatrix({ rows: ROWS, rules: [under('/mine', needs(recentLogin({ acr: ['mfa'] })))] });
+});
+
+test('the route matrix holds for guards that pass a token without claims', async () => {
+  const isFree = claimCheck('not blocked', (claim) => claim('blocked') !== true);
+  await assertRouteMatrix({
+    rows: [get('/free', needs(isFree), never), get('/both', needs(isFree, scope('read')), never)],
+  });
 });
 
 test('the route matrix names every row that is not what it says, and how it was asked', async () => {

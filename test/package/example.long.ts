@@ -1,7 +1,7 @@
 /* The example as a project of its own, with the packed tarball: it compiles, its tests pass, and what it builds
    is what its image runs. */
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -56,6 +56,9 @@ test('the example serves its table until a signal ends it', async () => {
 
     const { status } = await fetch(`http://127.0.0.1:${port}/api/orders`);
     assert.equal(status, 401);
+    const probing = { cwd: directory, env: { ...env, PORT: String(port) }, encoding: 'utf8' } as const;
+    // It has no provider to get keys from.
+    assert.match(spawnSync(process.execPath, [file, '--probe'], probing).stdout, /^\/readyz: 503$/m);
     child.kill('SIGTERM');
   }
   assert.deepEqual(await ended, [0, null]);
@@ -71,6 +74,8 @@ test('the image of the example is made of files that are there, and runs what th
   );
   const command = lines.find((line) => line.startsWith('CMD '))?.slice(4) ?? '';
   assert.equal(JSON.parse(command).join(' '), scripts.start);
+  const health = lines.find((line) => line.startsWith('HEALTHCHECK ')) ?? '';
+  assert.equal(JSON.parse(health.split(' CMD ')[1] ?? '').join(' '), `${scripts.start} --probe`);
   const users = lines.filter((line) => line.startsWith('USER '));
   assert.match(users.join(), /^USER [1-9]\d*:[1-9]\d*$/);
 });
