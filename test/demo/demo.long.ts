@@ -8,12 +8,14 @@ import { rowsB } from '../../src/profiles/b.ts';
 import { authenticated } from '../../src/routes/access.ts';
 import { type Row } from '../../src/routes/row.ts';
 import { ask } from '../support/client.ts';
+import { named, NO_STORE } from '../support/redis.ts';
 import {
   assertGone,
   blocksOf,
   cutLike,
   interruptUntilGone,
   isOpen,
+  isRunning,
   occupy,
   paste,
   portOf,
@@ -162,6 +164,35 @@ for (const { name, words, rows, port, signal, reasons } of cases) {
   });
 }
 
+test(
+  named('the demo of replicas uses a proof at all three at once, which one of them takes [RFC 9449 §11.1]'),
+  { timeout: 120_000, skip: NO_STORE !== undefined },
+  async (context) => {
+    const demo = startDemo(['replicas']);
+    context.after(() => demo.end());
+    await demo.until(UP);
+
+    const statusesIn = (text: string) => [...text.matchAll(/^# (\d{3}) http:/gm)].map(([, status]) => status);
+
+    assert.deepEqual(statusesIn(demo.output()).sort(), ['200', '401', '401']);
+    const processes = [...demo.output().matchAll(/\(process (\d+)\)/g)].map(([, id]) => Number(id));
+    assert.equal(new Set(processes).size, 4);
+    const line = /^node .*$/m.exec(demo.output())?.[0] ?? '';
+    const again = await run('/bin/sh', ['-c', line]);
+    assert.deepEqual(statusesIn(again.stdout).sort(), ['200', '401', '401']);
+
+    const store = Number(/store .*\(process (\d+)\)/.exec(demo.output())?.[1]);
+    process.kill(store, 'SIGSTOP');
+    const meanwhile = await run('/bin/sh', ['-c', line]);
+    assert.deepEqual(statusesIn(meanwhile.stdout), ['503', '503', '503']);
+    process.kill(store, 'SIGCONT');
+    await interruptUntilGone(demo);
+    assert.equal(await demo.exited, 0);
+    assert.deepEqual(processes.filter(isRunning), []);
+    assertGone(demo);
+  },
+);
+
 test('the demo tells and fails when the service ends by itself', { timeout: 120_000 }, async (context) => {
   const demo = startDemo(['b']);
   context.after(() => demo.end());
@@ -172,7 +203,7 @@ test('the demo tells and fails when the service ends by itself', { timeout: 120_
   assertGone(demo);
 });
 
-for (const words of [['C'], ['A', 'B']]) {
+for (const words of [['C'], ['A', 'B'], ['replicas', 'A']]) {
   test(
     `the demo shows its usage when its arguments are ${JSON.stringify(words)}`,
     { timeout: 120_000 },
@@ -180,7 +211,7 @@ for (const words of [['C'], ['A', 'B']]) {
       const demo = startDemo(words);
       context.after(() => demo.end());
       assert.equal(await demo.exited, 1);
-      assert.match(demo.errors(), /^usage: npm run demo \[-- A \| -- B\]\n/);
+      assert.match(demo.errors(), /^usage: npm run demo \[-- A \| -- B \| -- replicas\]\n/);
       assert.equal(demo.output(), '');
     },
   );

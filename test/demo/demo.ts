@@ -1,7 +1,8 @@
 /*
  * `npm run demo`, `npm run demo -- A`, `npm run demo -- B`: the built service in front of the development
- * provider on loopback, with lines to paste. Stays up until a signal, then ends all that it started. Exit
- * codes: 0 after a signal, 1 for a bad argument or when the service ends by itself.
+ * provider on loopback, with lines to paste; `npm run demo -- replicas`: three of it. Stays up until a signal,
+ * then ends all that it started. Exit codes: 0 after a signal, 1 for a bad argument or when a service ends by
+ * itself.
  */
 import { styleText } from 'node:util';
 import { startProvider, type Provider } from '../idp/provider.ts';
@@ -9,12 +10,14 @@ import { TOKEN_LIFETIME_HOURS } from './clients.ts';
 import type { Block, Script } from './examples.ts';
 import { profileA } from './profile-a.ts';
 import { profileB } from './profile-b.ts';
+import { runReplicas } from './replicas.ts';
 import { startService, type LogLine } from './service.ts';
 
-const USAGE = `usage: npm run demo [-- A | -- B]
+const USAGE = `usage: npm run demo [-- A | -- B | -- replicas]
 
-  A   the small API: public, private, profile, and the scope policy
-  B   the larger API: scopes, claims and optional authentication (default)
+  A          the small API: public, private, profile, and the scope policy
+  B          the larger API: scopes, claims and optional authentication (default)
+  replicas   three of B with DPoP and the store that they share; needs redis-server or valkey-server
 `;
 
 const SCRIPTS: Readonly<Record<string, Script>> = { A: profileA, B: profileB };
@@ -23,21 +26,36 @@ const hasColours = process.stdout.isTTY && process.stdout.hasColors();
 
 const style = (format: 'bold' | 'dim', text: string) => (hasColours ? styleText(format, text) : text);
 
+const heading = (text: string) => style('bold', text);
+
 const print = (text: string) => void process.stdout.write(`${text}\n`);
 
 async function main([profile = 'B', ...others]: readonly string[]): Promise<number> {
   const name = profile.toUpperCase();
   const script = Object.hasOwn(SCRIPTS, name) ? SCRIPTS[name] : undefined;
-  if (script !== undefined && others.length === 0) return run(name, script);
+  if (others.length === 0) {
+    if (script !== undefined) return run(name, script, listenForEnd());
+    if (name === 'REPLICAS') return runReplicas(listenForEnd(), { print, describe, heading });
+  }
+
   process.stderr.write(USAGE);
   return 1;
 }
 
-async function run(profile: string, { clients, settings, sections }: Script): Promise<number> {
+/** Aborted by whatever ends the demo. */
+function listenForEnd(): AbortController {
   const ending = new AbortController();
   // Signals are never counted: on Ctrl-C the terminal sends one to the group, and npm sends its own after it.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => ending.abort());
   process.stdout.on('error', () => ending.abort());
+  return ending;
+}
+
+async function run(
+  profile: string,
+  { clients, settings, sections }: Script,
+  ending: AbortController,
+): Promise<number> {
   const provider = await startProvider({ clients, host: '127.0.0.1' });
   try {
     let isShown = false;

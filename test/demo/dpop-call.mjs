@@ -3,6 +3,8 @@
  * answer as `curl -i` does. Shows how little a client needs; Node.js alone, nothing to install.
  *
  *   node dpop-call.mjs [--replay | --other-key | --bearer] <authority.pem> <token endpoint> <client> <secret> <audience> <URL>
+ *
+ * With --everywhere and the origins of replicas behind the URL the one proof is used at each of them at once.
  */
 import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { once } from 'node:events';
@@ -12,9 +14,9 @@ import https from 'node:https';
 
 const words = process.argv.slice(2);
 const way = words[0]?.startsWith('--') ? words.shift() : '';
-const [authority, tokenEndpoint, client, secret, audience, url] = words;
-if (url === undefined || !['', '--replay', '--other-key', '--bearer'].includes(way)) {
-  process.stderr.write('usage: node dpop-call.mjs [--replay | --other-key | --bearer] <authority.pem> <token endpoint> <client> <secret> <audience> <URL>\n');
+const [authority, tokenEndpoint, client, secret, audience, url, ...origins] = words;
+if (url === undefined || !['', '--replay', '--other-key', '--bearer', '--everywhere'].includes(way)) {
+  process.stderr.write('usage: node dpop-call.mjs [--replay | --other-key | --bearer | --everywhere] <authority.pem> <token endpoint> <client> <secret> <audience> <URL> [<origin> ...]\n');
   process.exit(1);
 }
 
@@ -51,6 +53,13 @@ if (token === undefined) {
 
 const bound = { Authorization: `DPoP ${token}`, DPoP: makeProof(way === '--other-key' ? makeKey() : key, 'GET', url.replace(/[?#].*/, ''), token) };
 const headers = way === '--bearer' ? { Authorization: `Bearer ${token}` } : bound;
+if (way === '--everywhere') {
+  const { pathname } = new URL(url);
+  const answers = await Promise.all(origins.map((origin) => ask(origin + pathname, { headers })));
+  answers.forEach(({ response, text }, index) => process.stdout.write(`# ${response.statusCode} ${origins[index]} ${text}\n`));
+  process.exit(0);
+}
+
 if (way === '--replay') await ask(url, { headers });
 const { response, text } = await ask(url, { headers });
 const fields = response.rawHeaders.flatMap((name, index, all) => (index % 2 === 0 ? [`${name}: ${all[index + 1]}\r\n`] : []));

@@ -84,7 +84,7 @@ export function startDemo(
   };
 }
 
-function isRunning(processId: number | undefined): processId is number {
+export function isRunning(processId: number | undefined): processId is number {
   try {
     return processId !== undefined && !Number.isNaN(processId) && process.kill(processId, 0);
   } catch (failure) {
