@@ -1,5 +1,11 @@
 // The package's one public door.
-export { loadSettings, ConfigurationError, type Loaded, type Settings } from './settings/load.ts';
+export {
+  loadSettings,
+  ConfigurationError,
+  type GivenSettings,
+  type Loaded,
+  type Settings,
+} from './settings/load.ts';
 export { open, optional, authenticated, needs, type Access } from './routes/access.ts';
 export {
   scope,
@@ -29,12 +35,5 @@ export { reply, created, noContent, fail, type HandlerReply, type Headers } from
 export type { Schema } from './request/schema.ts';
 export type { Caller } from './sender/caller.ts';
 export type { Admission, GateRequest, Refusal, Verdict } from './service/gate.ts';
-export {
-  createGate,
-  createService,
-  type CreateOptions,
-  type Gate,
-  type GivenSettings,
-  type Service,
-} from './service/host.ts';
+export { createGate, createService, type CreateOptions, type Gate, type Service } from './service/host.ts';
 export { runService } from './service/run.ts';

@@ -101,6 +101,8 @@ export interface RequestRecord {
   readonly reason?: RefusalReason | 'bug' | undefined;
   /** The provider's name of the key that the token was verified with, once there was one. */
   readonly kid?: string | undefined;
+  /** The configured name of its issuer, once that was known. */
+  readonly issuerName?: string | undefined;
   /** What was thrown, with the reason `bug`. */
   readonly failure?: unknown;
 }

@@ -156,10 +156,12 @@ export type Refusal = Readonly<
 export type RefusalReason = Refusal['reason'];
 
 /**
- * What was learnt on the way to a refusal: the key of the token, by the provider's name; a nonce to offer.
+ * What was learnt on the way to a refusal: the key of the token, by the provider's name; its issuer, by the
+ * configured one; a nonce to offer.
  */
 export interface Findings {
   readonly kid?: string | undefined;
+  readonly issuerName?: string | undefined;
   readonly freshNonce?: string | undefined;
 }
 

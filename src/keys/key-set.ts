@@ -21,24 +21,28 @@ export class KeySet {
   readonly #fetch: () => Promise<JsonObject>;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #waiting: { requests: number };
   #keys: readonly VerificationKey[] | undefined;
   /** By the monotonic clock, like all that is an age or a pause here: nobody sets it back. */
   #fetchedAt = -Infinity;
   #composition = '';
   #isExpiryLogged = false;
   #fetchUnderWay: Promise<void> | undefined;
-  #waiting = 0;
   #failure: FetchFlaw | undefined;
   #failures = 0;
   #retryAt = 0;
   #cancelRetry = () => {};
   #lastForUnknownKid = -Infinity;
 
-  /** `fetch` gives the provider's document, or rejects with `FetchFailure`. */
-  constructor(fetch: () => Promise<JsonObject>, clock: Clock, log: Log) {
+  /**
+   * `fetch` gives the provider's document, or rejects with `FetchFailure`; `waiting` counts the requests that
+   * wait, for the keys of other providers too.
+   */
+  constructor(fetch: () => Promise<JsonObject>, clock: Clock, log: Log, waiting = { requests: 0 }) {
     this.#fetch = fetch;
     this.#clock = clock;
     this.#log = log;
+    this.#waiting = waiting;
   }
 
   /**
@@ -67,6 +71,11 @@ export class KeySet {
     // After a failed fetch nobody can tell whether the provider has published the key.
     const isUncertain = keys === undefined || this.#failure !== undefined;
     throw isUncertain ? this.#unavailable() : refuseToken('key-unknown');
+  }
+
+  /** Whether keys were ever held. */
+  get wasReady(): boolean {
+    return this.#keys !== undefined;
   }
 
   /** True while usable keys are held. Asking counts as use: it starts the refresh that old keys need. */
@@ -109,11 +118,11 @@ export class KeySet {
 
   /** Settles with the fetch. Throws `Refused` when too many requests wait already. */
   #settled(fetch: Promise<void>): Promise<void> {
-    if (this.#waiting >= MAX_WAITING) throw unavailable('too-many-waiting', 1);
+    if (this.#waiting.requests >= MAX_WAITING) throw unavailable('too-many-waiting', 1);
 
-    this.#waiting += 1;
+    this.#waiting.requests += 1;
     return fetch.finally(() => {
-      this.#waiting -= 1;
+      this.#waiting.requests -= 1;
     });
   }
 

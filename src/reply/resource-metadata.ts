@@ -14,7 +14,8 @@ export interface ResourceOptions {
   readonly resourceScopes: readonly string[] | undefined;
   readonly resourceName: string | undefined;
   readonly resourceDocumentation: string | undefined;
-  readonly issuer: string;
+  /** By name, the first one first. */
+  readonly issuers: Readonly<Record<string, { readonly issuer: string }>>;
   readonly dpopMode: DpopMode;
 }
 
@@ -69,7 +70,7 @@ function documentOf({ dpopMode, ...options }: ResourceOptions): object {
   const isRequired = dpopMode === 'REQUIRED';
   return {
     resource: options.resourceUrl,
-    authorization_servers: [options.issuer],
+    authorization_servers: Object.values(options.issuers).map(({ issuer }) => issuer),
     scopes_supported: options.resourceScopes?.[0] && options.resourceScopes,
     bearer_methods_supported: isRequired ? undefined : ['header'],
     resource_name: options.resourceName,

@@ -5,43 +5,48 @@ import { andThen, type Later } from '../base/clock.ts';
 import { asJsonObject, isTextArray, type JsonObject } from '../base/encoding.ts';
 import { refuseProof, refuseToken, unavailable, type Refused } from '../base/refusal.ts';
 import { requestUri, type RequestTarget, type UriOptions } from '../request/uri.ts';
-import { claimsOf, type VerifiedToken } from '../token/verify.ts';
+import type { Issuer } from '../token/issuers.ts';
+import { claimsOf, issuerOf, type VerifiedToken } from '../token/verify.ts';
 import type { Credentials, DpopMode } from './credentials.ts';
 import { provenBy, type ProofVerifier } from './dpop-proof.ts';
 import type { ReplayStore, ReplayVerdict } from './replay.ts';
 
-/** How claims are named at this provider. */
-export interface ClaimNames {
-  readonly claimNamespace: string;
-  readonly scopeClaim: string;
-}
-
 class AdmittedCaller {
-  readonly #names: ClaimNames;
+  readonly #issuer: Issuer;
   /** The claims of the token, as the provider wrote them. */
   readonly claims: JsonObject;
   /** A nonce that the answer shall carry (RFC 9449 §9). */
   readonly freshNonce: string | undefined;
 
-  constructor(token: VerifiedToken, names: ClaimNames, freshNonce: string | undefined) {
+  constructor(token: VerifiedToken, freshNonce: string | undefined) {
     this.claims = claimsOf(token);
-    this.#names = names;
+    this.#issuer = issuerOf(token);
     this.freshNonce = freshNonce;
     Object.freeze(this);
   }
 
   static isGenuine(caller: AdmittedCaller): boolean {
-    return #names in caller;
+    return #issuer in caller;
   }
 
-  /** The `sub` claim: the principal's name. */
+  /** The `sub` claim: the principal's name, which is unique within the issuer only. */
   get subject(): string {
     return String(this.claims.sub);
   }
 
+  /** The `iss` claim. */
+  get issuer(): string {
+    return this.#issuer.issuer;
+  }
+
+  /** As the settings call the issuer; `idp` is the first. */
+  get issuerName(): string {
+    return this.#issuer.name;
+  }
+
   /** The value of `<namespace>name` when the token has that claim, whatever its value; else of `name`. */
   claim(name: string): unknown {
-    const namespaced = this.claims[this.#names.claimNamespace + name];
+    const namespaced = this.claims[this.#issuer.claimNamespace + name];
     return namespaced === undefined ? this.claims[name] : namespaced;
   }
 
@@ -50,14 +55,14 @@ class AdmittedCaller {
    * else.
    */
   get scopes(): readonly string[] {
-    const granted = this.claims[this.#names.scopeClaim];
+    const granted = this.claims[this.#issuer.scopeClaim];
     if (typeof granted === 'string') return granted.split(' ').filter(Boolean);
     return isTextArray(granted) ? granted : [];
   }
 
   /** The granted scopes as one space-separated text, or `null` when the token has none to show. */
   get scopeText(): string | null {
-    const granted = this.claims[this.#names.scopeClaim];
+    const granted = this.claims[this.#issuer.scopeClaim];
     return typeof granted === 'string' ? granted : this.scopes.join(' ') || null;
   }
 }
@@ -86,7 +91,7 @@ export type SenderCheck = (
   nowMillis: number,
 ) => Later<Caller>;
 
-export type SenderOptions = UriOptions & ClaimNames & Readonly<{ dpopMode: DpopMode }>;
+export type SenderOptions = UriOptions & Readonly<{ dpopMode: DpopMode }>;
 
 /** The checks on how a token is presented, in the order of docs/dpop.md. */
 export function createSenderCheck(
@@ -112,14 +117,14 @@ export function createSenderCheck(
 
   return (token, credentials, presentation, nowMillis) => {
     // Choice: an operator who turns DPoP off takes bound tokens as if they were not.
-    if (options.dpopMode === 'DISABLED') return new AdmittedCaller(token, options, undefined);
+    if (options.dpopMode === 'DISABLED') return new AdmittedCaller(token, undefined);
 
     const { cnf } = claimsOf(token);
     if (credentials.scheme === 'Bearer') {
       // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it.
       if (cnf !== undefined) throw refuseToken('bound-token');
 
-      return new AdmittedCaller(token, options, undefined);
+      return new AdmittedCaller(token, undefined);
     }
 
     const proof = checkProof(cnf, credentials, presentation, nowMillis);
@@ -129,7 +134,7 @@ export function createSenderCheck(
     return andThen(verdict, (recorded) => {
       if (recorded !== 'new') throw refuseRecorded(recorded).with({ freshNonce });
 
-      return new AdmittedCaller(token, options, freshNonce);
+      return new AdmittedCaller(token, freshNonce);
     });
   };
 }

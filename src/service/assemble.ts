@@ -2,8 +2,9 @@
 // replicas share, if there is one; does not fetch, listen or read anything.
 import type { Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
-import type { Log } from '../base/events.ts';
+import { printable, type Log } from '../base/events.ts';
 import { unavailable } from '../base/refusal.ts';
+import { createKeyFetcher } from '../keys/fetch.ts';
 import { KeySet } from '../keys/key-set.ts';
 import { createCors } from '../reply/cors.ts';
 import { open } from '../routes/access.ts';
@@ -14,59 +15,89 @@ import { createNonces } from '../sender/dpop-nonce.ts';
 import { createProofVerifier } from '../sender/dpop-proof.ts';
 import { createSharedReplayStore } from '../sender/replay-resp.ts';
 import { createReplayStore, type ReplayStore } from '../sender/replay.ts';
-import { ConfigurationError, type Settings } from '../settings/load.ts';
+import { ConfigurationError, type IssuerSettings, type Settings } from '../settings/load.ts';
+import type { Issuer } from '../token/issuers.ts';
 import { createTokenVerifier } from '../token/verify.ts';
 import { createObserver } from './observe.ts';
 import { createFront, type Front } from './front.ts';
 import { createPipeline } from './pipeline.ts';
 import { createResponder, type Responder } from './responder.ts';
 
+/** Requests that wait for keys in the process. */
+const WAITING = { requests: 0 };
+
 /** What a process gives a service or a gate. */
 export interface Surroundings {
   readonly clock: Clock;
   readonly log: Log;
-  /** Rejects with `FetchFailure`. */
-  readonly fetchKeys: () => Promise<JsonObject>;
+  /** Instead of fetching the key set of an issuer from its provider. Rejects with `FetchFailure`. */
+  readonly fetchKeys?: ((issuer: IssuerSettings, name: string) => Promise<JsonObject>) | undefined;
 }
 
 /** What a service and a gate are made of alike. */
 export interface Checks {
   readonly front: Front;
-  /** Call `refresh` once at the start; after that requests keep the keys fresh. */
-  readonly keys: KeySet;
+  /** The first one first. */
+  readonly issuers: readonly Issuer[];
+  /** Call it once at the start; after that requests keep the keys fresh. */
+  readonly fetchKeys: () => void;
+  /** Whether there are keys to judge tokens with. */
+  readonly isReady: () => boolean;
   /** Ends what is under way, and sums up what was refused. */
   readonly close: () => void;
 }
 
-export function assembleChecks(settings: Settings, { clock, log, fetchKeys }: Surroundings): Checks {
-  const keys = new KeySet(fetchKeys, clock, log);
+export function assembleChecks(settings: Settings, surroundings: Surroundings): Checks {
+  const { clock, log } = surroundings;
+  const issuers = assembleIssuers(settings, surroundings);
   const observer = createObserver({ log, clock });
   const replayStore = openReplayStore(settings, clock, log);
   const front = createFront({
-    verifyToken: createTokenVerifier(settings, keys, clock, settings.tokenCacheEntries),
+    verifyToken: createTokenVerifier(issuers, clock, settings.tokenCacheEntries),
     checkSender: assembleSenderCheck(settings, replayStore),
     options: settings,
     observe: observer.observe,
     timing: { ...settings, clock },
   });
 
+  function fetchKeys(): void {
+    for (const { keys } of issuers) void keys.refresh();
+  }
+
+  function isReady(): boolean {
+    // All are asked, since asking keeps keys fresh.
+    const ready = issuers.filter(({ keys }) => keys.isReady());
+    // Choice: only the first one's fault holds up a rollout.
+    return ready.length > 0 && issuers[0]?.keys.wasReady === true;
+  }
+
   function close(): void {
     replayStore.close?.();
     observer.stop();
   }
 
-  return { front, keys, close };
+  return { front, issuers, fetchKeys, isReady, close };
+}
+
+function assembleIssuers(settings: Settings, { clock, log, fetchKeys }: Surroundings): readonly Issuer[] {
+  const { proxy, clockToleranceSeconds } = settings;
+  return Object.entries(settings.issuers).map(([name, issuer]) => {
+    const keyLog: Log = (event, fields) => log(event, { issuer: printable(name), ...fields });
+    const fetch = fetchKeys && (() => fetchKeys(issuer, name));
+    const keys = new KeySet(fetch ?? createKeyFetcher(issuer, proxy), clock, keyLog, WAITING);
+    return { ...issuer, name, clockToleranceSeconds, keys };
+  });
 }
 
 /** A table behind these checks. Throws `ConfigurationError` when the table cannot be served. */
 export function assembleResponder(
   table: Table,
   settings: Settings,
-  { front, keys }: Checks,
+  { front, isReady }: Checks,
   clock: Clock,
   isStopping: () => boolean,
 ): Responder {
-  const rows = [...probes(keys, isStopping), ...table.rows];
+  const rows = [...probes(isReady, isStopping), ...table.rows];
   const problems = tableProblems(rows);
   if (problems.length > 0) throw new ConfigurationError(problems);
 
@@ -104,10 +135,10 @@ function assembleSenderCheck(settings: Settings, replayStore: ReplayStore) {
 }
 
 /** `/healthz`: the process lives. `/readyz`: it has keys to judge tokens with, and is not about to end. */
-function probes(keys: KeySet, isStopping: () => boolean): readonly Row[] {
+function probes(isReady: () => boolean, isStopping: () => boolean): readonly Row[] {
   function readiness(): object {
     if (isStopping()) throw unavailable('shutting-down', 1);
-    if (!keys.isReady()) throw unavailable('keys-unavailable', 1);
+    if (!isReady()) throw unavailable('keys-unavailable', 1);
 
     return { status: 'ready' };
   }

@@ -12,6 +12,7 @@ export class Exchange implements Learnt {
   accesses: Learnt['accesses'];
   row: Row | undefined;
   kid: string | undefined;
+  issuerName: string | undefined;
   freshNonce: string | undefined;
   #controller: AbortController | undefined;
 

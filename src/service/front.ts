@@ -14,7 +14,7 @@ import type { Timing } from '../routes/guards.ts';
 import type { Row } from '../routes/row.ts';
 import type { Caller, Presentation, SenderCheck } from '../sender/caller.ts';
 import { acceptedScheme, parseCredentials } from '../sender/credentials.ts';
-import { keyIdOf, type TokenVerifier } from '../token/verify.ts';
+import { issuerOf, keyIdOf, type TokenVerifier } from '../token/verify.ts';
 
 /** What the front half is made of. */
 export interface FrontParts {
@@ -33,6 +33,8 @@ export interface Learnt extends Shared {
   accesses?: readonly (Access<unknown> | undefined)[] | undefined;
   /** The provider's name of the key that the token was verified with. */
   kid?: string | undefined;
+  /** The configured name of its issuer. */
+  issuerName?: string | undefined;
   /** A nonce that the reply shall carry. */
   freshNonce?: string | undefined;
 }
@@ -53,6 +55,7 @@ export function createFront({ verifyToken, checkSender, options, observe, timing
 
     const checked = andThen(verifyToken(credentials.token), (token) => {
       learnt.kid = keyIdOf(token);
+      learnt.issuerName = issuerOf(token).name;
       return checkSender(token, credentials, presentation, timing.clock.now());
     });
     return andThen(checked, (caller) => {
@@ -70,14 +73,14 @@ export function createFront({ verifyToken, checkSender, options, observe, timing
     }
 
     const { refusal, findings } = failure;
-    learnt.kid = findings.kid ?? learnt.kid;
-    learnt.freshNonce = findings.freshNonce ?? learnt.freshNonce;
+    Object.assign(learnt, findings);
     const authorization = fieldValues(rawHeaders, 'authorization')[0] ?? '';
     const reply = replyToRefusal(
       metadataUrl ? withScopes(refusal, learnt) : refusal,
       acceptedScheme(authorization, options.dpopMode),
     );
-    observe({ row: learnt.row, status: reply.status, reason: refusal.reason, kid: learnt.kid });
+    const { row, kid, issuerName } = learnt;
+    observe({ row, status: reply.status, reason: refusal.reason, kid, issuerName });
     return reply;
   }
 

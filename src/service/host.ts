@@ -5,10 +5,9 @@ import type { AddressInfo } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import { createLog, type Log, type LogLevel } from '../base/events.ts';
-import { createKeyFetcher } from '../keys/fetch.ts';
 import { createCors } from '../reply/cors.ts';
 import type { Table } from '../routes/row.ts';
-import { checkSettings, type Settings } from '../settings/load.ts';
+import { checkSettings, type GivenSettings, type IssuerSettings, type Settings } from '../settings/load.ts';
 import { assembleChecks, assembleResponder, type Checks } from './assemble.ts';
 import { createGateChecks } from './gate.ts';
 import { createListener } from './listener.ts';
@@ -33,13 +32,10 @@ export function openLog(leastLevel: LogLevel): Log {
   );
 }
 
-/** Settings in code: those of docs/settings.md in camel case. */
-export type GivenSettings = Pick<Settings, 'domain' | 'audience'> & Partial<Settings>;
-
 /** What a service or a gate is given beside its settings; a test issuer will do. */
 export interface CreateOptions {
-  /** Instead of fetching the key set from the provider: for tests. */
-  readonly fetchKeys?: () => Promise<JsonObject>;
+  /** Instead of fetching the key set of an issuer from its provider: for tests. */
+  readonly fetchKeys?: (issuer: IssuerSettings, name: string) => Promise<JsonObject>;
 }
 
 /** A service that `createService` has made. */
@@ -69,7 +65,7 @@ export function createService(table: Table, settings: GivenSettings, options: Cr
         server.once('error', reject);
         server.listen({ port, host }, () => {
           server.off('error', reject);
-          void checks.keys.refresh();
+          checks.fetchKeys();
           resolve(`http://${host ?? 'localhost'}:${(server.address() as AddressInfo).port}`);
         });
       }),
@@ -99,10 +95,10 @@ export interface Gate extends ReturnType<typeof createGateChecks> {
  */
 export async function createGate(settings: GivenSettings, options: CreateOptions = {}): Promise<Gate> {
   const { checked, checks } = embed(settings, options);
-  void checks.keys.refresh();
+  checks.fetchKeys();
   return {
     ...createGateChecks(checks.front, createCors(checked)),
-    isReady: () => checks.keys.isReady(),
+    isReady: checks.isReady,
     close: checks.close,
   };
 }
@@ -111,6 +107,6 @@ function embed(settings: GivenSettings, { fetchKeys }: CreateOptions): { checked
   const checked = checkSettings(settings);
   const log = openLog(checked.logLevel);
   if (fetchKeys !== undefined) log('signing keys not from the provider', {});
-  const surroundings = { clock, log, fetchKeys: fetchKeys ?? createKeyFetcher(checked, checked.proxy) };
+  const surroundings = { clock, log, fetchKeys };
   return { checked, checks: assembleChecks(checked, surroundings) };
 }

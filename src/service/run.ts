@@ -4,7 +4,6 @@
 import type { AddressInfo } from 'node:net';
 import { undefinedOn } from '../base/encoding.ts';
 import { describeBug, printable, printableSetting, type Log, type Printable } from '../base/events.ts';
-import { createKeyFetcher } from '../keys/fetch.ts';
 import type { Table } from '../routes/row.ts';
 import { ConfigurationError, loadSettings, type Loaded, type Settings } from '../settings/load.ts';
 import type { Environment } from '../settings/sources.ts';
@@ -63,7 +62,8 @@ export function runWith<Known extends Settings>(
  */
 function openReport(loaded: Loaded<Settings>, profile: Printable): Log {
   const events: object[] = [];
-  let awaited = loaded.settings.dpopReplayStore === undefined ? 1 : 2;
+  const { issuers, dpopReplayStore } = loaded.settings;
+  let awaited = Object.keys(issuers).length + (dpopReplayStore === undefined ? 0 : 1);
   // Nothing of a store keeps a process alive.
   setInterval(() => {}, 1_000);
 
@@ -90,13 +90,9 @@ function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isChe
   for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
 
   let isStopping = false;
-  const checks = assembleChecks(settings, {
-    clock,
-    log,
-    fetchKeys: createKeyFetcher(settings, settings.proxy),
-  });
+  const checks = assembleChecks(settings, { clock, log });
   const responder = assembleResponder(table, settings, checks, clock, () => isStopping);
-  if (isCheck) return void checks.keys.refresh();
+  if (isCheck) return checks.fetchKeys();
 
   const { server, stop } = createListener(responder, clock);
 
@@ -116,7 +112,7 @@ function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isChe
     // promise.
     process.on('uncaughtException', (failure) => log('unforeseen failure', describeBug(failure)));
     // Loading TLS holds up the process for a moment, for which the first answers need not wait.
-    clock.after(20, () => void checks.keys.refresh());
+    clock.after(20, checks.fetchKeys);
   }
 
   function end(reason: 'drained' | 'deadline' | 'second-signal'): void {
@@ -139,10 +135,11 @@ function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isChe
 
 /** What an operator compares with what was meant. No secret is among it. */
 function inForce({ settings, files }: Loaded<Settings>) {
+  const issuers = Object.values(settings.issuers);
   return {
     application: printableSetting(settings.applicationName),
-    issuers: [printableSetting(settings.issuer)],
-    audiences: [printableSetting(settings.audience)],
+    issuers: issuers.map(({ issuer }) => printableSetting(issuer)),
+    audiences: issuers.flatMap(({ audience }) => audience.map(printableSetting)),
     dpopMode: printable(settings.dpopMode),
     replayStore: printable(settings.dpopReplayStore === undefined ? 'process' : 'shared'),
     crossOrigin: settings.corsAllowedOrigins.length > 0,

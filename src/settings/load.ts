@@ -1,9 +1,13 @@
 // Sources and a table → settings, or every problem at once. Does not know what a setting is: table.ts does.
 // Promises: nothing is guessed, and nothing is passed over in silence that may be a setting.
+import { asJsonObject } from '../base/encoding.ts';
 import { Fault, problemOf, type Entry, type RawValue } from './entry.ts';
-import { checkKeys, checkVariables } from './names.ts';
+import { FIRST, namesFor, readNames } from './issuers.ts';
+import { checkNames } from './names.ts';
 import { find, readSources, type Environment, type Sources } from './sources.ts';
-import { TABLE, type Earlier, type Names, type Setting, type Table } from './table.ts';
+import { ISSUER, TABLE, type Earlier, type Names, type Setting, type Table } from './table.ts';
+
+const SAME = 'is the issuer (iss) of another one too; give each its own';
 
 /**
  * Why a service does not start: every problem, one line each, in printable ASCII.
@@ -22,15 +26,31 @@ export class ConfigurationError extends Error {
 
 /** What `loadSettings` has found. */
 export interface Loaded<Values> {
-  readonly settings: Readonly<Values>;
+  readonly settings: Readonly<Values> & HasIssuers;
   /** The paths of the files that were read. */
   readonly files: readonly string[];
   /** What is set and is no setting, for the log. */
   readonly warnings: readonly string[];
 }
 
+interface HasIssuers {
+  /** Those that are trusted, by name; `idp` is the first. */
+  readonly issuers: ReturnType<typeof readIssuers>;
+}
+
 /** Every setting of the service with its value. Units are those of the names. */
 export type Settings = ReturnType<typeof loadSettings>['settings'];
+
+export type IssuerSettings = Settings['issuers'][string];
+
+type Given<Values> = Partial<Omit<Values, 'audience' | 'issuers'>> &
+  Readonly<{ domain: string; audience: string | readonly string[] }>;
+
+/** Settings in code: those of docs/settings.md in camel case; or as they were loaded. */
+export type GivenSettings =
+  | Settings
+  | (Given<Settings & IssuerSettings> &
+      Readonly<{ issuers?: Readonly<Record<string, Given<IssuerSettings>>> }>);
 
 /**
  * Reads the settings of a service with a table of its own, as `runService` does: from an environment, and
@@ -48,60 +68,81 @@ export function loadTable<Values extends Record<string, unknown>>(
   environment: Environment,
   directory: string,
 ): Loaded<Values> {
+  const sources = readSources(environment, directory);
+  const { files, warnings } = sources;
+  return { settings: readAll(table, sources), files, warnings };
+}
+
+/** Settings in code, by the same rules. Throws `ConfigurationError`. */
+export function checkSettings(given: GivenSettings): Settings {
   const problems: string[] = [];
-  const sources = readSources(environment, directory, problems);
-  const values = readTable(table, sources, problems);
+  const keys = entriesOf(given, '');
+  return readAll(TABLE, { variables: [], keys, lookedIn: 'code', problems, warnings: problems });
+}
+
+const IN_CODE: Readonly<Record<string, Names>> = { ...ISSUER, ...TABLE };
+
+/** What a map holds, as it would be called in YAML. */
+const entriesOf = (map: object, prefix: string): Entry[] =>
+  Object.entries(map).flatMap(([key, value = null]) => {
+    const name = IN_CODE[prefix + key]?.yaml ?? prefix + key;
+    if (asJsonObject(value) === undefined) return { name, value, place: `${key} in code` };
+
+    return entriesOf(value, name === 'issuers.idp' ? 'idp.' : `${name}.`);
+  });
+
+function readAll<Values extends Record<string, unknown>>(
+  table: Table<Values>,
+  sources: Sources,
+): Readonly<Values> & HasIssuers {
+  const names = [FIRST, ...readNames(sources)];
+  const issuers = readIssuers(names, sources);
+  const values = readTable(table, sources);
   const known = Object.values<Names>(table);
-  const warnings = checkVariables(known, sources.variables, problems);
-  warnings.push(...checkKeys(known, sources.keys, problems));
-  if (problems.length > 0) throw new ConfigurationError(problems);
-
-  const files = sources.files.filter(({ state }) => state === 'there');
-  // A setting without a value would have been a problem.
-  return { settings: values as Values, files: files.map(({ path }) => path), warnings };
-}
-
-/** Settings in code, by the names of `Settings` and the same rules. Throws `ConfigurationError`. */
-export function checkSettings(given: Readonly<Record<string, RawValue | undefined>>): Settings {
-  const strays = Object.keys(given).filter((name) => !(name in TABLE));
-  const problems = strays.map((name) => `${name}: is not a setting`);
-  const values: Record<string, unknown> = {};
-  for (const [name, row] of Object.entries<Setting<unknown>>(TABLE)) {
-    try {
-      values[name] = readRow(row, given[name] ?? null, values);
-    } catch (failure) {
-      if (!(failure instanceof Fault)) throw failure;
-      problems.push(`${name}: ${failure.message}`);
-    }
+  for (const name of names) {
+    known.push(...Object.values(ISSUER).map((row) => namesFor(name, row)));
   }
-  if (problems.length > 0) throw new ConfigurationError(problems);
 
-  return values as Settings;
+  checkNames(known, sources);
+  if (sources.problems.length > 0) throw new ConfigurationError(sources.problems);
+
+  return { ...values, issuers };
 }
 
-/** Reads every setting that is not at fault. */
+function readIssuers(names: readonly string[], sources: Sources) {
+  const issuers = names.map((name) => [name, readTable(ISSUER, sources, name)] as const);
+  const taken: string[] = [];
+  for (const [name, { issuer }] of issuers) {
+    const entry = entryOf(namesFor(name, ISSUER.issuer), sources);
+    // A token names its issuer by `iss` alone.
+    if (issuer !== '' && taken.includes(issuer)) sources.problems.push(problemOf(entry, SAME));
+    taken.push(issuer);
+  }
+  return Object.fromEntries(issuers);
+}
+
+/** Reads every setting that is not at fault, as it is called for this issuer. */
 function readTable<Values extends Record<string, unknown>>(
   table: Table<Values>,
-  { variables, keys, files }: Sources,
-  problems: string[],
-): Partial<Values> {
+  sources: Sources,
+  issuer = FIRST,
+): Values {
   const values: Partial<Values> = {};
-  // What is missing may stand in a file that could not be read: then it is no problem of its own.
-  const isComplete = problems.length === 0;
-
   for (const name in table) {
     const row = table[name];
-    const entry = find(variables, row.env) ?? find(keys, row.yaml);
+    const entry = entryOf(namesFor(issuer, row), sources);
     try {
-      values[name] = readRow(row, entry?.value ?? null, values);
+      values[name] = readRow(row, entry.value, values);
     } catch (failure) {
       if (!(failure instanceof Fault)) throw failure;
-      if (entry !== undefined || isComplete) {
-        problems.push(problemOf(entry ?? absent(row, files), failure.message));
-      }
+
+      // Without a place it may stand in a file that could not be read: then it is no problem of its own.
+      if (entry.place !== '') sources.problems.push(problemOf(entry, failure.message));
     }
   }
-  return values;
+
+  // One without a value is a problem, and then nobody gets any.
+  return values as Values;
 }
 
 /** `null` is a value that is missing. */
@@ -112,9 +153,8 @@ function readRow<Value>(row: Setting<Value>, raw: RawValue, earlier: Earlier): V
   return row.read(raw, earlier);
 }
 
-/** Where a missing setting was looked for. */
-function absent({ env, yaml }: Names, files: Sources['files']): Entry {
-  const places = files.map(({ path, state }) => `${path} (${state})`);
-  const place = `environment, ${places.join(', ')}`;
-  return { name: `${env} or ${yaml}`, value: null, place };
+/** Where a setting stands, or was looked for. */
+function entryOf({ env, yaml }: Names, { variables, keys, lookedIn }: Sources): Entry {
+  const missing = { name: `${env} or ${yaml}`, value: null, place: lookedIn };
+  return find(variables, env) ?? find(keys, yaml) ?? missing;
 }

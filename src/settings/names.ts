@@ -1,41 +1,43 @@
 // Names that are set and are no setting's. Promises: what may be a misspelt safeguard is a problem, or in the
 // process environment, where others write too, a warning.
 import { problemOf, type Entry } from './entry.ts';
+import type { Sources } from './sources.ts';
 import type { Names } from './table.ts';
 
 const PREFIX = /^(IDP|CORS|RESOURCE|METRICS)_/;
 const SECTIONS = ['idp', 'issuers', 'api', 'cors', 'resource', 'metrics', 'server', 'log', 'profile'];
 
-/** Adds to `problems`, and gives what is worth a warning. */
-export function checkVariables(
-  known: readonly Names[],
-  entries: readonly Entry[],
-  problems: string[],
-): string[] {
-  const warnings: string[] = [];
-  const names = known.map(({ env }) => env);
-  const isStray = ({ name }: Entry) => PREFIX.test(name) && !names.includes(name);
-  for (const entry of entries.filter(isStray)) {
-    const list = entry.place === 'environment' ? warnings : problems;
-    list.push(noSetting(entry, names));
-  }
-  return warnings;
+/** Adds what is set and not `known` to the problems, or to the warnings. */
+export function checkNames(known: readonly Names[], sources: Sources): void {
+  checkVariables(
+    known.map(({ env }) => env),
+    sources,
+  );
+  checkKeys(
+    known.map(({ env, yaml }) => yaml || `${env} in the environment only`),
+    sources,
+  );
 }
 
-/** The same for the keys of YAML. */
-export function checkKeys(known: readonly Names[], entries: readonly Entry[], problems: string[]): string[] {
-  const warnings: string[] = [];
-  const names = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
-  for (const entry of entries) {
+function checkVariables(names: readonly string[], { variables, problems, warnings }: Sources): void {
+  // Other tools write names that begin with `ISSUER_` too.
+  const ofIssuers = names.join().match(/ISSUER_[^_]+_/g) ?? [];
+  for (const entry of variables) {
+    const { name, place } = entry;
+    const isOurs = PREFIX.test(name) || ofIssuers.some((prefix) => name.startsWith(prefix));
+    const list = place === 'environment' ? warnings : problems;
+    if (isOurs && !names.includes(name)) list.push(noSetting(entry, names));
+  }
+}
+
+function checkKeys(names: readonly string[], { keys, problems, warnings }: Sources): void {
+  for (const entry of keys) {
     // Letter case matters in YAML, and is easily overlooked: it plays no part in whose section it is.
     const section = entry.name.toLowerCase().replace(/\.[^]*/, '');
     const isEmptySection = entry.value === null && entry.name === section;
-    if (names.includes(entry.name) || isEmptySection) continue;
-
     const list = SECTIONS.includes(section) ? problems : warnings;
-    list.push(noSetting(entry, names));
+    if (!isEmptySection && !names.includes(entry.name)) list.push(noSetting(entry, names));
   }
-  return warnings;
 }
 
 function noSetting(entry: Entry, names: readonly string[]): string {

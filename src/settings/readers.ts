@@ -52,12 +52,13 @@ export function wordInEitherCase<Word extends string>(...words: readonly Word[])
   };
 }
 
-/** A list of texts, or one text with commas between them. */
-export function list(faultOf: TextFault): Reader<readonly string[]> {
+/** A list of at least so many texts, or one text with commas between them. */
+export function list(faultOf: TextFault, least = 0): Reader<readonly string[]> {
   return (raw) => {
     const parts = typeof raw === 'string' ? raw.split(',') : undefined;
     const members = parts?.map((part) => part.trim()).filter(Boolean) ?? raw;
-    if (typeof members === 'object' && members !== null) return members.map(text(faultOf));
+    const isList = typeof members === 'object' && members !== null;
+    if (isList && members.length >= least) return members.map(text(faultOf));
     throw new Fault('must be a list of texts; quote them');
   };
 }

@@ -13,21 +13,28 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const ORCHESTRATED =
   /^[^=]*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+)=|^[^=]*_PORT=(tcp|udp|sctp):|^(IDP|CORS|RESOURCE)_PORT=/;
 
-export type Sources = ReturnType<typeof readSources>;
+/** What is set, and where what is not set was looked for: empty when a file could not be read. */
+export type Sources = Omit<ReturnType<typeof readSources>, 'files'>;
 
 /** Reads what is set for a process with this environment and working directory; the first of a name wins. */
-export function readSources(environment: Environment, directory: string, problems: string[]) {
-  const variables: Entry[] = [];
-  for (const [name, value = ''] of Object.entries(environment)) {
-    const entry = { name, value, place: 'environment' };
-    if (!ORCHESTRATED.test(`${name}=${value}`)) variables.push(entry);
-  }
+export function readSources(environment: Environment, directory: string) {
+  const problems: string[] = [];
+  const warnings: string[] = [];
   const dotEnv = readFile(join(directory, '.env'), parseDotEnv, problems);
-  variables.push(...dotEnv.entries);
+  const variables = [...entriesOf(environment), ...dotEnv.entries];
   const configFile = find(variables, 'CONFIG_FILE');
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
   const yaml = readFile(path, parseYaml, problems, configFile);
-  return { variables, keys: yaml.entries, files: [dotEnv, yaml] };
+  const lookedIn = problems.length > 0 ? '' : `environment, ${dotEnv.place}, ${yaml.place}`;
+  const files = [...dotEnv.read, ...yaml.read];
+  return { variables, keys: yaml.entries, files, lookedIn, problems, warnings };
+}
+
+function entriesOf(environment: Environment): Entry[] {
+  const variables = Object.entries(environment).filter(
+    ([name, value]) => !ORCHESTRATED.test(`${name}=${value}`),
+  );
+  return variables.map(([name, value = '']) => ({ name, value, place: 'environment' }));
 }
 
 /** The first value of a name; an empty one counts as absent. */
@@ -42,12 +49,15 @@ function readFile(
 ) {
   try {
     const text = readText(path, namedBy !== undefined);
-    const state = text === undefined ? 'not there' : 'there';
-    return { path, state, entries: parse(text ?? '', path, problems) };
+    const entries = parse(text ?? '', path, problems);
+
+    return text === undefined
+      ? { entries, place: `${path} (not there)`, read: [] }
+      : { entries, place: `${path} (there)`, read: [path] };
   } catch (failure) {
     const fault = describeFailure(failure, path);
     problems.push(namedBy === undefined ? fault : problemOf(namedBy, fault));
-    return { path, state: 'not there', entries: [] };
+    return { entries: [], place: '', read: [] };
   }
 }
 

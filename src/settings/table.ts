@@ -59,7 +59,8 @@ const required = (fault: string) => (): never => {
 
 const NONE: readonly string[] = [];
 
-export const TABLE = {
+/** What each issuer has for itself; the names are those of the first. */
+export const ISSUER = {
   domain: {
     env: 'IDP_DOMAIN',
     yaml: 'idp.domain',
@@ -69,9 +70,23 @@ export const TABLE = {
   audience: {
     env: 'IDP_AUDIENCE',
     yaml: 'idp.audience',
-    read: text(blankFault),
+    read: list(blankFault, 1),
     byDefault: required('the audience is required; set it to the identifier of this API at the provider'),
   },
+  issuer: {
+    env: 'IDP_ISSUER',
+    yaml: 'idp.issuer',
+    read: text(issuerFault),
+    byDefault: ({ domain }: Earlier) => (domain === undefined ? '' : `https://${domain}/`),
+  },
+  jwksUri: setting('IDP_JWKS_URI', 'idp.jwksUri', text(httpsFault), undefined),
+  claimNamespace: setting('IDP_CLAIM_NAMESPACE', 'idp.claimNamespace', text(prefixFault), ''),
+  scopeClaim: setting('IDP_SCOPE_CLAIM', 'idp.scopeClaim', text(blankFault), 'scope'),
+  tokenType: setting('IDP_TOKEN_TYPE', 'idp.tokenType', word('any', 'at+jwt'), 'any'),
+  requiredClaims: setting('IDP_REQUIRED_CLAIMS', 'idp.requiredClaims', list(blankFault), []),
+};
+
+export const TABLE = {
   port: setting('PORT', 'server.port', integer(0, 65535), 3001),
   host: setting('HOST', 'server.host', text(blankFault), undefined),
   springApplicationName: setting('', 'spring.application.name', text(), 'gatehouse'),
@@ -81,13 +96,6 @@ export const TABLE = {
     read: text(),
     byDefault: ({ springApplicationName }: Earlier) => String(springApplicationName),
   },
-  issuer: {
-    env: 'IDP_ISSUER',
-    yaml: 'idp.issuer',
-    read: text(issuerFault),
-    byDefault: ({ domain }: Earlier) => `https://${domain}/`,
-  },
-  jwksUri: setting('IDP_JWKS_URI', 'idp.jwksUri', text(httpsFault), undefined),
   dpopMode: setting(
     'IDP_DPOP_MODE',
     'idp.dpopMode',
@@ -120,10 +128,6 @@ export const TABLE = {
     integer(0, 300),
     0,
   ),
-  claimNamespace: setting('IDP_CLAIM_NAMESPACE', 'idp.claimNamespace', text(prefixFault), ''),
-  scopeClaim: setting('IDP_SCOPE_CLAIM', 'idp.scopeClaim', text(blankFault), 'scope'),
-  tokenType: setting('IDP_TOKEN_TYPE', 'idp.tokenType', word('any', 'at+jwt'), 'any'),
-  requiredClaims: setting('IDP_REQUIRED_CLAIMS', 'idp.requiredClaims', list(blankFault), []),
   proxy: setting('IDP_PROXY', 'idp.proxy', text(proxyFault), undefined),
   errorDetail: setting('ERROR_DETAIL', 'api.errorDetail', boolean, false),
   publicUrl: setting(

@@ -9,7 +9,8 @@ import { payloadOf, type SignedPayload } from './signature.ts';
 /** What the service expects of a token; settings decide. */
 export interface TokenOptions {
   readonly issuer: string;
-  readonly audience: string;
+  /** Any of them. */
+  readonly audience: readonly unknown[];
   /** By how much `exp` and `nbf` may be missed. */
   readonly clockToleranceSeconds: number;
   /** `at+jwt` takes only tokens of the RFC 9068 profile. */
@@ -40,8 +41,9 @@ function partiesFlaw({ iss, aud }: JsonObject, { issuer, audience }: TokenOption
   // RFC 7519 §4.1.1, RFC 9068 §4: an exact match.
   if (iss !== issuer) return 'issuer-mismatch';
 
-  // RFC 7519 §4.1.3: the audience itself, or an array of strings that has it.
-  const isForAudience = isTextArray(aud) ? aud.includes(audience) : aud === audience;
+  // RFC 7519 §4.1.3: an audience of ours itself, or an array of strings that has one.
+  const isOurs = (one: unknown) => audience.includes(one);
+  const isForAudience = isTextArray(aud) ? aud.some(isOurs) : isOurs(aud);
   return isForAudience ? undefined : 'audience-mismatch';
 }
 

@@ -8,15 +8,16 @@ import { LruCache } from '../base/lru.ts';
 import { Refused, refuseToken } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import { factsOf, type VerificationKey } from '../keys/jwk.ts';
-import type { KeySet } from '../keys/key-set.ts';
-import { checkClaims, isWithinTimes, type TokenOptions } from './claims.ts';
+import { checkClaims, isWithinTimes } from './claims.ts';
 import { mediaType, parseCompact, type UnverifiedJws } from './compact.ts';
+import { issuerFor, type Issuer } from './issuers.ts';
 import { verifySignature } from './signature.ts';
 
 /** `kid` as the token names its key; `key` as it was then, by what it is. */
 interface Verified {
   readonly claims: JsonObject;
   readonly kid: string | undefined;
+  readonly issuer: Issuer;
   readonly key: Readonly<{ kid: string | undefined; thumbprint: string }>;
 }
 
@@ -31,17 +32,19 @@ export const claimsOf = (token: VerifiedToken): JsonObject => open(token).claims
 /** The provider's name of the key that signed it, if it has one. */
 export const keyIdOf = (token: VerifiedToken): string | undefined => open(token).key.kid;
 
+/** The issuer whose key signed it and whose rules it meets. */
+export const issuerOf = (token: VerifiedToken): Issuer => open(token).issuer;
+
 /** What `createTokenVerifier` gives. */
 export type TokenVerifier = (token: string) => Later<VerifiedToken>;
 
 /**
- * A verifier for one issuer that remembers up to `cacheEntries` verified tokens, by their SHA-256. It
+ * A verifier for these issuers that remembers up to `cacheEntries` verified tokens, by their SHA-256. It
  * verifies the text of a token at once while its key is held, else as soon as keys were fetched. It throws
- * `Refused`, or rejects with it; a refusal found after the key tells its `kid`.
+ * `Refused`, or rejects with it; a refusal found after the key tells its `kid` and its issuer.
  */
 export function createTokenVerifier(
-  options: TokenOptions,
-  keys: KeySet,
+  issuers: readonly Issuer[],
   clock: Clock,
   cacheEntries: number,
 ): TokenVerifier {
@@ -52,26 +55,33 @@ export function createTokenVerifier(
     if (typeof jws === 'string') throw refuseToken(jws === 'malformed' ? 'token-malformed' : jws);
 
     const kid = checkTokenHeader(jws.header);
-    return andThen(keys.find(kid), (key) => verifyWith(key, jws, kid));
+    const issuer = issuerFor(jws.payload, issuers);
+    return andThen(issuer.keys.find(kid), (key) => verifyWith(key, jws, kid, issuer));
   }
 
-  function verifyWith(key: VerificationKey, jws: UnverifiedJws, kid: string | undefined): Verified {
+  function verifyWith(
+    key: VerificationKey,
+    jws: UnverifiedJws,
+    kid: string | undefined,
+    issuer: Issuer,
+  ): Verified {
     const facts = factsOf(key);
     try {
       const signed = verifySignature(jws, key);
       if (signed === undefined) throw refuseToken('signature-mismatch');
 
-      const claims = deepFreeze(checkClaims(signed, jws.header, options, clock.now() / 1000));
-      return { claims, kid, key: { kid: facts.kid, thumbprint: facts.thumbprint } };
+      const claims = deepFreeze(checkClaims(signed, jws.header, issuer, clock.now() / 1000));
+      return { claims, kid, issuer, key: { kid: facts.kid, thumbprint: facts.thumbprint } };
     } catch (failure) {
-      throw failure instanceof Refused ? failure.with({ kid: facts.kid }) : failure;
+      const findings = { kid: facts.kid, issuerName: issuer.name };
+      throw failure instanceof Refused ? failure.with(findings) : failure;
     }
   }
 
   /** Checks again all that time can change: the key's place in the set, `exp` and `nbf`. */
-  function isStillGood({ claims, key }: Verified, current: VerificationKey): boolean {
+  function isStillGood({ claims, issuer, key }: Verified, current: VerificationKey): boolean {
     const isSameKey = factsOf(current).thumbprint === key.thumbprint;
-    return isSameKey && isWithinTimes(claims, options.clockToleranceSeconds, clock.now() / 1000);
+    return isSameKey && isWithinTimes(claims, issuer.clockToleranceSeconds, clock.now() / 1000);
   }
 
   function verifyAndRemember(token: string, digest: string): Later<VerifiedToken> {
@@ -90,7 +100,7 @@ export function createTokenVerifier(
     if (remembered === undefined) return verifyAndRemember(token, digest);
 
     const verified = open(remembered);
-    return andThen(keys.find(verified.kid), (key) => {
+    return andThen(verified.issuer.keys.find(verified.kid), (key) => {
       if (isStillGood(verified, key)) return remembered;
 
       cache.delete(digest);

@@ -1,5 +1,6 @@
 /* The table of settings: names and defaults from the code, meanings from .env.example. */
 import { PROFILE_TABLE } from '../../src/profiles/settings.ts';
+import { ISSUER } from '../../src/settings/table.ts';
 import { Fault } from '../../src/settings/entry.ts';
 import { read } from './pages.ts';
 import { code, withKept, type Cells } from './tables.ts';
@@ -23,12 +24,17 @@ function shown(value: unknown): string {
   return text === '' ? 'none' : code(text);
 }
 
-type Row = (typeof PROFILE_TABLE)[keyof typeof PROFILE_TABLE];
+const { profile, ...others } = PROFILE_TABLE;
+
+/** The settings of the first issuer among those of the service. */
+const ROWS = { profile, ...ISSUER, ...others };
+
+type Row = (typeof ROWS)[keyof typeof ROWS];
 
 /** What each setting is when no source has it, in the order of the table. */
 function readDefaults(profile: string): readonly string[] {
   const earlier: Record<string, unknown> = { profile, domain: '<domain>' };
-  return Object.entries(PROFILE_TABLE).map(([name, { byDefault }]: [string, Row]) => {
+  return Object.entries(ROWS).map(([name, { byDefault }]: [string, Row]) => {
     try {
       earlier[name] ??= byDefault(earlier);
       return shown(byDefault(earlier));
@@ -46,7 +52,7 @@ export function settingsTable(written: readonly Cells[]): string {
   const meanings = readMeanings();
   const inA = readDefaults('A');
   const inB = readDefaults('B');
-  const derived = Object.values(PROFILE_TABLE).map((row, index) => {
+  const derived = Object.values(ROWS).map((row, index) => {
     const names = [row.env, row.yaml].map((name) => (name === '' ? 'none' : code(name)));
     const a = inA[index] ?? '';
     const b = inB[index] ?? '';

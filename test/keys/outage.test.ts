@@ -6,14 +6,9 @@ import { createKeyFetcher } from '../../src/keys/fetch.ts';
 import type { FetchFlaw } from '../../src/base/events.ts';
 import type { Fault, ListenerFault, NamedFault } from '../idp/faults.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
+import type { IssuerSettings } from '../../src/settings/load.ts';
 import type { Answer } from '../support/client.ts';
-import {
-  providerSettings,
-  settingsFrom,
-  startService,
-  type InProcess,
-  type TestService,
-} from '../support/service.ts';
+import { startService, type InProcess, type TestService } from '../support/service.ts';
 import { HOUR, MINUTE, SECOND } from './key-set-fixture.ts';
 
 let provider: Provider;
@@ -40,8 +35,7 @@ const issue = () => provider.issue({ exp: IN_2100 });
 
 /** A service whose fetches the provider counts from now on. */
 async function start(context: TestContext, change: Partial<InProcess> = {}): Promise<TestService> {
-  const settings = settingsFrom({ ...providerSettings(provider), ...change.environment });
-  const fetchKeys = () => createKeyFetcher(settings, undefined, timeoutMillis)();
+  const fetchKeys = (issuer: IssuerSettings) => createKeyFetcher(issuer, undefined, timeoutMillis)();
   const service = await startService({ provider, fetchKeys, ...change });
   context.after(() => service.stop());
   provider.resetCounts();

@@ -90,6 +90,19 @@ test('the document names the issuer as tokens do, with its slash or without [RFC
   }
 });
 
+test('the document names every issuer, the first one first [RFC 9728 §2]', () => {
+  const others = {
+    ISSUERS: 'b, a',
+    ISSUER_A_DOMAIN: 'a.test',
+    ISSUER_A_AUDIENCE: 'x',
+    ISSUER_B_DOMAIN: 'b.test',
+    ISSUER_B_ISSUER: 'https://b.test/realm',
+    ISSUER_B_AUDIENCE: 'x',
+  };
+  const { authorization_servers: servers } = documentWith({ ...others, IDP_ISSUER: 'https://z.test' });
+  assert.deepEqual(servers, ['https://z.test', 'https://b.test/realm', 'https://a.test/']);
+});
+
 for (const [resource, metadata, paths] of [
   ['https://api.test', `https://api.test${ROOT}`, [ROOT, `${ROOT}/`]],
   ['https://API.test:443/', `https://api.test${ROOT}`, [ROOT, `${ROOT}/`]],

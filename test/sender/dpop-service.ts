@@ -20,7 +20,7 @@ import { ask, type Answer } from '../support/client.ts';
 import { TestClock } from '../support/clock.ts';
 import { makeProof, type Members, type ProofKey } from '../support/proof.ts';
 import { settingsFrom, startService, type Environment, type TestService } from '../support/service.ts';
-import { AUDIENCE, DOMAIN, issue, keySetOf, NOW } from '../token/issuer.ts';
+import { AUDIENCE, DOMAIN, issue, keySetOf, NOW, RULES } from '../token/issuer.ts';
 import { key } from './stand.ts';
 
 export const REFUSED = { error: 'invalid_dpop_proof', message: 'Authentication required' };
@@ -118,7 +118,7 @@ export async function startWith(
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
   const keys = new KeySet(async () => keySetOf(), clock, log);
   await keys.refresh();
-  const verifyToken = createTokenVerifier(settings, keys, clock, 10);
+  const verifyToken = createTokenVerifier([{ ...RULES, keys }], clock, 10);
   const cors = createCors(settings);
   const { observe } = createObserver({ log, clock });
   const front = createFront({

@@ -31,8 +31,6 @@ export interface Circumstances {
 
 const RULES: SenderOptions & ProofOptions = {
   dpopMode: 'ALLOWED',
-  claimNamespace: '',
-  scopeClaim: 'scope',
   publicUrl: ORIGIN,
   trustProxy: false,
   dpopIatOffsetSeconds: 300,

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { PROFILE_TABLE } from '../../src/profiles/settings.ts';
-import { TABLE } from '../../src/settings/table.ts';
+import { ISSUER, TABLE } from '../../src/settings/table.ts';
 import { load, SETTINGS } from './every-setting.ts';
 
 const EXAMPLE = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8');
@@ -14,7 +14,7 @@ const assignments = [...EXAMPLE.matchAll(/((?:^#.*\n)+?)?^(# )?([A-Z_]+)=(.*)$/g
 );
 
 test('.env.example names exactly the settings that there are, each once', () => {
-  const tables = Object.values({ ...TABLE, ...PROFILE_TABLE }).flatMap(({ env }) => env || []);
+  const tables = Object.values({ ...ISSUER, ...TABLE, ...PROFILE_TABLE }).flatMap(({ env }) => env || []);
   const names = assignments.map(({ name }) => name).sort();
   assert.deepEqual(names, [...tables, 'CONFIG_FILE'].sort());
   assert.deepEqual(names, ['CONFIG_FILE', ...SETTINGS.flatMap(({ env }) => env ?? [])].sort());
@@ -45,8 +45,8 @@ test('.env.example names the key of the application name and its default', () =>
 test('.env.example loads as it stands', () => {
   const { settings, warnings } = load({ files: { '.env': EXAMPLE } });
   assert.deepEqual(
-    [settings.domain, settings.audience, warnings],
-    ['your-tenant.example.com', 'https://api.example.com', []],
+    [settings.issuers.idp?.domain, settings.issuers.idp?.audience, warnings],
+    ['your-tenant.example.com', ['https://api.example.com'], []],
   );
 });
 

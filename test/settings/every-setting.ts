@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadProfileSettings, type ProfileSettings } from '../../src/profiles/settings.ts';
-import { ConfigurationError, type Loaded } from '../../src/settings/load.ts';
+import { ConfigurationError, type IssuerSettings, type Loaded } from '../../src/settings/load.ts';
 
-export type Name = keyof ProfileSettings;
+export type Name = Exclude<keyof ProfileSettings, 'issuers'> | keyof IssuerSettings;
 /** How a value is written in a file or the environment, and what it becomes. */
 export type Spelling = readonly [written: string, value: unknown];
 
@@ -58,7 +58,11 @@ export const SETTINGS: readonly SettingRow[] = [
     env: 'IDP_AUDIENCE',
     yaml: 'idp.audience',
     byDefault: 'required',
-    good: [same('https://one.test'), same('urn:two'), same('bare-id')],
+    good: [
+      ['https://one.test', ['https://one.test']],
+      ['urn:two, bare-id', ['urn:two', 'bare-id']],
+      ['bare-id', ['bare-id']],
+    ],
     bad: BLANK,
   },
   {
@@ -415,6 +419,10 @@ export const yamlOf = (path: string, written: string) =>
       (key, depth, keys) => `${'  '.repeat(depth)}${key}:${depth === keys.length - 1 ? ` ${written}` : ''}\n`,
     )
     .join('');
+
+/** The value of a setting; of those that each issuer has, that of the first. */
+export const valueOf = (settings: ProfileSettings, name: Name): unknown =>
+  ({ ...settings.issuers.idp!, ...settings })[name];
 
 /** The one problem of the sources. */
 export function onlyProblem(sources: Sources): string {

@@ -33,11 +33,22 @@ const keys = new KeySet(
 
 await keys.refresh();
 
-/** Verifies the tokens of `tokenWith`. */
-export const verifyToken: TokenVerifier = createTokenVerifier(settingsWith(), keys, clock, 0);
+/** Verifies the tokens of `tokenWith`, for every issuer with the same key. */
+export const verifierWith = (environment: Environment = {}, cacheEntries = 0): TokenVerifier => {
+  const { issuers: all, clockToleranceSeconds } = settingsWith(environment);
+  const issuers = Object.entries(all).map(([name, issuer]) => ({
+    ...issuer,
+    name,
+    clockToleranceSeconds,
+    keys,
+  }));
+  return createTokenVerifier(issuers, clock, cacheEntries);
+};
+
+export const verifyToken: TokenVerifier = verifierWith();
 
 /** The same, which remembers them. */
-export const rememberToken: TokenVerifier = createTokenVerifier(settingsWith(), keys, clock, 10);
+export const rememberToken: TokenVerifier = verifierWith({}, 10);
 
 /** Judges how tokens are presented; for Bearer only, since no proof is ever good. */
 export const senderWith = (environment: Environment = {}): SenderCheck => {
@@ -50,7 +61,7 @@ export const senderWith = (environment: Environment = {}): SenderCheck => {
 
 /** A good token with these claims beside the required ones; `undefined` leaves a claim out. */
 export function tokenWith(claims: Record<string, unknown> = {}): string {
-  const { issuer: iss, audience: aud } = settingsWith();
+  const { issuer: iss, audience: aud } = settingsWith().issuers.idp!;
   const exp = Math.floor(clock.now() / 1000) + 600;
   return signJws(
     { alg: 'RS256', kid: key.kid },
@@ -69,7 +80,7 @@ export function callerWith(claims: Record<string, unknown>, environment: Environ
     rawHeaders: ['Host', 'api.example'],
   };
   const caller = senderWith(environment)(
-    atOnce(verifyToken(token)),
+    atOnce(verifierWith(environment)(token)),
     { scheme: 'Bearer', token, proof: undefined },
     presentation,
     clock.now(),

@@ -12,7 +12,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'sender/': ['credentials', 'dpop-nonce', 'replay', 'replay-resp', 'dpop-proof', 'caller'],
   'reply/': ['reply', 'handler-reply', 'write', 'challenge', 'cors', 'resource-metadata'],
   'routes/': ['guards', 'access', 'takes', 'row', 'router'],
-  'settings/': ['entry', 'yaml', 'dot-env', 'sources', 'readers', 'table', 'names', 'load'],
+  'settings/': ['entry', 'yaml', 'dot-env', 'sources', 'readers', 'table', 'issuers', 'names', 'load'],
   'service/': [
     'front',
     'exchange',

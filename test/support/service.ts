@@ -11,11 +11,11 @@ import { fileURLToPath } from 'node:url';
 import { tableOf } from '../../src/profiles/tables.ts';
 import { assembleChecks, assembleResponder } from '../../src/service/assemble.ts';
 import type { JsonObject } from '../../src/base/encoding.ts';
-import { createKeyFetcher } from '../../src/keys/fetch.ts';
 import type { KeySet } from '../../src/keys/key-set.ts';
 import { createListener } from '../../src/service/listener.ts';
 import { createLog } from '../../src/base/events.ts';
 import { loadProfileSettings, type ProfileSettings } from '../../src/profiles/settings.ts';
+import type { IssuerSettings } from '../../src/settings/load.ts';
 import type { Provider } from '../idp/provider.ts';
 import { ask, type Answer, type Ask } from './client.ts';
 import { TestClock } from './clock.ts';
@@ -40,6 +40,7 @@ export interface TestService {
   readonly port: number;
   readonly settings: ProfileSettings;
   readonly clock: TestClock;
+  /** Those of the first issuer. */
   readonly keys: KeySet;
   /** Every log line so far, parsed. */
   readonly logs: readonly Record<string, any>[];
@@ -54,7 +55,7 @@ export interface InProcess {
   readonly environment?: Environment;
   readonly clock?: TestClock;
   /** Instead of fetching from the provider. */
-  readonly fetchKeys?: () => Promise<JsonObject>;
+  readonly fetchKeys?: (issuer: IssuerSettings, name: string) => Promise<JsonObject>;
   /** Do not fetch the keys before the first request. */
   readonly cold?: boolean;
 }
@@ -66,14 +67,15 @@ export async function startService(plan: InProcess): Promise<TestService> {
   const logs: Record<string, any>[] = [];
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
   let isStopping = false;
-  const fetchKeys = plan.fetchKeys ?? createKeyFetcher(settings, settings.proxy);
+  const { fetchKeys } = plan;
   const checks = assembleChecks(settings, { clock, log, fetchKeys });
-  const { keys } = checks;
+  const keySets = checks.issuers.map((issuer) => issuer.keys);
+  const keys = keySets[0]!;
   const responder = assembleResponder(tableOf(settings), settings, checks, clock, () => isStopping);
   const { server } = createListener(responder, new TestClock(clock.now()));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  if (!cold) await keys.refresh();
+  if (!cold) await Promise.all(keySets.map((each) => each.refresh()));
   const { port } = server.address() as AddressInfo;
   return {
     port,

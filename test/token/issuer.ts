@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { sign, type JsonWebKey } from 'node:crypto';
 import { KeySet } from '../../src/keys/key-set.ts';
 import { Refused, type Refusal } from '../../src/base/refusal.ts';
-import type { TokenOptions } from '../../src/token/claims.ts';
+import type { Issuer } from '../../src/token/issuers.ts';
 import { createTokenVerifier, type VerifiedToken } from '../../src/token/verify.ts';
 import { makeSigningKey } from '../idp/keys.ts';
 import { rawJws, signJws, type Algorithm } from '../idp/tokens.ts';
@@ -17,9 +17,15 @@ export const AUDIENCE = 'https://api.test';
 /** The time of every test, in seconds since the epoch. */
 export const NOW = 1_800_000_000;
 
-export const RULES: TokenOptions = {
+/** What an issuer has beside its keys. */
+export type Rules = Omit<Issuer, 'keys'>;
+
+export const RULES: Rules = {
+  name: 'idp',
   issuer: ISSUER,
-  audience: AUDIENCE,
+  audience: [AUDIENCE],
+  claimNamespace: '',
+  scopeClaim: 'scope',
   clockToleranceSeconds: 0,
   tokenType: 'any',
   requiredClaims: [],
@@ -68,7 +74,7 @@ export type Verdict = 'accepted' | Refusal['reason'];
 export const CAPACITIES = [10_000, 1, 0] as const;
 
 export interface Circumstances {
-  readonly rules?: Partial<TokenOptions>;
+  readonly rules?: Partial<Rules>;
   /** The keys of the set. Default: the signing key alone. */
   readonly jwks?: readonly unknown[];
   readonly nowMillis?: number;
@@ -80,13 +86,9 @@ export const keySetOf = (keys: readonly unknown[] = [signingKey.publicJwk]) => (
 export type TimedVerifier = (token: string, nowMillis?: number) => Later<VerifiedToken>;
 
 /** A verifier over these keys. */
-export function verifierOver(
-  keys: KeySet,
-  cacheEntries: number,
-  rules: Partial<TokenOptions> = {},
-): TimedVerifier {
+export function verifierOver(keys: KeySet, cacheEntries: number, rules: Partial<Rules> = {}): TimedVerifier {
   const clock = new TestClock(NOW * 1000);
-  const verify = createTokenVerifier({ ...RULES, ...rules }, keys, clock, cacheEntries);
+  const verify = createTokenVerifier([{ ...RULES, ...rules, keys }], clock, cacheEntries);
   return (token, nowMillis = NOW * 1000) => {
     clock.set(nowMillis);
     return verify(token);

@@ -12,7 +12,7 @@ import { accepted, judgedByOther, refused, spelled, type Outcome, type Verdict }
 import type { Random } from './random.ts';
 import { compact, json, KID, right, RULES, SIGNING_JWK } from './tokens.ts';
 
-const CLAIMS = { iss: RULES.issuer, sub: 'user', aud: RULES.audience, exp: NOW + 60 };
+const CLAIMS = { iss: RULES.issuer, sub: 'user', aud: RULES.audience[0], exp: NOW + 60 };
 
 /** Tokens that the right key signed, under every way to name it. */
 const TOKENS = [{ kid: KID }, {}, { kid: 'other' }, { kid: '' }, { kid: '__proto__' }, { kid: 'key-2' }].map(
@@ -110,7 +110,7 @@ async function judge(document: unknown, token: string): Promise<Verdict> {
   await keys.refresh();
   // A key set takes an error of its own for a failed fetch.
   if (reasons.includes('unforeseen')) throw new Error('the key set was not read for an unforeseen reason');
-  const verify = createTokenVerifier(RULES, keys, new TestClock(NOW * 1000), 0);
+  const verify = createTokenVerifier([{ ...RULES, keys }], new TestClock(NOW * 1000), 0);
   try {
     return accepted(spelled(claimsOf(await verify(token))));
   } catch (failure) {

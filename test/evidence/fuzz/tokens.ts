@@ -5,7 +5,7 @@ import { createVerifier } from 'fast-jwt';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { Refused } from '../../../src/base/refusal.ts';
 import { KeySet } from '../../../src/keys/key-set.ts';
-import type { TokenOptions } from '../../../src/token/claims.ts';
+import type { Issuer } from '../../../src/token/issuers.ts';
 import { claimsOf, createTokenVerifier, type TokenVerifier } from '../../../src/token/verify.ts';
 import { atOnce, TestClock } from '../../support/clock.ts';
 import { foreignKey, publicJwk, rsaKey, signPs256, signRs256, type Members, type Signer } from './keys.ts';
@@ -18,9 +18,12 @@ const AUDIENCE = 'https://api.test';
 export const KID = 'key-1';
 export const SIGNING_JWK = { ...publicJwk(rsaKey), kid: KID, use: 'sig', alg: 'RS256' };
 
-export const RULES: TokenOptions = {
+export const RULES: Omit<Issuer, 'keys'> = {
+  name: 'idp',
   issuer: ISSUER,
-  audience: AUDIENCE,
+  audience: [AUDIENCE],
+  claimNamespace: '',
+  scopeClaim: 'scope',
   clockToleranceSeconds: 0,
   tokenType: 'any',
   requiredClaims: [],
@@ -137,7 +140,7 @@ async function openKeys(): Promise<KeySet> {
 const keys = await openKeys();
 
 export const newVerifier = (): TokenVerifier =>
-  createTokenVerifier(RULES, keys, new TestClock(NOW * 1000), 4);
+  createTokenVerifier([{ ...RULES, keys }], new TestClock(NOW * 1000), 4);
 
 /** What a verifier says of the token, which must be the same when it sees the token again. */
 export function judgeToken(token: string, verify = newVerifier()): Verdict {

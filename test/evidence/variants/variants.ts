@@ -10,12 +10,12 @@ export interface Variant {
 
 const ENTRIES = {
   file: 'src/service/assemble.ts',
-  was: 'createTokenVerifier(settings, keys, clock, settings.tokenCacheEntries)',
+  was: 'createTokenVerifier(issuers, clock, settings.tokenCacheEntries)',
 };
 
 export const VARIANTS: readonly Variant[] = [
-  { name: 'no-token-memory', ...ENTRIES, becomes: 'createTokenVerifier(settings, keys, clock, 0)' },
-  { name: 'one-token-remembered', ...ENTRIES, becomes: 'createTokenVerifier(settings, keys, clock, 1)' },
+  { name: 'no-token-memory', ...ENTRIES, becomes: 'createTokenVerifier(issuers, clock, 0)' },
+  { name: 'one-token-remembered', ...ENTRIES, becomes: 'createTokenVerifier(issuers, clock, 1)' },
   {
     name: 'one-request-a-batch',
     file: 'src/service/batches.ts',

@@ -1,0 +1,33 @@
+// The issuers: which there are beside the first, by the names that ISSUERS or the map `issuers` of YAML gives
+// them, and what their settings are called. Does not read their values: load.ts does.
+import { problemOf } from './entry.ts';
+import { find, type Sources } from './sources.ts';
+import type { Names } from './table.ts';
+
+/** The name of the first. */
+export const FIRST = 'idp';
+
+/** Names with a blank behind each. */
+const NAMES = /^((?!idp )[a-z][a-z0-9]{0,15} ){0,20}$/;
+
+const FAULT = 'must be up to 20 names, each of at most 16 small letters and digits, not idp, and all of YAML';
+
+/** What a setting is called for an issuer. */
+export function namesFor(issuer: string, { env, yaml }: Names): Names {
+  if (issuer === FIRST) return { env, yaml };
+
+  const prefix = `ISSUER_${issuer.toUpperCase()}`;
+  return { env: env.replace('IDP', prefix), yaml: yaml.replace('idp', `issuers.${issuer}`) };
+}
+
+/** The names of the others: those in ISSUERS, else those in the map. */
+export function readNames({ variables, keys, problems }: Sources): readonly string[] {
+  const inMap = keys.flatMap(({ name }) => /^issuers\.([^.]*)\./i.exec(name)?.[1] ?? []);
+  const map = { name: 'issuers', value: inMap, place: 'the map' };
+  const entry = find(variables, 'ISSUERS') ?? map;
+  const names = [...new Set(String(entry.value).match(/[^,\s]+/g))];
+  const areAll = inMap.every((name) => names.includes(name));
+  const areGood = NAMES.test([...names, ''].join(' '));
+  if (!areAll || !areGood) problems.push(problemOf(entry, FAULT));
+  return names;
+}
