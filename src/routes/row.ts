@@ -119,8 +119,12 @@ function rowMaker(method: Method) {
     ...rest: readonly (Taken | AnyHandler)[]
   ): Row => {
     const handler = rest.find((part) => typeof part === 'function');
-    const query = rest.find((part) => 'takes' in part && part.takes === 'query');
-    const body = rest.find((part) => 'takes' in part && part.takes === 'body');
+    const taken = rest.filter((part) => 'takes' in part);
+    const query = taken.find((part) => part.takes === 'query');
+    const body = taken.find((part) => part.takes === 'body');
+    if (handler === undefined || rest.length !== taken.length + 1) {
+      throw new TypeError('a row takes query(), json() and a handler, nothing else');
+    }
 
     async function take(incoming: Incoming, bodyLimitBytes: number): Promise<void> {
       if (query !== undefined) incoming.query = await query.judge(incoming.searchParams);
@@ -139,7 +143,7 @@ function rowMaker(method: Method) {
         andThen(body?.judge(incoming.body), (output) => {
           incoming.body = output;
           // The type of the maker is what promises a handler this very request.
-          return handler?.(incoming as never);
+          return handler(incoming as never);
         }),
     };
   };

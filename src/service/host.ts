@@ -66,7 +66,9 @@ export function createService(table: Table, settings: GivenSettings, options: Cr
         server.listen({ port, host }, () => {
           server.off('error', reject);
           checks.fetchKeys();
-          resolve(`http://${host ?? 'localhost'}:${(server.address() as AddressInfo).port}`);
+          // RFC 3986 §3.2.2: an address of IPv6 stands in brackets.
+          const name = host?.replace(/.*:.*/, '[$&]') ?? 'localhost';
+          resolve(`http://${name}:${(server.address() as AddressInfo).port}`);
         });
       }),
 

@@ -3,10 +3,12 @@ import { test } from 'node:test';
 import { claimEquals, scope } from '../../src/routes/guards.ts';
 import { Refused } from '../../src/base/refusal.ts';
 import { authenticated, needs, open, optional } from '../../src/routes/access.ts';
-import { get, type RouteRequest } from '../../src/routes/row.ts';
+import { get, post, type RouteRequest } from '../../src/routes/row.ts';
+import { json } from '../../src/routes/takes.ts';
 import type { Caller } from '../../src/sender/caller.ts';
 import { callerWith, timing } from '../support/caller.ts';
 import { runRow } from '../support/row.ts';
+import { schemaOf } from '../support/schemas.ts';
 
 const echo = <Admitted>({ caller, parameters, nowMillis }: RouteRequest<Admitted>) => ({
   caller,
@@ -100,4 +102,22 @@ test('no row admits what only looks like a caller', () => {
       message: 'a caller that no sender check made',
     });
   }
+});
+
+test('a row that is given something else than what rows take, or no handler, cannot be made', () => {
+  const schema = schemaOf((value) => ({ value }));
+  const callable = Object.assign(() => ({}), schema);
+  const make = post as (...parts: unknown[]) => unknown;
+  for (const parts of [
+    [],
+    [json()],
+    [schema, never],
+    [callable, never],
+    [json(), never, {}],
+    [never, never],
+  ]) {
+    assert.throws(() => make('/x', open, ...parts), TypeError);
+  }
+  // Who forgets the access.
+  assert.throws(() => make('/x', never), TypeError);
 });

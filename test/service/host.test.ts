@@ -1,0 +1,68 @@
+/* Services in a process that is somebody's own: their URL, their end, and what they say at once. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ConfigurationError, createService, get, open, type GivenSettings } from '../../src/gatehouse.ts';
+import { createTestIssuer } from '../../src/testing.ts';
+
+const issuer = createTestIssuer();
+
+const rows = [get('/a', open, () => ({}))];
+
+const make = (settings: Partial<GivenSettings> = {}) =>
+  createService({ rows }, { ...issuer.settings, host: '127.0.0.1', port: 0, ...settings }, issuer);
+
+const statusAt = async (url: string) =>
+  (await fetch(`${url}/a`, { headers: { connection: 'close' } })).status;
+
+for (const [host, name] of [
+  ['127.0.0.1', '127.0.0.1'],
+  ['::1', '[::1]'],
+  [undefined, 'localhost'],
+] as const) {
+  test(`a service on ${host ?? 'all addresses'} gives a URL that can be asked [RFC 3986 §3.2.2]`, async (t) => {
+    const service = make({ host });
+    t.after(() => service.stop());
+    const url = await service.listen().catch(({ code }) => String(code));
+    if (url === 'EADDRNOTAVAIL') return t.skip('the system has no such address');
+
+    assert.equal(new URL(url).hostname, name);
+    assert.equal(await statusAt(url), 200);
+  });
+}
+
+test('several services live in one process, and one that ends takes no other with it', async (t) => {
+  const services = [make(), make()];
+  const urls = await Promise.all(services.map((service) => service.listen()));
+  t.after(() => services[1]?.stop());
+  assert.equal(await services[0]?.stop(), 'drained');
+  await assert.rejects(statusAt(urls[0] ?? ''));
+  assert.equal(await statusAt(urls[1] ?? ''), 200);
+});
+
+test('a service can be ended before it listens, and twice', async () => {
+  const service = make();
+  assert.equal(await service.stop(), 'drained');
+  assert.equal(await service.stop(), 'drained');
+});
+
+test('a service whose port is taken says so, and can be ended', async (t) => {
+  const first = make();
+  t.after(() => first.stop());
+  const { port } = new URL(await first.listen());
+  const second = make({ port: Number(port) });
+  await assert.rejects(second.listen(), { code: 'EADDRINUSE' });
+  assert.equal(await second.stop(), 'drained');
+});
+
+test('a service with wrong settings is not made, and every problem is named', () => {
+  const settings = { domain: 'https://idp.test/', port: -1, nonsense: 1 } as object;
+  assert.throws(
+    () => make(settings),
+    (failure) => {
+      assert.ok(failure instanceof ConfigurationError);
+      const names = failure.problems.map((problem) => problem.split(':')[0]);
+      assert.deepEqual(names.sort(), ['domain', 'nonsense', 'port']);
+      return true;
+    },
+  );
+});
