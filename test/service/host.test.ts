@@ -60,8 +60,8 @@ test('a service with wrong settings is not made, and every problem is named', ()
     () => make(settings),
     (failure) => {
       assert.ok(failure instanceof ConfigurationError);
-      const names = failure.problems.map((problem) => problem.split(':')[0]);
-      assert.deepEqual(names.sort(), ['domain', 'nonsense', 'port']);
+      assert.equal(failure.problems.length, 3);
+      for (const name of Object.keys(settings)) assert.ok(failure.message.includes(name), failure.message);
       return true;
     },
   );
