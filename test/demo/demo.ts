@@ -5,6 +5,7 @@
  * itself.
  */
 import { styleText } from 'node:util';
+import { freePort } from '../support/free-port.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { TOKEN_LIFETIME_HOURS } from './clients.ts';
 import type { Block, Script } from './examples.ts';
@@ -53,7 +54,7 @@ function listenForEnd(): AbortController {
 
 async function run(
   profile: string,
-  { clients, settings, sections }: Script,
+  { clients, port, settings, sections }: Script,
   ending: AbortController,
 ): Promise<number> {
   const provider = await startProvider({ clients, host: '127.0.0.1' });
@@ -64,11 +65,18 @@ async function run(
       if (isShown || line.level !== 'info') print(style('dim', describe(line)));
     };
 
-    const environment = { ...settings, ...serviceSettings(profile, provider) };
-    const service = await startService(environment, ending.signal, log);
+    const environmentAt = (chosen: number) => ({
+      ...settings(originAt(chosen)),
+      ...serviceSettings(profile, provider),
+      PORT: String(chosen),
+    });
+
+    // It must know its own URL before it listens.
+    const elsewhere = async () => environmentAt(await freePort());
+    const service = await startService(environmentAt(port), ending.signal, log, elsewhere);
     try {
       if (service.port !== undefined) {
-        const origin = `http://127.0.0.1:${service.port}`;
+        const origin = originAt(service.port);
         const blocks = await Promise.all(sections.map((section) => section({ provider, clients, origin })));
         print(header(profile, origin, service.processId, provider));
         for (const block of blocks.flat()) print(render(block));
@@ -87,6 +95,8 @@ async function run(
     await provider.stop();
   }
 }
+
+const originAt = (port: number) => `http://127.0.0.1:${port}`;
 
 const serviceSettings = (profile: string, { domain, audience, authorityFile }: Provider) => ({
   PROFILE: profile,

@@ -39,7 +39,9 @@ export type Section = (stage: Stage) => Promise<readonly Block[]>;
 /** One profile: the clients that get tokens, the settings beside the provider's, and what is printed. */
 export interface Script {
   readonly clients: readonly Client[];
-  readonly settings: Readonly<Record<string, string>>;
+  /** The one that it takes when it can. */
+  readonly port: number;
+  readonly settings: (origin: string) => Readonly<Record<string, string>>;
   readonly sections: readonly Section[];
 }
 
@@ -103,7 +105,11 @@ const hasProxy = ['http_proxy', 'https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_
   (name) => process.env[name],
 );
 
-const CURL = hasProxy ? "curl -i --noproxy '*'" : 'curl -i';
+const DIRECT = hasProxy ? " --noproxy '*'" : '';
+const CURL = `curl -i${DIRECT}`;
+
+/** For a line within a line. */
+export const QUIET_CURL = `curl -s${DIRECT}`;
 
 /** A line for a POSIX shell; the words are quoted unless they are plain. */
 export const shellLine = (...words: readonly string[]): string => words.map(quote).join(' ');

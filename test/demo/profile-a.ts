@@ -1,5 +1,6 @@
 /* What the demo shows of profile A, with the scope policy on. */
 import { everyone, makeClients, ownToken, requests } from './clients.ts';
+import { discovery } from './discovery.ts';
 import { boundCalls } from './dpop.ts';
 import {
   answered,
@@ -65,6 +66,7 @@ const examples: readonly Example<(typeof clients)[number]['id']>[] = [
 
 export const profileA: Script = {
   clients,
-  settings: { SCOPE_POLICY: 'true' },
-  sections: [requests(examples), boundCalls, ownToken],
+  port: 8080,
+  settings: (origin) => ({ SCOPE_POLICY: 'true', RESOURCE_URL: origin }),
+  sections: [requests(examples), boundCalls, discovery, ownToken],
 };

@@ -86,6 +86,7 @@ const examples: readonly Example<(typeof clients)[number]['id']>[] = [
 
 export const profileB: Script = {
   clients,
-  settings: {},
+  port: 3001,
+  settings: () => ({}),
   sections: [requests(examples), ownToken],
 };

@@ -36,17 +36,18 @@ export type Environment = Readonly<Record<string, string>>;
 export type Log = (line: LogLine) => void;
 
 /**
- * Starts the service on its default port, or on a free one when that is taken; resolves when it is ready or
- * gone.
+ * Starts the service on its port, or with what `elsewhere` gives when that is taken: by default on a free one.
+ * Resolves when it is ready or gone.
  */
 export async function startService(
   environment: Environment,
   ending: AbortSignal,
   log: Log,
+  elsewhere = async (): Promise<Environment> => ({ ...environment, PORT: '0' }),
 ): Promise<RunningService> {
   const service = await launch(environment, ending, log);
   const isTaken = service.port === undefined && !ending.aborted && (await service.exited) === PORT_TAKEN;
-  return isTaken ? launch({ ...environment, PORT: '0' }, ending, log) : service;
+  return isTaken ? launch(await elsewhere(), ending, log) : service;
 }
 
 async function launch(environment: Environment, ending: AbortSignal, log: Log): Promise<RunningService> {

@@ -3,7 +3,7 @@
    Chromium reads refusal, document and answer across origins. */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { freePort } from './free-port.ts';
+import { freePort } from '../../support/free-port.ts';
 
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
