@@ -5,15 +5,13 @@ export class Gathering {
   #buffer = Buffer.alloc(0);
   #length = 0;
 
-  get length(): number {
-    return this.#length;
-  }
-
-  add(piece: Uint8Array): void {
+  /** Gives how many there are now. */
+  add(piece: Uint8Array): number {
     const needed = this.#length + piece.length;
     if (needed > this.#buffer.length) this.#buffer = Buffer.concat([this.#buffer], needed * 2);
     this.#buffer.set(piece, this.#length);
     this.#length = needed;
+    return needed;
   }
 
   /** All of them so far, which are then no longer kept here. */

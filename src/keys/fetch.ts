@@ -110,8 +110,7 @@ function request(address: string, way: object): Promise<IncomingMessage> {
 async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
   const body = new Gathering();
   for await (const chunk of response) {
-    if (body.length + chunk.length > MAX_BYTES) throw new FetchFailure('too-large');
-    body.add(chunk);
+    if (body.add(chunk) > MAX_BYTES) throw new FetchFailure('too-large');
   }
   return body.take();
 }

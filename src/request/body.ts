@@ -85,8 +85,9 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
     // The request keeps its listeners until it is answered, but shall not keep the bytes.
     request.on('end', () => resolve(body.take()));
     request.on('data', (chunk: Buffer) => {
-      if (body.length + chunk.length > limitBytes) reject(refuseContent('body-too-large'));
-      else body.add(chunk);
+      if (body.add(chunk) <= limitBytes) return;
+      body.take();
+      reject(refuseContent('body-too-large'));
     });
   });
 }

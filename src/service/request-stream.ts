@@ -23,8 +23,7 @@ export class RequestStream extends IncomingMessage {
     }
 
     this.#unread ??= new Gathering();
-    this.#unread.add(piece);
-    return this.#unread.length < this.readableHighWaterMark;
+    return this.#unread.add(piece) < this.readableHighWaterMark;
   }
 
   override _read(bytes: number): void {

@@ -6,7 +6,10 @@ import { problemOf, type Entry } from './entry.ts';
 
 // Stricter: a quoted value ends its line. One whose second quote is missing would swallow the settings below.
 const ASSIGNMENT =
-  /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*((["'`])(?:(?!\3).)*\3|(?![\s"'`])(?:(?!#).)*?)\s*(?:#.*)?$/;
+  /^(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?!\s)((["'`])(?:(?!\3).)*\3|(?!["'`])(?:(?!#).)*?(?<!\s)|)\s*(#.*)?$/;
+
+/** What nobody sees. */
+const CONTROL = /[\0-\x08\x0e-\x1f\x7f]/;
 
 /** What a file holds; what it should not hold, a name that is set twice among it, is added to `problems`. */
 export function parseDotEnv(source: string, file: string, problems: string[]): Entry[] {
@@ -23,12 +26,12 @@ export function parseDotEnv(source: string, file: string, problems: string[]): E
   for (const [index, raw] of source.split('\n').entries()) {
     const place = `${file}, line ${index + 1}`;
     const text = raw.trim();
-    const [, name, written] = ASSIGNMENT.exec(text) ?? [];
+    const [, name, written] = (!CONTROL.test(text) && ASSIGNMENT.exec(text)) || [];
     if (name !== undefined) {
       const value = String(parseEnv(`VALUE=${written}`).VALUE);
       add({ name, value, place });
     } else if (!/^(#.*)?$/.test(text)) {
-      problems.push(`${place}: no NAME=value on one line, no comment and not empty; correct or remove it`);
+      problems.push(`${place}: no visible NAME=value on one line, no comment and not empty; correct it`);
     }
   }
   return [...entries.values()];

@@ -9,10 +9,7 @@ const SECTIONS = ['idp', 'issuers', 'api', 'cors', 'resource', 'metrics', 'serve
 
 /** Adds what is set and not `known` to the problems, or to the warnings. */
 export function checkNames(known: readonly Names[], sources: Sources): void {
-  checkVariables(
-    known.map(({ env }) => env),
-    sources,
-  );
+  checkVariables(['CONFIG_FILE', ...known.map(({ env }) => env)], sources);
   checkKeys(
     known.map(({ env, yaml }) => yaml || `${env} in the environment only`),
     sources,
@@ -23,10 +20,13 @@ function checkVariables(names: readonly string[], { variables, problems, warning
   // Other tools write names that begin with `ISSUER_` too.
   const ofIssuers = names.join().match(/ISSUER_[^_]+_/g) ?? [];
   for (const entry of variables) {
-    const { name, place } = entry;
-    const isOurs = PREFIX.test(name) || ofIssuers.some((prefix) => name.startsWith(prefix));
-    const list = place === 'environment' ? warnings : problems;
-    if (isOurs && !names.includes(name)) list.push(noSetting(entry, names));
+    if (names.includes(entry.name)) continue;
+
+    // What differs from one of ours in letter case only is meant for it.
+    const name = entry.name.toUpperCase();
+    const hasPrefix = PREFIX.test(name) || ofIssuers.some((prefix) => name.startsWith(prefix));
+    const list = entry.place === 'environment' ? warnings : problems;
+    if (hasPrefix || names.includes(name)) list.push(noSetting(entry, names));
   }
 }
 

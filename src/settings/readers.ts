@@ -56,7 +56,9 @@ export function wordInEitherCase<Word extends string>(...words: readonly Word[])
 export function list(faultOf: TextFault, least = 0): Reader<readonly string[]> {
   return (raw) => {
     const parts = typeof raw === 'string' ? raw.split(',') : undefined;
-    const members = parts?.map((part) => part.trim()).filter(Boolean) ?? raw;
+    // The first counts though it is empty: `,` would silently turn off what the setting asks for.
+    const isNamed = (part: string, index: number) => part !== '' || index === 0;
+    const members = parts?.map((part) => part.trim()).filter(isNamed) ?? raw;
     const isList = typeof members === 'object' && members !== null;
     if (isList && members.length >= least) return members.map(text(faultOf));
     throw new Fault('must be a list of texts; quote them');

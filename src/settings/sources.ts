@@ -2,7 +2,7 @@
 // Promises: a file that cannot be read is a problem; one that is not there is none, unless it is named.
 import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { decodeUtf8 } from '../base/encoding.ts';
+import { decodeUtf8, undefinedOn } from '../base/encoding.ts';
 import { parseDotEnv } from './dot-env.ts';
 import { fail, Fault, problemOf, type Entry } from './entry.ts';
 import { parseYaml } from './yaml.ts';
@@ -11,7 +11,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** An assignment that an orchestrator makes beside a service called `idp` or `metrics`. */
 const ORCHESTRATED =
-  /^[^=]*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+)=|^[^=]*_PORT=(tcp|udp|sctp):|^(IDP|CORS|RESOURCE)_PORT=/;
+  /^(?=\w+=)(\w*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+|PORT(?==(tc|ud|sct)p:))|(IDP|CORS|RESOURCE)_PORT)=/;
 
 /** What is set, and where what is not set was looked for: empty when a file could not be read. */
 export type Sources = Omit<ReturnType<typeof readSources>, 'files'>;
@@ -23,6 +23,7 @@ export function readSources(environment: Environment, directory: string) {
   const dotEnv = readFile(join(directory, '.env'), parseDotEnv, problems);
   const variables = [...entriesOf(environment), ...dotEnv.entries];
   const configFile = find(variables, 'CONFIG_FILE');
+  if (configFile === undefined) checkNoMisnamed(join(directory, 'application.yaml'), problems);
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
   const yaml = readFile(path, parseYaml, problems, configFile);
   const lookedIn = problems.length > 0 ? '' : `environment, ${dotEnv.place}, ${yaml.place}`;
@@ -35,6 +36,14 @@ function entriesOf(environment: Environment): Entry[] {
     ([name, value]) => !ORCHESTRATED.test(`${name}=${value}`),
   );
   return variables.map(([name, value = '']) => ({ name, value, place: 'environment' }));
+}
+
+/** What is called otherwise is not read, and may hold a safeguard. */
+function checkNoMisnamed(path: string, problems: string[]): void {
+  // Where nothing may be looked at nothing could be read either.
+  if (undefinedOn(Error, () => lstatSync(path)) === undefined) return;
+
+  problems.push(`${path}: is not read; call it application.yml, or name it in CONFIG_FILE`);
 }
 
 /** The first value of a name; an empty one counts as absent. */

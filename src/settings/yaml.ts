@@ -9,11 +9,12 @@ const CHARACTER = /[\x00-\x1f\x7f-\x9f\u2028\u2029\uD800-\uDFFF\uFEFF\uFFFE\uFFF
 /** In double quotes only the escapes that JSON has too, and no halves of a character. */
 const DOUBLE = /"(?:[^"\\]|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*"/.source;
 const QUOTED = `${DOUBLE}|'(?:[^']|'')*'(?!')`;
-const ITEM = `(?:${QUOTED}|[^"',[\\]{} ][^,[\\]{}]*?)`;
+// Plain text ends before blanks, so that many of them are looked at once and not from each of them anew.
+const ITEM = `(?:${QUOTED}|[^"',[\\]{} ](?:[^,[\\]{}]*?[^,[\\]{} ])??)`;
 const ITEMS = new RegExp(`${ITEM}(?= *[,\\]])`, 'g');
 const LIST = `\\[(?: *${ITEM} *(?:,|(?=\\])))* *\\]`;
-const VALUE = new RegExp(`^ *(${QUOTED}|${LIST}|[^"'[# ].*?|)(?: +#.*)? *$`);
-const PAIR = new RegExp(`^(${QUOTED}|[^"'].*?) *:( .*)?$`);
+const VALUE = new RegExp(`^(?: *(?! )(${QUOTED}|${LIST}|[^"'[# ](?:.*?[^ ])??))?(?: +#.*)? *$`);
+const PAIR = new RegExp(`^(${QUOTED}|[^"'](?:.*?[^ ])??) *:( .*)?$`);
 
 /** Of plain scalars the beginnings and separators of other forms, and figures that no setting has. */
 const OTHER = /^[,[\]{}#&*!|>'"%@`]|^[-?:]( |$)|:( |$)| #|^[-+]?\.(inf|Inf|INF)$|^\.(nan|NaN|NAN)$/;

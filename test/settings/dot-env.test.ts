@@ -4,6 +4,8 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { parseDotEnv } from '../../src/settings/dot-env.ts';
 
+const BLANKS = ' '.repeat(60_000);
+
 const show = (text: string) =>
   JSON.stringify(text).replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16)}`);
 
@@ -13,7 +15,7 @@ function read(source: string): { values: Readonly<Record<string, unknown>>; faul
   const entries = parseDotEnv(source, 'x.env', problems);
   const faults = problems.map((problem) => {
     const [, line, fault] = /^x\.env, line (\d+): (.*)$/.exec(problem) ?? [];
-    assert.equal(fault, 'no NAME=value on one line, no comment and not empty; correct or remove it');
+    assert.equal(fault, 'no visible NAME=value on one line, no comment and not empty; correct it');
     return Number(line);
   });
   return { values: Object.fromEntries(entries.map(({ name, value }) => [name, value])), faults };
@@ -104,11 +106,40 @@ const FAULTS = [
   'B=2\u2028C=3',
   '# x\u2029B=2',
   'B="2\rC"',
+  // What nobody sees.
+  'B=2\0',
+  'B=a\0b',
+  'B="a\0b"',
+  '\0B=2',
+  'B\x01=2',
+  'B=\x1b[31m2',
+  'B=2 # \x07',
+  'B=2\x08',
+  'B=2\x7f3',
 ];
 
 for (const line of FAULTS) {
   test(`refuses the line ${show(line)} with its number, and reads the settings around it [H1]`, () => {
     assert.deepEqual(read(`A=1\n${line}\nD=4\n`), { values: { A: '1', D: '4' }, faults: [2] });
+  });
+}
+
+/** Lines that a reader could look at again and again. */
+const LONG: Readonly<Record<string, string>> = {
+  'a value, blanks and more of it': `A=x${BLANKS}y`,
+  'a value, blanks and what ends a line elsewhere': `A=x${BLANKS}\u2028`,
+  'a quoted value, blanks and more': `A="x"${BLANKS}y`,
+  'a quote that is not closed': `A="${BLANKS}`,
+  'blanks of all kinds': `A=x${'\t \v'.repeat(20_000)}\ry`,
+  'a name, blanks and no sign': `A${BLANKS}x`,
+  'export and no name': `export${BLANKS}!`,
+};
+
+for (const [what, line] of Object.entries(LONG)) {
+  test(`reads a line of ${what} at once, however long it is [C10]`, () => {
+    const start = performance.now();
+    parseDotEnv(line, 'x.env', []);
+    assert.ok(performance.now() - start < 1_000);
   });
 }
 
@@ -170,8 +201,7 @@ const VALUES: readonly (readonly [written: string, value: string])[] = [
   ['"C:\\x"', 'C:\\x'],
   ['$x', '$x'],
   ['$' + '{x}', '$' + '{x}'],
-  ['a\0b', 'a\0b'],
-  ['"a\0b"', 'a\0b'],
+  ['a \t b\v\fc', 'a \t b\v\fc'],
   ['a\uFEFFb', 'a\uFEFFb'],
   ['a\u00a0b', 'a\u00a0b'],
   ['é😀', 'é😀'],

@@ -106,6 +106,16 @@ const VARIABLES: readonly (readonly [name: string, nearest: string | undefined])
   ['RESOURCE_URI', 'RESOURCE_URL'],
   ['RESOURCE_IDENTIFIER', undefined],
   ['METRICS_X', undefined],
+  // Letter case alone.
+  ['idp_dpop_mode', 'IDP_DPOP_MODE'],
+  ['Idp_Domain', 'IDP_DOMAIN'],
+  ['idp_nonsense', undefined],
+  ['idp_domian', 'IDP_DOMAIN'],
+  ['trust_proxy', 'TRUST_PROXY'],
+  ['Public_Url', 'PUBLIC_URL'],
+  ['scope_policy', 'SCOPE_POLICY'],
+  ['port', 'PORT'],
+  ['config_file', 'CONFIG_FILE'],
 ];
 
 for (const [name, nearest] of VARIABLES) {
@@ -131,7 +141,8 @@ for (const name of [
   'IDPX_DOMAIN',
   'ISSUER_BASE_URL',
   'DATABASE_URL',
-  'idp_domain',
+  'idp',
+  'trust_proxies',
   'MY_IDP_DOMAIN',
   'CORS',
   '__proto__',

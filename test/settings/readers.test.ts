@@ -145,7 +145,6 @@ const LISTS: readonly (readonly [RawValue, readonly string[]])[] = [
   ['a,b', ['a', 'b']],
   [' a , b ', ['a', 'b']],
   ['a,,b,', ['a', 'b']],
-  [',', []],
   [
     ['a', 'b'],
     ['a', 'b'],
@@ -184,6 +183,11 @@ test('finds the fault of a text that is empty, and of an empty member of a list'
   assert.equal(blankFault(''), 'is empty, or has white space or a NUL; remove it');
   refuses(words, ['a', ''], /^is empty, or has white space or a NUL; remove it$/);
 });
+
+for (const raw of [',', ' , ', ',,', ',a']) {
+  test(`refuses ${show(raw)}, which would be a list of nothing or begins with nothing [H2]`, () =>
+    refuses(words, raw, /^is empty/));
+}
 
 test('finds no white space in a text without it', () => {
   for (const value of ['a', 'urn:api:1-é']) assert.equal(blankFault(value), false);

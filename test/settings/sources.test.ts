@@ -103,6 +103,29 @@ for (const name of ['.env', 'application.yml']) {
   });
 }
 
+test('refuses an application.yaml, which is not read, whatever else is there [H2]', () => {
+  const yaml = 'idp:\n  dpopMode: REQUIRED';
+  for (const files of [
+    { 'application.yaml': yaml },
+    { 'application.yaml': '', 'application.yml': yaml, '.env': 'PORT=1' },
+  ]) {
+    const problem = onlyProblem({ environment: REQUIRED, files });
+    assert.match(
+      problem,
+      /\/application\.yaml: is not read; call it application\.yml, or name it in CONFIG_FILE$/,
+    );
+  }
+});
+
+test('leaves an application.yaml alone when CONFIG_FILE says what is read', () => {
+  const files = { 'application.yaml': 'server:\n  port: 7', 'x.yml': '' };
+
+  const portWith = (name: string) =>
+    load({ environment: { ...REQUIRED, CONFIG_FILE: name }, files }).settings.port;
+
+  assert.deepEqual([portWith('application.yaml'), portWith('x.yml')], [7, 3001]);
+});
+
 test('says of a file why it cannot be read', () => {
   inDirectory({}, (directory) => {
     symlinkSync('application.yml', join(directory, 'application.yml'));
@@ -113,9 +136,15 @@ test('says of a file why it cannot be read', () => {
   });
 
   assert.match(
-    onlyProblem({ environment: REQUIRED, files: { '.env': 'CONFIG_FILE="a\0b"' } }),
+    onlyProblem({ environment: { ...REQUIRED, CONFIG_FILE: 'a\0b' } }),
     /cannot be read \(ERR_INVALID_ARG_VALUE\)$/,
   );
+});
+
+test('tells at once whether an orchestrator has set a name, however long it is [C10]', () => {
+  const start = performance.now();
+  load({ environment: { ...REQUIRED, [`${'_SERVICE_PORT_'.repeat(8_000)}-`]: '1' } });
+  assert.ok(performance.now() - start < 1_000);
 });
 
 test('refuses files that are not UTF-8', () => {

@@ -1,8 +1,11 @@
 /* The YAML reader: what it accepts it reads as YAML 1.2 does (docs/settings.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import type { RawValue } from '../../src/settings/entry.ts';
+import { undefinedOn } from '../../src/base/encoding.ts';
+import { Fault, type RawValue } from '../../src/settings/entry.ts';
 import { parseYaml } from '../../src/settings/yaml.ts';
+
+const BLANKS = ' '.repeat(60_000);
 
 const text = (source: string) => JSON.stringify(source);
 
@@ -260,3 +263,20 @@ test('allows every character that YAML can print next to those refused [YAML 1.2
   const printable = ' !~\u00a0\u00a1\u2027\u202a\ud7ff\ue000\ufefe\uff00\ufffd\u{10000}\u{10ffff}';
   assert.deepEqual(values(`a: x${printable}x`), [['a', `x${printable}x`]]);
 });
+
+/** Lines that a reader could look at again and again. */
+const LONG: Readonly<Record<string, string>> = {
+  'a key, blanks and no colon': `a${BLANKS}b`,
+  'blanks before a text that is not closed': `a:${BLANKS}"x`,
+  'blanks inside plain text': `a: x${BLANKS}y`,
+  'blanks in the item of a list': `a: [b${BLANKS}c`,
+  'blanks in a list that is not closed': `a: [${BLANKS}{`,
+};
+
+for (const [what, line] of Object.entries(LONG)) {
+  test(`reads a line of ${what} at once, however long it is [C10]`, () => {
+    const start = performance.now();
+    undefinedOn(Fault, () => parseYaml(line, 'x.yml'));
+    assert.ok(performance.now() - start < 1_000);
+  });
+}
