@@ -23,7 +23,7 @@ export function readSources(environment: Environment, directory: string) {
   const dotEnv = readFile(join(directory, '.env'), parseDotEnv, problems);
   const variables = [...entriesOf(environment), ...dotEnv.entries];
   const configFile = find(variables, 'CONFIG_FILE');
-  if (configFile === undefined) checkNoMisnamed(join(directory, 'application.yaml'), problems);
+  if (configFile === undefined) checkNoMisnamed(directory, problems);
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
   const yaml = readFile(path, parseYaml, problems, configFile);
   const lookedIn = problems.length > 0 ? '' : `environment, ${dotEnv.place}, ${yaml.place}`;
@@ -39,7 +39,8 @@ function entriesOf(environment: Environment): Entry[] {
 }
 
 /** What is called otherwise is not read, and may hold a safeguard. */
-function checkNoMisnamed(path: string, problems: string[]): void {
+function checkNoMisnamed(directory: string, problems: string[]): void {
+  const path = join(directory, 'application.yaml');
   // Where nothing may be looked at nothing could be read either.
   if (undefinedOn(Error, () => lstatSync(path)) === undefined) return;
 
