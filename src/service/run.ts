@@ -43,17 +43,17 @@ export function runWith<Known extends Settings>(
 
     const loaded = load(process.env, directory);
     const { settings } = loaded;
-    if (problems.length > 0) throw new ConfigurationError([]);
-
     if (word === '--probe') probe(settings);
-    else start(loaded, tableOf(settings), printable(nameOf(settings)), word === '--check');
+    else if (problems.length === 0) {
+      start(loaded, tableOf(settings), printable(nameOf(settings)), word === '--check');
+    }
   } catch (failure) {
     if (!(failure instanceof ConfigurationError)) throw failure;
-
     problems.push(...failure.problems);
-    for (const problem of problems) console.error(`configuration: ${problem}`);
-    process.exit(1);
   }
+
+  for (const problem of problems) console.error(`configuration: ${problem}`);
+  if (problems.length > 0) process.exit(1);
 }
 
 /**
@@ -63,7 +63,9 @@ export function runWith<Known extends Settings>(
 function openReport(loaded: Loaded<Settings>, profile: Printable): Log {
   const events: object[] = [];
   const { issuers, dpopReplayStore } = loaded.settings;
-  let awaited = Object.keys(issuers).length + (dpopReplayStore === undefined ? 0 : 1);
+  const awaited = Object.keys(issuers).length + (dpopReplayStore === undefined ? 0 : 1);
+  /** The names of issuers, and nothing for the store; what has failed may be heard of again. */
+  const heard = new Set<unknown>();
   // Nothing of a store keeps a process alive.
   setInterval(() => {}, 1_000);
 
@@ -74,8 +76,8 @@ function openReport(loaded: Loaded<Settings>, profile: Printable): Log {
       process.exitCode = 1;
     } else if (!/loaded$|ready$/.test(event)) return;
 
-    awaited -= 1;
-    if (awaited > 0) return;
+    heard.add(fields.issuer);
+    if (heard.size < awaited) return;
 
     const report = { profile, ...inForce(loaded), events };
     if (process.exitCode === undefined) console.log(JSON.stringify(report, undefined, 2));

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { samplesUnder } from '../docs/pages.ts';
+import { startProvider } from '../idp/provider.ts';
 import { installInto, npm, packInto, ROOT, straysOf, type Packed } from '../support/packed.ts';
 
 /** All that can be imported from `gatehouse` and `gatehouse/testing`. */
@@ -149,6 +150,32 @@ test('the tests of docs/your-own-api.md pass for the rows of its first example',
   const flags = ['--test', '--test-reporter=spec', 'rows.test.mjs'];
   const said = execFileSync(process.execPath, flags, { cwd: directory, env, encoding: 'utf8' });
   assert.match(said, /pass 2\n/);
+});
+
+test('npx gatehouse --check says with which keys the service would run, or why it would not', async (t) => {
+  const provider = await startProvider();
+  t.after(() => provider.stop());
+
+  const check = async (environment: Record<string, string>) => {
+    const env = { ...process.env, NODE_EXTRA_CA_CERTS: provider.authorityFile, ...environment };
+    const child = spawn('npx', ['--no-install', 'gatehouse', '--check'], {
+      cwd: directory,
+      env,
+      stdio: 'pipe',
+    });
+    const pieces = await Promise.all([child.stdout, child.stderr].map((stream) => stream.toArray()));
+    return [child.exitCode ?? (await once(child, 'close'))[0], ...pieces.map((piece) => piece.join(''))];
+  };
+
+  const [code, output] = await check({
+    IDP_DOMAIN: provider.domain,
+    IDP_AUDIENCE: provider.audience,
+  });
+  assert.equal(code, 0);
+  assert.ok(output.includes(provider.signingKey.kid));
+  const refused = await check({ IDP_DOMAIN: 'https://idp.test', IDP_AUDIENCE: 'x' });
+  assert.equal(refused[0], 1);
+  assert.match(refused[2], /^configuration: IDP_DOMAIN /m);
 });
 
 test('a table that cannot be served ends the process with every problem, before it listens', () => {

@@ -89,6 +89,30 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.match(lines.join(), /^signing keys could not be fetched: .*"no-usable-key"/);
   });
 
+  test('fetches the keys of every issuer, and waits for each of them', async (t) => {
+    const partner = await startProvider({ host: '127.0.0.1' });
+    t.after(() => partner.stop());
+    const PARTNER = {
+      ISSUERS: 'partner',
+      ISSUER_PARTNER_DOMAIN: partner.domain,
+      ISSUER_PARTNER_AUDIENCE: 'urn:partner',
+    };
+    const report = reportOf(await check(PARTNER));
+    assert.deepEqual(report.issuers, [provider.issuer, partner.issuer]);
+    const loaded = report.events.map(({ issuer, kids }: Record<string, unknown>) => [issuer, kids]).sort();
+    assert.deepEqual(loaded, [
+      ['idp', [provider.signingKey.kid]],
+      ['partner', [partner.signingKey.kid]],
+    ]);
+    await partner.fault('all', 'hang-before-headers');
+    const lines = problemsOf(await check({ ...PARTNER, ...DOWN }));
+    const named = lines.map((line) => /"issuer":"(\w+)","reason":"([\w-]+)"/.exec(line)?.slice(1));
+    assert.deepEqual(named, [
+      ['idp', 'connection-refused'],
+      ['partner', 'timeout'],
+    ]);
+  });
+
   test('works beside a service that runs with the same settings', async (t) => {
     const service = await runProcess(t, { environment: providerSettings(provider) });
     reportOf(await check({ PORT: String(service.port) }));

@@ -1,0 +1,61 @@
+/* The manifests and the unit of docs/operations.md: what they set loads, and what they promise fits the service. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseYaml } from '../../src/settings/yaml.ts';
+import { load } from '../settings/every-setting.ts';
+import { read, samplesUnder } from './pages.ts';
+
+const PAGE = 'docs/operations.md';
+
+const [manifests = ''] = samplesUnder(PAGE, 'Kubernetes', 'yaml');
+const [unit = ''] = samplesUnder(PAGE, 'systemd', 'ini');
+
+/** The environment that the manifests make; of the secret what its comment shows. */
+function environmentOfManifests(): Record<string, string> {
+  const [map = ''] = manifests.split('---\n');
+  const data = parseYaml(map, PAGE).filter(({ name }) => name.startsWith('data.'));
+  const literals = [...manifests.matchAll(/--from-literal=(\w+)=(\S+)/g)].map(([, name = '', value = '']) => [
+    name,
+    value.replace(/\$\(openssl rand -hex 32\)/, 'a1'.repeat(32)).replace('<PASSWORD>', 'secret'),
+  ]);
+  const values = data.map(({ name, value }) => [name.slice('data.'.length), value]);
+  return Object.fromEntries([...values, ...literals]);
+}
+
+/** The first number behind a word. */
+const numberAfter = (text: string, word: string) =>
+  Number(new RegExp(`${word}\\D{0,3}(\\d+)`).exec(text)?.[1] ?? assert.fail(word));
+
+test('the manifests of docs/operations.md set what loads without a problem or a warning', () => {
+  const { settings, warnings } = load({ environment: environmentOfManifests() });
+  assert.deepEqual(
+    warnings.filter((warning) => !warning.startsWith('METRICS_')),
+    [],
+  );
+  assert.match(settings.dpopReplayStore ?? '', /^rediss:/);
+  assert.equal(settings.port, numberAfter(manifests, 'name: http, containerPort'));
+});
+
+test('the manifests and the unit of docs/operations.md give it time to drain', () => {
+  const { SHUTDOWN_DELAY_SECONDS = '' } = environmentOfManifests();
+  for (const seconds of [
+    numberAfter(manifests, 'terminationGracePeriodSeconds'),
+    numberAfter(unit, 'TimeoutStopSec'),
+  ]) {
+    assert.ok(seconds > Number(SHUTDOWN_DELAY_SECONDS) + 10);
+  }
+});
+
+test('the manifests of docs/operations.md run the image as the user that it has', () => {
+  const user = /^USER (\d+):(\d+)$/m.exec(read('Dockerfile')) ?? [];
+  assert.deepEqual(
+    [numberAfter(manifests, 'runAsUser'), numberAfter(manifests, 'runAsGroup')],
+    user.slice(1).map(Number),
+  );
+  assert.match(manifests, /readOnlyRootFilesystem: true/);
+});
+
+test('the unit of docs/operations.md does not start again what has a wrong configuration', () => {
+  assert.match(unit, /^ExecStart=\/usr\/bin\/node .*\/dist\/server\.js$/m);
+  assert.match(unit, /^RestartPreventExitStatus=1$/m);
+});
