@@ -3,21 +3,30 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseYaml } from '../../src/settings/yaml.ts';
 import { load } from '../settings/every-setting.ts';
-import { read, samplesUnder } from './pages.ts';
+import { read } from './pages.ts';
 
 const PAGE = 'docs/operations.md';
 
-const [manifests = ''] = samplesUnder(PAGE, 'Kubernetes', 'yaml');
-const [unit = ''] = samplesUnder(PAGE, 'systemd', 'ini');
+/** The one sample of a language; comments in it begin as headings do. */
+function sampleOf(language: string): string {
+  const samples = [...read(PAGE).matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))];
+  assert.equal(samples.length, 1);
+  return samples[0]?.[1] ?? '';
+}
+
+const manifests = sampleOf('yaml');
+const unit = sampleOf('ini');
 
 /** The environment that the manifests make; of the secret what its comment shows. */
 function environmentOfManifests(): Record<string, string> {
   const [map = ''] = manifests.split('---\n');
   const data = parseYaml(map, PAGE).filter(({ name }) => name.startsWith('data.'));
-  const literals = [...manifests.matchAll(/--from-literal=(\w+)=(\S+)/g)].map(([, name = '', value = '']) => [
-    name,
-    value.replace(/\$\(openssl rand -hex 32\)/, 'a1'.repeat(32)).replace('<PASSWORD>', 'secret'),
-  ]);
+  const literals = [...manifests.matchAll(/--from-literal=(\w+)=(.+?)(?: \\)?$/gm)].map(
+    ([, name = '', value = '']) => [
+      name,
+      value.replace(/\$\(openssl rand -hex 32\)/, 'a1'.repeat(32)).replace('<PASSWORD>', 'secret'),
+    ],
+  );
   const values = data.map(({ name, value }) => [name.slice('data.'.length), value]);
   return Object.fromEntries([...values, ...literals]);
 }
