@@ -233,6 +233,20 @@ test('nothing is at its paths without a resource', async (t) => {
   for (const path of PLACES) assert.equal((await off.ask(path)).status, 404);
 });
 
+test('document and challenge are the same whatever Host, forwarded fields and query say [G15]', async () => {
+  const headers = {
+    host: 'evil.test',
+    'x-forwarded-host': 'evil.test',
+    'x-forwarded-proto': 'http',
+    forwarded: 'host=evil.test',
+  };
+  const usual = await service.ask(ROOT);
+  const { text } = await service.ask(`${ROOT}?resource=https://evil.test`, { headers });
+  assert.equal(text, usual.text);
+  const { challenges } = await service.ask('/api/private?resource_metadata=x', { headers });
+  assert.deepEqual(challenges, (await service.ask('/api/private')).challenges);
+});
+
 const METADATA = `resource_metadata="https://api.test${ROOT}/v1"`;
 
 /** Parameters of each challenge, `algs` aside. */

@@ -241,7 +241,7 @@ test('takes every character of a scope-token [RFC 6749 §3.3]', () => {
 });
 
 for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u0000', 'a=b']) {
-  test(`refuses a claim name with ${JSON.stringify(text)}, which no challenge can carry [RFC 6750 §3]`, () => {
+  test(`refuses a claim name with ${JSON.stringify(text)}, which no challenge can carry [RFC 6750 §3, G16]`, () => {
     for (const make of [
       () => claimEquals(text, 'x'),
       () => claimIncludes(text, ['x']),

@@ -31,7 +31,7 @@ for (const [authTime, tolerance, isGood] of [
   [1_700_000_010, 10, true],
   [1_700_000_011, 10, false],
 ] as const) {
-  test(`a login at ${authTime} is ${isGood ? '' : 'not '}within 300 s of ${NOW_MILLIS} ms and ${tolerance} s of tolerance [RFC 9470 §3]`, () =>
+  test(`a login at ${authTime} is ${isGood ? '' : 'not '}within 300 s of ${NOW_MILLIS} ms and ${tolerance} s of tolerance [RFC 9470 §3, D10]`, () =>
     assert.equal(passes({ maxAgeSeconds: 300 }, { auth_time: authTime }, tolerance), isGood));
 }
 
@@ -168,7 +168,7 @@ test('the login is decided last, wherever it stands: who lacks a scope or a clai
   assert.equal((await app.ask('/first')).body.error, 'unauthorized');
 });
 
-test('a login grows too old for a token that is remembered [RFC 9470 §3]', async (t) => {
+test('a login grows too old for a token that is remembered [RFC 9470 §3, D10]', async (t) => {
   const app = await serve(t, { verify: rememberToken });
   const token = tokenWith({ scope: 'pay', org: 'a', auth_time: clock.now() / 1000 });
   assert.equal((await app.ask('/last', { token })).status, 200);

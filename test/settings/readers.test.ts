@@ -406,7 +406,7 @@ const RESOURCES: readonly (readonly [url: string, fault?: RegExp])[] = [
 ];
 
 for (const [url, fault] of RESOURCES) {
-  test(`${fault === undefined ? 'takes' : 'refuses'} ${show(url)} as the identifier of a resource [RFC 9728 §1.2, §3.1]`, () => {
+  test(`${fault === undefined ? 'takes' : 'refuses'} ${show(url)} as the identifier of a resource [RFC 9728 §1.2, §3.1, G16]`, () => {
     if (fault === undefined) assert.equal(resourceFault(url), false);
     else assert.match(String(resourceFault(url)), fault);
   });

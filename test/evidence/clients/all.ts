@@ -1,6 +1,7 @@
 /* Every client against the service in every mode that it can speak. */
 import { startProcess } from '../../support/service.ts';
 import { browserCommand, startPage } from './browser.ts';
+import { walkMcpServer } from './mcp-server.ts';
 import { startRealProvider } from './provider.ts';
 import { tokenFor, walkClient2, walkOauth4webapi, walkSdk1, type Walk } from './walks.ts';
 
@@ -109,6 +110,8 @@ export async function runAll(port: number): Promise<boolean> {
       await service.stop();
     }
   }
+  const told = { content: [{ type: 'text', text: 'You are alice' }] };
+  report('the MCP server of the documents', await walkMcpServer(provider, port), told);
   if (page === undefined) {
     console.log('a page in Chromium: skipped, since there is no chromium (apt-get install chromium)');
   }

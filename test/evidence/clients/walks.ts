@@ -25,7 +25,7 @@ const CLIENT = {
 };
 
 /** Everything that an MCP client wants kept, in memory. */
-class Keeper {
+export class Keeper {
   readonly redirectUrl = REDIRECT;
   readonly clientMetadata = CLIENT;
   #client: any;
