@@ -4,6 +4,7 @@
 import { refuseMethod } from '../base/refusal.ts';
 import { PROOF_ALGORITHMS } from '../keys/jwk.ts';
 import { fieldValues } from '../request/fields.ts';
+import type { Presentation } from '../sender/caller.ts';
 import type { DpopMode } from '../sender/credentials.ts';
 import { reply } from './handler-reply.ts';
 import type { Reply } from './reply.ts';
@@ -30,9 +31,6 @@ const METHODS = ['GET', 'HEAD'];
 /** What makes a request a CORS preflight, beside its method (Fetch standard §3.2.2). */
 const PREFLIGHT_FIELDS = ['origin', 'access-control-request-method'];
 
-/** What of a request is looked at. */
-type Asked = Readonly<{ method: string; path: string; rawHeaders: readonly string[] }>;
-
 /** Where the document is, and what replies to who asks for it. */
 export function createResourceMetadata(options: ResourceOptions) {
   if (options.resourceUrl === undefined) return { describe: () => undefined };
@@ -46,15 +44,16 @@ export function createResourceMetadata(options: ResourceOptions) {
   // RFC 9728 §7.10
   const document = reply(200, documentOf(options), { 'Cache-Control': 'public, max-age=3600' });
   const preflight = reply(204, undefined, {
-    'Access-Control-Allow-Methods': METHODS.join(', '),
+    'Access-Control-Allow-Methods': 'GET, HEAD',
     'Access-Control-Allow-Headers': '*, Authorization',
   });
 
   /** `undefined` at other paths. Throws `Refused`. */
-  function describe(learnt: Shared, { method, path: asked, rawHeaders }: Asked): Reply | undefined {
-    if (!paths.includes(asked)) return undefined;
+  function describe(learnt: Shared, asked: Omit<Presentation, 'host'>): Reply | undefined {
+    if (!paths.includes(asked.path)) return undefined;
 
     learnt.crossOrigin = ['Access-Control-Allow-Origin', '*'];
+    const { method, rawHeaders } = asked;
     const hasFields = PREFLIGHT_FIELDS.every((name) => fieldValues(rawHeaders, name).length > 0);
     if (method === 'OPTIONS' && hasFields) return preflight.reply;
     if (!METHODS.includes(method)) throw refuseMethod(METHODS);
@@ -71,7 +70,7 @@ function documentOf({ dpopMode, ...options }: ResourceOptions): object {
   return {
     resource: options.resourceUrl,
     authorization_servers: Object.values(options.issuers).map(({ issuer }) => issuer),
-    scopes_supported: options.resourceScopes?.[0] && options.resourceScopes,
+    scopes_supported: options.resourceScopes,
     bearer_methods_supported: isRequired ? undefined : ['header'],
     resource_name: options.resourceName,
     resource_documentation: options.resourceDocumentation,

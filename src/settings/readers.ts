@@ -148,12 +148,14 @@ export const publicUrlFault: TextFault = (value) =>
   (normalUri(value) === undefined &&
     'must have its host and path as URL gives them; write it in its normal form');
 
-const IS_SECURE = /^(https:|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))/i;
+const IS_SECURE = /^(https:|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))[^=]*$/i;
 
 /** The identifier of a protected resource (RFC 9728 §1.2). */
 export const resourceFault: TextFault = (value) => {
   if (publicUrlFault(value) !== false) return publicUrlFault(value);
-  if (!IS_SECURE.test(value)) return 'must begin with https://, but for localhost, 127.0.0.1 and [::1]';
+  if (!IS_SECURE.test(value)) {
+    return 'must begin with https://, but for localhost, 127.0.0.1 and [::1], and have no "="';
+  }
 
   // Stricter: RFC 9728 §3.1 keeps a slash that ends a path; clients differ over what to ask for then.
   return /.\/$/.test(new URL(value).pathname) && 'must not end in "/" after a path; remove it';

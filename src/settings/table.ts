@@ -137,7 +137,7 @@ export const TABLE = {
     undefined,
   ),
   trustProxy: setting('TRUST_PROXY', 'api.trustProxy', boolean, false),
-  resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', list(resourceScopeFault), undefined),
+  resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', list(resourceScopeFault, 1), undefined),
   resourceName: setting('RESOURCE_NAME', 'resource.name', text(), undefined),
   resourceDocumentation: setting(
     'RESOURCE_DOCUMENTATION',
@@ -178,5 +178,5 @@ function readResourceUrl(raw: RawValue, { publicUrl }: Earlier): string {
 /** What says more about a resource needs one. */
 function noResourceUrl({ resourceScopes, resourceName, resourceDocumentation }: Earlier): string | undefined {
   if ((resourceScopes ?? resourceName ?? resourceDocumentation) === undefined) return undefined;
-  throw new Fault('is required by the other settings of the resource; set it or remove those');
+  throw new Fault('is required by RESOURCE_SCOPES, _NAME and _DOCUMENTATION; set it or remove those');
 }

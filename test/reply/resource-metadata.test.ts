@@ -62,7 +62,6 @@ for (const [what, environment, expected] of [
       resource_documentation: 'https://docs.test/api?x',
     },
   ],
-  ['a list without scopes', { RESOURCE_SCOPES: ',' }, { bearer_methods_supported: ['header'] }],
 ] as const satisfies readonly (readonly [string, Environment, object])[]) {
   test(`the document with ${what} has its members and no empty one [RFC 9728 §2, §3.2]`, () => {
     assert.deepEqual(documentWith(environment), {

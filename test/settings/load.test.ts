@@ -150,13 +150,18 @@ for (const [name, value] of [
     const environment = { ...REQUIRED, [name]: value };
     assert.match(
       onlyProblem({ environment }),
-      /^RESOURCE_URL or resource\.url \(environment, .*\): is required by the other settings of the resource; set it or remove those$/,
+      /^RESOURCE_URL or resource\.url \(environment, .*\): is required by RESOURCE_SCOPES, _NAME and _DOCUMENTATION; set it or remove those$/,
     );
     const faulty = { ...environment, RESOURCE_URL: 'https://api.test/#x' };
     assert.match(onlyProblem({ environment: faulty }), /^RESOURCE_URL \(environment\): must be a URL/);
     assert.deepEqual(problemsOf({ environment: { ...environment, RESOURCE_URL: 'https://api.test' } }), []);
   });
 }
+
+test('refuses a list of no scopes, which would turn them off in silence', () => {
+  const yaml = 'resource:\n  url: https://api.test\n  scopes: []\n';
+  assert.match(onlyProblem(withYaml(yaml)), /^resource\.scopes \(.*\): must be a list of texts/);
+});
 
 test('refuses a resource of another origin than the public URL, and takes one whose path differs', () => {
   const fault =

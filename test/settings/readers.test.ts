@@ -389,6 +389,7 @@ const RESOURCES: readonly (readonly [url: string, fault?: RegExp])[] = [
   ['http://127.0.0.10', INSECURE],
   ['http://127.0.0.1.test/', INSECURE],
   ['http://[::11]/', INSECURE],
+  ['https://api.test/scope=x', INSECURE],
   ['https://api.test/?', NO_URL],
   ['https://api.test?a', NO_URL],
   ['https://api.test/#', NO_URL],
