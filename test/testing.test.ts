@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  anyScope,
   authenticated,
   claimCheck,
+  claimEquals,
   createService,
   get,
   json,
@@ -11,6 +13,7 @@ import {
   open,
   optional,
   post,
+  put,
   recentLogin,
   scope,
   under,
@@ -28,6 +31,8 @@ const ROWS: readonly Row[] = [
   post('/mine/{id}', needs(scope('write')), json(), never),
   get('/fresh', needs(recentLogin({ maxAgeSeconds: 60 })), never),
   post('/fresh', needs(recentLogin({ acr: ['mfa'] }), scope('write')), never),
+  get('/both', needs(scope('read'), anyScope('read', 'all')), never),
+  put('/both', needs(scope('write'), claimEquals('tenant', 'acme')), never),
 ];
 
 test('the route matrix holds for a table whose rows are what they say, and runs no handler', async () => {
@@ -53,6 +58,21 @@ test('the route matrix names every row that is not what it says, and how it was 
     assert.ok(failure instanceof RouteMatrixError);
     assert.match(failure.message, /^GET \/open \(authenticated\) with no credentials: 200 instead of 401$/m);
     return true;
+  });
+});
+
+test('the route matrix names the guard that is not asked, and a row that refuses who has all it names', async () => {
+  const access = needs(scope('read'), anyScope('a', 'b'));
+  const rows = [
+    get('/lax', { ...access, admit: needs(scope('read')).admit }, never),
+    get('/strict', { ...access, admit: needs(scope('more')).admit }, never),
+  ];
+  const name = '(scope read, any scope of a b)';
+  await assert.rejects(assertRouteMatrix({ rows }), {
+    message: [
+      `GET /lax ${name} with all scopes but for any scope of a b: 200 instead of 403`,
+      `GET /strict ${name} with all scopes: 403 instead of 200`,
+    ].join('\n'),
   });
 });
 

@@ -14,7 +14,7 @@ import { PROOF_ALGORITHMS } from '../keys/jwk.ts';
 import { SCHEMES, type DpopMode, type Scheme } from '../sender/credentials.ts';
 import { jsonReply, type Reply } from './reply.ts';
 
-const STATUSES: Readonly<Record<Refusal['kind'], number>> = {
+export const STATUSES: Readonly<Record<Refusal['kind'], number>> = {
   invalid_request: 400,
   invalid_body: 400,
   invalid_query: 400,

@@ -9,6 +9,7 @@ export interface Access<Admitted> {
   /** As it stands in printed tables. */
   readonly name: string;
   readonly credentials: 'ignored' | 'optional' | 'required';
+  /** In the order in which they decide. */
   readonly guards: readonly Guard[];
   /** Every scope that they name. */
   readonly scopes?: readonly string[];
@@ -67,7 +68,7 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
   return {
     name: guards.map((guard) => guard.name).join(', '),
     credentials: 'required',
-    guards,
+    guards: ordered,
     scopes: guards.flatMap(({ scopes = [] }) => scopes),
     admit: (caller, timing) => {
       const admitted = requireCaller(caller);

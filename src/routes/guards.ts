@@ -83,7 +83,8 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
  */
 export function claimCheck(what: string, check: (claim: (name: string) => unknown) => unknown): Guard {
   const description = `the claims do not satisfy: ${what}`;
-  return claimGuard(`claims ${what}`, description, (caller) => check((name) => caller.claim(name)) === true);
+  const passes = (caller: Caller) => check((name) => caller.claim(name)) === true;
+  return claimGuard(`claims ${what}`, description, passes);
 }
 
 /** What a login must be; at least one of the two. */

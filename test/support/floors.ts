@@ -30,5 +30,5 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
     'run',
   ],
   'profiles/': ['settings', 'tables'],
-  '': ['gatehouse', 'testing', 'server'],
+  '': ['gatehouse', 'test-issuer', 'testing', 'server'],
 };

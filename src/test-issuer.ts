@@ -1,0 +1,114 @@
+// A test issuer: signing keys in memory, tokens and proofs, so that a team tests its own rows without
+// network, certificates or waiting. No part of the service: only testing.ts loads it.
+import { generateKeyPairSync, hash, randomUUID, sign, type KeyObject } from 'node:crypto';
+import type { JsonObject } from './base/encoding.ts';
+
+/** Claims or header members beside the usual ones; one given as `undefined` is left out. */
+export type Members = Readonly<Record<string, unknown>>;
+
+/** A client's key for DPoP (RFC 9449): ES256. */
+export interface ProofKey {
+  /** RFC 7638, base64url: what a bound token names as `cnf.jkt`. */
+  readonly thumbprint: string;
+  readonly publicJwk: JsonObject;
+  readonly privateKey: KeyObject;
+}
+
+/** The request that a proof is for: its method, and its URI as the client sees it. */
+export interface ProofRequest {
+  readonly method: string;
+  readonly url: string;
+}
+
+/** Whom a test issuer shall be taken for. */
+export interface TestIssuerOptions {
+  /** Host name of the issuer. Default: `issuer.test`. */
+  readonly domain?: string;
+  /** Default: `https://api.test`. */
+  readonly audience?: string;
+}
+
+/** An issuer that `createTestIssuer` has made. */
+export type TestIssuer = ReturnType<typeof createTestIssuer>;
+
+/** The compact form (RFC 7515 §3.1). What `dsaEncoding` says is nothing to an RSA key (RFC 7518 §3.4). */
+function signJws(header: Members, payload: Members, key: KeyObject): string {
+  const input = `${encode(header)}.${encode(payload)}`;
+  const signature = sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' });
+  return `${input}.${signature.toString('base64url')}`;
+}
+
+const encode = (part: Members) => Buffer.from(JSON.stringify(part)).toString('base64url');
+
+const nowSeconds = () => Math.floor(Date.now() / 1000);
+
+/**
+ * An issuer with a signing key of its own.
+ *
+ * @example
+ * const issuer = createTestIssuer();
+ * const service = createService({ rows }, { ...issuer.settings, port: 0 }, issuer);
+ * const url = await service.listen();
+ * const response = await fetch(`${url}/api/orders`, { headers: issuer.bearer({ scope: 'read:orders' }) });
+ */
+export function createTestIssuer({
+  domain = 'issuer.test',
+  audience = 'https://api.test',
+}: TestIssuerOptions = {}) {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const kid = randomUUID();
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256' };
+
+  /** A token that is good for five minutes, with these claims beside the usual ones. */
+  function token(claims: Members = {}): string {
+    const usual = { iss: `https://${domain}/`, aud: audience, sub: 'test-user', exp: nowSeconds() + 300 };
+    return signJws({ alg: 'RS256', typ: 'at+jwt', kid }, { ...usual, ...claims }, privateKey);
+  }
+
+  return {
+    /** Domain and audience, for `createService` and `createGate`. */
+    settings: { domain, audience, logLevel: 'silent' as const },
+    /** Gives the key set without a network: the option of `createService` and `createGate`. */
+    fetchKeys: async () => ({ keys: [jwk] }),
+    token,
+    /** A token that is bound to the key (RFC 9449 §6.1). */
+    boundToken(key: ProofKey, claims: Members = {}) {
+      return token({ cnf: { jkt: key.thumbprint }, ...claims });
+    },
+    /** The header fields of a request with such a token. */
+    bearer: (claims: Members = {}) => ({ authorization: `Bearer ${token(claims)}` }),
+    proof: createProof,
+  };
+}
+
+/**
+ * A key for `boundToken` and `proof`.
+ *
+ * @example const key = createProofKey();
+ */
+export function createProofKey(): ProofKey {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { crv, kty, x, y } = publicKey.export({ format: 'jwk' });
+  // RFC 7638 §3.2: the required members in this order.
+  const publicJwk = { crv, kty, x, y };
+  return { thumbprint: hash('sha256', JSON.stringify(publicJwk), 'base64url'), publicJwk, privateKey };
+}
+
+/**
+ * A proof for a request with this token (RFC 9449 §4.2), good at once; `claims` go beside or over the usual
+ * ones.
+ *
+ * @example const dpop = createProof(key, { method: 'GET', url }, issuer.boundToken(key));
+ */
+export function createProof(
+  key: ProofKey,
+  { method, url }: ProofRequest,
+  token: string,
+  claims: Members = {},
+): string {
+  const htu = url.replace(/[?#][^]*/, '');
+  const ath = hash('sha256', token, 'base64url');
+  const usual = { jti: randomUUID(), htm: method, htu, iat: nowSeconds(), ath };
+  const header = { typ: 'dpop+jwt', alg: 'ES256', jwk: key.publicJwk };
+  return signJws(header, { ...usual, ...claims }, key.privateKey);
+}
