@@ -29,7 +29,9 @@ export function parseCompact(text: string) {
   const payload = parseJsonObject(payloadBytes);
   if (payload === undefined) return 'payload-malformed';
 
-  return { header, payload, signingInput: text.slice(0, text.lastIndexOf('.')), signature };
+  const signingInput = text.slice(0, text.lastIndexOf('.'));
+  const jws: UnverifiedJws = { header, payload, signingInput, signature };
+  return jws;
 }
 
 /** A media type in a `typ` member: case aside, with or without its `application/` (RFC 7515 §4.1.9). */
