@@ -24,12 +24,12 @@ export {
   put,
   patch,
   del,
+  under,
   type PrefixRule,
   type RouteRequest,
   type Row,
   type Table,
 } from './routes/row.ts';
-export { under } from './routes/row.ts';
 export { json, query, type BodyTakenOptions } from './routes/takes.ts';
 export { reply, created, noContent, fail, type HandlerReply, type Headers } from './reply/handler-reply.ts';
 export type { Schema } from './request/schema.ts';

@@ -25,7 +25,7 @@ export const policyRowsA: readonly Row[] = [
   get('/api/users', users,  () => ({ message: 'Hello from the users API!' })),
 ];
 
-function readPrivate({ caller }: RouteRequest<Caller>): object {
+function readPrivate({ caller }: RouteRequest<Caller>) {
   return {
     message: 'Hello from a private endpoint!',
     user: caller.subject,
@@ -33,7 +33,7 @@ function readPrivate({ caller }: RouteRequest<Caller>): object {
   };
 }
 
-function readProfile({ caller }: RouteRequest<Caller>): object {
+function readProfile({ caller }: RouteRequest<Caller>) {
   const { email, iss, aud } = caller.claims;
   const isShown = email !== undefined && typeof email !== 'object';
   return {

@@ -29,16 +29,16 @@ const greet = (whom: string) => () => ({ message: `Hello, ${whom}!` });
 /** ISO 8601 */
 const timestampOf = (nowMillis: number) => new Date(nowMillis).toISOString();
 
-function readPublic({ nowMillis }: RouteRequest<undefined>): object {
+function readPublic({ nowMillis }: RouteRequest<undefined>) {
   return { message: 'Hello from a public endpoint!', timestamp: timestampOf(nowMillis) };
 }
 
-function readPrivate({ caller, nowMillis }: RouteRequest<Caller>): object {
+function readPrivate({ caller, nowMillis }: RouteRequest<Caller>) {
   const timestamp = timestampOf(nowMillis);
   return { message: 'Hello from a private endpoint!', user: caller.subject, timestamp };
 }
 
-function readScoped({ caller, nowMillis }: RouteRequest<Caller>): object {
+function readScoped({ caller, nowMillis }: RouteRequest<Caller>) {
   return {
     message: 'Hello from a private endpoint that needs the scope read:messages!',
     user: caller.subject,
@@ -47,7 +47,7 @@ function readScoped({ caller, nowMillis }: RouteRequest<Caller>): object {
   };
 }
 
-function listMessages(): object {
+function listMessages() {
   const messages = [
     { id: 1, text: 'Hello' },
     { id: 2, text: 'World' },
@@ -55,11 +55,11 @@ function listMessages(): object {
   return { messages };
 }
 
-function readAdmin({ caller }: RouteRequest<Caller>): object {
+function readAdmin({ caller }: RouteRequest<Caller>) {
   return { message: 'Hello, administrator!', userId: caller.subject };
 }
 
-function readFeed({ caller }: RouteRequest<Caller | undefined>): object {
+function readFeed({ caller }: RouteRequest<Caller | undefined>) {
   if (caller === undefined) return { message: 'Welcome, guest!', personalizedContent: false };
 
   return { message: `Welcome back, ${caller.subject}!`, personalizedContent: true };

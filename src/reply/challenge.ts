@@ -67,17 +67,6 @@ const CLOSING: readonly RefusalReason[] = [
   'header_fields_too_large',
 ];
 
-/** Those about credentials or access, which carry a challenge (RFC 6750 §3, RFC 9110 §11.6.1). */
-const CHALLENGED: readonly Refusal['kind'][] = [
-  'invalid_request',
-  'unauthorized',
-  'invalid_token',
-  'invalid_dpop_proof',
-  'use_dpop_nonce',
-  'insufficient_user_authentication',
-  'insufficient_scope',
-];
-
 /** How refusals are shown; settings decide. */
 export interface ChallengeOptions {
   readonly dpopMode: DpopMode;
@@ -92,20 +81,15 @@ export interface ChallengeOptions {
  * accepted one. What depends on nothing but reason and scheme is made once.
  */
 export function createRefusalReplies(options: ChallengeOptions) {
-  const made = {
-    none: new Map<RefusalReason, Reply>(),
-    Bearer: new Map<RefusalReason, Reply>(),
-    DPoP: new Map<RefusalReason, Reply>(),
-  };
+  const made = new Map<string, Reply>();
 
   return (refusal: Refusal, scheme: Scheme | undefined): Reply => {
-    const isOfRow = 'description' in refusal || 'scopes' in refusal || 'demands' in refusal;
-    const varies = isOfRow || 'retryAfterSeconds' in refusal || 'allowed' in refusal;
-    if (varies) return refusalReply(refusal, scheme, options);
+    const hasOnlyKindAndReason = Object.keys(refusal).length === 2;
+    if (!hasOnlyKindAndReason) return refusalReply(refusal, scheme, options);
 
-    const replies = made[scheme ?? 'none'];
-    const refused = replies.get(refusal.reason) ?? refusalReply(refusal, scheme, options);
-    replies.set(refusal.reason, refused);
+    const name = `${scheme} ${refusal.reason}`;
+    const refused = made.get(name) ?? refusalReply(refusal, scheme, options);
+    made.set(name, refused);
     return refused;
   };
 }
@@ -113,7 +97,9 @@ export function createRefusalReplies(options: ChallengeOptions) {
 function refusalReply(refusal: Refusal, scheme: Scheme | undefined, options: ChallengeOptions): Reply {
   const { kind, reason } = refusal;
   const status = STATUSES[kind];
-  const headers = CHALLENGED.includes(kind) ? challenges(options, scheme, refusal) : otherHeaders(refusal);
+  // RFC 6750 §3, RFC 9110 §11.6.1: what is about credentials or access.
+  const isChallenge = status === 401 || status === 403 || kind === 'invalid_request';
+  const headers = isChallenge ? challenges(options, scheme, refusal) : otherHeaders(refusal);
   const body = bodyOf(refusal, status, options.errorDetail);
   return { ...jsonReply(status, body, headers), closes: CLOSING.includes(reason) };
 }

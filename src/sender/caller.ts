@@ -3,13 +3,13 @@
 // Does not check scopes or claims: routes/guards.ts does.
 import { andThen, type Later } from '../base/clock.ts';
 import { asJsonObject, isTextArray, type JsonObject } from '../base/encoding.ts';
-import { refuseProof, refuseToken, unavailable, type Refused } from '../base/refusal.ts';
+import { refuseProof, refuseToken, unavailable } from '../base/refusal.ts';
 import { requestUri, type RequestTarget, type UriOptions } from '../request/uri.ts';
 import type { Issuer } from '../token/issuers.ts';
 import { claimsOf, issuerOf, type VerifiedToken } from '../token/verify.ts';
 import type { Credentials, DpopMode } from './credentials.ts';
 import { provenBy, type ProofVerifier } from './dpop-proof.ts';
-import type { ReplayStore, ReplayVerdict } from './replay.ts';
+import type { ReplayStore } from './replay.ts';
 
 class AdmittedCaller {
   readonly #issuer: Issuer;
@@ -66,6 +66,7 @@ class AdmittedCaller {
     return typeof granted === 'string' ? granted : this.scopes.join(' ') || null;
   }
 }
+
 // Otherwise `new (caller.constructor)(…)` would make one.
 Object.defineProperty(AdmittedCaller.prototype, 'constructor', { value: Object });
 
@@ -132,19 +133,19 @@ export function createSenderCheck(
     // RFC 9449 §11.1: last, and as one step, so that of many uses at once one is the first.
     const verdict = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
     return andThen(verdict, (recorded) => {
-      if (recorded !== 'new') throw refuseRecorded(recorded).with({ freshNonce });
+      if (recorded !== 'new') throw NOT_NEW[recorded].with({ freshNonce });
 
       return new AdmittedCaller(token, freshNonce);
     });
   };
 }
 
-function refuseRecorded(verdict: Exclude<ReplayVerdict, 'new'>): Refused {
-  if (verdict === 'seen') return refuseProof('proof-replayed');
-  return verdict === 'full'
-    ? unavailable('replay-memory-full', 10)
-    : unavailable('replay-store-unavailable', 1);
-}
+/** What comes of a proof that cannot be recorded as a new one. */
+const NOT_NEW = {
+  seen: refuseProof('proof-replayed'),
+  full: unavailable('replay-memory-full', 10),
+  unavailable: unavailable('replay-store-unavailable', 1),
+};
 
 /**
  * Confirmation methods of RFC 7800 §3, RFC 8705 §3.1, RFC 9449 §6.1 and their registry that nothing here can
