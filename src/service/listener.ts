@@ -93,13 +93,17 @@ export function createListener(responder: Responder, clock: Clock): Listener {
 }
 
 /** What is wrong with a request before it is looked at. */
-function flawOf({ httpVersionMajor, rawHeaders, headers }: IncomingMessage): Refused | undefined {
+function flawOf({ httpVersion, rawHeaders, headers }: IncomingMessage): Refused | undefined {
+  const { 'transfer-encoding': coding, expect } = headers;
   // RFC 9112 §2.3: Node lets 0.9 and 2.0 pass in a request line.
-  if (httpVersionMajor !== 1) return refuseRequest('malformed-http');
+  const isKnown = httpVersion === '1.1' || httpVersion === '1.0';
+  // RFC 9112 §6.1: HTTP/1.0 has no transfer coding, and of the others none is understood.
+  const isFramed = coding === undefined || httpVersion + coding.toLowerCase() === '1.1chunked';
+  if (!isKnown || !isFramed) return refuseRequest('malformed-http');
   if (rawHeaders.length > 2 * MAX_FIELDS) return refuseHttp('header_fields_too_large');
 
   // RFC 9110 §10.1.1: any other expectation may be refused, and one of two is another one.
-  const isMet = headers.expect === undefined || headers.expect.toLowerCase() === '100-continue';
+  const isMet = expect === undefined || expect.toLowerCase() === '100-continue';
   return isMet ? undefined : refuseHttp('expectation_failed');
 }
 

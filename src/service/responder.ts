@@ -40,7 +40,7 @@ export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, is
   function prepare(request: IncomingMessage, response: ServerResponse, refused?: Refused): Write | undefined {
     const exchange = new Exchange(request, response);
     try {
-      if (refused !== undefined) throw refused;
+      if (refused !== undefined) return fail(exchange, refused);
 
       const reply = pipeline(exchange);
       if (!(reply instanceof Promise)) return finish(exchange, reply);

@@ -151,6 +151,24 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
+  const CHUNKED = 'Transfer-Encoding: chunked\r\n';
+  for (const [what, bytes] of [
+    ['another coding before chunking', post('Transfer-Encoding: gzip, chunked\r\n', '0\r\n\r\n')],
+    ['a coding that is none, beside a length', post('Transfer-Encoding:\r\nContent-Length: 1\r\n', 'a')],
+    [
+      'chunking by HTTP/1.0, also when it asks for more',
+      post(`Connection: keep-alive\r\n${CHUNKED}`, '0\r\n\r\n').replace('1.1', '1.0'),
+    ],
+  ] as const) {
+    test(`refuses ${what}, and what follows it [RFC 9112 §6.1] [G8]`, async (t) => {
+      const listener = await openListener(t);
+      const received = await exchange(listener.port, bytes + GOOD);
+      assertRefused(received, 400, 'invalid_request', MALFORMED);
+      assert.equal(listener.logs.at(-1)?.reason, 'malformed-http');
+      await listener.gone();
+    });
+  }
+
   for (const [what, environment, more] of [
     ['', {}, []],
     [' and the fields of cross-origin answers', { CORS_ALLOWED_ORIGINS: ORIGIN }, ['Vary: Origin']],
