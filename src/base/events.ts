@@ -23,6 +23,7 @@ export const LEVELS = {
   'signing keys loaded': 'info',
   'replay store ready': 'info',
   'requests refused': 'info',
+  request: 'info',
   listening: 'info',
   'shutting down': 'info',
   stopped: 'info',
@@ -68,12 +69,15 @@ export const KEY_FLAWS = [
 
 export type KeyFlaw = (typeof KEY_FLAWS)[number];
 
+/** Why a request that was not refused ended otherwise: by a bug, or by a handler's own failure. */
+export type OwnReason = 'bug' | 'handler';
+
 type Reason =
   | RefusalReason
   | FetchFlaw
   | KeyFlaw
+  | OwnReason
   | 'keys-too-old'
-  | 'bug'
   | 'SIGTERM'
   | 'SIGINT'
   | 'drained'
@@ -86,29 +90,14 @@ export type Printable = string & { readonly printable: unique symbol };
 /** A number, a truth value, a word of a closed list or bounded text. */
 type Value = number | boolean | null | Printable | readonly Printable[] | Reason | undefined;
 
-type Fields = Readonly<Record<string, Value> & { reason?: Reason | Printable }>;
+type Fields = Readonly<Record<string, Value> & { reason?: Reason | Printable | undefined }>;
 
 export type LogEvent = keyof typeof LEVELS;
 
 export type Log = (event: LogEvent, fields: Fields) => void;
 
-/** What is told of a request that was answered, or of bytes that never became one. */
-export interface RequestRecord {
-  /** The row that stands at the path, where one does. */
-  readonly row?: { readonly method: string; readonly pattern: string } | undefined;
-  readonly status: number;
-  /** Why the request was refused, or that it met a bug; absent when it was served. */
-  readonly reason?: RefusalReason | 'bug' | undefined;
-  /** The provider's name of the key that the token was verified with, once there was one. */
-  readonly kid?: string | undefined;
-  /** The configured name of its issuer, once that was known. */
-  readonly issuerName?: string | undefined;
-  /** What was thrown, with the reason `bug`. */
-  readonly failure?: unknown;
-}
-
-/** Takes the one record of each request. */
-export type Observe = (record: RequestRecord) => void;
+/** Adds 1 to a sample: the name of a metric with its labels, as Prometheus reads it. */
+export type Count = (sample: string) => void;
 
 /** Above so many bytes that nobody has read, lines are dropped: some seven thousand lines. */
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;

@@ -4,7 +4,7 @@
 // keys/fetch.ts does.
 import type { Clock, Later } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
-import { printable, type FetchFlaw, type Log } from '../base/events.ts';
+import { printable, type Count, type FetchFlaw, type Log } from '../base/events.ts';
 import { refuseToken, unavailable, type Refused } from '../base/refusal.ts';
 import { factsOf, type VerificationKey } from './jwk.ts';
 import { FetchFailure, keyNamed, importKeySet, type ImportedKeys } from './jwks.ts';
@@ -22,6 +22,7 @@ export class KeySet {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #waiting: { requests: number };
+  readonly #onFetched: Count;
   #keys: readonly VerificationKey[] | undefined;
   /** By the monotonic clock, like all that is an age or a pause here: nobody sets it back. */
   #fetchedAt = -Infinity;
@@ -36,13 +37,20 @@ export class KeySet {
 
   /**
    * `fetch` gives the provider's document, or rejects with `FetchFailure`; `waiting` counts the requests that
-   * wait, for the keys of other providers too.
+   * wait, for the keys of other providers too; `onFetched` takes `ok`, or why a fetch failed.
    */
-  constructor(fetch: () => Promise<JsonObject>, clock: Clock, log: Log, waiting = { requests: 0 }) {
+  constructor(
+    fetch: () => Promise<JsonObject>,
+    clock: Clock,
+    log: Log,
+    waiting = { requests: 0 },
+    onFetched: Count = () => {},
+  ) {
     this.#fetch = fetch;
     this.#clock = clock;
     this.#log = log;
     this.#waiting = waiting;
+    this.#onFetched = onFetched;
   }
 
   /**
@@ -78,9 +86,19 @@ export class KeySet {
     return this.#keys !== undefined;
   }
 
+  /** Infinite while none were ever held. */
+  get ageMillis(): number {
+    return this.#clock.monotonic() - this.#fetchedAt;
+  }
+
+  /** How many keys can verify a token now. Asking counts as use, as it does in `isReady`. */
+  get usable(): number {
+    return this.#current()?.length ?? 0;
+  }
+
   /** True while usable keys are held. Asking counts as use: it starts the refresh that old keys need. */
   isReady(): boolean {
-    return this.#current() !== undefined;
+    return this.usable > 0;
   }
 
   /** Starts a fetch, or joins the one under way. The promise never rejects; the outcome shows in `find`. */
@@ -93,7 +111,7 @@ export class KeySet {
 
   /** The keys, unless they are too old. After a failure the next attempt is the timer's, not a request's. */
   #current(): readonly VerificationKey[] | undefined {
-    const age = this.#clock.monotonic() - this.#fetchedAt;
+    const age = this.ageMillis;
     if (age >= REFRESH_AFTER_MILLIS && this.#failure === undefined) void this.refresh();
     if (age < MAX_AGE_MILLIS) return this.#keys;
 
@@ -138,6 +156,7 @@ export class KeySet {
     } catch (failure) {
       this.#fail(failure instanceof FetchFailure ? failure : new FetchFailure('unforeseen'));
     }
+    this.#onFetched(this.#failure ?? 'ok');
   }
 
   #replace(imported: ImportedKeys, fetchedAt: number): void {
@@ -163,10 +182,9 @@ export class KeySet {
   }
 
   #fail({ reason, code }: FetchFailure): void {
-    const now = this.#clock.monotonic();
     if (reason !== this.#failure) {
       // Infinite when none were ever held, for which JSON says null.
-      const heldForSeconds = Math.round((now - this.#fetchedAt) / 1000);
+      const heldForSeconds = Math.round(this.ageMillis / 1000);
       this.#log('signing keys could not be fetched', { reason, code: printable(code), heldForSeconds });
     }
 
@@ -175,7 +193,7 @@ export class KeySet {
     const delay = backoff * (0.8 + 0.2 * Math.random());
     this.#failure = reason;
     this.#failures += 1;
-    this.#retryAt = now + delay;
+    this.#retryAt = this.#clock.monotonic() + delay;
     this.#cancelRetry();
     this.#cancelRetry = this.#clock.after(delay, () => void this.refresh());
   }

@@ -36,7 +36,7 @@ export const STATUSES: Readonly<Record<Refusal['kind'], number>> = {
 };
 
 /** The fixed sentence that names the failed check; guards bring their own. */
-const SENTENCES: Readonly<
+export const SENTENCES: Readonly<
   Record<Exclude<RefusalReason, ContentFlaw | 'scope-missing' | 'claim-missing'>, string>
 > = {
   ...TOKEN_FLAWS,

@@ -102,6 +102,8 @@ function fieldsOf(body: object | undefined, headers: Headers) {
  * for all else.
  */
 export function replyToResult(result: unknown, method: string): Reply {
+  // So that one given goes the way of one thrown.
+  if (result instanceof HandlerReply && result.isFailure) throw result;
   if (result instanceof HandlerReply) return result.reply;
   if (result === undefined && method !== 'GET') return noContent().reply;
   if (typeof result === 'object' && result !== null) return jsonReply(200, result);

@@ -17,6 +17,18 @@ export function fieldValues(rawHeaders: readonly string[], name: string): string
   return values;
 }
 
+/**
+ * W3C Trace Context §3.2.2, §4.3: no ids of zeros; version 00 ends after 55 characters, later ones may go on.
+ */
+const TRACEPARENT =
+  /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
+
+/** The one `traceparent` of a request, if it is well-formed. */
+export function traceparentOf(rawHeaders: readonly string[]): string | undefined {
+  const [value = '', ...others] = fieldValues(rawHeaders, 'traceparent');
+  return others.length === 0 && TRACEPARENT.test(value) ? value : undefined;
+}
+
 /** RFC 9110 §7.2, RFC 3986 §3.2.2: a host name, an IPv4 or a bracketed IPv6 address, and an optional port. */
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
 

@@ -3,13 +3,7 @@
 // accident.
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { readBody, type BodyOptions } from './body.ts';
-import { fieldValues } from './fields.ts';
-
-/**
- * W3C Trace Context §3.2.2, §4.3: no ids of zeros; version 00 ends after 55 characters, later ones may go on.
- */
-const TRACEPARENT =
-  /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
+import { traceparentOf } from './fields.ts';
 
 /** Node's own two, and the signal that tells a handler to give up. */
 export interface Arrival {
@@ -69,8 +63,7 @@ export class Incoming<Admitted = unknown> {
   }
 
   get traceparent(): string | undefined {
-    const values = fieldValues(this.#arrival.request.rawHeaders, 'traceparent');
-    return values.length === 1 && TRACEPARENT.test(values[0] ?? '') ? values[0] : undefined;
+    return traceparentOf(this.#arrival.request.rawHeaders);
   }
 
   get signal(): AbortSignal {

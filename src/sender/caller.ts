@@ -3,6 +3,7 @@
 // Does not check scopes or claims: routes/guards.ts does.
 import { andThen, type Later } from '../base/clock.ts';
 import { asJsonObject, isTextArray, type JsonObject } from '../base/encoding.ts';
+import type { Count } from '../base/events.ts';
 import { refuseProof, refuseToken, unavailable } from '../base/refusal.ts';
 import { requestUri, type RequestTarget, type UriOptions } from '../request/uri.ts';
 import type { Issuer } from '../token/issuers.ts';
@@ -99,6 +100,7 @@ export function createSenderCheck(
   options: SenderOptions,
   verifyProof: ProofVerifier,
   replayStore: ReplayStore,
+  count: Count = () => {},
 ): SenderCheck {
   /** Of a token that is bound to a key: the proof of that key, for this request. */
   function checkProof(cnf: unknown, credentials: Credentials, presentation: Presentation, nowMillis: number) {
@@ -133,6 +135,7 @@ export function createSenderCheck(
     // RFC 9449 §11.1: last, and as one step, so that of many uses at once one is the first.
     const verdict = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
     return andThen(verdict, (recorded) => {
+      count(`gatehouse_replay_proofs_total{result="${recorded}"}`);
       if (recorded !== 'new') throw NOT_NEW[recorded].with({ freshNonce });
 
       return new AdmittedCaller(token, freshNonce);

@@ -6,7 +6,7 @@ import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '../base/clock.ts';
 import { printable, type Log } from '../base/events.ts';
-import { hashProof, type ReplayStore, type ReplayVerdict } from './replay.ts';
+import { hashProof, type MeasuredReplayStore, type ReplayVerdict } from './replay.ts';
 
 const GREETING_MILLIS = 2_000;
 const REPLY_MILLIS = 1_000;
@@ -35,7 +35,7 @@ type Settle = (reply: string) => boolean;
  * A store at `redis://[[user]:password@]host[:port][/db]`, or `rediss://` for TLS. It connects at once, and
  * again whenever the connection is lost.
  */
-export function createSharedReplayStore(address: string, clock: Clock, log: Log): ReplayStore {
+export function createSharedReplayStore(address: string, clock: Clock, log: Log): MeasuredReplayStore {
   const url = new URL(address);
   let state: 'unknown' | 'ready' | 'lost' | 'closed' = 'unknown';
   let pauseMillis = MIN_PAUSE_MILLIS;
@@ -155,6 +155,8 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
         });
       });
     },
+
+    gauge: () => ['gatehouse_replay_store_up', Number(state === 'ready')],
 
     close() {
       state = 'closed';

@@ -23,6 +23,11 @@ export interface ReplayStore {
   close?(): void;
 }
 
+/** One that tells its state as a metric. */
+export interface MeasuredReplayStore extends ReplayStore {
+  gauge(): readonly [name: string, value: number];
+}
+
 /** The 32 bytes under which a proof is recorded, as text. */
 export function hashProof(thumbprint: string, jti: string, encoding: 'binary' | 'base64url'): string {
   // A thumbprint has a fixed length, so the two cannot be split in another way; JSON keeps lone surrogates
@@ -34,7 +39,11 @@ export function hashProof(thumbprint: string, jti: string, encoding: 'binary' | 
  * A store in this process for proofs that can be accepted during `windowSeconds`; `capacity` is in entries;
  * `onFull` is called once whenever there is no room any more.
  */
-export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onFull = () => {}): ReplayStore {
+export function createReplayStore(
+  windowSeconds: number,
+  capacity = 2 ** 20,
+  onFull = () => {},
+): MeasuredReplayStore {
   // Entries lie in buckets by the time at which they expire, so that whole buckets go at once.
   const bucketSeconds = Math.max(1, Math.ceil(windowSeconds / 8));
   const buckets = new Map<number, Set<string>>();
@@ -77,5 +86,7 @@ export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onF
       entries += 1;
       return 'new';
     },
+
+    gauge: () => ['gatehouse_replay_entries', entries],
   };
 }

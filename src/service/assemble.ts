@@ -2,7 +2,7 @@
 // replicas share, if there is one; does not fetch, listen or read anything.
 import type { Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
-import { printable, type Log } from '../base/events.ts';
+import { printable, type Count, type Log } from '../base/events.ts';
 import { unavailable } from '../base/refusal.ts';
 import { createKeyFetcher } from '../keys/fetch.ts';
 import { KeySet } from '../keys/key-set.ts';
@@ -14,10 +14,11 @@ import { createSenderCheck } from '../sender/caller.ts';
 import { createNonces } from '../sender/dpop-nonce.ts';
 import { createProofVerifier } from '../sender/dpop-proof.ts';
 import { createSharedReplayStore } from '../sender/replay-resp.ts';
-import { createReplayStore, type ReplayStore } from '../sender/replay.ts';
+import { createReplayStore, type MeasuredReplayStore, type ReplayStore } from '../sender/replay.ts';
 import { ConfigurationError, type IssuerSettings, type Settings } from '../settings/load.ts';
 import type { Issuer } from '../token/issuers.ts';
 import { createTokenVerifier } from '../token/verify.ts';
+import type { Metrics } from './metrics.ts';
 import { createObserver } from './observe.ts';
 import { createFront, type Front } from './front.ts';
 import { createPipeline } from './pipeline.ts';
@@ -32,6 +33,8 @@ export interface Surroundings {
   readonly log: Log;
   /** Instead of fetching the key set of an issuer from its provider. Rejects with `FetchFailure`. */
   readonly fetchKeys?: ((issuer: IssuerSettings, name: string) => Promise<JsonObject>) | undefined;
+  /** Absent where nothing is counted. */
+  readonly metrics?: Metrics | undefined;
 }
 
 /** What a service and a gate are made of alike. */
@@ -43,20 +46,23 @@ export interface Checks {
   readonly fetchKeys: () => void;
   /** Whether there are keys to judge tokens with. */
   readonly isReady: () => boolean;
+  readonly metrics: Metrics | undefined;
+  /** What was counted and is now, as text for Prometheus; `profile` names the table. */
+  readonly metricsText: (profile: string) => string;
   /** Ends what is under way, and sums up what was refused. */
   readonly close: () => void;
 }
 
 export function assembleChecks(settings: Settings, surroundings: Surroundings): Checks {
-  const { clock, log } = surroundings;
+  const { clock, log, metrics } = surroundings;
   const issuers = assembleIssuers(settings, surroundings);
-  const observer = createObserver({ log, clock });
+  const observer = createObserver(log, clock, settings.accessLog, metrics);
   const replayStore = openReplayStore(settings, clock, log);
   const front = createFront({
-    verifyToken: createTokenVerifier(issuers, clock, settings.tokenCacheEntries),
-    checkSender: assembleSenderCheck(settings, replayStore),
+    verifyToken: createTokenVerifier(issuers, clock, settings.tokenCacheEntries, metrics?.add),
+    checkSender: assembleSenderCheck(settings, replayStore, metrics?.add),
     options: settings,
-    observe: observer.observe,
+    observer,
     timing: { ...settings, clock },
   });
 
@@ -76,15 +82,22 @@ export function assembleChecks(settings: Settings, surroundings: Surroundings): 
     observer.stop();
   }
 
-  return { front, issuers, fetchKeys, isReady, close };
+  const metricsText = (profile: string) => metrics?.read(issuers, replayStore, profile) ?? '';
+  return { front, issuers, metrics, fetchKeys, isReady, metricsText, close };
 }
 
-function assembleIssuers(settings: Settings, { clock, log, fetchKeys }: Surroundings): readonly Issuer[] {
+function assembleIssuers(settings: Settings, surroundings: Surroundings): readonly Issuer[] {
+  const { clock, log, fetchKeys, metrics } = surroundings;
   const { proxy, clockToleranceSeconds } = settings;
   return Object.entries(settings.issuers).map(([name, issuer]) => {
-    const keyLog: Log = (event, fields) => log(event, { issuer: printable(name), ...fields });
     const fetch = fetchKeys && (() => fetchKeys(issuer, name));
-    const keys = new KeySet(fetch ?? createKeyFetcher(issuer, proxy), clock, keyLog, WAITING);
+    const keyLog: Log = (event, fields) => log(event, { issuer: printable(name), ...fields });
+
+    const onFetched = (result: string) =>
+      metrics?.add(`gatehouse_key_fetches_total{issuer="${name}",result="${result}"}`);
+
+    const fetcher = fetch ?? createKeyFetcher(issuer, proxy);
+    const keys = new KeySet(fetcher, clock, keyLog, WAITING, onFetched);
     return { ...issuer, name, clockToleranceSeconds, keys };
   });
 }
@@ -93,7 +106,7 @@ function assembleIssuers(settings: Settings, { clock, log, fetchKeys }: Surround
 export function assembleResponder(
   table: Table,
   settings: Settings,
-  { front, isReady }: Checks,
+  { front, isReady, metrics }: Checks,
   clock: Clock,
   isStopping: () => boolean,
 ): Responder {
@@ -101,6 +114,7 @@ export function assembleResponder(
   const problems = tableProblems(rows);
   if (problems.length > 0) throw new ConfigurationError(problems);
 
+  metrics?.foreseeRows(rows);
   const cors = createCors({ ...settings, corsAllowedMethods: shownMethods(settings, rows) });
   const pipeline = createPipeline({
     table: { rows, rules: table.rules ?? [] },
@@ -120,7 +134,7 @@ function shownMethods({ corsAllowedMethods }: Settings, rows: readonly Row[]): r
   return [...new Set(rows.map(({ method }) => method))];
 }
 
-function openReplayStore(settings: Settings, clock: Clock, log: Log): ReplayStore {
+function openReplayStore(settings: Settings, clock: Clock, log: Log): MeasuredReplayStore {
   const { dpopReplayStore, dpopIatOffsetSeconds, dpopIatLeewaySeconds } = settings;
   if (dpopReplayStore !== undefined) return createSharedReplayStore(dpopReplayStore, clock, log);
 
@@ -128,10 +142,10 @@ function openReplayStore(settings: Settings, clock: Clock, log: Log): ReplayStor
   return createReplayStore(windowSeconds, undefined, () => log('memory of used proofs full', {}));
 }
 
-function assembleSenderCheck(settings: Settings, replayStore: ReplayStore) {
+function assembleSenderCheck(settings: Settings, replayStore: ReplayStore, count?: Count) {
   const { dpopNonceSecret } = settings;
   const nonces = dpopNonceSecret === undefined ? undefined : createNonces(dpopNonceSecret);
-  return createSenderCheck(settings, createProofVerifier(settings, nonces), replayStore);
+  return createSenderCheck(settings, createProofVerifier(settings, nonces), replayStore, count);
 }
 
 /** `/healthz`: the process lives. `/readyz`: it has keys to judge tokens with, and is not about to end. */

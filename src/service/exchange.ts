@@ -3,22 +3,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isGone } from '../reply/write.ts';
 import type { Row } from '../routes/row.ts';
-import type { Learnt } from './front.ts';
+import type { Learnt } from './observe.ts';
 
 export class Exchange implements Learnt {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  readonly arrivedAt: number;
   crossOrigin: Learnt['crossOrigin'];
   accesses: Learnt['accesses'];
   row: Row | undefined;
   kid: string | undefined;
   issuerName: string | undefined;
   freshNonce: string | undefined;
+  reason: Learnt['reason'];
+  failure: unknown;
   #controller: AbortController | undefined;
 
-  constructor(request: IncomingMessage, response: ServerResponse) {
+  constructor(request: IncomingMessage, response: ServerResponse, arrivedAt: number) {
     this.request = request;
     this.response = response;
+    this.arrivedAt = arrivedAt;
   }
 
   /** Aborts when the client has gone before the reply was written, and by `giveUp`. */

@@ -2,41 +2,25 @@
 // failure is told. Promises: a Caller comes from credentials, token and sender check in this order; what is
 // no refusal is a 500.
 import { andThen, type Later } from '../base/clock.ts';
-import type { Observe } from '../base/events.ts';
 import { Refused, type Refusal } from '../base/refusal.ts';
 import { createRefusalReplies, type ChallengeOptions } from '../reply/challenge.ts';
 import { HandlerReply } from '../reply/handler-reply.ts';
 import { jsonReply, type Reply } from '../reply/reply.ts';
-import { createResourceMetadata, type ResourceOptions, type Shared } from '../reply/resource-metadata.ts';
+import { createResourceMetadata, type ResourceOptions } from '../reply/resource-metadata.ts';
 import { createHostReader, fieldValues } from '../request/fields.ts';
-import type { Access } from '../routes/access.ts';
 import type { Timing } from '../routes/guards.ts';
-import type { Row } from '../routes/row.ts';
 import type { Caller, Presentation, SenderCheck } from '../sender/caller.ts';
 import { acceptedScheme, parseCredentials } from '../sender/credentials.ts';
 import { issuerOf, keyIdOf, type TokenVerifier } from '../token/verify.ts';
+import type { Learnt, Observer } from './observe.ts';
 
 /** What the front half is made of. */
 export interface FrontParts {
   readonly verifyToken: TokenVerifier;
   readonly checkSender: SenderCheck;
   readonly options: ChallengeOptions & ResourceOptions;
-  /** Takes the one record of each request. */
-  readonly observe: Observe;
+  readonly observer: Observer;
   readonly timing: Timing;
-}
-
-/** What was learnt of a request on its way. */
-export interface Learnt extends Shared {
-  row?: Row | undefined;
-  /** That of a rule, and that of the row. */
-  accesses?: readonly (Access<unknown> | undefined)[] | undefined;
-  /** The provider's name of the key that the token was verified with. */
-  kid?: string | undefined;
-  /** The configured name of its issuer. */
-  issuerName?: string | undefined;
-  /** A nonce that the reply shall carry. */
-  freshNonce?: string | undefined;
 }
 
 /** It tells nothing of the inside. */
@@ -44,7 +28,7 @@ const BUG_REPLY = jsonReply(500, { error: 'server_error', message: 'Internal Ser
 
 export type Front = ReturnType<typeof createFront>;
 
-export function createFront({ verifyToken, checkSender, options, observe, timing }: FrontParts) {
+export function createFront({ verifyToken, checkSender, options, observer, timing }: FrontParts) {
   const { metadataUrl, describe } = createResourceMetadata(options);
   const replyToRefusal = createRefusalReplies({ ...options, metadataUrl });
 
@@ -66,25 +50,27 @@ export function createFront({ verifyToken, checkSender, options, observe, timing
 
   /** The reply to a refusal, to a failure of a handler's own, or to a bug. */
   function replyToFailure(failure: unknown, learnt: Learnt, rawHeaders: readonly string[]): Reply {
-    if (failure instanceof HandlerReply && failure.isFailure) return failure.reply;
+    if (failure instanceof HandlerReply && failure.isFailure) {
+      if (failure.reply.status >= 400) learnt.reason = 'handler';
+      return failure.reply;
+    }
     if (!(failure instanceof Refused)) {
-      observe({ row: learnt.row, status: 500, reason: 'bug', failure });
+      learnt.reason = 'bug';
+      learnt.failure = failure;
       return BUG_REPLY;
     }
 
     const { refusal, findings } = failure;
+    learnt.reason = refusal.reason;
     Object.assign(learnt, findings);
     const authorization = fieldValues(rawHeaders, 'authorization')[0] ?? '';
-    const reply = replyToRefusal(
+    return replyToRefusal(
       metadataUrl ? withScopes(refusal, learnt) : refusal,
       acceptedScheme(authorization, options.dpopMode),
     );
-    const { row, kid, issuerName } = learnt;
-    observe({ row, status: reply.status, reason: refusal.reason, kid, issuerName });
-    return reply;
   }
 
-  return { readHost: createHostReader(), describe, identify, replyToFailure, timing };
+  return { ...observer, readHost: createHostReader(), describe, identify, replyToFailure, timing };
 }
 
 /** A refusal that another token would mend, with every scope that is named where access is decided. */

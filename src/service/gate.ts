@@ -8,7 +8,8 @@ import { HandlerReply } from '../reply/handler-reply.ts';
 import { fieldValues } from '../request/fields.ts';
 import { targetPath } from '../request/path.ts';
 import type { Access } from '../routes/access.ts';
-import type { Front, Learnt } from './front.ts';
+import type { Front } from './front.ts';
+import type { Learnt } from './observe.ts';
 
 /**
  * What of a request the gate reads; Node's own fits. `rawHeaders` lists names and values in turn, as they
@@ -58,12 +59,13 @@ export function createGateChecks(front: Front, cors: Cors) {
   }
 
   async function check<Admitted>(request: GateRequest, access: Access<Admitted>): Promise<Verdict<Admitted>> {
-    const learnt: Learnt = { accesses: [access] };
+    const learnt: Learnt = { request, arrivedAt: 0, accesses: [access] };
     try {
       const caller = await admitted(request, access, learnt);
       return { caller, headers: nonceFields(learnt) };
     } catch (failure) {
       const { status, fields, content } = front.replyToFailure(failure, learnt, request.rawHeaders);
+      front.observe(learnt, status);
       const origin = fieldValues(request.rawHeaders, 'origin')[0];
       const crossOrigin = learnt.crossOrigin ?? cors.headers(origin);
       const headers = [...pairsOf([...fields, ...crossOrigin]), ...nonceFields(learnt)];

@@ -8,9 +8,11 @@ import { createLog, type Log, type LogLevel } from '../base/events.ts';
 import { createCors } from '../reply/cors.ts';
 import type { Table } from '../routes/row.ts';
 import { checkSettings, type GivenSettings, type IssuerSettings, type Settings } from '../settings/load.ts';
-import { assembleChecks, assembleResponder, type Checks } from './assemble.ts';
+import { assembleChecks, assembleResponder, type Checks, type Surroundings } from './assemble.ts';
 import { createGateChecks } from './gate.ts';
 import { createListener } from './listener.ts';
+import { createMetricsListener, listenBoth } from './metrics-listener.ts';
+import { createMetrics } from './metrics.ts';
 
 function after(millis: number, action: () => void): () => void {
   const timer = setTimeout(action, millis).unref();
@@ -44,6 +46,8 @@ export interface Service {
   listen(): Promise<string>;
   /** Takes no new connections, and resolves when the last is gone, at the latest after ten seconds. */
   stop(): Promise<'drained' | 'deadline'>;
+  /** What was counted since it was made, as text for Prometheus (its format 0.0.4). */
+  metricsText(): string;
 }
 
 /**
@@ -53,31 +57,33 @@ export interface Service {
  * @example const url = await createService({ rows }, { domain, audience, port: 0 }).listen();
  */
 export function createService(table: Table, settings: GivenSettings, options: CreateOptions = {}): Service {
-  const { checked, checks } = embed(settings, options);
+  const metrics = createMetrics();
+  const { checked, checks } = embed(settings, { ...options, metrics });
   let isStopping = false;
   const responder = assembleResponder(table, checked, checks, clock, () => isStopping);
   const { server, stop } = createListener(responder, clock);
+  const metricsText = () => checks.metricsText('own table');
+  const collected = createMetricsListener(metricsText, clock);
 
   return {
-    listen: () =>
-      new Promise((resolve, reject) => {
-        const { port, host } = checked;
-        server.once('error', reject);
-        server.listen({ port, host }, () => {
-          server.off('error', reject);
-          checks.fetchKeys();
-          // RFC 3986 §3.2.2: an address of IPv6 stands in brackets.
-          const name = host?.replace(/.*:.*/, '[$&]') ?? 'localhost';
-          resolve(`http://${name}:${(server.address() as AddressInfo).port}`);
-        });
-      }),
+    listen: async () => {
+      await listenBoth(checked, server, collected);
+      checks.fetchKeys();
+      // RFC 3986 §3.2.2: an address of IPv6 stands in brackets.
+      const name = checked.host?.replace(/.*:.*/, '[$&]') ?? 'localhost';
+      return `http://${name}:${(server.address() as AddressInfo).port}`;
+    },
 
     stop: async () => {
       isStopping = true;
       const outcome = await stop();
+      collected.close();
+      collected.closeAllConnections();
       checks.close();
       return outcome;
     },
+
+    metricsText,
   };
 }
 
@@ -96,7 +102,7 @@ export interface Gate extends ReturnType<typeof createGateChecks> {
  * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
  */
 export async function createGate(settings: GivenSettings, options: CreateOptions = {}): Promise<Gate> {
-  const { checked, checks } = embed(settings, options);
+  const { checked, checks } = embed({ ...settings, accessLog: false }, options);
   checks.fetchKeys();
   return {
     ...createGateChecks(checks.front, createCors(checked)),
@@ -105,10 +111,15 @@ export async function createGate(settings: GivenSettings, options: CreateOptions
   };
 }
 
-function embed(settings: GivenSettings, { fetchKeys }: CreateOptions): { checked: Settings; checks: Checks } {
+type Given = CreateOptions & Pick<Surroundings, 'metrics'>;
+
+function embed(
+  settings: GivenSettings,
+  { fetchKeys, metrics }: Given,
+): { checked: Settings; checks: Checks } {
   const checked = checkSettings(settings);
   const log = openLog(checked.logLevel);
   if (fetchKeys !== undefined) log('signing keys not from the provider', {});
-  const surroundings = { clock, log, fetchKeys };
+  const surroundings = { clock, log, fetchKeys, metrics };
   return { checked, checks: assembleChecks(checked, surroundings) };
 }

@@ -16,6 +16,7 @@ import { CLOSE } from '../reply/write.ts';
 import { failBody } from '../request/body.ts';
 import { createBatches } from './batches.ts';
 import { Connection, KEEP_ALIVE_MILLIS } from './connection.ts';
+import { Exchange } from './exchange.ts';
 import { RequestStream } from './request-stream.ts';
 import type { Responder } from './responder.ts';
 
@@ -36,9 +37,6 @@ const MORE_OPTIONS = {
   // A client that has closed its side is answered (RFC 9112 §9.6).
   httpAllowHalfOpen: true,
 };
-
-/** A request with more is refused: each costs memory for as long as it is under way. */
-const MAX_FIELDS = 200;
 
 const SWEEP_MILLIS = 1_000;
 const IDLE_GRACE_MILLIS = 1_000;
@@ -61,11 +59,12 @@ export function createListener(responder: Responder, clock: Clock): Listener {
 
   function take(request: IncomingMessage, response: ServerResponse): void {
     connections.get(request.socket)?.begin(response);
-    enqueue(request, response, flawOf(request));
+    enqueue(new Exchange(request, response, responder.begin()));
   }
 
-  function refuse(socket: Socket, refused: Refused): void {
-    connections.get(socket)?.endWith(() => replyText(responder.refuse(refused), clock.now()));
+  function refuse(socket: Socket, refused: Refused, request?: IncomingMessage): void {
+    const makeText = () => replyText(responder.refuse(refused, request), clock.now());
+    connections.get(socket)?.endWith(makeText);
   }
 
   server.on('connection', (socket: Socket) => {
@@ -76,10 +75,11 @@ export function createListener(responder: Responder, clock: Clock): Listener {
   // With `checkContinue` Node leaves it to us to tell the client to go on (RFC 9110 §10.1.1).
   server.on('request', take).on('checkContinue', take).on('checkExpectation', take);
 
-  server.on('connect', ({ socket }) => {
+  server.on('connect', (request) => {
+    const { socket } = request;
     // Node leaves this socket to us, its errors too.
     socket.on('error', () => socket.destroy());
-    refuse(socket, refuseRequest('target-refused'));
+    refuse(socket, refuseRequest('target-refused'), request);
   });
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
@@ -90,21 +90,6 @@ export function createListener(responder: Responder, clock: Clock): Listener {
 
   sweepWhileOpen(server, connections, clock);
   return { server, stop: () => stop(server, connections, clock) };
-}
-
-/** What is wrong with a request before it is looked at. */
-function flawOf({ httpVersion, rawHeaders, headers }: IncomingMessage): Refused | undefined {
-  const { 'transfer-encoding': coding, expect } = headers;
-  // RFC 9112 §2.3: Node lets 0.9 and 2.0 pass in a request line.
-  const isKnown = httpVersion === '1.1' || httpVersion === '1.0';
-  // RFC 9112 §6.1: HTTP/1.0 has no transfer coding, and of the others none is understood.
-  const isFramed = coding === undefined || httpVersion + coding.toLowerCase() === '1.1chunked';
-  if (!isKnown || !isFramed) return refuseRequest('malformed-http');
-  if (rawHeaders.length > 2 * MAX_FIELDS) return refuseHttp('header_fields_too_large');
-
-  // RFC 9110 §10.1.1: any other expectation may be refused, and one of two is another one.
-  const isMet = expect === undefined || expect.toLowerCase() === '100-continue';
-  return isMet ? undefined : refuseHttp('expectation_failed');
 }
 
 function refusalFor({ code }: NodeJS.ErrnoException): Refused {

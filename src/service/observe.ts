@@ -1,68 +1,133 @@
-// What is told of requests, from the one record that each leaves: a line for a refusal, a line for a bug, and
-// a summary once a minute, so that an operator at the default level sees that callers are turned away, and
-// why. Trusts that the pipeline calls it once a request. Does not decide what a line may hold: base/events.ts
-// does.
+// What is told of requests, from the one record that each leaves: lines in the log, counts, and a summary of
+// refusals once a minute, so that an operator at the default level sees that callers are turned away, and
+// why. Trusts that it is called once a request. Does not decide what a line may hold: base/events.ts does.
 import type { Clock } from '../base/clock.ts';
-import {
-  describeBug,
-  printable,
-  printableSetting,
-  type Log,
-  type Observe,
-  type RequestRecord,
-} from '../base/events.ts';
+import { describeBug, printable, printableSetting, type Log, type OwnReason } from '../base/events.ts';
 import type { RefusalReason } from '../base/refusal.ts';
+import { traceparentOf } from '../request/fields.ts';
+import type { Shared } from '../reply/resource-metadata.ts';
+import type { Access } from '../routes/access.ts';
+import type { Row } from '../routes/row.ts';
+import type { Metrics } from './metrics.ts';
 
 const SUMMARY_MILLIS = 60_000;
 
-/** A probe that finds the service not ready is no caller who was turned away. */
-const PROBES = ['/healthz', '/readyz'];
-
-export interface Observer {
-  readonly observe: Observe;
-  /** Writes the last summary, if there is something to say. */
-  stop(): void;
+/** What is learnt of a request on its way, and told of it at the end. */
+export interface Learnt extends Shared {
+  /** Absent of bytes that never became a request. */
+  readonly request?: Readonly<{ method?: string | undefined; rawHeaders: readonly string[] }> | undefined;
+  /** By the monotonic clock; 0 while nobody asks for it. */
+  readonly arrivedAt: number;
+  row?: Row | undefined;
+  /** That of a rule, and that of the row. */
+  accesses?: readonly (Access<unknown> | undefined)[] | undefined;
+  /** The provider's name of the key that the token was verified with. */
+  kid?: string | undefined;
+  /** The configured name of its issuer. */
+  issuerName?: string | undefined;
+  /** A nonce that the reply shall carry. */
+  freshNonce?: string | undefined;
+  /** Absent when it was served. */
+  reason?: RefusalReason | OwnReason | undefined;
+  /** What was thrown, with the reason `bug`. */
+  failure?: unknown;
 }
 
-export interface ObserverParts {
-  readonly log: Log;
-  readonly clock: Pick<Clock, 'monotonic' | 'after'>;
-}
+export type Observer = ReturnType<typeof createObserver>;
 
-export function createObserver({ log, clock }: ObserverParts): Observer {
-  const counts = new Map<RefusalReason, number>();
+/** With an `accessLog` every request leaves a line, with `metrics` it is counted. */
+export function createObserver(
+  log: Log,
+  clock: Pick<Clock, 'monotonic' | 'after'>,
+  accessLog: boolean,
+  metrics?: Metrics,
+) {
+  const isWatching = accessLog || metrics !== undefined;
+  const counts = new Map<string, number>();
   let period: { readonly since: number; readonly cancel: () => void } | undefined;
 
-  const summarize = () => {
+  /** Writes the last summary, if there is something to say. */
+  function summarize(): void {
     if (period === undefined) return;
 
     const seconds = Math.round((clock.monotonic() - period.since) / 1000);
-    const numbers = [...counts.values()];
-    const total = numbers.reduce((sum, number) => sum + number, 0);
+    const total = [...counts.values()].reduce((sum, number) => sum + number, 0);
     log('requests refused', { seconds, total, ...Object.fromEntries(counts) });
 
     period.cancel();
     period = undefined;
     counts.clear();
-  };
+  }
 
-  const count = (reason: RefusalReason) => {
+  function count(reason: RefusalReason): void {
     period ??= { since: clock.monotonic(), cancel: clock.after(SUMMARY_MILLIS, summarize) };
     counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  };
+    metrics?.add(`gatehouse_refusals_total{reason="${reason}"}`);
+  }
 
-  const observe = ({ row, status, reason, kid, failure }: RequestRecord) => {
-    if (reason === undefined) return;
-
-    if (reason === 'bug') {
-      const place = row && { method: printable(row.method), route: printableSetting(row.pattern) };
-      log('request failed', { ...place, ...describeBug(failure) });
-      return;
+  /** Once a request; no status when nobody was left to be answered. */
+  function observe(learnt: Learnt, status: number | null): void {
+    const { row, reason } = learnt;
+    const method = methodOf(learnt);
+    const millis = clock.monotonic() - learnt.arrivedAt;
+    metrics?.add('http_server_active_requests', -1);
+    if (method !== undefined && status !== null) {
+      metrics?.addDuration(method, row?.pattern, status, millis / 1000);
     }
 
-    log('request refused', { status, reason, kid: kid === undefined ? undefined : printable(kid) });
-    if (row === undefined || !PROBES.includes(row.pattern)) count(reason);
-  };
+    const isProbe = /^\/(?:health|ready)z$/.test(String(row?.pattern));
+    if (accessLog && !(isProbe && reason === undefined)) tellAccess(learnt, method, status, millis);
+    if (reason !== undefined) tellFailure(learnt, reason, status);
+    if (reason !== undefined && reason !== 'bug' && reason !== 'handler' && !isProbe) count(reason);
+  }
 
-  return { observe, stop: summarize };
+  function tellFailure(learnt: Learnt, reason: Learnt['reason'], status: number | null): void {
+    const { row, failure } = learnt;
+    const { route, parentId: _, ...others } = fieldsOf(learnt);
+    const { traceId } = others;
+    const method = row && printable(row.method);
+    if (reason === 'bug') log('request failed', { method, route, ...describeBug(failure), traceId });
+    else log('request refused', { status, reason, ...others });
+  }
+
+  function tellAccess(learnt: Learnt, method = '', status: number | null, millis: number): void {
+    const { route = null, ...others } = fieldsOf(learnt);
+    const durationMillis = Number(millis.toFixed(3));
+    const how = { method: method === '' ? null : printable(method), route, status, durationMillis };
+    log('request', { ...how, reason: learnt.reason, ...others });
+  }
+
+  /** The time of an arrival; 0 while nobody asks for it. */
+  function begin(): number {
+    metrics?.add('http_server_active_requests');
+    return isWatching ? clock.monotonic() : 0;
+  }
+
+  return { isWatching, begin, observe, stop: summarize };
+}
+
+/** RFC 9110 §9.1, RFC 5789 */
+const METHOD = /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE|CONNECT)$/;
+
+/** A word of a closed list; nothing for what is no request, though Node may take it for one. */
+function methodOf({ request, reason }: Learnt): string | undefined {
+  if (request === undefined || /^(?:malformed-http|header_fields_too_large)$/.test(String(reason))) {
+    return undefined;
+  }
+
+  const { method = '' } = request;
+  return METHOD.test(method) ? method : '_OTHER';
+}
+
+/** What lines may say of a request. */
+function fieldsOf({ request, row, issuerName, kid }: Learnt) {
+  const traceparent = traceparentOf(request?.rawHeaders ?? []) ?? '';
+  const [, traceId, parentId] = traceparent.split('-').map(printable);
+  return {
+    route: row && printableSetting(row.pattern),
+    issuer: issuerName === undefined ? undefined : printable(issuerName),
+    kid: kid === undefined ? undefined : printable(kid),
+    traceId,
+    parentId,
+  };
 }

@@ -2,8 +2,9 @@
 // body → handler → reply. Promises: nothing is awaited while keys are held and the handler is synchronous;
 // nothing of a body is read, and no handler runs, before access. Does not write: responder.ts does, which
 // also takes every failure.
+import type { IncomingMessage } from 'node:http';
 import { andThen, type Clock, type Later } from '../base/clock.ts';
-import { refuseHttp, refuseMethod, unavailable, type Refused } from '../base/refusal.ts';
+import { refuseHttp, refuseMethod, refuseRequest, unavailable, type Refused } from '../base/refusal.ts';
 import type { Cors } from '../reply/cors.ts';
 import { replyToResult } from '../reply/handler-reply.ts';
 import type { Reply } from '../reply/reply.ts';
@@ -39,6 +40,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   const router = new Router<Row, PrefixRule>(table.rows, table.rules);
 
   function respond(exchange: Exchange): Later<Reply> {
+    checkHead(exchange.request);
     const { method = '', url = '', rawHeaders } = exchange.request;
     const host = front.readHost(rawHeaders);
     const presentation = { method, host, path: targetPath(url), rawHeaders };
@@ -108,6 +110,24 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   }
 
   return respond;
+}
+
+/** A request with more is refused: each costs memory for as long as it is under way. */
+const MAX_FIELDS = 200;
+
+/** What can be wrong with a request before it is looked at. Throws `Refused`. */
+function checkHead({ httpVersion, rawHeaders, headers }: IncomingMessage): void {
+  const { 'transfer-encoding': coding, expect } = headers;
+  // RFC 9112 §2.3: Node lets 0.9 and 2.0 pass in a request line.
+  const isKnown = httpVersion === '1.1' || httpVersion === '1.0';
+  // RFC 9112 §6.1: HTTP/1.0 has no transfer coding, and of the others none is understood.
+  const isFramed = coding === undefined || httpVersion + coding.toLowerCase() === '1.1chunked';
+  if (!isKnown || !isFramed) throw refuseRequest('malformed-http');
+  if (rawHeaders.length > 2 * MAX_FIELDS) throw refuseHttp('header_fields_too_large');
+
+  // RFC 9110 §10.1.1: any other expectation may be refused, and one of two is another one.
+  const isMet = expect === undefined || expect.toLowerCase() === '100-continue';
+  if (!isMet) throw refuseHttp('expectation_failed');
 }
 
 const readsCredentials = (access: Access<unknown> | undefined) =>

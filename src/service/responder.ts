@@ -1,27 +1,39 @@
 // Request → what writes its reply: the one place where every failure becomes a reply. Promises: every request
 // gets exactly one reply, only a bug is a 500, and nothing escapes.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { ClientGone, type Refused } from '../base/refusal.ts';
 import type { Cors } from '../reply/cors.ts';
 import type { Reply } from '../reply/reply.ts';
 import { hangUp, isGone, prepareReply, type Write } from '../reply/write.ts';
-import { Exchange } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 import type { Front } from './front.ts';
+import type { Learnt } from './observe.ts';
 import type { Pipeline } from './pipeline.ts';
 
 export type Responder = ReturnType<typeof createResponder>;
 
 /** `isStopping` tells whether every reply shall close its connection. */
 export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, isStopping: () => boolean) {
+  /** What is done, and then what is told of it, if there is anything to tell. */
+  function telling(exchange: Exchange, write: Write): Write {
+    if (!front.isWatching && exchange.reason === undefined) return write;
+
+    return () => {
+      write();
+      const { headersSent, statusCode } = exchange.response;
+      front.observe(exchange, headersSent ? statusCode : null);
+    };
+  }
+
   function finish(exchange: Exchange, reply: Reply): Write {
     const { request, response, crossOrigin, freshNonce } = exchange;
     const nonce = freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
     const fields = crossOrigin ?? [...cors.headers(request.headers.origin), ...nonce];
-    return prepareReply(request, response, reply, fields, isStopping());
+    return telling(exchange, prepareReply(request, response, reply, fields, isStopping()));
   }
 
   function fail(exchange: Exchange, failure: unknown): Write {
-    const leave = () => hangUp(exchange.response);
+    const leave = telling(exchange, () => hangUp(exchange.response));
     try {
       // Nobody is left to be told, and a handler that has given up for that reason has no fault.
       if (failure instanceof ClientGone || hasGivenUp(exchange, failure)) return leave;
@@ -35,13 +47,14 @@ export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, is
 
   /**
    * Works out the reply and gives what writes it; `undefined` when the reply comes later and writes itself.
-   * `refused` is what the listener has already found wrong. Never throws.
+   * Never throws.
    */
-  function prepare(request: IncomingMessage, response: ServerResponse, refused?: Refused): Write | undefined {
-    const exchange = new Exchange(request, response);
-    try {
-      if (refused !== undefined) return fail(exchange, refused);
+  function prepare(exchange: Exchange): Write | undefined {
+    const { request, response } = exchange;
+    // While it waited for its turn.
+    if (isGone(request, response)) return telling(exchange, () => {});
 
+    try {
       const reply = pipeline(exchange);
       if (!(reply instanceof Promise)) return finish(exchange, reply);
 
@@ -56,13 +69,15 @@ export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, is
     }
   }
 
-  /** The reply to bytes that never became a request. */
-  function refuse(refused: Refused): Reply {
-    const reply = front.replyToFailure(refused, {}, []);
+  /** The reply to bytes that never became a request, or to a request that Node hands over with its socket. */
+  function refuse(refused: Refused, request?: IncomingMessage): Reply {
+    const learnt: Learnt = { request, arrivedAt: front.begin() };
+    const reply = front.replyToFailure(refused, learnt, []);
+    front.observe(learnt, reply.status);
     return { ...reply, fields: [...reply.fields, ...cors.headers(undefined)] };
   }
 
-  return { prepare, refuse };
+  return { begin: front.begin, prepare, refuse };
 }
 
 /** Whether the handler has passed on what it was told by its signal. */

@@ -10,6 +10,8 @@ import type { Environment } from '../settings/sources.ts';
 import { assembleChecks, assembleResponder } from './assemble.ts';
 import { clock, openLog } from './host.ts';
 import { createListener } from './listener.ts';
+import { createMetricsListener, listenBoth, type ListenFailure } from './metrics-listener.ts';
+import { createMetrics } from './metrics.ts';
 import { probe } from './probe.ts';
 
 /**
@@ -87,29 +89,33 @@ function openReport(loaded: Loaded<Settings>, profile: Printable): Log {
 
 function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isCheck: boolean): void {
   const { settings, warnings } = loaded;
-  const { host, port, shutdownDelaySeconds } = settings;
+  const { metricsPort, shutdownDelaySeconds } = settings;
   const log = isCheck ? openReport(loaded, profile) : openLog(settings.logLevel);
   for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
 
   let isStopping = false;
-  const checks = assembleChecks(settings, { clock, log });
+  const metrics = metricsPort === undefined ? undefined : createMetrics();
+  const checks = assembleChecks(settings, { clock, log, metrics });
   const responder = assembleResponder(table, settings, checks, clock, () => isStopping);
   if (isCheck) return checks.fetchKeys();
 
   const { server, stop } = createListener(responder, clock);
+  const collected = createMetricsListener(() => checks.metricsText(profile), clock);
 
-  function onFailure(error: NodeJS.ErrnoException): void {
-    const code = String(error.code);
-    const address = host ?? 'all addresses';
-    log('address or port cannot be had', { address: printableSetting(address), port, code: printable(code) });
-    console.error(`address or port cannot be had: ${address}, port ${port} (${code})`);
+  function onFailure(failure: ListenFailure): void {
+    const { host: address = 'all addresses', port: taken, code } = failure;
+    if (taken === undefined) throw failure;
+
+    const fields = { address: printableSetting(address), port: taken, code: printable(String(code)) };
+    log('address or port cannot be had', fields);
+    console.error(`address or port cannot be had: ${address}, port ${taken} (${code})`);
     process.exit(2);
   }
 
   function onListening(): void {
-    server.off('error', onFailure);
     const bound = server.address() as AddressInfo;
-    log('listening', { port: bound.port, address: printable(bound.address), profile, ...inForce(loaded) });
+    const ports = { port: bound.port, metricsPort: (collected.address() as AddressInfo | null)?.port };
+    log('listening', { ...ports, address: printable(bound.address), profile, ...inForce(loaded) });
     // Choice: Node would end the process, and every request under way with it, for one handler's forgotten
     // promise.
     process.on('uncaughtException', (failure) => log('unforeseen failure', describeBug(failure)));
@@ -132,7 +138,7 @@ function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isChe
   }
 
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
-  server.on('error', onFailure).listen({ port, host }, onListening);
+  listenBoth(settings, server, collected).then(onListening, onFailure);
 }
 
 /** What an operator compares with what was meant. No secret is among it. */

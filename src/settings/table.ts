@@ -159,8 +159,17 @@ export const TABLE = {
     30,
   ),
   shutdownDelaySeconds: setting('SHUTDOWN_DELAY_SECONDS', 'server.shutdownDelaySeconds', integer(0, 60), 0),
+  metricsPort: setting('METRICS_PORT', 'metrics.port', readMetricsPort, undefined),
+  metricsHost: setting('METRICS_HOST', 'metrics.host', text(blankFault), undefined),
   logLevel: setting('LOG_LEVEL', 'log.level', word(...LOG_LEVELS), 'info'),
+  accessLog: setting('ACCESS_LOG', 'log.access', boolean, false),
 };
+
+function readMetricsPort(raw: RawValue, { port }: Earlier): number {
+  const metricsPort = integer(0, 65535)(raw);
+  if (metricsPort === 0 || metricsPort !== port) return metricsPort;
+  throw new Fault('is the port of the service itself; choose another');
+}
 
 function readReplayStore(raw: RawValue, { dpopMode }: Earlier): string {
   const address = text(storeFault)(raw);

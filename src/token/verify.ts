@@ -4,6 +4,7 @@
 import { hash } from 'node:crypto';
 import { andThen, type Clock, type Later } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
+import type { Count } from '../base/events.ts';
 import { LruCache } from '../base/lru.ts';
 import { Refused, refuseToken } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
@@ -47,6 +48,7 @@ export function createTokenVerifier(
   issuers: readonly Issuer[],
   clock: Clock,
   cacheEntries: number,
+  count: Count = () => {},
 ): TokenVerifier {
   const cache = new LruCache<VerifiedToken>(cacheEntries);
 
@@ -71,6 +73,7 @@ export function createTokenVerifier(
       if (signed === undefined) throw refuseToken('signature-mismatch');
 
       const claims = deepFreeze(checkClaims(signed, jws.header, issuer, clock.now() / 1000));
+      count('gatehouse_tokens_total{result="verified"}');
       return { claims, kid, issuer, key: { kid: facts.kid, thumbprint: facts.thumbprint } };
     } catch (failure) {
       const findings = { kid: facts.kid, issuerName: issuer.name };
@@ -101,7 +104,10 @@ export function createTokenVerifier(
 
     const verified = open(remembered);
     return andThen(verified.issuer.keys.find(verified.kid), (key) => {
-      if (isStillGood(verified, key)) return remembered;
+      if (isStillGood(verified, key)) {
+        count('gatehouse_tokens_total{result="remembered"}');
+        return remembered;
+      }
 
       cache.delete(digest);
       return verifyAndRemember(token, digest);

@@ -33,6 +33,7 @@ const EVENTS: Readonly<Record<Parameters<Log>[0], LogLevel>> = {
   'shutting down': 'info',
   stopped: 'info',
   'request refused': 'debug',
+  request: 'info',
 };
 
 /** From the gravest on. */

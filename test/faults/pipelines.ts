@@ -171,8 +171,13 @@ async function oneConnection({
  * for.
  */
 export async function pour(context: TestContext, seed: number, wanted: number): Promise<Outcome> {
+  const answer = echo(new Random(seed, 0));
   const { server } = createListener(
-    { prepare: echo(new Random(seed, 0)), refuse: () => ({ ...emptyReply([]), status: 400 }) },
+    {
+      begin: () => 0,
+      prepare: ({ request, response }) => answer(request, response),
+      refuse: () => ({ ...emptyReply([]), status: 400 }),
+    },
     new TestClock(),
   );
   const sockets = new Map<number | undefined, Socket>();

@@ -136,10 +136,17 @@ test('a handler gives JSON, a reply or nothing', () => {
   assert.deepEqual([replyToResult({ a: 1 }, 'GET').status, replyToResult([], 'POST').content], [200, '[]']);
   const made = reply(299);
   assert.equal(replyToResult(made, 'GET'), made.reply);
-  assert.equal(replyToResult(fail(400, 'a', 'b'), 'GET').status, 400);
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
     assert.equal(replyToResult(undefined, method).status, 204);
   }
+});
+
+test('a failure that a handler gives goes the way of one that it throws', () => {
+  const failure = fail(400, 'a', 'b');
+  assert.throws(
+    () => replyToResult(failure, 'GET'),
+    (thrown) => thrown === failure,
+  );
 });
 
 test('a handler gives nothing else, and a GET something', () => {

@@ -120,12 +120,12 @@ export async function startWith(
   await keys.refresh();
   const verifyToken = createTokenVerifier([{ ...RULES, keys }], clock, 10);
   const cors = createCors(settings);
-  const { observe } = createObserver({ log, clock });
+  const observer = createObserver(log, clock, false);
   const front = createFront({
     verifyToken,
     checkSender,
     options: settings,
-    observe,
+    observer,
     timing: { ...settings, clock },
   });
   const limits = { bodyLimitBytes: 1, handlerTimeoutMillis: 0 };

@@ -4,28 +4,18 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { createBatches } from '../../src/service/batches.ts';
 
-/**
- * What is done, and in which turn, with requests that arrive together. The responses to `gone` are destroyed,
- * the sockets of `hung` too.
- */
-async function worksOff(
-  names: readonly string[],
-  gone: readonly string[] = [],
-  hung: readonly string[] = [],
-): Promise<string[]> {
+/** What is done, and in which turn, with requests that arrive together. */
+async function worksOff(names: readonly string[]): Promise<string[]> {
   const done: string[] = [];
 
-  const prepare = (request: object) => {
-    const { name } = request as { name: string };
+  const prepare = (exchange: object) => {
+    const { name } = exchange as { name: string };
     done.push(`prepare ${name}`);
     return name === 'later' ? undefined : () => done.push(`write ${name}`);
   };
 
-  const enqueue = createBatches({ prepare, refuse: () => assert.fail() } as never);
-  for (const name of names) {
-    const request = { name, socket: { writable: !hung.includes(name) } };
-    enqueue(request as never, { destroyed: gone.includes(name) } as never);
-  }
+  const enqueue = createBatches({ prepare } as never);
+  for (const name of names) enqueue({ name } as never);
   if (done.length > 0) done.push('turn');
   for (const _ of names) {
     await new Promise(setImmediate);
@@ -50,9 +40,4 @@ test('lets no more than 64 requests wait: the last of them has all worked off at
   const rest = names.slice(128);
   const worked = (some: readonly string[]) => [...each('prepare', some), ...each('write', some)];
   assert.deepEqual(await worksOff(names), [...worked(first), ...worked(second), 'turn', ...worked(rest)]);
-});
-
-test('drops a request whose connection has gone while it waited', async () => {
-  assert.deepEqual(await worksOff(['a', 'b'], ['a']), ['prepare b', 'write b']);
-  assert.deepEqual(await worksOff(['a', 'b'], [], ['a']), ['prepare b', 'write b']);
 });

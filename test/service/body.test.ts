@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
+import type { Exchange } from '../../src/service/exchange.ts';
 import { createListener } from '../../src/service/listener.ts';
 import { exchange, openWire } from '../support/client.ts';
 import { TestClock } from '../support/clock.ts';
@@ -91,7 +92,11 @@ describe('a request body', { timeout: 30_000 }, () => {
     };
 
     const { server } = createListener(
-      { prepare: answerWhenFull, refuse: () => assert.fail() } as never,
+      {
+        begin: () => 0,
+        prepare: ({ request, response }: Exchange) => answerWhenFull(request, response),
+        refuse: () => assert.fail(),
+      } as never,
       new TestClock(),
     );
     t.after(() => server.close());

@@ -221,11 +221,15 @@ describe('a handler gives', { timeout: 30_000 }, () => {
     ['GET', '/rejects-with-fail', 422, '{"error":"odd","message":"Odd"}'],
     ['GET', '/query-later', 200, '{"query":"later"}'],
   ] as const) {
-    test(`${status} at ${method} ${path}, and says nothing of it in the log`, async () => {
+    test(`${status} at ${method} ${path}, and only of a failure is told, at debug`, async () => {
       const before = service.logs.length;
       const answer = await asked(method, path);
       assert.deepEqual([answer.status, answer.text], [status, text]);
-      assert.deepEqual(service.logs.slice(before), []);
+      const told = service.logs.slice(before);
+      assert.deepEqual(
+        told.map(({ level, message, status: logged, reason }) => [level, message, logged, reason]),
+        status < 400 ? [] : [['debug', 'request refused', status, 'handler']],
+      );
     });
   }
 

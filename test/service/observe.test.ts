@@ -2,30 +2,38 @@
    info. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { createLog, type LogLevel, type Observe } from '../../src/base/events.ts';
-import { createObserver } from '../../src/service/observe.ts';
+import { createLog, type LogLevel } from '../../src/base/events.ts';
+import { open } from '../../src/routes/access.ts';
+import { get } from '../../src/routes/row.ts';
+import { createObserver, type Observer } from '../../src/service/observe.ts';
 import { TestClock } from '../support/clock.ts';
 
 const MINUTE = 60_000;
-const ORDERS = { method: 'GET', pattern: '/api/orders/{id}' };
 
-function observing(level: LogLevel = 'info') {
+const rowAt = (pattern: string) => get(pattern, open, () => ({}));
+
+const ORDERS = rowAt('/api/orders/{id}');
+
+function observing(level: LogLevel = 'info', accessLog = false) {
   const clock = new TestClock(0);
   const lines: Record<string, unknown>[] = [];
   const log = createLog(level, (line) => lines.push(JSON.parse(line)), clock.now);
-  const observer = createObserver({ log, clock: { monotonic: clock.now, after: clock.after } });
+  const observer = createObserver(log, clock, accessLog);
   /** What was logged since this was last asked, without time and level. */
   const told = () => lines.splice(0).map(({ time, level: _, ...line }) => line);
   return { ...observer, clock, told };
 }
 
-const refuse = (observe: Observe, reason: 'expired' | 'scope-missing' | 'keys-unavailable', pattern = '/x') =>
-  observe({ row: { method: 'GET', pattern }, status: 401, reason });
+const refuse = (
+  observe: Observer['observe'],
+  reason: 'expired' | 'scope-missing' | 'keys-unavailable',
+  pattern = '/x',
+) => observe({ arrivedAt: 0, row: rowAt(pattern), reason }, 401);
 
 test('tells at debug of a refusal its status, its reason and the name of the key', () => {
   const { observe, told } = observing('debug');
-  observe({ row: ORDERS, status: 401, reason: 'expired', kid: `key\n${'1'.repeat(100)}` });
-  observe({ status: 404, reason: 'not_found' });
+  observe({ arrivedAt: 0, row: ORDERS, reason: 'expired', kid: `key\n${'1'.repeat(100)}` }, 401);
+  observe({ arrivedAt: 0, reason: 'not_found' }, 404);
   assert.deepEqual(told(), [
     { message: 'request refused', status: 401, reason: 'expired', kid: `key?${'1'.repeat(60)}` },
     { message: 'request refused', status: 404, reason: 'not_found' },
@@ -35,8 +43,8 @@ test('tells at debug of a refusal its status, its reason and the name of the key
 test('tells of a bug the method and the pattern of the row, the name of the error and its places', () => {
   const { observe, told, stop } = observing('error');
   const failure = new TypeError('secret');
-  observe({ row: { method: 'GET', pattern: `/${'long/'.repeat(20)}` }, status: 500, reason: 'bug', failure });
-  observe({ status: 500, reason: 'bug', failure: 'secret' });
+  observe({ arrivedAt: 0, row: rowAt(`/${'long/'.repeat(20)}`), reason: 'bug', failure }, 500);
+  observe({ arrivedAt: 0, reason: 'bug', failure: 'secret' }, 500);
   const [{ frames, ...first } = {}, ...others] = told();
   assert.deepEqual(first, {
     message: 'request failed',
@@ -53,7 +61,7 @@ test('tells of a bug the method and the pattern of the row, the name of the erro
 
 test('counts no bug as a refusal', () => {
   const { observe, told, stop } = observing();
-  observe({ row: ORDERS, status: 500, reason: 'bug', failure: new Error() });
+  observe({ arrivedAt: 0, row: ORDERS, reason: 'bug', failure: new Error() }, 500);
   assert.equal(told().length, 1);
   stop();
   assert.deepEqual(told(), []);
@@ -61,7 +69,7 @@ test('counts no bug as a refusal', () => {
 
 test('says nothing of requests that were served', () => {
   const { observe, told, clock, stop } = observing('debug');
-  observe({ row: ORDERS, status: 200 });
+  observe({ arrivedAt: 0, row: ORDERS }, 200);
   assert.deepEqual(clock.pending, []);
   stop();
   assert.deepEqual(told(), []);

@@ -6,6 +6,7 @@ import { unavailable } from '../../src/base/refusal.ts';
 import { scope } from '../../src/routes/guards.ts';
 import { authenticated, needs, open } from '../../src/routes/access.ts';
 import { get } from '../../src/routes/row.ts';
+import { Exchange } from '../../src/service/exchange.ts';
 import { createService } from '../../src/service/host.ts';
 import { clock, tokenWith, verifyToken } from '../support/caller.ts';
 import { createTable, startTable, type TableService } from '../support/table.ts';
@@ -185,31 +186,48 @@ test('works out an answer without awaiting a promise when the token is known and
     headers: { host: 'a' },
     rawHeaders,
     socket: { writable: true },
+    httpVersion: '1.1',
   });
-  const write = responder.prepare(request as unknown as IncomingMessage, {} as ServerResponse);
+  const exchange = new Exchange(request as unknown as IncomingMessage, {} as ServerResponse, 0);
+  const write = responder.prepare(exchange);
   assert.equal(typeof write, 'function');
 });
 
-test('writes nothing when the client has gone before a late answer', async () => {
-  const late = Promise.resolve({ a: 1 });
-  const { responder, logs } = createTable({ rows: [get('/x', open, () => late)] });
-  const request = Object.assign(new EventEmitter(), {
-    method: 'GET',
-    url: '/x',
-    headers: { host: 'a' },
-    rawHeaders: ['Host', 'a'],
+for (const [when, isGoneBefore] of [
+  ['before a late answer', false],
+  ['while the request waited for its turn', true],
+] as const) {
+  test(`writes nothing when the client has gone ${when}`, async () => {
+    const late = Promise.resolve({ a: 1 });
+    let runs = 0;
+
+    const handler = () => {
+      runs += 1;
+      return late;
+    };
+
+    const { responder, logs } = createTable({ rows: [get('/x', open, handler)] });
+    const request = Object.assign(new EventEmitter(), {
+      method: 'GET',
+      url: '/x',
+      headers: { host: 'a' },
+      rawHeaders: ['Host', 'a'],
+      httpVersion: '1.1',
+      socket: { writable: true },
+    });
+    const written: unknown[] = [];
+    const response = {
+      destroyed: isGoneBefore,
+      writeHead: (status: number) => written.push(status),
+      end: (text: string) => written.push(text),
+    };
+    responder.prepare(new Exchange(request as never, response as never, 0))?.();
+    response.destroyed = true;
+    await late;
+    await new Promise(setImmediate);
+    assert.deepEqual([written, logs, runs], [[], [], isGoneBefore ? 0 : 1]);
   });
-  const written: unknown[] = [];
-  const response = {
-    destroyed: true,
-    writeHead: (status: number) => written.push(status),
-    end: (text: string) => written.push(text),
-  };
-  responder.prepare(request as unknown as IncomingMessage, response as unknown as ServerResponse)?.();
-  await late;
-  await new Promise(setImmediate);
-  assert.deepEqual([written, logs], [[], []]);
-});
+}
 
 test('admits no one whom a guard or the policy refuses, also when the sender answers later, and runs no handler for them', async (t) => {
   const ran: string[] = [];

@@ -364,12 +364,36 @@ export const SETTINGS: readonly SettingRow[] = [
     bad: ['61', /whole number from 0 to 60/],
   },
   {
+    name: 'metricsPort',
+    env: 'METRICS_PORT',
+    yaml: 'metrics.port',
+    byDefault: undefined,
+    good: [number(0), number(9464), number(65535)],
+    bad: ['65536', /whole number from 0 to 65535/],
+  },
+  {
+    name: 'metricsHost',
+    env: 'METRICS_HOST',
+    yaml: 'metrics.host',
+    byDefault: undefined,
+    good: [same('127.0.0.1'), same('::1')],
+    bad: ['a b', /white space/],
+  },
+  {
     name: 'logLevel',
     env: 'LOG_LEVEL',
     yaml: 'log.level',
     byDefault: 'info',
     good: [same('silent'), same('debug'), same('error')],
     bad: ['verbose', /one of silent, error, warn, info, debug/],
+  },
+  {
+    name: 'accessLog',
+    env: 'ACCESS_LOG',
+    yaml: 'log.access',
+    byDefault: false,
+    good: [YES, NO],
+    bad: NOT_BOOLEAN,
   },
 ];
 

@@ -106,7 +106,7 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
   }
 }
 
-const CHECKED_OTHERWISE = ['idp.dpopMode', 'idp.tokenType', 'log.level'];
+const CHECKED_OTHERWISE = ['idp.dpopMode', 'idp.tokenType', 'log.level', 'metrics.port'];
 
 for (const { env, yaml, byDefault } of SETTINGS) {
   if (

@@ -67,10 +67,10 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
   const { server, stop } = createListener(
     {
       ...responder,
-      prepare: (request, response, refused) => {
-        if (request.url !== '/held') return responder.prepare(request, response, refused);
-        request.url = '/healthz';
-        holder.emit('held', () => responder.prepare(request, response, refused)?.());
+      prepare: (exchange) => {
+        if (exchange.request.url !== '/held') return responder.prepare(exchange);
+        exchange.request.url = '/healthz';
+        holder.emit('held', () => responder.prepare(exchange)?.());
         return undefined;
       },
     },

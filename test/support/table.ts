@@ -45,13 +45,13 @@ export function createTable({
   const settings = settingsWith(environment);
   const logs: Record<string, any>[] = [];
   const log = createLog('debug', (line) => logs.push(JSON.parse(line)), clock.now);
-  const observer = createObserver({ log, clock });
+  const observer = createObserver(log, clock, false);
   const cors = createCors(settings);
   const front = createFront({
     verifyToken: verify,
     checkSender: sender(senderWith(environment)),
     options: settings,
-    observe: observer.observe,
+    observer,
     timing: { ...settings, clock },
   });
   const { bodyLimitBytes, handlerTimeoutSeconds } = settings;

@@ -1,0 +1,48 @@
+// The listener for who collects metrics, without credentials: whoever reaches it may read. Promises: its
+// limits are its own, so that who hangs or floods takes nothing from the service but the time of an answer;
+// it listens together with the service or not at all.
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { Clock } from '../base/clock.ts';
+import type { Settings } from '../settings/load.ts';
+
+/** Does not listen yet. */
+export function createMetricsListener(readText: () => string, clock: Clock): Server {
+  const server = createServer(({ method, url }, response) => {
+    const isFound = /^(?:GET|HEAD) \/metrics(?:\?|$)/.test(`${method} ${url}`);
+    response.statusCode = isFound ? 200 : 404;
+    response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
+    // One request a connection, so that the time of one is that of the other.
+    response.shouldKeepAlive = false;
+    response.end(isFound ? readText() : '');
+  });
+
+  server.maxConnections = 20;
+  server.on('connection', (socket) => {
+    socket.on(
+      'close',
+      clock.after(5_000, () => socket.destroy()),
+    );
+  });
+  return server;
+}
+
+/** What could not be had, in an error of Node. */
+export type ListenFailure = Readonly<{ host?: string; port?: number; code?: unknown }>;
+
+/** Rejects with a `ListenFailure`, or with what nobody foresaw. */
+export async function listenBoth(settings: Settings, server: Server, collected: Server): Promise<void> {
+  const { port, host, metricsPort, metricsHost = host } = settings;
+  if (metricsPort !== undefined) await listen(collected, metricsPort, metricsHost);
+  await listen(server, port, host).catch((failure) => {
+    collected.close();
+    throw failure;
+  });
+}
+
+async function listen(server: Server, port: number, host: string | undefined): Promise<void> {
+  server.listen({ port, host });
+  await once(server, 'listening').catch((failure) => {
+    throw Object.assign(failure, { port, host });
+  });
+}

@@ -1,0 +1,148 @@
+// All that is measured, as text that Prometheus reads (its format 0.0.4). Promises: labels are words of the
+// table, of the settings and of closed lists, never of a request; what can be foreseen is there from the
+// start, at zero. Does not see what happens: whoever does adds it here.
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { FETCH_FLAWS } from '../base/events.ts';
+import { CONTENT_FLAWS } from '../base/refusal.ts';
+import { SENTENCES } from '../reply/challenge.ts';
+import type { Row } from '../routes/row.ts';
+import type { MeasuredReplayStore } from '../sender/replay.ts';
+import type { Issuer } from '../token/issuers.ts';
+
+/** That of package.json, which is not everywhere where this is. */
+const VERSION = '0.1.0';
+
+const REASONS = [...Object.keys({ ...SENTENCES, ...CONTENT_FLAWS }), 'scope-missing', 'claim-missing'];
+
+const DURATION = 'http_server_request_duration_seconds';
+
+/** In seconds, as OpenTelemetry's convention for HTTP servers has them. */
+const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ');
+
+/** The head of each family; its name is the third word. */
+const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a request to its answer.
+# TYPE http_server_request_duration_seconds histogram
+# HELP http_server_active_requests Requests that are not answered yet.
+# TYPE http_server_active_requests gauge
+# HELP gatehouse_refusals_total Requests that were turned away, but for probes.
+# TYPE gatehouse_refusals_total counter
+# HELP gatehouse_tokens_total Tokens that were accepted.
+# TYPE gatehouse_tokens_total counter
+# HELP gatehouse_key_fetches_total Fetches of signing keys.
+# TYPE gatehouse_key_fetches_total counter
+# HELP gatehouse_keys_age_seconds Since the signing keys were fetched; infinite while none were.
+# TYPE gatehouse_keys_age_seconds gauge
+# HELP gatehouse_keys_usable Signing keys that can verify a token now.
+# TYPE gatehouse_keys_usable gauge
+# HELP gatehouse_replay_proofs_total Proofs that passed every other check.
+# TYPE gatehouse_replay_proofs_total counter
+# HELP gatehouse_replay_entries Used proofs that are remembered.
+# TYPE gatehouse_replay_entries gauge
+# HELP gatehouse_replay_store_up Whether the shared memory of used proofs answers.
+# TYPE gatehouse_replay_store_up gauge
+# HELP gatehouse_info What runs.
+# TYPE gatehouse_info gauge
+# HELP process_start_time_seconds Start of the process, since the epoch.
+# TYPE process_start_time_seconds gauge
+# HELP process_cpu_seconds_total Processor time of the process.
+# TYPE process_cpu_seconds_total counter
+# HELP process_resident_memory_bytes Memory of the process.
+# TYPE process_resident_memory_bytes gauge
+# HELP nodejs_heap_size_used_bytes Heap in use.
+# TYPE nodejs_heap_size_used_bytes gauge
+# HELP nodejs_heap_size_total_bytes Heap held.
+# TYPE nodejs_heap_size_total_bytes gauge
+# HELP nodejs_eventloop_lag_p99_seconds What 99 of 100 timers were late at most since the last look.
+# TYPE nodejs_eventloop_lag_p99_seconds gauge
+`.split(/(?=# HELP)/);
+
+/** Of all services in this process; they count from the first look. */
+const delays = monitorEventLoopDelay({ resolution: 20 });
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+export function createMetrics() {
+  /** By their names with labels. */
+  const samples = new Map<string, number>();
+  /** The names of the samples of a series, by its labels. */
+  const series = new Map<string, readonly string[]>();
+
+  function add(sample: string, amount = 1): void {
+    samples.set(sample, (samples.get(sample) ?? 0) + amount);
+  }
+
+  function foresee(start: string, words: readonly string[]): void {
+    for (const word of words) add(`${start}"${word}"}`, 0);
+  }
+
+  /** Without a pattern where no row matched; without seconds only for the series to be there. */
+  function addDuration(method: string, pattern: string | undefined, status: number, seconds = NaN): void {
+    const route = pattern === undefined ? '' : `http_route=${JSON.stringify(pattern)},`;
+    const labels = `${route}http_request_method="${method}",http_response_status_code="${status}"`;
+    const names = series.get(labels) ?? namesOf(labels);
+    series.set(labels, names);
+
+    const steps = BOUNDS.map((bound) => Number(seconds <= Number(bound)));
+    steps.push(seconds || 0, Number(seconds >= 0));
+    for (const [index, name] of names.entries()) add(name, steps[index]);
+  }
+
+  function foreseeRows(rows: readonly Row[]): void {
+    for (const { method, pattern } of rows) {
+      addDuration(method, pattern, 200);
+      if (method === 'GET') addDuration('HEAD', pattern, 200);
+    }
+  }
+
+  /** All of it; `profile` names the table. */
+  function read(issuers: readonly Issuer[], replayStore: MeasuredReplayStore, profile: string): string {
+    foresee('gatehouse_refusals_total{reason=', REASONS);
+    foresee('gatehouse_tokens_total{result=', ['remembered', 'verified']);
+    foresee('gatehouse_replay_proofs_total{result=', ['new', 'seen', 'full', 'unavailable']);
+    for (const { name, keys } of issuers) {
+      foresee(`gatehouse_key_fetches_total{issuer="${name}",result=`, ['ok', ...FETCH_FLAWS]);
+      samples.set(`gatehouse_keys_age_seconds{issuer="${name}"}`, keys.ageMillis / 1000);
+      samples.set(`gatehouse_keys_usable{issuer="${name}"}`, keys.usable);
+    }
+
+    add('http_server_active_requests', 0);
+    samples.set(...replayStore.gauge());
+    samples.set(`gatehouse_info{version="${VERSION}",profile="${profile}"}`, 1);
+    measureProcess(samples);
+    return HEADS.map((head) => textOf(head, samples)).join('');
+  }
+
+  return { add, addDuration, foreseeRows, read };
+}
+
+const namesOf = (labels: string) => [
+  ...BOUNDS.map((bound) => `${DURATION}_bucket{${labels},le="${shown(bound)}"}`),
+  `${DURATION}_sum{${labels}}`,
+  `${DURATION}_count{${labels}}`,
+];
+
+const shown = (value: number | string) => String(value).replace('Infinity', '+Inf');
+
+/** Nothing for a family that has no samples. */
+function textOf(head: string, samples: ReadonlyMap<string, number>): string {
+  const [, , family = ''] = head.split(' ');
+  const own = [...samples].filter(([name]) => name.startsWith(family));
+  const lines = own.map(([name, value]) => `${name} ${shown(value)}\n`);
+  return own.length === 0 ? '' : head + lines.join('');
+}
+
+function measureProcess(samples: Map<string, number>): void {
+  const { user, system } = process.cpuUsage();
+  const { rss, heapUsed, heapTotal } = process.memoryUsage();
+  samples.set('process_start_time_seconds', performance.timeOrigin / 1000);
+  samples.set('process_cpu_seconds_total', (user + system) / 1e6);
+  samples.set('process_resident_memory_bytes', rss);
+  samples.set('nodejs_heap_size_used_bytes', heapUsed);
+  samples.set('nodejs_heap_size_total_bytes', heapTotal);
+
+  // Beyond the time for which they were set.
+  const lagSeconds = Math.max(0, delays.percentile(99) / 1e9 - 0.02);
+  samples.set('nodejs_eventloop_lag_p99_seconds', lagSeconds);
+  delays.enable();
+  delays.reset();
+}
