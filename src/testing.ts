@@ -3,7 +3,7 @@
 import { STATUSES } from './reply/challenge.ts';
 import { authenticated, type Access } from './routes/access.ts';
 import { Router } from './routes/router.ts';
-import type { PrefixRule, Row, Table } from './routes/row.ts';
+import type { Row, Table } from './routes/row.ts';
 import { clock, createGate, createService, type Gate } from './service/host.ts';
 import { createTestIssuer, type TestIssuer } from './test-issuer.ts';
 
@@ -39,7 +39,7 @@ export async function assertRouteMatrix(table: Table): Promise<void> {
   const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
   const service = createService({ ...table, rows }, settings, issuer);
   const gate = await createGate(issuer.settings, issuer);
-  const router = new Router<Row, PrefixRule>([], table.rules);
+  const router = new Router([], table.rules);
   const url = await service.listen();
 
   try {

@@ -31,8 +31,7 @@ type OneOrMore = readonly [string, ...string[]];
  * @example needs(scope('read:orders', 'read:customers'))
  */
 export function scope(...scopes: OneOrMore): Guard {
-  const name = `scope ${scopes.join(' ')}`;
-  return scopeGuard(name, 'the token lacks a required scope', scopes, (granted) =>
+  return scopeGuard('scope', 'the token lacks a required scope', scopes, (granted) =>
     scopes.every((word) => granted.includes(word)),
   );
 }
@@ -43,8 +42,7 @@ export function scope(...scopes: OneOrMore): Guard {
  * @example needs(anyScope('read:orders', 'admin'))
  */
 export function anyScope(...scopes: OneOrMore): Guard {
-  const name = `any scope of ${scopes.join(' ')}`;
-  return scopeGuard(name, 'the token has none of the required scopes', scopes, (granted) =>
+  return scopeGuard('any scope of', 'the token has none of the required scopes', scopes, (granted) =>
     scopes.some((word) => granted.includes(word)),
   );
 }
@@ -130,7 +128,7 @@ export function recentLogin({ acr, maxAgeSeconds }: LoginDemands): Guard {
 const WORD = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 function scopeGuard(
-  name: string,
+  what: string,
   description: string,
   scopes: OneOrMore,
   isGranted: (granted: readonly string[]) => boolean,
@@ -139,6 +137,7 @@ function scopeGuard(
     if (!WORD.test(word)) throw new Error(`"${word}" is not a scope`);
   }
 
+  const name = `${what} ${scopes.join(' ')}`;
   const refused = new Refused({ kind: 'insufficient_scope', reason: 'scope-missing', description, scopes });
   return { name, refused, scopes, passes: (caller) => isGranted(caller.scopes) };
 }

@@ -1,38 +1,30 @@
 // Table → row, by the path of a request. Promises: rows that overlap stop the start.
 import { pathSegments } from '../request/path.ts';
-import type { PathParameters } from './row.ts';
-
-/** A row whose pattern a path matches. */
-interface Match<Row> {
-  readonly row: Row;
-  readonly parameters: PathParameters;
-}
+import type { PathParameters, PrefixRule, Row } from './row.ts';
 
 /** What stands at a path. */
-export interface Place<Row, Rule> {
+export interface Place {
   /** The rule that covers it, if any. */
-  readonly rule: Rule | undefined;
-  /** At most one for each method. */
-  readonly matches: readonly Match<Row>[];
+  readonly rule: PrefixRule | undefined;
+  /** The rows whose pattern it matches, at most one for each method. */
+  readonly matches: readonly Readonly<{ row: Row; parameters: PathParameters }>[];
 }
 
 /** A segment of a pattern: a literal text, or the name of a parameter. */
 type Segment = Readonly<{ literal?: string; name?: string }>;
 
-type Routable = Readonly<{ method: string; pattern: string }>;
-
 /**
  * Finds the rows whose pattern of literals and `{parameters}` a path matches, and the first rule whose prefix
  * covers it.
  */
-export class Router<Row extends Routable, Rule extends { readonly prefix: readonly string[] }> {
+export class Router {
   readonly #routes: readonly Readonly<{ row: Row; segments: readonly Segment[] }>[];
-  readonly #rules: readonly Rule[];
+  readonly #rules: readonly PrefixRule[];
   /** What stands at the paths that are spelled like a pattern, found beforehand. */
-  readonly #places = new Map<string, Place<Row, Rule> | undefined>();
+  readonly #places = new Map<string, Place | undefined>();
 
   /** The rows are those in which `tableProblems` finds nothing. */
-  constructor(rows: readonly Row[], rules: readonly Rule[] = []) {
+  constructor(rows: readonly Row[], rules: readonly PrefixRule[] = []) {
     this.#rules = rules;
     this.#routes = rows.map((row) => {
       const segments = parsePattern(row.pattern) ?? [];
@@ -42,11 +34,11 @@ export class Router<Row extends Routable, Rule extends { readonly prefix: readon
   }
 
   /** `undefined` when the path has no canonical form. */
-  find(path: string): Place<Row, Rule> | undefined {
+  find(path: string): Place | undefined {
     return this.#places.get(path) ?? this.#search(pathSegments(path));
   }
 
-  #search(texts: readonly string[] | undefined): Place<Row, Rule> | undefined {
+  #search(texts: readonly string[] | undefined): Place | undefined {
     if (texts === undefined) return undefined;
 
     const covers = (prefix: readonly string[]) => prefix.every((text, index) => texts[index] === text);
@@ -64,7 +56,7 @@ export class Router<Row extends Routable, Rule extends { readonly prefix: readon
  * Why a table cannot be served: patterns that are none, and rows of one method that overlap, each with a
  * common path.
  */
-export function tableProblems(rows: readonly Routable[]): string[] {
+export function tableProblems(rows: readonly Row[]): string[] {
   const parsed = rows.map((row) => ({ ...row, segments: parsePattern(row.pattern) }));
   return parsed.flatMap(({ method, pattern, segments }, index) => {
     if (segments === undefined) return [`${method} ${pattern}: is not a path pattern`];

@@ -12,7 +12,7 @@ import { Incoming } from '../request/incoming.ts';
 import { targetPath } from '../request/path.ts';
 import type { Access } from '../routes/access.ts';
 import { Router, type Place } from '../routes/router.ts';
-import type { PrefixRule, Row, Table } from '../routes/row.ts';
+import type { Row, Table } from '../routes/row.ts';
 import type { Caller, Presentation } from '../sender/caller.ts';
 import type { Exchange } from './exchange.ts';
 import type { Front } from './front.ts';
@@ -37,7 +37,7 @@ export type Pipeline = (exchange: Exchange) => Later<Reply>;
 /** Builds the pipeline for a table in which `tableProblems` finds nothing. */
 export function createPipeline(parts: PipelineParts): Pipeline {
   const { table, front, cors, clock } = parts;
-  const router = new Router<Row, PrefixRule>(table.rows, table.rules);
+  const router = new Router(table.rows, table.rules);
 
   function respond(exchange: Exchange): Later<Reply> {
     checkHead(exchange.request);
@@ -60,11 +60,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   }
 
   /** Who asks, whether they may, and then the row. */
-  function serve(
-    exchange: Exchange,
-    place: Place<Row, PrefixRule>,
-    presentation: Presentation,
-  ): Later<Reply> {
+  function serve(exchange: Exchange, place: Place, presentation: Presentation): Later<Reply> {
     const { rule, matches } = place;
     const { method, path } = presentation;
     // RFC 9110 §9.3.2: HEAD goes the way of GET.

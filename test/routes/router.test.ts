@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pathSegments, targetPath } from '../../src/request/path.ts';
+import { authenticated, open } from '../../src/routes/access.ts';
 import { Router, tableProblems } from '../../src/routes/router.ts';
+import { get, under } from '../../src/routes/row.ts';
 import { Refused } from '../../src/base/refusal.ts';
 
 for (const [target, path] of [
@@ -54,14 +56,15 @@ for (const [what, paths] of [
   }
 }
 
+const rowAt = (pattern: string) => get(pattern, open, () => ({}));
+
 const ROWS = ['/api/public', '/api/org/{orgId}', '/x/{one}/{two}/end', '/files/v1.0/a-b_c', '/caf%C3%A9'].map(
-  (pattern) => ({ method: 'GET', pattern }),
+  rowAt,
 );
 
 const router = new Router(ROWS);
 
-const rowAt = (one: Router<(typeof ROWS)[number], { readonly prefix: readonly string[] }>, path: string) =>
-  one.find(path)?.matches[0]?.row;
+const found = (one: Router, path: string) => one.find(path)?.matches[0]?.row;
 
 for (const [path, pattern, parameters] of [
   ['/api/public', '/api/public', {}],
@@ -110,7 +113,7 @@ for (const [one, other, common] of [
       [one, '/z/z/z', other],
       [one, other],
     ]) {
-      const rows = patterns.map((pattern) => ({ method: 'GET', pattern }));
+      const rows = patterns.map(rowAt);
       assert.deepEqual(tableProblems(rows), [`GET ${one} and ${other}: both match ${common}`]);
     }
   });
@@ -125,32 +128,32 @@ for (const [one, other] of [
   ['/a', '/A'],
 ] as const) {
   test(`takes the rows ${one} and ${other}, which have no path in common`, () => {
-    const rows = [one, other].map((pattern) => ({ method: 'GET', pattern }));
+    const rows = [one, other].map(rowAt);
     assert.deepEqual(tableProblems(rows), []);
-    for (const { pattern } of rows) assert.equal(rowAt(new Router(rows), pattern)?.pattern, pattern);
+    for (const { pattern } of rows) assert.equal(found(new Router(rows), pattern)?.pattern, pattern);
   });
 }
 
 for (const pattern of ['', 'api', 'api/public', '/', '/api/', '//api', '/./api', '/%zz']) {
   test(`refuses "${pattern}" as a pattern`, () => {
-    assert.deepEqual(tableProblems([{ method: 'GET', pattern }]), [`GET ${pattern}: is not a path pattern`]);
+    assert.deepEqual(tableProblems([rowAt(pattern)]), [`GET ${pattern}: is not a path pattern`]);
   });
 }
 
 for (const pattern of ['/a{x}', '/{y}b', '/{a-b}', '/{a}{b}', '/{}', '/{x', '/x}', '/{x}/a/{x}', '/{a/b}']) {
   test(`refuses "${pattern}", whose parameters no request would have`, () => {
-    assert.deepEqual(tableProblems([{ method: 'GET', pattern }]), [`GET ${pattern}: is not a path pattern`]);
+    assert.deepEqual(tableProblems([rowAt(pattern)]), [`GET ${pattern}: is not a path pattern`]);
   });
 }
 
 test('takes braces that are written as escapes for the text that they are [RFC 3986 §2.1]', () => {
-  const router = new Router([{ method: 'GET', pattern: '/%7Bx%7D' }]);
+  const router = new Router([rowAt('/%7Bx%7D')]);
   assert.deepEqual(router.find('/7')?.matches, []);
-  assert.equal(rowAt(router, '/%7Bx%7D')?.pattern, '/%7Bx%7D');
+  assert.equal(found(router, '/%7Bx%7D')?.pattern, '/%7Bx%7D');
 });
 
 test('takes several parameters, one in the name of another', () => {
-  const router = new Router([{ method: 'GET', pattern: '/{a}/{ab}/x/{b}' }]);
+  const router = new Router([rowAt('/{a}/{ab}/x/{b}')]);
   const { matches = [] } = router.find('/1/2/x/3') ?? {};
   assert.deepEqual(
     matches.map(({ parameters }) => parameters),
@@ -172,7 +175,7 @@ test('finds no place in a path without a canonical form [RFC 3986 §2.1, §3.3]'
   }
 });
 
-const RULES = [{ prefix: ['api', 'org'] }, { prefix: ['api'] }] as const;
+const RULES = [under('/api/org', authenticated), under('/api', authenticated)] as const;
 
 for (const [path, rule] of [
   ['/api/org/7', RULES[0]],
