@@ -178,10 +178,19 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     }
   });
 
-  test('fetches through the proxy, and fails when the proxy refuses', async (t) => {
+  test('fetches through the proxy, and through no other that the environment names, and fails when it refuses', async (t) => {
     const proxy = await startProxy();
     t.after(() => proxy.stop());
-    reportOf(await check({ IDP_PROXY: `http://us:sesame@127.0.0.1:${proxy.port}` }));
+    const nowhere = 'http://127.0.0.1:9';
+    const others = {
+      // Some lines of Node warn of the next one.
+      NODE_NO_WARNINGS: '1',
+      NODE_USE_ENV_PROXY: '1',
+      HTTP_PROXY: nowhere,
+      HTTPS_PROXY: nowhere,
+      http_proxy: nowhere,
+    };
+    reportOf(await check({ ...others, IDP_PROXY: `http://us:sesame@127.0.0.1:${proxy.port}` }));
     assert.equal(proxy.asked.length, 2);
     const refusing = await startRawServer((socket) =>
       socket.once('data', () => socket.end('HTTP/1.1 407 X\r\n\r\n')),
