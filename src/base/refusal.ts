@@ -112,8 +112,6 @@ export type ContentFlaw = keyof typeof CONTENT_FLAWS;
 
 type Unavailability = keyof typeof UNAVAILABILITIES;
 
-type Scopes = readonly string[];
-
 type ContentRefusal = (typeof CONTENT_FLAWS)[ContentFlaw][0];
 
 /** What a client is told of a value that does not fit: where it is, by keys, and why. */
@@ -122,24 +120,20 @@ export interface Issue {
   readonly message: string;
 }
 
-/**
- * One refusal. `kind` is the `error` member of the body; `reason` is what the log says; `scopes` are those
- * that would help.
- */
+/** One refusal. `kind` is the `error` member of the body; `reason` is what the log says. */
 export type Refusal = Readonly<
-  | { kind: 'unauthorized'; reason: 'no-credentials' | 'scheme-refused'; scopes?: Scopes }
-  | { kind: 'invalid_token'; reason: TokenFlaw; scopes?: Scopes }
+  | { kind: 'unauthorized'; reason: 'no-credentials' | 'scheme-refused' }
+  | { kind: 'invalid_token'; reason: TokenFlaw }
   | { kind: 'invalid_dpop_proof'; reason: ProofFlaw }
   | { kind: 'use_dpop_nonce'; reason: 'proof-nonce' }
   | { kind: 'invalid_request'; reason: RequestFlaw }
-  | { kind: 'insufficient_scope'; reason: 'scope-missing'; description: string; scopes: Scopes }
+  | { kind: 'insufficient_scope'; reason: 'scope-missing'; description: string; scopes: readonly string[] }
   | { kind: 'insufficient_scope'; reason: 'claim-missing'; description: string }
   | {
       kind: 'insufficient_user_authentication';
       reason: 'login-insufficient';
       /** As they stand in a challenge. */
       demands: readonly (string | undefined)[];
-      scopes?: Scopes;
     }
   | { kind: 'temporarily_unavailable'; reason: Unavailability; retryAfterSeconds: number }
   | { kind: HttpRefusal; reason: HttpRefusal }

@@ -78,28 +78,33 @@ export interface ChallengeOptions {
 
 /**
  * Gives what makes the reply to a refusal; `scheme` is that of the caller's credentials, if it was an
- * accepted one. What depends on nothing but reason and scheme is made once.
+ * accepted one. What depends on nothing but reason, scheme and scopes is made once.
  */
 export function createRefusalReplies(options: ChallengeOptions) {
   const made = new Map<string, Reply>();
 
-  return (refusal: Refusal, scheme: Scheme | undefined): Reply => {
+  return (refusal: Refusal, scheme: Scheme | undefined, scopes: readonly string[] = []): Reply => {
     const hasOnlyKindAndReason = Object.keys(refusal).length === 2;
-    if (!hasOnlyKindAndReason) return refusalReply(refusal, scheme, options);
+    if (!hasOnlyKindAndReason) return refusalReply(refusal, scheme, options, scopes);
 
-    const name = `${scheme} ${refusal.reason}`;
-    const refused = made.get(name) ?? refusalReply(refusal, scheme, options);
+    const name = [scheme, refusal.reason, ...scopes].join(' ');
+    const refused = made.get(name) ?? refusalReply(refusal, scheme, options, scopes);
     made.set(name, refused);
     return refused;
   };
 }
 
-function refusalReply(refusal: Refusal, scheme: Scheme | undefined, options: ChallengeOptions): Reply {
+function refusalReply(
+  refusal: Refusal,
+  scheme: Scheme | undefined,
+  options: ChallengeOptions,
+  scopes: readonly string[],
+): Reply {
   const { kind, reason } = refusal;
   const status = STATUSES[kind];
   // RFC 6750 §3, RFC 9110 §11.6.1: what is about credentials or access.
   const isChallenge = status === 401 || status === 403 || kind === 'invalid_request';
-  const headers = isChallenge ? challenges(options, scheme, refusal) : otherHeaders(refusal);
+  const headers = isChallenge ? challenges(options, scheme, refusal, scopes) : otherHeaders(refusal);
   const body = bodyOf(refusal, status, options.errorDetail);
   return { ...jsonReply(status, body, headers), closes: CLOSING.includes(reason) };
 }
@@ -115,11 +120,11 @@ function parameter(name: string, value: unknown): string {
 /**
  * RFC 6750 §3, RFC 9449 §7.1, RFC 9470 §3; without credentials there is no error to name (RFC 6750 §3.1).
  */
-const errorParameters = (refusal: Refusal) => [
+const errorParameters = (refusal: Refusal, scopes: readonly string[]) => [
   parameter('error', refusal.kind !== 'unauthorized' && refusal.kind),
   parameter('error_description', descriptionOf(refusal)),
   ...('demands' in refusal ? refusal.demands : []),
-  parameter('scope', 'scopes' in refusal && refusal.scopes?.join(' ')),
+  parameter('scope', ('scopes' in refusal ? refusal.scopes : scopes).join(' ')),
 ];
 
 function bodyOf(refusal: Refusal, status: number, errorDetail: boolean): object {
@@ -149,7 +154,12 @@ const ALGS = parameter('algs', PROOF_ALGORITHMS.join(' '));
 /**
  * One field for each accepted scheme (RFC 9110 §11.6.1); the error goes on the scheme that the caller used.
  */
-function challenges(options: ChallengeOptions, scheme: Scheme | undefined, refusal: Refusal): string[] {
+function challenges(
+  options: ChallengeOptions,
+  scheme: Scheme | undefined,
+  refusal: Refusal,
+  scopes: readonly string[],
+): string[] {
   const schemes = SCHEMES[options.dpopMode];
   // Choice: without an error what is told goes first, which is where clients look.
   const told = (refusal.kind !== 'unauthorized' && scheme) || schemes[0];
@@ -158,7 +168,7 @@ function challenges(options: ChallengeOptions, scheme: Scheme | undefined, refus
 
   return schemes.flatMap((accepted) => {
     const realm = accepted === schemes[0] ? 'realm="api"' : '';
-    const error = accepted === told ? errorParameters(refusal) : [];
+    const error = accepted === told ? errorParameters(refusal, scopes) : [];
     const algs = accepted === 'DPoP' ? ALGS : '';
     const parameters = [realm, ...error, algs, metadata].filter(Boolean);
     return ['WWW-Authenticate', `${accepted} ${parameters.join(', ')}`];

@@ -65,18 +65,20 @@ export function createFront({ verifyToken, checkSender, options, observer, timin
     Object.assign(learnt, findings);
     const authorization = fieldValues(rawHeaders, 'authorization')[0] ?? '';
     return replyToRefusal(
-      metadataUrl ? withScopes(refusal, learnt) : refusal,
+      refusal,
       acceptedScheme(authorization, options.dpopMode),
+      metadataUrl ? scopesFor(refusal, learnt) : [],
     );
   }
 
   return { ...observer, readHost: createHostReader(), describe, identify, replyToFailure, timing };
 }
 
-/** A refusal that another token would mend, with every scope that is named where access is decided. */
-function withScopes(refusal: Refusal, { accesses = [] }: Learnt): Refusal {
+/** Every scope that is named where access is decided, when another token would mend the refusal. */
+function scopesFor(refusal: Refusal, { accesses = [] }: Learnt): readonly string[] {
   const { kind } = refusal;
   const isAsking = kind === 'unauthorized' || kind === 'invalid_token' || 'demands' in refusal;
-  const scopes = accesses.flatMap((access) => access?.scopes ?? []);
-  return isAsking && scopes.length > 0 ? { ...refusal, scopes: [...new Set(scopes)] } : refusal;
+  const [ofRule = [], ofRow = []] = accesses.map((access) => access?.scopes);
+  if (!isAsking) return [];
+  return ofRule.length === 0 ? ofRow : [...new Set([...ofRule, ...ofRow])];
 }

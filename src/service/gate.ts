@@ -59,7 +59,7 @@ export function createGateChecks(front: Front, cors: Cors) {
   }
 
   async function check<Admitted>(request: GateRequest, access: Access<Admitted>): Promise<Verdict<Admitted>> {
-    const learnt: Learnt = { request, arrivedAt: 0, accesses: [access] };
+    const learnt: Learnt = { request, arrivedAt: 0, accesses: [undefined, access] };
     try {
       const caller = await admitted(request, access, learnt);
       return { caller, headers: nonceFields(learnt) };
