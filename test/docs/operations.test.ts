@@ -37,12 +37,19 @@ const numberAfter = (text: string, word: string) =>
 
 test('the manifests of docs/operations.md set what loads without a problem or a warning', () => {
   const { settings, warnings } = load({ environment: environmentOfManifests() });
-  assert.deepEqual(
-    warnings.filter((warning) => !warning.startsWith('METRICS_')),
-    [],
-  );
+  assert.deepEqual(warnings, []);
   assert.match(settings.dpopReplayStore ?? '', /^rediss:/);
-  assert.equal(settings.port, numberAfter(manifests, 'name: http, containerPort'));
+  assert.deepEqual(
+    [settings.port, settings.metricsPort],
+    [
+      numberAfter(manifests, 'name: http, containerPort'),
+      numberAfter(manifests, 'name: metrics, containerPort'),
+    ],
+  );
+  const policy = manifests.slice(manifests.indexOf('kind: NetworkPolicy'));
+  for (const port of [settings.port, settings.metricsPort, 53, 443, 6379]) {
+    assert.ok(policy.includes(`port: ${port} }`), String(port));
+  }
 });
 
 test('the manifests and the unit of docs/operations.md give it time to drain', () => {
