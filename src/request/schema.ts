@@ -23,12 +23,11 @@ export interface Schema<Output = unknown> {
 const MAX_ISSUES = 20;
 const MAX_TEXT_LENGTH = 200;
 
-/** Throws a `TypeError` for what is not a Standard Schema of version 1. */
-export function checkSchema(schema: Schema): void {
+/** Why it is not a Standard Schema of version 1. */
+export function schemaFault(schema: Schema): string | undefined {
   const standard = Object(schema)['~standard'];
-  if (standard?.version !== 1 || typeof standard.validate !== 'function') {
-    throw new TypeError('a schema must have "~standard" of version 1 with a function "validate"');
-  }
+  const isSchema = standard?.version === 1 && typeof standard.validate === 'function';
+  return isSchema ? undefined : 'a schema must have "~standard" of version 1 with a function "validate"';
 }
 
 /**

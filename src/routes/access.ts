@@ -13,6 +13,8 @@ export interface Access<Admitted> {
   readonly guards: readonly Guard[];
   /** Every scope that they name. */
   readonly scopes?: readonly string[];
+  /** Why no table can have it. */
+  readonly faults?: readonly string[];
   /** The caller as the handler receives it. Throws `Refused` when a required caller or a guard is missing. */
   readonly admit: (caller: Caller | undefined, timing: Timing) => Admitted;
 }
@@ -65,11 +67,13 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
 
   // Choice: nobody is sent to log in again who would then lack something else.
   const ordered = [...guards.filter((guard) => !logins.includes(guard)), ...logins];
+
   return {
     name: guards.map((guard) => guard.name).join(', '),
     credentials: 'required',
     guards: ordered,
     scopes: guards.flatMap(({ scopes = [] }) => scopes),
+    faults: guards.flatMap(({ fault = [] }) => fault),
     admit: (caller, timing) => {
       const admitted = requireCaller(caller);
       for (const guard of ordered) {

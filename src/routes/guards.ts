@@ -21,12 +21,14 @@ export interface Guard {
   readonly refused: Refused;
   /** The scopes that it names. */
   readonly scopes?: readonly string[];
+  /** Why no table can have it. */
+  readonly fault?: string | undefined;
 }
 
 type OneOrMore = readonly [string, ...string[]];
 
 /**
- * Passes when the token has every one of these scopes. Throws for what is no scope (RFC 6749 §3.3).
+ * Passes when the token has every one of these scopes. What is no scope (RFC 6749 §3.3) stops the start.
  *
  * @example needs(scope('read:orders', 'read:customers'))
  */
@@ -37,7 +39,7 @@ export function scope(...scopes: OneOrMore): Guard {
 }
 
 /**
- * Passes when the token has at least one of these scopes. Throws for what is no scope (RFC 6749 §3.3).
+ * Passes when the token has at least one of these scopes. What is no scope (RFC 6749 §3.3) stops the start.
  *
  * @example needs(anyScope('read:orders', 'admin'))
  */
@@ -133,21 +135,16 @@ function scopeGuard(
   scopes: OneOrMore,
   isGranted: (granted: readonly string[]) => boolean,
 ): Guard {
-  for (const word of scopes) {
-    if (!WORD.test(word)) throw new Error(`"${word}" is not a scope`);
-  }
-
   const name = `${what} ${scopes.join(' ')}`;
+  const fault = scopes.every((word) => WORD.test(word)) ? undefined : `${name}: not all are scopes`;
   const refused = new Refused({ kind: 'insufficient_scope', reason: 'scope-missing', description, scopes });
-  return { name, refused, scopes, passes: (caller) => isGranted(caller.scopes) };
+  return { name, refused, scopes, fault, passes: (caller) => isGranted(caller.scopes) };
 }
 
 function claimGuard(name: string, description: string, passes: (caller: Caller) => boolean): Guard {
   // RFC 6750 §3: what an error_description may hold. Stricter: no `=`, after which clients look for values.
-  if (!/^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]+$/.test(description)) {
-    throw new Error(`"${name}" cannot be named in a challenge`);
-  }
-
+  const isShowable = /^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]+$/.test(description);
+  const fault = isShowable ? undefined : `${name}: cannot be named in a challenge`;
   const refused = new Refused({ kind: 'insufficient_scope', reason: 'claim-missing', description });
-  return { name, refused, passes };
+  return { name, refused, fault, passes };
 }

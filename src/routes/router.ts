@@ -53,19 +53,22 @@ export class Router {
 }
 
 /**
- * Why a table cannot be served: patterns that are none, and rows of one method that overlap, each with a
- * common path.
+ * Why a table cannot be served: what is wrong with each row, patterns that are none, and rows of one method
+ * that overlap, each with a common path.
  */
 export function tableProblems(rows: readonly Row[]): string[] {
   const parsed = rows.map((row) => ({ ...row, segments: parsePattern(row.pattern) }));
-  return parsed.flatMap(({ method, pattern, segments }, index) => {
-    if (segments === undefined) return [`${method} ${pattern}: is not a path pattern`];
+  return parsed.flatMap(({ method, pattern, segments, faults = [] }, index) => {
+    const problems = faults.map((fault) => `${method} ${pattern}: ${fault}`);
+    if (segments === undefined) return [...problems, `${method} ${pattern}: is not a path pattern`];
 
     const earlierRows = parsed.slice(0, index).filter((row) => row.method === method);
-    return earlierRows.flatMap((earlier) => {
+    for (const earlier of earlierRows) {
       const common = commonPath(earlier.segments ?? [], segments);
-      return common === undefined ? [] : `${method} ${earlier.pattern} and ${pattern}: both match ${common}`;
-    });
+      if (common === undefined) continue;
+      problems.push(`${method} ${earlier.pattern} and ${pattern}: both match ${common}`);
+    }
+    return problems;
   });
 }
 

@@ -49,6 +49,8 @@ export interface Row {
   readonly method: Method;
   readonly pattern: string;
   readonly access: Access<Caller | undefined>;
+  /** Why no table can have it, beside what is wrong with its pattern. */
+  readonly faults?: readonly string[];
   /**
    * Takes the query, and reads the body: rejects with `Refused`, or with `ClientGone`. `bodyLimitBytes` is
    * for rows without a limit of their own. Absent where the row takes neither.
@@ -62,19 +64,22 @@ export interface Row {
 export interface PrefixRule {
   readonly prefix: readonly string[];
   readonly access: Access<Caller>;
+  /** Why no table can have it. */
+  readonly faults?: readonly string[];
 }
 
 /**
  * A rule for a prefix such as `/api/admin` and everything under it: decided for every path there, before the
- * row is looked for, and beside the row's own access. Throws a `TypeError` for what is no prefix.
+ * row is looked for, and beside the row's own access. What is no prefix stops the start.
  *
  * @example runService({ rows, rules: [under('/api/admin', needs(scope('admin')))] });
  */
 export function under(prefix: string, access: Access<Caller>): PrefixRule {
   const segments = prefix === '/' ? [] : pathSegments(prefix);
-  if (segments === undefined || prefix[0] !== '/') throw new TypeError(`${prefix} is no prefix of paths`);
-
-  return { prefix: segments, access };
+  const isPrefix = segments !== undefined && prefix[0] === '/';
+  const faults = [...faultsOf(access), ...(isPrefix ? [] : ['is no prefix of paths'])];
+  const named = faults.map((fault) => `under ${prefix}: ${fault}`);
+  return { prefix: segments ?? [], access, faults: named };
 }
 
 /** All that a service answers. */
@@ -110,6 +115,13 @@ type RowMaker<Takes extends readonly Taken[], Result> = <
   ]
 ) => Row;
 
+/** Who writes JavaScript may leave the access out, or give a guard. */
+function faultsOf(access: Partial<Access<unknown>> = {}, taken: readonly Taken[] = []): string[] {
+  const { admit, faults = [] } = access;
+  const own = admit === undefined ? ['has no access, such as open or needs()'] : faults;
+  return [...own, ...taken.flatMap(({ fault = [] }) => fault)];
+}
+
 type AnyHandler = (request: never) => unknown;
 
 function rowMaker(method: Method) {
@@ -122,9 +134,9 @@ function rowMaker(method: Method) {
     const taken = rest.filter((part) => 'takes' in part);
     const query = taken.find((part) => part.takes === 'query');
     const body = taken.find((part) => part.takes === 'body');
-    if (handler === undefined || rest.length !== taken.length + 1) {
-      throw new TypeError('a row takes query(), json() and a handler, nothing else');
-    }
+    const faults = faultsOf(access, taken);
+    const isOdd = handler === undefined || rest.length !== taken.length + 1;
+    if (isOdd) faults.push('a row takes query(), json() and a handler, nothing else');
 
     async function take(incoming: Incoming, bodyLimitBytes: number): Promise<void> {
       if (query !== undefined) incoming.query = await query.judge(incoming.searchParams);
@@ -138,12 +150,13 @@ function rowMaker(method: Method) {
       method,
       pattern,
       access,
+      faults,
       take: rest.length > 1 ? take : undefined,
       handle: (incoming) =>
         andThen(body?.judge(incoming.body), (output) => {
           incoming.body = output;
           // The type of the maker is what promises a handler this very request.
-          return handler(incoming as never);
+          return handler?.(incoming as never);
         }),
     };
   };

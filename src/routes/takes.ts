@@ -1,17 +1,21 @@
 // What a row takes beside its path: a query or a body, each judged by a schema. Promises: a value reaches a
 // handler only as the schema's output. Does not decide when: row.ts does, after access.
 import type { Later } from '../base/clock.ts';
-import { checkSchema, judge, type Schema } from '../request/schema.ts';
+import { judge, schemaFault, type Schema } from '../request/schema.ts';
 
 /** The query of a row, by its schema; `judge` throws `Refused`, or rejects with it. */
 export interface QueryTaken<Output> {
   readonly takes: 'query';
+  /** Why no table can have it. */
+  readonly fault: string | undefined;
   readonly judge: (query: URLSearchParams) => Later<Output>;
 }
 
 /** The JSON body of a row; `judge` throws `Refused`, or rejects with it. */
 export interface BodyTaken<Output> {
   readonly takes: 'body';
+  /** Why no table can have it. */
+  readonly fault: string | undefined;
   readonly limitBytes: number | undefined;
   readonly types: readonly string[];
   readonly judge: (body: unknown) => Later<Output>;
@@ -36,20 +40,22 @@ const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ va
 /**
  * The row takes a query that fits the schema (Standard Schema v1), and its handler gets the output as
  * `query`. The schema sees an object without prototype: text for a name that occurs once, an array of texts
- * for one that is repeated. Any other query is 400 `invalid_query`. Throws a `TypeError` for what is no
- * schema.
+ * for one that is repeated. Any other query is 400 `invalid_query`. What is no schema stops the start.
  *
  * @example get('/api/orders', authenticated, query(Page), ({ query }) => orders.list(query.after))
  */
 export function query<Output>(schema: Schema<Output>): QueryTaken<Output> {
-  checkSchema(schema);
-  return { takes: 'query', judge: (given) => judge(schema, valuesOf(given), 'query-refused') };
+  return {
+    takes: 'query',
+    fault: schemaFault(schema),
+    judge: (given) => judge(schema, valuesOf(given), 'query-refused'),
+  };
 }
 
 /**
  * The row takes a JSON body (RFC 8259), which is read once access is granted; its handler gets the schema's
- * output as `body`, or without a schema the JSON value as it is. Throws a `TypeError` for what is no schema,
- * limit or media type.
+ * output as `body`, or without a schema the JSON value as it is. What is no schema, limit or media type stops
+ * the start.
  *
  * @example
  * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => created(orders.add(body)))
@@ -62,16 +68,17 @@ export function json(
   schema: Schema = ANYTHING,
   { limitBytes, types = ['application/json'] }: BodyTakenOptions = {},
 ): BodyTaken<unknown> {
-  checkSchema(schema);
-  const bytes = limitBytes ?? 1;
-  if (!Number.isInteger(bytes) || bytes < 1 || bytes > MAX_LIMIT_BYTES) {
-    throw new TypeError(`limitBytes must be a whole number from 1 to ${MAX_LIMIT_BYTES}`);
-  }
-  if (!types.every((type) => MEDIA_TYPE.test(type))) {
-    throw new TypeError('types must be media types in lower case, without parameters');
+  const fault = schemaFault(schema) ?? optionsFault(limitBytes, types);
+  return { takes: 'body', fault, limitBytes, types, judge: (body) => judge(schema, body, 'body-refused') };
+}
+
+function optionsFault(limitBytes = 1, types: readonly string[]): string | undefined {
+  if (!Number.isInteger(limitBytes) || limitBytes < 1 || limitBytes > MAX_LIMIT_BYTES) {
+    return `limitBytes must be a whole number from 1 to ${MAX_LIMIT_BYTES}`;
   }
 
-  return { takes: 'body', limitBytes, types, judge: (body) => judge(schema, body, 'body-refused') };
+  const areTypes = types.every((type) => MEDIA_TYPE.test(type));
+  return areTypes ? undefined : 'types must be media types in lower case, without parameters';
 }
 
 function valuesOf(query: URLSearchParams) {

@@ -111,13 +111,14 @@ export function assembleResponder(
   isStopping: () => boolean,
 ): Responder {
   const rows = [...probes(isReady, isStopping), ...table.rows];
-  const problems = tableProblems(rows);
+  const { rules = [] } = table;
+  const problems = [...tableProblems(rows), ...rules.flatMap(({ faults = [] }) => faults)];
   if (problems.length > 0) throw new ConfigurationError(problems);
 
   metrics?.foreseeRows(rows);
   const cors = createCors({ ...settings, corsAllowedMethods: shownMethods(settings, rows) });
   const pipeline = createPipeline({
-    table: { rows, rules: table.rules ?? [] },
+    table: { rows, rules },
     front,
     cors,
     clock,

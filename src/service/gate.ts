@@ -8,6 +8,7 @@ import { HandlerReply } from '../reply/handler-reply.ts';
 import { fieldValues } from '../request/fields.ts';
 import { targetPath } from '../request/path.ts';
 import type { Access } from '../routes/access.ts';
+import { ConfigurationError } from '../settings/load.ts';
 import type { Front } from './front.ts';
 import type { Learnt } from './observe.ts';
 
@@ -59,6 +60,7 @@ export function createGateChecks(front: Front, cors: Cors) {
   }
 
   async function check<Admitted>(request: GateRequest, access: Access<Admitted>): Promise<Verdict<Admitted>> {
+    refuseFaults(access);
     const learnt: Learnt = { request, arrivedAt: 0, accesses: [undefined, access] };
     try {
       const caller = await admitted(request, access, learnt);
@@ -117,4 +119,9 @@ const nonceFields = ({ freshNonce }: Learnt): Field[] =>
 function pairsOf(fields: readonly string[]): Field[] {
   const names = fields.filter((_, index) => index % 2 === 0);
   return names.map((name, index) => [name, fields[index * 2 + 1] ?? '']);
+}
+
+/** A table would have stopped the start. */
+function refuseFaults({ faults = [] }: Access<unknown>): void {
+  if (faults.length > 0) throw new ConfigurationError(faults);
 }

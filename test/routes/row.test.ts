@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { claimEquals, scope } from '../../src/routes/guards.ts';
 import { Refused } from '../../src/base/refusal.ts';
 import { authenticated, needs, open, optional } from '../../src/routes/access.ts';
-import { get, post, type RouteRequest } from '../../src/routes/row.ts';
+import { get, post, type RouteRequest, type Row } from '../../src/routes/row.ts';
 import { json } from '../../src/routes/takes.ts';
 import type { Caller } from '../../src/sender/caller.ts';
 import { callerWith, timing } from '../support/caller.ts';
@@ -104,10 +104,10 @@ test('no row admits what only looks like a caller', () => {
   }
 });
 
-test('a row that is given something else than what rows take, or no handler, cannot be made', () => {
+test('a row that is given something else than what rows take, or no handler, cannot be served', () => {
   const schema = schemaOf((value) => ({ value }));
   const callable = Object.assign(() => ({}), schema);
-  const make = post as (...parts: unknown[]) => unknown;
+  const make = post as (...parts: unknown[]) => Row;
   for (const parts of [
     [],
     [json()],
@@ -116,8 +116,12 @@ test('a row that is given something else than what rows take, or no handler, can
     [json(), never, {}],
     [never, never],
   ]) {
-    assert.throws(() => make('/x', open, ...parts), TypeError);
+    assert.deepEqual(make('/x', open, ...parts).faults, [
+      'a row takes query(), json() and a handler, nothing else',
+    ]);
   }
   // Who forgets the access.
-  assert.throws(() => make('/x', never), TypeError);
+  assert.equal(make('/x', undefined, never).faults?.[0], 'has no access, such as open or needs()');
+  assert.equal(make('/x', scope('a'), never).faults?.[0], 'has no access, such as open or needs()');
+  assert.deepEqual(make('/x', open, json(), never).faults, []);
 });

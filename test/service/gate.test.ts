@@ -29,6 +29,18 @@ async function serve(t: TestContext, handler: (request: IncomingMessage, respons
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+test('refuses to judge by an access that no table could have, with every fault', async () => {
+  const gate = await openGate();
+  const wrong = needs(scope('a b'), scope('"'));
+  await assert.rejects(
+    async () => gate.check({ method: 'GET', url: '/', rawHeaders: ['Host', 'a'] }, wrong),
+    {
+      problems: ['scope a b: not all are scopes', 'scope ": not all are scopes'],
+    },
+  );
+  gate.close();
+});
+
 test('the gate admits a caller who passes, and leaves the answer to the host', async (t) => {
   const gate = await openGate();
   const url = await serve(t, async (request, response) => {

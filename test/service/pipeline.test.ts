@@ -3,9 +3,10 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after, before, test } from 'node:test';
 import { unavailable } from '../../src/base/refusal.ts';
-import { scope } from '../../src/routes/guards.ts';
+import { anyScope, claimEquals, scope } from '../../src/routes/guards.ts';
 import { authenticated, needs, open } from '../../src/routes/access.ts';
-import { get } from '../../src/routes/row.ts';
+import { get, post, under } from '../../src/routes/row.ts';
+import { json, query } from '../../src/routes/takes.ts';
 import { Exchange } from '../../src/service/exchange.ts';
 import { createService } from '../../src/service/host.ts';
 import { clock, tokenWith, verifyToken } from '../support/caller.ts';
@@ -163,6 +164,33 @@ test('refuses rows that overlap before anything is served, each pair with a path
   assert.throws(() => createService({ rows }, settings), {
     name: 'Error',
     problems: ['GET /a/{b} and /a/b: both match /a/b', 'GET /a/{b} and /a/c: both match /a/c'],
+  });
+});
+
+test('names all that is wrong with a table, each with its row or rule', () => {
+  const nothing = () => ({});
+  const rows = [
+    get('/a', needs(scope('a b'), claimEquals('é', 1)), nothing),
+    post('/b/', open, json({} as never, { limitBytes: 0 }), nothing),
+    post('/c', needs(anyScope('')), query({} as never), json(undefined, { limitBytes: 0 }), nothing),
+    get('/a', open, nothing),
+  ];
+  const rules = [under('admin', needs(scope('"')))];
+  const settings = { domain: 'idp.test', audience: 'api', logLevel: 'silent' } as const;
+  const schema = 'a schema must have "~standard" of version 1 with a function "validate"';
+  assert.throws(() => createService({ rows, rules }, settings), {
+    problems: [
+      'GET /a: scope a b: not all are scopes',
+      'GET /a: claim ? equals 1: cannot be named in a challenge',
+      `POST /b/: ${schema}`,
+      'POST /b/: is not a path pattern',
+      'POST /c: any scope of : not all are scopes',
+      `POST /c: ${schema}`,
+      'POST /c: limitBytes must be a whole number from 1 to 16777216',
+      'GET /a and /a: both match /a',
+      'under admin: scope ": not all are scopes',
+      'under admin: is no prefix of paths',
+    ],
   });
 });
 
