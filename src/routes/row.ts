@@ -44,6 +44,9 @@ export interface RouteRequest<
   readonly nowMillis: number;
 }
 
+/** Gives what is given now or later, unless it comes too late. */
+type Within = (result: unknown) => unknown;
+
 /** One row of a table. */
 export interface Row {
   readonly method: Method;
@@ -53,9 +56,10 @@ export interface Row {
   readonly faults?: readonly string[];
   /**
    * Takes the query, and reads the body: rejects with `Refused`, or with `ClientGone`. `bodyLimitBytes` is
-   * for rows without a limit of their own. Absent where the row takes neither.
+   * for rows without a limit of their own, `within` bounds the time of a schema. Absent where the row takes
+   * neither.
    */
-  readonly take: ((incoming: Incoming, bodyLimitBytes: number) => Promise<void>) | undefined;
+  readonly take: ((incoming: Incoming, bodyLimitBytes: number, within: Within) => Promise<void>) | undefined;
   /** Judges the body, and gives what the handler gives. Throws `Refused`, or rejects with it. */
   readonly handle: (incoming: Incoming<Caller | undefined>) => unknown;
 }
@@ -138,8 +142,8 @@ function rowMaker(method: Method) {
     const isOdd = handler === undefined || rest.length !== taken.length + 1;
     if (isOdd) faults.push('a row takes query(), json() and a handler, nothing else');
 
-    async function take(incoming: Incoming, bodyLimitBytes: number): Promise<void> {
-      if (query !== undefined) incoming.query = await query.judge(incoming.searchParams);
+    async function take(incoming: Incoming, bodyLimitBytes: number, within: Within): Promise<void> {
+      if (query !== undefined) incoming.query = await within(query.judge(incoming.searchParams));
       if (body === undefined) return;
 
       const { types, limitBytes = bodyLimitBytes } = body;

@@ -82,13 +82,13 @@ export function createPipeline(parts: PipelineParts): Pipeline {
 
   /** Query and body, then the handler, then its reply. */
   function run(exchange: Exchange, row: Row, incoming: Incoming<Caller | undefined>): Later<Reply> {
-    return andThen(row.take?.(incoming, parts.bodyLimitBytes), () => {
-      const result = withinTime(exchange, row.handle(incoming));
-      return andThen(result, (given) => replyToResult(given, row.method));
-    });
+    const within = (result: unknown) => withinTime(exchange, result);
+    return andThen(row.take?.(incoming, parts.bodyLimitBytes, within), () =>
+      andThen(within(row.handle(incoming)), (given) => replyToResult(given, row.method)),
+    );
   }
 
-  /** A handler that takes too long is told to give up, and not awaited any more. */
+  /** A handler, or a schema, that takes too long is told to give up, and not awaited any more. */
   function withinTime(exchange: Exchange, result: unknown): unknown {
     // Of whatever kind: a promise must not be taken for the answer.
     if (typeof Object(result).then !== 'function') return result;
@@ -111,18 +111,20 @@ export function createPipeline(parts: PipelineParts): Pipeline {
 /** A request with more is refused: each costs memory for as long as it is under way. */
 const MAX_FIELDS = 200;
 
+/**
+ * A version and a transfer coding. RFC 9112 §2.3: Node lets 0.9 and 2.0 pass in a request line. RFC 9112 §6.1:
+ * HTTP/1.0 has no transfer coding, and of the others none is understood.
+ */
+const KNOWN_FRAMING = /^1\.(?:[01]-|1chunked)$/i;
+
 /** What can be wrong with a request before it is looked at. Throws `Refused`. */
 function checkHead({ httpVersion, rawHeaders, headers }: IncomingMessage): void {
-  const { 'transfer-encoding': coding, expect } = headers;
-  // RFC 9112 §2.3: Node lets 0.9 and 2.0 pass in a request line.
-  const isKnown = httpVersion === '1.1' || httpVersion === '1.0';
-  // RFC 9112 §6.1: HTTP/1.0 has no transfer coding, and of the others none is understood.
-  const isFramed = coding === undefined || httpVersion + coding.toLowerCase() === '1.1chunked';
-  if (!isKnown || !isFramed) throw refuseRequest('malformed-http');
+  const framing = httpVersion + (headers['transfer-encoding'] ?? '-');
+  if (!KNOWN_FRAMING.test(framing)) throw refuseRequest('malformed-http');
   if (rawHeaders.length > 2 * MAX_FIELDS) throw refuseHttp('header_fields_too_large');
 
   // RFC 9110 §10.1.1: any other expectation may be refused, and one of two is another one.
-  const isMet = expect === undefined || expect.toLowerCase() === '100-continue';
+  const isMet = headers.expect === undefined || headers.expect.toLowerCase() === '100-continue';
   if (!isMet) throw refuseHttp('expectation_failed');
 }
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
 import { open } from '../../src/routes/access.ts';
 import { get, post } from '../../src/routes/row.ts';
-import { json } from '../../src/routes/takes.ts';
+import { json, query } from '../../src/routes/takes.ts';
 import { clock } from '../support/caller.ts';
 import { openWire } from '../support/client.ts';
 import { statusesIn } from '../support/raw-answers.ts';
@@ -43,6 +43,7 @@ async function openTable(context: TestContext, environment: Table['environment']
       get('/hold', open, hold),
       post('/hold', open, json(), hold),
       post('/endless', open, json(endless), hold),
+      get('/endless', open, query(endless), hold),
       get('/now', open, () => ({})),
     ],
     environment,
@@ -267,15 +268,20 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
     );
   });
 
-  test('holds for the schema of a body too', async (t) => {
-    const { port, calls } = await openTable(t);
-    const wire = await openWire(port);
-    const before = clock.pending.length;
-    wire.send(POST.replace('/hold', '/endless'));
-    while (clock.pending.length === before) await new Promise(setImmediate);
-    clock.advance(30_000);
-    assert.deepEqual(statusesIn(await wire.until((text) => text.endsWith('}'))), [503]);
-    assert.deepEqual(calls, []);
-    wire.destroy();
-  });
+  for (const [what, bytes] of [
+    ['a body', POST],
+    ['a query', GET],
+  ] as const) {
+    test(`holds for the schema of ${what} too`, async (t) => {
+      const { port, calls } = await openTable(t);
+      const wire = await openWire(port);
+      const before = clock.pending.length;
+      wire.send(bytes.replace('/hold', '/endless'));
+      while (clock.pending.length === before) await new Promise(setImmediate);
+      clock.advance(30_000);
+      assert.deepEqual(statusesIn(await wire.until((text) => text.endsWith('}'))), [503]);
+      assert.deepEqual(calls, []);
+      wire.destroy();
+    });
+  }
 });
