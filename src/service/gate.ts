@@ -66,13 +66,16 @@ export function createGateChecks(front: Front, cors: Cors) {
       const caller = await admitted(request, access, learnt);
       return { caller, headers: nonceFields(learnt) };
     } catch (failure) {
-      const { status, fields, content } = front.replyToFailure(failure, learnt, request.rawHeaders);
-      front.observe(learnt, status);
-      const origin = fieldValues(request.rawHeaders, 'origin')[0];
-      const crossOrigin = learnt.crossOrigin ?? cors.headers(origin);
-      const headers = [...pairsOf([...fields, ...crossOrigin]), ...nonceFields(learnt)];
-      return { refusal: { status, headers, body: String(content) } };
+      return { refusal: refusalFor(failure, learnt, request.rawHeaders) };
     }
+  }
+
+  function refusalFor(failure: unknown, learnt: Learnt, rawHeaders: readonly string[]): Refusal {
+    const { status, fields, content } = front.replyToFailure(failure, learnt, rawHeaders);
+    front.observe(learnt, status);
+    const crossOrigin = learnt.crossOrigin ?? cors.headers(fieldValues(rawHeaders, 'origin')[0]);
+    const headers = [...pairsOf([...fields, ...crossOrigin]), ...nonceFields(learnt)];
+    return { status, headers, body: String(content) };
   }
 
   async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {
