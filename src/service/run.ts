@@ -40,8 +40,9 @@ export function runWith<Known extends Settings>(
   try {
     // Throws for a directory that has been removed.
     const directory = undefinedOn(Error, process.cwd);
-    if (directory === undefined)
+    if (directory === undefined) {
       throw new ConfigurationError(['working directory: is gone; start in another']);
+    }
 
     const loaded = load(process.env, directory);
     const { settings } = loaded;
