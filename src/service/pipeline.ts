@@ -112,7 +112,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
 const MAX_FIELDS = 200;
 
 /**
- * A version and a transfer coding. RFC 9112 §2.3: Node lets 0.9 and 2.0 pass in a request line. RFC 9112 §6.1:
+ * A version and a transfer coding. RFC 9112 §2.3: Node lets 0.9 and 2.0 pass in a request line. §6.1:
  * HTTP/1.0 has no transfer coding, and of the others none is understood.
  */
 const KNOWN_FRAMING = /^1\.(?:[01]-|1chunked)$/i;
