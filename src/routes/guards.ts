@@ -116,7 +116,7 @@ export function recentLogin({ acr, maxAgeSeconds }: LoginDemands): Guard {
     name: `login ${demands.filter(Boolean).join(', ')}`,
     refused: new Refused({ kind, reason: 'login-insufficient', demands }),
     passes: ({ claims }, { clock, clockToleranceSeconds }) => {
-      if (acr !== undefined && !words.some((word) => word === claims.acr)) return false;
+      if (acr?.every((word) => word !== claims.acr)) return false;
       if (maxAgeSeconds === undefined) return true;
 
       const { auth_time: loginSeconds } = claims;

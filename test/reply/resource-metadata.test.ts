@@ -2,9 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createResourceMetadata } from '../../src/reply/resource-metadata.ts';
+import { needs, open, optional } from '../../src/routes/access.ts';
+import { anyScope, scope } from '../../src/routes/guards.ts';
+import { get, under } from '../../src/routes/row.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { settingsWith } from '../support/caller.ts';
 import type { Answer } from '../support/client.ts';
+import { startTable } from '../support/table.ts';
 import { startService, type Environment, type TestService } from '../support/service.ts';
 
 const ROOT = '/.well-known/oauth-protected-resource';
@@ -326,4 +330,35 @@ test('bytes that are no request are told the metadata too [RFC 9728 §5.1]', asy
     challenges[0] ?? '',
     /^DPoP realm="api", error="invalid_request", .*, resource_metadata="[^"]+"$/,
   );
+});
+
+const TABLE = {
+  rows: [
+    get('/api/both', needs(scope('x', 'y'), anyScope('y', 'z')), () => ({})),
+    get('/api/open', open, () => ({})),
+    get('/elsewhere', needs(scope('w')), () => ({})),
+    get('/optional', optional, () => ({})),
+  ],
+  policy: [under('/api', needs(scope('all', 'x')))],
+  environment: RESOURCE,
+};
+
+test('a 401 names every scope of the rule and of the row, each once, those of the rule first [RFC 9728 §5.1]', async (t) => {
+  const app = await startTable(TABLE);
+  t.after(() => app.stop());
+  for (const [path, scopes] of [
+    ['/api/both', 'scope="all x y z", '],
+    ['/api/open', 'scope="all x", '],
+    ['/api/none', 'scope="all x", '],
+    ['/elsewhere', 'scope="w", '],
+    ['/optional', ''],
+  ] as const) {
+    for (const headers of [{ authorization: 'Basic x' }, { authorization: 'Bearer a.b.c' }]) {
+      const { status, challenges } = await app.ask(path, { headers });
+      assert.equal(status, 401);
+      assert.equal(challenges.length, 1);
+      assert.ok(challenges[0]?.endsWith(`, ${scopes}${METADATA}`), challenges[0]);
+      assert.equal(challenges[0]?.split('scope=').length, scopes === '' ? 1 : 2);
+    }
+  }
 });
