@@ -10,7 +10,9 @@ export const read = (name: string): string => readFileSync(new URL(name, ROOT), 
 
 /** Every page for readers, by its place in the repository. */
 export const PAGES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md'].concat(
-  readdirSync(new URL('docs/', ROOT)).map((name) => `docs/${name}`),
+  readdirSync(new URL('docs/', ROOT))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
 );
 
 /** The text of a page under a heading, up to the next one. */

@@ -1,0 +1,58 @@
+/* The dashboard and the alerts name only metrics that there are, and every one of them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createService, get, open } from '../../src/gatehouse.ts';
+import { createTestIssuer } from '../../src/testing.ts';
+import { readExposition } from '../support/exposition.ts';
+import { read } from './pages.ts';
+
+const issuer = createTestIssuer();
+
+function namesWith(settings: object): readonly string[] {
+  const rows = [get('/a', open, () => ({}))];
+  const service = createService({ rows }, { ...issuer.settings, ...settings }, issuer);
+  const families = readExposition(service.metricsText());
+  void service.stop();
+  return [...families].flatMap(([name, { type }]) =>
+    type === 'histogram' ? [name, `${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+  );
+}
+
+const DPOP = { dpopMode: 'ALLOWED', dpopReplayStore: 'redis://127.0.0.1:1' };
+const NAMES = [...new Set([...namesWith({}), ...namesWith(DPOP)])];
+
+const metricsIn = (text: string): readonly string[] =>
+  text.match(/\b(?:http_server|gatehouse|process|nodejs)_[a-z0-9_]*[a-z]\b/g) ?? [];
+
+test('the dashboard is one that can be imported, and names only metrics that there are', () => {
+  const dashboard = JSON.parse(read('docs/dashboard.json'));
+  const targets = dashboard.panels.flatMap((panel: { targets: { expr: string }[] }) => panel.targets);
+  const named = targets.flatMap(({ expr }: { expr: string }) => metricsIn(expr));
+  assert.ok(named.length > 15);
+  assert.deepEqual(
+    named.filter((name: string) => !NAMES.includes(name)),
+    [],
+  );
+  const shown = NAMES.filter((name) => named.includes(name) || named.includes(`${name}_bucket`));
+  const families = NAMES.filter((name) => !/_(?:bucket|sum|count)$/.test(name));
+  assert.deepEqual(
+    families.filter((name) => !shown.includes(name)),
+    [],
+  );
+  const ids = dashboard.panels.map(({ id }: { id: number }) => id);
+  assert.equal(new Set(ids).size, ids.length);
+  assert.deepEqual([typeof dashboard.title, typeof dashboard.schemaVersion], ['string', 'number']);
+});
+
+test('the page on operations names only metrics that there are, and each of them', () => {
+  const named = metricsIn(read('docs/operations.md'));
+  assert.deepEqual(
+    named.filter((name) => !NAMES.includes(name)),
+    [],
+  );
+  const families = NAMES.filter((name) => !/_(?:bucket|sum|count)$/.test(name));
+  assert.deepEqual(
+    families.filter((name) => !named.includes(name)),
+    [],
+  );
+});
