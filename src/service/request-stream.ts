@@ -17,23 +17,15 @@ export class RequestStream extends IncomingMessage {
 
   /** The stream itself would keep each piece by itself: hundreds of times the length of small ones. */
   override push(piece: Buffer | null): boolean {
-    if (piece === null || this.readableFlowing) {
-      this.#handOver();
-      return super.push(piece);
+    if (piece !== null && !this.readableFlowing) {
+      this.#unread ??= new Gathering();
+      return this.#unread.add(piece) < this.readableHighWaterMark;
     }
 
-    this.#unread ??= new Gathering();
-    return this.#unread.add(piece) < this.readableHighWaterMark;
-  }
-
-  override _read(bytes: number): void {
-    this.#handOver();
-    super._read(bytes);
-  }
-
-  #handOver(): void {
+    // Before what comes next: the next piece, or the end.
     if (this.#unread !== undefined) super.push(this.#unread.take());
     this.#unread = undefined;
+    return super.push(piece);
   }
 }
 
