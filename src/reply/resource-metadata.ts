@@ -7,7 +7,6 @@ import { fieldValues } from '../request/fields.ts';
 import type { Presentation } from '../sender/caller.ts';
 import type { DpopMode } from '../sender/credentials.ts';
 import { reply } from './handler-reply.ts';
-import type { Reply } from './reply.ts';
 
 /** Settings; without a URL all of this is off. */
 export interface ResourceOptions {
@@ -37,10 +36,10 @@ export function createResourceMetadata(options: ResourceOptions) {
 
   const { origin, pathname } = new URL(options.resourceUrl);
   // RFC 9728 §3.1
-  const path = ROOT + pathname.replace(/^\/$/, '');
+  const first = ROOT + pathname.replace(/^\/$/, '');
   // Choice: clients that keep a slash at the end of their URL find it too, and those that know but a part of
   // the API, at the root.
-  const paths = [path, `${path}/`, ROOT];
+  const paths = [first, `${first}/`, ROOT];
   // RFC 9728 §7.10
   const document = reply(200, documentOf(options), { 'Cache-Control': 'public, max-age=3600' });
   const preflight = reply(204, undefined, {
@@ -49,11 +48,10 @@ export function createResourceMetadata(options: ResourceOptions) {
   });
 
   /** `undefined` at other paths. Throws `Refused`. */
-  function describe(learnt: Shared, asked: Omit<Presentation, 'host'>): Reply | undefined {
-    if (!paths.includes(asked.path)) return undefined;
+  function describe(learnt: Shared, { method, path, rawHeaders }: Presentation) {
+    if (!paths.includes(path)) return undefined;
 
     learnt.crossOrigin = ['Access-Control-Allow-Origin', '*'];
-    const { method, rawHeaders } = asked;
     const hasFields = PREFLIGHT_FIELDS.every((name) => fieldValues(rawHeaders, name).length > 0);
     if (method === 'OPTIONS' && hasFields) return preflight.reply;
     if (!METHODS.includes(method)) throw refuseMethod(METHODS);
@@ -61,7 +59,7 @@ export function createResourceMetadata(options: ResourceOptions) {
     return document.reply;
   }
 
-  return { metadataUrl: origin + path, describe };
+  return { metadataUrl: origin + first, describe };
 }
 
 /** RFC 9728 §2; what has no value is left out (§3.2). */

@@ -111,10 +111,9 @@ export function recentLogin({ acr, maxAgeSeconds }: LoginDemands): Guard {
 
   // RFC 9470 §3
   const demands = [acr && `acr_values="${acr.join(' ')}"`, age && `max_age="${age}"`];
-  const kind = 'insufficient_user_authentication';
   return {
     name: `login ${demands.filter(Boolean).join(', ')}`,
-    refused: new Refused({ kind, reason: 'login-insufficient', demands }),
+    refused: new Refused({ kind: 'insufficient_user_authentication', reason: 'login-insufficient', demands }),
     passes: ({ claims }, { clock, clockToleranceSeconds }) => {
       if (acr?.every((word) => word !== claims.acr)) return false;
       if (maxAgeSeconds === undefined) return true;

@@ -76,9 +76,9 @@ export function createFront({ verifyToken, checkSender, options, observer, timin
 
 /** Every scope that is named where access is decided, when another token would mend the refusal. */
 function scopesFor(refusal: Refusal, { accesses = [] }: Learnt): readonly string[] {
-  const { kind } = refusal;
-  const isAsking = kind === 'unauthorized' || kind === 'invalid_token' || 'demands' in refusal;
+  const isOfToken = ['unauthorized', 'invalid_token'].includes(refusal.kind);
+  if (!isOfToken && !('demands' in refusal)) return [];
+
   const [ofRule = [], ofRow = []] = accesses.map((access) => access?.scopes);
-  if (!isAsking) return [];
   return ofRule.length === 0 ? ofRow : [...new Set([...ofRule, ...ofRow])];
 }

@@ -35,7 +35,7 @@ function documentWith(environment: Environment): Record<string, unknown> {
     settingsWith({ ...RESOURCE, ...environment }),
   );
   const { pathname: path } = new URL(String(metadataUrl));
-  return JSON.parse(String(reply({}, { method: 'GET', path, rawHeaders: [] })?.content));
+  return JSON.parse(String(reply({}, { method: 'GET', host: 'x', path, rawHeaders: [] })?.content));
 }
 
 const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'];
@@ -116,7 +116,7 @@ for (const [resource, metadata, paths] of [
     const made = createResourceMetadata(settingsWith({ RESOURCE_URL: resource }));
     assert.equal(made.metadataUrl, metadata);
     for (const path of paths) {
-      assert.equal(made.describe({}, { method: 'GET', path, rawHeaders: [] })?.status, 200, path);
+      assert.equal(made.describe({}, { method: 'GET', host: 'x', path, rawHeaders: [] })?.status, 200, path);
     }
   });
 }
