@@ -8,8 +8,8 @@ import { problemOf, type Entry } from './entry.ts';
 const ASSIGNMENT =
   /^(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?!\s)((["'`])(?:(?!\3).)*\3|(?!["'`])(?:(?!#).)*?(?<!\s)|)\s*(#.*)?$/;
 
-/** What nobody sees. */
-const CONTROL = /[\0-\x08\x0e-\x1f\x7f]/;
+/** What nobody sees, or sees as the end of a line. */
+const CONTROL = /[^\P{Cc}\t]/u;
 
 /** What a file holds; what it should not hold, a name that is set twice among it, is added to `problems`. */
 export function parseDotEnv(source: string, file: string, problems: string[]): Entry[] {

@@ -116,6 +116,9 @@ const FAULTS = [
   'B=2 # \x07',
   'B=2\x08',
   'B=2\x7f3',
+  'B=2\vC=3',
+  'B=2\fC=3',
+  'B=2\x85C=3',
 ];
 
 for (const line of FAULTS) {
@@ -201,7 +204,7 @@ const VALUES: readonly (readonly [written: string, value: string])[] = [
   ['"C:\\x"', 'C:\\x'],
   ['$x', '$x'],
   ['$' + '{x}', '$' + '{x}'],
-  ['a \t b\v\fc', 'a \t b\v\fc'],
+  ['a \t b', 'a \t b'],
   ['a\uFEFFb', 'a\uFEFFb'],
   ['a\u00a0b', 'a\u00a0b'],
   ['é😀', 'é😀'],
