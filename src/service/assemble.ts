@@ -5,7 +5,7 @@ import type { JsonObject } from '../base/encoding.ts';
 import { printable, type Count, type Log } from '../base/events.ts';
 import { unavailable } from '../base/refusal.ts';
 import { createKeyFetcher } from '../keys/fetch.ts';
-import { KeySet } from '../keys/key-set.ts';
+import { createKeySet } from '../keys/key-set.ts';
 import { createCors } from '../reply/cors.ts';
 import { open } from '../routes/access.ts';
 import { tableProblems } from '../routes/router.ts';
@@ -72,9 +72,9 @@ export function assembleChecks(settings: Settings, surroundings: Surroundings): 
 
   function isReady(): boolean {
     // All are asked, since asking keeps keys fresh.
-    const ready = issuers.filter(({ keys }) => keys.isReady());
+    const ready = issuers.filter(({ keys }) => keys.usable() > 0);
     // Choice: only the first one's fault holds up a rollout.
-    return ready.length > 0 && issuers[0]?.keys.wasReady === true;
+    return ready.length > 0 && issuers[0]?.keys.wasReady() === true;
   }
 
   function close(): void {
@@ -97,7 +97,7 @@ function assembleIssuers(settings: Settings, surroundings: Surroundings): readon
       metrics?.add(`gatehouse_key_fetches_total{issuer="${name}",result="${result}"}`);
 
     const fetcher = fetch ?? createKeyFetcher(issuer, proxy);
-    const keys = new KeySet(fetcher, clock, keyLog, WAITING, onFetched);
+    const keys = createKeySet(fetcher, clock, keyLog, WAITING, onFetched);
     return { ...issuer, name, clockToleranceSeconds, keys };
   });
 }

@@ -95,14 +95,14 @@ export function createMetrics() {
   }
 
   /** All of it; `profile` names the table. */
-  function read(issuers: readonly Issuer[], replayStore: MeasuredReplayStore, profile: string): string {
+  function read(issuers: readonly Issuer[], replayStore: MeasuredReplayStore, profile: string) {
     foresee('gatehouse_refusals_total{reason=', REASONS);
     foresee('gatehouse_tokens_total{result=', ['remembered', 'verified']);
     foresee('gatehouse_replay_proofs_total{result=', ['new', 'seen', 'full', 'unavailable']);
     for (const { name, keys } of issuers) {
       foresee(`gatehouse_key_fetches_total{issuer="${name}",result=`, ['ok', ...FETCH_FLAWS]);
-      samples.set(`gatehouse_keys_age_seconds{issuer="${name}"}`, keys.ageMillis / 1000);
-      samples.set(`gatehouse_keys_usable{issuer="${name}"}`, keys.usable);
+      samples.set(`gatehouse_keys_age_seconds{issuer="${name}"}`, keys.ageMillis() / 1000);
+      samples.set(`gatehouse_keys_usable{issuer="${name}"}`, keys.usable());
     }
 
     add('http_server_active_requests', 0);

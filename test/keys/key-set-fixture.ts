@@ -3,7 +3,7 @@ import type { Later } from '../../src/base/clock.ts';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import { factsOf, type VerificationKey } from '../../src/keys/jwk.ts';
 import { FetchFailure } from '../../src/keys/jwks.ts';
-import { KeySet } from '../../src/keys/key-set.ts';
+import { createKeySet, type KeySet } from '../../src/keys/key-set.ts';
 import { createLog } from '../../src/base/events.ts';
 import { Refused, type Refusal } from '../../src/base/refusal.ts';
 import { TestClock } from '../support/clock.ts';
@@ -54,7 +54,7 @@ export class KeySetFixture {
     // No process is as old as its clock.
     this.clock.advance(12_345);
     const log = createLog('debug', (line) => this.logs.push(JSON.parse(line)), this.clock.now);
-    this.keys = new KeySet(() => this.#fetch(), this.clock, log);
+    this.keys = createKeySet(() => this.#fetch(), this.clock, log);
   }
 
   #fetch(): Promise<JsonObject> {

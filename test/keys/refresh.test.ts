@@ -22,7 +22,7 @@ test('never has two fetches under way when it is told to refresh again [F10]', a
   const fixture = new KeySetFixture();
   const first = fixture.keys.refresh();
   assert.equal(fixture.keys.refresh(), first);
-  assert.deepEqual([fixture.outcome('a'), fixture.keys.isReady(), fixture.fetches], ['waits', false, 1]);
+  assert.deepEqual([fixture.outcome('a'), fixture.keys.usable() > 0, fixture.fetches], ['waits', false, 1]);
   await fixture.answer(jwk('a'));
   await fixture.answer(jwk('a'));
   assert.deepEqual([fixture.fetches, fixture.overlap], [2, 1]);
@@ -35,7 +35,7 @@ const REFRESH: [condition: string, age: number, fetches: number][] = [
 
 const USES: [use: string, asks: (fixture: KeySetFixture) => boolean][] = [
   ['a request', (fixture) => fixture.outcome('a') === 'found'],
-  ['readiness', (fixture) => fixture.keys.isReady()],
+  ['readiness', (fixture) => fixture.keys.usable() > 0],
 ];
 
 for (const [name, age, fetches] of REFRESH) {
@@ -81,12 +81,12 @@ test('uses stale keys until they are one hour old and then is unavailable when r
   fixture.clock.advance(50 * MINUTE - 1);
   await fixture.fail();
   assert.deepEqual(
-    [fixture.outcome('a'), fixture.outcome(), fixture.keys.isReady()],
+    [fixture.outcome('a'), fixture.outcome(), fixture.keys.usable() > 0],
     ['found', 'found', true],
   );
   fixture.clock.advance(1);
   assert.deepEqual(
-    [fixture.outcome('a'), fixture.outcome(), fixture.keys.isReady()],
+    [fixture.outcome('a'), fixture.outcome(), fixture.keys.usable() > 0],
     ['keys-unavailable', 'keys-unavailable', false],
   );
 });

@@ -9,7 +9,7 @@ import { createFront } from '../../src/service/front.ts';
 import { createPipeline } from '../../src/service/pipeline.ts';
 import { createResponder } from '../../src/service/responder.ts';
 import { createCors } from '../../src/reply/cors.ts';
-import { KeySet } from '../../src/keys/key-set.ts';
+import { createKeySet } from '../../src/keys/key-set.ts';
 import { createListener } from '../../src/service/listener.ts';
 import { createLog } from '../../src/base/events.ts';
 import { rowsA } from '../../src/profiles/a.ts';
@@ -116,7 +116,7 @@ export async function startWith(
   });
   const logs: Record<string, any>[] = [];
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
-  const keys = new KeySet(async () => keySetOf(), clock, log);
+  const keys = createKeySet(async () => keySetOf(), clock, log);
   await keys.refresh();
   const verifyToken = createTokenVerifier([{ ...RULES, keys }], clock, 10);
   const cors = createCors(settings);

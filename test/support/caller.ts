@@ -1,6 +1,6 @@
 /* Signed tokens, and callers made of them as the service makes them, for tests of what comes after the
    token. */
-import { KeySet } from '../../src/keys/key-set.ts';
+import { createKeySet } from '../../src/keys/key-set.ts';
 import type { Timing } from '../../src/routes/guards.ts';
 import { createSenderCheck, type Caller, type SenderCheck } from '../../src/sender/caller.ts';
 import { createTokenVerifier, type TokenVerifier } from '../../src/token/verify.ts';
@@ -25,7 +25,7 @@ export const timing: Timing = { clock, clockToleranceSeconds: 0 };
 /** Settings of profile B unless told otherwise. */
 export const settingsWith = (environment: Environment = {}) => settingsFrom({ ...REQUIRED, ...environment });
 
-const keys = new KeySet(
+const keys = createKeySet(
   async () => ({ keys: [key.publicJwk] }),
   clock,
   () => {},

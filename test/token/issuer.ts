@@ -2,7 +2,7 @@
    memory. */
 import assert from 'node:assert/strict';
 import { sign, type JsonWebKey } from 'node:crypto';
-import { KeySet } from '../../src/keys/key-set.ts';
+import { createKeySet, type KeySet } from '../../src/keys/key-set.ts';
 import { Refused, type Refusal } from '../../src/base/refusal.ts';
 import type { Issuer } from '../../src/token/issuers.ts';
 import { createTokenVerifier, type VerifiedToken } from '../../src/token/verify.ts';
@@ -100,7 +100,7 @@ export async function openVerifier(
   cacheEntries: number,
   { rules, jwks }: Circumstances = {},
 ): Promise<TimedVerifier> {
-  const keys = new KeySet(
+  const keys = createKeySet(
     async () => keySetOf(jwks),
     new TestClock(NOW * 1000),
     () => {},

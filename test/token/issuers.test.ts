@@ -2,7 +2,7 @@
    others. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { KeySet } from '../../src/keys/key-set.ts';
+import { createKeySet } from '../../src/keys/key-set.ts';
 import { Refused } from '../../src/base/refusal.ts';
 import type { Issuer } from '../../src/token/issuers.ts';
 import { createTokenVerifier, issuerOf } from '../../src/token/verify.ts';
@@ -45,7 +45,7 @@ async function open({ rules = {}, fetched = {}, cacheEntries = 0 }: Partner = {}
   const fetches: string[] = [];
 
   const keysOf = (name: string) =>
-    new KeySet(
+    createKeySet(
       async () => {
         fetches.push(name);
         return documents[name]!() as Record<string, unknown>;
@@ -208,7 +208,7 @@ test('tells with a refusal whose key the token was judged by', async () => {
 });
 
 test('with one issuer looks at the key and the signature before the issuer, as ever', async () => {
-  const keys = new KeySet(
+  const keys = createKeySet(
     async () => ({ keys: [signingKey.publicJwk] }),
     clock,
     () => {},

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import { FetchFailure } from '../../src/keys/jwks.ts';
-import { KeySet } from '../../src/keys/key-set.ts';
+import { createKeySet } from '../../src/keys/key-set.ts';
 import { Refused, type TokenFlaw } from '../../src/base/refusal.ts';
 import type { Later } from '../../src/base/clock.ts';
 import { claimsOf, keyIdOf, type VerifiedToken } from '../../src/token/verify.ts';
@@ -121,7 +121,7 @@ async function stand(cacheEntries: number) {
     fetches: 0,
   };
   const clock = new TestClock(at);
-  const keys = new KeySet(
+  const keys = createKeySet(
     () => {
       provider.fetches += 1;
       return provider.answer();
@@ -231,7 +231,10 @@ test('asks for no key on behalf of a token that is refused without one [docs/tok
       fetches += 1;
     });
 
-  const cold = verifierOver(new KeySet(never, new TestClock(at), () => {}), 1);
+  const cold = verifierOver(
+    createKeySet(never, new TestClock(at), () => {}),
+    1,
+  );
   const before: readonly TokenFlaw[] = [
     'token-malformed',
     'header-malformed',

@@ -1,7 +1,7 @@
 /* Key sets: changed keys and documents, and whether a good token is taken under them. */
 import { createLocalJWKSet, jwtVerify, errors, type CryptoKey, type JSONWebKeySet } from 'jose';
 import { asJsonObject } from '../../../src/base/encoding.ts';
-import { KeySet } from '../../../src/keys/key-set.ts';
+import { createKeySet } from '../../../src/keys/key-set.ts';
 import type { Log } from '../../../src/base/events.ts';
 import { Refused } from '../../../src/base/refusal.ts';
 import { claimsOf, createTokenVerifier } from '../../../src/token/verify.ts';
@@ -106,7 +106,7 @@ async function judge(document: unknown, token: string): Promise<Verdict> {
     if (message === 'signing keys could not be fetched') reasons.push(String((fields as Members).reason));
   };
 
-  const keys = new KeySet(async () => asJsonObject(document)!, new TestClock(NOW * 1000), log);
+  const keys = createKeySet(async () => asJsonObject(document)!, new TestClock(NOW * 1000), log);
   await keys.refresh();
   // A key set takes an error of its own for a failed fetch.
   if (reasons.includes('unforeseen')) throw new Error('the key set was not read for an unforeseen reason');

@@ -4,7 +4,7 @@ import { createHmac, createPublicKey, sign } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { Refused } from '../../../src/base/refusal.ts';
-import { KeySet } from '../../../src/keys/key-set.ts';
+import { createKeySet, type KeySet } from '../../../src/keys/key-set.ts';
 import type { Issuer } from '../../../src/token/issuers.ts';
 import { claimsOf, createTokenVerifier, type TokenVerifier } from '../../../src/token/verify.ts';
 import { atOnce, TestClock } from '../../support/clock.ts';
@@ -125,7 +125,7 @@ export const anyToken = (random: Random, fresh: number): string =>
  * another.
  */
 async function openKeys(): Promise<KeySet> {
-  const keys = new KeySet(
+  const keys = createKeySet(
     async () => ({ keys: [SIGNING_JWK] }),
     new TestClock(NOW * 1000),
     () => {},
