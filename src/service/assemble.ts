@@ -31,7 +31,7 @@ const WAITING = { requests: 0 };
 export interface Surroundings {
   readonly clock: Clock;
   readonly log: Log;
-  /** Instead of fetching the key set of an issuer from its provider. Rejects with `FetchFailure`. */
+  /** Instead of fetching the key set of an issuer from its provider: for tests. */
   readonly fetchKeys?: ((issuer: IssuerSettings, name: string) => Promise<JsonObject>) | undefined;
   /** Absent where nothing is counted. */
   readonly metrics?: Metrics | undefined;

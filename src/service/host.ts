@@ -3,11 +3,10 @@
 // keeps the process alive.
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../base/clock.ts';
-import type { JsonObject } from '../base/encoding.ts';
 import { createLog, type Log, type LogLevel } from '../base/events.ts';
 import { createCors } from '../reply/cors.ts';
 import type { Table } from '../routes/row.ts';
-import { checkSettings, type GivenSettings, type IssuerSettings, type Settings } from '../settings/load.ts';
+import { checkSettings, type GivenSettings, type Settings } from '../settings/load.ts';
 import { assembleChecks, assembleResponder, type Checks, type Surroundings } from './assemble.ts';
 import { createGateChecks } from './gate.ts';
 import { createListener } from './listener.ts';
@@ -35,10 +34,7 @@ export function openLog(leastLevel: LogLevel): Log {
 }
 
 /** What a service or a gate is given beside its settings; a test issuer will do. */
-export interface CreateOptions {
-  /** Instead of fetching the key set of an issuer from its provider: for tests. */
-  readonly fetchKeys?: (issuer: IssuerSettings, name: string) => Promise<JsonObject>;
-}
+export type CreateOptions = Pick<Surroundings, 'fetchKeys'>;
 
 /** A service that `createService` has made. */
 export interface Service {

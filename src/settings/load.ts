@@ -3,7 +3,7 @@
 import { asJsonObject } from '../base/encoding.ts';
 import { Fault, problemOf, type Entry, type RawValue } from './entry.ts';
 import { FIRST, namesFor, readNames } from './issuers.ts';
-import { checkNames } from './names.ts';
+import { checkKeys, checkVariables } from './names.ts';
 import { find, readSources, type Environment, type Sources } from './sources.ts';
 import { ISSUER, TABLE, type Earlier, type Names, type Setting, type Table } from './table.ts';
 
@@ -43,14 +43,14 @@ export type Settings = ReturnType<typeof loadSettings>['settings'];
 
 export type IssuerSettings = Settings['issuers'][string];
 
-type Given<Values> = Partial<Omit<Values, 'audience' | 'issuers'>> &
-  Readonly<{ domain: string; audience: string | readonly string[] }>;
+type Given<Values> = Partial<Omit<Values, 'audience' | 'issuers'>> & {
+  domain: string;
+  audience: string | readonly string[];
+};
 
 /** Settings in code: those of docs/settings.md in camel case; or as they were loaded. */
 export type GivenSettings =
-  | Settings
-  | (Given<Settings & IssuerSettings> &
-      Readonly<{ issuers?: Readonly<Record<string, Given<IssuerSettings>>> }>);
+  Settings | (Given<Settings & IssuerSettings> & { issuers?: Record<string, Given<IssuerSettings>> });
 
 /**
  * Reads the settings of a service with a table of its own, as `runService` does: from an environment, and
@@ -91,58 +91,61 @@ const entriesOf = (map: object, prefix: string): Entry[] =>
     return entriesOf(value, name === 'issuers.idp' ? 'idp.' : `${name}.`);
   });
 
+interface Reading extends Sources {
+  /** What every setting is called that has been asked for. */
+  readonly known: Names[];
+  readonly taken: unknown[];
+}
+
 function readAll<Values extends Record<string, unknown>>(
   table: Table<Values>,
   sources: Sources,
 ): Readonly<Values> & HasIssuers {
-  const names = [FIRST, ...readNames(sources)];
-  const issuers = readIssuers(names, sources);
-  const values = readTable(table, sources);
-  const known = Object.values<Names>(table);
-  for (const name of names) {
-    known.push(...Object.values(ISSUER).map((row) => namesFor(name, row)));
-  }
-
-  checkNames(known, sources);
+  const reading: Reading = { ...sources, known: [], taken: [] };
+  const issuers = readIssuers([FIRST, ...readNames(sources)], reading);
+  const values = readTable(table, reading);
+  checkVariables(reading.known, sources);
+  checkKeys(reading.known, sources);
   if (sources.problems.length > 0) throw new ConfigurationError(sources.problems);
 
   return { ...values, issuers };
 }
 
-function readIssuers(names: readonly string[], sources: Sources) {
-  const issuers = names.map((name) => [name, readTable(ISSUER, sources, name)] as const);
-  const taken: string[] = [];
-  for (const [name, { issuer }] of issuers) {
-    const entry = entryOf(namesFor(name, ISSUER.issuer), sources);
-    // A token names its issuer by `iss` alone.
-    if (issuer !== '' && taken.includes(issuer)) sources.problems.push(problemOf(entry, SAME));
-    taken.push(issuer);
-  }
-  return Object.fromEntries(issuers);
-}
+const readIssuers = (names: readonly string[], reading: Reading) =>
+  Object.fromEntries(names.map((name) => [name, readTable(ISSUER, reading, name)]));
 
 /** Reads every setting that is not at fault, as it is called for this issuer. */
 function readTable<Values extends Record<string, unknown>>(
   table: Table<Values>,
-  sources: Sources,
+  reading: Reading,
   issuer = FIRST,
 ): Values {
+  const { known, taken, problems } = reading;
   const values: Partial<Values> = {};
   for (const name in table) {
     const row = table[name];
-    const entry = entryOf(namesFor(issuer, row), sources);
+    const names = namesFor(issuer, row);
+    const entry = entryOf(names, reading);
+    known.push(names);
     try {
       values[name] = readRow(row, entry.value, values);
+      if (name === 'issuer') takeIssuer(values[name], taken);
     } catch (failure) {
       if (!(failure instanceof Fault)) throw failure;
 
       // Without a place it may stand in a file that could not be read: then it is no problem of its own.
-      if (entry.place !== '') sources.problems.push(problemOf(entry, failure.message));
+      if (entry.place !== '') problems.push(problemOf(entry, failure.message));
     }
   }
 
   // One without a value is a problem, and then nobody gets any.
   return values as Values;
+}
+
+/** A token names its issuer by `iss` alone, so that no two may have the same. Throws `Fault`. */
+function takeIssuer(issuer: unknown, taken: unknown[]): void {
+  if (taken.includes(issuer)) throw new Fault(SAME);
+  if (issuer !== '') taken.push(issuer);
 }
 
 /** `null` is a value that is missing. */

@@ -7,16 +7,9 @@ import type { Names } from './table.ts';
 const PREFIX = /^(IDP|CORS|RESOURCE|METRICS)_/;
 const SECTIONS = ['idp', 'issuers', 'api', 'cors', 'resource', 'metrics', 'server', 'log', 'profile'];
 
-/** Adds what is set and not `known` to the problems, or to the warnings. */
-export function checkNames(known: readonly Names[], sources: Sources): void {
-  checkVariables(['CONFIG_FILE', ...known.map(({ env }) => env)], sources);
-  checkKeys(
-    known.map(({ env, yaml }) => yaml || `${env} in the environment only`),
-    sources,
-  );
-}
-
-function checkVariables(names: readonly string[], { variables, problems, warnings }: Sources): void {
+/** Adds variables that are not `known` to the problems, or to the warnings. */
+export function checkVariables(known: readonly Names[], { variables, problems, warnings }: Sources): void {
+  const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
   // Other tools write names that begin with `ISSUER_` too.
   const ofIssuers = names.join().match(/ISSUER_[^_]+_/g) ?? [];
   for (const entry of variables) {
@@ -30,7 +23,9 @@ function checkVariables(names: readonly string[], { variables, problems, warning
   }
 }
 
-function checkKeys(names: readonly string[], { keys, problems, warnings }: Sources): void {
+/** The same for the keys of YAML. */
+export function checkKeys(known: readonly Names[], { keys, problems, warnings }: Sources): void {
+  const names = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
   for (const entry of keys) {
     // Letter case matters in YAML, and is easily overlooked: it plays no part in whose section it is.
     const section = entry.name.toLowerCase().replace(/\.[^]*/, '');

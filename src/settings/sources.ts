@@ -32,10 +32,9 @@ export function readSources(environment: Environment, directory: string) {
 }
 
 function entriesOf(environment: Environment): Entry[] {
-  const variables = Object.entries(environment).filter(
-    ([name, value]) => !ORCHESTRATED.test(`${name}=${value}`),
-  );
-  return variables.map(([name, value = '']) => ({ name, value, place: 'environment' }));
+  const all = Object.entries(environment);
+  const own = all.filter(([name, value]) => !ORCHESTRATED.test(`${name}=${value}`));
+  return own.map(([name, value = '']) => ({ name, value, place: 'environment' }));
 }
 
 /** What is called otherwise is not read, and may hold a safeguard. */
@@ -59,11 +58,10 @@ function readFile(
 ) {
   try {
     const text = readText(path, namedBy !== undefined);
-    const entries = parse(text ?? '', path, problems);
+    if (text === undefined) return { entries: [], place: `${path} (not there)`, read: [] };
 
-    return text === undefined
-      ? { entries, place: `${path} (not there)`, read: [] }
-      : { entries, place: `${path} (there)`, read: [path] };
+    const entries = parse(text, path, problems);
+    return { entries, place: `${path} (there)`, read: [path] };
   } catch (failure) {
     const fault = describeFailure(failure, path);
     problems.push(namedBy === undefined ? fault : problemOf(namedBy, fault));

@@ -20,8 +20,7 @@ export interface Issuer extends TokenOptions {
 /** The issuer that is to judge a token with this payload. Throws `Refused`. */
 export function issuerFor({ iss }: JsonObject, issuers: readonly Issuer[]): Issuer {
   // The only one judges every token: what `iss` says is looked at in its turn.
-  const isOnly = issuers.length === 1;
-  const claimed = isOnly ? issuers[0] : issuers.find(({ issuer }) => issuer === iss);
+  const claimed = issuers.length === 1 ? issuers[0] : issuers.find(({ issuer }) => issuer === iss);
   if (claimed === undefined) throw refuseToken('issuer-mismatch');
 
   return claimed;

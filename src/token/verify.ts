@@ -76,8 +76,9 @@ export function createTokenVerifier(
       count('gatehouse_tokens_total{result="verified"}');
       return { claims, kid, issuer, key: { kid: facts.kid, thumbprint: facts.thumbprint } };
     } catch (failure) {
-      const findings = { kid: facts.kid, issuerName: issuer.name };
-      throw failure instanceof Refused ? failure.with(findings) : failure;
+      if (!(failure instanceof Refused)) throw failure;
+
+      throw failure.with({ kid: facts.kid, issuerName: issuer.name });
     }
   }
 
