@@ -127,6 +127,7 @@ function readTable<Values extends Record<string, unknown>>(
     const names = namesFor(issuer, row);
     const entry = entryOf(names, reading);
     known.push(names);
+
     try {
       values[name] = readRow(row, entry.value, values);
       if (name === 'issuer') takeIssuer(values[name], taken);

@@ -32,8 +32,7 @@ export function readSources(environment: Environment, directory: string) {
 }
 
 function entriesOf(environment: Environment): Entry[] {
-  const all = Object.entries(environment);
-  const own = all.filter(([name, value]) => !ORCHESTRATED.test(`${name}=${value}`));
+  const own = Object.entries(environment).filter((pair) => !ORCHESTRATED.test(pair.join('=')));
   return own.map(([name, value = '']) => ({ name, value, place: 'environment' }));
 }
 

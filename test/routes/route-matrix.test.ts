@@ -19,13 +19,56 @@ const BARE = 'Bearer realm="api"';
 const INSUFFICIENT =
   /^Bearer realm="api", error="insufficient_scope", error_description="([^"]+)"(?:, scope="([^"]+)")?$/;
 
-/** The bodies that `ERROR_DETAIL` selects are the same for every table: those of profile B stand for all. */
-const CASES: readonly NamedTable[] = TABLES.flatMap((one) => {
-  if (one.environment.PROFILE !== 'B') return [one];
-  return [
-    one,
-    { ...one, name: `${one.name} in detail`, environment: { ...one.environment, ERROR_DETAIL: 'true' } },
-  ];
+interface Case extends NamedTable {
+  /** What the issuer whose tokens are presented makes of these claims. */
+  readonly asIssued: (claims: Claims) => Claims;
+  /** An audience that is another issuer's, if there is one. */
+  readonly othersAudience: string;
+}
+
+const TWO_ISSUERS = {
+  ISSUERS: 'partner',
+  ISSUER_PARTNER_DOMAIN: 'partner.example',
+  ISSUER_PARTNER_AUDIENCE: 'orders-api',
+  ISSUER_PARTNER_SCOPE_CLAIM: 'scp',
+  ISSUER_PARTNER_CLAIM_NAMESPACE: 'https://partner.example/claims/',
+};
+
+/** What is the same at every issuer. */
+const UNNAMED = ['exp', 'acr', 'auth_time'];
+
+/** The claims as the partner names them, and none as the first issuer does. */
+function asPartnerIssues({ scope: scp, ...others }: Claims): Claims {
+  const named = Object.entries(others).map(([name, value]) => [
+    UNNAMED.includes(name) ? name : `${TWO_ISSUERS.ISSUER_PARTNER_CLAIM_NAMESPACE}${name}`,
+    value,
+  ]);
+  const parties = { iss: 'https://partner.example/', aud: TWO_ISSUERS.ISSUER_PARTNER_AUDIENCE };
+  return { ...parties, scope: 'of no meaning here', scp, ...Object.fromEntries(named) };
+}
+
+/**
+ * Each table with one issuer, and with two of which each presents its tokens. The bodies that `ERROR_DETAIL`
+ * selects are the same for every table: those of profile B stand for all.
+ */
+const CASES = TABLES.flatMap((one): readonly Case[] => {
+  const alone: Case = { ...one, asIssued: (claims) => claims, othersAudience: 'orders-api' };
+  const two: Case = {
+    ...alone,
+    name: `${one.name} with the tokens of the first of two issuers`,
+    environment: { ...one.environment, ...TWO_ISSUERS },
+  };
+  const second: Case = {
+    ...two,
+    name: `${one.name} with the tokens of the second of two issuers`,
+    asIssued: asPartnerIssues,
+    othersAudience: 'https://api.example',
+  };
+  const cases = [alone, two, second];
+  if (one.environment.PROFILE !== 'B') return cases;
+
+  const environment = { ...one.environment, ERROR_DETAIL: 'true' };
+  return [...cases, { ...alone, name: `${one.name} in detail`, environment }];
 });
 
 /** A path that the pattern matches, with a parameter that needs an escape. */
@@ -65,7 +108,7 @@ const decided = (guards: readonly Guard[]) => [
   ...guards.filter(isLogin),
 ];
 
-for (const { name, table, environment } of CASES) {
+for (const { name, table, environment, asIssued, othersAudience } of CASES) {
   describe(name, () => {
     const { rows, rules = [] } = table;
     const { errorDetail } = settingsWith(environment);
@@ -105,8 +148,9 @@ for (const { name, table, environment } of CASES) {
       const needsCaller = access.credentials === 'required' || rule !== undefined;
       const readsToken = access.credentials !== 'ignored' || rule !== undefined;
 
-      const good = () => tokenWith(held);
-      const expired = () => tokenWith({ ...held, exp: Math.floor(clock.now() / 1000) });
+      const token = (claims: Claims) => tokenWith(asIssued(claims));
+      const good = () => token(held);
+      const expired = () => token({ ...held, exp: Math.floor(clock.now() / 1000) });
       const forged = () => good().replace(/.{8}$/, (end) => (end === 'AAAAAAAA' ? 'BBBBBBBB' : 'AAAAAAAA'));
 
       /** Asks by the row's method, and for GET by HEAD too, and makes sure that they answer alike. */
@@ -148,7 +192,7 @@ for (const { name, table, environment } of CASES) {
 
       /** 403, with what the guard says; 401 for a login. */
       async function refusesAs({ refused: { refusal } }: Guard, claims: Claims): Promise<void> {
-        const answer = await ask({ token: tokenWith(claims) });
+        const answer = await ask({ token: token(claims) });
         if ('demands' in refusal) {
           assert.deepEqual([answer.status, answer.body.error], [401, refusal.kind]);
           for (const demand of refusal.demands) assert.ok(answer.challenges[0]?.includes(demand ?? ''));
@@ -188,6 +232,16 @@ for (const { name, table, environment } of CASES) {
 
         test('refuses a forged signature [D6]', () =>
           refuses({ token: forged() }, 'invalid_token', invalid(TOKEN_FLAWS['signature-mismatch'])));
+
+        test('refuses a token of an issuer that is not trusted [D2]', () => {
+          const stranger = tokenWith({ ...asIssued(held), iss: 'https://stranger.example/' });
+          return refuses({ token: stranger }, 'invalid_token', invalid(TOKEN_FLAWS['issuer-mismatch']));
+        });
+
+        test('refuses a token for the audience of another issuer [D10]', () => {
+          const forOther = tokenWith({ ...asIssued(held), aud: othersAudience });
+          return refuses({ token: forOther }, 'invalid_token', invalid(TOKEN_FLAWS['audience-mismatch']));
+        });
 
         test('refuses two Authorization fields', async () => {
           const answer = await ask({ headers: { Authorization: [`Bearer ${good()}`, `Bearer ${good()}`] } });
@@ -233,10 +287,10 @@ for (const { name, table, environment } of CASES) {
 
       test('is not found under another spelling, whoever calls [G2]', async () => {
         const elsewhere = (slip: string) => !isKnown(rows, slip) && !rules.some((one) => covers(one, slip));
-        const token = expired();
+        const stale = expired();
         const asked = pathSlips(path)
           .filter(elsewhere)
-          .map(async (slip) => [slip, await service.ask(slip, { method, token })] as const);
+          .map(async (slip) => [slip, await service.ask(slip, { method, token: stale })] as const);
         for (const [slip, { status, body, challenges }] of await Promise.all(asked)) {
           assert.deepEqual([status, body.error, challenges], [404, 'not_found', []], slip);
         }

@@ -12,7 +12,7 @@ import { createLog } from '../../src/base/events.ts';
 import type { PrefixRule, Row } from '../../src/routes/row.ts';
 import type { SenderCheck } from '../../src/sender/caller.ts';
 import type { TokenVerifier } from '../../src/token/verify.ts';
-import { clock, senderWith, settingsWith, verifyToken } from './caller.ts';
+import { clock, senderWith, settingsWith, verifierWith } from './caller.ts';
 import { ask, type Answer, type Ask } from './client.ts';
 import type { Environment } from './service.ts';
 
@@ -39,7 +39,7 @@ export function createTable({
   rows,
   policy = [],
   environment = {},
-  verify = verifyToken,
+  verify = verifierWith(environment),
   sender = (usual) => usual,
 }: Table): TableApp {
   const settings = settingsWith(environment);
