@@ -148,6 +148,7 @@ export async function startWith(
     settings,
     clock,
     keys,
+    keySets: [keys],
     logs,
     ask: (path, request) => ask(port, path, request),
     beginStopping: () => {},

@@ -42,6 +42,8 @@ export interface TestService {
   readonly clock: TestClock;
   /** Those of the first issuer. */
   readonly keys: KeySet;
+  /** Those of every issuer, the first one first. */
+  readonly keySets: readonly KeySet[];
   /** Every log line so far, parsed. */
   readonly logs: readonly Record<string, any>[];
   ask(path: string, request?: Ask): Promise<Answer>;
@@ -82,6 +84,7 @@ export async function startService(plan: InProcess): Promise<TestService> {
     settings,
     clock,
     keys,
+    keySets,
     logs,
     ask: (path, request) => ask(port, path, request),
     beginStopping: () => {

@@ -1,0 +1,219 @@
+/* The service in front of several providers: what one of them suffers is nobody else's, and who is ready when
+   (docs/several-issuers.md). */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test, type TestContext } from 'node:test';
+import type { RequestRecord } from '../../src/base/events.ts';
+import { authenticated, createService, get, type Row } from '../../src/gatehouse.ts';
+import { createFront } from '../../src/service/front.ts';
+import { createTestIssuer } from '../../src/testing.ts';
+import { startProvider, type Provider } from '../idp/provider.ts';
+import { clock as calledAt, senderWith, settingsWith, tokenWith, verifierWith } from '../support/caller.ts';
+import { startService, type InProcess, type TestService } from '../support/service.ts';
+import { HOUR, MINUTE } from '../keys/key-set-fixture.ts';
+
+let staff: Provider;
+let partner: Provider;
+
+before(async () => {
+  staff = await startProvider();
+  partner = await startProvider({ host: '127.0.0.1', audience: 'orders-api' });
+});
+
+after(async () => {
+  await staff.stop();
+  await partner.stop();
+});
+
+afterEach(async () => {
+  for (const provider of [staff, partner]) await provider.fault('all', undefined);
+});
+
+const IN_2100 = { exp: 4_102_444_800 };
+
+/** In front of both, as long as the test lasts. */
+async function start(context: TestContext, change: Partial<InProcess> = {}): Promise<TestService> {
+  const environment = {
+    ISSUERS: 'partner',
+    ISSUER_PARTNER_DOMAIN: partner.domain,
+    ISSUER_PARTNER_AUDIENCE: partner.audience,
+  };
+  const service = await startService({ provider: staff, environment, ...change });
+  context.after(() => service.stop());
+  return service;
+}
+
+const statusOf = async (service: TestService, token: string) =>
+  (await service.ask('/api/private', { token })).status;
+
+const readiness = async (service: TestService) => (await service.ask('/readyz')).status;
+
+test('takes the tokens of both providers, each for its own audience', async (t) => {
+  const service = await start(t);
+  assert.equal(await statusOf(service, staff.issue()), 200);
+  assert.equal(await statusOf(service, partner.issue()), 200);
+  assert.equal(await statusOf(service, staff.issue({ aud: partner.audience })), 401);
+  assert.equal(await statusOf(service, partner.issue({ aud: staff.audience })), 401);
+  assert.equal(await statusOf(service, staff.issue({ iss: partner.issuer, aud: partner.audience })), 401);
+});
+
+test('answers 503 to the tokens of a provider that is dead, and to no others', async (t) => {
+  await partner.fault('all', 'refuse');
+  const service = await start(t);
+  const answer = await service.ask('/api/private', { token: partner.issue() });
+  assert.deepEqual([answer.status, answer.body.error], [503, 'temporarily_unavailable']);
+  assert.match(answer.headers['retry-after'] ?? '', /^([1-9]|[12]\d|30)$/);
+  assert.equal(await statusOf(service, staff.issue()), 200);
+});
+
+test('is ready once the first issuer has keys, though another has never had any', async (t) => {
+  await partner.fault('all', 'refuse');
+  const service = await start(t);
+  assert.equal(await readiness(service), 200);
+});
+
+test('is not ready until the first issuer has had keys, though another has them', async (t) => {
+  await staff.fault('all', 'refuse');
+  const service = await start(t);
+  assert.equal(await readiness(service), 503);
+  assert.equal(await statusOf(service, partner.issue()), 200);
+  await staff.fault('all', undefined);
+  await service.keys.refresh();
+  assert.equal(await readiness(service), 200);
+});
+
+test('stays ready while any issuer has keys, once the first has had some', async (t) => {
+  const service = await start(t);
+  await staff.fault('all', 'refuse');
+  service.clock.advance(HOUR - MINUTE);
+  for (const keys of service.keySets) await keys.refresh();
+  service.clock.advance(MINUTE);
+  assert.equal(await statusOf(service, staff.issue(IN_2100)), 503);
+  assert.equal(await readiness(service), 200);
+
+  await partner.fault('all', 'refuse');
+  for (const keys of service.keySets) await keys.refresh();
+  service.clock.advance(HOUR);
+  assert.equal(await readiness(service), 503);
+});
+
+test('keeps the keys of every issuer fresh while it is asked whether it is ready', async (t) => {
+  const fetched: string[] = [];
+
+  const fetchKeys = async (_: unknown, name: string) => {
+    fetched.push(name);
+    return { keys: [staff.signingKey.publicJwk] };
+  };
+
+  const service = await start(t, { fetchKeys });
+  assert.deepEqual(fetched, ['idp', 'partner']);
+  service.clock.advance(10 * MINUTE);
+  assert.equal(await readiness(service), 200);
+  assert.deepEqual(fetched, ['idp', 'partner', 'idp', 'partner']);
+});
+
+test('says in every line about keys whose they are, and nowhere what a token claims', async (t) => {
+  const service = await start(t);
+  await partner.fault('all', 'refuse');
+  for (const keys of service.keySets) await keys.refresh();
+  const stranger = 'https://stranger.example/';
+  for (const iss of [stranger, `${partner.issuer}x`, 'partner']) {
+    assert.equal(await statusOf(service, staff.issue({ iss })), 401);
+  }
+
+  const aboutKeys = service.logs.filter(({ message }) => /signing key/.test(message));
+  assert.deepEqual(aboutKeys.map(({ message, issuer }) => [message, issuer]).sort(), [
+    ['signing keys could not be fetched', 'partner'],
+    ['signing keys loaded', 'idp'],
+    ['signing keys loaded', 'partner'],
+  ]);
+  assert.ok(!JSON.stringify(service.logs).includes('stranger'));
+});
+
+test('asks nobody for keys when the issuer of a token is not configured', async (t) => {
+  const service = await start(t);
+  for (const provider of [staff, partner]) provider.resetCounts();
+  const token = staff.issue({ iss: 'https://stranger.example/' }, { kid: 'unknown' });
+  assert.equal(await statusOf(service, token), 401);
+  const { challenges } = await service.ask('/api/private', { token });
+  assert.deepEqual(challenges, [
+    'Bearer realm="api", error="invalid_token", error_description="the token has another issuer (iss)"',
+  ]);
+  assert.deepEqual(
+    [staff.counts, partner.counts].map(({ keySet, discovery }) => keySet + discovery),
+    [0, 0],
+  );
+});
+
+test('tells the record of a request whose token it was, refused or not', () => {
+  const environment = {
+    ISSUERS: 'partner',
+    ISSUER_PARTNER_DOMAIN: 'partner.example',
+    ISSUER_PARTNER_AUDIENCE: 'orders-api',
+  };
+  const settings = settingsWith(environment);
+  const records: RequestRecord[] = [];
+  const front = createFront({
+    verifyToken: verifierWith(environment),
+    checkSender: senderWith(environment),
+    options: settings,
+    observe: (record) => records.push(record),
+    timing: { ...settings, clock: calledAt },
+  });
+
+  const learntOf = (claims: Record<string, unknown>) => {
+    const rawHeaders = ['Host', 'x', 'Authorization', `Bearer ${tokenWith(claims)}`];
+    const learnt = {};
+    try {
+      void front.identify(learnt, { method: 'GET', host: 'x', path: '/', rawHeaders });
+    } catch (failure) {
+      front.replyToFailure(failure, learnt, rawHeaders);
+    }
+    return learnt;
+  };
+
+  const partners = { iss: 'https://partner.example/', aud: 'orders-api' };
+  const { issuerName } = learntOf(partners) as { issuerName?: string };
+  assert.equal(issuerName, 'partner');
+  learntOf({ ...partners, exp: 1 });
+  learntOf({ exp: 1 });
+  learntOf({ iss: 'https://stranger.example/' });
+  assert.deepEqual(
+    records.map((record) => [record.reason, record.issuerName]),
+    [
+      ['expired', 'partner'],
+      ['expired', 'idp'],
+      ['issuer-mismatch', undefined],
+    ],
+  );
+});
+
+test('a handler sees the issuer of its caller, by iss and by name, and the same subject of each as another', async (t) => {
+  const first = createTestIssuer({ domain: 'staff.test' });
+  const second = createTestIssuer({ domain: 'partner.test', audience: 'orders-api' });
+  const who: Row = get('/who', authenticated, ({ caller }) => ({
+    issuer: caller.issuer,
+    issuerName: caller.issuerName,
+    subject: caller.subject,
+  }));
+  const { domain, audience } = second.settings;
+  const settings = { ...first.settings, issuers: { partner: { domain, audience } } };
+  const service = createService(
+    { rows: [who] },
+    { ...settings, host: '127.0.0.1', port: 0 },
+    { fetchKeys: (_, name) => (name === 'idp' ? first : second).fetchKeys() },
+  );
+  t.after(() => service.stop());
+  const url = await service.listen();
+
+  const ask = async (issuer: typeof first) => {
+    const response = await fetch(`${url}/who`, { headers: issuer.bearer({ sub: 'ada' }) });
+    return response.json();
+  };
+
+  assert.deepEqual(await ask(first), { issuer: 'https://staff.test/', issuerName: 'idp', subject: 'ada' });
+  assert.deepEqual(await ask(second), {
+    issuer: 'https://partner.test/',
+    issuerName: 'partner',
+    subject: 'ada',
+  });
+});
