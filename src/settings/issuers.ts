@@ -1,14 +1,14 @@
 // The issuers: which there are beside the first, by the names that ISSUERS or the map `issuers` of YAML gives
 // them, and what their settings are called. Does not read their values: load.ts does.
 import { problemOf } from './entry.ts';
+import { list } from './readers.ts';
 import { find, type Sources } from './sources.ts';
 import type { Names } from './table.ts';
 
 /** The name of the first. */
 export const FIRST = 'idp';
 
-/** Names with a blank behind each. */
-const NAMES = /^((?!idp )[a-z][a-z0-9]{0,15} ){0,20}$/;
+const NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
 
 const FAULT = 'must be up to 20 names, each of at most 16 small letters and digits, not idp, and all of YAML';
 
@@ -25,9 +25,9 @@ export function readNames({ variables, keys, problems }: Sources): readonly stri
   const inMap = keys.flatMap(({ name }) => /^issuers\.([^.]*)\./i.exec(name)?.[1] ?? []);
   const map = { name: 'issuers', value: inMap, place: 'the map' };
   const entry = find(variables, 'ISSUERS') ?? map;
-  const names = [...new Set(String(entry.value).match(/[^,\s]+/g))];
+  const names = [...new Set(list(() => false)(entry.value))];
+  const areGood = names.length <= 20 && names.every((name) => NAME.test(name));
   const areAll = inMap.every((name) => names.includes(name));
-  const areGood = NAMES.test([...names, ''].join(' '));
-  if (!areAll || !areGood) problems.push(problemOf(entry, FAULT));
+  if (!areGood || !areAll) problems.push(problemOf(entry, FAULT));
   return names;
 }

@@ -60,5 +60,11 @@ export function settingsTable(written: readonly Cells[]): string {
     const cells = [...names, a === b || row.env === 'PROFILE' ? b : `${a} in A, ${b} in B`];
     return meaning === undefined ? cells : [...cells, plain(meaning)];
   });
-  return withKept(['environment', 'YAML', 'default', 'meaning'], derived, written, 1);
+  const others = [
+    '`ISSUERS`, `ISSUER_<NAME>_…`',
+    '`issuers.<name>.…`',
+    'none',
+    plain(meanings.get('ISSUERS') ?? ''),
+  ];
+  return withKept(['environment', 'YAML', 'default', 'meaning'], [...derived, others], written, 1);
 }

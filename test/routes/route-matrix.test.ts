@@ -238,7 +238,7 @@ for (const { name, table, environment, asIssued, othersAudience } of CASES) {
           return refuses({ token: stranger }, 'invalid_token', invalid(TOKEN_FLAWS['issuer-mismatch']));
         });
 
-        test('refuses a token for the audience of another issuer [D10]', () => {
+        test('refuses a token for the audience of another issuer [D11]', () => {
           const forOther = tokenWith({ ...asIssued(held), aud: othersAudience });
           return refuses({ token: forOther }, 'invalid_token', invalid(TOKEN_FLAWS['audience-mismatch']));
         });

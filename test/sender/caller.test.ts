@@ -7,6 +7,33 @@ test('names the subject of the token [RFC 7519 §4.1.2]', () => {
   assert.equal(callerWith({ sub: 'client@clients' }).subject, 'client@clients');
 });
 
+test('reads scopes and claims as its own issuer names them, and not as another does [D12]', () => {
+  const namespace = 'https://partner.example/claims/';
+  const environment = {
+    IDP_CLAIM_NAMESPACE: 'https://idp.example/claims/',
+    ISSUERS: 'partner',
+    ISSUER_PARTNER_DOMAIN: 'partner.example',
+    ISSUER_PARTNER_AUDIENCE: 'orders-api',
+    ISSUER_PARTNER_SCOPE_CLAIM: 'scp',
+    ISSUER_PARTNER_CLAIM_NAMESPACE: namespace,
+  };
+  const claims = {
+    scope: 'of-idp',
+    scp: 'of-partner',
+    'https://idp.example/claims/role': 'of-idp',
+    [`${namespace}role`]: 'of-partner',
+  };
+  const partners = { iss: 'https://partner.example/', aud: 'orders-api' };
+  const first = callerWith(claims, environment);
+  const second = callerWith({ ...claims, ...partners }, environment);
+  assert.deepEqual([first.issuerName, first.scopes, first.claim('role')], ['idp', ['of-idp'], 'of-idp']);
+  assert.deepEqual(
+    [second.issuerName, second.scopes, second.claim('role')],
+    ['partner', ['of-partner'], 'of-partner'],
+  );
+  assert.deepEqual([first.issuer, second.issuer], ['https://idp.example/', 'https://partner.example/']);
+});
+
 test('shows the claims as the provider wrote them, without a prototype', () => {
   const { claims } = callerWith({ email: null, 'https://ns.example/email': 'x' });
   assert.equal(claims.email, null);

@@ -2,12 +2,9 @@
    (docs/several-issuers.md). */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
-import type { RequestRecord } from '../../src/base/events.ts';
 import { authenticated, createService, get, type Row } from '../../src/gatehouse.ts';
-import { createFront } from '../../src/service/front.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
-import { clock as calledAt, senderWith, settingsWith, tokenWith, verifierWith } from '../support/caller.ts';
 import { startService, type InProcess, type TestService } from '../support/service.ts';
 import { HOUR, MINUTE } from '../keys/key-set-fixture.ts';
 
@@ -144,41 +141,18 @@ test('asks nobody for keys when the issuer of a token is not configured', async 
   );
 });
 
-test('tells the record of a request whose token it was, refused or not', () => {
-  const environment = {
-    ISSUERS: 'partner',
-    ISSUER_PARTNER_DOMAIN: 'partner.example',
-    ISSUER_PARTNER_AUDIENCE: 'orders-api',
-  };
-  const settings = settingsWith(environment);
-  const records: RequestRecord[] = [];
-  const front = createFront({
-    verifyToken: verifierWith(environment),
-    checkSender: senderWith(environment),
-    options: settings,
-    observe: (record) => records.push(record),
-    timing: { ...settings, clock: calledAt },
-  });
-
-  const learntOf = (claims: Record<string, unknown>) => {
-    const rawHeaders = ['Host', 'x', 'Authorization', `Bearer ${tokenWith(claims)}`];
-    const learnt = {};
-    try {
-      void front.identify(learnt, { method: 'GET', host: 'x', path: '/', rawHeaders });
-    } catch (failure) {
-      front.replyToFailure(failure, learnt, rawHeaders);
-    }
-    return learnt;
-  };
-
-  const partners = { iss: 'https://partner.example/', aud: 'orders-api' };
-  const { issuerName } = learntOf(partners) as { issuerName?: string };
-  assert.equal(issuerName, 'partner');
-  learntOf({ ...partners, exp: 1 });
-  learntOf({ exp: 1 });
-  learntOf({ iss: 'https://stranger.example/' });
+test('tells of a refused request whose token it was, by the configured name', async (t) => {
+  const service = await start(t);
+  for (const token of [
+    partner.issue({ exp: 1 }),
+    staff.issue({ exp: 1 }),
+    staff.issue({ iss: 'https://stranger.example/' }),
+  ]) {
+    assert.equal(await statusOf(service, token), 401);
+  }
+  const refused = service.logs.filter(({ message }) => message === 'request refused');
   assert.deepEqual(
-    records.map((record) => [record.reason, record.issuerName]),
+    refused.map(({ reason, issuer }) => [reason, issuer]),
     [
       ['expired', 'partner'],
       ['expired', 'idp'],

@@ -3,6 +3,7 @@ import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { PROFILE_TABLE } from '../../src/profiles/settings.ts';
+import { namesFor } from '../../src/settings/issuers.ts';
 import { ISSUER, TABLE } from '../../src/settings/table.ts';
 import { load, SETTINGS } from './every-setting.ts';
 
@@ -15,9 +16,11 @@ const assignments = [...EXAMPLE.matchAll(/((?:^#.*\n)+?)?^(# )?([A-Z_]+)=(.*)$/g
 
 test('.env.example names exactly the settings that there are, each once', () => {
   const tables = Object.values({ ...ISSUER, ...TABLE, ...PROFILE_TABLE }).flatMap(({ env }) => env || []);
+  const partners = Object.values(ISSUER).map((row) => namesFor('partner', row).env);
+  const others = ['CONFIG_FILE', 'ISSUERS', ...partners];
   const names = assignments.map(({ name }) => name).sort();
-  assert.deepEqual(names, [...tables, 'CONFIG_FILE'].sort());
-  assert.deepEqual(names, ['CONFIG_FILE', ...SETTINGS.flatMap(({ env }) => env ?? [])].sort());
+  assert.deepEqual(names, [...tables, ...others].sort());
+  assert.deepEqual(names, [...others, ...SETTINGS.flatMap(({ env }) => env ?? [])].sort());
 });
 
 test('.env.example comments out all but what is required', () => {
@@ -29,7 +32,10 @@ test('.env.example comments out all but what is required', () => {
 
 for (const { name, comment } of assignments) {
   test(`.env.example gives ${name} its key in application.yml, its meaning and its default`, () => {
-    const yaml = SETTINGS.find(({ env }) => env === name)?.yaml;
+    const own = SETTINGS.find(({ env }) => env === name.replace('ISSUER_PARTNER', 'IDP'))?.yaml;
+    const yaml = name.startsWith('ISSUER_') ? own?.replace('idp', 'issuers.partner') : own;
+    if (name === 'ISSUERS') return assert.match(comment, /^# \[issuers\] /);
+
     assert.equal(/^# \[(.*?)\] /.exec(comment)?.[1], yaml);
     assert.match(comment, /Default: .+\.\n$/);
   });
@@ -55,6 +61,7 @@ const uncommented = EXAMPLE.replace(/^# (?=[A-Z_]+=)/gm, '');
 test('.env.example loads with everything in it turned on', () => {
   const { settings } = load({ files: { '.env': uncommented, 'application.yml': '' } });
   assert.equal(settings.host, '127.0.0.1');
+  assert.deepEqual(Object.keys(settings.issuers), ['idp', 'partner']);
   assert.deepEqual(settings.corsAllowedOrigins, ['https://app.example.com', 'https://admin.example.com']);
 });
 

@@ -90,6 +90,7 @@ test('takes each setting of an issuer from the environment before YAML', () => {
 
 test('keeps the order in which the issuers are named, the first one first', () => {
   const more = { ISSUER_A_DOMAIN: 'a.test', ISSUER_A_AUDIENCE: 'a' };
+
   const names = (list: string) => Object.keys(issuersOf({ environment: { ...TWO, ...more, ISSUERS: list } }));
   assert.deepEqual(names('partner, a'), ['idp', 'partner', 'a']);
   assert.deepEqual(names('a,,partner,a'), ['idp', 'a', 'partner']);
@@ -99,7 +100,7 @@ test('takes a list of audiences, of which any will do, and refuses one without a
   assert.deepEqual(issuersOf({ environment: { ...TWO, IDP_AUDIENCE: 'a, b' } }).idp?.audience, ['a', 'b']);
   assert.match(
     onlyProblem({ environment: { ...TWO, ISSUER_PARTNER_AUDIENCE: ' , ' } }),
-    /^ISSUER_PARTNER_AUDIENCE \(environment\): must be a list/,
+    /^ISSUER_PARTNER_AUDIENCE \(environment\): is empty/,
   );
   const yaml = PARTNER_YAML.replace('orders-api', '[]');
   assert.match(
@@ -165,7 +166,7 @@ test('says nothing of the same iss of issuers whose domains are at fault', () =>
   assert.deepEqual(settings, ['IDP_DOMAIN', 'ISSUER_PARTNER_DOMAIN']);
 });
 
-for (const name of ['Partner', 'a-b', '1a', 'a_b', 'x'.repeat(17), 'idp', 'ü', 'a.b']) {
+for (const name of ['Partner', 'a-b', '1a', 'a_b', 'x'.repeat(17), 'idp', 'ü', 'a.b', 'a b', ',']) {
   test(`refuses ${name} as the name of an issuer`, () => {
     const problems = problemsOf({ environment: { ...REQUIRED, ISSUERS: name } });
     assert.match(problems[0] ?? '', /^ISSUERS \(environment\): must be up to 20 names, each of at most 16/);
@@ -183,10 +184,10 @@ test('takes a name of one letter and of sixteen letters and digits', () => {
 test('refuses a name in YAML that is none, and shows the right spelling of the map', () => {
   const at = (yaml: string) =>
     problemsOf({ environment: { ...REQUIRED, ...PARTNER }, files: { 'application.yml': yaml } });
-  assert.match(
-    at(PARTNER_YAML.replace('partner', 'Partner'))[0] ?? '',
-    /^issuers \(the map\): must be up to/,
-  );
+
+  for (const name of ['Partner', '"a b"', '"a,b"', '"a\\nb"', 'idp']) {
+    assert.match(at(PARTNER_YAML.replace('partner', name))[0] ?? '', /^issuers \(the map\): must be up to/);
+  }
   const misspelt = at(PARTNER_YAML.replace('issuers', 'Issuers'));
   assert.match(misspelt[0] ?? '', /Issuers\.partner\.domain .* write issuers\.partner\.domain or remove it$/);
 });

@@ -91,7 +91,7 @@ for (const cacheEntries of CAPACITIES) {
 }
 
 for (const cacheEntries of CAPACITIES) {
-  test(`takes from each issuer only tokens for the audience of that issuer, with room for ${cacheEntries} [RFC 7519 §4.1.3] [D10]`, async () => {
+  test(`takes from each issuer only tokens for the audience of that issuer, with room for ${cacheEntries} [RFC 7519 §4.1.3] [D11]`, async () => {
     const { judge } = await open({ cacheEntries });
     for (let sight = 1; sight <= 3; sight += 1) {
       assert.equal(await judge(issue({ aud: PARTNERS_AUDIENCE })), 'audience-mismatch');
@@ -137,7 +137,7 @@ const STRANGERS: readonly (readonly [what: string, iss: unknown])[] = [
 ];
 
 for (const [what, iss] of STRANGERS) {
-  test(`refuses a token that claims ${what} before it looks for a key, and fetches nothing [RFC 7519 §4.1.1] [D2]`, async () => {
+  test(`refuses a token that claims ${what} before it looks for a key, and fetches nothing [RFC 7519 §4.1.1, D2, D4]`, async () => {
     const { judge, fetches } = await open();
     for (const header of [{}, { kid: 'unknown' }, { kid: undefined }]) {
       assert.equal(await judge(issue({ iss }, header)), 'issuer-mismatch');
