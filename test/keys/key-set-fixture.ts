@@ -50,11 +50,12 @@ export class KeySetFixture {
   /** The most fetches that were ever under way at the same time. */
   overlap = 0;
 
-  constructor() {
+  /** `waiting` counts its waiting requests together with those of other sets. */
+  constructor(waiting = { requests: 0 }) {
     // No process is as old as its clock.
     this.clock.advance(12_345);
     const log = createLog('debug', (line) => this.logs.push(JSON.parse(line)), this.clock.now);
-    this.keys = createKeySet(() => this.#fetch(), this.clock, log);
+    this.keys = createKeySet(() => this.#fetch(), this.clock, log, waiting);
   }
 
   #fetch(): Promise<JsonObject> {
