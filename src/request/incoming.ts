@@ -19,7 +19,7 @@ export class Incoming<Admitted = unknown> {
   /** As it stands in the request, without the query. */
   readonly path: string;
   readonly parameters: Readonly<Record<string, string>>;
-  /** Since the epoch. */
+  /** The time of the request, since the epoch. */
   readonly nowMillis: number;
   readonly caller: Admitted;
   /** What the row takes as its body. */
@@ -57,15 +57,18 @@ export class Incoming<Admitted = unknown> {
     return this.#arrival.request.method ?? '';
   }
 
+  /** Node's header fields, without `authorization` and `dpop`. */
   get headers(): IncomingHttpHeaders {
     const { authorization: _token, dpop: _proof, ...headers } = this.#arrival.request.headers;
     return headers;
   }
 
+  /** The caller's, when it is well-formed (W3C Trace Context §3.2): for requests of the handler's own. */
   get traceparent(): string | undefined {
     return traceparentOf(this.#arrival.request.rawHeaders);
   }
 
+  /** Aborts when the client has gone, when the handler has taken too long, and at the end of a drain. */
   get signal(): AbortSignal {
     return this.#arrival.signal;
   }

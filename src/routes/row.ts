@@ -19,29 +19,21 @@ export type PathParameters<Pattern extends string = string> = string extends Pat
   ? Readonly<Record<string, string>>
   : { readonly [Name in ParameterName<Pattern>]: string };
 
+/** What every handler receives of a request. */
+type Told = Pick<Incoming, 'headers' | 'method' | 'path' | 'signal' | 'traceparent' | 'nowMillis'>;
+
 /** What a handler receives. */
 export interface RouteRequest<
   Admitted,
   Parameters = PathParameters,
   Query = URLSearchParams,
   Body = undefined,
-> {
+> extends Told {
   readonly caller: Admitted;
   readonly parameters: Parameters;
   /** The output of the row's query schema, or without one the query as it is. */
   readonly query: Query;
   readonly body: Body;
-  /** Node's header fields, without `authorization` and `dpop`. */
-  readonly headers: Incoming['headers'];
-  readonly method: string;
-  /** As it stands in the request, without the query. */
-  readonly path: string;
-  /** Aborts when the client has gone, when the handler has taken too long, and at the end of a drain. */
-  readonly signal: AbortSignal;
-  /** The caller's, when it is well-formed (W3C Trace Context §3.2): for requests of the handler's own. */
-  readonly traceparent: string | undefined;
-  /** The time of the request, since the epoch. */
-  readonly nowMillis: number;
 }
 
 /** Gives what is given now or later, unless it comes too late. */

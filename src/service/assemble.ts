@@ -20,7 +20,7 @@ import type { Issuer } from '../token/issuers.ts';
 import { createTokenVerifier } from '../token/verify.ts';
 import type { Metrics } from './metrics.ts';
 import { createObserver } from './observe.ts';
-import { createFront, type Front } from './front.ts';
+import { createFront } from './front.ts';
 import { createPipeline } from './pipeline.ts';
 import { createResponder, type Responder } from './responder.ts';
 
@@ -37,23 +37,10 @@ export interface Surroundings {
   readonly metrics?: Metrics | undefined;
 }
 
-/** What a service and a gate are made of alike. */
-export interface Checks {
-  readonly front: Front;
-  /** The first one first. */
-  readonly issuers: readonly Issuer[];
-  /** Call it once at the start; after that requests keep the keys fresh. */
-  readonly fetchKeys: () => void;
-  /** Whether there are keys to judge tokens with. */
-  readonly isReady: () => boolean;
-  readonly metrics: Metrics | undefined;
-  /** What was counted and is now, as text for Prometheus; `profile` names the table. */
-  readonly metricsText: (profile: string) => string;
-  /** Ends what is under way, and sums up what was refused. */
-  readonly close: () => void;
-}
+export type Checks = ReturnType<typeof assembleChecks>;
 
-export function assembleChecks(settings: Settings, surroundings: Surroundings): Checks {
+/** What a service and a gate are made of alike. */
+export function assembleChecks(settings: Settings, surroundings: Surroundings) {
   const { clock, log, metrics } = surroundings;
   const issuers = assembleIssuers(settings, surroundings);
   const observer = createObserver(log, clock, settings.accessLog, metrics);
@@ -66,10 +53,12 @@ export function assembleChecks(settings: Settings, surroundings: Surroundings): 
     timing: { ...settings, clock },
   });
 
+  /** To be called once at the start; after that requests keep the keys fresh. */
   function fetchKeys(): void {
     for (const { keys } of issuers) void keys.refresh();
   }
 
+  /** Whether there are keys to judge tokens with. */
   function isReady(): boolean {
     // All are asked, since asking keeps keys fresh.
     const ready = issuers.filter(({ keys }) => keys.usable() > 0);
@@ -77,11 +66,13 @@ export function assembleChecks(settings: Settings, surroundings: Surroundings): 
     return ready.length > 0 && issuers[0]?.keys.wasReady() === true;
   }
 
+  /** Ends what is under way, and sums up what was refused. */
   function close(): void {
     replayStore.close?.();
     observer.stop();
   }
 
+  /** What was counted and is now, as text for Prometheus; `profile` names the table. */
   const metricsText = (profile: string) => metrics?.read(issuers, replayStore, profile) ?? '';
   return { front, issuers, metrics, fetchKeys, isReady, metricsText, close };
 }
@@ -129,7 +120,7 @@ export function assembleResponder(
 }
 
 /** What other origins may use: without a setting the methods that the table has. */
-function shownMethods({ corsAllowedMethods }: Settings, rows: readonly Row[]): readonly string[] {
+function shownMethods({ corsAllowedMethods }: Settings, rows: readonly Row[]) {
   if (corsAllowedMethods.length > 0) return corsAllowedMethods;
 
   return [...new Set(rows.map(({ method }) => method))];
@@ -150,8 +141,8 @@ function assembleSenderCheck(settings: Settings, replayStore: ReplayStore, count
 }
 
 /** `/healthz`: the process lives. `/readyz`: it has keys to judge tokens with, and is not about to end. */
-function probes(isReady: () => boolean, isStopping: () => boolean): readonly Row[] {
-  function readiness(): object {
+function probes(isReady: () => boolean, isStopping: () => boolean) {
+  function readiness() {
     if (isStopping()) throw unavailable('shutting-down', 1);
     if (!isReady()) throw unavailable('keys-unavailable', 1);
 

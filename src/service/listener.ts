@@ -44,14 +44,10 @@ const STOP_MILLIS = 10_000;
 
 type Connections = ReadonlyMap<Socket, Connection>;
 
-export interface Listener {
-  /** Does not listen yet. */
-  readonly server: Server;
-  /** Takes no new connections, and resolves when the last is gone, at the latest after ten seconds. */
-  stop(): Promise<'drained' | 'deadline'>;
-}
+export type Listener = ReturnType<typeof createListener>;
 
-export function createListener(responder: Responder, clock: Clock): Listener {
+/** Gives the server, which does not listen yet, and what stops it. */
+export function createListener(responder: Responder, clock: Clock) {
   const server = createServer({ ...OPTIONS, IncomingMessage: RequestStream });
   Object.assign(server, MORE_OPTIONS);
   const connections = new Map<Socket, Connection>();
@@ -123,9 +119,12 @@ function sweepWhileOpen(server: Server, connections: Connections, clock: Clock):
   server.on('close', () => cancel());
 }
 
-/** RFC 9112 §9.6: what is under way is answered, then connections close. */
-function stop(server: Server, connections: Connections, clock: Clock): Promise<'drained' | 'deadline'> {
-  return new Promise((resolve) => {
+/**
+ * Takes no new connections, and resolves when the last is gone, at the latest after ten seconds. RFC 9112
+ * §9.6: what is under way is answered, then connections close.
+ */
+function stop(server: Server, connections: Connections, clock: Clock) {
+  return new Promise<'drained' | 'deadline'>((resolve) => {
     const cancelGrace = clock.after(IDLE_GRACE_MILLIS, () => {
       server.closeIdleConnections();
       // Node counts a connection that has not sent anything yet as busy.
