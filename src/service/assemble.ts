@@ -98,7 +98,6 @@ export function assembleResponder(
   table: Table,
   settings: Settings,
   { front, isReady, metrics }: Checks,
-  clock: Clock,
   isStopping: () => boolean,
 ): Responder {
   const rows = [...probes(isReady, isStopping), ...table.rows];
@@ -112,7 +111,6 @@ export function assembleResponder(
     table: { rows, rules },
     front,
     cors,
-    clock,
     bodyLimitBytes: settings.bodyLimitBytes,
     handlerTimeoutMillis: settings.handlerTimeoutSeconds * 1000,
   });

@@ -56,7 +56,7 @@ export function createService(table: Table, settings: GivenSettings, options: Cr
   const metrics = createMetrics();
   const { checked, checks } = embed(settings, { ...options, metrics });
   let isStopping = false;
-  const responder = assembleResponder(table, checked, checks, clock, () => isStopping);
+  const responder = assembleResponder(table, checked, checks, () => isStopping);
   const { server, stop } = createListener(responder, clock);
   const metricsText = () => checks.metricsText('own table');
   const collected = createMetricsListener(metricsText, clock);

@@ -3,7 +3,7 @@
 // nothing of a body is read, and no handler runs, before access. Does not write: responder.ts does, which
 // also takes every failure.
 import type { IncomingMessage } from 'node:http';
-import { andThen, type Clock, type Later } from '../base/clock.ts';
+import { andThen, type Later } from '../base/clock.ts';
 import { refuseHttp, refuseMethod, refuseRequest, unavailable, type Refused } from '../base/refusal.ts';
 import type { Cors } from '../reply/cors.ts';
 import { replyToResult } from '../reply/handler-reply.ts';
@@ -22,7 +22,6 @@ export interface PipelineParts {
   readonly table: Table;
   readonly front: Front;
   readonly cors: Cors;
-  readonly clock: Clock;
   readonly bodyLimitBytes: number;
   /** 0 lets a handler take as long as it likes. */
   readonly handlerTimeoutMillis: number;
@@ -36,7 +35,8 @@ export type Pipeline = (exchange: Exchange) => Later<Reply>;
 
 /** Builds the pipeline for a table in which `tableProblems` finds nothing. */
 export function createPipeline(parts: PipelineParts): Pipeline {
-  const { table, front, cors, clock } = parts;
+  const { table, front, cors } = parts;
+  const { clock } = front.timing;
   const router = new Router(table.rows, table.rules);
 
   function respond(exchange: Exchange): Later<Reply> {

@@ -6,7 +6,6 @@ import { undefinedOn } from '../base/encoding.ts';
 import { describeBug, printable, printableSetting, type Log, type Printable } from '../base/events.ts';
 import type { Table } from '../routes/row.ts';
 import { ConfigurationError, loadSettings, type Loaded, type Settings } from '../settings/load.ts';
-import type { Environment } from '../settings/sources.ts';
 import { assembleChecks, assembleResponder } from './assemble.ts';
 import { clock, openLog } from './host.ts';
 import { createListener } from './listener.ts';
@@ -29,27 +28,19 @@ export const runService = (table: Table): void =>
 
 /** The same for settings of more than the service's own, which choose the table. */
 export function runWith<Known extends Settings>(
-  load: (environment: Environment, directory: string) => Loaded<Known>,
+  load: (...given: Parameters<typeof loadSettings>) => Loaded<Known>,
   tableOf: (settings: Known) => Table,
   nameOf: (settings: Known) => string,
 ): void {
   const word = process.argv.slice(2).join(' ');
-  const problems: string[] = [];
-  if (!/^(--check|--probe|)$/.test(word)) problems.push('arguments: must be none, or --check, or --probe');
+  const isKnown = /^(--check|--probe|)$/.test(word);
+  const problems = isKnown ? [] : ['arguments: must be none, or --check, or --probe'];
 
   try {
-    // Throws for a directory that has been removed.
-    const directory = undefinedOn(Error, process.cwd);
-    if (directory === undefined) {
-      throw new ConfigurationError(['working directory: is gone; start in another']);
-    }
-
-    const loaded = load(process.env, directory);
+    const loaded = load(process.env, workingDirectory());
     const { settings } = loaded;
     if (word === '--probe') probe(settings);
-    else if (problems.length === 0) {
-      start(loaded, tableOf(settings), printable(nameOf(settings)), word === '--check');
-    }
+    else if (isKnown) start(loaded, tableOf(settings), printable(nameOf(settings)), word === '--check');
   } catch (failure) {
     if (!(failure instanceof ConfigurationError)) throw failure;
     problems.push(...failure.problems);
@@ -57,6 +48,14 @@ export function runWith<Known extends Settings>(
 
   for (const problem of problems) console.error(`configuration: ${problem}`);
   if (problems.length > 0) process.exit(1);
+}
+
+function workingDirectory() {
+  // Throws for a directory that has been removed.
+  const directory = undefinedOn(Error, process.cwd);
+  if (directory !== undefined) return directory;
+
+  throw new ConfigurationError(['working directory: is gone; start in another']);
 }
 
 /**
@@ -89,31 +88,33 @@ function openReport(loaded: Loaded<Settings>, profile: Printable): Log {
 }
 
 function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isCheck: boolean): void {
-  const { settings, warnings } = loaded;
+  const { settings } = loaded;
   const { metricsPort, shutdownDelaySeconds } = settings;
   const log = isCheck ? openReport(loaded, profile) : openLog(settings.logLevel);
-  for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
-
+  warn(log, loaded);
   let isStopping = false;
   const metrics = metricsPort === undefined ? undefined : createMetrics();
   const checks = assembleChecks(settings, { clock, log, metrics });
-  const responder = assembleResponder(table, settings, checks, clock, () => isStopping);
+  const responder = assembleResponder(table, settings, checks, () => isStopping);
   if (isCheck) return checks.fetchKeys();
 
   const { server, stop } = createListener(responder, clock);
   const collected = createMetricsListener(() => checks.metricsText(profile), clock);
 
-  function onFailure(failure: ListenFailure): void {
+  function onFailure(failure: ListenFailure) {
     const { host: address = 'all addresses', port: taken, code } = failure;
     if (taken === undefined) throw failure;
 
-    const fields = { address: printableSetting(address), port: taken, code: printable(String(code)) };
-    log('address or port cannot be had', fields);
+    log('address or port cannot be had', {
+      address: printableSetting(address),
+      port: taken,
+      code: printable(String(code)),
+    });
     console.error(`address or port cannot be had: ${address}, port ${taken} (${code})`);
     process.exit(2);
   }
 
-  function onListening(): void {
+  function onListening() {
     const bound = server.address() as AddressInfo;
     const ports = { port: bound.port, metricsPort: (collected.address() as AddressInfo | null)?.port };
     log('listening', { ...ports, address: printable(bound.address), profile, ...inForce(loaded) });
@@ -124,13 +125,13 @@ function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isChe
     clock.after(20, checks.fetchKeys);
   }
 
-  function end(reason: 'drained' | 'deadline' | 'second-signal'): void {
+  function end(reason: 'drained' | 'deadline' | 'second-signal') {
     checks.close();
     log('stopped', { reason });
     process.exit(reason === 'second-signal' ? 1 : 0);
   }
 
-  function onSignal(signal: 'SIGTERM' | 'SIGINT'): void {
+  function onSignal(signal: 'SIGTERM' | 'SIGINT') {
     if (isStopping) return end('second-signal');
 
     isStopping = true;
@@ -140,6 +141,11 @@ function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isChe
 
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   listenBoth(settings, server, collected).then(onListening, onFailure);
+}
+
+/** Of what is set and is no setting. */
+function warn(log: Log, { warnings }: Loaded<Settings>) {
+  for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
 }
 
 /** What an operator compares with what was meant. No secret is among it. */

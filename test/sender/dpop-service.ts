@@ -129,7 +129,7 @@ export async function startWith(
     timing: { ...settings, clock },
   });
   const limits = { bodyLimitBytes: 1, handlerTimeoutMillis: 0 };
-  const pipeline = createPipeline({ table: { rows: rowsA }, front, cors, clock, ...limits });
+  const pipeline = createPipeline({ table: { rows: rowsA }, front, cors, ...limits });
   const responder = createResponder(pipeline, front, cors, () => false);
   const { server } = createListener(responder, clock);
   server.listen(0, '127.0.0.1');

@@ -62,7 +62,7 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
   let isStopping = false;
   const checks = assembleChecks(settings, { clock, log, fetchKeys: () => new Promise(() => {}) });
-  const responder = assembleResponder(tableOf(settings), settings, checks, clock, () => isStopping);
+  const responder = assembleResponder(tableOf(settings), settings, checks, () => isStopping);
   const holder = new EventEmitter();
   const { server, stop } = createListener(
     {

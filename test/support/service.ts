@@ -73,7 +73,7 @@ export async function startService(plan: InProcess): Promise<TestService> {
   const checks = assembleChecks(settings, { clock, log, fetchKeys });
   const keySets = checks.issuers.map((issuer) => issuer.keys);
   const keys = keySets[0]!;
-  const responder = assembleResponder(tableOf(settings), settings, checks, clock, () => isStopping);
+  const responder = assembleResponder(tableOf(settings), settings, checks, () => isStopping);
   const { server } = createListener(responder, new TestClock(clock.now()));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

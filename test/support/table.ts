@@ -60,7 +60,6 @@ export function createTable({
     table: { rows, rules: policy },
     front,
     cors,
-    clock,
     bodyLimitBytes,
     handlerTimeoutMillis,
   });
