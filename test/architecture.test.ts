@@ -166,6 +166,7 @@ describe('the house', () => {
       'service/host.ts',
       'service/metrics.ts',
       'service/probe.ts',
+      'service/report.ts',
       'service/run.ts',
       'test-issuer.ts',
     ];

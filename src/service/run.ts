@@ -12,6 +12,7 @@ import { createListener } from './listener.ts';
 import { createMetricsListener, listenBoth, type ListenFailure } from './metrics-listener.ts';
 import { createMetrics } from './metrics.ts';
 import { probe } from './probe.ts';
+import { inForce, openReport } from './report.ts';
 
 /**
  * Runs a table as the whole service: settings from their sources, a listener, signals, exit codes. Ends the
@@ -34,20 +35,27 @@ export function runWith<Known extends Settings>(
 ): void {
   const word = process.argv.slice(2).join(' ');
   const isKnown = /^(--check|--probe|)$/.test(word);
-  const problems = isKnown ? [] : ['arguments: must be none, or --check, or --probe'];
-
-  try {
+  const problems = problemsOf(() => {
     const loaded = load(process.env, workingDirectory());
     const { settings } = loaded;
     if (word === '--probe') probe(settings);
     else if (isKnown) start(loaded, tableOf(settings), printable(nameOf(settings)), word === '--check');
-  } catch (failure) {
-    if (!(failure instanceof ConfigurationError)) throw failure;
-    problems.push(...failure.problems);
-  }
+  });
 
+  if (!isKnown) problems.unshift('arguments: must be none, or --check, or --probe');
   for (const problem of problems) console.error(`configuration: ${problem}`);
   if (problems.length > 0) process.exit(1);
+}
+
+/** What is wrong with the configuration, if the action finds that. */
+function problemsOf(action: () => void): string[] {
+  try {
+    action();
+    return [];
+  } catch (failure) {
+    if (!(failure instanceof ConfigurationError)) throw failure;
+    return [...failure.problems];
+  }
 }
 
 function workingDirectory() {
@@ -58,40 +66,10 @@ function workingDirectory() {
   throw new ConfigurationError(['working directory: is gone; start in another']);
 }
 
-/**
- * A log for a start that listens on nothing: ends the process once the keys and the store have been heard of,
- * and tells in the words of the log what it would run with, or what is wrong.
- */
-function openReport(loaded: Loaded<Settings>, profile: Printable): Log {
-  const events: object[] = [];
-  const { issuers, dpopReplayStore } = loaded.settings;
-  const awaited = Object.keys(issuers).length + (dpopReplayStore === undefined ? 0 : 1);
-  /** The names of issuers, and nothing for the store; what has failed may be heard of again. */
-  const heard = new Set<unknown>();
-  // Nothing of a store keeps a process alive.
-  setInterval(() => {}, 1_000);
-
-  return (event, fields) => {
-    events.push({ event, ...fields });
-    if (/fetched$|lost$/.test(event)) {
-      console.error(`${event}: ${JSON.stringify(fields)}`);
-      process.exitCode = 1;
-    } else if (!/loaded$|ready$/.test(event)) return;
-
-    heard.add(fields.issuer);
-    if (heard.size < awaited) return;
-
-    const report = { profile, ...inForce(loaded), events };
-    if (process.exitCode === undefined) console.log(JSON.stringify(report, undefined, 2));
-    process.exit();
-  };
-}
-
-function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isCheck: boolean): void {
+function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isCheck: boolean) {
   const { settings } = loaded;
-  const { metricsPort, shutdownDelaySeconds } = settings;
-  const log = isCheck ? openReport(loaded, profile) : openLog(settings.logLevel);
-  warn(log, loaded);
+  const { metricsPort } = settings;
+  const log = logFor(loaded, profile, isCheck);
   let isStopping = false;
   const metrics = metricsPort === undefined ? undefined : createMetrics();
   const checks = assembleChecks(settings, { clock, log, metrics });
@@ -136,28 +114,18 @@ function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isChe
 
     isStopping = true;
     log('shutting down', { reason: signal });
-    setTimeout(async () => end(await stop()), shutdownDelaySeconds * 1000);
+    setTimeout(async () => end(await stop()), settings.shutdownDelaySeconds * 1000);
   }
 
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   listenBoth(settings, server, collected).then(onListening, onFailure);
 }
 
-/** Of what is set and is no setting. */
-function warn(log: Log, { warnings }: Loaded<Settings>) {
-  for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
-}
-
-/** What an operator compares with what was meant. No secret is among it. */
-function inForce({ settings, files }: Loaded<Settings>) {
-  const issuers = Object.values(settings.issuers);
-  return {
-    application: printableSetting(settings.applicationName),
-    issuers: issuers.map(({ issuer }) => printableSetting(issuer)),
-    audiences: issuers.flatMap(({ audience }) => audience.map(printableSetting)),
-    dpopMode: printable(settings.dpopMode),
-    replayStore: printable(settings.dpopReplayStore === undefined ? 'process' : 'shared'),
-    crossOrigin: settings.corsAllowedOrigins.length > 0,
-    files: files.map(printableSetting),
-  };
+/** Tells of what is set and is no setting before all else. */
+function logFor(loaded: Loaded<Settings>, profile: Printable, isCheck: boolean): Log {
+  const log = isCheck ? openReport(loaded, profile) : openLog(loaded.settings.logLevel);
+  for (const setting of loaded.warnings) {
+    log('unknown setting ignored', { setting: printableSetting(setting) });
+  }
+  return log;
 }

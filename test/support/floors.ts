@@ -29,6 +29,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
     'metrics-listener',
     'host',
     'probe',
+    'report',
     'run',
   ],
   'profiles/': ['settings', 'tables'],

@@ -1,0 +1,47 @@
+// What a service runs with, for an operator to compare with what was meant: in the line `listening`, and in
+// the report of `--check`. Promises: no secret is among it.
+import { printable, printableSetting, type Log, type Printable } from '../base/events.ts';
+import type { Loaded, Settings } from '../settings/load.ts';
+
+/** What of the settings decides who is served, and where it was read. */
+export function inForce({ settings, files }: Loaded<Settings>) {
+  const issuers = Object.values(settings.issuers);
+  return {
+    application: printableSetting(settings.applicationName),
+    issuers: issuers.map(({ issuer }) => printableSetting(issuer)),
+    audiences: issuers.flatMap(({ audience }) => audience.map(printableSetting)),
+    dpopMode: printable(settings.dpopMode),
+    replayStore: printable(settings.dpopReplayStore === undefined ? 'process' : 'shared'),
+    crossOrigin: settings.corsAllowedOrigins.length > 0,
+    files: files.map(printableSetting),
+  };
+}
+
+/**
+ * A log for a start that listens on nothing: ends the process once the keys and the store have been heard of,
+ * and tells in the words of the log what it would run with, or what is wrong.
+ */
+export function openReport(loaded: Loaded<Settings>, profile: Printable): Log {
+  const events: object[] = [];
+  const { issuers, dpopReplayStore } = loaded.settings;
+  const awaited = Object.keys(issuers).length + (dpopReplayStore === undefined ? 0 : 1);
+  /** The names of issuers, and nothing for the store; what has failed may be heard of again. */
+  const heard = new Set<unknown>();
+  // Nothing of a store keeps a process alive.
+  setInterval(() => {}, 1_000);
+
+  return (event, fields) => {
+    events.push({ event, ...fields });
+    if (/fetched$|lost$/.test(event)) {
+      console.error(`${event}: ${JSON.stringify(fields)}`);
+      process.exitCode = 1;
+    } else if (!/loaded$|ready$/.test(event)) return;
+
+    heard.add(fields.issuer);
+    if (heard.size < awaited) return;
+
+    const report = { profile, ...inForce(loaded), events };
+    if (process.exitCode === undefined) console.log(JSON.stringify(report, undefined, 2));
+    process.exit();
+  };
+}
