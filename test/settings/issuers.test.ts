@@ -232,6 +232,13 @@ test('refuses a misspelt name of a listed issuer in .env and names the nearest, 
   );
 });
 
+test('refuses the list of names in another letter case, which would leave the issuers out in silence [H2]', () => {
+  assert.match(
+    onlyProblem({ environment: REQUIRED, files: { '.env': 'Issuers=partner\n' } }),
+    /^Issuers \(.*\): is not a setting; write ISSUERS or remove it$/,
+  );
+});
+
 test('warns of such a name in the environment, and passes over what orchestrators put there [H2]', () => {
   const environment = {
     ...TWO,
