@@ -20,17 +20,26 @@ function after(millis: number, action: () => void): () => void {
 
 export const clock: Clock = { now: Date.now, monotonic: () => performance.now(), after };
 
+/** The lines of a turn, of all services in this process: written one by one each would cost a system call. */
+let unwritten = '';
+
+function writeLines(): void {
+  if (unwritten !== '') process.stdout.write(unwritten);
+  unwritten = '';
+}
+
+function writeLater(line: string): void {
+  if (unwritten === '') setImmediate(writeLines);
+  unwritten += line;
+}
+
 /** Lines on standard output, up to a bound of what nobody has read. */
 export function openLog(leastLevel: LogLevel): Log {
   const { stdout } = process;
   // A reader that goes away takes the log with it, not the service.
   if (stdout.listenerCount('error') === 0) stdout.on('error', () => {});
-  return createLog(
-    leastLevel,
-    (line) => stdout.write(line),
-    clock.now,
-    () => stdout.writableLength,
-  );
+  if (!process.listeners('exit').includes(writeLines)) process.on('exit', writeLines);
+  return createLog(leastLevel, writeLater, clock.now, () => stdout.writableLength + unwritten.length);
 }
 
 /** What a service or a gate is given beside its settings; a test issuer will do. */

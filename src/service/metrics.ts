@@ -17,7 +17,7 @@ const REASONS = [...Object.keys({ ...SENTENCES, ...CONTENT_FLAWS }), 'scope-miss
 const DURATION = 'http_server_request_duration_seconds';
 
 /** In seconds, as OpenTelemetry's convention for HTTP servers has them. */
-const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ');
+const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ').map(Number);
 
 /** The head of each family; its name is the third word. */
 const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a request to its answer.
@@ -63,9 +63,9 @@ export type Metrics = ReturnType<typeof createMetrics>;
 
 export function createMetrics() {
   /** By their names with labels. */
-  const samples = new Map<string, number>();
-  /** The names of the samples of a series, by its labels. */
-  const series = new Map<string, readonly string[]>();
+  const samples = new Map([['http_server_active_requests', 0]]);
+  /** By its labels, of each series the values of `durationsOf`. */
+  const series = new Map<string, readonly number[]>();
 
   function add(sample: string, amount = 1): void {
     samples.set(sample, (samples.get(sample) ?? 0) + amount);
@@ -79,12 +79,13 @@ export function createMetrics() {
   function addDuration(method: string, pattern: string | undefined, status: number, seconds = NaN): void {
     const route = pattern === undefined ? '' : `http_route=${JSON.stringify(pattern)},`;
     const labels = `${route}http_request_method="${method}",http_response_status_code="${status}"`;
-    const names = series.get(labels) ?? namesOf(labels);
-    series.set(labels, names);
-
-    const steps = BOUNDS.map((bound) => Number(seconds <= Number(bound)));
+    const before = series.get(labels) ?? [];
+    const steps = BOUNDS.map((bound) => Number(seconds <= bound));
     steps.push(seconds || 0, Number(seconds >= 0));
-    for (const [index, name] of names.entries()) add(name, steps[index]);
+    series.set(
+      labels,
+      steps.map((step, index) => step + (before[index] ?? 0)),
+    );
   }
 
   function foreseeRows(rows: readonly Row[]): void {
@@ -94,55 +95,65 @@ export function createMetrics() {
     }
   }
 
-  /** All of it; `profile` names the table. */
-  function read(issuers: readonly Issuer[], replayStore: MeasuredReplayStore, profile: string) {
+  function foreseeWords(issuers: readonly Issuer[]): void {
     foresee('gatehouse_refusals_total{reason=', REASONS);
     foresee('gatehouse_tokens_total{result=', ['remembered', 'verified']);
     foresee('gatehouse_replay_proofs_total{result=', ['new', 'seen', 'full', 'unavailable']);
-    for (const { name, keys } of issuers) {
+    for (const { name } of issuers) {
       foresee(`gatehouse_key_fetches_total{issuer="${name}",result=`, ['ok', ...FETCH_FLAWS]);
+    }
+  }
+
+  /** All of it; `profile` names the table. */
+  function read(issuers: readonly Issuer[], store: MeasuredReplayStore, profile: string): string {
+    foreseeWords(issuers);
+    for (const { name, keys } of issuers) {
       samples.set(`gatehouse_keys_age_seconds{issuer="${name}"}`, keys.ageMillis() / 1000);
       samples.set(`gatehouse_keys_usable{issuer="${name}"}`, keys.usable());
     }
 
-    add('http_server_active_requests', 0);
-    samples.set(...replayStore.gauge());
-    samples.set(`gatehouse_info{version="${VERSION}",profile="${profile}"}`, 1);
-    measureProcess(samples);
-    return HEADS.map((head) => textOf(head, samples)).join('');
+    const info = [`gatehouse_info{version="${VERSION}",profile="${profile}"}`, 1] as const;
+    const gauges = [store.gauge(), info, ...Object.entries(processGauges())];
+    const durations = [...series].flatMap(durationsOf);
+    const all = [...durations, ...samples, ...gauges];
+    return HEADS.map((head) => textOf(head, all)).join('');
   }
 
   return { add, addDuration, foreseeRows, read };
 }
 
-const namesOf = (labels: string) => [
-  ...BOUNDS.map((bound) => `${DURATION}_bucket{${labels},le="${shown(bound)}"}`),
-  `${DURATION}_sum{${labels}}`,
-  `${DURATION}_count{${labels}}`,
-];
+type Sample = readonly [name: string, value: number];
 
-const shown = (value: number | string) => String(value).replace('Infinity', '+Inf');
-
-/** Nothing for a family that has no samples. */
-function textOf(head: string, samples: ReadonlyMap<string, number>): string {
-  const [, , family = ''] = head.split(' ');
-  const own = [...samples].filter(([name]) => name.startsWith(family));
-  const lines = own.map(([name, value]) => `${name} ${shown(value)}\n`);
-  return own.length === 0 ? '' : head + lines.join('');
+function durationsOf([labels, values]: [string, readonly number[]]): readonly Sample[] {
+  const buckets = BOUNDS.map((bound) => `bucket{${labels},le="${bound}"}`);
+  const names = [...buckets, `sum{${labels}}`, `count{${labels}}`];
+  const valueAt = (index: number) => values[index] ?? 0;
+  return names.map((name, index) => [`${DURATION}_${name}`, valueAt(index)]);
 }
 
-function measureProcess(samples: Map<string, number>): void {
+/** Nothing for a family that has no samples. */
+function textOf(head: string, samples: readonly Sample[]): string {
+  const [, , family = ''] = head.split(' ');
+  const own = samples.filter(([name]) => name.startsWith(family));
+  if (own.length === 0) return '';
+
+  const lines = own.map(([name, value]) => `${name} ${value}\n`);
+  return head + lines.join('').replaceAll(/(?<="| )Infinity/g, '+Inf');
+}
+
+function processGauges() {
   const { user, system } = process.cpuUsage();
   const { rss, heapUsed, heapTotal } = process.memoryUsage();
-  samples.set('process_start_time_seconds', performance.timeOrigin / 1000);
-  samples.set('process_cpu_seconds_total', (user + system) / 1e6);
-  samples.set('process_resident_memory_bytes', rss);
-  samples.set('nodejs_heap_size_used_bytes', heapUsed);
-  samples.set('nodejs_heap_size_total_bytes', heapTotal);
-
-  // Beyond the time for which they were set.
-  const lagSeconds = Math.max(0, delays.percentile(99) / 1e9 - 0.02);
-  samples.set('nodejs_eventloop_lag_p99_seconds', lagSeconds);
+  const lateSeconds = delays.percentile(99) / 1e9;
   delays.enable();
   delays.reset();
+  return {
+    process_start_time_seconds: performance.timeOrigin / 1000,
+    process_cpu_seconds_total: (user + system) / 1e6,
+    process_resident_memory_bytes: rss,
+    nodejs_heap_size_used_bytes: heapUsed,
+    nodejs_heap_size_total_bytes: heapTotal,
+    // Beyond the 20 ms for which they were set.
+    nodejs_eventloop_lag_p99_seconds: Math.max(0, lateSeconds - 0.02),
+  };
 }
