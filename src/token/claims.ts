@@ -2,7 +2,7 @@
 // docs/tokens.md. Reads only a SignedPayload. Does not check scopes or other guards (routes/guards.ts), nor
 // the binding to a key (sender/).
 import { isFiniteNumber, isTextArray, type JsonObject } from '../base/encoding.ts';
-import { refuseToken, type TokenFlaw } from '../base/refusal.ts';
+import { refuseToken } from '../base/refusal.ts';
 import { mediaType } from './compact.ts';
 import { payloadOf, type SignedPayload } from './signature.ts';
 
@@ -28,7 +28,7 @@ export function checkClaims(
   const claims = payloadOf(signed);
   const flaw =
     partiesFlaw(claims, options) ??
-    timesFlaw(claims, options.clockToleranceSeconds, nowSeconds) ??
+    timesFlaw(claims, options, nowSeconds) ??
     subjectFlaw(claims) ??
     kindFlaw(claims, header) ??
     demandFlaw(claims, header, options);
@@ -37,7 +37,7 @@ export function checkClaims(
   return claims;
 }
 
-function partiesFlaw({ iss, aud }: JsonObject, { issuer, audience }: TokenOptions): TokenFlaw | undefined {
+function partiesFlaw({ iss, aud }: JsonObject, { issuer, audience }: TokenOptions) {
   // RFC 7519 §4.1.1, RFC 9068 §4: an exact match.
   if (iss !== issuer) return 'issuer-mismatch';
 
@@ -47,20 +47,23 @@ function partiesFlaw({ iss, aud }: JsonObject, { issuer, audience }: TokenOption
   return isForAudience ? undefined : 'audience-mismatch';
 }
 
-/** `exp` and `nbf` (RFC 7519 §4.1.4, §4.1.5), which are checked again whenever a remembered token is used. */
-function timesFlaw({ exp, nbf }: JsonObject, toleranceSeconds: number, nowSeconds: number) {
+/**
+ * What is wrong with `exp` and `nbf` (RFC 7519 §4.1.4, §4.1.5) at `nowSeconds` (since the epoch). Checked
+ * again whenever a remembered token is used.
+ */
+export function timesFlaw(
+  { exp, nbf }: JsonObject,
+  { clockToleranceSeconds }: TokenOptions,
+  nowSeconds: number,
+) {
   // Stricter: RFC 7519 §4.1.4 leaves `exp` optional; a token without end is refused.
   if (!isFiniteNumber(exp)) return 'expiry-malformed';
-  if (nowSeconds >= exp + toleranceSeconds) return 'expired';
+  if (nowSeconds >= exp + clockToleranceSeconds) return 'expired';
 
   if (nbf === undefined) return undefined;
   if (!isFiniteNumber(nbf)) return 'not-before-malformed';
-  return nowSeconds < nbf - toleranceSeconds ? 'not-yet-valid' : undefined;
+  return nowSeconds < nbf - clockToleranceSeconds ? 'not-yet-valid' : undefined;
 }
-
-/** Whether `exp` and `nbf` still hold at `nowSeconds` (since the epoch). */
-export const isWithinTimes = (claims: JsonObject, toleranceSeconds: number, nowSeconds: number): boolean =>
-  timesFlaw(claims, toleranceSeconds, nowSeconds) === undefined;
 
 function subjectFlaw({ iat, sub }: JsonObject) {
   // RFC 7519 §4.1.6

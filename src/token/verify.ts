@@ -9,7 +9,7 @@ import { LruCache } from '../base/lru.ts';
 import { Refused, refuseToken } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import { factsOf, type VerificationKey } from '../keys/jwk.ts';
-import { checkClaims, isWithinTimes } from './claims.ts';
+import { checkClaims, timesFlaw } from './claims.ts';
 import { mediaType, parseCompact, type UnverifiedJws } from './compact.ts';
 import { issuerFor, type Issuer } from './issuers.ts';
 import { verifySignature } from './signature.ts';
@@ -85,7 +85,7 @@ export function createTokenVerifier(
   /** Checks again all that time can change: the key's place in the set, `exp` and `nbf`. */
   function isStillGood({ claims, issuer, key }: Verified, current: VerificationKey): boolean {
     const isSameKey = factsOf(current).thumbprint === key.thumbprint;
-    return isSameKey && isWithinTimes(claims, issuer.clockToleranceSeconds, clock.now() / 1000);
+    return isSameKey && timesFlaw(claims, issuer, clock.now() / 1000) === undefined;
   }
 
   function verifyAndRemember(token: string, digest: string): Later<VerifiedToken> {
