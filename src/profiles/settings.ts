@@ -18,7 +18,7 @@ export const PROFILE_TABLE = {
     byDefault: ({ profile }: Earlier): DpopMode => (profile === 'A' ? 'ALLOWED' : 'DISABLED'),
   },
   corsAllowedMethods: { ...TABLE.corsAllowedMethods, byDefault: () => METHODS },
-  orgId: setting('IDP_ORG_ID', 'idp.orgId', text(), 'org_123456'),
+  orgId: setting('IDP_ORG_ID', 'idp.orgId', text, 'org_123456'),
   scopePolicy: setting('SCOPE_POLICY', 'api.scopePolicy', readScopePolicy, false),
 };
 

@@ -7,16 +7,18 @@ import { Fault, type RawValue } from './entry.ts';
 /** Reads one raw value. Throws `Fault`. */
 export type Reader<Value> = (raw: RawValue) => Value;
 
-/** What is wrong with a text, and the fix; `false` when nothing is. */
-type TextFault = (value: string) => string | false;
+/** Any text. */
+export const text: Reader<string> = (raw) => {
+  if (typeof raw === 'string') return raw;
+  throw new Fault('must be text; quote it');
+};
 
-/** Text in which `faultOf` finds nothing wrong. */
-export function text(faultOf: TextFault = () => false): Reader<string> {
+/** Text of this form that is good in every other way too. */
+export function matching(pattern: RegExp, fault: string, isGood = (_: string) => true): Reader<string> {
   return (raw) => {
-    if (typeof raw !== 'string') throw new Fault('must be text; quote it');
-    const fault = faultOf(raw);
-    if (fault !== false) throw new Fault(fault);
-    return raw;
+    const value = text(raw);
+    if (pattern.test(value) && isGood(value)) return value;
+    throw new Fault(fault);
   };
 }
 
@@ -53,126 +55,123 @@ export function wordInEitherCase<Word extends string>(...words: readonly Word[])
 }
 
 /** A list of at least so many texts, or one text with commas between them. */
-export function list(faultOf: TextFault, least = 0): Reader<readonly string[]> {
+export function list(read: Reader<string>, least = 0): Reader<readonly string[]> {
   return (raw) => {
     const parts = typeof raw === 'string' ? raw.split(',') : undefined;
     // The first counts though it is empty: `,` would silently turn off what the setting asks for.
     const isNamed = (part: string, index: number) => part !== '' || index === 0;
     const members = parts?.map((part) => part.trim()).filter(isNamed) ?? raw;
     const isList = typeof members === 'object' && members !== null;
-    if (isList && members.length >= least) return members.map(text(faultOf));
+    if (isList && members.length >= least) return members.map(read);
     throw new Fault('must be a list of texts; quote them');
   };
 }
 
 /** A host name with an optional port, and nothing else of a URL. */
-export const hostFault: TextFault = (value) => {
+export const host: Reader<string> = (raw) => {
+  const value = text(raw);
   const [scheme] = /^[a-z][a-z0-9+.-]*:\/\//i.exec(value) ?? [];
-  if (scheme !== undefined) return `has a scheme; remove "${scheme}" and keep the host name`;
-  if (/\s/.test(value)) return 'has white space; remove it';
-  if (value.includes('@')) return 'has an "@"; remove it and what stands before it';
-  if (/[/?#\\]/.test(value)) return 'has a path; remove the "/" and what follows the host name';
+  if (scheme !== undefined) throw new Fault(`has a scheme; remove "${scheme}" and keep the host name`);
+  if (/\s/.test(value)) throw new Fault('has white space; remove it');
+  if (value.includes('@')) throw new Fault('has an "@"; remove it and what stands before it');
+  if (/[/?#\\]/.test(value)) throw new Fault('has a path; remove the "/" and what follows the host name');
 
-  const isSpelled = /^([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[1-9]\d*)?$/i.test(value);
-  const url = `https://${value}/`;
-  const host = URL.canParse(url) ? new URL(url).host : undefined;
-  // The URL parser knows which of them are addresses, and which ports there are.
-  const isHost = isSpelled && host === value.toLowerCase().replace(/:443$/, '');
-  return !isHost && 'is not a host name with an optional ":port"; write it as the provider shows it';
+  return bareHost(value);
 };
 
-function unless(pattern: RegExp, fault: string): TextFault {
-  return (value) => !pattern.test(value) && fault;
-}
+const bareHost = matching(
+  /^([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[1-9]\d*)?$/i,
+  'is not a host name with an optional ":port"; write it as the provider shows it',
+  (value) => {
+    const url = `https://${value}/`;
+    // The URL parser knows which of them are addresses, and which ports there are.
+    return URL.canParse(url) && new URL(url).host === value.toLowerCase().replace(/:443$/, '');
+  },
+);
 
-export const blankFault = unless(/^[^\s\0]+$/, 'is empty, or has white space or a NUL; remove it');
+export const textWithoutBlanks = matching(/^[^\s\0]+$/, 'is empty, or has white space or a NUL; remove it');
 
-export const secretFault = unless(/^[^]{32,}$/, 'must have at least 32 characters');
+export const secret = matching(/^[^]{32,}$/, 'must have at least 32 characters');
 
 /** A method name (RFC 9110 §9.1). */
-export const methodFault = unless(/^[A-Z]+$/, 'must be a method name in upper case');
+export const methodName = matching(/^[A-Z]+$/, 'must be a method name in upper case');
 
 /** The name of a header field (RFC 9110 §5.1), and no `*`, which would mean all of them. */
-export const fieldNameFault = unless(/^[\w!#$%&'+.^`|~-]+$/, 'must be the name of a header field');
+export const fieldName = matching(/^[\w!#$%&'+.^`|~-]+$/, 'must be the name of a header field');
 
-export const prefixFault: TextFault = (value) =>
-  (!URL.canParse(value) || /\s/.test(value)) && 'must be a URL prefix';
-
-function urlFault(pattern: RegExp, rest: string): TextFault {
-  return (value) => {
-    const isGood = pattern.test(value) && URL.canParse(value);
-    return !isGood && `must be a URL that begins with ${rest}`;
-  };
-}
+export const urlPrefix = matching(/^\S*$/, 'must be a URL prefix', URL.canParse);
 
 /** An absolute URL with neither user information nor fragment. */
-export const httpsFault = urlFault(
+export const httpsUrl = matching(
   /^https:\/\/[^/\s@#\\][^\s@#\\]*$/i,
-  'https://, without white space, "@" or "#"',
+  'must be a URL that begins with https://, without white space, "@" or "#"',
+  URL.canParse,
 );
 
 /** The same without a query (OpenID Connect Discovery §2). */
-export const issuerFault = urlFault(
+export const issuerUrl = matching(
   /^https:\/\/[^/?\s@#\\][^?\s@#\\]*$/i,
-  'https://, without white space, "@", "#" or "?"',
+  'must be a URL that begins with https://, without white space, "@", "#" or "?"',
+  URL.canParse,
 );
 
-const webFault = urlFault(
+const webUrl = matching(
   /^https?:\/\/[^/?\s@#\\][^?\s@#\\]*$/i,
-  'https:// or http://, without white space, "@", "#" or "?"',
+  'must be a URL that begins with https:// or http://, without white space, "@", "#" or "?"',
+  URL.canParse,
 );
 
-function secretFaultOf(pattern: RegExp, form: string): TextFault {
-  return (value) => {
-    const isSpelled = pattern.test(value) && URL.canParse(value);
-    const isGood = isSpelled && undefinedOn(URIError, () => decodeURIComponent(value)) !== undefined;
-    return !isGood && `must be ${form}, with special characters as %XX`;
-  };
-}
+const isDecodable = (value: string) =>
+  URL.canParse(value) && undefinedOn(URIError, () => decodeURIComponent(value)) !== undefined;
 
 /** The address of a replay store. */
-export const storeFault = secretFaultOf(
+export const storeAddress = matching(
   /^rediss?:\/\/([^\s:@/?#]*:[^\s@/?#]+@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?(\/\d{0,9})?$/i,
-  'redis://[[user]:password@]host[:port][/database], or rediss://',
+  'must be redis://[[user]:password@]host[:port][/database], or rediss://, with special characters as %XX',
+  isDecodable,
 );
 
 /** The address of a forward proxy. A backslash is a slash to the URL parser here. */
-export const proxyFault = secretFaultOf(
+export const proxyAddress = matching(
   /^http:\/\/([^\s:@/?#\\]+:[^\s@/?#\\]+@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?\/?$/i,
-  'http://[user:password@]host[:port]',
+  'must be http://[user:password@]host[:port], with special characters as %XX',
+  isDecodable,
 );
 
 /** A public URL in a spelling that proofs can be compared with (RFC 9449 §4.3(9)). */
-export const publicUrlFault: TextFault = (value) =>
-  webFault(value) ||
-  (normalUri(value) === undefined &&
-    'must have its host and path as URL gives them; write it in its normal form');
+export const publicUrl: Reader<string> = (raw) => {
+  const value = webUrl(raw);
+  if (normalUri(value) !== undefined) return value;
+  throw new Fault('must have its host and path as URL gives them; write it in its normal form');
+};
 
-const IS_SECURE = /^(https:|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))[^=]*$/i;
+const secureUrl = matching(
+  /^(https:|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))[^=]*$/i,
+  'must begin with https://, but for localhost, 127.0.0.1 and [::1], and have no "="',
+);
 
 /** The identifier of a protected resource (RFC 9728 §1.2). */
-export const resourceFault: TextFault = (value) => {
-  if (publicUrlFault(value) !== false) return publicUrlFault(value);
-  if (!IS_SECURE.test(value)) {
-    return 'must begin with https://, but for localhost, 127.0.0.1 and [::1], and have no "="';
-  }
-
+export const resourceUrl: Reader<string> = (raw) => {
+  const value = secureUrl(publicUrl(raw));
   // Stricter: RFC 9728 §3.1 keeps a slash that ends a path; clients differ over what to ask for then.
-  return /.\/$/.test(new URL(value).pathname) && 'must not end in "/" after a path; remove it';
+  if (!/.\/$/.test(new URL(value).pathname)) return value;
+  throw new Fault('must not end in "/" after a path; remove it');
 };
 
 /** A scope-token (RFC 6749 §3.3) that is the API's own, not one by which a client asks about its user. */
-export const resourceScopeFault = unless(
+export const resourceScope = matching(
   /^(?!(openid|offline_access)$)[\x21\x23-\x5b\x5d-\x7e]+$/,
   'must be a scope of this API, without white space, quotes or "\\"; neither openid nor offline_access',
 );
 
+const originAsSent = matching(
+  /^https?:/,
+  'must be an origin as browsers send it: scheme, host in lower case, port unless default, no trailing "/"',
+  (value) => URL.canParse(value) && new URL(value).origin === value,
+);
+
 /** A web origin exactly as browsers send it. */
-export const originFault: TextFault = (value) => {
-  if (value.includes('*')) return 'must not have a "*"; list every origin';
-  const isOrigin = webFault(value) === false && new URL(value).origin === value;
-  return (
-    !isOrigin &&
-    'must be an origin as browsers send it: scheme, host in lower case, port unless default, no trailing "/"'
-  );
+export const origin: Reader<string> = (raw) => {
+  if (text(raw).includes('*')) throw new Fault('must not have a "*"; list every origin');
+  return originAsSent(raw);
 };

@@ -3,23 +3,23 @@
 import { LOG_LEVELS } from '../base/events.ts';
 import { Fault, type RawValue } from './entry.ts';
 import {
-  blankFault,
+  textWithoutBlanks,
   boolean,
-  fieldNameFault,
-  hostFault,
-  httpsFault,
+  fieldName,
+  host,
+  httpsUrl,
   integer,
-  issuerFault,
+  issuerUrl,
   list,
-  methodFault,
-  originFault,
-  prefixFault,
-  proxyFault,
-  publicUrlFault,
-  resourceFault,
-  resourceScopeFault,
-  secretFault,
-  storeFault,
+  methodName,
+  origin,
+  urlPrefix,
+  proxyAddress,
+  publicUrl,
+  resourceUrl,
+  resourceScope,
+  secret,
+  storeAddress,
   text,
   word,
   wordInEitherCase,
@@ -64,36 +64,36 @@ export const ISSUER = {
   domain: {
     env: 'IDP_DOMAIN',
     yaml: 'idp.domain',
-    read: text(hostFault),
+    read: host,
     byDefault: required('the issuer base URL is required; set it to the host name of the identity provider'),
   },
   audience: {
     env: 'IDP_AUDIENCE',
     yaml: 'idp.audience',
-    read: list(blankFault, 1),
+    read: list(textWithoutBlanks, 1),
     byDefault: required('the audience is required; set it to the identifier of this API at the provider'),
   },
   issuer: {
     env: 'IDP_ISSUER',
     yaml: 'idp.issuer',
-    read: text(issuerFault),
+    read: issuerUrl,
     byDefault: ({ domain }: Earlier) => (domain === undefined ? '' : `https://${domain}/`),
   },
-  jwksUri: setting('IDP_JWKS_URI', 'idp.jwksUri', text(httpsFault), undefined),
-  claimNamespace: setting('IDP_CLAIM_NAMESPACE', 'idp.claimNamespace', text(prefixFault), ''),
-  scopeClaim: setting('IDP_SCOPE_CLAIM', 'idp.scopeClaim', text(blankFault), 'scope'),
+  jwksUri: setting('IDP_JWKS_URI', 'idp.jwksUri', httpsUrl, undefined),
+  claimNamespace: setting('IDP_CLAIM_NAMESPACE', 'idp.claimNamespace', urlPrefix, ''),
+  scopeClaim: setting('IDP_SCOPE_CLAIM', 'idp.scopeClaim', textWithoutBlanks, 'scope'),
   tokenType: setting('IDP_TOKEN_TYPE', 'idp.tokenType', word('any', 'at+jwt'), 'any'),
-  requiredClaims: setting('IDP_REQUIRED_CLAIMS', 'idp.requiredClaims', list(blankFault), []),
+  requiredClaims: setting('IDP_REQUIRED_CLAIMS', 'idp.requiredClaims', list(textWithoutBlanks), []),
 };
 
 export const TABLE = {
   port: setting('PORT', 'server.port', integer(0, 65535), 3001),
-  host: setting('HOST', 'server.host', text(blankFault), undefined),
-  springApplicationName: setting('', 'spring.application.name', text(), 'gatehouse'),
+  host: setting('HOST', 'server.host', textWithoutBlanks, undefined),
+  springApplicationName: setting('', 'spring.application.name', text, 'gatehouse'),
   applicationName: {
     env: '',
     yaml: 'application.name',
-    read: text(),
+    read: text,
     byDefault: ({ springApplicationName }: Earlier) => String(springApplicationName),
   },
   dpopMode: setting(
@@ -114,7 +114,7 @@ export const TABLE = {
     integer(0, 1e9),
     30,
   ),
-  dpopNonceSecret: setting('IDP_DPOP_NONCE_SECRET', 'idp.dpopNonceSecret', text(secretFault), undefined),
+  dpopNonceSecret: setting('IDP_DPOP_NONCE_SECRET', 'idp.dpopNonceSecret', secret, undefined),
   dpopReplayStore: setting('IDP_DPOP_REPLAY_STORE', 'idp.dpopReplayStore', readReplayStore, undefined),
   tokenCacheEntries: setting(
     'IDP_TOKEN_CACHE_ENTRIES',
@@ -128,29 +128,19 @@ export const TABLE = {
     integer(0, 300),
     0,
   ),
-  proxy: setting('IDP_PROXY', 'idp.proxy', text(proxyFault), undefined),
+  proxy: setting('IDP_PROXY', 'idp.proxy', proxyAddress, undefined),
   errorDetail: setting('ERROR_DETAIL', 'api.errorDetail', boolean, false),
-  publicUrl: setting(
-    'PUBLIC_URL',
-    'api.publicUrl',
-    (raw) => text(publicUrlFault)(raw).replace(/\/$/, ''),
-    undefined,
-  ),
+  publicUrl: setting('PUBLIC_URL', 'api.publicUrl', (raw) => publicUrl(raw).replace(/\/$/, ''), undefined),
   trustProxy: setting('TRUST_PROXY', 'api.trustProxy', boolean, false),
-  resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', list(resourceScopeFault, 1), undefined),
-  resourceName: setting('RESOURCE_NAME', 'resource.name', text(), undefined),
-  resourceDocumentation: setting(
-    'RESOURCE_DOCUMENTATION',
-    'resource.documentation',
-    text(httpsFault),
-    undefined,
-  ),
+  resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', list(resourceScope, 1), undefined),
+  resourceName: setting('RESOURCE_NAME', 'resource.name', text, undefined),
+  resourceDocumentation: setting('RESOURCE_DOCUMENTATION', 'resource.documentation', httpsUrl, undefined),
   resourceUrl: { env: 'RESOURCE_URL', yaml: 'resource.url', read: readResourceUrl, byDefault: noResourceUrl },
-  corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', list(originFault), []),
+  corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', list(origin), []),
   corsAllowCredentials: setting('CORS_ALLOW_CREDENTIALS', 'cors.allowCredentials', boolean, true),
-  corsAllowedMethods: setting('CORS_ALLOWED_METHODS', 'cors.allowedMethods', list(methodFault), NONE),
-  corsAllowedHeaders: setting('CORS_ALLOWED_HEADERS', 'cors.allowedHeaders', list(fieldNameFault), []),
-  corsExposedHeaders: setting('CORS_EXPOSED_HEADERS', 'cors.exposedHeaders', list(fieldNameFault), []),
+  corsAllowedMethods: setting('CORS_ALLOWED_METHODS', 'cors.allowedMethods', list(methodName), NONE),
+  corsAllowedHeaders: setting('CORS_ALLOWED_HEADERS', 'cors.allowedHeaders', list(fieldName), []),
+  corsExposedHeaders: setting('CORS_EXPOSED_HEADERS', 'cors.exposedHeaders', list(fieldName), []),
   bodyLimitBytes: setting('BODY_LIMIT_BYTES', 'api.bodyLimitBytes', integer(1, 16_777_216), 102_400),
   handlerTimeoutSeconds: setting(
     'HANDLER_TIMEOUT_SECONDS',
@@ -160,7 +150,7 @@ export const TABLE = {
   ),
   shutdownDelaySeconds: setting('SHUTDOWN_DELAY_SECONDS', 'server.shutdownDelaySeconds', integer(0, 60), 0),
   metricsPort: setting('METRICS_PORT', 'metrics.port', readMetricsPort, undefined),
-  metricsHost: setting('METRICS_HOST', 'metrics.host', text(blankFault), undefined),
+  metricsHost: setting('METRICS_HOST', 'metrics.host', textWithoutBlanks, undefined),
   logLevel: setting('LOG_LEVEL', 'log.level', word(...LOG_LEVELS), 'info'),
   accessLog: setting('ACCESS_LOG', 'log.access', boolean, false),
 };
@@ -172,13 +162,13 @@ function readMetricsPort(raw: RawValue, { port }: Earlier): number {
 }
 
 function readReplayStore(raw: RawValue, { dpopMode }: Earlier): string {
-  const address = text(storeFault)(raw);
+  const address = storeAddress(raw);
   if (dpopMode !== 'DISABLED') return address;
   throw new Fault('has no use while IDP_DPOP_MODE is DISABLED; remove it or set the mode');
 }
 
 function readResourceUrl(raw: RawValue, { publicUrl }: Earlier): string {
-  const url = text(resourceFault)(raw);
+  const url = resourceUrl(raw);
   const { origin } = new URL(String(publicUrl ?? url));
   if (origin === new URL(url).origin) return url;
   throw new Fault('has another origin than PUBLIC_URL; write both as callers see the service');

@@ -3,21 +3,22 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { Fault, type RawValue } from '../../src/settings/entry.ts';
 import {
-  blankFault,
+  textWithoutBlanks,
   boolean,
-  fieldNameFault,
-  hostFault,
-  httpsFault,
+  fieldName,
+  host,
+  httpsUrl,
   integer,
-  issuerFault,
+  issuerUrl,
   list,
-  methodFault,
-  originFault,
-  proxyFault,
-  publicUrlFault,
-  resourceFault,
-  resourceScopeFault,
-  storeFault,
+  matching,
+  methodName,
+  origin,
+  proxyAddress,
+  publicUrl,
+  resourceUrl,
+  resourceScope,
+  storeAddress,
   text,
   word,
   wordInEitherCase,
@@ -30,6 +31,17 @@ function refuses(reader: (raw: RawValue) => unknown, raw: RawValue, reason: RegE
     () => reader(raw),
     (failure) => failure instanceof Fault && reason.test(failure.message),
   );
+}
+
+/** What is wrong with a text; `false` when it is taken as it stands. */
+function faultOf(reader: (raw: RawValue) => string, value: string): string | false {
+  try {
+    assert.equal(reader(value), value);
+    return false;
+  } catch (failure) {
+    if (!(failure instanceof Fault)) throw failure;
+    return failure.message;
+  }
 }
 
 test('takes a whole number at both bounds, as number or as text', () => {
@@ -122,23 +134,20 @@ for (const raw of ['allow', 'allowed ', 1, ['ALLOWED']]) {
     refuses(wordInEitherCase('DISABLED', 'ALLOWED'), raw, /^must be one of DISABLED, ALLOWED$/));
 }
 
-test('takes text as it stands', () => assert.equal(text()(' any text '), ' any text '));
+test('takes text as it stands', () => assert.equal(text(' any text '), ' any text '));
 
 for (const raw of [8080, 1.5, NaN, true, false, ['text'], []]) {
   test(`refuses ${show(raw)} where text is wanted and says to quote it`, () =>
-    refuses(text(), raw, /^must be text; quote it$/));
+    refuses(text, raw, /^must be text; quote it$/));
 }
 
 test('gives the fault that a check of the text finds', () => {
-  refuses(
-    text((value) => value === 'bad' && 'must not be bad'),
-    'bad',
-    /^must not be bad$/,
-  );
-  assert.equal(text((value) => value === 'bad' && 'must not be bad')('good'), 'good');
+  const notBad = matching(/^/, 'must not be bad', (value) => value !== 'bad');
+  refuses(notBad, 'bad', /^must not be bad$/);
+  assert.equal(notBad('good'), 'good');
 });
 
-const words = list(blankFault);
+const words = list(textWithoutBlanks);
 
 const LISTS: readonly (readonly [RawValue, readonly string[]])[] = [
   ['a', ['a']],
@@ -174,13 +183,13 @@ for (const raw of ['a b', 'a,b c', ['a', 'b c'], [' a']]) {
 for (const blank of [' ', '\0', '\t', '\n', '\r', '\u00a0', '\u3000']) {
   test(`finds ${show(blank)} anywhere in a text`, () => {
     for (const value of [`a${blank}b`, `${blank}a`, `a${blank}`, blank]) {
-      assert.equal(blankFault(value), 'is empty, or has white space or a NUL; remove it');
+      assert.equal(faultOf(textWithoutBlanks, value), 'is empty, or has white space or a NUL; remove it');
     }
   });
 }
 
 test('finds the fault of a text that is empty, and of an empty member of a list', () => {
-  assert.equal(blankFault(''), 'is empty, or has white space or a NUL; remove it');
+  assert.equal(faultOf(textWithoutBlanks, ''), 'is empty, or has white space or a NUL; remove it');
   refuses(words, ['a', ''], /^is empty, or has white space or a NUL; remove it$/);
 });
 
@@ -190,7 +199,7 @@ for (const raw of [',', ' , ', ',,', ',a']) {
 }
 
 test('finds no white space in a text without it', () => {
-  for (const value of ['a', 'urn:api:1-é']) assert.equal(blankFault(value), false);
+  for (const value of ['a', 'urn:api:1-é']) assert.equal(faultOf(textWithoutBlanks, value), false);
 });
 
 for (const value of [
@@ -212,7 +221,8 @@ for (const value of [
   'idp.test:4430',
   `${'a'.repeat(63)}.test`,
 ]) {
-  test(`takes ${value} as a host name with an optional port`, () => assert.equal(hostFault(value), false));
+  test(`takes ${value} as a host name with an optional port`, () =>
+    assert.equal(faultOf(host, value), false));
 }
 
 const NOT_A_HOST = /^is not a host name with an optional ":port"/;
@@ -303,8 +313,8 @@ const HOST_FAULTS: readonly (readonly [value: string, reason: RegExp | string])[
 for (const [value, reason] of HOST_FAULTS) {
   test(`refuses ${show(value)} as a host name and says what to change`, () =>
     typeof reason === 'string'
-      ? assert.equal(hostFault(value), reason)
-      : assert.match(String(hostFault(value)), reason));
+      ? assert.equal(faultOf(host, value), reason)
+      : assert.match(String(faultOf(host, value)), reason));
 }
 
 for (const value of [
@@ -315,7 +325,7 @@ for (const value of [
   'https://[::1]/jwks',
   'https://idp.test/jwks?tenant=1',
 ]) {
-  test(`takes ${value} as an https URL`, () => assert.equal(httpsFault(value), false));
+  test(`takes ${value} as an https URL`, () => assert.equal(faultOf(httpsUrl, value), false));
 }
 
 for (const value of [
@@ -344,24 +354,25 @@ for (const value of [
 ]) {
   test(`refuses ${show(value)} as an https URL`, () => {
     assert.equal(
-      httpsFault(value),
+      faultOf(httpsUrl, value),
       'must be a URL that begins with https://, without white space, "@" or "#"',
     );
-    assert.match(String(issuerFault(value)), /^must be a URL that begins with https:\/\/,/);
+    assert.match(String(faultOf(issuerUrl, value)), /^must be a URL that begins with https:\/\/,/);
   });
 }
 
 test('takes a public URL of either web scheme and of no other', () => {
-  for (const value of ['http://api.test/', 'https://api.test/v1']) assert.equal(publicUrlFault(value), false);
+  for (const value of ['http://api.test/', 'https://api.test/v1'])
+    assert.equal(faultOf(publicUrl, value), false);
   assert.match(
-    String(publicUrlFault('ftp://api.test/')),
+    String(faultOf(publicUrl, 'ftp://api.test/')),
     /^must be a URL that begins with https:\/\/ or http:\/\//,
   );
 });
 
 test('refuses a public URL that proofs could not be compared with [RFC 9449 §4.3(9)]', () => {
   for (const value of ['https://127.1', 'https://api.test/%zz', 'https://例え.test']) {
-    assert.match(String(publicUrlFault(value)), /write it in its normal form$/);
+    assert.match(String(faultOf(publicUrl, value)), /write it in its normal form$/);
   }
 });
 
@@ -408,30 +419,33 @@ const RESOURCES: readonly (readonly [url: string, fault?: RegExp])[] = [
 
 for (const [url, fault] of RESOURCES) {
   test(`${fault === undefined ? 'takes' : 'refuses'} ${show(url)} as the identifier of a resource [RFC 9728 §1.2, §3.1, G16]`, () => {
-    if (fault === undefined) assert.equal(resourceFault(url), false);
-    else assert.match(String(resourceFault(url)), fault);
+    if (fault === undefined) assert.equal(faultOf(resourceUrl, url), false);
+    else assert.match(String(faultOf(resourceUrl, url)), fault);
   });
 }
 
 test('takes scope-tokens as the scopes of a resource [RFC 6749 §3.3]', () => {
   for (const value of ['read', 'read:orders', 'https://api.test/read', 'openid2', '!', '~']) {
-    assert.equal(resourceScopeFault(value), false);
+    assert.equal(faultOf(resourceScope, value), false);
   }
 });
 
 for (const value of ['openid', 'offline_access', 'read write', 'a"b', 'a\\b', 'é', 'a\n', '']) {
   test(`refuses ${show(value)} as a scope of a resource [RFC 6749 §3.3]`, () =>
-    assert.match(String(resourceScopeFault(value)), /^must be a scope of this API/));
+    assert.match(String(faultOf(resourceScope, value)), /^must be a scope of this API/));
 }
 
 test('refuses a query in an issuer and in a public URL [OpenID Connect Discovery §2]', () => {
   for (const value of ['https://idp.test/?a=b', 'https://idp.test/?', 'https://idp.test?']) {
-    for (const faultOf of [issuerFault, publicUrlFault]) {
-      assert.match(String(faultOf(value)), /^must be a URL .*, without white space, "@", "#" or "\?"$/);
+    for (const reader of [issuerUrl, publicUrl]) {
+      assert.match(
+        String(faultOf(reader, value)),
+        /^must be a URL .*, without white space, "@", "#" or "\?"$/,
+      );
     }
-    assert.equal(httpsFault(value), false);
+    assert.equal(faultOf(httpsUrl, value), false);
   }
-  assert.equal(issuerFault('https://idp.test/a'), false);
+  assert.equal(faultOf(issuerUrl, 'https://idp.test/a'), false);
 });
 
 for (const value of [
@@ -442,7 +456,7 @@ for (const value of [
   'https://[::1]:1',
   'http://127.0.0.1',
 ]) {
-  test(`takes ${value} as an origin`, () => assert.equal(originFault(value), false));
+  test(`takes ${value} as an origin`, () => assert.equal(faultOf(origin, value), false));
 }
 
 for (const value of [
@@ -463,33 +477,33 @@ for (const value of [
   '',
 ]) {
   test(`refuses ${show(value)} as an origin`, () =>
-    assert.match(String(originFault(value)), /^must be an origin as browsers send it/));
+    assert.match(String(faultOf(origin, value)), /^must be an origin as browsers send it/));
 }
 
 for (const value of ['*', 'https://*.app.test', 'https://app.test*']) {
   test(`refuses ${value} as an origin and says what to do`, () => {
-    assert.equal(originFault(value), 'must not have a "*"; list every origin');
+    assert.equal(faultOf(origin, value), 'must not have a "*"; list every origin');
   });
 }
 
 test('takes method names in upper case [RFC 9110 §9.1]', () => {
-  for (const value of ['GET', 'A', 'PROPFIND']) assert.equal(methodFault(value), false);
+  for (const value of ['GET', 'A', 'PROPFIND']) assert.equal(faultOf(methodName, value), false);
 });
 
 for (const value of ['get', 'Get', 'G3T', 'GET ', ' GET', 'GET,POST', '*', '']) {
   test(`refuses ${show(value)} as a method name [RFC 9110 §9.1]`, () =>
-    assert.equal(methodFault(value), 'must be a method name in upper case'));
+    assert.equal(faultOf(methodName, value), 'must be a method name in upper case'));
 }
 
 test('takes the names of header fields [RFC 9110 §5.1]', () => {
   for (const value of ['ETag', 'x-request-id', 'X_1', "!#$%&'+.^`|~-"]) {
-    assert.equal(fieldNameFault(value), false);
+    assert.equal(faultOf(fieldName, value), false);
   }
 });
 
 for (const value of ['*', 'X-*', 'a b', 'a:', 'a,b', '"a"', 'é', 'a\n', '(a)', 'a/b', '']) {
   test(`refuses ${show(value)} as the name of a header field [RFC 9110 §5.1]`, () =>
-    assert.equal(fieldNameFault(value), 'must be the name of a header field'));
+    assert.equal(faultOf(fieldName, value), 'must be the name of a header field'));
 }
 
 const STORES: readonly (readonly [address: string, isGood: boolean])[] = [
@@ -548,8 +562,8 @@ const STORES: readonly (readonly [address: string, isGood: boolean])[] = [
 
 for (const [address, isGood] of STORES) {
   test(`${isGood ? 'takes' : 'refuses'} ${show(address)} as the address of a replay store`, () => {
-    if (isGood) assert.equal(text(storeFault)(address), address);
-    else refuses(text(storeFault), address, /^must be redis:\/\/.* or rediss:/);
+    if (isGood) assert.equal(storeAddress(address), address);
+    else refuses(storeAddress, address, /^must be redis:\/\/.* or rediss:/);
   });
 }
 
@@ -598,7 +612,7 @@ const PROXIES: readonly (readonly [address: string, isGood: boolean])[] = [
 
 for (const [address, isGood] of PROXIES) {
   test(`${isGood ? 'takes' : 'refuses'} ${show(address)} as the address of a forward proxy`, () => {
-    if (isGood) assert.equal(text(proxyFault)(address), address);
-    else refuses(text(proxyFault), address, /^must be http:\/\/\[user:password@\]host\[:port\], with/);
+    if (isGood) assert.equal(proxyAddress(address), address);
+    else refuses(proxyAddress, address, /^must be http:\/\/\[user:password@\]host\[:port\], with/);
   });
 }
