@@ -3,7 +3,7 @@ import type { DpopMode } from '../sender/credentials.ts';
 import { Fault, type RawValue } from '../settings/entry.ts';
 import { loadTable } from '../settings/load.ts';
 import { boolean, text, wordInEitherCase } from '../settings/readers.ts';
-import type { Environment } from '../settings/sources.ts';
+import { readSources, type Environment } from '../settings/sources.ts';
 import { setting, TABLE, type Earlier } from '../settings/table.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'];
@@ -27,7 +27,7 @@ export type ProfileSettings = ReturnType<typeof loadProfileSettings>['settings']
 
 /** Reads the settings of a service with one of the two profiles. Throws `ConfigurationError`. */
 export const loadProfileSettings = (environment: Environment, directory: string) =>
-  loadTable(PROFILE_TABLE, environment, directory);
+  loadTable(PROFILE_TABLE, readSources(environment, directory));
 
 function readScopePolicy(raw: RawValue, { profile }: Earlier): boolean {
   const isOn = boolean(raw);

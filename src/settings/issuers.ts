@@ -1,7 +1,7 @@
 // The issuers: which there are beside the first, by the names that ISSUERS or the map `issuers` of YAML gives
 // them, and what their settings are called. Does not read their values: load.ts does.
 import { problemOf } from './entry.ts';
-import { list } from './readers.ts';
+import { list, text } from './readers.ts';
 import { find, type Sources } from './sources.ts';
 import type { Names } from './table.ts';
 
@@ -25,7 +25,7 @@ export function readNames({ variables, keys, problems }: Sources): readonly stri
   const inMap = keys.flatMap(({ name }) => /^issuers\.([^.]*)\./i.exec(name)?.[1] ?? []);
   const map = { name: 'issuers', value: inMap, place: 'the map' };
   const entry = find(variables, 'ISSUERS') ?? map;
-  const names = [...new Set(list(() => false)(entry.value))];
+  const names = [...new Set(list(text)(entry.value))];
   const areGood = names.length <= 20 && names.every((name) => NAME.test(name));
   const areAll = inMap.every((name) => names.includes(name));
   if (!areGood || !areAll) problems.push(problemOf(entry, FAULT));

@@ -3,7 +3,7 @@
 import { asJsonObject } from '../base/encoding.ts';
 import { Fault, problemOf, type Entry, type RawValue } from './entry.ts';
 import { FIRST, namesFor, readNames } from './issuers.ts';
-import { checkKeys, checkVariables } from './names.ts';
+import { checkNames } from './names.ts';
 import { find, readSources, type Environment, type Sources } from './sources.ts';
 import { ISSUER, TABLE, type Earlier, type Names, type Setting, type Table } from './table.ts';
 
@@ -26,16 +26,14 @@ export class ConfigurationError extends Error {
 
 /** What `loadSettings` has found. */
 export interface Loaded<Values> {
-  readonly settings: Readonly<Values> & HasIssuers;
+  readonly settings: Readonly<Values> & {
+    /** Those that are trusted, by name; `idp` is the first. */
+    readonly issuers: ReturnType<typeof readIssuers>;
+  };
   /** The paths of the files that were read. */
   readonly files: readonly string[];
   /** What is set and is no setting, for the log. */
   readonly warnings: readonly string[];
-}
-
-interface HasIssuers {
-  /** Those that are trusted, by name; `idp` is the first. */
-  readonly issuers: ReturnType<typeof readIssuers>;
 }
 
 /** Every setting of the service with its value. Units are those of the names. */
@@ -59,25 +57,14 @@ export type GivenSettings =
  * @example const { settings } = loadSettings(process.env, process.cwd());
  */
 export const loadSettings = (environment: Environment, directory: string) =>
-  loadTable(TABLE, environment, directory);
-
-/** Reads the settings of a table for a process with this environment and working directory. Throws
- * `ConfigurationError`. */
-export function loadTable<Values extends Record<string, unknown>>(
-  table: Table<Values>,
-  environment: Environment,
-  directory: string,
-): Loaded<Values> {
-  const sources = readSources(environment, directory);
-  const { files, warnings } = sources;
-  return { settings: readAll(table, sources), files, warnings };
-}
+  loadTable(TABLE, readSources(environment, directory));
 
 /** Settings in code, by the same rules. Throws `ConfigurationError`. */
 export function checkSettings(given: GivenSettings): Settings {
   const problems: string[] = [];
   const keys = entriesOf(given, '');
-  return readAll(TABLE, { variables: [], keys, lookedIn: 'code', problems, warnings: problems });
+  const sources = { variables: [], keys, files: [], lookedIn: 'code', problems, warnings: problems };
+  return loadTable(TABLE, sources).settings;
 }
 
 const IN_CODE: Readonly<Record<string, Names>> = { ...ISSUER, ...TABLE };
@@ -97,18 +84,20 @@ interface Reading extends Sources {
   readonly taken: unknown[];
 }
 
-function readAll<Values extends Record<string, unknown>>(
+/** Reads the settings of a table from their sources. Throws `ConfigurationError`. */
+export function loadTable<Values extends Record<string, unknown>>(
   table: Table<Values>,
   sources: Sources,
-): Readonly<Values> & HasIssuers {
+): Loaded<Values> {
   const reading: Reading = { ...sources, known: [], taken: [] };
   const issuers = readIssuers([FIRST, ...readNames(sources)], reading);
   const values = readTable(table, reading);
-  checkVariables(reading.known, sources);
-  checkKeys(reading.known, sources);
-  if (sources.problems.length > 0) throw new ConfigurationError(sources.problems);
+  checkNames(reading.known, sources);
 
-  return { ...values, issuers };
+  const { files, problems, warnings } = sources;
+  if (problems.length > 0) throw new ConfigurationError(problems);
+
+  return { settings: { ...values, issuers }, files, warnings };
 }
 
 const readIssuers = (names: readonly string[], reading: Reading) =>

@@ -4,41 +4,38 @@ import { problemOf, type Entry } from './entry.ts';
 import type { Sources } from './sources.ts';
 import type { Names } from './table.ts';
 
-const PREFIX = /^(IDP|CORS|RESOURCE|METRICS)_/;
+/** Other tools write names that begin with `ISSUER_` too. */
+const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|ISSUER_[^_]+)_/g;
 const SECTIONS = ['idp', 'issuers', 'api', 'cors', 'resource', 'metrics', 'server', 'log', 'profile'];
 
-/** Adds variables that are not `known` to the problems, or to the warnings. */
-export function checkVariables(known: readonly Names[], { variables, problems, warnings }: Sources): void {
+/** Adds what is set and not `known` to the problems, or to the warnings. */
+export function checkNames(known: readonly Names[], sources: Sources): void {
+  const { variables, keys, problems, warnings } = sources;
   const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
-  // Other tools write names that begin with `ISSUER_` too.
-  const ofIssuers = names.join().match(/ISSUER_[^_]+_/g) ?? [];
+  const prefixes = names.join().match(PREFIXES) ?? [];
   for (const entry of variables) {
-    if (names.includes(entry.name)) continue;
-
     // What differs from one of ours in letter case only is meant for it.
     const name = entry.name.toUpperCase();
-    const hasPrefix = PREFIX.test(name) || ofIssuers.some((prefix) => name.startsWith(prefix));
-    const list = entry.place === 'environment' ? warnings : problems;
-    if (hasPrefix || names.includes(name)) list.push(noSetting(entry, names));
+    const isMeant = names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));
+    if (isMeant) checkName(entry, names, entry.place === 'environment' ? warnings : problems);
   }
-}
 
-/** The same for the keys of YAML. */
-export function checkKeys(known: readonly Names[], { keys, problems, warnings }: Sources): void {
-  const names = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
+  const paths = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
   for (const entry of keys) {
     // Letter case matters in YAML, and is easily overlooked: it plays no part in whose section it is.
     const section = entry.name.toLowerCase().replace(/\.[^]*/, '');
     const isEmptySection = entry.value === null && entry.name === section;
     const list = SECTIONS.includes(section) ? problems : warnings;
-    if (!isEmptySection && !names.includes(entry.name)) list.push(noSetting(entry, names));
+    if (!isEmptySection) checkName(entry, paths, list);
   }
 }
 
-function noSetting(entry: Entry, names: readonly string[]): string {
+function checkName(entry: Entry, names: readonly string[], faults: string[]): void {
+  if (names.includes(entry.name)) return;
+
   const name = nearest(entry.name, names);
   const fix = name === undefined ? 'correct' : `write ${name}`;
-  return problemOf(entry, `is not a setting; ${fix} or remove it`);
+  faults.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
 }
 
 /** The first name with the fewest letters changed, at most three; letter case aside. */
@@ -58,10 +55,8 @@ function distance(one: string, other: string, most = 4): number {
   if (one[0] === other[0]) return distance(rest, otherRest, most);
 
   const left = most - 1;
-  const distances = [
-    distance(rest, otherRest, left),
-    distance(rest, other, left),
-    distance(one, otherRest, left),
-  ];
-  return 1 + Math.min(...distances);
+  const changed = distance(rest, otherRest, left);
+  const added = distance(rest, other, left);
+  const omitted = distance(one, otherRest, left);
+  return 1 + Math.min(changed, added, omitted);
 }

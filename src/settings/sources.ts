@@ -13,22 +13,38 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const ORCHESTRATED =
   /^(?=\w+=)(\w*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+|PORT(?==(tc|ud|sct)p:))|(IDP|CORS|RESOURCE)_PORT)=/;
 
+type Parser = (text: string, path: string, problems: string[]) => Entry[];
+
 /** What is set, and where what is not set was looked for: empty when a file could not be read. */
-export type Sources = Omit<ReturnType<typeof readSources>, 'files'>;
+export type Sources = ReturnType<typeof readSources>;
 
 /** Reads what is set for a process with this environment and working directory; the first of a name wins. */
 export function readSources(environment: Environment, directory: string) {
   const problems: string[] = [];
   const warnings: string[] = [];
-  const dotEnv = readFile(join(directory, '.env'), parseDotEnv, problems);
-  const variables = [...entriesOf(environment), ...dotEnv.entries];
+  const files: string[] = [];
+  const places = ['environment'];
+
+  function readFile(path: string, parse: Parser, namedBy?: Entry): Entry[] {
+    try {
+      const text = readText(path, namedBy !== undefined);
+      if (text !== undefined) files.push(path);
+      places.push(`${path} (${text === undefined ? 'not ' : ''}there)`);
+      return parse(text ?? '', path, problems);
+    } catch (failure) {
+      const fault = describeFailure(failure, path);
+      problems.push(namedBy === undefined ? fault : problemOf(namedBy, fault));
+      return [];
+    }
+  }
+
+  const variables = [...entriesOf(environment), ...readFile(join(directory, '.env'), parseDotEnv)];
   const configFile = find(variables, 'CONFIG_FILE');
   if (configFile === undefined) checkNoMisnamed(directory, problems);
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
-  const yaml = readFile(path, parseYaml, problems, configFile);
-  const lookedIn = problems.length > 0 ? '' : `environment, ${dotEnv.place}, ${yaml.place}`;
-  const files = [...dotEnv.read, ...yaml.read];
-  return { variables, keys: yaml.entries, files, lookedIn, problems, warnings };
+  const keys = readFile(path, parseYaml, configFile);
+  const lookedIn = problems.length > 0 ? '' : places.join(', ');
+  return { variables, keys, files, lookedIn, problems, warnings };
 }
 
 function entriesOf(environment: Environment): Entry[] {
@@ -48,25 +64,6 @@ function checkNoMisnamed(directory: string, problems: string[]): void {
 /** The first value of a name; an empty one counts as absent. */
 export const find = (entries: readonly Entry[], wanted: string): Entry | undefined =>
   entries.find(({ name, value }) => name === wanted && value !== null && value !== '');
-
-function readFile(
-  path: string,
-  parse: (text: string, path: string, problems: string[]) => Entry[],
-  problems: string[],
-  namedBy?: Entry,
-) {
-  try {
-    const text = readText(path, namedBy !== undefined);
-    if (text === undefined) return { entries: [], place: `${path} (not there)`, read: [] };
-
-    const entries = parse(text, path, problems);
-    return { entries, place: `${path} (there)`, read: [path] };
-  } catch (failure) {
-    const fault = describeFailure(failure, path);
-    problems.push(namedBy === undefined ? fault : problemOf(namedBy, fault));
-    return { entries: [], place: '', read: [] };
-  }
-}
 
 /** The bounded text of a regular file; anything else could be waited for without end. */
 function readText(path: string, isDemanded: boolean): string | undefined {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadProfileSettings } from '../../src/profiles/settings.ts';
 import { loadSettings, loadTable } from '../../src/settings/load.ts';
+import { readSources } from '../../src/settings/sources.ts';
 import {
   inDirectory,
   load,
@@ -312,7 +313,7 @@ test('lets the bug of a reader be one, and no problem of the operator', () => {
 
   function loadWith(environment: Record<string, string>) {
     const table = { x: { env: 'X', yaml: 'x', read, byDefault: () => 1 } };
-    return inDirectory({}, (directory) => loadTable(table, environment, directory));
+    return inDirectory({}, (directory) => loadTable(table, readSources(environment, directory)));
   }
 
   assert.equal(loadWith(REQUIRED).settings.x, 1);

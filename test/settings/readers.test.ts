@@ -362,8 +362,9 @@ for (const value of [
 }
 
 test('takes a public URL of either web scheme and of no other', () => {
-  for (const value of ['http://api.test/', 'https://api.test/v1'])
+  for (const value of ['http://api.test/', 'https://api.test/v1']) {
     assert.equal(faultOf(publicUrl, value), false);
+  }
   assert.match(
     String(faultOf(publicUrl, 'ftp://api.test/')),
     /^must be a URL that begins with https:\/\/ or http:\/\//,
