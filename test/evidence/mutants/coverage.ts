@@ -13,7 +13,7 @@ export interface Coverage {
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** About the fake provider, the demo, the documents and the tools. */
-const NOT_OF_SRC = /^test\/(?:idp|demo|docs|clauses|evidence|vectors|[a-z]+\.test\.ts)/;
+const NOT_OF_SRC = /^test\/(?:idp|demo|docs|example|package|clauses|evidence|vectors|[a-z]+\.test\.ts)/;
 const OF_SERVER = 'test/server.test.ts';
 /** What opens sockets, starts processes or changes all of its own process. */
 const ALONE = /^node:(?:child_process|dns|http|https|module|net|tls|diagnostics_channel)$/;
