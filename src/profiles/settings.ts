@@ -1,12 +1,17 @@
 // The settings that only the two profiles have, and the defaults that differ between them.
 import type { DpopMode } from '../sender/credentials.ts';
-import { Fault, type RawValue } from '../settings/entry.ts';
 import { loadTable } from '../settings/load.ts';
-import { boolean, text, wordInEitherCase } from '../settings/readers.ts';
+import { boolean, fitting, text, wordInEitherCase, type Earlier } from '../settings/readers.ts';
 import { readSources, type Environment } from '../settings/sources.ts';
-import { setting, TABLE, type Earlier } from '../settings/table.ts';
+import { setting, TABLE } from '../settings/table.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'];
+
+const scopePolicy = fitting(
+  boolean,
+  'belongs to profile A; remove it or set PROFILE=A',
+  (isOn, { profile }) => !isOn || profile !== 'B',
+);
 
 /** The settings of the service and those of the profiles. */
 export const PROFILE_TABLE = {
@@ -19,7 +24,7 @@ export const PROFILE_TABLE = {
   },
   corsAllowedMethods: { ...TABLE.corsAllowedMethods, byDefault: () => METHODS },
   orgId: setting('IDP_ORG_ID', 'idp.orgId', text, 'org_123456'),
-  scopePolicy: setting('SCOPE_POLICY', 'api.scopePolicy', readScopePolicy, false),
+  scopePolicy: setting('SCOPE_POLICY', 'api.scopePolicy', scopePolicy, false),
 };
 
 /** Every setting of a service with one of the two profiles. */
@@ -28,9 +33,3 @@ export type ProfileSettings = ReturnType<typeof loadProfileSettings>['settings']
 /** Reads the settings of a service with one of the two profiles. Throws `ConfigurationError`. */
 export const loadProfileSettings = (environment: Environment, directory: string) =>
   loadTable(PROFILE_TABLE, readSources(environment, directory));
-
-function readScopePolicy(raw: RawValue, { profile }: Earlier): boolean {
-  const isOn = boolean(raw);
-  if (isOn && profile === 'B') throw new Fault('belongs to profile A; remove it or set PROFILE=A');
-  return isOn;
-}

@@ -14,15 +14,22 @@ const CONTROL = /[^\P{Cc}\t]/u;
 /** What a file holds; what it should not hold, a name that is set twice among it, is added to `problems`. */
 export function parseDotEnv(source: string, file: string, problems: string[]): Entry[] {
   const entries = new Map<string, Entry>();
+
+  function add(entry: Entry): void {
+    const earlier = entries.get(entry.name);
+    if (earlier !== undefined) {
+      problems.push(problemOf(entry, `is set before; remove one (${earlier.place})`));
+    }
+    entries.set(entry.name, entry);
+  }
+
   for (const [index, raw] of source.split('\n').entries()) {
     const place = `${file}, line ${index + 1}`;
     const text = raw.trim();
     const [, name, written] = (!CONTROL.test(text) && ASSIGNMENT.exec(text)) || [];
     if (name !== undefined) {
-      const entry = { name, value: String(parseEnv(`VALUE=${written}`).VALUE), place };
-      const earlier = entries.get(name);
-      if (earlier) problems.push(problemOf(entry, `is set before; remove one (${earlier.place})`));
-      entries.set(name, entry);
+      const value = String(parseEnv(`VALUE=${written}`).VALUE);
+      add({ name, value, place });
     } else if (!/^(#.*)?$/.test(text)) {
       problems.push(`${place}: no visible NAME=value on one line, no comment and not empty; correct it`);
     }

@@ -3,9 +3,10 @@
 import { asJsonObject } from '../base/encoding.ts';
 import { Fault, problemOf, type Entry, type RawValue } from './entry.ts';
 import { FIRST, namesFor, readNames } from './issuers.ts';
-import { checkNames } from './names.ts';
+import { checkKeys, checkVariables } from './names.ts';
 import { find, readSources, type Environment, type Sources } from './sources.ts';
-import { ISSUER, TABLE, type Earlier, type Names, type Setting, type Table } from './table.ts';
+import type { Earlier } from './readers.ts';
+import { ISSUER, TABLE, type Names, type Setting, type Table } from './table.ts';
 
 const SAME = 'is the issuer (iss) of another one too; give each its own';
 
@@ -92,7 +93,8 @@ export function loadTable<Values extends Record<string, unknown>>(
   const reading: Reading = { ...sources, known: [], taken: [] };
   const issuers = readIssuers([FIRST, ...readNames(sources)], reading);
   const values = readTable(table, reading);
-  checkNames(reading.known, sources);
+  checkVariables(reading.known, sources);
+  checkKeys(reading.known, sources);
 
   const { files, problems, warnings } = sources;
   if (problems.length > 0) throw new ConfigurationError(problems);

@@ -8,9 +8,8 @@ import type { Names } from './table.ts';
 const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|ISSUER_[^_]+)_/g;
 const SECTIONS = ['idp', 'issuers', 'api', 'cors', 'resource', 'metrics', 'server', 'log', 'profile'];
 
-/** Adds what is set and not `known` to the problems, or to the warnings. */
-export function checkNames(known: readonly Names[], sources: Sources): void {
-  const { variables, keys, problems, warnings } = sources;
+/** Adds variables that are not `known` to the problems, or to the warnings. */
+export function checkVariables(known: readonly Names[], { variables, problems, warnings }: Sources): void {
   const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
   const prefixes = names.join().match(PREFIXES) ?? [];
   for (const entry of variables) {
@@ -19,14 +18,16 @@ export function checkNames(known: readonly Names[], sources: Sources): void {
     const isMeant = names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));
     if (isMeant) checkName(entry, names, entry.place === 'environment' ? warnings : problems);
   }
+}
 
-  const paths = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
+/** The same for the keys of YAML. */
+export function checkKeys(known: readonly Names[], { keys, problems, warnings }: Sources): void {
+  const names = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
   for (const entry of keys) {
     // Letter case matters in YAML, and is easily overlooked: it plays no part in whose section it is.
     const section = entry.name.toLowerCase().replace(/\.[^]*/, '');
     const isEmptySection = entry.value === null && entry.name === section;
-    const list = SECTIONS.includes(section) ? problems : warnings;
-    if (!isEmptySection) checkName(entry, paths, list);
+    if (!isEmptySection) checkName(entry, names, SECTIONS.includes(section) ? problems : warnings);
   }
 }
 

@@ -4,8 +4,24 @@ import { undefinedOn } from '../base/encoding.ts';
 import { normalUri } from '../request/uri.ts';
 import { Fault, type RawValue } from './entry.ts';
 
+/** The values of the settings that stand before one in its table; those at fault are missing. */
+export type Earlier = Readonly<Record<string, unknown>>;
+
 /** Reads one raw value. Throws `Fault`. */
-export type Reader<Value> = (raw: RawValue) => Value;
+export type Reader<Value> = (raw: RawValue, earlier?: Earlier) => Value;
+
+/** What another reader gives, if it fits, to the values before it too. */
+export function fitting<Value>(
+  read: Reader<Value>,
+  fault: string,
+  fits: (value: Value, earlier: Earlier) => boolean,
+): Reader<Value> {
+  return (raw, earlier = {}) => {
+    const value = read(raw, earlier);
+    if (fits(value, earlier)) return value;
+    throw new Fault(fault);
+  };
+}
 
 /** Any text. */
 export const text: Reader<string> = (raw) => {
@@ -14,13 +30,8 @@ export const text: Reader<string> = (raw) => {
 };
 
 /** Text of this form that is good in every other way too. */
-export function matching(pattern: RegExp, fault: string, isGood = (_: string) => true): Reader<string> {
-  return (raw) => {
-    const value = text(raw);
-    if (pattern.test(value) && isGood(value)) return value;
-    throw new Fault(fault);
-  };
-}
+export const matching = (pattern: RegExp, fault: string, isGood = (_: string) => true) =>
+  fitting(text, fault, (value) => pattern.test(value) && isGood(value));
 
 /** A whole number within bounds. */
 export function integer(min: number, max: number): Reader<number> {
@@ -62,7 +73,7 @@ export function list(read: Reader<string>, least = 0): Reader<readonly string[]>
     const isNamed = (part: string, index: number) => part !== '' || index === 0;
     const members = parts?.map((part) => part.trim()).filter(isNamed) ?? raw;
     const isList = typeof members === 'object' && members !== null;
-    if (isList && members.length >= least) return members.map(read);
+    if (isList && members.length >= least) return members.map((member) => read(member));
     throw new Fault('must be a list of texts; quote them');
   };
 }
@@ -139,24 +150,25 @@ export const proxyAddress = matching(
 );
 
 /** A public URL in a spelling that proofs can be compared with (RFC 9449 §4.3(9)). */
-export const publicUrl: Reader<string> = (raw) => {
-  const value = webUrl(raw);
-  if (normalUri(value) !== undefined) return value;
-  throw new Fault('must have its host and path as URL gives them; write it in its normal form');
-};
+export const publicUrl = fitting(
+  webUrl,
+  'must have its host and path as URL gives them; write it in its normal form',
+  (value) => normalUri(value) !== undefined,
+);
 
-const secureUrl = matching(
-  /^(https:|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))[^=]*$/i,
+const secureUrl = fitting(
+  publicUrl,
   'must begin with https://, but for localhost, 127.0.0.1 and [::1], and have no "="',
+  (value) => /^(https:|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))[^=]*$/i.test(value),
 );
 
 /** The identifier of a protected resource (RFC 9728 §1.2). */
-export const resourceUrl: Reader<string> = (raw) => {
-  const value = secureUrl(publicUrl(raw));
+export const resourceUrl = fitting(
+  secureUrl,
+  'must not end in "/" after a path; remove it',
   // Stricter: RFC 9728 §3.1 keeps a slash that ends a path; clients differ over what to ask for then.
-  if (!/.\/$/.test(new URL(value).pathname)) return value;
-  throw new Fault('must not end in "/" after a path; remove it');
-};
+  (value) => !/.\/$/.test(new URL(value).pathname),
+);
 
 /** A scope-token (RFC 6749 §3.3) that is the API's own, not one by which a client asks about its user. */
 export const resourceScope = matching(
@@ -164,14 +176,11 @@ export const resourceScope = matching(
   'must be a scope of this API, without white space, quotes or "\\"; neither openid nor offline_access',
 );
 
-const originAsSent = matching(
-  /^https?:/,
-  'must be an origin as browsers send it: scheme, host in lower case, port unless default, no trailing "/"',
-  (value) => URL.canParse(value) && new URL(value).origin === value,
-);
+const textWithoutStar = matching(/^[^*]*$/, 'must not have a "*"; list every origin');
 
 /** A web origin exactly as browsers send it. */
-export const origin: Reader<string> = (raw) => {
-  if (text(raw).includes('*')) throw new Fault('must not have a "*"; list every origin');
-  return originAsSent(raw);
-};
+export const origin = fitting(
+  textWithoutStar,
+  'must be an origin as browsers send it: scheme, host in lower case, port unless default, no trailing "/"',
+  (value) => /^https?:/.test(value) && URL.canParse(value) && new URL(value).origin === value,
+);

@@ -1,11 +1,12 @@
 // Every setting of the service itself: its names, its reader, its default. Does not know where values are.
 // A table of routes of one's own has these and no others; the profiles add theirs in profiles/settings.ts.
 import { LOG_LEVELS } from '../base/events.ts';
-import { Fault, type RawValue } from './entry.ts';
+import { Fault } from './entry.ts';
 import {
   textWithoutBlanks,
   boolean,
   fieldName,
+  fitting,
   host,
   httpsUrl,
   integer,
@@ -23,10 +24,9 @@ import {
   text,
   word,
   wordInEitherCase,
+  type Earlier,
+  type Reader,
 } from './readers.ts';
-
-/** The values of the settings that stand before one in its table; those at fault are missing. */
-export type Earlier = Readonly<Record<string, unknown>>;
 
 /** What a setting is called; empty for nothing. */
 export interface Names {
@@ -37,8 +37,7 @@ export interface Names {
 }
 
 export interface Setting<Value> extends Names {
-  /** Throws `Fault`. */
-  readonly read: (raw: RawValue, earlier: Earlier) => Value;
+  readonly read: Reader<Value>;
   /** Throws `Fault` when the setting is required. */
   readonly byDefault: (earlier: Earlier) => Value;
 }
@@ -49,7 +48,7 @@ export type Table<Values> = { readonly [Name in keyof Values]: Setting<Values[Na
 export const setting = <Value>(
   env: string,
   yaml: string,
-  read: Setting<Value>['read'],
+  read: Reader<Value>,
   byDefault: Value,
 ): Setting<Value> => ({ env, yaml, read, byDefault: () => byDefault });
 
@@ -86,6 +85,24 @@ export const ISSUER = {
   requiredClaims: setting('IDP_REQUIRED_CLAIMS', 'idp.requiredClaims', list(textWithoutBlanks), []),
 };
 
+const replayStore = fitting(
+  storeAddress,
+  'has no use while IDP_DPOP_MODE is DISABLED; remove it or set the mode',
+  (_, { dpopMode }) => dpopMode !== 'DISABLED',
+);
+
+const ownResourceUrl = fitting(
+  resourceUrl,
+  'has another origin than PUBLIC_URL; write both as callers see the service',
+  (url, { publicUrl }) => new URL(String(publicUrl ?? url)).origin === new URL(url).origin,
+);
+
+const metricsPort = fitting(
+  integer(0, 65535),
+  'is the port of the service itself; choose another',
+  (port, earlier) => port === 0 || port !== earlier.port,
+);
+
 export const TABLE = {
   port: setting('PORT', 'server.port', integer(0, 65535), 3001),
   host: setting('HOST', 'server.host', textWithoutBlanks, undefined),
@@ -115,7 +132,7 @@ export const TABLE = {
     30,
   ),
   dpopNonceSecret: setting('IDP_DPOP_NONCE_SECRET', 'idp.dpopNonceSecret', secret, undefined),
-  dpopReplayStore: setting('IDP_DPOP_REPLAY_STORE', 'idp.dpopReplayStore', readReplayStore, undefined),
+  dpopReplayStore: setting('IDP_DPOP_REPLAY_STORE', 'idp.dpopReplayStore', replayStore, undefined),
   tokenCacheEntries: setting(
     'IDP_TOKEN_CACHE_ENTRIES',
     'idp.tokenCacheEntries',
@@ -135,7 +152,7 @@ export const TABLE = {
   resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', list(resourceScope, 1), undefined),
   resourceName: setting('RESOURCE_NAME', 'resource.name', text, undefined),
   resourceDocumentation: setting('RESOURCE_DOCUMENTATION', 'resource.documentation', httpsUrl, undefined),
-  resourceUrl: { env: 'RESOURCE_URL', yaml: 'resource.url', read: readResourceUrl, byDefault: noResourceUrl },
+  resourceUrl: { env: 'RESOURCE_URL', yaml: 'resource.url', read: ownResourceUrl, byDefault: noResourceUrl },
   corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', list(origin), []),
   corsAllowCredentials: setting('CORS_ALLOW_CREDENTIALS', 'cors.allowCredentials', boolean, true),
   corsAllowedMethods: setting('CORS_ALLOWED_METHODS', 'cors.allowedMethods', list(methodName), NONE),
@@ -149,30 +166,11 @@ export const TABLE = {
     30,
   ),
   shutdownDelaySeconds: setting('SHUTDOWN_DELAY_SECONDS', 'server.shutdownDelaySeconds', integer(0, 60), 0),
-  metricsPort: setting('METRICS_PORT', 'metrics.port', readMetricsPort, undefined),
+  metricsPort: setting('METRICS_PORT', 'metrics.port', metricsPort, undefined),
   metricsHost: setting('METRICS_HOST', 'metrics.host', textWithoutBlanks, undefined),
   logLevel: setting('LOG_LEVEL', 'log.level', word(...LOG_LEVELS), 'info'),
   accessLog: setting('ACCESS_LOG', 'log.access', boolean, false),
 };
-
-function readMetricsPort(raw: RawValue, { port }: Earlier): number {
-  const metricsPort = integer(0, 65535)(raw);
-  if (metricsPort === 0 || metricsPort !== port) return metricsPort;
-  throw new Fault('is the port of the service itself; choose another');
-}
-
-function readReplayStore(raw: RawValue, { dpopMode }: Earlier): string {
-  const address = storeAddress(raw);
-  if (dpopMode !== 'DISABLED') return address;
-  throw new Fault('has no use while IDP_DPOP_MODE is DISABLED; remove it or set the mode');
-}
-
-function readResourceUrl(raw: RawValue, { publicUrl }: Earlier): string {
-  const url = resourceUrl(raw);
-  const { origin } = new URL(String(publicUrl ?? url));
-  if (origin === new URL(url).origin) return url;
-  throw new Fault('has another origin than PUBLIC_URL; write both as callers see the service');
-}
 
 /** What says more about a resource needs one. */
 function noResourceUrl({ resourceScopes, resourceName, resourceDocumentation }: Earlier): string | undefined {
