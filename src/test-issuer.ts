@@ -32,7 +32,7 @@ export interface TestIssuerOptions {
 export type TestIssuer = ReturnType<typeof createTestIssuer>;
 
 /** The compact form (RFC 7515 §3.1). What `dsaEncoding` says is nothing to an RSA key (RFC 7518 §3.4). */
-function signJws(header: Members, payload: Members, key: KeyObject): string {
+function signJws(header: Members, payload: Members, key: KeyObject) {
   const input = `${encode(header)}.${encode(payload)}`;
   const signature = sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' });
   return `${input}.${signature.toString('base64url')}`;

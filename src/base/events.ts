@@ -162,7 +162,7 @@ export function describeBug(error: unknown): Fields {
 }
 
 /** The files with line and column of a stack, without names of functions, which may be made from data. */
-function placesOf(error: Error): Printable[] {
+function placesOf(error: Error) {
   // The stack begins with the message.
   const trace = String(error.stack).replace(error.message, '');
   const places = trace.match(/^ +at .*:\d+:\d+\)?$/gm) ?? [];

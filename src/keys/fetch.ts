@@ -38,7 +38,7 @@ export function createKeyFetcher(
   };
 }
 
-async function fetchKeySet(source: KeySource, way: Way): Promise<JsonObject> {
+async function fetchKeySet(source: KeySource, way: Way) {
   const address = source.jwksUri ?? (await discover(source, way));
   const document = await fetchJson(address, way);
   if (document === undefined) throw new FetchFailure('status-refused', '404');
@@ -107,7 +107,7 @@ function request(address: string, way: object): Promise<IncomingMessage> {
   });
 }
 
-async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
+async function readBody(response: AsyncIterable<Buffer>) {
   const body = new Gathering();
   for await (const chunk of response) {
     if (body.add(chunk) > MAX_BYTES) throw new FetchFailure('too-large');

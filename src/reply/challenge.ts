@@ -113,7 +113,7 @@ const descriptionOf = (refusal: Refusal) =>
   'description' in refusal ? refusal.description : SENTENCES[refusal.reason];
 
 /** An auth-param of a challenge, if there is something to tell. */
-function parameter(name: string, value: unknown): string {
+function parameter(name: string, value: unknown) {
   return value ? `${name}="${value}"` : '';
 }
 
@@ -127,7 +127,7 @@ const errorParameters = (refusal: Refusal, scopes: readonly string[]) => [
   parameter('scope', ('scopes' in refusal ? refusal.scopes : scopes).join(' ')),
 ];
 
-function bodyOf(refusal: Refusal, status: number, errorDetail: boolean): object {
+function bodyOf(refusal: Refusal, status: number, errorDetail: boolean) {
   const description = descriptionOf(refusal);
   if (errorDetail && status === 403) {
     const message = `Missing permission: ${description}`;
@@ -141,7 +141,7 @@ function bodyOf(refusal: Refusal, status: number, errorDetail: boolean): object 
   return { error: refusal.kind, message, ...issues };
 }
 
-function otherHeaders(refusal: Refusal): readonly string[] {
+function otherHeaders(refusal: Refusal) {
   // RFC 9110 §10.2.3
   if ('retryAfterSeconds' in refusal) return ['Retry-After', String(refusal.retryAfterSeconds)];
   // RFC 9110 §15.5.6

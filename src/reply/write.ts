@@ -36,7 +36,7 @@ export function prepareReply(
 }
 
 /** Whether bytes that are no request follow on the connection, or none are read any more. */
-function leavesBytes(request: IncomingMessage): boolean {
+function leavesBytes(request: IncomingMessage) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;
   // RFC 9112 §6.3: what announces a body.
   const hasBody = coding !== undefined || length !== '0';

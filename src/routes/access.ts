@@ -84,7 +84,7 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
   };
 }
 
-function requireCaller(caller: Caller | undefined): Caller {
+function requireCaller(caller: Caller | undefined) {
   if (caller === undefined) throw new Refused({ kind: 'unauthorized', reason: 'no-credentials' });
   if (!isGenuine(caller)) throw new TypeError('a caller that no sender check made');
 

@@ -72,7 +72,7 @@ export function json(
   return { takes: 'body', fault, limitBytes, types, judge: (body) => judge(schema, body, 'body-refused') };
 }
 
-function optionsFault(limitBytes = 1, types: readonly string[]): string | undefined {
+function optionsFault(limitBytes = 1, types: readonly string[]) {
   if (!Number.isInteger(limitBytes) || limitBytes < 1 || limitBytes > MAX_LIMIT_BYTES) {
     return `limitBytes must be a whole number from 1 to ${MAX_LIMIT_BYTES}`;
   }

@@ -157,7 +157,7 @@ const NOT_NEW = {
 const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256', 'osc'];
 
 /** The thumbprint to which `cnf` binds the token (RFC 9449 §6.1). Throws `Refused`. */
-function confirmedThumbprint(cnf: unknown): string {
+function confirmedThumbprint(cnf: unknown) {
   if (cnf === undefined) throw refuseToken('not-bound');
 
   const confirmation = asJsonObject(cnf);

@@ -14,9 +14,8 @@ import { createSenderCheck } from '../sender/caller.ts';
 import { createNonces } from '../sender/dpop-nonce.ts';
 import { createProofVerifier } from '../sender/dpop-proof.ts';
 import { createSharedReplayStore } from '../sender/replay-resp.ts';
-import { createReplayStore, type MeasuredReplayStore, type ReplayStore } from '../sender/replay.ts';
+import { createReplayStore, type ReplayStore } from '../sender/replay.ts';
 import { ConfigurationError, type IssuerSettings, type Settings } from '../settings/load.ts';
-import type { Issuer } from '../token/issuers.ts';
 import { createTokenVerifier } from '../token/verify.ts';
 import type { Metrics } from './metrics.ts';
 import { createObserver } from './observe.ts';
@@ -77,7 +76,7 @@ export function assembleChecks(settings: Settings, surroundings: Surroundings) {
   return { front, issuers, metrics, fetchKeys, isReady, metricsText, close };
 }
 
-function assembleIssuers(settings: Settings, surroundings: Surroundings): readonly Issuer[] {
+function assembleIssuers(settings: Settings, surroundings: Surroundings) {
   const { clock, log, fetchKeys, metrics } = surroundings;
   const { proxy, clockToleranceSeconds } = settings;
   return Object.entries(settings.issuers).map(([name, issuer]) => {
@@ -124,7 +123,7 @@ function shownMethods({ corsAllowedMethods }: Settings, rows: readonly Row[]) {
   return [...new Set(rows.map(({ method }) => method))];
 }
 
-function openReplayStore(settings: Settings, clock: Clock, log: Log): MeasuredReplayStore {
+function openReplayStore(settings: Settings, clock: Clock, log: Log) {
   const { dpopReplayStore, dpopIatOffsetSeconds, dpopIatLeewaySeconds } = settings;
   if (dpopReplayStore !== undefined) return createSharedReplayStore(dpopReplayStore, clock, log);
 

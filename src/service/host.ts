@@ -6,8 +6,8 @@ import type { Clock } from '../base/clock.ts';
 import { createLog, type Log, type LogLevel } from '../base/events.ts';
 import { createCors } from '../reply/cors.ts';
 import type { Table } from '../routes/row.ts';
-import { checkSettings, type GivenSettings, type Settings } from '../settings/load.ts';
-import { assembleChecks, assembleResponder, type Checks, type Surroundings } from './assemble.ts';
+import { checkSettings, type GivenSettings } from '../settings/load.ts';
+import { assembleChecks, assembleResponder, type Surroundings } from './assemble.ts';
 import { createGateChecks } from './gate.ts';
 import { createListener } from './listener.ts';
 import { createMetricsListener, listenBoth } from './metrics-listener.ts';
@@ -116,12 +116,7 @@ export async function createGate(settings: GivenSettings, options: CreateOptions
   };
 }
 
-type Given = CreateOptions & Pick<Surroundings, 'metrics'>;
-
-function embed(
-  settings: GivenSettings,
-  { fetchKeys, metrics }: Given,
-): { checked: Settings; checks: Checks } {
+function embed(settings: GivenSettings, { fetchKeys, metrics }: Pick<Surroundings, 'fetchKeys' | 'metrics'>) {
   const checked = checkSettings(settings);
   const log = openLog(checked.logLevel);
   if (fetchKeys !== undefined) log('signing keys not from the provider', {});

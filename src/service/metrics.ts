@@ -132,7 +132,7 @@ function durationsOf([labels, values]: [string, readonly number[]]): readonly Sa
 }
 
 /** Nothing for a family that has no samples. */
-function textOf(head: string, samples: readonly Sample[]): string {
+function textOf(head: string, samples: readonly Sample[]) {
   const [, , family = ''] = head.split(' ');
   const own = samples.filter(([name]) => name.startsWith(family));
   if (own.length === 0) return '';

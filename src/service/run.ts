@@ -3,7 +3,7 @@
 // Promises: once it listens, nothing but a signal ends the process, whatever a handler leaves behind.
 import type { AddressInfo } from 'node:net';
 import { undefinedOn } from '../base/encoding.ts';
-import { describeBug, printable, printableSetting, type Log, type Printable } from '../base/events.ts';
+import { describeBug, printable, printableSetting, type Printable } from '../base/events.ts';
 import type { Table } from '../routes/row.ts';
 import { ConfigurationError, loadSettings, type Loaded, type Settings } from '../settings/load.ts';
 import { assembleChecks, assembleResponder } from './assemble.ts';
@@ -122,7 +122,7 @@ function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isChe
 }
 
 /** Tells of what is set and is no setting before all else. */
-function logFor(loaded: Loaded<Settings>, profile: Printable, isCheck: boolean): Log {
+function logFor(loaded: Loaded<Settings>, profile: Printable, isCheck: boolean) {
   const log = isCheck ? openReport(loaded, profile) : openLog(loaded.settings.logLevel);
   for (const setting of loaded.warnings) {
     log('unknown setting ignored', { setting: printableSetting(setting) });

@@ -40,7 +40,7 @@ function checkName(entry: Entry, names: readonly string[], faults: string[]): vo
 }
 
 /** The first name with the fewest letters changed, at most three; letter case aside. */
-function nearest(name: string, names: readonly string[]): string | undefined {
+function nearest(name: string, names: readonly string[]) {
   const distances = names.map((other) =>
     distance(name.toLowerCase(), other.toLowerCase().replace(/ .*/, '')),
   );

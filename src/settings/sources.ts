@@ -47,7 +47,7 @@ export function readSources(environment: Environment, directory: string) {
   return { variables, keys, files, lookedIn, problems, warnings };
 }
 
-function entriesOf(environment: Environment): Entry[] {
+function entriesOf(environment: Environment) {
   const own = Object.entries(environment).filter((pair) => !ORCHESTRATED.test(pair.join('=')));
   return own.map(([name, value = '']) => ({ name, value, place: 'environment' }));
 }
@@ -66,7 +66,7 @@ export const find = (entries: readonly Entry[], wanted: string): Entry | undefin
   entries.find(({ name, value }) => name === wanted && value !== null && value !== '');
 
 /** The bounded text of a regular file; anything else could be waited for without end. */
-function readText(path: string, isDemanded: boolean): string | undefined {
+function readText(path: string, isDemanded: boolean) {
   // A link that leads nowhere is there, and what it should lead to may have held a safeguard.
   const isThere = lstatSync(path, { throwIfNoEntry: isDemanded }) !== undefined;
   if (!isThere) return undefined;
@@ -77,7 +77,7 @@ function readText(path: string, isDemanded: boolean): string | undefined {
   return decodeUtf8(readFileSync(path)) ?? fail(path, 'is not UTF-8');
 }
 
-function describeFailure(failure: unknown, path: string): string {
+function describeFailure(failure: unknown, path: string) {
   if (failure instanceof Fault) return failure.message;
   if (failure instanceof Error && 'code' in failure) return `${path}: cannot be read (${failure.code})`;
   throw failure;

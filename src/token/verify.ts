@@ -117,7 +117,7 @@ export function createTokenVerifier(
 }
 
 /** Claims are shared by every request that brings the same token: no handler may change them for the next. */
-function deepFreeze(claims: JsonObject): JsonObject {
+function deepFreeze(claims: JsonObject) {
   // Not by recursion: claims may be nested deeper than the stack.
   const pending: object[] = [claims];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
