@@ -122,7 +122,7 @@ export function createLog(
   leastLevel: LogLevel,
   write: (line: string) => unknown,
   now: () => number,
-  unwrittenBytes?: () => number,
+  unwrittenBytes = () => 0,
 ): Log {
   let dropped = 0;
 
@@ -135,7 +135,7 @@ export function createLog(
   return (event, fields) => {
     if (LOG_LEVELS.indexOf(LEVELS[event]) > LOG_LEVELS.indexOf(leastLevel)) return;
 
-    if (unwrittenBytes !== undefined && unwrittenBytes() > MAX_UNWRITTEN_BYTES) {
+    if (unwrittenBytes() > MAX_UNWRITTEN_BYTES) {
       dropped += 1;
       return;
     }
@@ -149,9 +149,7 @@ export function createLog(
 /** What a log may say of a bug: its name and places in the code, never its message, which may hold data. */
 export function describeBug(error: unknown): Fields {
   try {
-    if (!(error instanceof Error)) {
-      return { reason: 'bug', error: printable(typeof error) };
-    }
+    if (!(error instanceof Error)) return { reason: 'bug', error: printable(typeof error) };
 
     const frames = placesOf(error).slice(0, MAX_FRAMES);
     return { reason: 'bug', error: printable(String(error.name)), frames };
@@ -166,6 +164,5 @@ function placesOf(error: Error) {
   // The stack begins with the message.
   const trace = String(error.stack).replace(error.message, '');
   const places = trace.match(/^ +at .*:\d+:\d+\)?$/gm) ?? [];
-  const ends = places.map((place) => place.slice(-64));
-  return ends.map((end) => printable(end.replace(/.* \(?|\)$/g, '')));
+  return places.map((place) => printable(place.slice(-64).replace(/.* \(?|\)$/g, '')));
 }

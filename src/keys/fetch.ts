@@ -46,7 +46,7 @@ async function fetchKeySet(source: KeySource, way: Way) {
 }
 
 /** The key-set address (OpenID Connect Discovery §4), found anew at every fetch: a provider may move it. */
-async function discover({ issuer, domain }: KeySource, way: Way): Promise<string> {
+async function discover({ issuer, domain }: KeySource, way: Way) {
   const document = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, way);
   if (document === undefined) return `https://${domain}/.well-known/jwks.json`;
 
@@ -60,7 +60,7 @@ async function discover({ issuer, domain }: KeySource, way: Way): Promise<string
 }
 
 /** The JSON object at `address`; `undefined` when there is nothing (404). */
-async function fetchJson(address: string, { proxy, signal }: Way): Promise<JsonObject | undefined> {
+async function fetchJson(address: string, { proxy, signal }: Way) {
   const socket = proxy && (await openTunnel(proxy, new URL(address), signal));
   const response = await request(address, { socket, signal });
   try {

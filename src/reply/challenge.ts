@@ -80,33 +80,43 @@ export interface ChallengeOptions {
  * Gives what makes the reply to a refusal; `scheme` is that of the caller's credentials, if it was an
  * accepted one. What depends on nothing but reason, scheme and scopes is made once.
  */
-export function createRefusalReplies(options: ChallengeOptions) {
+export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: ChallengeOptions) {
   const made = new Map<string, Reply>();
+  const schemes = SCHEMES[dpopMode];
+  // RFC 9728 §5.1
+  const metadata = parameter('resource_metadata', metadataUrl);
+
+  /** One field for each accepted scheme (RFC 9110 §11.6.1); the error goes on the one that was used. */
+  function challenges(refusal: Refusal, scheme: Scheme | undefined, scopes: readonly string[]) {
+    // Choice: without an error what is told goes first, which is where clients look.
+    const told = (refusal.kind !== 'unauthorized' && scheme) || schemes[0];
+
+    return schemes.flatMap((accepted) => {
+      const realm = accepted === schemes[0] ? 'realm="api"' : '';
+      const error = accepted === told ? errorParameters(refusal, scopes) : [];
+      const algs = accepted === 'DPoP' ? ALGS : '';
+      const parameters = [realm, ...error, algs, metadata].filter(Boolean);
+      return ['WWW-Authenticate', `${accepted} ${parameters.join(', ')}`];
+    });
+  }
+
+  function make(refusal: Refusal, scheme: Scheme | undefined, scopes: readonly string[]) {
+    const { kind, reason } = refusal;
+    const status = STATUSES[kind];
+    // RFC 6750 §3, RFC 9110 §11.6.1: what is about credentials or access.
+    const isChallenge = status === 401 || status === 403 || kind === 'invalid_request';
+    const headers = isChallenge ? challenges(refusal, scheme, scopes) : otherHeaders(refusal);
+    const body = bodyOf(refusal, status, errorDetail);
+    return { ...jsonReply(status, body, headers), closes: CLOSING.includes(reason) };
+  }
 
   return (refusal: Refusal, scheme: Scheme | undefined, scopes: readonly string[] = []): Reply => {
-    const hasOnlyKindAndReason = Object.keys(refusal).length === 2;
-    if (!hasOnlyKindAndReason) return refusalReply(refusal, scheme, options, scopes);
-
     const name = [scheme, refusal.reason, ...scopes].join(' ');
-    const refused = made.get(name) ?? refusalReply(refusal, scheme, options, scopes);
-    made.set(name, refused);
-    return refused;
+    const reply = made.get(name) ?? make(refusal, scheme, scopes);
+    const hasOnlyKindAndReason = Object.keys(refusal).length === 2;
+    if (hasOnlyKindAndReason) made.set(name, reply);
+    return reply;
   };
-}
-
-function refusalReply(
-  refusal: Refusal,
-  scheme: Scheme | undefined,
-  options: ChallengeOptions,
-  scopes: readonly string[],
-): Reply {
-  const { kind, reason } = refusal;
-  const status = STATUSES[kind];
-  // RFC 6750 §3, RFC 9110 §11.6.1: what is about credentials or access.
-  const isChallenge = status === 401 || status === 403 || kind === 'invalid_request';
-  const headers = isChallenge ? challenges(options, scheme, refusal, scopes) : otherHeaders(refusal);
-  const body = bodyOf(refusal, status, options.errorDetail);
-  return { ...jsonReply(status, body, headers), closes: CLOSING.includes(reason) };
 }
 
 const descriptionOf = (refusal: Refusal) =>
@@ -131,14 +141,14 @@ function bodyOf(refusal: Refusal, status: number, errorDetail: boolean) {
   const description = descriptionOf(refusal);
   if (errorDetail && status === 403) {
     const message = `Missing permission: ${description}`;
-    if (!('scopes' in refusal)) return { error: 'forbidden', message };
-    return { error: 'forbidden', message, required_scopes: refusal.scopes };
+    const scopes = 'scopes' in refusal ? refusal.scopes : undefined;
+    return { error: 'forbidden', message, required_scopes: scopes };
   }
 
   const plain = status === 401 ? 'Authentication required' : description;
   const message = errorDetail ? (DETAILS[refusal.kind] ?? plain) : plain;
-  const issues = 'issues' in refusal ? { issues: refusal.issues } : {};
-  return { error: refusal.kind, message, ...issues };
+  const issues = 'issues' in refusal ? refusal.issues : undefined;
+  return { error: refusal.kind, message, issues };
 }
 
 function otherHeaders(refusal: Refusal) {
@@ -150,27 +160,3 @@ function otherHeaders(refusal: Refusal) {
 }
 
 const ALGS = parameter('algs', PROOF_ALGORITHMS.join(' '));
-
-/**
- * One field for each accepted scheme (RFC 9110 §11.6.1); the error goes on the scheme that the caller used.
- */
-function challenges(
-  options: ChallengeOptions,
-  scheme: Scheme | undefined,
-  refusal: Refusal,
-  scopes: readonly string[],
-): string[] {
-  const schemes = SCHEMES[options.dpopMode];
-  // Choice: without an error what is told goes first, which is where clients look.
-  const told = (refusal.kind !== 'unauthorized' && scheme) || schemes[0];
-  // RFC 9728 §5.1
-  const metadata = parameter('resource_metadata', options.metadataUrl);
-
-  return schemes.flatMap((accepted) => {
-    const realm = accepted === schemes[0] ? 'realm="api"' : '';
-    const error = accepted === told ? errorParameters(refusal, scopes) : [];
-    const algs = accepted === 'DPoP' ? ALGS : '';
-    const parameters = [realm, ...error, algs, metadata].filter(Boolean);
-    return ['WWW-Authenticate', `${accepted} ${parameters.join(', ')}`];
-  });
-}

@@ -10,16 +10,16 @@ import { Refused, refuseToken } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import { factsOf, type VerificationKey } from '../keys/jwk.ts';
 import { checkClaims, timesFlaw } from './claims.ts';
-import { mediaType, parseCompact, type UnverifiedJws } from './compact.ts';
+import { mediaType, parseCompact } from './compact.ts';
 import { issuerFor, type Issuer } from './issuers.ts';
 import { verifySignature } from './signature.ts';
 
-/** `kid` as the token names its key; `key` as it was then, by what it is. */
+/** `kid` as the token names its key; `key` as it was then. */
 interface Verified {
   readonly claims: JsonObject;
   readonly kid: string | undefined;
   readonly issuer: Issuer;
-  readonly key: Readonly<{ kid: string | undefined; thumbprint: string }>;
+  readonly key: VerificationKey;
 }
 
 /** An access token that passed every check of this file. Only a `TokenVerifier` makes one. */
@@ -28,13 +28,13 @@ export type VerifiedToken = Sealed<Verified, 'VerifiedToken'>;
 const { seal, open } = sealing<Verified, 'VerifiedToken'>();
 
 /** The claims, as the provider wrote them. */
-export const claimsOf = (token: VerifiedToken): JsonObject => open(token).claims;
+export const claimsOf = (token: VerifiedToken) => open(token).claims;
 
 /** The provider's name of the key that signed it, if it has one. */
-export const keyIdOf = (token: VerifiedToken): string | undefined => open(token).key.kid;
+export const keyIdOf = (token: VerifiedToken) => factsOf(open(token).key).kid;
 
 /** The issuer whose key signed it and whose rules it meets. */
-export const issuerOf = (token: VerifiedToken): Issuer => open(token).issuer;
+export const issuerOf = (token: VerifiedToken) => open(token).issuer;
 
 /** What `createTokenVerifier` gives. */
 export type TokenVerifier = (token: string) => Later<VerifiedToken>;
@@ -58,37 +58,29 @@ export function createTokenVerifier(
 
     const kid = checkTokenHeader(jws.header);
     const issuer = issuerFor(jws.payload, issuers);
-    return andThen(issuer.keys.find(kid), (key) => verifyWith(key, jws, kid, issuer));
-  }
+    return andThen(issuer.keys.find(kid), (key) => {
+      try {
+        const signed = verifySignature(jws, key);
+        if (signed === undefined) throw refuseToken('signature-mismatch');
 
-  function verifyWith(
-    key: VerificationKey,
-    jws: UnverifiedJws,
-    kid: string | undefined,
-    issuer: Issuer,
-  ): Verified {
-    const facts = factsOf(key);
-    try {
-      const signed = verifySignature(jws, key);
-      if (signed === undefined) throw refuseToken('signature-mismatch');
+        const claims = deepFreeze(checkClaims(signed, jws.header, issuer, clock.now() / 1000));
+        count('gatehouse_tokens_total{result="verified"}');
+        return { claims, kid, issuer, key };
+      } catch (failure) {
+        if (!(failure instanceof Refused)) throw failure;
 
-      const claims = deepFreeze(checkClaims(signed, jws.header, issuer, clock.now() / 1000));
-      count('gatehouse_tokens_total{result="verified"}');
-      return { claims, kid, issuer, key: { kid: facts.kid, thumbprint: facts.thumbprint } };
-    } catch (failure) {
-      if (!(failure instanceof Refused)) throw failure;
-
-      throw failure.with({ kid: facts.kid, issuerName: issuer.name });
-    }
+        throw failure.with({ kid: factsOf(key).kid, issuerName: issuer.name });
+      }
+    });
   }
 
   /** Checks again all that time can change: the key's place in the set, `exp` and `nbf`. */
-  function isStillGood({ claims, issuer, key }: Verified, current: VerificationKey): boolean {
-    const isSameKey = factsOf(current).thumbprint === key.thumbprint;
+  function isStillGood({ claims, issuer, key }: Verified, current: VerificationKey) {
+    const isSameKey = factsOf(current).thumbprint === factsOf(key).thumbprint;
     return isSameKey && timesFlaw(claims, issuer, clock.now() / 1000) === undefined;
   }
 
-  function verifyAndRemember(token: string, digest: string): Later<VerifiedToken> {
+  function verifyAndRemember(token: string, digest: string) {
     return andThen(verify(token), (verified) => {
       const sealedToken = seal(verified);
       cache.set(digest, sealedToken);
@@ -133,7 +125,7 @@ function deepFreeze(claims: JsonObject) {
  * Checks the header before any key is looked for, and gives its `kid`. Members that carry keys are never
  * read.
  */
-function checkTokenHeader({ alg, crit, b64, typ, kid }: JsonObject): string | undefined {
+function checkTokenHeader({ alg, crit, b64, typ, kid }: JsonObject) {
   // RFC 7515 §4.1.1, RFC 8725 §2.1, §3.1, §3.2: the verifier names the algorithm, the header must equal it.
   if (alg !== 'RS256') throw refuseToken('algorithm-refused');
 
