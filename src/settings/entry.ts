@@ -15,6 +15,11 @@ export interface Entry {
 /** What is wrong with a value, a line or a file, and the fix; never the value, which may be a secret. */
 export class Fault extends Error {}
 
+/** Throws the `Fault` of a value. */
+export function refuse(what: string): never {
+  throw new Fault(what);
+}
+
 /** Throws the `Fault` of a line. */
 export function fail(place: string, what: string): never {
   throw new Fault(`${place}: ${what}`);

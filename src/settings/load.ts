@@ -1,7 +1,7 @@
 // Sources and a table → settings, or every problem at once. Does not know what a setting is: table.ts does.
 // Promises: nothing is guessed, and nothing is passed over in silence that may be a setting.
 import { asJsonObject } from '../base/encoding.ts';
-import { Fault, problemOf, type Entry, type RawValue } from './entry.ts';
+import { Fault, problemOf, refuse, type Entry, type RawValue } from './entry.ts';
 import { FIRST, namesFor, readNames } from './issuers.ts';
 import { checkKeys, checkVariables } from './names.ts';
 import { find, readSources, type Environment, type Sources } from './sources.ts';
@@ -136,7 +136,7 @@ function readTable<Values extends Record<string, unknown>>(
 
 /** A token names its issuer by `iss` alone, so that no two may have the same. Throws `Fault`. */
 function takeIssuer(issuer: unknown, taken: unknown[]): void {
-  if (taken.includes(issuer)) throw new Fault(SAME);
+  if (taken.includes(issuer)) refuse(SAME);
   if (issuer !== '') taken.push(issuer);
 }
 
@@ -144,7 +144,7 @@ function takeIssuer(issuer: unknown, taken: unknown[]): void {
 function readRow<Value>(row: Setting<Value>, raw: RawValue, earlier: Earlier): Value {
   if (raw === null) return row.byDefault(earlier);
   // Other programs substitute what is written so; here it would be taken for a host name or an audience.
-  if (String(raw).includes('${')) throw new Fault('holds "${", which nothing replaces here; write the value');
+  if (String(raw).includes('${')) refuse('holds "${", which nothing replaces here; write the value');
   return row.read(raw, earlier);
 }
 

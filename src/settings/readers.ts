@@ -2,7 +2,7 @@
 // the value, which may be a secret in the wrong place. Does not know where a value came from: load.ts does.
 import { undefinedOn } from '../base/encoding.ts';
 import { normalUri } from '../request/uri.ts';
-import { Fault, type RawValue } from './entry.ts';
+import { refuse, type RawValue } from './entry.ts';
 
 /** The values of the settings that stand before one in its table; those at fault are missing. */
 export type Earlier = Readonly<Record<string, unknown>>;
@@ -18,16 +18,13 @@ export function fitting<Value>(
 ): Reader<Value> {
   return (raw, earlier = {}) => {
     const value = read(raw, earlier);
-    if (fits(value, earlier)) return value;
-    throw new Fault(fault);
+    return fits(value, earlier) ? value : refuse(fault);
   };
 }
 
 /** Any text. */
-export const text: Reader<string> = (raw) => {
-  if (typeof raw === 'string') return raw;
-  throw new Fault('must be text; quote it');
-};
+export const text: Reader<string> = (raw) =>
+  typeof raw === 'string' ? raw : refuse('must be text; quote it');
 
 /** Text of this form that is good in every other way too. */
 export const matching = (pattern: RegExp, fault: string, isGood = (_: string) => true) =>
@@ -39,7 +36,7 @@ export function integer(min: number, max: number): Reader<number> {
     const value = typeof raw === 'string' && /^\d{1,15}$/.test(raw) ? Number(raw) : raw;
     const isWhole = typeof value === 'number' && Number.isInteger(value);
     if (isWhole && value >= min && value <= max) return value;
-    throw new Fault(`must be a whole number from ${min} to ${max}`);
+    refuse(`must be a whole number from ${min} to ${max}`);
   };
 }
 
@@ -49,11 +46,8 @@ export const boolean: Reader<boolean> = (raw) =>
 
 /** One of the words as they stand. */
 export function word<Word extends string>(...words: readonly Word[]): Reader<Word> {
-  return (raw) => {
-    const found = words.find((candidate) => candidate === raw);
-    if (found === undefined) throw new Fault(`must be one of ${words.join(', ')}`);
-    return found;
-  };
+  const fault = `must be one of ${words.join(', ')}`;
+  return (raw) => words.find((candidate) => candidate === raw) ?? refuse(fault);
 }
 
 /** One of the words in either case. */
@@ -74,7 +68,7 @@ export function list(read: Reader<string>, least = 0): Reader<readonly string[]>
     const members = parts?.map((part) => part.trim()).filter(isNamed) ?? raw;
     const isList = typeof members === 'object' && members !== null;
     if (isList && members.length >= least) return members.map((member) => read(member));
-    throw new Fault('must be a list of texts; quote them');
+    refuse('must be a list of texts; quote them');
   };
 }
 
@@ -82,10 +76,10 @@ export function list(read: Reader<string>, least = 0): Reader<readonly string[]>
 export const host: Reader<string> = (raw) => {
   const value = text(raw);
   const [scheme] = /^[a-z][a-z0-9+.-]*:\/\//i.exec(value) ?? [];
-  if (scheme !== undefined) throw new Fault(`has a scheme; remove "${scheme}" and keep the host name`);
-  if (/\s/.test(value)) throw new Fault('has white space; remove it');
-  if (value.includes('@')) throw new Fault('has an "@"; remove it and what stands before it');
-  if (/[/?#\\]/.test(value)) throw new Fault('has a path; remove the "/" and what follows the host name');
+  if (scheme !== undefined) refuse(`has a scheme; remove "${scheme}" and keep the host name`);
+  if (/\s/.test(value)) refuse('has white space; remove it');
+  if (value.includes('@')) refuse('has an "@"; remove it and what stands before it');
+  if (/[/?#\\]/.test(value)) refuse('has a path; remove the "/" and what follows the host name');
 
   return bareHost(value);
 };

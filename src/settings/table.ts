@@ -1,7 +1,7 @@
 // Every setting of the service itself: its names, its reader, its default. Does not know where values are.
 // A table of routes of one's own has these and no others; the profiles add theirs in profiles/settings.ts.
 import { LOG_LEVELS } from '../base/events.ts';
-import { Fault } from './entry.ts';
+import { refuse } from './entry.ts';
 import {
   textWithoutBlanks,
   boolean,
@@ -52,10 +52,6 @@ export const setting = <Value>(
   byDefault: Value,
 ): Setting<Value> => ({ env, yaml, read, byDefault: () => byDefault });
 
-const required = (fault: string) => (): never => {
-  throw new Fault(fault);
-};
-
 const NONE: readonly string[] = [];
 
 /** What each issuer has for itself; the names are those of the first. */
@@ -64,13 +60,14 @@ export const ISSUER = {
     env: 'IDP_DOMAIN',
     yaml: 'idp.domain',
     read: host,
-    byDefault: required('the issuer base URL is required; set it to the host name of the identity provider'),
+    byDefault: () =>
+      refuse('the issuer base URL is required; set it to the host name of the identity provider'),
   },
   audience: {
     env: 'IDP_AUDIENCE',
     yaml: 'idp.audience',
     read: list(textWithoutBlanks, 1),
-    byDefault: required('the audience is required; set it to the identifier of this API at the provider'),
+    byDefault: () => refuse('the audience is required; set it to the identifier of this API at the provider'),
   },
   issuer: {
     env: 'IDP_ISSUER',
@@ -175,5 +172,5 @@ export const TABLE = {
 /** What says more about a resource needs one. */
 function noResourceUrl({ resourceScopes, resourceName, resourceDocumentation }: Earlier): string | undefined {
   if ((resourceScopes ?? resourceName ?? resourceDocumentation) === undefined) return undefined;
-  throw new Fault('is required by RESOURCE_SCOPES, _NAME and _DOCUMENTATION; set it or remove those');
+  refuse('is required by RESOURCE_SCOPES, _NAME and _DOCUMENTATION; set it or remove those');
 }

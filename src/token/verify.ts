@@ -52,7 +52,7 @@ export function createTokenVerifier(
 ): TokenVerifier {
   const cache = new LruCache<VerifiedToken>(cacheEntries);
 
-  function verify(token: string): Later<Verified> {
+  function verify(token: string): Later<VerifiedToken> {
     const jws = parseCompact(token);
     if (typeof jws === 'string') throw refuseToken(jws === 'malformed' ? 'token-malformed' : jws);
 
@@ -65,7 +65,7 @@ export function createTokenVerifier(
 
         const claims = deepFreeze(checkClaims(signed, jws.header, issuer, clock.now() / 1000));
         count('gatehouse_tokens_total{result="verified"}');
-        return { claims, kid, issuer, key };
+        return seal({ claims, kid, issuer, key });
       } catch (failure) {
         if (!(failure instanceof Refused)) throw failure;
 
@@ -74,30 +74,25 @@ export function createTokenVerifier(
     });
   }
 
-  /** Checks again all that time can change: the key's place in the set, `exp` and `nbf`. */
-  function isStillGood({ claims, issuer, key }: Verified, current: VerificationKey) {
-    const isSameKey = factsOf(current).thumbprint === factsOf(key).thumbprint;
-    return isSameKey && timesFlaw(claims, issuer, clock.now() / 1000) === undefined;
-  }
-
   function verifyAndRemember(token: string, digest: string) {
     return andThen(verify(token), (verified) => {
-      const sealedToken = seal(verified);
-      cache.set(digest, sealedToken);
-      return sealedToken;
+      cache.set(digest, verified);
+      return verified;
     });
   }
 
   return (token) => {
-    if (cacheEntries === 0) return andThen(verify(token), seal);
+    if (cacheEntries === 0) return verify(token);
 
     const digest = hash('sha256', token, 'base64url');
     const remembered = cache.get(digest);
     if (remembered === undefined) return verifyAndRemember(token, digest);
 
-    const verified = open(remembered);
-    return andThen(verified.issuer.keys.find(verified.kid), (key) => {
-      if (isStillGood(verified, key)) {
+    const { claims, kid, issuer, key } = open(remembered);
+    return andThen(issuer.keys.find(kid), (current) => {
+      // Checks again all that time can change: the key's place in the set, `exp` and `nbf`.
+      const isSameKey = factsOf(current).thumbprint === factsOf(key).thumbprint;
+      if (isSameKey && timesFlaw(claims, issuer, clock.now() / 1000) === undefined) {
         count('gatehouse_tokens_total{result="remembered"}');
         return remembered;
       }
