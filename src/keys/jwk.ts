@@ -124,17 +124,17 @@ function importPublic(members: JsonObject, algorithm: Algorithm, thumbprint: str
 const thumbprintOf = (members: JsonObject) => hash('sha256', JSON.stringify(members), 'base64url');
 
 function rsaFlaw({ n, e }: JsonObject, maxBits: number, maxExponentBits: number) {
-  const modulus = decodeInteger(n);
-  const exponent = decodeInteger(e);
+  const modulus = binaryDigits(n);
+  const exponent = binaryDigits(e);
   if (modulus === undefined || exponent === undefined) return 'encoding';
 
   // RFC 7518 §3.3: 2048 bits or larger.
-  const bits = bitLength(modulus);
-  if (bits < 2048 || bits > maxBits || !isOdd(modulus)) return 'size';
+  const bits = modulus.length;
+  if (bits < 2048 || bits > maxBits || modulus.endsWith('0')) return 'size';
 
   // RFC 8017 §3.1: an odd exponent of at least 3; with 1 every text would be its own signature.
-  const exponentBits = bitLength(exponent);
-  const isGood = exponentBits >= 2 && exponentBits <= maxExponentBits && isOdd(exponent);
+  const exponentBits = exponent.length;
+  const isGood = exponentBits >= 2 && exponentBits <= maxExponentBits && exponent.endsWith('1');
   return isGood ? undefined : 'exponent';
 }
 
@@ -145,17 +145,10 @@ function pointFlaw({ kty, x, y }: JsonObject, bytes: number) {
   return areWhole ? undefined : 'encoding';
 }
 
-/** Base64urlUInt (RFC 7518 §2): big-endian in the fewest bytes, so without leading zeros. */
-function decodeInteger(value: unknown) {
+/** Of a Base64urlUInt (RFC 7518 §2), which is big-endian in the fewest bytes, so without leading zeros. */
+function binaryDigits(value: unknown) {
   const bytes = decodeText(value);
-  return bytes?.[0] ? bytes : undefined;
+  return bytes?.[0] ? BigInt(`0x${bytes.toString('hex')}`).toString(2) : undefined;
 }
 
 const decodeText = (value: unknown) => (typeof value === 'string' ? decodeBase64url(value) : undefined);
-
-const isOdd = (integer: Buffer) => integer.readUInt8(integer.length - 1) % 2 === 1;
-
-function bitLength(integer: Buffer) {
-  const leadingZeros = Math.clz32(integer.readUInt8()) - 24;
-  return integer.length * 8 - leadingZeros;
-}

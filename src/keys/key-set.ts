@@ -135,7 +135,7 @@ export function createKeySet(
     onFetched(failure ?? 'ok');
   }
 
-  function replace(imported: ImportedKeys, startedAt: number): void {
+  function replace(imported: ImportedKeys, startedAt: number) {
     logChange(imported);
     cancelRetry();
     held = imported.usable;
@@ -146,7 +146,7 @@ export function createKeySet(
   }
 
   /** Refreshes are frequent, changes are news. */
-  function logChange({ usable, skipped }: ImportedKeys): void {
+  function logChange({ usable, skipped }: ImportedKeys) {
     const earlier = composition;
     composition = JSON.stringify([usable.map(factsOf), skipped]);
     const isChanged = composition !== earlier;
@@ -157,7 +157,7 @@ export function createKeySet(
     log('signing keys loaded', { usable: usable.length, skipped: skipped.length, kids });
   }
 
-  function fail({ reason, code }: FetchFailure): void {
+  function fail({ reason, code }: FetchFailure) {
     if (reason !== failure) {
       // Infinite when none were ever held, for which JSON says null.
       const heldForSeconds = Math.round(ageMillis() / 1000);

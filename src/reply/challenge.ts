@@ -6,7 +6,6 @@ import {
   REQUEST_FLAWS,
   TOKEN_FLAWS,
   UNAVAILABILITIES,
-  type ContentFlaw,
   type Refusal,
   type RefusalReason,
 } from '../base/refusal.ts';
@@ -36,9 +35,7 @@ export const STATUSES: Readonly<Record<Refusal['kind'], number>> = {
 };
 
 /** The fixed sentence that names the failed check; guards bring their own. */
-export const SENTENCES: Readonly<
-  Record<Exclude<RefusalReason, ContentFlaw | 'scope-missing' | 'claim-missing'>, string>
-> = {
+export const SENTENCES = {
   ...TOKEN_FLAWS,
   ...PROOF_FLAWS,
   ...REQUEST_FLAWS,

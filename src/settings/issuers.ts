@@ -13,11 +13,12 @@ const NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
 const FAULT = 'must be up to 20 names, each of at most 16 small letters and digits, not idp, and all of YAML';
 
 /** What a setting is called for an issuer. */
-export function namesFor(issuer: string, { env, yaml }: Names): Names {
-  if (issuer === FIRST) return { env, yaml };
+export function namesFor(issuer: string, names: Names): Names {
+  if (issuer === FIRST) return names;
 
   const prefix = `ISSUER_${issuer.toUpperCase()}`;
-  return { env: env.replace('IDP', prefix), yaml: yaml.replace('idp', `issuers.${issuer}`) };
+  const yaml = names.yaml.replace('idp', `issuers.${issuer}`);
+  return { env: names.env.replace('IDP', prefix), yaml };
 }
 
 /** The names of the others: those in ISSUERS, else those in the map. */

@@ -40,7 +40,12 @@ export function readSources(environment: Environment, directory: string) {
 
   const variables = [...entriesOf(environment), ...readFile(join(directory, '.env'), parseDotEnv)];
   const configFile = find(variables, 'CONFIG_FILE');
-  if (configFile === undefined) checkNoMisnamed(directory, problems);
+  // What is called otherwise is not read, and may hold a safeguard.
+  const misnamed = join(directory, 'application.yaml');
+  if (configFile === undefined && isThere(misnamed)) {
+    problems.push(`${misnamed}: is not read; call it application.yml, or name it in CONFIG_FILE`);
+  }
+
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
   const keys = readFile(path, parseYaml, configFile);
   const lookedIn = problems.length > 0 ? '' : places.join(', ');
@@ -52,14 +57,8 @@ function entriesOf(environment: Environment) {
   return own.map(([name, value = '']) => ({ name, value, place: 'environment' }));
 }
 
-/** What is called otherwise is not read, and may hold a safeguard. */
-function checkNoMisnamed(directory: string, problems: string[]): void {
-  const path = join(directory, 'application.yaml');
-  // Where nothing may be looked at nothing could be read either.
-  if (undefinedOn(Error, () => lstatSync(path)) === undefined) return;
-
-  problems.push(`${path}: is not read; call it application.yml, or name it in CONFIG_FILE`);
-}
+/** Where nothing may be looked at nothing could be read either. */
+const isThere = (path: string) => undefinedOn(Error, () => lstatSync(path)) !== undefined;
 
 /** The first value of a name; an empty one counts as absent. */
 export const find = (entries: readonly Entry[], wanted: string): Entry | undefined =>
@@ -68,8 +67,7 @@ export const find = (entries: readonly Entry[], wanted: string): Entry | undefin
 /** The bounded text of a regular file; anything else could be waited for without end. */
 function readText(path: string, isDemanded: boolean) {
   // A link that leads nowhere is there, and what it should lead to may have held a safeguard.
-  const isThere = lstatSync(path, { throwIfNoEntry: isDemanded }) !== undefined;
-  if (!isThere) return undefined;
+  if (lstatSync(path, { throwIfNoEntry: isDemanded }) === undefined) return undefined;
 
   const status = statSync(path);
   if (!status.isFile()) fail(path, 'is not a regular file');

@@ -52,8 +52,6 @@ export const setting = <Value>(
   byDefault: Value,
 ): Setting<Value> => ({ env, yaml, read, byDefault: () => byDefault });
 
-const NONE: readonly string[] = [];
-
 /** What each issuer has for itself; the names are those of the first. */
 export const ISSUER = {
   domain: {
@@ -152,7 +150,7 @@ export const TABLE = {
   resourceUrl: { env: 'RESOURCE_URL', yaml: 'resource.url', read: ownResourceUrl, byDefault: noResourceUrl },
   corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', list(origin), []),
   corsAllowCredentials: setting('CORS_ALLOW_CREDENTIALS', 'cors.allowCredentials', boolean, true),
-  corsAllowedMethods: setting('CORS_ALLOWED_METHODS', 'cors.allowedMethods', list(methodName), NONE),
+  corsAllowedMethods: setting('CORS_ALLOWED_METHODS', 'cors.allowedMethods', list(methodName), []),
   corsAllowedHeaders: setting('CORS_ALLOWED_HEADERS', 'cors.allowedHeaders', list(fieldName), []),
   corsExposedHeaders: setting('CORS_EXPOSED_HEADERS', 'cors.exposedHeaders', list(fieldName), []),
   bodyLimitBytes: setting('BODY_LIMIT_BYTES', 'api.bodyLimitBytes', integer(1, 16_777_216), 102_400),

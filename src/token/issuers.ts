@@ -20,7 +20,7 @@ export interface Issuer extends TokenOptions {
 /** The issuer that is to judge a token with this payload. Throws `Refused`. */
 export function issuerFor({ iss }: JsonObject, issuers: readonly Issuer[]): Issuer {
   // The only one judges every token: what `iss` says is looked at in its turn.
-  const claimed = issuers.length === 1 ? issuers[0] : issuers.find(({ issuer }) => issuer === iss);
+  const claimed = issuers.find(({ issuer }) => issuer === iss || issuers.length === 1);
   if (claimed === undefined) throw refuseToken('issuer-mismatch');
 
   return claimed;
