@@ -35,5 +35,6 @@ export { reply, created, noContent, fail, type HandlerReply, type Headers } from
 export type { Schema } from './request/schema.ts';
 export type { Caller } from './sender/caller.ts';
 export type { Admission, GateRequest, Refusal, Verdict } from './service/gate.ts';
-export { createGate, createService, type CreateOptions, type Gate, type Service } from './service/host.ts';
+export type { CreateOptions } from './service/assemble.ts';
+export { createGate, createService, type Gate, type Service } from './service/host.ts';
 export { runService } from './service/run.ts';

@@ -6,7 +6,6 @@ import { printable, type Count, type Log } from '../base/events.ts';
 import { unavailable } from '../base/refusal.ts';
 import { createKeyFetcher } from '../keys/fetch.ts';
 import { createKeySet } from '../keys/key-set.ts';
-import { createCors } from '../reply/cors.ts';
 import { open } from '../routes/access.ts';
 import { tableProblems } from '../routes/router.ts';
 import { get, type Row, type Table } from '../routes/row.ts';
@@ -17,67 +16,62 @@ import { createSharedReplayStore } from '../sender/replay-resp.ts';
 import { createReplayStore, type ReplayStore } from '../sender/replay.ts';
 import { ConfigurationError, type IssuerSettings, type Settings } from '../settings/load.ts';
 import { createTokenVerifier } from '../token/verify.ts';
-import type { Metrics } from './metrics.ts';
-import { createObserver } from './observe.ts';
 import { createFront } from './front.ts';
-import { createPipeline } from './pipeline.ts';
-import { createResponder, type Responder } from './responder.ts';
+import type { Surroundings } from './observe.ts';
+import { createResponder } from './responder.ts';
 
 /** Requests that wait for keys in the process. */
 const WAITING = { requests: 0 };
 
-/** What a process gives a service or a gate. */
-export interface Surroundings {
-  readonly clock: Clock;
-  readonly log: Log;
+/** What a service or a gate is given beside its settings; a test issuer will do. */
+export interface CreateOptions {
   /** Instead of fetching the key set of an issuer from its provider: for tests. */
-  readonly fetchKeys?: ((issuer: IssuerSettings, name: string) => Promise<JsonObject>) | undefined;
-  /** Absent where nothing is counted. */
-  readonly metrics?: Metrics | undefined;
+  readonly fetchKeys?: (issuer: IssuerSettings, name: string) => Promise<JsonObject>;
 }
 
-export type Checks = ReturnType<typeof assembleChecks>;
+type Checks = ReturnType<typeof assembleChecks>;
 
 /** What a service and a gate are made of alike. */
-export function assembleChecks(settings: Settings, surroundings: Surroundings) {
+export function assembleChecks(settings: Settings, surroundings: Surroundings, options: CreateOptions = {}) {
   const { clock, log, metrics } = surroundings;
-  const issuers = assembleIssuers(settings, surroundings);
-  const observer = createObserver(log, clock, settings.accessLog, metrics);
+  if (options.fetchKeys !== undefined) log('signing keys not from the provider', {});
+  const issuers = assembleIssuers(settings, surroundings, options);
   const replayStore = openReplayStore(settings, clock, log);
-  const front = createFront({
-    verifyToken: createTokenVerifier(issuers, clock, settings.tokenCacheEntries, metrics?.add),
-    checkSender: assembleSenderCheck(settings, replayStore, metrics?.add),
-    options: settings,
-    observer,
-    timing: { ...settings, clock },
-  });
+  const verifyToken = createTokenVerifier(issuers, clock, settings.tokenCacheEntries, metrics?.add);
+  const checkSender = assembleSenderCheck(settings, replayStore, metrics?.add);
+  const front = createFront(settings, surroundings, verifyToken, checkSender);
 
-  /** To be called once at the start; after that requests keep the keys fresh. */
-  function fetchKeys(): void {
-    for (const { keys } of issuers) void keys.refresh();
-  }
+  return {
+    front,
+    /** The first one first. */
+    issuers,
 
-  /** Whether there are keys to judge tokens with. */
-  function isReady(): boolean {
-    // All are asked, since asking keeps keys fresh.
-    const ready = issuers.filter(({ keys }) => keys.usable() > 0);
-    // Choice: only the first one's fault holds up a rollout.
-    return ready.length > 0 && issuers[0]?.keys.wasReady() === true;
-  }
+    /** Call it once at the start; after that requests keep the keys fresh. */
+    fetchKeys: () => {
+      for (const { keys } of issuers) void keys.refresh();
+    },
 
-  /** Ends what is under way, and sums up what was refused. */
-  function close(): void {
-    replayStore.close?.();
-    observer.stop();
-  }
+    /** Whether there are keys to judge tokens with. */
+    isReady: () => {
+      // All are asked, since asking keeps keys fresh.
+      const ready = issuers.filter(({ keys }) => keys.usable() > 0);
+      // Choice: only the first one's fault holds up a rollout.
+      return ready.length > 0 && issuers[0]?.keys.wasReady() === true;
+    },
 
-  /** What was counted and is now, as text for Prometheus; `profile` names the table. */
-  const metricsText = (profile: string) => metrics?.read(issuers, replayStore, profile) ?? '';
-  return { front, issuers, metrics, fetchKeys, isReady, metricsText, close };
+    /** What was counted and is now, as text for Prometheus. */
+    metricsText: () => metrics?.read(issuers, replayStore) ?? '',
+
+    /** Ends what is under way, and sums up what was refused. */
+    close: () => {
+      replayStore.close?.();
+      front.stop();
+    },
+  };
 }
 
-function assembleIssuers(settings: Settings, surroundings: Surroundings) {
-  const { clock, log, fetchKeys, metrics } = surroundings;
+function assembleIssuers(settings: Settings, surroundings: Surroundings, { fetchKeys }: CreateOptions) {
+  const { clock, log, metrics } = surroundings;
   const { proxy, clockToleranceSeconds } = settings;
   return Object.entries(settings.issuers).map(([name, issuer]) => {
     const fetch = fetchKeys && (() => fetchKeys(issuer, name));
@@ -93,34 +87,28 @@ function assembleIssuers(settings: Settings, surroundings: Surroundings) {
 }
 
 /** A table behind these checks. Throws `ConfigurationError` when the table cannot be served. */
-export function assembleResponder(
+export function assembleService(
   table: Table,
   settings: Settings,
-  { front, isReady, metrics }: Checks,
-  isStopping: () => boolean,
-): Responder {
-  const rows = [...probes(isReady, isStopping), ...table.rows];
+  surroundings: Surroundings,
+  options?: CreateOptions,
+) {
+  const corsAllowedMethods = shownMethods(settings, table);
+  const checks = assembleChecks({ ...settings, corsAllowedMethods }, surroundings, options);
+  const rows = [...probes(checks), ...table.rows];
   const { rules = [] } = table;
   const problems = [...tableProblems(rows), ...rules.flatMap(({ faults = [] }) => faults)];
   if (problems.length > 0) throw new ConfigurationError(problems);
 
-  metrics?.foreseeRows(rows);
-  const cors = createCors({ ...settings, corsAllowedMethods: shownMethods(settings, rows) });
-  const pipeline = createPipeline({
-    table: { rows, rules },
-    front,
-    cors,
-    bodyLimitBytes: settings.bodyLimitBytes,
-    handlerTimeoutMillis: settings.handlerTimeoutSeconds * 1000,
-  });
-  return createResponder(pipeline, front, cors, isStopping);
+  surroundings.metrics?.foreseeRows(rows);
+  return { ...checks, responder: createResponder({ rows, rules }, checks.front) };
 }
 
-/** What other origins may use: without a setting the methods that the table has. */
-function shownMethods({ corsAllowedMethods }: Settings, rows: readonly Row[]) {
+/** What other origins may use: without a setting the methods that the table has, and that of the probes. */
+function shownMethods({ corsAllowedMethods }: Settings, { rows }: Table): readonly string[] {
   if (corsAllowedMethods.length > 0) return corsAllowedMethods;
 
-  return [...new Set(rows.map(({ method }) => method))];
+  return [...new Set(['GET', ...rows.map(({ method }) => method)])];
 }
 
 function openReplayStore(settings: Settings, clock: Clock, log: Log) {
@@ -138,9 +126,9 @@ function assembleSenderCheck(settings: Settings, replayStore: ReplayStore, count
 }
 
 /** `/healthz`: the process lives. `/readyz`: it has keys to judge tokens with, and is not about to end. */
-function probes(isReady: () => boolean, isStopping: () => boolean) {
-  function readiness() {
-    if (isStopping()) throw unavailable('shutting-down', 1);
+function probes({ front, isReady }: Checks): readonly Row[] {
+  function readiness(): object {
+    if (front.isStopping) throw unavailable('shutting-down', 1);
     if (!isReady()) throw unavailable('keys-unavailable', 1);
 
     return { status: 'ready' };

@@ -1,25 +1,46 @@
 // One request on its way through the pipeline: what was learnt of it, and the signal that tells its handler
 // to give up.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { OwnReason } from '../base/events.ts';
+import type { RefusalReason } from '../base/refusal.ts';
+import type { Shared } from '../reply/resource-metadata.ts';
 import { isGone } from '../reply/write.ts';
+import type { Access } from '../routes/access.ts';
 import type { Row } from '../routes/row.ts';
-import type { Learnt } from './observe.ts';
 
-export class Exchange implements Learnt {
+/** What is read of a request before its body. */
+export type Head = Readonly<{ method?: string | undefined; rawHeaders: readonly string[] }>;
+
+/** What is learnt of a request on its way, and told of it at the end. */
+export abstract class Learnt implements Shared {
+  /** Absent of bytes that never became a request. */
+  abstract readonly request?: Head | undefined;
+  /** By the monotonic clock; 0 while nobody asks for it. */
+  abstract readonly arrivedAt: number;
+  crossOrigin?: Shared['crossOrigin'];
+  row?: Row | undefined;
+  /** That of a rule, and that of the row. */
+  accesses?: readonly (Access<unknown> | undefined)[] | undefined;
+  /** The provider's name of the key that the token was verified with. */
+  kid?: string | undefined;
+  /** The configured name of its issuer. */
+  issuerName?: string | undefined;
+  /** A nonce that the reply shall carry. */
+  freshNonce?: string | undefined;
+  /** Absent when it was served. */
+  reason?: RefusalReason | OwnReason | undefined;
+  /** What was thrown, with the reason `bug`. */
+  failure?: unknown;
+}
+
+export class Exchange extends Learnt {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly arrivedAt: number;
-  crossOrigin: Learnt['crossOrigin'];
-  accesses: Learnt['accesses'];
-  row: Row | undefined;
-  kid: string | undefined;
-  issuerName: string | undefined;
-  freshNonce: string | undefined;
-  reason: Learnt['reason'];
-  failure: unknown;
   #controller: AbortController | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, arrivedAt: number) {
+    super();
     this.request = request;
     this.response = response;
     this.arrivedAt = arrivedAt;

@@ -3,44 +3,60 @@
 // no refusal is a 500.
 import { andThen, type Later } from '../base/clock.ts';
 import { Refused, type Refusal } from '../base/refusal.ts';
-import { createRefusalReplies, type ChallengeOptions } from '../reply/challenge.ts';
+import { createRefusalReplies } from '../reply/challenge.ts';
+import { createCors } from '../reply/cors.ts';
 import { HandlerReply } from '../reply/handler-reply.ts';
 import { jsonReply, type Reply } from '../reply/reply.ts';
-import { createResourceMetadata, type ResourceOptions } from '../reply/resource-metadata.ts';
+import { createResourceMetadata } from '../reply/resource-metadata.ts';
 import { createHostReader, fieldValues } from '../request/fields.ts';
-import type { Timing } from '../routes/guards.ts';
+import { targetPath } from '../request/path.ts';
 import type { Caller, Presentation, SenderCheck } from '../sender/caller.ts';
 import { acceptedScheme, parseCredentials } from '../sender/credentials.ts';
+import type { Settings } from '../settings/load.ts';
 import { issuerOf, keyIdOf, type TokenVerifier } from '../token/verify.ts';
-import type { Learnt, Observer } from './observe.ts';
-
-/** What the front half is made of. */
-export interface FrontParts {
-  readonly verifyToken: TokenVerifier;
-  readonly checkSender: SenderCheck;
-  readonly options: ChallengeOptions & ResourceOptions;
-  readonly observer: Observer;
-  readonly timing: Timing;
-}
+import type { Head, Learnt } from './exchange.ts';
+import { createObserver, type Surroundings } from './observe.ts';
 
 /** It tells nothing of the inside. */
 const BUG_REPLY = jsonReply(500, { error: 'server_error', message: 'Internal Server Error' });
 
 export type Front = ReturnType<typeof createFront>;
 
-export function createFront({ verifyToken, checkSender, options, observer, timing }: FrontParts) {
-  const { metadataUrl, describe } = createResourceMetadata(options);
-  const replyToRefusal = createRefusalReplies({ ...options, metadataUrl });
+export function createFront(
+  settings: Settings,
+  surroundings: Surroundings,
+  verifyToken: TokenVerifier,
+  checkSender: SenderCheck,
+) {
+  const { clock } = surroundings;
+  const { metadataUrl, describe } = createResourceMetadata(settings);
+  const replyToRefusal = createRefusalReplies({ ...settings, metadataUrl });
+  const observer = createObserver(surroundings, settings.accessLog);
+  const cors = createCors(settings);
+  const readHost = createHostReader();
+
+  /**
+   * The request as the checks read it. Throws `Refused`; and what tells of the resource, since nobody who
+   * asks for that has a token yet.
+   */
+  function present(learnt: Learnt, { method = '', rawHeaders }: Head, target = ''): Presentation {
+    const host = readHost(rawHeaders);
+    const presentation = { method, host, path: targetPath(target), rawHeaders };
+    const described = describe(learnt, presentation);
+    if (described !== undefined) throw new HandlerReply(described, true);
+
+    return presentation;
+  }
 
   /** Nobody is identified when there are no credentials. Throws `Refused`, or rejects with it. */
   function identify(learnt: Learnt, presentation: Presentation): Later<Caller | undefined> {
-    const credentials = parseCredentials(presentation.rawHeaders, options.dpopMode);
+    const credentials = parseCredentials(presentation.rawHeaders, settings.dpopMode);
     if (credentials === undefined) return undefined;
 
     const checked = andThen(verifyToken(credentials.token), (token) => {
       learnt.kid = keyIdOf(token);
       learnt.issuerName = issuerOf(token).name;
-      return checkSender(token, credentials, presentation, timing.clock.now());
+      return checkSender(token, credentials, presentation, clock.now());
     });
     return andThen(checked, (caller) => {
       learnt.freshNonce = caller.freshNonce;
@@ -66,13 +82,43 @@ export function createFront({ verifyToken, checkSender, options, observer, timin
     const authorization = fieldValues(rawHeaders, 'authorization')[0] ?? '';
     return replyToRefusal(
       refusal,
-      acceptedScheme(authorization, options.dpopMode),
+      acceptedScheme(authorization, settings.dpopMode),
       metadataUrl ? scopesFor(refusal, learnt) : [],
     );
   }
 
-  return { ...observer, readHost: createHostReader(), describe, identify, replyToFailure, timing };
+  /** What a reply to this origin holds beside its own fields, names and values in turn. */
+  function fieldsBeside(learnt: Learnt, origin: string | undefined): string[] {
+    return [...(learnt.crossOrigin ?? cors.headers(origin)), ...nonceFields(learnt)];
+  }
+
+  /** The whole reply to a failure, where nothing is written on a response; it is told of at once. */
+  function turnAway(failure: unknown, learnt: Learnt, rawHeaders: readonly string[]): Reply {
+    const reply = replyToFailure(failure, learnt, rawHeaders);
+    observer.observe(learnt, reply.status);
+    const [origin] = fieldValues(rawHeaders, 'origin');
+    return { ...reply, fields: [...reply.fields, ...fieldsBeside(learnt, origin)] };
+  }
+
+  return {
+    ...observer,
+    settings,
+    /** What guards tell the age of a login by. */
+    timing: { ...settings, clock },
+    cors,
+    present,
+    identify,
+    replyToFailure,
+    fieldsBeside,
+    turnAway,
+    /** Set when the end has begun: then every reply closes its connection. */
+    isStopping: false,
+  };
 }
+
+/** RFC 9449 §9 */
+export const nonceFields = ({ freshNonce }: Learnt) =>
+  freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
 
 /** Every scope that is named where access is decided, when another token would mend the refusal. */
 function scopesFor(refusal: Refusal, { accesses = [] }: Learnt): readonly string[] {

@@ -3,14 +3,10 @@
 // the host's server lets in.
 import type { ServerResponse } from 'node:http';
 import { refuseHttp } from '../base/refusal.ts';
-import type { Cors } from '../reply/cors.ts';
-import { HandlerReply } from '../reply/handler-reply.ts';
-import { fieldValues } from '../request/fields.ts';
-import { targetPath } from '../request/path.ts';
 import type { Access } from '../routes/access.ts';
 import { ConfigurationError } from '../settings/load.ts';
-import type { Front } from './front.ts';
-import type { Learnt } from './observe.ts';
+import type { Learnt } from './exchange.ts';
+import { nonceFields, type Front } from './front.ts';
 
 /**
  * What of a request the gate reads; Node's own fits. `rawHeaders` lists names and values in turn, as they
@@ -42,20 +38,16 @@ export type Verdict<Admitted> = Admission<Admitted> | Readonly<{ refusal: Refusa
 /** How many fields Node keeps of a request, unless the server's `maxHeadersCount` says otherwise. */
 const NODE_MAX_FIELDS = 1_000;
 
-/** The gate's checks over a front half; `cors` says what refusals show to other origins. */
-export function createGateChecks(front: Front, cors: Cors) {
+/** The gate's checks over a front half. */
+export function createGateChecks(front: Front) {
   async function admitted<Admitted>(request: GateRequest, access: Access<Admitted>, learnt: Learnt) {
     if (access.credentials === 'ignored') return access.admit(undefined, front.timing);
 
     // A second Authorization field may be among those that Node has left out.
     if (mayHaveLostFields(request)) throw refuseHttp('header_fields_too_large');
 
-    const { method = '', url = '', originalUrl = url, rawHeaders } = request;
-    const host = front.readHost(rawHeaders);
-    const presentation = { method, host, path: targetPath(originalUrl), rawHeaders };
-    const described = front.describe(learnt, presentation);
-    if (described !== undefined) throw new HandlerReply(described, true);
-
+    const { url, originalUrl = url } = request;
+    const presentation = front.present(learnt, request, originalUrl);
     return access.admit(await front.identify(learnt, presentation), front.timing);
   }
 
@@ -64,18 +56,11 @@ export function createGateChecks(front: Front, cors: Cors) {
     const learnt: Learnt = { request, arrivedAt: 0, accesses: [undefined, access] };
     try {
       const caller = await admitted(request, access, learnt);
-      return { caller, headers: nonceFields(learnt) };
+      return { caller, headers: pairsOf(nonceFields(learnt)) };
     } catch (failure) {
-      return { refusal: refusalFor(failure, learnt, request.rawHeaders) };
+      const { status, fields, content } = front.turnAway(failure, learnt, request.rawHeaders);
+      return { refusal: { status, headers: pairsOf(fields), body: String(content) } };
     }
-  }
-
-  function refusalFor(failure: unknown, learnt: Learnt, rawHeaders: readonly string[]): Refusal {
-    const { status, fields, content } = front.replyToFailure(failure, learnt, rawHeaders);
-    front.observe(learnt, status);
-    const crossOrigin = learnt.crossOrigin ?? cors.headers(fieldValues(rawHeaders, 'origin')[0]);
-    const headers = [...pairsOf([...fields, ...crossOrigin]), ...nonceFields(learnt)];
-    return { status, headers, body: String(content) };
   }
 
   async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {
@@ -114,10 +99,6 @@ function mayHaveLostFields({ rawHeaders, socket }: GateRequest): boolean {
   const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;
   return maxFields !== 0 && rawHeaders.length >= maxFields * 2;
 }
-
-/** RFC 9449 §9 */
-const nonceFields = ({ freshNonce }: Learnt): Field[] =>
-  freshNonce === undefined ? [] : [['DPoP-Nonce', freshNonce]];
 
 function pairsOf(fields: readonly string[]): Field[] {
   const names = fields.filter((_, index) => index % 2 === 0);

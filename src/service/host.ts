@@ -1,17 +1,16 @@
 // Services and gates in a process that is somebody's own: with its clock and its standard output, without its
 // signals, files and environment. Promises: several live side by side, and nothing of one that was stopped
 // keeps the process alive.
-import type { AddressInfo } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import { createLog, type Log, type LogLevel } from '../base/events.ts';
-import { createCors } from '../reply/cors.ts';
 import type { Table } from '../routes/row.ts';
-import { checkSettings, type GivenSettings } from '../settings/load.ts';
-import { assembleChecks, assembleResponder, type Surroundings } from './assemble.ts';
+import { checkSettings, type GivenSettings, type Settings } from '../settings/load.ts';
+import { assembleChecks, assembleService, type CreateOptions } from './assemble.ts';
 import { createGateChecks } from './gate.ts';
 import { createListener } from './listener.ts';
 import { createMetricsListener, listenBoth } from './metrics-listener.ts';
 import { createMetrics } from './metrics.ts';
+import type { Surroundings } from './observe.ts';
 
 function after(millis: number, action: () => void): () => void {
   const timer = setTimeout(action, millis).unref();
@@ -42,8 +41,32 @@ export function openLog(leastLevel: LogLevel): Log {
   return createLog(leastLevel, writeLater, clock.now, () => stdout.writableLength + unwritten.length);
 }
 
-/** What a service or a gate is given beside its settings; a test issuer will do. */
-export type CreateOptions = Pick<Surroundings, 'fetchKeys'>;
+/** A service that does not listen yet, and has fetched nothing. Throws `ConfigurationError`. */
+export function openService(
+  table: Table,
+  settings: Settings,
+  surroundings: Surroundings,
+  options?: CreateOptions,
+) {
+  const service = assembleService(table, settings, surroundings, options);
+  const { front, responder, metricsText, close } = service;
+  const { server, stop } = createListener(responder, clock);
+  const collected = createMetricsListener(metricsText, clock);
+
+  return {
+    ...service,
+    listen: () => listenBoth(settings, server, collected),
+
+    stop: async () => {
+      front.isStopping = true;
+      const outcome = await stop();
+      collected.close();
+      collected.closeAllConnections();
+      close();
+      return outcome;
+    },
+  };
+}
 
 /** A service that `createService` has made. */
 export interface Service {
@@ -61,34 +84,23 @@ export interface Service {
  *
  * @example const url = await createService({ rows }, { domain, audience, port: 0 }).listen();
  */
-export function createService(table: Table, settings: GivenSettings, options: CreateOptions = {}): Service {
-  const metrics = createMetrics();
-  const { checked, checks } = embed(settings, { ...options, metrics });
-  let isStopping = false;
-  const responder = assembleResponder(table, checked, checks, () => isStopping);
-  const { server, stop } = createListener(responder, clock);
-  const metricsText = () => checks.metricsText('own table');
-  const collected = createMetricsListener(metricsText, clock);
+export function createService(table: Table, settings: GivenSettings, options?: CreateOptions): Service {
+  const checked = checkSettings(settings);
+  const log = openLog(checked.logLevel);
+  const metrics = createMetrics('own table');
+  const service = openService(table, checked, { clock, log, metrics }, options);
 
   return {
     listen: async () => {
-      await listenBoth(checked, server, collected);
-      checks.fetchKeys();
+      const { port } = await service.listen();
+      service.fetchKeys();
       // RFC 3986 §3.2.2: an address of IPv6 stands in brackets.
       const name = checked.host?.replace(/.*:.*/, '[$&]') ?? 'localhost';
-      return `http://${name}:${(server.address() as AddressInfo).port}`;
+      return `http://${name}:${port}`;
     },
 
-    stop: async () => {
-      isStopping = true;
-      const outcome = await stop();
-      collected.close();
-      collected.closeAllConnections();
-      checks.close();
-      return outcome;
-    },
-
-    metricsText,
+    stop: service.stop,
+    metricsText: service.metricsText,
   };
 }
 
@@ -106,20 +118,10 @@ export interface Gate extends ReturnType<typeof createGateChecks> {
  *
  * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
  */
-export async function createGate(settings: GivenSettings, options: CreateOptions = {}): Promise<Gate> {
-  const { checked, checks } = embed({ ...settings, accessLog: false }, options);
-  checks.fetchKeys();
-  return {
-    ...createGateChecks(checks.front, createCors(checked)),
-    isReady: checks.isReady,
-    close: checks.close,
-  };
-}
-
-function embed(settings: GivenSettings, { fetchKeys, metrics }: Pick<Surroundings, 'fetchKeys' | 'metrics'>) {
-  const checked = checkSettings(settings);
+export async function createGate(settings: GivenSettings, options?: CreateOptions): Promise<Gate> {
+  const checked = checkSettings({ ...settings, accessLog: false });
   const log = openLog(checked.logLevel);
-  if (fetchKeys !== undefined) log('signing keys not from the provider', {});
-  const surroundings = { clock, log, fetchKeys, metrics };
-  return { checked, checks: assembleChecks(checked, surroundings) };
+  const { front, fetchKeys, isReady, close } = assembleChecks(checked, { clock, log }, options);
+  fetchKeys();
+  return { ...createGateChecks(front), isReady, close };
 }

@@ -3,6 +3,7 @@
 // it listens together with the service or not at all.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import type { Settings } from '../settings/load.ts';
 
@@ -30,19 +31,21 @@ export function createMetricsListener(readText: () => string, clock: Clock): Ser
 /** What could not be had, in an error of Node. */
 export type ListenFailure = Readonly<{ host?: string; port?: number; code?: unknown }>;
 
-/** Rejects with a `ListenFailure`, or with what nobody foresaw. */
-export async function listenBoth(settings: Settings, server: Server, collected: Server): Promise<void> {
+/** Gives where they listen. Rejects with a `ListenFailure`, or with what nobody foresaw. */
+export async function listenBoth(settings: Settings, server: Server, collected: Server) {
   const { port, host, metricsPort, metricsHost = host } = settings;
-  if (metricsPort !== undefined) await listen(collected, metricsPort, metricsHost);
-  await listen(server, port, host).catch((failure) => {
+  const beside = metricsPort === undefined ? undefined : await listen(collected, metricsPort, metricsHost);
+  const bound = await listen(server, port, host).catch((failure) => {
     collected.close();
     throw failure;
   });
+  return { port: bound.port, metricsPort: beside?.port, address: bound.address };
 }
 
-async function listen(server: Server, port: number, host: string | undefined): Promise<void> {
+async function listen(server: Server, port: number, host: string | undefined) {
   server.listen({ port, host });
   await once(server, 'listening').catch((failure) => {
     throw Object.assign(failure, { port, host });
   });
+  return server.address() as AddressInfo;
 }

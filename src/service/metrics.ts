@@ -61,7 +61,8 @@ const delays = monitorEventLoopDelay({ resolution: 20 });
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-export function createMetrics() {
+/** `profile` names the table. */
+export function createMetrics(profile: string) {
   /** By their names with labels. */
   const samples = new Map([['http_server_active_requests', 0]]);
   /** By its labels, of each series the values of `durationsOf`. */
@@ -104,8 +105,8 @@ export function createMetrics() {
     }
   }
 
-  /** All of it; `profile` names the table. */
-  function read(issuers: readonly Issuer[], store: MeasuredReplayStore, profile: string): string {
+  /** All of it. */
+  function read(issuers: readonly Issuer[], store: MeasuredReplayStore): string {
     foreseeWords(issuers);
     for (const { name, keys } of issuers) {
       samples.set(`gatehouse_keys_age_seconds{issuer="${name}"}`, keys.ageMillis() / 1000);

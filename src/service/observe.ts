@@ -2,53 +2,24 @@
 // refusals once a minute, so that an operator at the default level sees that callers are turned away, and
 // why. Trusts that it is called once a request. Does not decide what a line may hold: base/events.ts does.
 import type { Clock } from '../base/clock.ts';
-import {
-  describeBug,
-  printable,
-  printableSetting,
-  type Log,
-  type OwnReason,
-  type Printable,
-} from '../base/events.ts';
+import { describeBug, printable, printableSetting, type Log } from '../base/events.ts';
 import type { RefusalReason } from '../base/refusal.ts';
 import { traceparentOf } from '../request/fields.ts';
-import type { Shared } from '../reply/resource-metadata.ts';
-import type { Access } from '../routes/access.ts';
-import type { Row } from '../routes/row.ts';
+import type { Learnt } from './exchange.ts';
 import type { Metrics } from './metrics.ts';
 
 const SUMMARY_MILLIS = 60_000;
 
-/** What is learnt of a request on its way, and told of it at the end. */
-export interface Learnt extends Shared {
-  /** Absent of bytes that never became a request. */
-  readonly request?: Readonly<{ method?: string | undefined; rawHeaders: readonly string[] }> | undefined;
-  /** By the monotonic clock; 0 while nobody asks for it. */
-  readonly arrivedAt: number;
-  row?: Row | undefined;
-  /** That of a rule, and that of the row. */
-  accesses?: readonly (Access<unknown> | undefined)[] | undefined;
-  /** The provider's name of the key that the token was verified with. */
-  kid?: string | undefined;
-  /** The configured name of its issuer. */
-  issuerName?: string | undefined;
-  /** A nonce that the reply shall carry. */
-  freshNonce?: string | undefined;
-  /** Absent when it was served. */
-  reason?: RefusalReason | OwnReason | undefined;
-  /** What was thrown, with the reason `bug`. */
-  failure?: unknown;
+/** What a process gives a service or a gate. */
+export interface Surroundings {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Absent where nothing is counted. */
+  readonly metrics?: Metrics | undefined;
 }
 
-export type Observer = ReturnType<typeof createObserver>;
-
 /** With an `accessLog` every request leaves a line, with `metrics` it is counted. */
-export function createObserver(
-  log: Log,
-  clock: Pick<Clock, 'monotonic' | 'after'>,
-  accessLog: boolean,
-  metrics?: Metrics,
-) {
+export function createObserver({ log, clock, metrics }: Surroundings, accessLog: boolean) {
   const isWatching = accessLog || metrics !== undefined;
   const counts = new Map<string, number>();
   let period: { readonly since: number; readonly cancel: () => void } | undefined;
@@ -128,11 +99,11 @@ export function createObserver(
 /** RFC 9110 §9.1, RFC 5789 */
 const METHOD = /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE|CONNECT)$/;
 
+const NO_REQUEST = /^(?:malformed-http|header_fields_too_large)$/;
+
 /** A word of a closed list; nothing for what is no request, though Node may take it for one. */
-function methodOf({ request, reason }: Learnt): Printable | undefined {
-  if (request === undefined || /^(?:malformed-http|header_fields_too_large)$/.test(String(reason))) {
-    return undefined;
-  }
+function methodOf({ request, reason }: Learnt) {
+  if (request === undefined || NO_REQUEST.test(String(reason))) return undefined;
 
   const { method = '' } = request;
   return printable(METHOD.test(method) ? method : '_OTHER');

@@ -5,11 +5,9 @@
 import type { IncomingMessage } from 'node:http';
 import { andThen, type Later } from '../base/clock.ts';
 import { refuseHttp, refuseMethod, refuseRequest, unavailable, type Refused } from '../base/refusal.ts';
-import type { Cors } from '../reply/cors.ts';
 import { replyToResult } from '../reply/handler-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { Incoming } from '../request/incoming.ts';
-import { targetPath } from '../request/path.ts';
 import type { Access } from '../routes/access.ts';
 import { Router, type Place } from '../routes/router.ts';
 import type { Row, Table } from '../routes/row.ts';
@@ -17,39 +15,21 @@ import type { Caller, Presentation } from '../sender/caller.ts';
 import type { Exchange } from './exchange.ts';
 import type { Front } from './front.ts';
 
-/** What the pipeline is made of. */
-export interface PipelineParts {
-  readonly table: Table;
-  readonly front: Front;
-  readonly cors: Cors;
-  readonly bodyLimitBytes: number;
-  /** 0 lets a handler take as long as it likes. */
-  readonly handlerTimeoutMillis: number;
-}
-
 /**
- * Gives the reply to a request. Throws what turns it away, or rejects with it: `Refused`, `ClientGone`,
- * `fail`, a bug.
+ * For a table in which `tableProblems` finds nothing: gives the reply to a request. Throws what turns it away,
+ * or rejects with it: `Refused`, `ClientGone`, `fail`, a bug.
  */
-export type Pipeline = (exchange: Exchange) => Later<Reply>;
-
-/** Builds the pipeline for a table in which `tableProblems` finds nothing. */
-export function createPipeline(parts: PipelineParts): Pipeline {
-  const { table, front, cors } = parts;
+export function createPipeline({ rows, rules }: Table, front: Front) {
+  const router = new Router(rows, rules);
   const { clock } = front.timing;
-  const router = new Router(table.rows, table.rules);
+  const { bodyLimitBytes, handlerTimeoutSeconds } = front.settings;
 
   function respond(exchange: Exchange): Later<Reply> {
-    checkHead(exchange.request);
-    const { method = '', url = '', rawHeaders } = exchange.request;
-    const host = front.readHost(rawHeaders);
-    const presentation = { method, host, path: targetPath(url), rawHeaders };
+    const { request } = exchange;
+    checkHead(request);
+    const presentation = front.present(exchange, request, request.url);
 
-    // Before rules and rows: nobody who asks for it has a token yet.
-    const described = front.describe(exchange, presentation);
-    if (described !== undefined) return described;
-
-    const preflight = cors.preflight(exchange.request);
+    const preflight = front.cors.preflight(request);
     if (preflight !== undefined) exchange.crossOrigin = [];
     if (preflight !== undefined) return preflight;
 
@@ -83,7 +63,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   /** Query and body, then the handler, then its reply. */
   function run(exchange: Exchange, row: Row, incoming: Incoming<Caller | undefined>): Later<Reply> {
     const within = (result: unknown) => withinTime(exchange, result);
-    return andThen(row.take?.(incoming, parts.bodyLimitBytes, within), () =>
+    return andThen(row.take?.(incoming, bodyLimitBytes, within), () =>
       andThen(within(row.handle(incoming)), (given) => replyToResult(given, row.method)),
     );
   }
@@ -94,10 +74,10 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     if (typeof Object(result).then !== 'function') return result;
 
     const promise = Promise.resolve(result);
-    if (parts.handlerTimeoutMillis === 0) return promise;
+    if (handlerTimeoutSeconds === 0) return promise;
 
     return new Promise((resolve, reject) => {
-      const cancel = clock.after(parts.handlerTimeoutMillis, () => {
+      const cancel = clock.after(handlerTimeoutSeconds * 1000, () => {
         exchange.giveUp();
         reject(unavailable('handler-timeout', 1));
       });

@@ -2,18 +2,19 @@
 // gets exactly one reply, only a bug is a 500, and nothing escapes.
 import type { IncomingMessage } from 'node:http';
 import { ClientGone, type Refused } from '../base/refusal.ts';
-import type { Cors } from '../reply/cors.ts';
 import type { Reply } from '../reply/reply.ts';
 import { hangUp, isGone, prepareReply, type Write } from '../reply/write.ts';
+import type { Table } from '../routes/row.ts';
 import type { Exchange } from './exchange.ts';
 import type { Front } from './front.ts';
-import type { Learnt } from './observe.ts';
-import type { Pipeline } from './pipeline.ts';
+import { createPipeline } from './pipeline.ts';
 
 export type Responder = ReturnType<typeof createResponder>;
 
-/** `isStopping` tells whether every reply shall close its connection. */
-export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, isStopping: () => boolean) {
+/** For a table in which `tableProblems` finds nothing. */
+export function createResponder(table: Table, front: Front) {
+  const pipeline = createPipeline(table, front);
+
   /** What is done, and then what is told of it, if there is anything to tell. */
   function telling(exchange: Exchange, write: Write): Write {
     if (!front.isWatching && exchange.reason === undefined) return write;
@@ -26,10 +27,9 @@ export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, is
   }
 
   function finish(exchange: Exchange, reply: Reply): Write {
-    const { request, response, crossOrigin, freshNonce } = exchange;
-    const nonce = freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
-    const fields = crossOrigin ?? [...cors.headers(request.headers.origin), ...nonce];
-    return telling(exchange, prepareReply(request, response, reply, fields, isStopping()));
+    const { request, response } = exchange;
+    const more = front.fieldsBeside(exchange, request.headers.origin);
+    return telling(exchange, prepareReply(request, response, reply, more, front.isStopping));
   }
 
   function fail(exchange: Exchange, failure: unknown): Write {
@@ -70,12 +70,8 @@ export function createResponder(pipeline: Pipeline, front: Front, cors: Cors, is
   }
 
   /** The reply to bytes that never became a request, or to a request that Node hands over with its socket. */
-  function refuse(refused: Refused, request?: IncomingMessage): Reply {
-    const learnt: Learnt = { request, arrivedAt: front.begin() };
-    const reply = front.replyToFailure(refused, learnt, []);
-    front.observe(learnt, reply.status);
-    return { ...reply, fields: [...reply.fields, ...cors.headers(undefined)] };
-  }
+  const refuse = (refused: Refused, request?: IncomingMessage) =>
+    front.turnAway(refused, { request, arrivedAt: front.begin() }, []);
 
   return { begin: front.begin, prepare, refuse };
 }

@@ -1,15 +1,12 @@
 // The whole of a process that is a service: its environment, working directory, signals and exit codes. Exit
 // codes: 0 after a signal, 1 for configuration or a second signal, 2 when the address or port cannot be had.
 // Promises: once it listens, nothing but a signal ends the process, whatever a handler leaves behind.
-import type { AddressInfo } from 'node:net';
 import { undefinedOn } from '../base/encoding.ts';
 import { describeBug, printable, printableSetting, type Printable } from '../base/events.ts';
 import type { Table } from '../routes/row.ts';
 import { ConfigurationError, loadSettings, type Loaded, type Settings } from '../settings/load.ts';
-import { assembleChecks, assembleResponder } from './assemble.ts';
-import { clock, openLog } from './host.ts';
-import { createListener } from './listener.ts';
-import { createMetricsListener, listenBoth, type ListenFailure } from './metrics-listener.ts';
+import { clock, openLog, openService } from './host.ts';
+import type { ListenFailure } from './metrics-listener.ts';
 import { createMetrics } from './metrics.ts';
 import { probe } from './probe.ts';
 import { inForce, openReport } from './report.ts';
@@ -68,16 +65,10 @@ function workingDirectory() {
 
 function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isCheck: boolean) {
   const { settings } = loaded;
-  const { metricsPort } = settings;
   const log = logFor(loaded, profile, isCheck);
-  let isStopping = false;
-  const metrics = metricsPort === undefined ? undefined : createMetrics();
-  const checks = assembleChecks(settings, { clock, log, metrics });
-  const responder = assembleResponder(table, settings, checks, () => isStopping);
-  if (isCheck) return checks.fetchKeys();
-
-  const { server, stop } = createListener(responder, clock);
-  const collected = createMetricsListener(() => checks.metricsText(profile), clock);
+  const metrics = settings.metricsPort === undefined ? undefined : createMetrics(profile);
+  const { front, fetchKeys, listen, stop, close } = openService(table, settings, { clock, log, metrics });
+  if (isCheck) return fetchKeys();
 
   function onFailure(failure: ListenFailure) {
     const { host: address = 'all addresses', port: taken, code } = failure;
@@ -92,33 +83,31 @@ function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isChe
     process.exit(2);
   }
 
-  function onListening() {
-    const bound = server.address() as AddressInfo;
-    const ports = { port: bound.port, metricsPort: (collected.address() as AddressInfo | null)?.port };
-    log('listening', { ...ports, address: printable(bound.address), profile, ...inForce(loaded) });
+  function onListening({ address, ...ports }: Awaited<ReturnType<typeof listen>>) {
+    log('listening', { ...ports, address: printable(address), profile, ...inForce(loaded) });
     // Choice: Node would end the process, and every request under way with it, for one handler's forgotten
     // promise.
     process.on('uncaughtException', (failure) => log('unforeseen failure', describeBug(failure)));
     // Loading TLS holds up the process for a moment, for which the first answers need not wait.
-    clock.after(20, checks.fetchKeys);
+    clock.after(20, fetchKeys);
   }
 
   function end(reason: 'drained' | 'deadline' | 'second-signal') {
-    checks.close();
+    close();
     log('stopped', { reason });
     process.exit(reason === 'second-signal' ? 1 : 0);
   }
 
   function onSignal(signal: 'SIGTERM' | 'SIGINT') {
-    if (isStopping) return end('second-signal');
+    if (front.isStopping) return end('second-signal');
 
-    isStopping = true;
+    front.isStopping = true;
     log('shutting down', { reason: signal });
     setTimeout(async () => end(await stop()), settings.shutdownDelaySeconds * 1000);
   }
 
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
-  listenBoth(settings, server, collected).then(onListening, onFailure);
+  listen().then(onListening, onFailure);
 }
 
 /** Tells of what is set and is no setting before all else. */

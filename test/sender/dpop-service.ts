@@ -4,11 +4,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
-import { createObserver } from '../../src/service/observe.ts';
 import { createFront } from '../../src/service/front.ts';
-import { createPipeline } from '../../src/service/pipeline.ts';
 import { createResponder } from '../../src/service/responder.ts';
-import { createCors } from '../../src/reply/cors.ts';
 import { createKeySet } from '../../src/keys/key-set.ts';
 import { createListener } from '../../src/service/listener.ts';
 import { createLog } from '../../src/base/events.ts';
@@ -119,18 +116,9 @@ export async function startWith(
   const keys = createKeySet(async () => keySetOf(), clock, log);
   await keys.refresh();
   const verifyToken = createTokenVerifier([{ ...RULES, keys }], clock, 10);
-  const cors = createCors(settings);
-  const observer = createObserver(log, clock, false);
-  const front = createFront({
-    verifyToken,
-    checkSender,
-    options: settings,
-    observer,
-    timing: { ...settings, clock },
-  });
-  const limits = { bodyLimitBytes: 1, handlerTimeoutMillis: 0 };
-  const pipeline = createPipeline({ table: { rows: rowsA }, front, cors, ...limits });
-  const responder = createResponder(pipeline, front, cors, () => false);
+  const limits = { bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
+  const front = createFront({ ...settings, ...limits }, { clock, log }, verifyToken, checkSender);
+  const responder = createResponder({ rows: rowsA }, front);
   const { server } = createListener(responder, clock);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

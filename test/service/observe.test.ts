@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { createLog, type LogLevel } from '../../src/base/events.ts';
 import { open } from '../../src/routes/access.ts';
 import { get } from '../../src/routes/row.ts';
-import { createObserver, type Observer } from '../../src/service/observe.ts';
+import { createObserver } from '../../src/service/observe.ts';
 import { TestClock } from '../support/clock.ts';
 
 const MINUTE = 60_000;
@@ -18,14 +18,14 @@ function observing(level: LogLevel = 'info', accessLog = false) {
   const clock = new TestClock(0);
   const lines: Record<string, unknown>[] = [];
   const log = createLog(level, (line) => lines.push(JSON.parse(line)), clock.now);
-  const observer = createObserver(log, clock, accessLog);
+  const observer = createObserver({ log, clock }, accessLog);
   /** What was logged since this was last asked, without time and level. */
   const told = () => lines.splice(0).map(({ time, level: _, ...line }) => line);
   return { ...observer, clock, told };
 }
 
 const refuse = (
-  observe: Observer['observe'],
+  observe: ReturnType<typeof createObserver>['observe'],
   reason: 'expired' | 'scope-missing' | 'keys-unavailable',
   pattern = '/x',
 ) => observe({ arrivedAt: 0, row: rowAt(pattern), reason }, 401);

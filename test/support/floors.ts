@@ -15,9 +15,9 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'settings/': ['entry', 'yaml', 'dot-env', 'sources', 'readers', 'table', 'issuers', 'names', 'load'],
   'service/': [
     'metrics',
+    'exchange',
     'observe',
     'front',
-    'exchange',
     'pipeline',
     'responder',
     'gate',

@@ -5,7 +5,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { tableOf } from '../../src/profiles/tables.ts';
-import { assembleChecks, assembleResponder } from '../../src/service/assemble.ts';
+import { assembleService } from '../../src/service/assemble.ts';
 import { createListener, type Listener } from '../../src/service/listener.ts';
 import { createLog } from '../../src/base/events.ts';
 import { openWire, type Wire } from './client.ts';
@@ -60,9 +60,8 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
   const clock = new TestClock(Date.UTC(2030, 0, 1));
   const logs: Record<string, unknown>[] = [];
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
-  let isStopping = false;
-  const checks = assembleChecks(settings, { clock, log, fetchKeys: () => new Promise(() => {}) });
-  const responder = assembleResponder(tableOf(settings), settings, checks, () => isStopping);
+  const options = { fetchKeys: () => new Promise<never>(() => {}) };
+  const { front, responder } = assembleService(tableOf(settings), settings, { clock, log }, options);
   const holder = new EventEmitter();
   const { server, stop } = createListener(
     {
@@ -103,7 +102,7 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
     port: (server.address() as AddressInfo).port,
     held: async () => (await once(holder, 'held'))[0],
     beginStopping: () => {
-      isStopping = true;
+      front.isStopping = true;
     },
     gone: async (open = 0) => {
       while (left().length > open) await oneCloses();

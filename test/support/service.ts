@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { tableOf } from '../../src/profiles/tables.ts';
-import { assembleChecks, assembleResponder } from '../../src/service/assemble.ts';
+import { assembleService } from '../../src/service/assemble.ts';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import type { KeySet } from '../../src/keys/key-set.ts';
 import { createListener } from '../../src/service/listener.ts';
@@ -68,12 +68,10 @@ export async function startService(plan: InProcess): Promise<TestService> {
   const settings = settingsFrom({ ...providerSettings(provider), LOG_LEVEL: 'debug', ...environment });
   const logs: Record<string, any>[] = [];
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
-  let isStopping = false;
-  const { fetchKeys } = plan;
-  const checks = assembleChecks(settings, { clock, log, fetchKeys });
-  const keySets = checks.issuers.map((issuer) => issuer.keys);
+  const service = assembleService(tableOf(settings), settings, { clock, log }, plan);
+  const { front, issuers, responder, close } = service;
+  const keySets = issuers.map((issuer) => issuer.keys);
   const keys = keySets[0]!;
-  const responder = assembleResponder(tableOf(settings), settings, checks, () => isStopping);
   const { server } = createListener(responder, new TestClock(clock.now()));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -88,13 +86,13 @@ export async function startService(plan: InProcess): Promise<TestService> {
     logs,
     ask: (path, request) => ask(port, path, request),
     beginStopping: () => {
-      isStopping = true;
+      front.isStopping = true;
     },
     stop: async () => {
       server.close();
       server.closeAllConnections();
       await once(server, 'close');
-      checks.close();
+      close();
     },
   };
 }

@@ -2,11 +2,8 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createObserver, type Observer } from '../../src/service/observe.ts';
-import { createFront } from '../../src/service/front.ts';
-import { createPipeline } from '../../src/service/pipeline.ts';
+import { createFront, type Front } from '../../src/service/front.ts';
 import { createResponder, type Responder } from '../../src/service/responder.ts';
-import { createCors } from '../../src/reply/cors.ts';
 import { createListener } from '../../src/service/listener.ts';
 import { createLog } from '../../src/base/events.ts';
 import type { PrefixRule, Row } from '../../src/routes/row.ts';
@@ -29,7 +26,7 @@ export interface Table {
 
 export interface TableApp {
   readonly responder: Responder;
-  readonly observer: Observer;
+  readonly observer: Front;
   /** Every log line so far, parsed. */
   readonly logs: readonly Record<string, any>[];
 }
@@ -45,26 +42,9 @@ export function createTable({
   const settings = settingsWith(environment);
   const logs: Record<string, any>[] = [];
   const log = createLog('debug', (line) => logs.push(JSON.parse(line)), clock.now);
-  const observer = createObserver(log, clock, false);
-  const cors = createCors(settings);
-  const front = createFront({
-    verifyToken: verify,
-    checkSender: sender(senderWith(environment)),
-    options: settings,
-    observer,
-    timing: { ...settings, clock },
-  });
-  const { bodyLimitBytes, handlerTimeoutSeconds } = settings;
-  const handlerTimeoutMillis = handlerTimeoutSeconds * 1000;
-  const pipeline = createPipeline({
-    table: { rows, rules: policy },
-    front,
-    cors,
-    bodyLimitBytes,
-    handlerTimeoutMillis,
-  });
-  const responder = createResponder(pipeline, front, cors, () => false);
-  return { responder, observer, logs };
+  const front = createFront(settings, { clock, log }, verify, sender(senderWith(environment)));
+  const responder = createResponder({ rows, rules: policy }, front);
+  return { responder, observer: front, logs };
 }
 
 export interface TableService extends TableApp {
