@@ -41,10 +41,8 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'service/request-stream.ts': ['node:http'],
   'service/listener.ts': ['node:http', 'node:net'],
   'service/metrics.ts': ['node:perf_hooks'],
-  'service/metrics-listener.ts': ['node:events', 'node:http'],
-  'service/host.ts': ['type node:net'],
+  'service/metrics-listener.ts': ['node:events', 'node:http', 'type node:net'],
   'service/probe.ts': ['node:http'],
-  'service/run.ts': ['type node:net'],
   'test-issuer.ts': ['node:crypto'],
 };
 

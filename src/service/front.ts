@@ -10,6 +10,7 @@ import { jsonReply, type Reply } from '../reply/reply.ts';
 import { createResourceMetadata } from '../reply/resource-metadata.ts';
 import { createHostReader, fieldValues } from '../request/fields.ts';
 import { targetPath } from '../request/path.ts';
+import type { Timing } from '../routes/guards.ts';
 import type { Caller, Presentation, SenderCheck } from '../sender/caller.ts';
 import { acceptedScheme, parseCredentials } from '../sender/credentials.ts';
 import type { Settings } from '../settings/load.ts';
@@ -29,6 +30,7 @@ export function createFront(
   checkSender: SenderCheck,
 ) {
   const { clock } = surroundings;
+  const timing: Timing = { ...settings, clock };
   const { metadataUrl, describe } = createResourceMetadata(settings);
   const replyToRefusal = createRefusalReplies({ ...settings, metadataUrl });
   const observer = createObserver(surroundings, settings.accessLog);
@@ -103,8 +105,7 @@ export function createFront(
   return {
     ...observer,
     settings,
-    /** What guards tell the age of a login by. */
-    timing: { ...settings, clock },
+    timing,
     cors,
     present,
     identify,

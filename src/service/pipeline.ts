@@ -16,8 +16,8 @@ import type { Exchange } from './exchange.ts';
 import type { Front } from './front.ts';
 
 /**
- * For a table in which `tableProblems` finds nothing: gives the reply to a request. Throws what turns it away,
- * or rejects with it: `Refused`, `ClientGone`, `fail`, a bug.
+ * For a table in which `tableProblems` finds nothing: gives the reply to a request. Throws what turns it
+ * away, or rejects with it: `Refused`, `ClientGone`, `fail`, a bug.
  */
 export function createPipeline({ rows, rules }: Table, front: Front) {
   const router = new Router(rows, rules);
