@@ -37,8 +37,10 @@ export interface Loaded<Values> {
   readonly warnings: readonly string[];
 }
 
+type Read = ReturnType<typeof loadSettings>['settings'];
+
 /** Every setting of the service with its value. Units are those of the names. */
-export type Settings = ReturnType<typeof loadSettings>['settings'];
+export interface Settings extends Read {}
 
 export type IssuerSettings = Settings['issuers'][string];
 
