@@ -69,8 +69,8 @@ async function fetchJson(address: string, { proxy, signal }: Way) {
 
     // RFC 9110 §15.4
     const isRedirect = status >= 300 && status < 400 && response.headers.location !== undefined;
-    if (isRedirect) throw new FetchFailure('redirect-refused', String(status));
-    if (status !== 200) throw new FetchFailure('status-refused', String(status));
+    if (isRedirect) throw new FetchFailure('redirect-refused', status);
+    if (status !== 200) throw new FetchFailure('status-refused', status);
 
     const document = parseJsonObject(await readBody(response));
     if (document === undefined) throw new FetchFailure('not-a-json-object');
@@ -95,7 +95,7 @@ function request(address: string, way: object): Promise<IncomingMessage> {
       interimResponses += 1;
       if (interimResponses <= MAX_INTERIM_RESPONSES) return;
       request.destroy();
-      reject(new FetchFailure('status-refused', String(statusCode)));
+      reject(new FetchFailure('status-refused', statusCode));
     });
 
     // RFC 9110 §15.2.2: nobody asked to switch protocols. Node reports neither a response nor an error.

@@ -12,9 +12,9 @@ export class FetchFailure {
   readonly reason: FetchFlaw;
   readonly code: string;
 
-  constructor(reason: FetchFlaw, code = '') {
+  constructor(reason: FetchFlaw, code: unknown = '') {
     this.reason = reason;
-    this.code = code;
+    this.code = String(code);
   }
 }
 

@@ -59,7 +59,13 @@ export function createKeySet(
 
     const awaited = fetchesLeft > 0 ? fetchToAwait(hasKeys) : undefined;
     if (awaited !== undefined) {
-      return settled(awaited).then(() => {
+      if (waiting.requests >= MAX_WAITING) throw unavailable('too-many-waiting', 1);
+
+      waiting.requests += 1;
+      const settled = awaited.finally(() => {
+        waiting.requests -= 1;
+      });
+      return settled.then(() => {
         // A fetch that fails is the last that a request waits for.
         const left = failure === undefined ? fetchesLeft - 1 : 0;
         return find(kid, left);
@@ -114,16 +120,6 @@ export function createKeySet(
 
     lastForUnknownKid = now;
     return refresh();
-  }
-
-  /** Settles with the fetch. Throws `Refused` when too many requests wait already. */
-  function settled(awaited: Promise<void>) {
-    if (waiting.requests >= MAX_WAITING) throw unavailable('too-many-waiting', 1);
-
-    waiting.requests += 1;
-    return awaited.finally(() => {
-      waiting.requests -= 1;
-    });
   }
 
   async function attempt(startedAt: number) {

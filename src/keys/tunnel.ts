@@ -24,7 +24,7 @@ export function openTunnel(proxy: string, { hostname, port }: URL, signal: Abort
         if (statusCode === 200 && head.length === 0) return resolve(socket);
 
         socket.destroy();
-        reject(new FetchFailure('proxy-refused', String(statusCode)));
+        reject(new FetchFailure('proxy-refused', statusCode));
       })
       .on('error', ({ code }: NodeJS.ErrnoException) => reject(new FetchFailure('proxy-failed', code)))
       .end();

@@ -13,8 +13,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const ORCHESTRATED =
   /^(?=\w+=)(\w*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+|PORT(?==(tc|ud|sct)p:))|(IDP|CORS|RESOURCE)_PORT)=/;
 
-type Parser = (text: string, path: string, problems: string[]) => Entry[];
-
 /** What is set, and where what is not set was looked for: empty when a file could not be read. */
 export type Sources = ReturnType<typeof readSources>;
 
@@ -25,7 +23,7 @@ export function readSources(environment: Environment, directory: string) {
   const files: string[] = [];
   const places = ['environment'];
 
-  function readFile(path: string, parse: Parser, namedBy?: Entry): Entry[] {
+  function readFile(path: string, parse: typeof parseDotEnv, namedBy?: Entry): Entry[] {
     try {
       const text = readText(path, namedBy !== undefined);
       if (text !== undefined) files.push(path);
