@@ -81,8 +81,8 @@ async function fetchJson(address: string, { proxy, signal }: Way) {
 }
 
 /** The head of the final response; whatever else Node may end a request with is a failure. */
-function request(address: string, way: object): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
+function request(address: string, way: object) {
+  return new Promise<IncomingMessage>((resolve, reject) => {
     // RFC 9110 §12.5.1
     const headers = { Accept: 'application/json' };
     // rejectUnauthorized is said aloud so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.

@@ -53,7 +53,7 @@ export function word<Word extends string>(...words: readonly Word[]): Reader<Wor
 /** One of the words in either case. */
 export function wordInEitherCase<Word extends string>(...words: readonly Word[]): Reader<Word> {
   return (raw) => {
-    const lower = typeof raw === 'string' ? raw.toLowerCase() : undefined;
+    const lower = typeof raw === 'string' && raw.toLowerCase();
     const found = words.find((candidate) => candidate.toLowerCase() === lower);
     return word(...words)(found ?? raw);
   };

@@ -50,10 +50,10 @@ export function readSources(environment: Environment, directory: string) {
   return { variables, keys, files, lookedIn, problems, warnings };
 }
 
-function entriesOf(environment: Environment) {
-  const own = Object.entries(environment).filter((pair) => !ORCHESTRATED.test(pair.join('=')));
-  return own.map(([name, value = '']) => ({ name, value, place: 'environment' }));
-}
+const entriesOf = (environment: Environment) =>
+  Object.entries(environment)
+    .filter(([name, value]) => !ORCHESTRATED.test(`${name}=${value}`))
+    .map(([name, value = '']) => ({ name, value, place: 'environment' }));
 
 /** Where nothing may be looked at nothing could be read either. */
 const isThere = (path: string) => undefinedOn(Error, () => lstatSync(path)) !== undefined;
