@@ -74,13 +74,12 @@ function assembleIssuers(settings: Settings, surroundings: Surroundings, { fetch
   const { clock, log, metrics } = surroundings;
   const { proxy, clockToleranceSeconds } = settings;
   return Object.entries(settings.issuers).map(([name, issuer]) => {
-    const fetch = fetchKeys && (() => fetchKeys(issuer, name));
     const keyLog: Log = (event, fields) => log(event, { issuer: printable(name), ...fields });
 
     const onFetched = (result: string) =>
       metrics?.add(`gatehouse_key_fetches_total{issuer="${name}",result="${result}"}`);
 
-    const fetcher = fetch ?? createKeyFetcher(issuer, proxy);
+    const fetcher = fetchKeys ? () => fetchKeys(issuer, name) : createKeyFetcher(issuer, proxy);
     const keys = createKeySet(fetcher, clock, keyLog, WAITING, onFetched);
     return { ...issuer, name, clockToleranceSeconds, keys };
   });

@@ -1,13 +1,7 @@
 // The listener: node:http with its limits, the answers that Node would give itself, and an orderly end.
 // Trusts the responder for every answer. Promises: whoever connects is refused or timed out by a stated
 // limit; at the end every request under way is answered. Does not end single connections: connection.ts does.
-import {
-  createServer,
-  STATUS_CODES,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import { refuseHttp, refuseRequest, type Refused } from '../base/refusal.ts';
@@ -41,8 +35,6 @@ const MORE_OPTIONS = {
 const SWEEP_MILLIS = 1_000;
 const IDLE_GRACE_MILLIS = 1_000;
 const STOP_MILLIS = 10_000;
-
-type Connections = ReadonlyMap<Socket, Connection>;
 
 export type Listener = ReturnType<typeof createListener>;
 
@@ -84,8 +76,47 @@ export function createListener(responder: Responder, clock: Clock) {
     if (arriving === undefined || !failBody(arriving, refused)) refuse(socket, refused);
   });
 
-  sweepWhileOpen(server, connections, clock);
-  return { server, stop: () => stop(server, connections, clock) };
+  let cancelSweep = () => {};
+
+  function sweep(): void {
+    for (const [socket, connection] of connections) {
+      if (connection.isOverdue(clock.monotonic())) socket.destroy();
+    }
+    cancelSweep = clock.after(SWEEP_MILLIS, sweep);
+  }
+
+  server.on('listening', sweep).on('close', () => cancelSweep());
+
+  /**
+   * Takes no new connections, and resolves when the last is gone, at the latest after ten seconds. RFC 9112
+   * §9.6: what is under way is answered, then connections close.
+   */
+  const stop = () =>
+    new Promise<'drained' | 'deadline'>((resolve) => {
+      const cancelGrace = clock.after(IDLE_GRACE_MILLIS, () => {
+        server.closeIdleConnections();
+        // Node counts a connection that has not sent anything yet as busy.
+        for (const socket of connections.keys()) {
+          if (socket.bytesRead === 0) socket.destroy();
+        }
+      });
+      const cancelDeadline = clock.after(STOP_MILLIS, () => {
+        resolve('deadline');
+        server.closeAllConnections();
+      });
+
+      // That of node:http would at once reset connections whose next request is already in the socket's
+      // buffer.
+      NetServer.prototype.close.call(server, () => {
+        cancelGrace();
+        cancelDeadline();
+        // Ends the timer by which Node looks for requests that take too long.
+        server.close();
+        resolve('drained');
+      });
+    });
+
+  return { server, stop };
 }
 
 function refusalFor({ code }: NodeJS.ErrnoException): Refused {
@@ -103,47 +134,4 @@ function replyText({ status, fields, content }: Reply, nowMillis: number): strin
     lines.push(`${all[index]}: ${all[index + 1]}`);
   }
   return `${lines.join('\r\n')}\r\n\r\n${String(content)}`;
-}
-
-function sweepWhileOpen(server: Server, connections: Connections, clock: Clock): void {
-  let cancel = () => {};
-
-  function sweep(): void {
-    for (const [socket, connection] of connections) {
-      if (connection.isOverdue(clock.monotonic())) socket.destroy();
-    }
-    cancel = clock.after(SWEEP_MILLIS, sweep);
-  }
-
-  server.on('listening', sweep);
-  server.on('close', () => cancel());
-}
-
-/**
- * Takes no new connections, and resolves when the last is gone, at the latest after ten seconds. RFC 9112
- * §9.6: what is under way is answered, then connections close.
- */
-function stop(server: Server, connections: Connections, clock: Clock) {
-  return new Promise<'drained' | 'deadline'>((resolve) => {
-    const cancelGrace = clock.after(IDLE_GRACE_MILLIS, () => {
-      server.closeIdleConnections();
-      // Node counts a connection that has not sent anything yet as busy.
-      for (const socket of connections.keys()) {
-        if (socket.bytesRead === 0) socket.destroy();
-      }
-    });
-    const cancelDeadline = clock.after(STOP_MILLIS, () => {
-      resolve('deadline');
-      server.closeAllConnections();
-    });
-
-    // That of node:http would at once reset connections whose next request is already in the socket's buffer.
-    NetServer.prototype.close.call(server, () => {
-      cancelGrace();
-      cancelDeadline();
-      // Ends the timer by which Node looks for requests that take too long.
-      server.close();
-      resolve('drained');
-    });
-  });
 }
