@@ -1,9 +1,15 @@
 // The JWS Compact Serialization (RFC 7515 §3.1, §5.2): text → its parts, nothing of which is verified yet.
 // Promises: one spelling only, so that the text identifies the token (its hash is a safe key).
-import { decodeBase64url, parseJsonObject } from '../base/encoding.ts';
+import { decodeBase64url, parseJsonObject, type JsonObject } from '../base/encoding.ts';
 
 /** A JWS of unknown origin. */
-export type UnverifiedJws = Exclude<ReturnType<typeof parseCompact>, string>;
+export interface UnverifiedJws {
+  readonly header: JsonObject;
+  readonly payload: JsonObject;
+  /** The ASCII text that the signature covers. */
+  readonly signingInput: string;
+  readonly signature: Buffer;
+}
 
 /** Splits and decodes a compact JWS, or says what is wrong with it. */
 export function parseCompact(text: string) {
@@ -23,9 +29,9 @@ export function parseCompact(text: string) {
   const payload = parseJsonObject(payloadBytes);
   if (payload === undefined) return 'payload-malformed';
 
-  // The ASCII text that the signature covers.
   const signingInput = text.slice(0, text.lastIndexOf('.'));
-  return { header, payload, signingInput, signature };
+  const jws: UnverifiedJws = { header, payload, signingInput, signature };
+  return jws;
 }
 
 /** A media type in a `typ` member: case aside, with or without its `application/` (RFC 7515 §4.1.9). */
