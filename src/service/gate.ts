@@ -52,7 +52,10 @@ export function createGateChecks(front: Front) {
   }
 
   async function check<Admitted>(request: GateRequest, access: Access<Admitted>): Promise<Verdict<Admitted>> {
-    refuseFaults(access);
+    const { faults = [] } = access;
+    // A table would have stopped the start.
+    if (faults.length > 0) throw new ConfigurationError(faults);
+
     const learnt: Learnt = { request, arrivedAt: 0, accesses: [undefined, access] };
     try {
       const caller = await admitted(request, access, learnt);
@@ -103,9 +106,4 @@ function mayHaveLostFields({ rawHeaders, socket }: GateRequest): boolean {
 function pairsOf(fields: readonly string[]): Field[] {
   const names = fields.filter((_, index) => index % 2 === 0);
   return names.map((name, index) => [name, fields[index * 2 + 1] ?? '']);
-}
-
-/** A table would have stopped the start. */
-function refuseFaults({ faults = [] }: Access<unknown>): void {
-  if (faults.length > 0) throw new ConfigurationError(faults);
 }
