@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startProvider, type Provider } from './idp/provider.ts';
-import { ask, openWire } from './support/client.ts';
+import { ask, exchange, openWire } from './support/client.ts';
 import { DOWN, providerSettings, runProcess, type Environment, type TestProcess } from './support/service.ts';
 
 let provider: Provider;
@@ -33,6 +33,20 @@ const portOf = (server: Server) => (server.address() as AddressInfo).port;
 /** Runs this module in the process before the service. */
 const preload = (code: string): Environment => ({
   NODE_OPTIONS: `--enable-source-maps --import=data:text/javascript;base64,${Buffer.from(code).toString('base64')}`,
+});
+
+test('refuses ambiguous framing although NODE_OPTIONS asks for a parser that would not [RFC 9112 §6.1, G8]', async (t) => {
+  const service = await runProcess(t, {
+    environment: { NODE_OPTIONS: '--insecure-http-parser', METRICS_PORT: '0', HOST: '127.0.0.1' },
+  });
+  const { metricsPort } = await service.logged('listening');
+  for (const port of [service.port, Number(metricsPort)]) {
+    const answers = await exchange(
+      port,
+      'GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    );
+    assert.match(answers, /^HTTP\/1\.1 400 /);
+  }
 });
 
 describe('the process', { concurrency: 4, timeout: 120_000 }, () => {

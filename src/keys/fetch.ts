@@ -85,8 +85,9 @@ function request(address: string, way: object) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     // RFC 9110 §12.5.1
     const headers = { Accept: 'application/json' };
-    // rejectUnauthorized is said aloud so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.
-    const request = get(address, { ...way, agent: false, rejectUnauthorized: true, headers }, resolve);
+    // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED and NODE_OPTIONS cannot turn them off.
+    const strict = { rejectUnauthorized: true, insecureHTTPParser: false };
+    const request = get(address, { ...way, ...strict, agent: false, headers }, resolve);
     request.on('error', reject);
 
     // Stricter: RFC 9110 §15.2 sets no bound to interim responses; a flood of them costs the processor.

@@ -84,7 +84,7 @@ export function createGateChecks(front: Front) {
 
   return {
     /**
-     * Judges a request. Never rejects.
+     * Judges a request. Rejects only for an access that no table could have.
      *
      * @example const verdict = await gate.check(request, needs(scope('read:orders')));
      */

@@ -23,6 +23,8 @@ const OPTIONS = {
   // A missing Host is answered by the responder, in its own shape.
   requireHostHeader: false,
   optimizeEmptyRequests: true,
+  // Said aloud, so that NODE_OPTIONS cannot turn it on.
+  insecureHTTPParser: false,
 };
 
 const MORE_OPTIONS = {
@@ -72,6 +74,10 @@ export function createListener(responder: Responder, clock: Clock) {
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const arriving = connections.get(socket)?.arriving;
+    // It is Node that does not read, since answers lie unread: the sweep bounds that.
+    const isOurPause = arriving === undefined && socket.isPaused();
+    if (isOurPause && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return;
+
     const refused = refusalFor(error);
     if (arriving === undefined || !failBody(arriving, refused)) refuse(socket, refused);
   });
@@ -93,6 +99,7 @@ export function createListener(responder: Responder, clock: Clock) {
    */
   const stop = () =>
     new Promise<'drained' | 'deadline'>((resolve) => {
+      let outcome: 'drained' | 'deadline' = 'drained';
       const cancelGrace = clock.after(IDLE_GRACE_MILLIS, () => {
         server.closeIdleConnections();
         // Node counts a connection that has not sent anything yet as busy.
@@ -101,8 +108,9 @@ export function createListener(responder: Responder, clock: Clock) {
         }
       });
       const cancelDeadline = clock.after(STOP_MILLIS, () => {
-        resolve('deadline');
+        outcome = 'deadline';
         server.closeAllConnections();
+        setImmediate(resolve, outcome);
       });
 
       // That of node:http would at once reset connections whose next request is already in the socket's
@@ -112,7 +120,8 @@ export function createListener(responder: Responder, clock: Clock) {
         cancelDeadline();
         // Ends the timer by which Node looks for requests that take too long.
         server.close();
-        resolve('drained');
+        // Handlers are told to give up, and lines are written, when the connections have gone.
+        setImmediate(resolve, outcome);
       });
     });
 

@@ -9,7 +9,11 @@ import type { Settings } from '../settings/load.ts';
 
 /** Does not listen yet. */
 export function createMetricsListener(readText: () => string, clock: Clock): Server {
-  const server = createServer(({ method, url }, response) => {
+  // Said aloud, so that NODE_OPTIONS cannot turn it on.
+  const server = createServer({ insecureHTTPParser: false }, ({ method, url }, response) => {
+    // Pipelined behind the one that ends the connection.
+    if (response.socket === null) return;
+
     const isFound = /^(?:GET|HEAD) \/metrics(?:\?|$)/.test(`${method} ${url}`);
     response.statusCode = isFound ? 200 : 404;
     response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');

@@ -53,12 +53,14 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
       metrics?.addDuration(method, row?.pattern, status, millis / 1000);
     }
 
-    const isProbe = /^\/(?:health|ready)z$/.test(String(row?.pattern));
+    const isProbe = PROBE.test(String(row?.pattern));
     if (accessLog && !(isProbe && reason === undefined)) tellAccess(learnt, status, millis);
     if (reason === undefined) return;
 
     tellFailure(learnt, status);
-    if (reason !== 'bug' && reason !== 'handler' && !isProbe) count(reason);
+    // What a probe asks is no refusal, also with a method that has no row.
+    const isOfProbe = isProbe || PROBE.test(String(learnt.request?.url));
+    if (reason !== 'bug' && reason !== 'handler' && !isOfProbe) count(reason);
   }
 
   function tellFailure(learnt: Learnt, status: number | null): void {
@@ -72,11 +74,12 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
   function tellAccess(learnt: Learnt, status: number | null, millis: number): void {
     const { route = null, issuer, kid, traceId, parentId } = fieldsOf(learnt);
     const durationMillis = Math.round(millis * 1000) / 1000;
+    const method = methodOf(learnt) ?? null;
 
     // One literal: spread into one another, objects cost as much as all of the rest.
     log('request', {
-      method: methodOf(learnt) ?? null,
-      route,
+      method,
+      route: method && route,
       status,
       durationMillis,
       reason: learnt.reason,
@@ -99,7 +102,9 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
 /** RFC 9110 §9.1, RFC 5789 */
 const METHOD = /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE|CONNECT)$/;
 
-const NO_REQUEST = /^(?:malformed-http|header_fields_too_large)$/;
+const PROBE = /^\/(?:health|ready)z$/;
+
+const NO_REQUEST = /^(?:malformed-http|header_fields_too_large|request_timeout)$/;
 
 /** A word of a closed list; nothing for what is no request, though Node may take it for one. */
 function methodOf({ request, reason }: Learnt) {

@@ -30,5 +30,5 @@ export function readNames({ variables, keys, problems }: Sources): readonly stri
   const areGood = names.length <= 20 && names.every((name) => NAME.test(name));
   const areAll = inMap.every((name) => names.includes(name));
   if (!areGood || !areAll) problems.push(problemOf(entry, FAULT));
-  return names;
+  return names.filter((name) => name !== '' && name !== FIRST);
 }

@@ -16,6 +16,7 @@ const SAME = 'is the issuer (iss) of another one too; give each its own';
  * @example if (failure instanceof ConfigurationError) console.error(failure.problems.join('\n'));
  */
 export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError';
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {

@@ -10,6 +10,7 @@ import {
   CONNECT,
   GARBAGE,
   get,
+  GOOD,
   HOST,
   LAST,
   openListener,
@@ -55,6 +56,27 @@ describe('the listener', { timeout: 120_000 }, () => {
     );
     assert.deepEqual([answer?.status, answer?.fields.get('access-control-allow-origin')], [417, ORIGIN]);
     await listener.gone();
+  });
+
+  test('charges no client with the time in which nothing is read of it, since answers lie unread [docs/operations.md]', async (t) => {
+    const { port, server } = await openListener(t);
+    const connected = once(server, 'connection') as Promise<[Socket]>;
+    const socket = connect(port, '127.0.0.1').pause();
+    const [accepted] = await connected;
+    const count = 20_000;
+    socket.write(GOOD.repeat(count - 1) + LAST);
+    while (!accepted.isPaused()) await new Promise(setImmediate);
+
+    // What Node says of a request of which it has read a part.
+    const late = Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+    server.emit('clientError', late, accepted);
+    let received = '';
+    socket.setEncoding('latin1').on('data', (piece) => {
+      received += piece;
+    });
+    socket.resume();
+    await once(socket, 'close');
+    assert.equal(received.split('HTTP/1.1 200 ').length - 1, count);
   });
 
   test('says Vary: Origin also where no request was understood, once origins are set [docs/requests.md]', async (t) => {

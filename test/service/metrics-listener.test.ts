@@ -36,6 +36,19 @@ async function listening(t: TestContext) {
   return { server, clock, port: (server.address() as AddressInfo).port, reads: () => reads };
 }
 
+test('answers one request of a connection, and makes nothing for those behind it', async (t) => {
+  const { port, reads } = await listening(t);
+  for (const one of [SCRAPE, SCRAPE.replace('1.1\r\n', '1.0\r\nConnection: keep-alive\r\n')]) {
+    const before = reads();
+    const received = await exchange(port, one.repeat(1_000));
+    assert.deepEqual(
+      received.match(/^HTTP.*/gm)?.map((line) => line.slice(0, 12)),
+      ['HTTP/1.1 200'],
+    );
+    assert.equal(reads(), before + 1);
+  }
+});
+
 test('answers GET and HEAD of /metrics, whatever the query, and ends the connection', async (t) => {
   const { port } = await listening(t);
   for (const target of ['/metrics', '/metrics?name[]=x', '/metrics?']) {

@@ -163,7 +163,9 @@ test('counts refusals by reason, and neither probes nor what a handler refuses',
   }
   assert.equal(value('gatehouse_refusals_total{reason="no-credentials"}'), 2);
   assert.equal(value('gatehouse_refusals_total{reason="not_found"}'), 1);
+  await ask(port, '/readyz', { method: 'DELETE' });
   assert.equal(value('gatehouse_refusals_total{reason="keys-unavailable"}'), 0);
+  assert.equal(value('gatehouse_refusals_total{reason="method_not_allowed"}'), 0);
 });
 
 test('counts what never became a request as a refusal only, and CONNECT as a request', async (t) => {

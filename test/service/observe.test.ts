@@ -5,7 +5,8 @@ import { test } from 'node:test';
 import { createLog, type LogLevel } from '../../src/base/events.ts';
 import { open } from '../../src/routes/access.ts';
 import { get } from '../../src/routes/row.ts';
-import { createObserver } from '../../src/service/observe.ts';
+import type { Metrics } from '../../src/service/metrics.ts';
+import { createObserver, type Surroundings } from '../../src/service/observe.ts';
 import { TestClock } from '../support/clock.ts';
 
 const MINUTE = 60_000;
@@ -29,6 +30,31 @@ const refuse = (
   reason: 'expired' | 'scope-missing' | 'keys-unavailable',
   pattern = '/x',
 ) => observe({ arrivedAt: 0, row: rowAt(pattern), reason }, 401);
+
+test('takes a request whose body did not arrive in time for a refusal only, without method and route', () => {
+  const lines: object[] = [];
+  const durations: unknown[] = [];
+  const clock = new TestClock();
+  const metrics = { add: () => {}, addDuration: (...facts: unknown[]) => durations.push(facts) };
+  const surroundings = {
+    clock,
+    log: (message: string, { method, route, status, reason }: Record<string, unknown>) =>
+      lines.push({ message, method, route, status, reason }),
+    metrics: metrics as unknown as Metrics,
+  };
+  const observer = createObserver(surroundings as unknown as Surroundings, true);
+  const request = { method: 'POST', url: '/orders', rawHeaders: [] };
+  observer.observe({ arrivedAt: 0, request, row: ORDERS, reason: 'request_timeout' }, 408);
+  assert.deepEqual(lines[0], {
+    message: 'request',
+    method: null,
+    route: null,
+    status: 408,
+    reason: 'request_timeout',
+  });
+  assert.deepEqual(durations, []);
+  observer.stop();
+});
 
 test('tells at debug of a refusal its status, its reason and the name of the key', () => {
   const { observe, told } = observing('debug');

@@ -162,7 +162,7 @@ test('refuses rows that overlap before anything is served, each pair with a path
   ];
   const settings = { domain: 'idp.test', audience: 'api', logLevel: 'silent' } as const;
   assert.throws(() => createService({ rows }, settings), {
-    name: 'Error',
+    name: 'ConfigurationError',
     problems: ['GET /a/{b} and /a/b: both match /a/b', 'GET /a/{b} and /a/c: both match /a/c'],
   });
 });

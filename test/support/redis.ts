@@ -57,6 +57,8 @@ export async function startRedis(options: readonly string[] = [], password?: str
       socket.setEncoding('utf8').on('data', (piece) => {
         text += piece;
       });
+      // Whoever else has this port may never answer.
+      socket.setTimeout(5_000, () => socket.destroy(new Error('the store does not answer')));
       socket.on('error', reject).on('close', () => resolve(text.split('\r\n').slice(0, -1)));
       const login = password === undefined ? [] : [`AUTH ${password}`];
       socket.write([...login, ...commands, 'QUIT'].map((command) => `${command}\r\n`).join(''));
