@@ -16,12 +16,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
  * All of src but the tables and what no service loads. A capability raises it by the tokens that it needs, in
  * the commit that brings it.
  */
-const MOST_TOKENS = 40_000;
+const MOST_TOKENS = 38_700;
 const MOST_TOKENS_OF_A_FILE = 1_250;
 const USUAL_TOKENS_ON_A_LINE = 26;
 const MOST_TOKENS_ON_A_LINE = 30;
 /** Lines of more than the usual tokens, in all of src. */
-const MOST_FULL_LINES = 60;
+const MOST_FULL_LINES = 44;
 
 /** What of `node:` each file, or each file of a folder, may import; `type` grants only types. */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {

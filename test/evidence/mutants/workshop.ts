@@ -72,7 +72,7 @@ export function openWorkshop(file: string): Workshop {
     filter: (path) => !path.endsWith('.ts'),
   });
 
-  for (const place of [directory, out]) writeFileSync(join(place, 'package.json'), '{"type":"module"}');
+  for (const place of [directory, out]) cpSync(join(ROOT, 'package.json'), join(place, 'package.json'));
   cpSync(join(ROOT, '.env.example'), join(out, '.env.example'));
   // For tests that run a module of src, or the whole service, in a process of its own.
   symlinkSync(join(ROOT, 'node_modules'), join(out, 'node_modules'));
