@@ -128,7 +128,7 @@ async function verifyWithJose(document: Members, token: string): Promise<string>
     : document.keys;
   const options = {
     issuer: RULES.issuer,
-    audience: RULES.audience,
+    audience: RULES.audience.map(String),
     algorithms: ['RS256'],
     currentDate: new Date(NOW * 1000),
   };
