@@ -6,12 +6,13 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { startProvider } from '../idp/provider.ts';
 import { ask } from '../support/client.ts';
 import { makeProof, makeProofKey } from '../support/proof.ts';
-import { freePort, NO_STORE, startRedis } from '../support/redis.ts';
+import { freePort } from '../support/free-port.ts';
+import { NO_STORE, startRedis } from '../support/redis.ts';
 import { runProcess } from '../support/service.ts';
 
 const hasNginx = spawnSync('nginx', ['-v']).error === undefined;
@@ -26,6 +27,7 @@ async function startBalancer(context: TestContext, ports: readonly number[]): Pr
   const servers = ports.map((one) => `server 127.0.0.1:${one} max_fails=1 fail_timeout=5s;`);
   const conf = readFileSync(new URL('nginx.conf', import.meta.url), 'utf8')
     .replace(/server api:3001 .*/, servers.join('\n'))
+    .replace('error_log stderr;', '')
     .replace('listen 8080;', `listen 127.0.0.1:${port};`)
     .replaceAll('/tmp/', `${directory}/`);
   const file = join(directory, 'nginx.conf');
@@ -33,20 +35,19 @@ async function startBalancer(context: TestContext, ports: readonly number[]): Pr
   const words = ['-p', directory, '-e', 'stderr', '-c', file];
   const checked = spawnSync('nginx', [...words, '-t'], { encoding: 'utf8' });
   assert.equal(checked.status, 0, checked.stderr);
-  const child = spawn('nginx', [...words, '-g', 'daemon off;'], { stdio: 'ignore' });
+  // It says at this level when it has bound its port and starts to work.
+  const said = ['-g', 'daemon off; error_log stderr notice;'];
+  const child = spawn('nginx', [...words, ...said], { stdio: ['ignore', 'ignore', 'pipe'] });
   context.after(async () => {
     child.kill('SIGTERM');
     await once(child, 'exit');
     rmSync(directory, { recursive: true });
   });
 
-  const isUp = () =>
-    ask(port, '/healthz').then(
-      ({ status }) => status === 200,
-      () => false,
-    );
-
-  while (!(await isUp())) await delay(10);
+  for await (const line of createInterface(child.stderr)) {
+    if (line.includes('start worker processes')) break;
+  }
+  child.stderr.resume();
   return port;
 }
 

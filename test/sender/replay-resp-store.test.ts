@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { freePort, named, NO_STORE, startRedis, type Redis } from '../support/redis.ts';
+import { freePort } from '../support/free-port.ts';
+import { named, NO_STORE, startRedis, type Redis } from '../support/redis.ts';
 import { openClient, THUMBPRINT } from './fake-store.ts';
 
 const options = { skip: NO_STORE !== undefined };

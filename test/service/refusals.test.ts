@@ -15,6 +15,7 @@ import {
   PREFLIGHT,
 } from '../support/listener.ts';
 import { answersIn, assertRefused, MALFORMED, statusesIn } from '../support/raw-answers.ts';
+import { IMPOSSIBLE_HOSTS, POSSIBLE_HOSTS } from '../support/spellings.ts';
 
 const NOT_HTTP: Readonly<Record<string, string>> = {
   'a TLS greeting': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
@@ -50,72 +51,6 @@ const NOT_HTTP: Readonly<Record<string, string>> = {
 };
 
 const BAD_HOST = 'the request needs exactly one Host header field with a host and an optional port';
-
-const IMPOSSIBLE_HOSTS = [
-  '',
-  ' ',
-  'a b',
-  'a\tb',
-  'a/b',
-  'a/',
-  '/a',
-  'a?b',
-  'a#b',
-  'a@b',
-  'user:pass@a',
-  'http://a',
-  'a,b',
-  'a, a',
-  'a;b',
-  'a\\b',
-  '"a"',
-  '<a>',
-  '{a}',
-  'a|b',
-  'a^b',
-  'a`b',
-  '\xe9.test',
-  'a:b',
-  'a:-1',
-  'a:+1',
-  'a:8o',
-  'a:1:2',
-  'a:1/',
-  'a:123456',
-  'a:65536',
-  'a:99999',
-  ':80',
-  ':',
-  '::1',
-  '[::1',
-  '::1]',
-  '[]',
-  '[]:80',
-  '[::1]x',
-  '[::1]:',
-  '[::1]:x',
-  '[zz]',
-  '[:::]',
-  '[1.2.3.4]',
-  '[1:2]',
-  '[::1%25lo]',
-  '[a]b]',
-];
-
-const POSSIBLE_HOSTS = [
-  'a',
-  'A.b-C_d.example',
-  'api.example.',
-  'localhost:8080',
-  '127.0.0.1',
-  '127.0.0.1:1',
-  'a:0',
-  'a:65535',
-  '[::1]',
-  '[::1]:8080',
-  '[2001:DB8::a]',
-  '[::ffff:1.2.3.4]:443',
-];
 
 describe('the listener', { timeout: 120_000 }, () => {
   test('refuses bytes that are not well-formed HTTP [RFC 9112 §2.2], and does not trouble its other callers', async (t) => {

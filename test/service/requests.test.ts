@@ -6,7 +6,7 @@ import { FetchFailure } from '../../src/keys/jwks.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { openWire } from '../support/client.ts';
 import { startService, type TestService } from '../support/service.ts';
-import { IMPOSSIBLE_HOSTS, pathSlips, POSSIBLE_HOSTS } from '../support/spellings.ts';
+import { pathSlips } from '../support/spellings.ts';
 import { askRaw, isWhole, parseAnswer } from '../support/wire-answer.ts';
 
 let provider: Provider;
@@ -70,30 +70,6 @@ for (const target of NOWHERE) {
       assert.deepEqual([status, body.error, body.message], [404, 'not_found', HTTP_REFUSALS.not_found]);
       assert.equal(headers.get('www-authenticate'), undefined);
     }
-  });
-}
-
-for (const host of POSSIBLE_HOSTS) {
-  test(`answers under the Host ${host} [RFC 9110 §7.2]`, async () => {
-    assert.equal((await askRaw(service.port, 'GET /api/public HTTP/1.1', `Host: ${host}`)).status, 200);
-  });
-}
-
-for (const [what, hosts] of [
-  ['no Host', []],
-  ['two Hosts', ['a', 'b']],
-  ['the same Host twice', ['a', 'a']],
-  ...IMPOSSIBLE_HOSTS.map((host) => [`the Host "${host}"`, [host]] as const),
-] as const) {
-  test(`refuses ${what} and closes the connection [RFC 9112 §3.2, G7]`, async () => {
-    const fields = hosts.map((host) => `Host: ${host}`);
-    const { status, headers, body } = await askRaw(
-      service.port,
-      'GET /api/public HTTP/1.1',
-      'X: 1',
-      ...fields,
-    );
-    assert.deepEqual([status, body.error, headers.get('connection')], [400, 'invalid_request', 'close']);
   });
 }
 

@@ -1,7 +1,8 @@
-/* A port for a service that must know its own URL before it listens. */
+/* A port for a program that must be told its own before it listens. */
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 
+/** A port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -2,10 +2,11 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { createInterface } from 'node:readline';
+import { freePort } from './free-port.ts';
 
 const PROGRAM = ['redis-server', 'valkey-server'].find(
   (name) => spawnSync(name, ['--version']).error === undefined,
@@ -18,16 +19,6 @@ export const NO_STORE =
 /** The name of a test that needs a real store; it says why it is skipped where there is none. */
 export const named = (name: string): string =>
   NO_STORE === undefined ? name : `${name} (skipped: ${NO_STORE})`;
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 export interface Redis {
   readonly port: number;
@@ -66,13 +57,17 @@ export async function startRedis(options: readonly string[] = [], password?: str
 
   async function start(): Promise<void> {
     const own = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', ''];
-    child = spawn(PROGRAM!, [...own, '--daemonize', 'no', ...options], { stdio: 'ignore' });
-    for (;;) {
-      const said = await ask('PING').catch(() => []);
-      if (said.some((line) => /^(\+PONG|-NOAUTH|-WRONGPASS)/.test(line))) return;
-      if (child.exitCode !== null) throw new Error(`the store ended with ${child.exitCode}`);
-      await delay(5);
+    const stdio = ['ignore', 'pipe', 'ignore'] as const;
+    child = spawn(PROGRAM!, [...own, '--daemonize', 'no', ...options], { stdio: [...stdio] });
+    const said: string[] = [];
+    for await (const line of createInterface(child.stdout!)) {
+      said.push(line);
+      if (!line.includes('Ready to accept connections')) continue;
+      // What it says from now on is of no interest, but must not fill the pipe.
+      child.stdout!.resume();
+      return;
     }
+    throw new Error(`the store ended: ${said.join('\n')}`);
   }
 
   async function kill(): Promise<void> {

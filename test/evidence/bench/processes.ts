@@ -2,13 +2,13 @@
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Provider } from '../../idp/provider.ts';
 import { ask, type Answer } from '../../support/client.ts';
+import { freePort } from '../../support/free-port.ts';
 import { isOurs, type ServerPlan } from './plan.ts';
 import { AUDIENCE, ISSUER } from './pools.ts';
 
@@ -71,16 +71,6 @@ export async function outputOf(
   const [code] = await once(child, 'close');
   if (code !== 0) throw new Error(`${command.slice(0, 2).join(' ')} ended with ${code}`);
   return output;
-}
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 export interface RunningServer {

@@ -9,39 +9,24 @@ type Mode = 'DISABLED' | 'ALLOWED' | 'REQUIRED';
 
 interface Client {
   readonly name: string;
-  readonly modes: readonly Mode[];
   readonly proves: boolean;
   readonly walk: (url: string) => Promise<Walk>;
 }
 
 const CLIENTS: readonly Client[] = [
-  // It knows no proofs.
-  { name: '@modelcontextprotocol/sdk 1.x', modes: ['DISABLED', 'ALLOWED'], proves: false, walk: walkSdk1 },
-  {
-    name: '@modelcontextprotocol/client 2.x',
-    modes: ['DISABLED', 'ALLOWED'],
-    proves: false,
-    walk: (url) => walkClient2(url, false),
-  },
+  { name: '@modelcontextprotocol/sdk 1.x', proves: false, walk: (url) => walkSdk1(url) },
+  { name: '@modelcontextprotocol/client 2.x', proves: false, walk: (url) => walkClient2(url, false) },
   {
     name: '@modelcontextprotocol/client 2.x, DPoP session',
-    modes: ['ALLOWED', 'REQUIRED'],
     proves: true,
     walk: (url) => walkClient2(url, true),
   },
-  {
-    name: 'oauth4webapi',
-    modes: ['DISABLED', 'ALLOWED'],
-    proves: false,
-    walk: (url) => walkOauth4webapi(url, false),
-  },
-  {
-    name: 'oauth4webapi, DPoP',
-    modes: ['ALLOWED', 'REQUIRED'],
-    proves: true,
-    walk: (url) => walkOauth4webapi(url, true),
-  },
+  { name: 'oauth4webapi', proves: false, walk: (url) => walkOauth4webapi(url, false) },
+  { name: 'oauth4webapi, DPoP', proves: true, walk: (url) => walkOauth4webapi(url, true) },
 ];
+
+/** Who proves a key needs DPoP, who does not is turned away where it is required. */
+const isAtHome = ({ proves }: Client, mode: Mode): boolean => mode !== (proves ? 'DISABLED' : 'REQUIRED');
 
 let isGood = true;
 
@@ -84,7 +69,7 @@ export async function runAll(port: number): Promise<boolean> {
     });
     try {
       const url = `http://127.0.0.1:${port}/api/messages`;
-      for (const { name, proves, walk } of CLIENTS.filter(({ modes }) => modes.includes(mode))) {
+      for (const { name, proves, walk } of CLIENTS.filter((client) => isAtHome(client, mode))) {
         const scheme = proves ? 'DPoP' : 'Bearer';
         // The scopes of this row, out of the two that the document names.
         const expected = { status: 200, scheme, scope: 'read:messages', resource, tokenType: scheme };

@@ -126,8 +126,7 @@ async function walkMcp(
 const codeIn = (url: URL) => url.searchParams.get('code') ?? '';
 
 /** @modelcontextprotocol/sdk 1.x */
-export async function walkSdk1(url: string): Promise<Walk> {
-  const keeper = new Keeper();
+export function walkSdk1(url: string, keeper = new Keeper()): Promise<Walk> {
   const { fetch: watched, schemes } = watchedFetch();
   const call = withOAuth(keeper, url)(watched) as Fetch;
   return walkMcp(keeper, url, call, schemes, (back) =>
@@ -241,10 +240,6 @@ export async function walkOauth4webapi(url: string, proves: boolean): Promise<Wa
 /** A Bearer token for this API, for the page in a browser. */
 export async function tokenFor(url: string): Promise<string> {
   const keeper = new Keeper();
-  const { fetch: watched, schemes } = watchedFetch();
-  const call = withOAuth(keeper, url)(watched) as Fetch;
-  await walkMcp(keeper, url, call, schemes, (back) =>
-    mcp1.auth(keeper, { serverUrl: url, authorizationCode: codeIn(back) }),
-  );
+  await walkSdk1(url, keeper);
   return keeper.tokens().access_token;
 }

@@ -6,13 +6,14 @@ import type { Log } from '../../../src/base/events.ts';
 import { Refused } from '../../../src/base/refusal.ts';
 import { claimsOf, createTokenVerifier } from '../../../src/token/verify.ts';
 import { TestClock } from '../../support/clock.ts';
+import { AUDIENCE, ISSUER, RULES } from '../../token/issuer.ts';
 import { CLIENTS, foreignKey, privateJwk, publicJwk, rsaKey, type Members } from './keys.ts';
 import { mutateMembers, mutateText, mutateValue, NOW } from './mutations.ts';
 import { accepted, judgedByOther, refused, spelled, type Outcome, type Verdict } from './outcome.ts';
 import type { Random } from './random.ts';
-import { compact, json, KID, right, RULES, SIGNING_JWK } from './tokens.ts';
+import { compact, json, KID, right, SIGNING_JWK } from './tokens.ts';
 
-const CLAIMS = { iss: RULES.issuer, sub: 'user', aud: RULES.audience[0], exp: NOW + 60 };
+const CLAIMS = { iss: ISSUER, sub: 'user', aud: AUDIENCE, exp: NOW + 60 };
 
 /** Tokens that the right key signed, under every way to name it. */
 const TOKENS = [{ kid: KID }, {}, { kid: 'other' }, { kid: '' }, { kid: '__proto__' }, { kid: 'key-2' }].map(

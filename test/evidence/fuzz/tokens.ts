@@ -5,29 +5,16 @@ import { createVerifier } from 'fast-jwt';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { Refused } from '../../../src/base/refusal.ts';
 import { createKeySet, type KeySet } from '../../../src/keys/key-set.ts';
-import type { Issuer } from '../../../src/token/issuers.ts';
 import { claimsOf, createTokenVerifier, type TokenVerifier } from '../../../src/token/verify.ts';
 import { atOnce, TestClock } from '../../support/clock.ts';
+import { AUDIENCE, ISSUER, RULES } from '../../token/issuer.ts';
 import { foreignKey, publicJwk, rsaKey, signPs256, signRs256, type Members, type Signer } from './keys.ts';
 import { mutateMembers, mutateWhole, NOW, spell } from './mutations.ts';
 import { judged, judgedByOther, spelled, type Outcome, type Verdict } from './outcome.ts';
 import { Random } from './random.ts';
 
-const ISSUER = 'https://idp.test/';
-const AUDIENCE = 'https://api.test';
 export const KID = 'key-1';
 export const SIGNING_JWK = { ...publicJwk(rsaKey), kid: KID, use: 'sig', alg: 'RS256' };
-
-export const RULES: Omit<Issuer, 'keys'> = {
-  name: 'idp',
-  issuer: ISSUER,
-  audience: [AUDIENCE],
-  claimNamespace: '',
-  scopeClaim: 'scope',
-  clockToleranceSeconds: 0,
-  tokenType: 'any',
-  requiredClaims: [],
-};
 
 const publicPem = createPublicKey(rsaKey).export({ format: 'pem', type: 'spki' }).toString();
 export const right = signRs256(rsaKey);
