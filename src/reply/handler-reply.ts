@@ -1,6 +1,6 @@
 // What a handler may give beside plain JSON: a reply with a status and header fields of its own. Promises:
 // nothing in it decides how the connection is used, who is asked for credentials, or what a browser keeps.
-import { checkFields, jsonReply, type Reply } from './reply.ts';
+import { checkFields, jsonReply, jsonText, type Reply } from './reply.ts';
 
 /**
  * A reply of a handler's own, made by `reply`, `created`, `noContent` and `fail`. Only a failure may be
@@ -79,7 +79,7 @@ function makeReply(status: number, body: object | undefined, headers: Headers): 
 
 function contentOf(body: object | undefined) {
   if (body instanceof Uint8Array) return body;
-  return body === undefined ? '' : JSON.stringify(body);
+  return body === undefined ? '' : jsonText(body);
 }
 
 /** What the handler says of the body, and what is said where it says nothing. */
@@ -98,15 +98,14 @@ function fieldsOf(body: object | undefined, headers: Headers) {
 }
 
 /**
- * The reply to what a handler gave: a reply of its own, 204 for nothing, 200 for JSON. Throws a `TypeError`
- * for all else.
+ * The reply to what a handler gave: a reply of its own, 204 for nothing, 200 for a JSON object or array.
+ * Throws a `TypeError` for all else.
  */
 export function replyToResult(result: unknown, method: string): Reply {
   // So that one given goes the way of one thrown.
   if (result instanceof HandlerReply && result.isFailure) throw result;
   if (result instanceof HandlerReply) return result.reply;
   if (result === undefined && method !== 'GET') return noContent().reply;
-  if (typeof result === 'object' && result !== null) return jsonReply(200, result);
 
-  throw new TypeError('a handler gave no JSON object or array');
+  return jsonReply(200, result);
 }

@@ -17,9 +17,9 @@ const ALWAYS = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'
 const JSON_ALWAYS = ['Content-Type', 'application/json; charset=utf-8', ...ALWAYS];
 
 /** A JSON reply; `headers` are more fields, in turn. Throws a `TypeError` for what cannot be sent. */
-export function jsonReply(status: number, body: object, headers: readonly string[] = []): Reply {
+export function jsonReply(status: number, body: unknown, headers: readonly string[] = []): Reply {
   checkFields(headers);
-  const content = JSON.stringify(body);
+  const content = jsonText(body);
   const length = String(Buffer.byteLength(content));
   return { status, fields: [...JSON_ALWAYS, 'Content-Length', length, ...headers], content };
 }
@@ -28,6 +28,17 @@ export function jsonReply(status: number, body: object, headers: readonly string
 export function emptyReply(headers: readonly string[]): Reply {
   checkFields(headers);
   return { status: 204, fields: [...ALWAYS, ...headers], content: '' };
+}
+
+/**
+ * The text of a JSON object or array. Throws a `TypeError` for what has none, such as a `Date`, which is text
+ * in JSON.
+ */
+export function jsonText(body: unknown): string {
+  const text = JSON.stringify(body);
+  if (!/^[{[]/.test(text)) throw new TypeError('a body that is no JSON object or array');
+
+  return text;
 }
 
 // RFC 9110 §5.6.2

@@ -158,8 +158,8 @@ function rowMaker(method: Method) {
   };
 }
 
-/** A JSON object or array; a promise is an object too, but what it gives must be one. */
-type Json = object & { readonly then?: never };
+/** A JSON object or array. A promise is an object too, but what it gives must be one; a `Date` is text in JSON. */
+type Json = object & { readonly then?: never; readonly toJSON?: () => object };
 
 /** Nothing is 204, which a GET cannot be. */
 type WriteRow = RowMaker<WriteTakes, Json | void>;

@@ -126,11 +126,56 @@ test('a reply has no field that cannot be sent [RFC 9110 §5.1, §5.5]', () => {
   }
 });
 
-test('a reply is made once: what cannot be JSON throws where it is made', () => {
-  const circular: { self?: object } = {};
-  circular.self = circular;
-  for (const body of [circular, { amount: 1n }, () => {}]) assert.throws(() => reply(200, body), TypeError);
-});
+const circular: { self?: object } = {};
+circular.self = circular;
+
+/** What TypeScript takes for objects, and has no JSON, or is something else in it. */
+const NO_JSON: Readonly<Record<string, object>> = {
+  'a date, which is text in JSON': new Date(),
+  'a date that is none, which is null in JSON': new Date(NaN),
+  'an address, which is text in JSON': new URL('https://a.example/'),
+  'a text in an object': Object('text'),
+  'a number in an object': Object(5),
+  'a truth value in an object': Object(true),
+  'a big number in an object': Object(1n),
+  'a big number inside': { amount: 1n },
+  'a function': () => {},
+  'a class': class {},
+  'an object that is text in JSON': { toJSON: () => '{}' },
+  'an object that is a number in JSON': { toJSON: () => 5 },
+  'an object that is null in JSON': { toJSON: () => null },
+  'an object that is nothing in JSON': { toJSON: () => undefined },
+  'an object whose JSON throws': { toJSON: () => assert.fail('no JSON') },
+  'an object that holds itself': circular,
+};
+
+for (const [what, body] of Object.entries(NO_JSON)) {
+  test(`neither a reply nor what a handler gives is ${what} [docs/your-own-api.md]`, () => {
+    for (const make of [
+      () => reply(200, body),
+      () => created('/a', body),
+      () => replyToResult(body, 'GET'),
+    ]) {
+      assert.throws(make, Error);
+    }
+  });
+}
+
+for (const [what, body, text] of [
+  ['a map has no members', new Map([['a', 1]]), '{}'],
+  ['a promise inside has none', { a: Promise.resolve(1) }, '{"a":{}}'],
+  ['what is no number is null', { a: NaN, b: [Infinity] }, '{"a":null,"b":[null]}'],
+  ['what is nothing is left out', { a: undefined, b: () => {} }, '{}'],
+  ['a date inside is text', { a: new Date(0) }, '{"a":"1970-01-01T00:00:00.000Z"}'],
+  ['a symbol in an object has no members', Object(Symbol('x')), '{}'],
+  ['an object says itself what it is', { toJSON: () => [1] }, '[1]'],
+  ['a function too', Object.assign(() => {}, { toJSON: () => ({ b: 2 }) }), '{"b":2}'],
+] as const) {
+  test(`what a handler gives is read as JSON.stringify does: ${what} [docs/your-own-api.md]`, () => {
+    assert.equal(replyToResult(body, 'GET').content, text);
+    assert.equal(reply(200, body).reply.content, text);
+  });
+}
 
 test('a handler gives JSON, a reply or nothing', () => {
   assert.deepEqual([replyToResult({ a: 1 }, 'GET').status, replyToResult([], 'POST').content], [200, '[]']);

@@ -51,6 +51,7 @@ export const given = [
   del('/h', open, async () => noContent()),
   del('/i', open, () => (Math.random() > 1 ? undefined : { i: 1 })),
   get('/j', open, (): PromiseLike<object> => Promise.resolve({})),
+  get('/k', open, () => ({ toJSON: () => ({ k: 1 }) })),
 ];
 
 export const refused = [
@@ -70,6 +71,10 @@ export const refused = [
   post('/g', open, async () => 'text'),
   // @ts-expect-error nor is a number
   post('/h', open, () => 5),
+  // @ts-expect-error a date is text in JSON
+  get('/u', open, () => new Date()),
+  // @ts-expect-error later too
+  post('/v', open, async () => new Date()),
   // @ts-expect-error the pattern lacks this parameter
   get('/{i}', open, ({ parameters }) => ({ i: parameters.other })),
   // @ts-expect-error the pattern has no parameter

@@ -52,6 +52,8 @@ before(async () => {
       put('/note/{name}', open, note),
       get('/text', open, () => 'text' as never),
       get('/null', open, () => null as never),
+      get('/date', open, () => new Date() as never),
+      post('/date', open, async () => new Date() as never),
       get('/nothing', open, (() => {}) as never),
       get('/nothing-later', open, (async () => {}) as never),
       post('/nothing', open, () => {}),
@@ -281,6 +283,8 @@ describe('a handler gives', { timeout: 30_000 }, () => {
   for (const [method, path, pattern = path] of [
     ['GET', '/text'],
     ['GET', '/null'],
+    ['GET', '/date'],
+    ['POST', '/date'],
     ['GET', '/nothing'],
     ['GET', '/nothing-later'],
     ['HEAD', '/nothing'],
