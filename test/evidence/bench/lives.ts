@@ -6,13 +6,24 @@ import { fileURLToPath } from 'node:url';
 import type { Provider } from '../../idp/provider.ts';
 import { plainAnswers } from './answers.ts';
 import { sendAll } from './generators.ts';
-import { DISTINCT_TOKENS, GATEHOUSE, isMeasured, PLAIN, ROUNDS, servers, WARM } from './plan.ts';
+import {
+  DISTINCT_TOKENS,
+  GATEHOUSE,
+  isBase,
+  isMeasured,
+  ROUNDS,
+  servers as peers,
+  VERIFIER,
+  WARM,
+} from './plan.ts';
 import { tokensOf } from '../../support/tokens.ts';
 import { ISSUER, oneToken, SLICES } from './pools.ts';
 import { startServer, type RunningServer } from './processes.ts';
 import type { Review } from './results.ts';
 import { demandQuiet } from './quiet.ts';
 import { noteIn, type Figures } from './rounds.ts';
+
+const servers = [...peers, VERIFIER];
 
 /**
  * The answer of a protected route to a good token; that of a server that is still fetching keys may be
@@ -33,13 +44,15 @@ export async function measureStart(provider: Provider, figures: Figures): Promis
   if (!isMeasured('start')) return;
   const note = noteIn(figures);
   const ANSWERS = await plainAnswers(provider);
-  const discovered = { IDP_ISSUER: provider.issuer, IDP_JWKS_URI: undefined };
+  const ours = { IDP_ISSUER: provider.issuer, IDP_JWKS_URI: undefined };
+  const discovered = { ...ours, ANSWERS, ISSUER: provider.issuer, DISCOVERED: 'true' };
   for (let round = 0; round < ROUNDS; round += 1) {
     await demandQuiet();
     for (const plan of servers) {
-      const isOurs = plan.name === GATEHOUSE.name;
-      const server = await startServer(plan, provider, isOurs ? discovered : { ANSWERS });
-      note('start', server.name, await firstWelcome(server, oneToken(isOurs ? provider.issuer : ISSUER)));
+      const isDiscovering = plan === GATEHOUSE || plan === VERIFIER;
+      const server = await startServer(plan, provider, isDiscovering ? discovered : { ANSWERS });
+      const token = oneToken(isDiscovering ? provider.issuer : ISSUER);
+      note('start', server.name, await firstWelcome(server, token));
       await server.stop();
     }
   }
@@ -56,7 +69,7 @@ export async function measureMemory(provider: Provider, figures: Figures): Promi
     try {
       await firstWelcome(server, oneToken());
       note('memory-idle', server.name, server.residentMebibytes());
-      const path = plan.name === PLAIN.name ? WARM.plainPath : WARM.path;
+      const path = isBase(plan) ? WARM.plainPath : WARM.path;
       await sendAll(server, { ...WARM, path, records: SLICES.all(DISTINCT_TOKENS) });
       note('memory-loaded', server.name, server.residentMebibytes());
     } finally {
@@ -82,7 +95,7 @@ export async function reviewOf(provider: Provider): Promise<Review[]> {
   if (!isMeasured('review')) return [];
   const ANSWERS = await plainAnswers(provider);
   const reviews: Review[] = [];
-  for (const plan of servers) {
+  for (const plan of peers) {
     const files =
       plan.name === GATEHOUSE.name
         ? filesIn(SOURCE)

@@ -10,6 +10,7 @@ import {
   FLOORS,
   GATEHOUSE,
   GATEHOUSE_DPOP,
+  isBase,
   isMeasured,
   PLAIN,
   RATE,
@@ -18,6 +19,7 @@ import {
   SECONDS,
   servers,
   SLICE,
+  VERIFIER,
   WARM,
   type Case,
   type ServerPlan,
@@ -65,15 +67,13 @@ export function rowsOf(figures: ReadonlyMap<string, readonly number[]>, base: st
 
 /** Without tokens where the case has none. */
 function jobOf(plan: Case, server: RunningServer, records: Records | undefined): Job {
-  const isPlain = server.name === PLAIN.name;
-  const isBase = isPlain || server.name === RS256.name;
   // The plain server reads no token, so it may see one twice.
   return {
     ...plan,
-    path: isBase ? plan.plainPath : plan.path,
+    path: isBase(server) ? plan.plainPath : plan.path,
     seconds: SECONDS,
     records,
-    repeats: plan.repeats || isPlain,
+    repeats: plan.repeats || server.name === PLAIN.name,
   };
 }
 
@@ -147,7 +147,7 @@ export async function measureFloor(provider: Provider, figures: Figures): Promis
 
   const note = noteIn(figures);
   const environment = { TOKEN_KEY: JSON.stringify(keySet().keys[0]) };
-  await withServers([PLAIN, RS256, GATEHOUSE], provider, environment, async (running) => {
+  await withServers([PLAIN, RS256, VERIFIER, GATEHOUSE], provider, environment, async (running) => {
     for (const server of running) {
       await server.firstAnswer('/api/private', oneToken());
       for (const floor of floors) {

@@ -1,0 +1,71 @@
+// What stands beside gatehouse where a goal cannot be had: the least that a server must do that finds its keys by discovery, over
+// connections of their own, takes each token apart strictly, looks whether it has seen it, verifies it and looks at its claims.
+// In the manner of rs256.mjs: first all tokens of a turn, then all answers.
+import { createPublicKey, hash, verify } from 'node:crypto';
+import { createServer } from 'node:http';
+import { get } from 'node:https';
+import { audience, host, issuer, jwksUri, port } from './environment.mjs';
+
+const answers = new Map(Object.entries(JSON.parse(process.env.ANSWERS)));
+const seen = new Set();
+
+const fetchJson = (address) =>
+  new Promise((resolve, reject) => {
+    const request = get(address, { agent: false }, async (response) => resolve(JSON.parse(Buffer.concat(await response.toArray()))));
+    request.on('error', reject);
+  });
+
+const discover = async () => (await fetchJson(`${issuer}.well-known/openid-configuration`)).jwks_uri;
+const importKey = (jwk) => [jwk.kid, createPublicKey({ key: jwk, format: 'jwk' })];
+
+async function fetchKeys() {
+  const set = await fetchJson(process.env.DISCOVERED === 'true' ? await discover() : jwksUri);
+  return new Map(set.keys.map(importKey));
+}
+
+const keys = fetchKeys();
+
+function decode(text) {
+  const bytes = Buffer.from(text, 'base64url');
+  if (bytes.toString('base64url') !== text) throw new Error('not canonical');
+  return bytes;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const parse = (text) => JSON.parse(utf8.decode(decode(text)));
+
+function isGood(token, known) {
+  if (seen.has(hash('sha256', token, 'base64url'))) return true;
+
+  const [head, body, signature] = token.split('.');
+  const { alg, kid } = parse(head);
+  const { iss, aud, exp, sub } = parse(body);
+  const signed = Buffer.from(token.slice(0, token.lastIndexOf('.')), 'latin1');
+  const isSigned = alg === 'RS256' && verify('sha256', signed, known.get(kid), decode(signature));
+  return isSigned && iss === issuer && aud === audience && exp > Date.now() / 1000 && sub !== '';
+}
+
+function answer(response, { status, headers, body }) {
+  body.timestamp = new Date().toISOString();
+  const text = JSON.stringify(body);
+  response.writeHead(status, [...headers, 'Content-Length', String(Buffer.byteLength(text))]);
+  response.socket.cork();
+  response.write(text);
+  response.socket.uncork();
+  response.end();
+}
+
+const queue = [];
+async function drain() {
+  const known = await keys;
+  const judged = queue.splice(0).map(([{ url, headers }, response]) => {
+    const token = headers.authorization?.slice('Bearer '.length);
+    const isRefused = token !== undefined && !isGood(token, known);
+    return [response, answers.get(isRefused ? '/api/invalid' : url)];
+  });
+  for (const [response, found] of judged) answer(response, found);
+}
+
+createServer({ keepAliveTimeout: 72_000 }, (...exchange) => {
+  if (queue.push(exchange) === 1) setImmediate(drain);
+}).listen(port, host);
