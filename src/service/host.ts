@@ -119,7 +119,7 @@ export interface Gate extends ReturnType<typeof createGateChecks> {
  * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
  */
 export async function createGate(settings: GivenSettings, options?: CreateOptions): Promise<Gate> {
-  const checked = checkSettings({ ...settings, accessLog: false });
+  const checked = { ...checkSettings(settings), accessLog: false };
   const log = openLog(checked.logLevel);
   const { front, fetchKeys, isReady, close } = assembleChecks(checked, { clock, log }, options);
   fetchKeys();

@@ -2,7 +2,7 @@
 // silence, on Node 20 the one after a line of a blank, on 22 to 26 that after `NAME=` and a blank. Promises:
 // what is neither assignment, comment nor empty is a problem; blanks at the ends of a line are nothing.
 import { parseEnv } from 'node:util';
-import { problemOf, type Entry } from './entry.ts';
+import { checkRepetitions, type Entry } from './entry.ts';
 
 // Stricter: a quoted value ends its line. One whose second quote is missing would swallow the settings below.
 const ASSIGNMENT =
@@ -13,26 +13,18 @@ const CONTROL = /[^\P{Cc}\t]/u;
 
 /** What a file holds; what it should not hold, a name that is set twice among it, is added to `problems`. */
 export function parseDotEnv(source: string, file: string, problems: string[]): Entry[] {
-  const entries = new Map<string, Entry>();
-
-  function add(entry: Entry): void {
-    const earlier = entries.get(entry.name);
-    if (earlier !== undefined) {
-      problems.push(problemOf(entry, `is set before; remove one (${earlier.place})`));
-    }
-    entries.set(entry.name, entry);
-  }
-
+  const entries: Entry[] = [];
   for (const [index, raw] of source.split('\n').entries()) {
     const place = `${file}, line ${index + 1}`;
     const text = raw.trim();
     const [, name, written] = (!CONTROL.test(text) && ASSIGNMENT.exec(text)) || [];
     if (name !== undefined) {
       const value = String(parseEnv(`VALUE=${written}`).VALUE);
-      add({ name, value, place });
+      entries.push({ name, value, place });
     } else if (!/^(#.*)?$/.test(text)) {
       problems.push(`${place}: no visible NAME=value on one line, no comment and not empty; correct it`);
     }
   }
-  return [...entries.values()];
+  checkRepetitions(entries, problems);
+  return entries;
 }

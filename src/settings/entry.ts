@@ -29,3 +29,13 @@ export function fail(place: string, what: string): never {
 export function problemOf({ name, place }: Entry, fault: string): string {
   return `${name} (${place}): ${fault}`;
 }
+
+/** Adds a problem for every name that is set again: whichever counted, somebody meant the other. */
+export function checkRepetitions(entries: readonly Entry[], problems: string[]): void {
+  const places = new Map<string, string>();
+  for (const entry of entries) {
+    const earlier = places.get(entry.name);
+    if (earlier !== undefined) problems.push(problemOf(entry, `is set before; remove one (${earlier})`));
+    places.set(entry.name, entry.place);
+  }
+}

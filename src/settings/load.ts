@@ -1,7 +1,7 @@
 // Sources and a table → settings, or every problem at once. Does not know what a setting is: table.ts does.
 // Promises: nothing is guessed, and nothing is passed over in silence that may be a setting.
 import { asJsonObject } from '../base/encoding.ts';
-import { Fault, problemOf, refuse, type Entry, type RawValue } from './entry.ts';
+import { checkRepetitions, Fault, problemOf, refuse, type Entry, type RawValue } from './entry.ts';
 import { FIRST, namesFor, readNames } from './issuers.ts';
 import { checkKeys, checkVariables } from './names.ts';
 import { find, readSources, type Environment, type Sources } from './sources.ts';
@@ -67,17 +67,28 @@ export const loadSettings = (environment: Environment, directory: string) =>
 export function checkSettings(given: GivenSettings): Settings {
   const problems: string[] = [];
   const keys = entriesOf(given, '');
+  checkRepetitions(keys, problems);
   const sources = { variables: [], keys, files: [], lookedIn: 'code', problems, warnings: problems };
   return loadTable(TABLE, sources).settings;
 }
 
-const IN_CODE: Readonly<Record<string, Names>> = { ...ISSUER, ...TABLE };
+const IN_CODE: Readonly<Record<string, Names>> = {
+  ...ISSUER,
+  ...TABLE,
+  issuers: { env: 'ISSUERS', yaml: 'issuers' },
+};
 
-/** What a map holds, as it would be called in YAML. */
+/** What a map holds, as it would be called in YAML; getters and what is inherited count, as its type says. */
 const entriesOf = (map: object, prefix: string): Entry[] =>
-  Object.entries(map).flatMap(([key, value = null]) => {
-    const name = IN_CODE[prefix + key]?.yaml ?? prefix + key;
-    if (asJsonObject(value) === undefined) return { name, value, place: `${key} in code` };
+  Object.keys({ ...map, ...IN_CODE }).flatMap((key) => {
+    const value = Reflect.get(map, key);
+    if (value === undefined) return [];
+
+    const path = prefix + key;
+    const name = IN_CODE[path]?.yaml ?? path;
+    const isMap = /^issuers(\.[^.]*)?$/.test(name) && asJsonObject(value) !== undefined;
+    // Any other object is a value, and at fault: most, such as a URL or a promise, show no members.
+    if (!isMap) return { name, value, place: `${path} in code` };
 
     return entriesOf(value, name === 'issuers.idp' ? 'idp.' : `${name}.`);
   });

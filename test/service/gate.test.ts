@@ -193,3 +193,11 @@ test('the gate admits at those paths where there is no resource to be found', as
   const verdict = await gate.check({ ...requestWith(...bearer(READER)), url: METADATA }, access);
   assert.ok('caller' in verdict);
 });
+
+test('the gate reads settings that are inherited, as those that are its own [H2]', async () => {
+  const gate = await createGate(Object.create({ ...issuer.settings, dpopMode: 'REQUIRED' }), issuer);
+  const verdict = await gate.check(requestWith(...bearer(READER)), access);
+  assert.ok('refusal' in verdict);
+  assert.equal(verdict.refusal.status, 401);
+  gate.close();
+});

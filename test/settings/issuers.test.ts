@@ -292,7 +292,7 @@ test('names every problem of issuers in code at once', () => {
     'issuers (the map): must be up to 20 names',
     'ISSUER_PARTNER_AUDIENCE or issuers.partner.audience (code): the audience is required',
     'ISSUER_PARTNER_ISSUER or issuers.partner.issuer (code): is the issuer (iss) of another one too',
-    'issuers.partner.scopeClam (scopeClam in code): is not a setting',
-    'issuers.partner.port (port in code): is not a setting',
+    'issuers.partner.scopeClam (issuers.partner.scopeClam in code): is not a setting',
+    'issuers.partner.port (issuers.partner.port in code): is not a setting',
   ]);
 });
