@@ -65,11 +65,14 @@ const PEERS = [
 
 /** What stands beside new tokens, to show what their verification alone costs. */
 export const RS256 = peer('rs256', 'plain node:http + one RS256 verification', 'rs256');
+
 /** What a verifier cannot do without: where a goal is missed, the bound that can be had. */
 export const VERIFIER = peer('verifier', 'the least that a verifier of tokens does', 'verifier');
+
 /** Those to which the plain server's paths are known. */
 export const isBase = ({ name }: { readonly name: string }): boolean =>
   [PLAIN, RS256, VERIFIER].some((base) => base.name === name);
+
 /** The base and the service of the DPoP case. */
 export const ES256 = peer('es256', 'plain node:http + one ES256 verification', 'es256');
 
