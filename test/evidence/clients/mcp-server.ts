@@ -4,9 +4,9 @@ import { spawn } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { connect } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { until } from '../../support/watch.ts';
 import type { RealProvider } from './provider.ts';
 import { authorize } from './user-agent.ts';
 import { Keeper } from './walks.ts';
@@ -26,17 +26,14 @@ function program({ domain, issuer }: RealProvider, url: string): string {
     .replace('3000', `${new URL(url).port}, '127.0.0.1'`);
 }
 
-async function untilListening(port: number): Promise<void> {
-  for (let count = 0; count < 100; count += 1) {
-    const socket = connect(port, '127.0.0.1');
-    const isOpen = await new Promise<boolean>((resolve) => {
-      socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-    });
-    socket.destroy();
-    if (isOpen) return;
-    await pause(50);
-  }
-  throw new Error('the MCP server does not listen');
+/** Whether anybody takes connections on this port. */
+async function isOpen(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  const isTaken = await new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+  });
+  socket.destroy();
+  return isTaken;
 }
 
 /** What the tool says at last. */
@@ -67,7 +64,7 @@ export async function walkMcpServer(provider: RealProvider, port: number): Promi
   writeFileSync(PROGRAM, program(provider, url));
   const child = spawn(process.execPath, [PROGRAM.pathname], { stdio: ['ignore', 'ignore', 'inherit'] });
   try {
-    await untilListening(port);
+    await until('the MCP server listens', () => isOpen(port), 5);
     return { content: await callTool(new URL(url)) };
   } catch (failure) {
     return { failure: String(failure) };

@@ -5,7 +5,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
-import { setTimeout as pass } from 'node:timers/promises';
 import { figures } from '../../support/figures.ts';
 import { DOWN, startProcess } from '../../support/service.ts';
 import { residentMebibytes } from '../../support/watch.ts';
@@ -44,36 +43,45 @@ async function startGatehouse(context: TestContext): Promise<Served> {
   return { pid: service.child.pid!, port: service.port };
 }
 
-/** A connection that sends the bytes once and stays. Gives the status of the answer. */
-async function ask(port: number, bytes: Buffer): Promise<[status: string, socket: Socket]> {
+interface Held {
+  readonly status: string;
+  readonly socket: Socket;
+  /** The server has said that it ends the connection. */
+  readonly isEnding: boolean;
+}
+
+/** A connection that sends the bytes once and stays. */
+async function ask(port: number, bytes: Buffer): Promise<Held> {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
   socket.write(bytes);
   const [answer] = await once(socket, 'data');
-  return [answer.toString('latin1', 9, 12), socket];
+  const head = answer.toString('latin1');
+  return { status: head.slice(9, 12), socket, isEnding: /^connection: close\r$/im.test(head) };
 }
+
+const end = (socket: Socket) => socket.closed || once(socket, 'close');
 
 /** Opens all connections; gives how many had which status, how many of them are still open, and the memory of the process. */
 async function hold({ pid, port }: Served, bytes: Buffer) {
   const statuses: Record<string, number> = {};
-  const sockets: Socket[] = [];
+  const all: Held[] = [];
   let left = CONNECTIONS;
 
   const work = async () => {
     while (left > 0) {
       left -= 1;
-      const [status, socket] = await ask(port, bytes);
-      statuses[status] = (statuses[status] ?? 0) + 1;
-      sockets.push(socket);
+      const held = await ask(port, bytes);
+      statuses[held.status] = (statuses[held.status] ?? 0) + 1;
+      all.push(held);
     }
   };
 
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  // A client that is told to close has a second to do so.
-  await pass(3_000);
-  const open = sockets.filter((socket) => !socket.destroyed).length;
+  await Promise.all(all.filter(({ isEnding }) => isEnding).map(({ socket }) => end(socket)));
+  const open = all.filter(({ socket }) => !socket.destroyed).length;
   const mebibytes = residentMebibytes(pid);
-  await Promise.all(sockets.map((socket) => socket.closed || once(socket.destroy(), 'close')));
+  await Promise.all(all.map(({ socket }) => end(socket.destroy())));
   return { statuses, open, mebibytes };
 }
 
