@@ -175,7 +175,10 @@ for (const [condition, answer, outcome] of LIES) {
       const liar = await startLiar(context, answer);
       const timeoutMillis = outcome === HANGS ? SHORT_DEADLINE_MILLIS : undefined;
       assert.deepEqual(await flawOf(sourceOf(provider), timeoutMillis, liar.address), outcome);
-      assert.deepEqual([liar.connections, provider.counts.connections], [1, 0]);
+      // On a busy machine the short deadline may pass before there is a connection.
+      const counts = outcome === HANGS ? [0, 1] : [1];
+      assert.ok(counts.includes(liar.connections), `${liar.connections} connections`);
+      assert.equal(provider.counts.connections, 0);
       await liar.closed();
     },
   );

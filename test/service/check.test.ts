@@ -171,10 +171,10 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     for (const { port } of [refusing, silent]) {
       const address = `redis://:sesame@127.0.0.1:${port}`;
       const lines = problemsOf(await check({ IDP_DPOP_MODE: 'ALLOWED', IDP_DPOP_REPLAY_STORE: address }));
-      // The machine may be so busy that what was refused was late as well.
-      const reason = /^replay store lost: \{"reason":"(.*)"\}$/.exec(lines[0] ?? '')?.[1] ?? '';
+      // The machine may be so busy that the keys, or what was refused, are late as well.
+      const losses = lines.filter((line) => line.startsWith('replay store'));
+      const reason = /^replay store lost: \{"reason":"(.*)"\}$/.exec(losses.join())?.[1] ?? '';
       assert.ok(['timeout', port === refusing.port ? 'WRONGPASS' : ''].includes(reason), lines.join());
-      assert.equal(lines.length, 1);
     }
   });
 

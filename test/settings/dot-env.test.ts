@@ -3,6 +3,7 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { parseDotEnv } from '../../src/settings/dot-env.ts';
+import { processorMillis } from '../support/processor-time.ts';
 
 const BLANKS = ' '.repeat(60_000);
 
@@ -140,9 +141,8 @@ const LONG: Readonly<Record<string, string>> = {
 
 for (const [what, line] of Object.entries(LONG)) {
   test(`reads a line of ${what} at once, however long it is [C10]`, () => {
-    const start = performance.now();
-    parseDotEnv(line, 'x.env', []);
-    assert.ok(performance.now() - start < 1_000);
+    const millis = processorMillis(() => parseDotEnv(line, 'x.env', []));
+    assert.ok(millis < 1_000, `${millis} ms`);
   });
 }
 

@@ -5,6 +5,7 @@ import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadProfileSettings } from '../../src/profiles/settings.ts';
+import { processorMillis } from '../support/processor-time.ts';
 import {
   inDirectory,
   load,
@@ -142,9 +143,9 @@ test('says of a file why it cannot be read', () => {
 });
 
 test('tells at once whether an orchestrator has set a name, however long it is [C10]', () => {
-  const start = performance.now();
-  load({ environment: { ...REQUIRED, [`${'_SERVICE_PORT_'.repeat(8_000)}-`]: '1' } });
-  assert.ok(performance.now() - start < 1_000);
+  const environment = { ...REQUIRED, [`${'_SERVICE_PORT_'.repeat(8_000)}-`]: '1' };
+  const millis = processorMillis(() => load({ environment }));
+  assert.ok(millis < 1_000, `${millis} ms`);
 });
 
 test('refuses files that are not UTF-8', () => {
