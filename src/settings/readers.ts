@@ -150,10 +150,11 @@ export const publicUrl = fitting(
   (value) => normalUri(value) !== undefined,
 );
 
+// RFC 6761 §6.3: a name under `localhost` leads no farther than it does.
 const secureUrl = fitting(
   publicUrl,
-  'must begin with https://, but for localhost, 127.0.0.1 and [::1], and have no "="',
-  (value) => /^(https:|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))[^=]*$/i.test(value),
+  'must begin with https://, but for loopback (127.x.x.x, [::1], localhost, names under it), and have no "="',
+  (value) => /^(https:|http:\/\/(([\w-]+\.)*localhost|127(\.\d+){3}|\[::1\])([:/]|$))[^=]*$/i.test(value),
 );
 
 /** The identifier of a protected resource (RFC 9728 §1.2). */

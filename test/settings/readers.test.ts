@@ -378,7 +378,7 @@ test('refuses a public URL that proofs could not be compared with [RFC 9449 §4.
 });
 
 const ENDS = /^must not end in "\/" after a path/;
-const INSECURE = /^must begin with https:\/\/, but for localhost/;
+const INSECURE = /^must begin with https:\/\/, but for loopback/;
 const NO_URL = /^must be a URL that begins with https:\/\/ or http:\/\//;
 const ABNORMAL = /write it in its normal form$/;
 
@@ -392,15 +392,33 @@ const RESOURCES: readonly (readonly [url: string, fault?: RegExp])[] = [
   ['http://LOCALHOST:3001/mcp'],
   ['http://127.0.0.1:3001/'],
   ['http://[::1]:3001'],
+  ['http://127.0.0.2'],
+  ['http://127.255.255.254:3001/mcp'],
+  ['http://api.localhost'],
+  ['http://a-1.b_2.LocalHost:3001/mcp'],
   ['https://api.test/mcp/', ENDS],
   ['https://api.test//', ENDS],
   ['https://api.test/mcp/.', ENDS],
   ['http://localhost/mcp/', ENDS],
   ['http://api.test', INSECURE],
   ['http://localhost.test', INSECURE],
-  ['http://127.0.0.10', INSECURE],
-  ['http://127.0.0.1.test/', INSECURE],
+  ['http://127.0.0.1.example/', INSECURE],
+  ['http://localhost.evil', INSECURE],
+  ['http://localhost.', INSECURE],
+  ['http://evillocalhost', INSECURE],
+  ['http://.localhost', INSECURE],
+  ['http://a..localhost', INSECURE],
+  ['http://126.0.0.1', INSECURE],
+  ['http://128.0.0.1', INSECURE],
+  ['http://1127.0.0.1.test', INSECURE],
+  ['http://0.0.0.0', INSECURE],
+  ['http://[::]', INSECURE],
   ['http://[::11]/', INSECURE],
+  ['http://[1::1]', INSECURE],
+  ['http://[::ffff:7f00:1]', INSECURE],
+  ['http://api.test/localhost', INSECURE],
+  ['http://127.0.0.256', NO_URL],
+  ['http://127.0.1', ABNORMAL],
   ['https://api.test/scope=x', INSECURE],
   ['https://api.test/?', NO_URL],
   ['https://api.test?a', NO_URL],
@@ -419,7 +437,7 @@ const RESOURCES: readonly (readonly [url: string, fault?: RegExp])[] = [
 ];
 
 for (const [url, fault] of RESOURCES) {
-  test(`${fault === undefined ? 'takes' : 'refuses'} ${show(url)} as the identifier of a resource [RFC 9728 §1.2, §3.1, G16]`, () => {
+  test(`${fault === undefined ? 'takes' : 'refuses'} ${show(url)} as the identifier of a resource [RFC 9728 §1.2, §3.1, RFC 6761 §6.3, G16]`, () => {
     if (fault === undefined) assert.equal(faultOf(resourceUrl, url), false);
     else assert.match(String(faultOf(resourceUrl, url)), fault);
   });
