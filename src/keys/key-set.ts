@@ -43,6 +43,7 @@ export function createKeySet(
   let backoffMillis = MIN_BACKOFF_MILLIS;
   let retryAt = 0;
   let cancelRetry = () => {};
+  let isClosed = false;
   let lastForUnknownKid = -Infinity;
 
   /**
@@ -166,8 +167,14 @@ export function createKeySet(
     failure = reason;
     retryAt = clock.monotonic() + delay;
     cancelRetry();
-    cancelRetry = clock.after(delay, () => void refresh());
+    if (!isClosed) cancelRetry = clock.after(delay, () => void refresh());
   }
 
-  return { find, wasReady, ageMillis, usable, refresh };
+  /** From now on what failed is fetched again by nobody but who asks for it. */
+  function close(): void {
+    isClosed = true;
+    cancelRetry();
+  }
+
+  return { find, wasReady, ageMillis, usable, refresh, close };
 }

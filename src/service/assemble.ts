@@ -64,6 +64,7 @@ export function assembleChecks(settings: Settings, surroundings: Surroundings, o
 
     /** Ends what is under way, and sums up what was refused. */
     close: () => {
+      for (const { keys } of issuers) keys.close();
       replayStore.close?.();
       front.stop();
     },
@@ -92,15 +93,20 @@ export function assembleService(
   surroundings: Surroundings,
   options?: CreateOptions,
 ) {
-  const corsAllowedMethods = shownMethods(settings, table);
-  const checks = assembleChecks({ ...settings, corsAllowedMethods }, surroundings, options);
-  const rows = [...probes(checks), ...table.rows];
-  const { rules = [] } = table;
-  const problems = [...tableProblems(rows), ...rules.flatMap(({ faults = [] }) => faults)];
+  const problems = faultsOf(table);
   if (problems.length > 0) throw new ConfigurationError(problems);
 
+  const corsAllowedMethods = shownMethods(settings, table);
+  const checks = assembleChecks({ ...settings, corsAllowedMethods }, surroundings, options);
+  const rows = [...probes(() => readiness(checks)), ...table.rows];
   surroundings.metrics?.foreseeRows(rows);
-  return { ...checks, responder: createResponder({ rows, rules }, checks.front) };
+  return { ...checks, responder: createResponder({ ...table, rows }, checks.front) };
+}
+
+/** Why a service cannot have this table, whatever its settings are. */
+export function faultsOf({ rows, rules = [] }: Table): string[] {
+  const all = [...probes(() => ({})), ...rows];
+  return [...tableProblems(all), ...rules.flatMap(({ faults = [] }) => faults)];
 }
 
 /** What other origins may use: without a setting the methods that the table has, and that of the probes. */
@@ -124,14 +130,15 @@ function assembleSenderCheck(settings: Settings, replayStore: ReplayStore, count
   return createSenderCheck(settings, createProofVerifier(settings, nonces), replayStore, count);
 }
 
-/** `/healthz`: the process lives. `/readyz`: it has keys to judge tokens with, and is not about to end. */
-function probes({ front, isReady }: Checks): readonly Row[] {
-  function readiness(): object {
-    if (front.isStopping) throw unavailable('shutting-down', 1);
-    if (!isReady()) throw unavailable('keys-unavailable', 1);
+const probes = (readReadiness: () => object): readonly Row[] => [
+  get('/healthz', open, () => ({ status: 'ok' })),
+  get('/readyz', open, readReadiness),
+];
 
-    return { status: 'ready' };
-  }
+/** The process has keys to judge tokens with, and is not about to end. Throws `Refused`. */
+function readiness({ front, isReady }: Checks): object {
+  if (front.isStopping) throw unavailable('shutting-down', 1);
+  if (!isReady()) throw unavailable('keys-unavailable', 1);
 
-  return [get('/healthz', open, () => ({ status: 'ok' })), get('/readyz', open, readiness)];
+  return { status: 'ready' };
 }

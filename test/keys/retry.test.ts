@@ -56,6 +56,21 @@ test('retries after a failure when the time has come, and not at the wish of req
   assert.deepEqual([fixture.outcome('a'), fixture.fetches], ['waits', 2]);
 });
 
+for (const [when, isEarly] of [
+  ['after a fetch that failed', false],
+  ['during a fetch that fails', true],
+] as const) {
+  test(`fetches no more by itself once it is closed ${when}`, async () => {
+    const fixture = new KeySetFixture();
+    const failed = fixture.fail();
+    if (!isEarly) await failed;
+    fixture.keys.close();
+    await failed;
+    assert.deepEqual(fixture.clock.pending, []);
+    assert.equal(fixture.fetches, 1);
+  });
+}
+
 test('leaves the refresh of old keys to the retry when the last fetch has failed', async () => {
   const fixture = await aged(10 * MINUTE);
   await fixture.fail();

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { UNAVAILABILITIES } from '../../src/base/refusal.ts';
 import { FetchFailure } from '../../src/keys/jwks.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
+import { TestClock } from '../support/clock.ts';
 import { startService } from '../support/service.ts';
 import { askRaw } from '../support/wire-answer.ts';
 
@@ -57,3 +58,12 @@ for (const PROFILE of ['A', 'B']) {
     );
   });
 }
+
+test('fetches keys no more once it is stopped, though it held none', async () => {
+  const clock = new TestClock();
+  const fetchKeys = () => Promise.reject(new FetchFailure('timeout'));
+  const running = await startService({ provider, clock, fetchKeys });
+  assert.equal(clock.pending.length, 1);
+  await running.stop();
+  assert.deepEqual(clock.pending, []);
+});
