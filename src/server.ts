@@ -4,4 +4,7 @@ import { loadProfileSettings } from './profiles/settings.ts';
 import { tableOf } from './profiles/tables.ts';
 import { runWith } from './service/run.ts';
 
-runWith(loadProfileSettings, tableOf, ({ profile }) => profile);
+runWith((...sources) => {
+  const loaded = loadProfileSettings(...sources);
+  return { loaded, table: tableOf(loaded.settings), name: loaded.settings.profile };
+});

@@ -30,6 +30,9 @@ export const PROFILE_TABLE = {
 /** Every setting of a service with one of the two profiles. */
 export type ProfileSettings = ReturnType<typeof loadProfileSettings>['settings'];
 
-/** Reads the settings of a service with one of the two profiles. Throws `ConfigurationError`. */
-export const loadProfileSettings = (environment: Environment, directory: string) =>
-  loadTable(PROFILE_TABLE, readSources(environment, directory));
+/** `loadSettings` for a service with one of the two profiles. */
+export const loadProfileSettings = (
+  environment: Environment,
+  directory: string,
+  knownProblems?: readonly string[],
+) => loadTable(PROFILE_TABLE, readSources(environment, directory), knownProblems);

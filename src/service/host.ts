@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts';
 import { createLog, type Log, type LogLevel } from '../base/events.ts';
 import type { Table } from '../routes/row.ts';
 import { checkSettings, type GivenSettings, type Settings } from '../settings/load.ts';
-import { assembleChecks, assembleService, type CreateOptions } from './assemble.ts';
+import { assembleChecks, assembleService, faultsOf, type CreateOptions } from './assemble.ts';
 import { createGateChecks } from './gate.ts';
 import { createListener } from './listener.ts';
 import { createMetricsListener, listenBoth } from './metrics-listener.ts';
@@ -80,12 +80,12 @@ export interface Service {
 
 /**
  * A service without process, signals and files: for tests and for embedding. Several may live in one process.
- * Throws `ConfigurationError` with every problem of the settings or of the table.
+ * Throws `ConfigurationError` with every problem of the settings and of the table.
  *
  * @example const url = await createService({ rows }, { domain, audience, port: 0 }).listen();
  */
 export function createService(table: Table, settings: GivenSettings, options?: CreateOptions): Service {
-  const checked = checkSettings(settings);
+  const checked = checkSettings(settings, faultsOf(table));
   const log = openLog(checked.logLevel);
   const metrics = createMetrics('own table');
   const service = openService(table, checked, { clock, log, metrics }, options);

@@ -5,11 +5,21 @@ import { undefinedOn } from '../base/encoding.ts';
 import { describeBug, printable, printableSetting, type Printable } from '../base/events.ts';
 import type { Table } from '../routes/row.ts';
 import { ConfigurationError, loadSettings, type Loaded, type Settings } from '../settings/load.ts';
+import type { Issuer } from '../token/issuers.ts';
+import { faultsOf } from './assemble.ts';
 import { clock, openLog, openService } from './host.ts';
 import type { ListenFailure } from './metrics-listener.ts';
 import { createMetrics } from './metrics.ts';
 import { probe } from './probe.ts';
 import { inForce, openReport } from './report.ts';
+
+/** What a process is to serve. */
+interface Plan {
+  readonly loaded: Loaded<Settings>;
+  readonly table: Table;
+  /** What the log and the metrics call the table. */
+  readonly name: string;
+}
 
 /**
  * Runs a table as the whole service: settings from their sources, a listener, signals, exit codes. Ends the
@@ -18,57 +28,44 @@ import { inForce, openReport } from './report.ts';
  * @example runService({ rows: [get('/api/orders', needs(scope('read:orders')), listOrders)] });
  */
 export const runService = (table: Table): void =>
-  runWith(
-    loadSettings,
-    () => table,
-    () => 'own table',
-  );
-
-/** The same for settings of more than the service's own, which choose the table. */
-export function runWith<Known extends Settings>(
-  load: (...given: Parameters<typeof loadSettings>) => Loaded<Known>,
-  tableOf: (settings: Known) => Table,
-  nameOf: (settings: Known) => string,
-): void {
-  const word = process.argv.slice(2).join(' ');
-  const isKnown = /^(--check|--probe|)$/.test(word);
-  const problems = problemsOf(() => {
-    const loaded = load(process.env, workingDirectory());
-    const { settings } = loaded;
-    if (word === '--probe') probe(settings);
-    else if (isKnown) start(loaded, tableOf(settings), printable(nameOf(settings)), word === '--check');
+  runWith((environment, directory, problems = []) => {
+    const all = [...problems, ...faultsOf(table)];
+    return { loaded: loadSettings(environment, directory, all), table, name: 'own table' };
   });
 
-  if (!isKnown) problems.unshift('arguments: must be none, or --check, or --probe');
-  for (const problem of problems) console.error(`configuration: ${problem}`);
-  if (problems.length > 0) process.exit(1);
-}
-
-/** What is wrong with the configuration, if the action finds that. */
-function problemsOf(action: () => void): string[] {
+/** The same for a table that the settings choose. The plan throws `ConfigurationError`. */
+export function runWith(plan: (...sources: Parameters<typeof loadSettings>) => Plan): void {
+  const word = process.argv.slice(2).join(' ');
+  const isKnown = /^(--check|--probe|)$/.test(word);
+  const problems = isKnown ? [] : ['arguments: must be none, or --check, or --probe'];
   try {
-    action();
-    return [];
+    const planned = plan(process.env, workingDirectory(problems), problems);
+    if (word === '--probe') probe(planned.loaded.settings);
+    else start(planned, word === '--check');
   } catch (failure) {
     if (!(failure instanceof ConfigurationError)) throw failure;
-    return [...failure.problems];
+
+    for (const problem of failure.problems) console.error(`configuration: ${problem}`);
+    process.exit(1);
   }
 }
 
-function workingDirectory() {
+function workingDirectory(problems: readonly string[]) {
   // Throws for a directory that has been removed.
   const directory = undefinedOn(Error, process.cwd);
   if (directory !== undefined) return directory;
 
-  throw new ConfigurationError(['working directory: is gone; start in another']);
+  throw new ConfigurationError([...problems, 'working directory: is gone; start in another']);
 }
 
-function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isCheck: boolean) {
+function start({ loaded, table, name }: Plan, isCheck: boolean) {
   const { settings } = loaded;
+  const profile = printable(name);
   const log = logFor(loaded, profile, isCheck);
   const metrics = settings.metricsPort === undefined ? undefined : createMetrics(profile);
-  const { front, fetchKeys, listen, stop, close } = openService(table, settings, { clock, log, metrics });
-  if (isCheck) return fetchKeys();
+  const service = openService(table, settings, { clock, log, metrics });
+  const { front, issuers, fetchKeys, listen, stop, close } = service;
+  if (isCheck) return fetchOnce(issuers);
 
   function onFailure(failure: ListenFailure) {
     const { host: address = 'all addresses', port: taken, code } = failure;
@@ -108,6 +105,11 @@ function start(loaded: Loaded<Settings>, table: Table, profile: Printable, isChe
 
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   listen().then(onListening, onFailure);
+}
+
+/** A fetch that fails while others are awaited is not made again. */
+function fetchOnce(issuers: readonly Issuer[]): void {
+  for (const { keys } of issuers) void keys.refresh().then(keys.close);
 }
 
 /** Tells of what is set and is no setting before all else. */

@@ -56,20 +56,24 @@ export type GivenSettings =
 
 /**
  * Reads the settings of a service with a table of its own, as `runService` does: from an environment, and
- * from `.env` and `application.yml` in a directory. Throws `ConfigurationError` with every problem.
+ * from `.env` and `application.yml` in a directory. Throws `ConfigurationError` with every problem, those that
+ * were known before among them.
  *
  * @example const { settings } = loadSettings(process.env, process.cwd());
  */
-export const loadSettings = (environment: Environment, directory: string) =>
-  loadTable(TABLE, readSources(environment, directory));
+export const loadSettings = (
+  environment: Environment,
+  directory: string,
+  knownProblems?: readonly string[],
+) => loadTable(TABLE, readSources(environment, directory), knownProblems);
 
 /** Settings in code, by the same rules. Throws `ConfigurationError`. */
-export function checkSettings(given: GivenSettings): Settings {
+export function checkSettings(given: GivenSettings, knownProblems?: readonly string[]): Settings {
   const problems: string[] = [];
   const keys = entriesOf(given, '');
   checkRepetitions(keys, problems);
   const sources = { variables: [], keys, files: [], lookedIn: 'code', problems, warnings: problems };
-  return loadTable(TABLE, sources).settings;
+  return loadTable(TABLE, sources, knownProblems).settings;
 }
 
 const IN_CODE: Readonly<Record<string, Names>> = {
@@ -99,10 +103,14 @@ interface Reading extends Sources {
   readonly taken: unknown[];
 }
 
-/** Reads the settings of a table from their sources. Throws `ConfigurationError`. */
+/**
+ * Reads the settings of a table from their sources. Throws `ConfigurationError` with every problem, those
+ * that were known before among them.
+ */
 export function loadTable<Values extends Record<string, unknown>>(
   table: Table<Values>,
   sources: Sources,
+  knownProblems: readonly string[] = [],
 ): Loaded<Values> {
   const reading: Reading = { ...sources, known: [], taken: [] };
   const issuers = readIssuers([FIRST, ...readNames(sources)], reading);
@@ -110,7 +118,8 @@ export function loadTable<Values extends Record<string, unknown>>(
   checkVariables(reading.known, sources);
   checkKeys(reading.known, sources);
 
-  const { files, problems, warnings } = sources;
+  const { files, warnings } = sources;
+  const problems = [...knownProblems, ...sources.problems];
   if (problems.length > 0) throw new ConfigurationError(problems);
 
   return { settings: { ...values, issuers }, files, warnings };

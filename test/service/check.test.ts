@@ -105,12 +105,17 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       ['partner', [partner.signingKey.kid]],
     ]);
     await partner.fault('all', 'hang-before-headers');
-    const lines = problemsOf(await check({ ...PARTNER, ...DOWN }));
+    const faulty = await startProvider();
+    t.after(() => faulty.stop());
+    await faulty.fault('discovery', { status: 500 });
+    const lines = problemsOf(await check({ ...PARTNER, ...providerSettings(faulty) }));
     const named = lines.map((line) => /"issuer":"(\w+)","reason":"([\w-]+)"/.exec(line)?.slice(1));
     assert.deepEqual(named, [
-      ['idp', 'connection-refused'],
+      ['idp', 'status-refused'],
       ['partner', 'timeout'],
     ]);
+    // Also from who has failed seconds before.
+    assert.equal(faulty.counts.discovery, 1);
   });
 
   test('works beside a service that runs with the same settings', async (t) => {
@@ -210,29 +215,41 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.match(lines.join(), /^signing keys could not be fetched: .*"timeout"/);
   });
 
-  test('reports a table of its own that cannot be served', () => {
-    const code = `import { get, open, runService } from ${JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href)};
-      runService({ rows: [get('/healthz', open, () => ({}))] });`;
-    const words = [
-      '--import',
-      import.meta.resolve('tsx'),
-      '--input-type=module',
-      '--eval',
-      code,
-      '',
-      '--check',
-    ];
-    const cwd = fileURLToPath(new URL('.', import.meta.url));
-    const { status, stderr } = spawnSync(process.execPath, words, {
-      cwd,
-      env: { ...DOWN },
+  /** What a main file says that serves a table of its own. */
+  function runOwnTable(rows: string, environment: Record<string, string>, ...given: readonly string[]) {
+    const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
+    const code = `import { get, needs, open, runService, scope, under } from ${door}; runService({ ${rows} });`;
+    const words = ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', code, ''];
+    const surroundings = { cwd: fileURLToPath(new URL('.', import.meta.url)), env: environment };
+    const { status, stdout, stderr } = spawnSync(process.execPath, [...words, ...given], {
+      ...surroundings,
       encoding: 'utf8',
     });
-    assert.deepEqual(
-      [status, stderr],
-      [1, 'configuration: GET /healthz and /healthz: both match /healthz\n'],
-    );
+    return problemsOf({ code: status, output: stdout, errors: stderr.split('\n').slice(0, -1) });
+  }
+
+  const SHADOW = "rows: [get('/healthz', open, () => ({}))]";
+
+  test('reports a table of its own that cannot be served', () => {
+    const problem = 'configuration: GET /healthz and /healthz: both match /healthz';
+    assert.deepEqual(runOwnTable(SHADOW, DOWN, '--check'), [problem]);
+    assert.deepEqual(runOwnTable(SHADOW, { ...DOWN, PORT: '0' }), [problem]);
   });
+
+  for (const words of [['--check'], []]) {
+    test(`reports problems of a table and of the settings at once${words.map((word) => ` with ${word}`)}`, () => {
+      const table = `${SHADOW}, rules: [under('\u00fc', needs(scope('x')))]`;
+      assert.deepEqual(
+        runOwnTable(table, { ...DOWN, IDP_DOMAIN: 'a b', PORT: 'x' }, ...words),
+        [
+          'GET /healthz and /healthz: both match /healthz',
+          'under ?: is no prefix of paths',
+          'IDP_DOMAIN (environment): has white space; remove it',
+          'PORT (environment): must be a whole number from 0 to 65535',
+        ].map((problem) => `configuration: ${problem}`),
+      );
+    });
+  }
 
   test('loses nothing but its report when nobody reads it', async () => {
     const program = ['sh', '-c', 'exec "$@" >&-', 'sh', process.execPath, SERVER];

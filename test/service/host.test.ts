@@ -54,6 +54,20 @@ test('a service whose port is taken says so, and can be ended', async (t) => {
   assert.equal(await second.stop(), 'drained');
 });
 
+test('a service with wrong settings and a wrong table is not made, and every problem is named at once', () => {
+  assert.throws(
+    () => createService({ rows: [...rows, ...rows] }, { ...issuer.settings, port: -1 }),
+    (failure) => {
+      assert.ok(failure instanceof ConfigurationError);
+      const [ofTable, ofSettings, ...others] = failure.problems;
+      assert.equal(ofTable, 'GET /a and /a: both match /a');
+      assert.match(ofSettings ?? '', /^server\.port \(port in code\): must be a whole number/);
+      assert.deepEqual(others, []);
+      return true;
+    },
+  );
+});
+
 test('a service with wrong settings is not made, and every problem is named', () => {
   const settings = { domain: 'https://idp.test/', port: -1, nonsense: 1 } as object;
   assert.throws(
