@@ -21,16 +21,19 @@ const MAX_FETCHES_AWAITED = 2;
 export type KeySet = ReturnType<typeof createKeySet>;
 
 /**
- * `fetch` gives the provider's document, or rejects with `FetchFailure`; `waiting` counts the requests that
- * wait, for the keys of other providers too; `onFetched` takes `ok`, or why a fetch failed.
+ * `issuerName` is the configured one; `fetch` gives the provider's document, or rejects with `FetchFailure`;
+ * `waiting` counts the requests that wait, for the keys of other issuers too; `onFetched` takes `ok`, or why
+ * a fetch failed.
  */
 export function createKeySet(
+  issuerName: string,
   fetch: () => Promise<JsonObject>,
   clock: Clock,
   log: Log,
   waiting = { requests: 0 },
-  onFetched: Count = () => {},
+  onFetched?: Count,
 ) {
+  const issuer = printable(issuerName);
   /** Empty until a fetch brings some, and never again. */
   let held: readonly VerificationKey[] = [];
   /** By the monotonic clock, like all that is an age or a pause here: nobody sets it back. */
@@ -55,30 +58,37 @@ export function createKeySet(
     const key = keyNamed(kid, keys);
     if (key !== undefined) return key;
 
+    // What names no key would not be found among others either.
     const hasKeys = keys.length > 0;
-    if (hasKeys && kid === undefined) throw refuseToken('key-unknown');
+    const mayFetch = fetchesLeft > 0 && (kid !== undefined || !hasKeys);
+    const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
+    if (awaited === undefined) throw refusal(kid, hasKeys).with({ issuerName });
 
-    const awaited = fetchesLeft > 0 ? fetchToAwait(hasKeys) : undefined;
-    if (awaited !== undefined) {
-      if (waiting.requests >= MAX_WAITING) throw unavailable('too-many-waiting', 1);
+    return waitFor(awaited).then(() => {
+      // A fetch that fails is the last that a request waits for.
+      const left = failure === undefined ? fetchesLeft - 1 : 0;
+      return find(kid, left);
+    });
+  }
 
-      waiting.requests += 1;
-      const settled = awaited.finally(() => {
-        waiting.requests -= 1;
-      });
-      return settled.then(() => {
-        // A fetch that fails is the last that a request waits for.
-        const left = failure === undefined ? fetchesLeft - 1 : 0;
-        return find(kid, left);
-      });
-    }
+  function waitFor(fetched: Promise<void>) {
+    if (waiting.requests >= MAX_WAITING) throw unavailable('too-many-waiting', 1).with({ issuerName });
 
+    waiting.requests += 1;
+    return fetched.finally(() => {
+      waiting.requests -= 1;
+    });
+  }
+
+  /** What is to be said of a key that is not there. */
+  function refusal(kid: string | undefined, hasKeys: boolean) {
     // After a failed fetch nobody can tell whether the provider has published the key.
-    if (hasKeys && failure === undefined) throw refuseToken('key-unknown');
+    const isUnknown = hasKeys && (kid === undefined || failure === undefined);
+    if (isUnknown) return refuseToken('key-unknown');
 
     // Tells the caller to come back at the next attempt, in 1 to 30 seconds (RFC 9110 §10.2.3).
     const seconds = Math.ceil((retryAt - clock.monotonic()) / 1000);
-    throw unavailable('keys-unavailable', Math.max(1, seconds));
+    return unavailable('keys-unavailable', Math.max(1, seconds));
   }
 
   /** Whether keys were ever held. */
@@ -106,7 +116,7 @@ export function createKeySet(
 
     if (wasReady() && failure !== undefined && !isExpiryLogged) {
       isExpiryLogged = true;
-      log('signing keys expired', { reason: 'keys-too-old' });
+      log('signing keys expired', { issuer, reason: 'keys-too-old' });
     }
     return [];
   }
@@ -127,9 +137,9 @@ export function createKeySet(
     try {
       replace(importKeySet(await fetch()), startedAt);
     } catch (thrown) {
-      fail(thrown instanceof FetchFailure ? thrown : new FetchFailure('unforeseen'));
+      noteFailure(thrown instanceof FetchFailure ? thrown : new FetchFailure('unforeseen'));
     }
-    onFetched(failure ?? 'ok');
+    onFetched?.(failure ?? 'ok');
   }
 
   function replace(imported: ImportedKeys, startedAt: number) {
@@ -147,18 +157,18 @@ export function createKeySet(
     const earlier = composition;
     composition = JSON.stringify([usable.map(factsOf), skipped]);
     const isChanged = composition !== earlier;
-    for (const key of isChanged ? skipped : []) log('signing key skipped', key);
+    for (const key of isChanged ? skipped : []) log('signing key skipped', { issuer, ...key });
     if (!isChanged && failure === undefined) return;
 
     const kids = usable.map((key) => printable(factsOf(key).kid ?? ''));
-    log('signing keys loaded', { usable: usable.length, skipped: skipped.length, kids });
+    log('signing keys loaded', { issuer, usable: usable.length, skipped: skipped.length, kids });
   }
 
-  function fail({ reason, code }: FetchFailure) {
+  function noteFailure({ reason, code }: FetchFailure) {
     if (reason !== failure) {
       // Infinite when none were ever held, for which JSON says null.
       const heldForSeconds = Math.round(ageMillis() / 1000);
-      log('signing keys could not be fetched', { reason, code: printable(code), heldForSeconds });
+      log('signing keys could not be fetched', { issuer, reason, code: printable(code), heldForSeconds });
     }
 
     // Jitter, so that replicas that lost the provider together do not come back together.

@@ -2,7 +2,7 @@
 // replicas share, if there is one; does not fetch, listen or read anything.
 import type { Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
-import { printable, type Count, type Log } from '../base/events.ts';
+import type { Count, Log } from '../base/events.ts';
 import { unavailable } from '../base/refusal.ts';
 import { createKeyFetcher } from '../keys/fetch.ts';
 import { createKeySet } from '../keys/key-set.ts';
@@ -75,13 +75,11 @@ function assembleIssuers(settings: Settings, surroundings: Surroundings, { fetch
   const { clock, log, metrics } = surroundings;
   const { proxy, clockToleranceSeconds } = settings;
   return Object.entries(settings.issuers).map(([name, issuer]) => {
-    const keyLog: Log = (event, fields) => log(event, { issuer: printable(name), ...fields });
-
     const onFetched = (result: string) =>
       metrics?.add(`gatehouse_key_fetches_total{issuer="${name}",result="${result}"}`);
 
     const fetcher = fetchKeys ? () => fetchKeys(issuer, name) : createKeyFetcher(issuer, proxy);
-    const keys = createKeySet(fetcher, clock, keyLog, WAITING, onFetched);
+    const keys = createKeySet(name, fetcher, clock, log, WAITING, onFetched);
     return { ...issuer, name, clockToleranceSeconds, keys };
   });
 }

@@ -55,7 +55,7 @@ export class KeySetFixture {
     // No process is as old as its clock.
     this.clock.advance(12_345);
     const log = createLog('debug', (line) => this.logs.push(JSON.parse(line)), this.clock.now);
-    this.keys = createKeySet(() => this.#fetch(), this.clock, log, waiting);
+    this.keys = createKeySet('idp', () => this.#fetch(), this.clock, log, waiting);
   }
 
   #fetch(): Promise<JsonObject> {
@@ -136,11 +136,11 @@ export class KeySetFixture {
     return verdict;
   }
 
-  /** The lines with this message, without their time. */
+  /** The lines with this message, without their time and the name of the issuer. */
   logged(message: string): Record<string, unknown>[] {
     return this.logs
       .filter((line) => line.message === message)
-      .map(({ time: _, message: __, ...fields }) => fields);
+      .map(({ time: _, message: __, issuer: ___, ...fields }) => fields);
   }
 }
 

@@ -2,8 +2,18 @@
    refresh.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Refused } from '../../src/base/refusal.ts';
 import { atOnce } from '../support/clock.ts';
-import { holding, integer, jwk, kidOf, SECOND, thumbprintOf, type KeySetFixture } from './key-set-fixture.ts';
+import {
+  HOUR,
+  holding,
+  integer,
+  jwk,
+  kidOf,
+  SECOND,
+  thumbprintOf,
+  type KeySetFixture,
+} from './key-set-fixture.ts';
 
 const kids = (count: number) => Array.from({ length: count }, (_, index) => jwk(`k${index}`));
 
@@ -222,6 +232,47 @@ test('logs that the keys are loaded, and no skipped key again, when the same set
     fixture.logs.map(({ message }) => message),
     ['signing keys loaded'],
   );
+});
+
+test('says in every line whose keys they are', async () => {
+  const fixture = await holding(jwk('a'), unusable('b'));
+  await fixture.fail();
+  fixture.clock.advance(HOUR);
+  fixture.outcome('a');
+  assert.deepEqual(
+    fixture.logs.map(({ message, issuer }) => [message, issuer]),
+    [
+      ['signing key skipped', 'idp'],
+      ['signing keys loaded', 'idp'],
+      ['signing keys could not be fetched', 'idp'],
+      ['signing keys expired', 'idp'],
+    ],
+  );
+});
+
+test('tells with every refusal whose keys were looked for', async () => {
+  const fixture = await holding(jwk('a'), jwk('b', {}, 0x33));
+
+  const told = (kid?: string) => {
+    try {
+      return fixture.keys.find(kid);
+    } catch (failure) {
+      if (!(failure instanceof Refused)) throw failure;
+      return [failure.refusal.reason, failure.findings];
+    }
+  };
+
+  const whose = { issuerName: 'idp' };
+  assert.deepEqual(told(), ['key-unknown', whose]);
+  const unknown = fixture.request('c');
+  await fixture.answer(jwk('a'));
+  assert.equal(await unknown, 'key-unknown');
+  assert.deepEqual(told('c'), ['key-unknown', whose]);
+  await fixture.fail();
+  assert.deepEqual(told('c'), ['keys-unavailable', whose]);
+  fixture.clock.advance(5 * SECOND);
+  for (let request = 0; request < 1000; request += 1) assert.equal(fixture.outcome('c'), 'waits');
+  assert.deepEqual(told('c'), ['too-many-waiting', whose]);
 });
 
 test('logs no text of a key beyond its kid', async () => {

@@ -113,7 +113,7 @@ export async function startWith(
   });
   const logs: Record<string, any>[] = [];
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
-  const keys = createKeySet(async () => keySetOf(), clock, log);
+  const keys = createKeySet('idp', async () => keySetOf(), clock, log);
   await keys.refresh();
   const verifyToken = createTokenVerifier([{ ...RULES, keys }], clock, 10);
   const limits = { bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };

@@ -141,24 +141,32 @@ test('asks nobody for keys when the issuer of a token is not configured', async 
   );
 });
 
+const refusalsOf = ({ logs }: TestService) =>
+  logs.filter(({ message }) => message === 'request refused').map(({ reason, issuer }) => [reason, issuer]);
+
 test('tells of a refused request whose token it was, by the configured name', async (t) => {
   const service = await start(t);
   for (const token of [
     partner.issue({ exp: 1 }),
     staff.issue({ exp: 1 }),
+    partner.issue({}, { kid: 'unknown' }),
     staff.issue({ iss: 'https://stranger.example/' }),
   ]) {
     assert.equal(await statusOf(service, token), 401);
   }
-  const refused = service.logs.filter(({ message }) => message === 'request refused');
-  assert.deepEqual(
-    refused.map(({ reason, issuer }) => [reason, issuer]),
-    [
-      ['expired', 'partner'],
-      ['expired', 'idp'],
-      ['issuer-mismatch', undefined],
-    ],
-  );
+  assert.deepEqual(refusalsOf(service), [
+    ['expired', 'partner'],
+    ['expired', 'idp'],
+    ['key-unknown', 'partner'],
+    ['issuer-mismatch', undefined],
+  ]);
+});
+
+test('tells of a request that is refused for want of keys whose they are', async (t) => {
+  await partner.fault('all', 'refuse');
+  const service = await start(t);
+  assert.equal(await statusOf(service, partner.issue()), 503);
+  assert.deepEqual(refusalsOf(service), [['keys-unavailable', 'partner']]);
 });
 
 test('a handler sees the issuer of its caller, by iss and by name, and the same subject of each as another', async (t) => {

@@ -26,6 +26,7 @@ export const timing: Timing = { clock, clockToleranceSeconds: 0 };
 export const settingsWith = (environment: Environment = {}) => settingsFrom({ ...REQUIRED, ...environment });
 
 const keys = createKeySet(
+  'idp',
   async () => ({ keys: [key.publicJwk] }),
   clock,
   () => {},

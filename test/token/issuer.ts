@@ -101,6 +101,7 @@ export async function openVerifier(
   { rules, jwks }: Circumstances = {},
 ): Promise<TimedVerifier> {
   const keys = createKeySet(
+    'idp',
     async () => keySetOf(jwks),
     new TestClock(NOW * 1000),
     () => {},

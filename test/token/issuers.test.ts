@@ -46,6 +46,7 @@ async function open({ rules = {}, fetched = {}, cacheEntries = 0 }: Partner = {}
 
   const keysOf = (name: string) =>
     createKeySet(
+      name,
       async () => {
         fetches.push(name);
         return documents[name]!() as Record<string, unknown>;
@@ -209,6 +210,7 @@ test('tells with a refusal whose key the token was judged by', async () => {
 
 test('with one issuer looks at the key and the signature before the issuer, as ever', async () => {
   const keys = createKeySet(
+    'idp',
     async () => ({ keys: [signingKey.publicJwk] }),
     clock,
     () => {},

@@ -122,6 +122,7 @@ async function stand(cacheEntries: number) {
   };
   const clock = new TestClock(at);
   const keys = createKeySet(
+    'idp',
     () => {
       provider.fetches += 1;
       return provider.answer();
@@ -232,7 +233,7 @@ test('asks for no key on behalf of a token that is refused without one [docs/tok
     });
 
   const cold = verifierOver(
-    createKeySet(never, new TestClock(at), () => {}),
+    createKeySet('idp', never, new TestClock(at), () => {}),
     1,
   );
   const before: readonly TokenFlaw[] = [

@@ -107,7 +107,7 @@ async function judge(document: unknown, token: string): Promise<Verdict> {
     if (message === 'signing keys could not be fetched') reasons.push(String((fields as Members).reason));
   };
 
-  const keys = createKeySet(async () => asJsonObject(document)!, new TestClock(NOW * 1000), log);
+  const keys = createKeySet('idp', async () => asJsonObject(document)!, new TestClock(NOW * 1000), log);
   await keys.refresh();
   // A key set takes an error of its own for a failed fetch.
   if (reasons.includes('unforeseen')) throw new Error('the key set was not read for an unforeseen reason');

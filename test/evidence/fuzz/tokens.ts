@@ -113,6 +113,7 @@ export const anyToken = (random: Random, fresh: number): string =>
  */
 async function openKeys(): Promise<KeySet> {
   const keys = createKeySet(
+    'idp',
     async () => ({ keys: [SIGNING_JWK] }),
     new TestClock(NOW * 1000),
     () => {},
