@@ -4,7 +4,7 @@
 import { refuseMethod } from '../base/refusal.ts';
 import { PROOF_ALGORITHMS } from '../keys/jwk.ts';
 import { fieldValues } from '../request/fields.ts';
-import type { Presentation } from '../sender/caller.ts';
+import type { Presentation } from '../request/uri.ts';
 import type { DpopMode } from '../sender/credentials.ts';
 import { reply } from './handler-reply.ts';
 

@@ -17,17 +17,18 @@ export interface BodyOptions {
 /** RFC 8259 §9 sets no bound; what walks JSON by recursion ends at some thousand levels. */
 const MAX_DEPTH = 64;
 
-const FAILED = 'bodyFailed';
+const REFUSED = 'bodyRefused';
 
-/** Why no more of a body comes, whether or not somebody reads it already. */
-const failures = new WeakMap<IncomingMessage, Refused>();
+/** Why no more is taken of a body, whether or not somebody reads it already. */
+const refusals = new WeakMap<IncomingMessage, Refused>();
 
 /**
- * To be told by the listener, which alone sees it; true when somebody is reading the body, and so answers.
+ * For the listener, which alone sees what the rest of a body is; true when somebody is reading the body, and
+ * so answers.
  */
-export function failBody(request: IncomingMessage, failure: Refused): boolean {
-  failures.set(request, failure);
-  return request.emit(FAILED);
+export function refuseBody(request: IncomingMessage, refused: Refused): boolean {
+  refusals.set(request, refused);
+  return request.emit(REFUSED);
 }
 
 /**
@@ -77,11 +78,15 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
   const body = new Gathering();
 
   return new Promise<Buffer>((resolve, reject) => {
-    // Whoever closes their side in the middle of a body has left too.
-    const fail = () => reject(request.socket.readable ? failures.get(request) : new ClientGone());
-    if (request.destroyed || failures.has(request)) fail();
+    const stop = () => {
+      // Whoever closes their side in the middle of a body has left too.
+      const hasLeft = !request.socket.readable;
+      reject(hasLeft ? new ClientGone() : refusals.get(request));
+    };
 
-    request.on('error', fail).on('close', fail).on(FAILED, fail);
+    if (request.destroyed || refusals.has(request)) stop();
+
+    request.on('error', stop).on('close', stop).on(REFUSED, stop);
     // The request keeps its listeners until it is answered, but shall not keep the bytes.
     request.on('end', () => resolve(body.take()));
     request.on('data', (chunk: Buffer) => {

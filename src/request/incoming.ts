@@ -5,8 +5,8 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { readBody, type BodyOptions } from './body.ts';
 import { traceparentOf } from './fields.ts';
 
-/** Node's own two, and the signal that tells a handler to give up. */
-export interface Arrival {
+/** Of an exchange: Node's own two, and the signal that tells a handler to give up. */
+export interface ExchangeParts {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly signal: AbortSignal;
@@ -14,7 +14,7 @@ export interface Arrival {
 
 /** `Admitted` is whom the row's access has admitted. */
 export class Incoming<Admitted = unknown> {
-  readonly #arrival: Arrival;
+  readonly #exchange: ExchangeParts;
   #query: { readonly output: unknown } | undefined;
   /** As it stands in the request, without the query. */
   readonly path: string;
@@ -26,13 +26,13 @@ export class Incoming<Admitted = unknown> {
   body: unknown;
 
   constructor(
-    arrival: Arrival,
+    exchange: ExchangeParts,
     path: string,
     parameters: Readonly<Record<string, string>>,
     nowMillis: number,
     caller: Admitted,
   ) {
-    this.#arrival = arrival;
+    this.#exchange = exchange;
     this.path = path;
     this.parameters = parameters;
     this.nowMillis = nowMillis;
@@ -41,7 +41,7 @@ export class Incoming<Admitted = unknown> {
 
   /** The query as it is. */
   get searchParams(): URLSearchParams {
-    return new URLSearchParams(this.#arrival.request.url?.slice(this.path.length + 1));
+    return new URLSearchParams(this.#exchange.request.url?.slice(this.path.length + 1));
   }
 
   /** The same, or what the row's schema has made of it. */
@@ -54,27 +54,27 @@ export class Incoming<Admitted = unknown> {
   }
 
   get method(): string {
-    return this.#arrival.request.method ?? '';
+    return this.#exchange.request.method ?? '';
   }
 
   /** Node's header fields, without `authorization` and `dpop`. */
   get headers(): IncomingHttpHeaders {
-    const { authorization: _token, dpop: _proof, ...headers } = this.#arrival.request.headers;
+    const { authorization: _token, dpop: _proof, ...headers } = this.#exchange.request.headers;
     return headers;
   }
 
   /** The caller's, when it is well-formed (W3C Trace Context §3.2): for requests of the handler's own. */
   get traceparent(): string | undefined {
-    return traceparentOf(this.#arrival.request.rawHeaders);
+    return traceparentOf(this.#exchange.request.rawHeaders);
   }
 
   /** Aborts when the client has gone, when the handler has taken too long, and at the end of a drain. */
   get signal(): AbortSignal {
-    return this.#arrival.signal;
+    return this.#exchange.signal;
   }
 
   /** The JSON value of the body. Rejects with `Refused`, or with `ClientGone`. */
   readBody(options: BodyOptions): Promise<unknown> {
-    return readBody(this.#arrival.request, this.#arrival.response, options);
+    return readBody(this.#exchange.request, this.#exchange.response, options);
   }
 }

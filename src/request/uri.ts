@@ -10,16 +10,19 @@ export interface UriOptions {
   readonly trustProxy: boolean;
 }
 
-/** What of a request makes its URI: its one good Host, its path as it stands there, and its raw fields. */
-export interface RequestTarget {
+/** A request as the checks read it: its one good Host, its path as it stands there, and its raw fields. */
+export interface Presentation {
+  readonly method: string;
   readonly host: string;
   readonly path: string;
   readonly rawHeaders: readonly string[];
 }
 
 /** The normal form of the URI that was asked for, without its query. Throws `Refused`. */
-export function requestUri(target: RequestTarget, { publicUrl, trustProxy }: UriOptions): string | undefined {
-  const { host, path, rawHeaders } = target;
+export function requestUri(
+  { host, path, rawHeaders }: Presentation,
+  { publicUrl, trustProxy }: UriOptions,
+): string | undefined {
   if (publicUrl !== undefined) return normalUri(publicUrl + path);
   if (!trustProxy) return normalUri(`http://${host}${path}`);
 

@@ -5,7 +5,7 @@ import { andThen, type Later } from '../base/clock.ts';
 import { asJsonObject, isTextArray, type JsonObject } from '../base/encoding.ts';
 import type { Count } from '../base/events.ts';
 import { refuseProof, refuseToken, unavailable } from '../base/refusal.ts';
-import { requestUri, type RequestTarget, type UriOptions } from '../request/uri.ts';
+import { requestUri, type Presentation, type UriOptions } from '../request/uri.ts';
 import type { Issuer } from '../token/issuers.ts';
 import { claimsOf, issuerOf, type VerifiedToken } from '../token/verify.ts';
 import type { Credentials, DpopMode } from './credentials.ts';
@@ -76,11 +76,6 @@ export type Caller = AdmittedCaller;
 
 /** False for anything that merely looks like a Caller. */
 export const { isGenuine } = AdmittedCaller;
-
-/** The request with which the credentials came. */
-export interface Presentation extends RequestTarget {
-  readonly method: string;
-}
 
 /**
  * Checks at `nowMillis` (since the epoch) that the token may be presented like this. Throws `Refused`, or

@@ -7,7 +7,7 @@ import type { Clock } from '../base/clock.ts';
 import { refuseHttp, refuseRequest, type Refused } from '../base/refusal.ts';
 import type { Reply } from '../reply/reply.ts';
 import { CLOSE } from '../reply/write.ts';
-import { failBody } from '../request/body.ts';
+import { refuseBody } from '../request/body.ts';
 import { createBatches } from './batches.ts';
 import { Connection, KEEP_ALIVE_MILLIS } from './connection.ts';
 import { Exchange } from './exchange.ts';
@@ -79,7 +79,7 @@ export function createListener(responder: Responder, clock: Clock) {
     if (isOurPause && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return;
 
     const refused = refusalFor(error);
-    if (arriving === undefined || !failBody(arriving, refused)) refuse(socket, refused);
+    if (arriving === undefined || !refuseBody(arriving, refused)) refuse(socket, refused);
   });
 
   let cancelSweep = () => {};

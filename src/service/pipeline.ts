@@ -8,10 +8,11 @@ import { refuseHttp, refuseMethod, refuseRequest, unavailable, type Refused } fr
 import { replyToResult } from '../reply/handler-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { Incoming } from '../request/incoming.ts';
+import type { Presentation } from '../request/uri.ts';
 import type { Access } from '../routes/access.ts';
 import { Router, type Place } from '../routes/router.ts';
 import type { Row, Table } from '../routes/row.ts';
-import type { Caller, Presentation } from '../sender/caller.ts';
+import type { Caller } from '../sender/caller.ts';
 import type { Exchange } from './exchange.ts';
 import type { Front } from './front.ts';
 

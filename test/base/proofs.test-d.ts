@@ -1,11 +1,12 @@
 /* Proofs of a check cannot be made by hand, nor used out of turn: the compiler is the test. Each marked line must be an error, or
  * the type check fails. What the compiler cannot see, such as a clone, fails at run time: unforgeable.test.ts. */
 import type { JsonObject } from '../../src/base/encoding.ts';
-import { Incoming, type Arrival } from '../../src/request/incoming.ts';
+import { Incoming, type ExchangeParts } from '../../src/request/incoming.ts';
+import type { Presentation } from '../../src/request/uri.ts';
 import { factsOf, type VerificationKey } from '../../src/keys/jwk.ts';
 import { authenticated } from '../../src/routes/access.ts';
 import { type Row } from '../../src/routes/row.ts';
-import type { Caller, SenderOptions, Presentation, SenderCheck } from '../../src/sender/caller.ts';
+import type { Caller, SenderOptions, SenderCheck } from '../../src/sender/caller.ts';
 import type { Credentials } from '../../src/sender/credentials.ts';
 import { provenBy, type VerifiedProof } from '../../src/sender/dpop-proof.ts';
 import { checkClaims, type TokenOptions } from '../../src/token/claims.ts';
@@ -189,7 +190,7 @@ interface Stages extends AtHand {
   readonly credentials: Credentials;
   readonly presentation: Presentation;
   readonly row: Row;
-  readonly arrival: Arrival;
+  readonly exchange: ExchangeParts;
 }
 
 export const outOfTurn = ({
@@ -205,7 +206,7 @@ export const outOfTurn = ({
   credentials,
   presentation,
   row,
-  arrival,
+  exchange,
 }: Stages) => [
   // @ts-expect-error a JWK verifies nothing
   () => verifySignature(jws, { kty: 'RSA' }),
@@ -222,7 +223,7 @@ export const outOfTurn = ({
   // @ts-expect-error no guard before the sender
   () => authenticated.admit(token),
   // @ts-expect-error no handler before the sender
-  () => row.handle(new Incoming(arrival, '/x', {}, 1, token)),
+  () => row.handle(new Incoming(exchange, '/x', {}, 1, token)),
   // @ts-expect-error a token proves no possession
   () => provenBy(token),
   // @ts-expect-error a proof is no key

@@ -168,7 +168,7 @@ const readHost = createHostReader();
 /** The URI of a request with these fields, read as the pipeline does: its Host first. */
 const uriOf = (rawHeaders: readonly string[], path: string, options: UriOptions) => {
   const host = options.publicUrl === undefined ? readHost(rawHeaders) : 'inner.test';
-  return requestUri({ host, path, rawHeaders }, options);
+  return requestUri({ method: 'GET', host, path, rawHeaders }, options);
 };
 
 const refused = (reason: string) => (failure: unknown) => {

@@ -17,7 +17,7 @@ export function runRow(
   nowMillis = 0,
 ): unknown {
   const request = new IncomingMessage(new Socket());
-  const arrival = { request, response: new ServerResponse(request), signal: new AbortController().signal };
+  const exchange = { request, response: new ServerResponse(request), signal: new AbortController().signal };
   const admitted = row.access.admit(caller, timing);
-  return row.handle(new Incoming(arrival, '/x', parameters, nowMillis, admitted));
+  return row.handle(new Incoming(exchange, '/x', parameters, nowMillis, admitted));
 }
