@@ -55,20 +55,30 @@ export const factsOf = open;
 /** RFC 7518 §6.2.2, §6.3.2, §6.4: only keys that are secret have these; createPublicKey would take them. */
 const SECRET_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
-const hasPrivateMember = (jwk: JsonObject) => SECRET_MEMBERS.some((name) => jwk[name] !== undefined);
-
 /** RFC 7638 §3.2, RFC 8037 §2: the members that a key must have, in this order, and nothing else. */
 function requiredMembers({ crv, e, kty, n, x, y }: JsonObject): JsonObject {
   if (kty === 'RSA') return { e, kty, n };
   return kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x };
 }
 
+/** The same, each of them text, of a public key that fits the algorithm; or why it is refused. */
+function membersFor(algorithm: Algorithm, jwk: JsonObject): JsonObject | KeyFlaw {
+  if (SECRET_MEMBERS.some((name) => jwk[name] !== undefined)) return 'private-member';
+
+  const { kty, crv } = ALGORITHMS[algorithm];
+  const members = requiredMembers(jwk);
+  if (members.kty !== kty || members.crv !== crv) return 'key-type';
+
+  const areText = Object.values(members).every((member) => typeof member === 'string');
+  return areText ? members : 'encoding';
+}
+
 /** Imports a key of the provider's set for RS256, or says why not (RFC 7517 §4, RFC 7518 §6.3.1). */
 export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
-  const { kty, kid, use, key_ops: operations, alg } = jwk;
-  if (kty !== 'RSA') return 'key-type';
-  if (hasPrivateMember(jwk)) return 'private-member';
+  const members = membersFor('RS256', jwk);
+  if (typeof members === 'string') return members;
 
+  const { kid, use, key_ops: operations, alg } = jwk;
   // RFC 7517 §4.5, §4.2, §4.3, §4.4
   if (kid !== undefined && typeof kid !== 'string') return 'key-id';
   if (use !== undefined && use !== 'sig') return 'use';
@@ -76,9 +86,8 @@ export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
   if (operations !== undefined && !mayVerify) return 'key-operations';
   if (alg !== undefined && alg !== 'RS256') return 'algorithm';
 
-  const members = requiredMembers(jwk);
   const flaw = rsaFlaw(members, MAX_SIGNING_KEY_BITS, Infinity);
-  return flaw ?? importPublic(members, 'RS256', thumbprintOf(members), kid);
+  return flaw ?? importPublic(members, 'RS256', kid);
 }
 
 /**
@@ -90,29 +99,25 @@ export function importProofKey(
   algorithm: Algorithm,
   imported: LruCache<VerificationKey>,
 ): VerificationKey | KeyFlaw {
-  const facts = ALGORITHMS[algorithm];
-  if (hasPrivateMember(jwk)) return 'private-member';
+  const members = membersFor(algorithm, jwk);
+  if (typeof members === 'string') return members;
 
-  const members = requiredMembers(jwk);
-  if (members.kty !== facts.kty || members.crv !== facts.crv) return 'key-type';
-  if (Object.values(members).some((member) => typeof member !== 'string')) return 'encoding';
-
-  const thumbprint = thumbprintOf(members);
-  const key = imported.get(algorithm + thumbprint);
+  const key = imported.get(algorithm + thumbprintOf(members));
   if (key !== undefined) return key;
 
+  const facts = ALGORITHMS[algorithm];
   const flaw =
     facts.kty === 'RSA'
       ? rsaFlaw(members, MAX_PROOF_KEY_BITS, MAX_PROOF_EXPONENT_BITS)
       : pointFlaw(members, facts.bytes);
-  return flaw ?? importPublic(members, algorithm, thumbprint);
+  return flaw ?? importPublic(members, algorithm);
 }
 
-function importPublic(members: JsonObject, algorithm: Algorithm, thumbprint: string, kid?: string) {
+function importPublic(members: JsonObject, algorithm: Algorithm, kid?: string) {
   const { digest, options } = ALGORITHMS[algorithm];
   try {
     const key = createPublicKey({ key: members, format: 'jwk' });
-    return seal({ digest, input: { key, ...options }, thumbprint, kid });
+    return seal({ digest, input: { key, ...options }, thumbprint: thumbprintOf(members), kid });
   } catch (failure) {
     // OpenSSL's refusals, such as a point that is not on its curve, have a code.
     if (failure instanceof Error && 'code' in failure) return 'not-importable';
@@ -141,14 +146,15 @@ function rsaFlaw({ n, e }: JsonObject, maxBits: number, maxExponentBits: number)
 /** RFC 7518 §6.2.1.2, RFC 8037 §2: coordinates have the full length of the curve; OKP keys have no `y`. */
 function pointFlaw({ kty, x, y }: JsonObject, bytes: number) {
   const coordinates = kty === 'EC' ? [x, y] : [x];
-  const areWhole = coordinates.every((value) => decodeText(value)?.length === bytes);
+  const areWhole = coordinates.every((value) => decodeBase64url(String(value))?.length === bytes);
   return areWhole ? undefined : 'encoding';
 }
 
 /** Of a Base64urlUInt (RFC 7518 §2), which is big-endian in the fewest bytes, so without leading zeros. */
 function binaryDigits(value: unknown) {
-  const bytes = decodeText(value);
-  return bytes?.[0] ? BigInt(`0x${bytes.toString('hex')}`).toString(2) : undefined;
-}
+  const bytes = decodeBase64url(String(value));
+  if (!bytes?.[0]) return undefined;
 
-const decodeText = (value: unknown) => (typeof value === 'string' ? decodeBase64url(value) : undefined);
+  const integer = BigInt(`0x${bytes.toString('hex')}`);
+  return integer.toString(2);
+}
