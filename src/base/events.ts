@@ -90,9 +90,9 @@ export type Printable = string & { readonly printable: unique symbol };
 /** A number, a truth value, a word of a closed list or bounded text. */
 type Value = number | boolean | null | Printable | readonly Printable[] | Reason | undefined;
 
-type Fields = Readonly<Record<string, Value> & { reason?: Reason | Printable | undefined }>;
+type Fields = Readonly<Record<string, Value>>;
 
-export type LogEvent = keyof typeof LEVELS;
+type LogEvent = keyof typeof LEVELS;
 
 export type Log = (event: LogEvent, fields: Fields) => void;
 

@@ -7,7 +7,8 @@ const MARKS = 65_536;
 /**
  * Remembers what is set for the second time, since what is seen once costs memory and earns nothing: of that
  * at least the half of `capacity` entries that were used last, and at most `capacity`, which is rounded up to
- * an even number. Keys must end in at least 8 characters of a digest.
+ * an even number. Keys must end in at least 8 characters of a digest,
+ * base64url.
  */
 export class LruCache<Value> {
   readonly #capacityOfAGeneration: number;
@@ -54,9 +55,6 @@ export class LruCache<Value> {
 
 /** 32 bits of a digest; two keys that share them are taken for one, and remembered a use too early. */
 function markOf(key: string) {
-  let mark = 0;
-  for (let index = key.length - 8; index < key.length; index += 1) {
-    mark = (Math.imul(mark, 65) + key.charCodeAt(index)) | 0;
-  }
-  return mark;
+  const bytes = Buffer.from(key.slice(-8), 'base64url');
+  return bytes.readInt32LE();
 }

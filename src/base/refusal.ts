@@ -75,7 +75,7 @@ export const UNAVAILABILITIES = {
 } as const;
 
 /** Requests that end before a route is looked for, or without one. */
-export const HTTP_REFUSALS = {
+export const HTTP_FLAWS = {
   not_found: 'There is nothing at this path',
   method_not_allowed: 'This method is not supported here',
   request_timeout: 'The request did not arrive in time',
@@ -106,13 +106,11 @@ export type ProofFlaw = keyof typeof PROOF_FLAWS;
 
 export type RequestFlaw = keyof typeof REQUEST_FLAWS;
 
-export type HttpRefusal = Exclude<keyof typeof HTTP_REFUSALS, 'method_not_allowed'>;
+export type HttpFlaw = Exclude<keyof typeof HTTP_FLAWS, 'method_not_allowed'>;
 
 export type ContentFlaw = keyof typeof CONTENT_FLAWS;
 
 type Unavailability = keyof typeof UNAVAILABILITIES;
-
-type ContentRefusal = (typeof CONTENT_FLAWS)[ContentFlaw][0];
 
 /** What a client is told of a value that does not fit: where it is, by keys, and why. */
 export interface Issue {
@@ -136,10 +134,10 @@ export type Refusal = Readonly<
       demands: readonly (string | undefined)[];
     }
   | { kind: 'temporarily_unavailable'; reason: Unavailability; retryAfterSeconds: number }
-  | { kind: HttpRefusal; reason: HttpRefusal }
+  | { kind: HttpFlaw; reason: HttpFlaw }
   | { kind: 'method_not_allowed'; reason: 'method_not_allowed'; allowed: readonly string[] }
   | {
-      kind: ContentRefusal;
+      kind: (typeof CONTENT_FLAWS)[ContentFlaw][0];
       reason: ContentFlaw;
       description: string;
       headers: readonly string[];
@@ -153,7 +151,7 @@ export type RefusalReason = Refusal['reason'];
  * What was learnt on the way to a refusal: the key of the token, by the provider's name; its issuer, by the
  * configured one; a nonce to offer.
  */
-export interface Findings {
+interface Findings {
   readonly kid?: string | undefined;
   readonly issuerName?: string | undefined;
   readonly freshNonce?: string | undefined;
@@ -184,7 +182,7 @@ export const refuseProof = (reason: ProofFlaw) => new Refused({ kind: 'invalid_d
 
 export const refuseRequest = (reason: RequestFlaw) => new Refused({ kind: 'invalid_request', reason });
 
-export const refuseHttp = (reason: HttpRefusal) => new Refused({ kind: reason, reason });
+export const refuseHttp = (reason: HttpFlaw) => new Refused({ kind: reason, reason });
 
 /** RFC 9110 §15.5.6: `allowed` are the methods of the rows at this path. */
 export const refuseMethod = (allowed: readonly string[]) =>

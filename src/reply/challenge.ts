@@ -1,7 +1,7 @@
 // Refusal → status, challenge and body (docs/refusals.md). Trusts the refusal.
 // Promises: nothing from the request is in the reply; every kind of refusal has its row here.
 import {
-  HTTP_REFUSALS,
+  HTTP_FLAWS,
   PROOF_FLAWS,
   REQUEST_FLAWS,
   TOKEN_FLAWS,
@@ -40,7 +40,7 @@ export const SENTENCES = {
   ...PROOF_FLAWS,
   ...REQUEST_FLAWS,
   ...UNAVAILABILITIES,
-  ...HTTP_REFUSALS,
+  ...HTTP_FLAWS,
   'no-credentials': '',
   'scheme-refused': '',
   'proof-nonce': 'the proof needs the nonce of this answer (nonce)',

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { FETCH_FLAWS, KEY_FLAWS, LEVELS } from '../../src/base/events.ts';
 import {
   CONTENT_FLAWS,
-  HTTP_REFUSALS,
+  HTTP_FLAWS,
   PROOF_FLAWS,
   REQUEST_FLAWS,
   TOKEN_FLAWS,
@@ -12,7 +12,7 @@ import {
   type Refusal,
   refuseContent,
   refuseMethod,
-  type HttpRefusal,
+  type HttpFlaw,
 } from '../../src/base/refusal.ts';
 import { createRefusalReplies } from '../../src/reply/challenge.ts';
 import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/routes/guards.ts';
@@ -57,7 +57,7 @@ function nonceSentence(): string {
 const insufficient = { kind: 'insufficient_scope', description: '<sentence>' } as const;
 
 /** One refusal for each row of the table of statuses; a kind that is left out does not compile. */
-const KINDS: Readonly<Record<Exclude<Refusal['kind'], HttpRefusal>, readonly Refusal[]>> = {
+const KINDS: Readonly<Record<Exclude<Refusal['kind'], HttpFlaw>, readonly Refusal[]>> = {
   invalid_body: [refuseContent('body-malformed').refusal],
   invalid_query: [refuseContent('query-refused', [], []).refusal],
   content_too_large: [refuseContent('body-too-large').refusal],
@@ -82,7 +82,7 @@ const KINDS: Readonly<Record<Exclude<Refusal['kind'], HttpRefusal>, readonly Ref
 };
 
 const statuses: Block = (written) => {
-  const kinds = Object.keys(HTTP_REFUSALS) as (keyof typeof HTTP_REFUSALS)[];
+  const kinds = Object.keys(HTTP_FLAWS) as (keyof typeof HTTP_FLAWS)[];
   const names = kinds.filter((kind) => kind !== 'method_not_allowed');
   const refusals = [...Object.values(KINDS).flat(), ...names.map((name) => ({ kind: name, reason: name }))];
   const derived = refusals.map((refusal) => {
@@ -204,7 +204,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   'proof-flaws': flawTable('`error_description`', { ...PROOF_FLAWS, 'proof-nonce': nonceSentence() }),
   'request-flaws': flawTable('`error_description`', REQUEST_FLAWS),
   'content-flaws': contentFlaws,
-  'other-refusals': flawTable('message', { ...UNAVAILABILITIES, ...HTTP_REFUSALS }),
+  'other-refusals': flawTable('message', { ...UNAVAILABILITIES, ...HTTP_FLAWS }),
   'fetch-flaws': reasonTable('reason of a failed fetch', 'look at', FETCH_FLAWS),
   'key-flaws': reasonTable('reason why a key is skipped', 'the key', KEY_FLAWS),
   'routes-a': routesTable({ PROFILE: 'A' }),

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createRefusalReplies } from '../../src/reply/challenge.ts';
 import {
   CONTENT_FLAWS,
-  HTTP_REFUSALS,
+  HTTP_FLAWS,
   refuseContent,
   REQUEST_FLAWS,
   TOKEN_FLAWS,
@@ -212,7 +212,7 @@ const EVERY: readonly Refusal[] = [
     reason,
     retryAfterSeconds: 1,
   })),
-  ...names(HTTP_REFUSALS).map((kind): Refusal =>
+  ...names(HTTP_FLAWS).map((kind): Refusal =>
     kind === 'method_not_allowed' ? { kind, reason: kind, allowed: ['GET'] } : { kind, reason: kind },
   ),
   ...names(CONTENT_FLAWS).map((reason) => refuseContent(reason).refusal),

@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { FETCH_FLAWS } from '../../src/base/events.ts';
 import {
   CONTENT_FLAWS,
-  HTTP_REFUSALS,
+  HTTP_FLAWS,
   PROOF_FLAWS,
   REQUEST_FLAWS,
   TOKEN_FLAWS,
@@ -85,7 +85,7 @@ test('has every family from the start, and every foreseeable series at zero', as
   ]);
   const reasons = [
     ...Object.keys({ ...TOKEN_FLAWS, ...PROOF_FLAWS, ...REQUEST_FLAWS, ...UNAVAILABILITIES }),
-    ...Object.keys({ ...HTTP_REFUSALS, ...CONTENT_FLAWS }),
+    ...Object.keys({ ...HTTP_FLAWS, ...CONTENT_FLAWS }),
     ...['no-credentials', 'scheme-refused', 'proof-nonce', 'scope-missing', 'claim-missing'],
     'login-insufficient',
   ];
