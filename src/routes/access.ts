@@ -65,6 +65,8 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
   const logins = guards.filter(({ refused }) => 'demands' in refused.refusal);
   if (logins.length > 1) throw new TypeError('a row has two recentLogin; make them one');
 
+  // JavaScript lets a list that turned out empty stand here.
+  const nothing = guards.length === 0 ? ['needs nothing; write authenticated, or a guard'] : [];
   // Choice: nobody is sent to log in again who would then lack something else.
   const ordered = [...guards.filter((guard) => !logins.includes(guard)), ...logins];
 
@@ -73,7 +75,7 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
     credentials: 'required',
     guards: ordered,
     scopes: guards.flatMap(({ scopes = [] }) => scopes),
-    faults: guards.flatMap(({ fault = [] }) => fault),
+    faults: [...nothing, ...guards.flatMap(({ fault = [] }) => fault)],
     admit: (caller, timing) => {
       const admitted = requireCaller(caller);
       for (const guard of ordered) {

@@ -57,7 +57,7 @@ export function anyScope(...scopes: OneOrMore): Guard {
 export function claimEquals(claim: string, expected: string | number | boolean): Guard {
   const name = `claim ${claim} equals ${expected}`;
   const description = `the claim ${claim} is missing or has another value`;
-  return claimGuard(name, description, (caller) => caller.claim(claim) === expected);
+  return claimGuard(name, description, [expected], (caller) => caller.claim(claim) === expected);
 }
 
 /**
@@ -68,7 +68,7 @@ export function claimEquals(claim: string, expected: string | number | boolean):
 export function claimIncludes(claim: string, values: OneOrMore): Guard {
   const name = `claim ${claim} includes ${values.join(' ')}`;
   const description = `the claim ${claim} is missing or lacks a required value`;
-  return claimGuard(name, description, (caller) => {
+  return claimGuard(name, description, values, (caller) => {
     const value = caller.claim(claim);
     const members: unknown = typeof value === 'string' ? value.split(' ') : value;
     return Array.isArray(members) && values.every((required) => members.includes(required));
@@ -84,7 +84,7 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
 export function claimCheck(what: string, check: (claim: (name: string) => unknown) => unknown): Guard {
   const description = `the claims do not satisfy: ${what}`;
   const passes = (caller: Caller) => check((name) => caller.claim(name)) === true;
-  return claimGuard(`claims ${what}`, description, passes);
+  return claimGuard(`claims ${what}`, description, [check], passes);
 }
 
 /** What a login must be; at least one of the two. */
@@ -135,15 +135,24 @@ function scopeGuard(
   isGranted: (granted: readonly string[]) => boolean,
 ): Guard {
   const name = `${what} ${scopes.join(' ')}`;
-  const fault = scopes.every((word) => WORD.test(word)) ? undefined : `${name}: not all are scopes`;
+  const areScopes = scopes.length > 0 && scopes.every((word) => WORD.test(word));
+  const fault = areScopes ? undefined : `${name}: not all are scopes`;
   const refused = new Refused({ kind: 'insufficient_scope', reason: 'scope-missing', description, scopes });
   return { name, refused, scopes, fault, passes: (caller) => isGranted(caller.scopes) };
 }
 
-function claimGuard(name: string, description: string, passes: (caller: Caller) => boolean): Guard {
+function claimGuard(
+  name: string,
+  description: string,
+  demanded: readonly unknown[],
+  passes: (caller: Caller) => boolean,
+): Guard {
   // RFC 6750 §3: what an error_description may hold. Stricter: no `=`, after which clients look for values.
   const isShowable = /^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]+$/.test(description);
-  const fault = isShowable ? undefined : `${name}: cannot be named in a challenge`;
+  // JavaScript lets what is missing or empty stand here, and tokens would meet that by what they lack.
+  const demandsNothing = demanded.length === 0 || demanded.includes(undefined);
+  const showFault = isShowable ? undefined : `${name}: cannot be named in a challenge`;
+  const fault = demandsNothing ? `${name}: demands nothing` : showFault;
   const refused = new Refused({ kind: 'insufficient_scope', reason: 'claim-missing', description });
   return { name, refused, fault, passes };
 }

@@ -8,6 +8,7 @@ import {
   scope,
   type Guard,
 } from '../../src/routes/guards.ts';
+import { needs } from '../../src/routes/access.ts';
 import { callerWith, timing } from '../support/caller.ts';
 import type { Environment } from '../support/service.ts';
 
@@ -253,6 +254,15 @@ test('takes every character of an error_description in what a claim check demand
     const { name, fault } = claimCheck(what, () => true);
     assert.deepEqual([name, fault], [`claims ${what}`, undefined]);
   }
+});
+
+test('refuses a guard that demands nothing, as JavaScript makes of a missing setting or an empty list [H2]', () => {
+  const absent = undefined as never;
+  const none = [] as unknown as readonly [never];
+  const guards = [claimEquals('org_id', absent), claimIncludes('roles', none), claimCheck('x', absent)];
+  for (const { name, fault } of guards) assert.equal(fault, `${name}: demands nothing`);
+  assert.equal(scope(...none).fault, 'scope : not all are scopes');
+  assert.deepEqual(needs(...none).faults, ['needs nothing; write authenticated, or a guard']);
 });
 
 test('says which guard cannot be named in a challenge', () => {

@@ -181,3 +181,10 @@ for (const name of Object.keys(ORCHESTRATED)) {
     );
   });
 }
+
+test('refuses a name of two lines in the environment, which Node 20 makes of a blank line for --env-file [H2]', () => {
+  for (const start of [' ', '\t', ' # a comment', '[section]']) {
+    const environment = { ...REQUIRED, [`${start}\nIDP_DPOP_MODE`]: 'REQUIRED' };
+    assert.match(onlyProblem({ environment }), /\?IDP_DPOP_MODE \(environment\): is not a setting; /);
+  }
+});
