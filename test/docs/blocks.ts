@@ -185,7 +185,7 @@ const gates: Block = () => {
     `\n// ${heading}\n`,
     ...samplesUnder(page, heading, 'ts'),
   ]);
-  const [, opening = ''] = /^(const gate = .*\n)/m.exec(read(page)) ?? [];
+  const [opening = ''] = samplesUnder(page, 'In front of your server', 'ts');
   return `\`\`\`ts\n${opening}${parts.join('')}\`\`\`\n`;
 };
 

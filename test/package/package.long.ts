@@ -1,7 +1,7 @@
 /* The package as another project gets it: what the tarball holds, what can be imported, and the first example of
    docs/your-own-api.md in an empty folder. */
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -53,6 +53,12 @@ const TESTING_NAMES = [
 
 let directory = '';
 let packed: Packed;
+
+/** The rows of the first example, in a file of their own as the page says. */
+function rowsOfExample(): string {
+  const [example = ''] = samplesUnder('docs/your-own-api.md', 'Your own API', 'ts');
+  return example.replace('runService({\n  rows: [', 'export const rows = [').replace('],\n});', '];');
+}
 
 const node = (...words: readonly string[]) =>
   execFileSync(process.execPath, words, { cwd: directory, encoding: 'utf8' }).trim();
@@ -148,16 +154,40 @@ test('the first example of docs/your-own-api.md, which README.md has too, answer
 });
 
 test('the tests of docs/your-own-api.md pass for the rows of its first example', () => {
-  const [example = ''] = samplesUnder('docs/your-own-api.md', 'Your own API', 'ts');
   const [tests = ''] = samplesUnder('docs/your-own-api.md', 'Tests of your rows', 'ts');
-  const rows = example.replace('runService({\n  rows: [', 'export const rows = [').replace('],\n});', '];');
-  writeFileSync(join(directory, 'rows.mjs'), rows);
+  writeFileSync(join(directory, 'rows.mjs'), rowsOfExample());
   writeFileSync(join(directory, 'rows.test.mjs'), tests);
   // Of this run, and of what it measures.
   const { NODE_TEST_CONTEXT: _, NODE_V8_COVERAGE: __, ...env } = process.env;
   const flags = ['--test', '--test-reporter=spec', 'rows.test.mjs'];
   const said = execFileSync(process.execPath, flags, { cwd: directory, env, encoding: 'utf8' });
   assert.match(said, /pass 2\n/);
+});
+
+test('the service of docs/your-own-api.md starts and ends in a process of its own', () => {
+  const [lines = ''] = samplesUnder('docs/your-own-api.md', 'In a process of your own', 'ts');
+  writeFileSync(join(directory, 'rows.mjs'), rowsOfExample());
+  writeFileSync(join(directory, 'own.mjs'), `${lines}process.stderr.write(url);`);
+  const { status, stderr } = spawnSync(process.execPath, ['own.mjs'], { cwd: directory, encoding: 'utf8' });
+  assert.deepEqual([status, stderr.replace(/\d+$/, '0')], [0, 'http://localhost:0']);
+});
+
+test('the service of docs/several-issuers.md takes the tokens of both of its issuers, each by its own keys', () => {
+  const [lines = ''] = samplesUnder('docs/several-issuers.md', 'Tests', 'ts');
+  const asking = `
+    const url = await service.listen();
+    for (const issuer of [staff, partner]) {
+      const { status } = await fetch(url + '/api/orders/1', { headers: issuer.bearer({ scope: 'read:orders' }) });
+      process.stderr.write(status + ' ');
+    }
+    await service.stop();`;
+  writeFileSync(join(directory, 'rows.mjs'), rowsOfExample());
+  writeFileSync(join(directory, 'issuers.mjs'), lines + asking);
+  const { status, stderr } = spawnSync(process.execPath, ['issuers.mjs'], {
+    cwd: directory,
+    encoding: 'utf8',
+  });
+  assert.deepEqual([status, stderr], [0, '200 200 ']);
 });
 
 test('npx gatehouse --check says with which keys the service would run, or why it would not', async (t) => {

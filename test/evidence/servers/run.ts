@@ -76,8 +76,9 @@ function programOf({ heading, before, after }: Server): string {
     .replace('createServer(', 'const server = createServer(')
     .replace('3000', `0, '127.0.0.1'`);
   const path = before.includes('Router') ? '/mounted/api/orders' : '/api/orders';
+  const own = listening.includes("from 'node:http'") ? '' : `import { createServer } from 'node:http';`;
   return `
-import { createServer } from 'node:http';
+${own}
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createGate, needs, scope, type Caller } from 'gatehouse';
