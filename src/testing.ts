@@ -4,7 +4,9 @@ import { STATUSES } from './reply/challenge.ts';
 import { authenticated, type Access } from './routes/access.ts';
 import { Router } from './routes/router.ts';
 import type { Row, Table } from './routes/row.ts';
+import { faultsOf } from './service/assemble.ts';
 import { clock, createGate, createService, type Gate } from './service/host.ts';
+import { ConfigurationError } from './settings/load.ts';
 import { createTestIssuer, type TestIssuer } from './test-issuer.ts';
 
 export {
@@ -29,32 +31,40 @@ export class RouteMatrixError extends Error {}
  * Asks every row of a table without credentials, with an expired token, with another scheme, with a method
  * that its path does not have, and with tokens that have all scopes, none, and all but those of each guard.
  * None has claims that a guard asks for: what it makes of that decides. Rejects with a `RouteMatrixError`
- * that has every answer which the table does not give. No handler is run.
+ * that has every answer which the table does not give, or with a `ConfigurationError` for a table that cannot
+ * be served. No handler is run.
  *
  * @example test('every row asks for what it says', () => assertRouteMatrix({ rows }));
  */
 export async function assertRouteMatrix(table: Table): Promise<void> {
-  const issuer = createTestIssuer();
+  const problems = faultsOf(table);
+  if (problems.length > 0) throw new ConfigurationError(problems);
+
   const rows = table.rows.map(withoutHandler);
+  const mismatches = await mismatchesOf({ ...table, rows });
+  if (mismatches.length > 0) throw new RouteMatrixError(mismatches.join('\n'));
+}
+
+async function mismatchesOf(table: Table): Promise<string[]> {
+  const issuer = createTestIssuer();
   const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
-  const service = createService({ ...table, rows }, settings, issuer);
+  const service = createService(table, settings, issuer);
   const gate = await createGate(issuer.settings, issuer);
   const router = new Router([], table.rules);
   const url = await service.listen();
 
-  try {
-    const asked = rows.map(async (row) => {
-      const path = row.pattern.replace(/\{\w+\}/g, 'x');
-      const rule = router.find(path)?.rule;
-      const deciding = rule === undefined ? [row.access] : [rule.access, row.access];
+  const asked = table.rows.map(async (row) => {
+    const path = row.pattern.replace(/\{\w+\}/g, 'x');
+    const rule = router.find(path)?.rule;
+    const deciding = rule === undefined ? [row.access] : [rule.access, row.access];
 
-      const { ask, faults } = asking(row, url + path);
-      await askForCredentials(ask, deciding, issuer);
-      await askForScopes(ask, deciding, { ...issuer, ...gate });
-      return faults;
-    });
-    const faults = (await Promise.all(asked)).flat();
-    if (faults.length > 0) throw new RouteMatrixError(faults.join('\n'));
+    const { ask, faults } = asking(row, url + path);
+    await askForCredentials(ask, deciding, issuer);
+    await askForScopes(ask, deciding, { ...issuer, ...gate });
+    return faults;
+  });
+  try {
+    return (await Promise.all(asked)).flat();
   } finally {
     gate.close();
     await service.stop();

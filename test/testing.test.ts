@@ -48,6 +48,12 @@ test('the route matrix holds for guards that pass a token without claims', async
   });
 });
 
+test('the route matrix is not asked of a table that cannot be served', async () => {
+  for (const rows of [[{}], [null], undefined, [get('/a', open, never), get('/a', open, never)]]) {
+    await assert.rejects(assertRouteMatrix({ rows } as Table), { name: 'ConfigurationError' });
+  }
+});
+
 test('the route matrix names every row that is not what it says, and how it was asked', async () => {
   const row = get('/lax', authenticated, never);
   const lax = { ...row, access: { ...row.access, admit: () => undefined } };

@@ -1,6 +1,6 @@
 // Table → row, by the path of a request. Promises: rows that overlap stop the start.
 import { pathSegments } from '../request/path.ts';
-import type { PathParameters, PrefixRule, Row } from './row.ts';
+import { isRow, isRule, type PathParameters, type PrefixRule, type Row, type Table } from './row.ts';
 
 /** What stands at a path. */
 export interface Place {
@@ -53,12 +53,35 @@ export class Router {
 }
 
 /**
- * Why a table cannot be served: what is wrong with each row, patterns that are none, and rows of one method
- * that overlap, each with a common path.
+ * Why a table cannot be served beside these rows of the service's own: what in it is no row or rule, what is
+ * wrong with each, patterns that are none, and rows of one method that overlap, each with a common path.
  */
-export function tableProblems(rows: readonly Row[]): string[] {
+export function tableProblems(table: Table, ownRows: readonly Row[] = []): string[] {
+  const { rows, rules = [] }: Table = Object(table);
+  const allRows = membersOf(rows);
+  const allRules = membersOf(rules);
+
+  return [
+    ...strangersIn(allRows, isRow, 'rows: must be a list of what get, post, put, patch and del give'),
+    ...strangersIn(allRules, isRule, 'rules: must be a list of what under gives'),
+    ...rowProblems([...ownRows, ...allRows.filter(isRow)]),
+    ...allRules.filter(isRule).flatMap(({ faults }) => faults),
+  ];
+}
+
+/** Who writes JavaScript may leave holes in a list, or give none. */
+function membersOf(list: unknown): readonly unknown[] {
+  return Array.isArray(list) ? Array.from(list) : [undefined];
+}
+
+function strangersIn(list: readonly unknown[], isMade: (part: unknown) => boolean, demand: string) {
+  const strange = [...list.keys()].filter((index) => !isMade(list[index]));
+  return strange.map((index) => `${demand}, and has something else at ${index}`);
+}
+
+function rowProblems(rows: readonly Row[]): string[] {
   const parsed = rows.map((row) => ({ ...row, segments: parsePattern(row.pattern) }));
-  return parsed.flatMap(({ method, pattern, segments, faults = [] }, index) => {
+  return parsed.flatMap(({ method, pattern, segments, faults }, index) => {
     const problems = faults.map((fault) => `${method} ${pattern}: ${fault}`);
     if (segments === undefined) return [...problems, `${method} ${pattern}: is not a path pattern`];
 
@@ -76,9 +99,10 @@ export function tableProblems(rows: readonly Row[]): string[] {
 const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?:[^{}/]*|\{\w+\}))+$/;
 
 function parsePattern(pattern: string): readonly Segment[] | undefined {
-  const texts = PATTERN.test(pattern) ? pathSegments(pattern) : undefined;
+  if (!PATTERN.test(pattern)) return undefined;
+
   const written = pattern.split('/');
-  return texts?.map((literal, index) => {
+  return pathSegments(pattern)?.map((literal, index) => {
     const [, name] = /^\{(.+)\}$/.exec(written[index + 1] ?? '') ?? [];
     return name === undefined ? { literal } : { name };
   });

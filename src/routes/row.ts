@@ -39,13 +39,17 @@ export interface RouteRequest<
 /** Gives what is given now or later, unless it comes too late. */
 type Within = (result: unknown) => unknown;
 
-/** One row of a table. */
+/** On what a function of this file has made, and on every copy of it. */
+const MADE = Symbol('made');
+
+/** One row of a table, made by the function of its method. */
 export interface Row {
+  readonly [MADE]: 'row';
   readonly method: Method;
   readonly pattern: string;
   readonly access: Access<Caller | undefined>;
   /** Why no table can have it, beside what is wrong with its pattern. */
-  readonly faults?: readonly string[];
+  readonly faults: readonly string[];
   /**
    * Takes the query, and reads the body: rejects with `Refused`, or with `ClientGone`. `bodyLimitBytes` is
    * for rows without a limit of their own, `within` bounds the time of a schema. Absent where the row takes
@@ -56,13 +60,18 @@ export interface Row {
   readonly handle: (incoming: Incoming<Caller | undefined>) => unknown;
 }
 
-/** A rule for a prefix and everything under it, decided before the row is looked for. */
+/** A rule for a prefix and everything under it, decided before the row is looked for; made by `under`. */
 export interface PrefixRule {
+  readonly [MADE]: 'rule';
   readonly prefix: readonly string[];
   readonly access: Access<Caller>;
   /** Why no table can have it. */
-  readonly faults?: readonly string[];
+  readonly faults: readonly string[];
 }
+
+export const isRow = (part: unknown): part is Row => Object(part)[MADE] === 'row';
+
+export const isRule = (part: unknown): part is PrefixRule => Object(part)[MADE] === 'rule';
 
 /**
  * A rule for a prefix such as `/api/admin` and everything under it: decided for every path there, before the
@@ -75,7 +84,7 @@ export function under(prefix: string, access: Access<Caller>): PrefixRule {
   const isPrefix = segments !== undefined && prefix[0] === '/';
   const faults = [...faultsOf(access), ...(isPrefix ? [] : ['is no prefix of paths'])];
   const named = faults.map((fault) => `under ${prefix}: ${fault}`);
-  return { prefix: segments ?? [], access, faults: named };
+  return { [MADE]: 'rule', prefix: segments ?? [], access, faults: named };
 }
 
 /** All that a service answers. */
@@ -143,6 +152,7 @@ function rowMaker(method: Method) {
     }
 
     return {
+      [MADE]: 'row',
       method,
       pattern,
       access,
@@ -158,7 +168,7 @@ function rowMaker(method: Method) {
   };
 }
 
-/** A JSON object or array. A promise is an object too, but what it gives must be one; a `Date` is text in JSON. */
+/** A JSON object or array. A promise is none, but what it gives must be one; a `Date` is text in JSON. */
 type Json = object & { readonly then?: never; readonly toJSON?: () => object };
 
 /** Nothing is 204, which a GET cannot be. */

@@ -94,24 +94,26 @@ export function assembleService(
   const problems = faultsOf(table);
   if (problems.length > 0) throw new ConfigurationError(problems);
 
-  const corsAllowedMethods = shownMethods(settings, table);
-  const checks = assembleChecks({ ...settings, corsAllowedMethods }, surroundings, options);
   const rows = [...probes(() => readiness(checks)), ...table.rows];
+  const corsAllowedMethods = shownMethods(settings, rows);
+  const checks: Checks = assembleChecks({ ...settings, corsAllowedMethods }, surroundings, options);
   surroundings.metrics?.foreseeRows(rows);
   return { ...checks, responder: createResponder({ ...table, rows }, checks.front) };
 }
 
 /** Why a service cannot have this table, whatever its settings are. */
-export function faultsOf({ rows, rules = [] }: Table): string[] {
-  const all = [...probes(() => ({})), ...rows];
-  return [...tableProblems(all), ...rules.flatMap(({ faults = [] }) => faults)];
+export function faultsOf(table: Table): string[] {
+  return tableProblems(
+    table,
+    probes(() => ({})),
+  );
 }
 
-/** What other origins may use: without a setting the methods that the table has, and that of the probes. */
-function shownMethods({ corsAllowedMethods }: Settings, { rows }: Table): readonly string[] {
+/** What other origins may use: without a setting the methods that the rows have. */
+function shownMethods({ corsAllowedMethods }: Settings, rows: readonly Row[]): readonly string[] {
   if (corsAllowedMethods.length > 0) return corsAllowedMethods;
 
-  return [...new Set(['GET', ...rows.map(({ method }) => method)])];
+  return [...new Set(rows.map(({ method }) => method))];
 }
 
 function openReplayStore(settings: Settings, clock: Clock, log: Log) {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { pathSegments, targetPath } from '../../src/request/path.ts';
 import { authenticated, open } from '../../src/routes/access.ts';
 import { Router, tableProblems } from '../../src/routes/router.ts';
-import { get, under } from '../../src/routes/row.ts';
+import { get, under, type Row, type Table } from '../../src/routes/row.ts';
 import { Refused } from '../../src/base/refusal.ts';
 
 for (const [target, path] of [
@@ -114,7 +114,7 @@ for (const [one, other, common] of [
       [one, other],
     ]) {
       const rows = patterns.map(rowAt);
-      assert.deepEqual(tableProblems(rows), [`GET ${one} and ${other}: both match ${common}`]);
+      assert.deepEqual(tableProblems({ rows }), [`GET ${one} and ${other}: both match ${common}`]);
     }
   });
 }
@@ -129,21 +129,82 @@ for (const [one, other] of [
 ] as const) {
   test(`takes the rows ${one} and ${other}, which have no path in common`, () => {
     const rows = [one, other].map(rowAt);
-    assert.deepEqual(tableProblems(rows), []);
+    assert.deepEqual(tableProblems({ rows }), []);
     for (const { pattern } of rows) assert.equal(found(new Router(rows), pattern)?.pattern, pattern);
   });
 }
 
 for (const pattern of ['', 'api', 'api/public', '/', '/api/', '//api', '/./api', '/%zz']) {
   test(`refuses "${pattern}" as a pattern`, () => {
-    assert.deepEqual(tableProblems([rowAt(pattern)]), [`GET ${pattern}: is not a path pattern`]);
+    assert.deepEqual(tableProblems({ rows: [rowAt(pattern)] }), [`GET ${pattern}: is not a path pattern`]);
   });
 }
 
 for (const pattern of ['/a{x}', '/{y}b', '/{a-b}', '/{a}{b}', '/{}', '/{x', '/x}', '/{x}/a/{x}', '/{a/b}']) {
   test(`refuses "${pattern}", whose parameters no request would have`, () => {
-    assert.deepEqual(tableProblems([rowAt(pattern)]), [`GET ${pattern}: is not a path pattern`]);
+    assert.deepEqual(tableProblems({ rows: [rowAt(pattern)] }), [`GET ${pattern}: is not a path pattern`]);
   });
+}
+
+const NO_ROW = 'rows: must be a list of what get, post, put, patch and del give, and has something else at';
+
+/** All that can be seen of a row. */
+const likeARow = Object.fromEntries(Object.entries(rowAt('/like')));
+
+for (const [what, table, problems] of [
+  ['an empty object', { rows: [{}] }, [`${NO_ROW} 0`]],
+  ['what looks like a row', { rows: [likeARow] }, [`${NO_ROW} 0`]],
+  [
+    'null, false, a text and a function',
+    { rows: [null, false, '/a', rowAt] },
+    [0, 1, 2, 3].map((at) => `${NO_ROW} ${at}`),
+  ],
+  ['a list of rows in the list', { rows: [[rowAt('/a')]] }, [`${NO_ROW} 0`]],
+  ['a hole', { rows: Object.assign([rowAt('/a')], { 2: rowAt('/b') }) }, [`${NO_ROW} 1`]],
+  ['a rule among the rows', { rows: [under('/a', authenticated)] }, [`${NO_ROW} 0`]],
+  ['no rows', {}, [`${NO_ROW} 0`]],
+  ['a row in place of a list', { rows: rowAt('/a') }, [`${NO_ROW} 0`]],
+  ['null in place of a list', { rows: null }, [`${NO_ROW} 0`]],
+  ['a list that is none', { rows: new Set([rowAt('/a')]) }, [`${NO_ROW} 0`]],
+  ['nothing in place of a table', undefined, [`${NO_ROW} 0`]],
+  ['rows in place of a table', [rowAt('/a')], [`${NO_ROW} 0`]],
+  [
+    'a row among the rules',
+    { rows: [], rules: [rowAt('/a')] },
+    ['rules: must be a list of what under gives, and has something else at 0'],
+  ],
+  [
+    'an access in place of rules',
+    { rows: [], rules: authenticated },
+    ['rules: must be a list of what under gives, and has something else at 0'],
+  ],
+  [
+    'a stranger beside other faults',
+    { rows: [{}, rowAt('b'), rowAt('/a'), rowAt('/a')], rules: [0, under('a', authenticated)] },
+    [
+      `${NO_ROW} 0`,
+      'rules: must be a list of what under gives, and has something else at 0',
+      'GET b: is not a path pattern',
+      'GET /a and /a: both match /a',
+      'under a: is no prefix of paths',
+    ],
+  ],
+] as const) {
+  test(`refuses a table with ${what}, by a problem`, () =>
+    assert.deepEqual(tableProblems(table as unknown as Table), problems));
+}
+
+test('takes a copy of a row, and rows beside those of the service', () => {
+  const row: Row = { ...rowAt('/a'), pattern: '/b' };
+  assert.deepEqual(tableProblems({ rows: [rowAt('/a'), row] }), []);
+  assert.deepEqual(tableProblems({ rows: [row] }, [rowAt('/{x}')]), ['GET /{x} and /b: both match /b']);
+});
+
+for (const pattern of [undefined, null, 5, {}]) {
+  test(`refuses ${JSON.stringify(pattern)} as a pattern`, () =>
+    assert.deepEqual(tableProblems({ rows: [rowAt(pattern as never)] }), [
+      `GET ${pattern}: is not a path pattern`,
+    ]));
 }
 
 test('takes braces that are written as escapes for the text that they are [RFC 3986 §2.1]', () => {

@@ -228,12 +228,17 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     return problemsOf({ code: status, output: stdout, errors: stderr.split('\n').slice(0, -1) });
   }
 
-  const SHADOW = "rows: [get('/healthz', open, () => ({}))]";
+  const SHADOW = "rows: [{}, get('/healthz', open, () => ({}))]";
+
+  const SHADOW_PROBLEMS = [
+    'rows: must be a list of what get, post, put, patch and del give, and has something else at 0',
+    'GET /healthz and /healthz: both match /healthz',
+  ];
 
   test('reports a table of its own that cannot be served', () => {
-    const problem = 'configuration: GET /healthz and /healthz: both match /healthz';
-    assert.deepEqual(runOwnTable(SHADOW, DOWN, '--check'), [problem]);
-    assert.deepEqual(runOwnTable(SHADOW, { ...DOWN, PORT: '0' }), [problem]);
+    const problems = SHADOW_PROBLEMS.map((problem) => `configuration: ${problem}`);
+    assert.deepEqual(runOwnTable(SHADOW, DOWN, '--check'), problems);
+    assert.deepEqual(runOwnTable(SHADOW, { ...DOWN, PORT: '0' }), problems);
   });
 
   for (const words of [['--check'], []]) {
@@ -242,7 +247,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       assert.deepEqual(
         runOwnTable(table, { ...DOWN, IDP_DOMAIN: 'a b', PORT: 'x' }, ...words),
         [
-          'GET /healthz and /healthz: both match /healthz',
+          ...SHADOW_PROBLEMS,
           'under ?: is no prefix of paths',
           'IDP_DOMAIN (environment): has white space; remove it',
           'PORT (environment): must be a whole number from 0 to 65535',

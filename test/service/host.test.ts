@@ -1,5 +1,7 @@
 /* Services in a process that is somebody's own: their URL, their end, and what they say at once. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { ConfigurationError, createService, get, open, type GivenSettings } from '../../src/gatehouse.ts';
 import { createTestIssuer } from '../../src/testing.ts';
@@ -79,4 +81,25 @@ test('a service with wrong settings is not made, and every problem is named', ()
       return true;
     },
   );
+});
+
+test('a service with a table that is none is not made, and leaves nothing under way', async (t) => {
+  const store = createServer().listen(0, '127.0.0.1');
+  t.after(() => store.close());
+  await once(store, 'listening');
+  const { port } = store.address() as AddressInfo;
+  const dpopReplayStore = `redis://127.0.0.1:${port}`;
+  const settings = { ...issuer.settings, dpopMode: 'ALLOWED', dpopReplayStore } as const;
+  assert.throws(() => createService({ rows: [{}, ...rows] } as never, settings, issuer), {
+    name: 'ConfigurationError',
+    problems: [
+      'rows: must be a list of what get, post, put, patch and del give, and has something else at 0',
+    ],
+  });
+
+  // Connections come in the order in which they were made, and this is the first.
+  const own = connect(port, '127.0.0.1');
+  const [first] = await once(store, 'connection');
+  assert.equal(first.remotePort, own.localPort);
+  own.destroy();
 });

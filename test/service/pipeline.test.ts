@@ -265,7 +265,7 @@ test('admits no one whom a guard or the policy refuses, also when the sender ans
 
   const later = await startTable({
     rows: [row('/read', scope('read')), row('/admin/read', scope('read'))],
-    policy: [{ prefix: ['admin'], access: needs(scope('admin')) }],
+    policy: [under('/admin', needs(scope('admin')))],
     sender:
       (usual) =>
       async (...asked) =>
