@@ -1,9 +1,9 @@
 // Cross-origin replies (Fetch standard §3.2), on only when origins are configured. Trusts Origin for nothing
 // but whether a browser may read the reply. Promises: only an origin equal to a listed one gets permission;
 // `*` and `null` never do.
-import type { IncomingMessage } from 'node:http';
+import { fieldValues } from '../request/fields.ts';
+import type { Presentation } from '../request/uri.ts';
 import type { DpopMode } from '../sender/credentials.ts';
-import { emptyReply, type Reply } from './reply.ts';
 
 /** Settings; origins are exact, and none turns all of this off. */
 export interface CorsOptions {
@@ -15,41 +15,42 @@ export interface CorsOptions {
   readonly corsExposedHeaders: readonly string[];
 }
 
-export interface Cors {
-  /** The fields of every reply to a request with this `Origin`, names and values in turn. */
-  headers(origin: string | undefined): readonly string[];
-  /** The whole reply, when the request is a preflight. */
-  preflight(request: IncomingMessage): Reply | undefined;
+const NONE: readonly string[] = [];
+
+/** What makes a request a CORS preflight, beside its method (Fetch standard §3.2.2). */
+const PREFLIGHT_FIELDS = ['origin', 'access-control-request-method'];
+
+/** Whether a browser asks what a script may send. */
+export function isPreflight({ method, rawHeaders }: Presentation): boolean {
+  return method === 'OPTIONS' && PREFLIGHT_FIELDS.every((name) => fieldValues(rawHeaders, name).length > 0);
 }
 
-const VARY = ['Vary', 'Origin'];
-
-const OFF: Cors = { headers: () => [], preflight: () => undefined };
-
-/** What is said to every listed origin is made here, once. */
-export function createCors(options: CorsOptions): Cors {
-  if (options.corsAllowedOrigins.length === 0) return OFF;
-
-  const headersByOrigin = new Map<string, readonly string[]>();
-  const preflightByOrigin = new Map<string, Reply>();
+/** Fields are names and values in turn; what is said to every listed origin is made here, once. */
+export function createCors(options: CorsOptions) {
+  const readings = new Map<string, readonly string[]>();
+  const sendings = new Map<string, readonly string[]>();
   const exposed = exposedFields(options);
   const allowed = allowedFields(options);
   for (const origin of options.corsAllowedOrigins) {
     const permission = ['Access-Control-Allow-Origin', origin];
     if (options.corsAllowCredentials) permission.push('Access-Control-Allow-Credentials', 'true');
-    headersByOrigin.set(origin, [...permission, ...exposed, ...VARY]);
-    preflightByOrigin.set(origin, emptyReply([...permission, ...allowed, ...VARY]));
+    readings.set(origin, [...permission, ...exposed]);
+    sendings.set(origin, [...permission, ...allowed]);
   }
+  const isOn = readings.size > 0;
 
   return {
-    headers: (origin = '') => headersByOrigin.get(origin) ?? VARY,
+    /** The field of every reply, whatever is asked (Fetch standard §3.2.5). */
+    vary: isOn ? ['Vary', 'Origin'] : NONE,
 
-    preflight: ({ method, headers }) => {
-      const { origin, 'access-control-request-method': intended } = headers;
-      // Fetch standard §3.2.2: what makes a request a CORS preflight.
-      if (method !== 'OPTIONS' || origin === undefined || intended === undefined) return undefined;
+    /** The fields of a reply to a request with this `Origin`. */
+    forReading: (origin = '') => readings.get(origin) ?? NONE,
 
-      return preflightByOrigin.get(origin) ?? emptyReply(VARY);
+    /** The fields of the reply to a preflight; `undefined` for other requests. */
+    forSending: (presentation: Presentation) => {
+      if (!isOn || !isPreflight(presentation)) return undefined;
+
+      return sendings.get(fieldValues(presentation.rawHeaders, 'origin').join()) ?? NONE;
     },
   };
 }

@@ -12,22 +12,22 @@ export interface Reply {
   readonly closes?: boolean;
 }
 
-/** RFC 9111 §5.2.2.5: nothing that depends on a token may be stored. */
-const ALWAYS = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
-const JSON_ALWAYS = ['Content-Type', 'application/json; charset=utf-8', ...ALWAYS];
+const ALWAYS = [
+  'Content-Type',
+  'application/json; charset=utf-8',
+  // RFC 9111 §5.2.2.5: nothing that depends on a token may be stored.
+  'Cache-Control',
+  'no-store',
+  'X-Content-Type-Options',
+  'nosniff',
+];
 
 /** A JSON reply; `headers` are more fields, in turn. Throws a `TypeError` for what cannot be sent. */
 export function jsonReply(status: number, body: unknown, headers: readonly string[] = []): Reply {
   checkFields(headers);
   const content = jsonText(body);
   const length = String(Buffer.byteLength(content));
-  return { status, fields: [...JSON_ALWAYS, 'Content-Length', length, ...headers], content };
-}
-
-/** A reply without content (RFC 9110 §15.3.5). Throws as `jsonReply` does. */
-export function emptyReply(headers: readonly string[]): Reply {
-  checkFields(headers);
-  return { status: 204, fields: [...ALWAYS, ...headers], content: '' };
+  return { status, fields: [...ALWAYS, 'Content-Length', length, ...headers], content };
 }
 
 /**

@@ -3,9 +3,9 @@
 // read. Does not say what a row needs: challenge.ts does.
 import { refuseMethod } from '../base/refusal.ts';
 import { PROOF_ALGORITHMS } from '../keys/jwk.ts';
-import { fieldValues } from '../request/fields.ts';
 import type { Presentation } from '../request/uri.ts';
 import type { DpopMode } from '../sender/credentials.ts';
+import { isPreflight } from './cors.ts';
 import { reply } from './handler-reply.ts';
 
 /** Settings; without a URL all of this is off. */
@@ -27,9 +27,6 @@ export interface Shared {
 const ROOT = '/.well-known/oauth-protected-resource';
 const METHODS = ['GET', 'HEAD'];
 
-/** What makes a request a CORS preflight, beside its method (Fetch standard §3.2.2). */
-const PREFLIGHT_FIELDS = ['origin', 'access-control-request-method'];
-
 /** Where the document is, and what replies to who asks for it. */
 export function createResourceMetadata(options: ResourceOptions) {
   if (options.resourceUrl === undefined) return { describe: () => undefined };
@@ -48,13 +45,12 @@ export function createResourceMetadata(options: ResourceOptions) {
   });
 
   /** `undefined` at other paths. Throws `Refused`. */
-  function describe(learnt: Shared, { method, path, rawHeaders }: Presentation) {
-    if (!paths.includes(path)) return undefined;
+  function describe(learnt: Shared, presentation: Presentation) {
+    if (!paths.includes(presentation.path)) return undefined;
 
     learnt.crossOrigin = ['Access-Control-Allow-Origin', '*'];
-    const hasFields = PREFLIGHT_FIELDS.every((name) => fieldValues(rawHeaders, name).length > 0);
-    if (method === 'OPTIONS' && hasFields) return preflight.reply;
-    if (!METHODS.includes(method)) throw refuseMethod(METHODS);
+    if (isPreflight(presentation)) return preflight.reply;
+    if (!METHODS.includes(presentation.method)) throw refuseMethod(METHODS);
 
     return document.reply;
   }

@@ -92,7 +92,7 @@ export function createFront(
 
   /** What a reply to this origin holds beside its own fields, names and values in turn. */
   function fieldsBeside(learnt: Learnt, origin: string | undefined): string[] {
-    return [...(learnt.crossOrigin ?? cors.headers(origin)), ...nonceFields(learnt)];
+    return [...cors.vary, ...(learnt.crossOrigin ?? cors.forReading(origin)), ...nonceFields(learnt)];
   }
 
   /** The whole reply to a failure, where nothing is written on a response; it is told of at once. */

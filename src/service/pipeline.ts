@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import { andThen, type Later } from '../base/clock.ts';
 import { refuseHttp, refuseMethod, refuseRequest, unavailable, type Refused } from '../base/refusal.ts';
-import { replyToResult } from '../reply/handler-reply.ts';
+import { noContent, replyToResult } from '../reply/handler-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { Incoming } from '../request/incoming.ts';
 import type { Presentation } from '../request/uri.ts';
@@ -15,6 +15,8 @@ import type { Row, Table } from '../routes/row.ts';
 import type { Caller } from '../sender/caller.ts';
 import type { Exchange } from './exchange.ts';
 import type { Front } from './front.ts';
+
+const NO_CONTENT = noContent().reply;
 
 /**
  * For a table in which `tableProblems` finds nothing: gives the reply to a request. Throws what turns it
@@ -30,9 +32,11 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
     checkHead(request);
     const presentation = front.present(exchange, request, request.url);
 
-    const preflight = front.cors.preflight(request);
-    if (preflight !== undefined) exchange.crossOrigin = [];
-    if (preflight !== undefined) return preflight;
+    const permission = front.cors.forSending(presentation);
+    if (permission !== undefined) {
+      exchange.crossOrigin = permission;
+      return NO_CONTENT;
+    }
 
     const place = router.find(presentation.path);
     if (place === undefined) throw refuseHttp('not_found');

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { setTimeout as pass } from 'node:timers/promises';
-import { emptyReply, jsonReply } from '../../src/reply/reply.ts';
+import { jsonReply } from '../../src/reply/reply.ts';
 import { prepareReply } from '../../src/reply/write.ts';
 import { createListener } from '../../src/service/listener.ts';
 import { Random } from '../evidence/fuzz/random.ts';
@@ -176,7 +176,7 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
     {
       begin: () => 0,
       prepare: ({ request, response }) => answer(request, response),
-      refuse: () => ({ ...emptyReply([]), status: 400 }),
+      refuse: () => jsonReply(400, {}),
     },
     new TestClock(),
   );

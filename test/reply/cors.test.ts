@@ -145,6 +145,14 @@ for (const origin of STRANGERS) {
   });
 }
 
+test('takes two origins for none that is listed [docs/requests.md]', async () => {
+  const headers = { Origin: [APP, APP], 'Access-Control-Request-Method': 'GET' };
+  for (const method of ['GET', 'OPTIONS']) {
+    const answer = await service.ask('/api/public', { method, headers });
+    assert.deepEqual(decisive(answer), { vary: 'Origin' }, method);
+  }
+});
+
 const preflight = (running: TestService, path: string, origin = APP) => {
   const intended = {
     'Access-Control-Request-Method': 'GET',

@@ -130,6 +130,8 @@ const shared = ({ headers }: Answer) =>
   );
 
 const PUBLIC = { 'cache-control': 'public, max-age=3600', 'access-control-allow-origin': '*' };
+/** With a list of origins every answer says so, also one that is the same for all of them. */
+const LISTED = { ...PUBLIC, vary: 'Origin' };
 const PLACES = [`${ROOT}/v1`, `${ROOT}/v1/`, ROOT, `${ROOT}/v1?x=/../y`];
 
 describe('in a service with a scope policy and a list of origins', () => {
@@ -138,11 +140,11 @@ describe('in a service with a scope policy and a list of origins', () => {
       test(`${path} is answered to ${origin ?? 'no origin'}, without a token, for everybody to keep and to read [RFC 9728 §3, §7.10]`, async () => {
         const headers = origin === undefined ? {} : { origin };
         const answer = await service.ask(path, { headers });
-        assert.deepEqual([answer.status, shared(answer)], [200, PUBLIC]);
+        assert.deepEqual([answer.status, shared(answer)], [200, LISTED]);
         assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8');
         assert.equal(answer.body.resource, 'https://api.test/v1');
         const head = await service.ask(path, { method: 'HEAD', headers });
-        assert.deepEqual([head.status, head.text, shared(head)], [200, '', PUBLIC]);
+        assert.deepEqual([head.status, head.text, shared(head)], [200, '', LISTED]);
         assert.equal(head.headers['content-length'], answer.headers['content-length']);
       });
     }
@@ -167,6 +169,7 @@ describe('in a service with a scope policy and a list of origins', () => {
               'access-control-allow-methods': 'GET, HEAD',
               'access-control-allow-origin': '*',
               'cache-control': 'no-store',
+              vary: 'Origin',
             },
           ],
         );
@@ -186,7 +189,12 @@ describe('in a service with a scope policy and a list of origins', () => {
           [
             405,
             'method_not_allowed',
-            { allow: 'GET, HEAD', 'access-control-allow-origin': '*', 'cache-control': 'no-store' },
+            {
+              allow: 'GET, HEAD',
+              'access-control-allow-origin': '*',
+              'cache-control': 'no-store',
+              vary: 'Origin',
+            },
           ],
         );
       });
@@ -228,6 +236,14 @@ describe('in a service with a scope policy and a list of origins', () => {
       ['method_not_allowed'],
     );
   });
+});
+
+test('without a list of origins its answers vary with none [RFC 9728 §7.10]', async (t) => {
+  const app = await startTable({ rows: [], environment: RESOURCE });
+  t.after(() => app.stop());
+  assert.deepEqual(shared(await app.ask(PLACES[0] ?? '', { headers: { origin: APP } })), PUBLIC);
+  const { headers } = await app.ask(PLACES[0] ?? '', { method: 'PUT' });
+  assert.deepEqual([headers['access-control-allow-origin'], headers.vary], ['*', undefined]);
 });
 
 test('nothing is at its paths without a resource', async (t) => {

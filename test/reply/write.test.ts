@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { emptyReply, jsonReply, type Reply } from '../../src/reply/reply.ts';
+import { reply } from '../../src/reply/handler-reply.ts';
+import { jsonReply, type Reply } from '../../src/reply/reply.ts';
 import { prepareReply } from '../../src/reply/write.ts';
 import { openWire } from '../support/client.ts';
 import { isWhole, parseAnswer, type WireAnswer } from '../support/wire-answer.ts';
@@ -44,7 +45,7 @@ const withField = (field: string) => `GET / HTTP/1.1\r\nHost: a\r\n${field}\r\n\
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const CHUNKED = `${withField('Transfer-Encoding: chunked')}3\r\nabc\r\n0\r\n\r\n`;
 const hello = jsonReply(200, { message: 'hällo' });
-const NO_CONTENT = emptyReply(['A', '1']);
+const NO_CONTENT = reply(204, undefined, { A: '1' }).reply;
 
 test('writes status, fields and content, with the date of Node [RFC 9110 §6.6.1]', async () => {
   const { status, headers, text } = await exchange(GET, { answer: hello });
