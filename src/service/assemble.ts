@@ -96,7 +96,7 @@ export function assembleService(
 
   const rows = [...probes(() => readiness(checks)), ...table.rows];
   const corsAllowedMethods = shownMethods(settings, rows);
-  const checks: Checks = assembleChecks({ ...settings, corsAllowedMethods }, surroundings, options);
+  const checks = assembleChecks({ ...settings, corsAllowedMethods }, surroundings, options);
   surroundings.metrics?.foreseeRows(rows);
   return { ...checks, responder: createResponder({ ...table, rows }, checks.front) };
 }
