@@ -11,6 +11,7 @@ import { refuseBody } from '../request/body.ts';
 import { createBatches } from './batches.ts';
 import { Connection, KEEP_ALIVE_MILLIS } from './connection.ts';
 import { Exchange } from './exchange.ts';
+import { MAX_FIELDS } from './pipeline.ts';
 import { RequestStream } from './request-stream.ts';
 import type { Responder } from './responder.ts';
 
@@ -28,8 +29,8 @@ const OPTIONS = {
 };
 
 const MORE_OPTIONS = {
-  // Node would drop the fields beyond its own limit unseen, a second Authorization among them.
-  maxHeadersCount: 0,
+  // Node keeps no more while a header arrives, and one too many is seen to be one too many.
+  maxHeadersCount: MAX_FIELDS + 1,
   // A client that has closed its side is answered (RFC 9112 §9.6).
   httpAllowHalfOpen: true,
 };

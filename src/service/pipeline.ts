@@ -94,7 +94,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
 }
 
 /** A request with more is refused: each costs memory for as long as it is under way. */
-const MAX_FIELDS = 200;
+export const MAX_FIELDS = 200;
 
 /**
  * A version and a transfer coding. RFC 9112 §2.3: Node lets 0.9 and 2.0 pass in a request line. §6.1:

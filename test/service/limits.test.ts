@@ -235,7 +235,7 @@ describe('the listener', { timeout: 120_000 }, () => {
       keepAliveTimeout: 72_000,
       connectionsCheckingInterval: 1_000,
       maxRequestsPerSocket: 0,
-      maxHeadersCount: 0,
+      maxHeadersCount: 201,
     };
     assert.deepEqual(
       Object.fromEntries(Object.keys(limits).map((name) => [name, Reflect.get(server, name)])),

@@ -44,6 +44,22 @@ for (const [what, bytes] of Object.entries(CASES)) {
   });
 }
 
+test('keeps of a header that does not end no more than the fields that are taken [G13]', async (t) => {
+  const listener = await openListener(t);
+  const wires = await Promise.all(Array.from({ length: 100 }, () => openWire(listener.port)));
+  const begun = Buffer.from(`GET /healthz HTTP/1.1\r\n${HOST}${'ab:cd\r\n'.repeat(2_300)}`);
+  await collectAll();
+  const before = process.memoryUsage().heapUsed;
+  for (const wire of wires) wire.send(begun);
+  const areRead = () => listener.sockets.every(({ bytesRead }) => bytesRead === begun.length);
+  while (!areRead()) await new Promise(setImmediate);
+  await collectAll();
+  const kibibytes = (process.memoryUsage().heapUsed - before) / 1024 / wires.length;
+  for (const wire of wires) wire.destroy();
+  // All of them take 145 and more.
+  assert.ok(kibibytes < 60, `${kibibytes} KiB`);
+});
+
 test('keeps nothing of a connection that has ended [G13]', async (t) => {
   const { server } = createListener({} as never, new TestClock());
   await once(server.listen(0, '127.0.0.1'), 'listening');
