@@ -99,11 +99,7 @@ function request(address: string, way: object) {
       reject(new FetchFailure('status-refused', statusCode));
     });
 
-    // RFC 9110 §15.2.2: nobody asked to switch protocols. Node reports neither a response nor an error.
-    request.on('upgrade', (_, socket) => {
-      socket.destroy();
-      reject(new FetchFailure('status-refused', '101'));
-    });
+    // RFC 9110 §15.2.2: also when it switches protocols, for which nobody asked.
     request.on('close', () => reject(new FetchFailure('connection-failed')));
   });
 }

@@ -26,8 +26,8 @@ export const FAULTS: readonly FaultPlan[] = [
   faulty('hanging at discovery', 'timeout', 'discovery', 'hang-before-headers'),
   faulty('connections refused', 'connection-refused', 'all', 'refuse'),
   faulty('connections reset', 'connection-failed', 'all', 'reset'),
-  faulty('101', 'status-refused', 'keySet', 'switch-protocols'),
-  faulty('101 at discovery', 'status-refused', 'discovery', 'switch-protocols'),
+  faulty('101', 'connection-failed', 'keySet', 'switch-protocols'),
+  faulty('101 at discovery', 'connection-failed', 'discovery', 'switch-protocols'),
   faulty('500', 'status-refused', 'all', { status: 500 }),
   faulty('404', 'status-refused', 'all', { status: 404 }),
   {

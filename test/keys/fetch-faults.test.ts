@@ -48,7 +48,7 @@ const FAULTS: Record<ListenerFault | NamedFault, { keySet: Outcome; discovery?: 
   'hang-after-headers': { keySet: TIMEOUT },
   drip: { keySet: TIMEOUT },
   reset: { keySet: ['connection-failed', 'ECONNRESET'] },
-  'switch-protocols': { keySet: ['status-refused', '101'] },
+  'switch-protocols': { keySet: ['connection-failed', ''] },
   html: { keySet: NOT_JSON },
   'truncated-json': { keySet: NOT_JSON },
   // Judging the set is for the key set, judging the document for discovery.

@@ -98,7 +98,7 @@ const REASONS: Record<ListenerFault | Exclude<NamedFault, 'wrong-issuer'>, Fetch
   'hang-after-headers': 'timeout',
   drip: 'timeout',
   reset: 'connection-failed',
-  'switch-protocols': 'status-refused',
+  'switch-protocols': 'connection-failed',
   html: 'not-a-json-object',
   'truncated-json': 'not-a-json-object',
   'empty-object': 'not-a-key-set',
