@@ -1,6 +1,6 @@
 /* Bytes that come in pieces: all of them, in order, and nothing else. */
 import { strict as assert } from 'node:assert';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import { Gathering } from '../../src/base/gathering.ts';
 
 for (const lengths of [[], [0], [1], [1, 1, 1, 1, 1], [5, 0, 3], [1000, 1, 5000], [3, 100_000, 3]]) {
@@ -22,4 +22,13 @@ test('begins anew once it has been emptied, and leaves what it gave as it is', (
   const first = gathering.take();
   assert.equal(gathering.add(Buffer.from('xy')), 2);
   assert.deepEqual([String(first), String(gathering.take()), String(gathering.take())], ['abc', 'xy', '']);
+});
+
+test('copies what it has a few times only, however many pieces come', () => {
+  const concat = mock.method(Buffer, 'concat');
+  const gathering = new Gathering();
+  for (let piece = 0; piece < 10_000; piece += 1) gathering.add(Buffer.of(piece % 256));
+  concat.mock.restore();
+  assert.ok(concat.mock.callCount() <= 20, String(concat.mock.callCount()));
+  assert.equal(gathering.take().length, 10_000);
 });
