@@ -91,9 +91,6 @@ export function createKeySet(
     return unavailable('keys-unavailable', Math.max(1, seconds));
   }
 
-  /** Whether keys were ever held. */
-  const wasReady = () => held.length > 0;
-
   /** Infinite while none were ever held. */
   const ageMillis = () => clock.monotonic() - fetchedAt;
 
@@ -114,7 +111,7 @@ export function createKeySet(
     if (age >= REFRESH_AFTER_MILLIS && failure === undefined) void refresh();
     if (age < MAX_AGE_MILLIS) return held;
 
-    if (wasReady() && failure !== undefined && !isExpiryLogged) {
+    if (held.length > 0 && failure !== undefined && !isExpiryLogged) {
       isExpiryLogged = true;
       log('signing keys expired', { issuer, reason: 'keys-too-old' });
     }
@@ -186,5 +183,5 @@ export function createKeySet(
     cancelRetry();
   }
 
-  return { find, wasReady, ageMillis, usable, refresh, close };
+  return { find, ageMillis, usable, refresh, close };
 }

@@ -55,8 +55,8 @@ export function assembleChecks(settings: Settings, surroundings: Surroundings, o
     isReady: () => {
       // All are asked, since asking keeps keys fresh.
       const ready = issuers.filter(({ keys }) => keys.usable() > 0);
-      // Choice: only the first one's fault holds up a rollout.
-      return ready.length > 0 && issuers[0]?.keys.wasReady() === true;
+      // Choice: only the first one's fault holds up a rollout, while it has never had keys.
+      return ready.length > 0 && issuers[0]?.keys.ageMillis() !== Infinity;
     },
 
     /** What was counted and is now, as text for Prometheus. */
