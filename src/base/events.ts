@@ -125,12 +125,23 @@ export function createLog(
   unwrittenBytes = () => 0,
 ): Log {
   let dropped = 0;
+  let lastMillis = NaN;
+  let lastTime = '';
 
-  const writeLine = (message: LogEvent, fields: Fields) => {
-    const time = new Date(now()).toISOString();
-    const level = LEVELS[message];
-    write(`${JSON.stringify({ time, level, message, ...fields })}\n`);
-  };
+  /** Most lines are of the millisecond of the one before. */
+  function timeText(): string {
+    const millis = now();
+    if (millis !== lastMillis) lastTime = new Date(millis).toISOString();
+    lastMillis = millis;
+    return lastTime;
+  }
+
+  function writeLine(message: LogEvent, fields: Fields): void {
+    // Put together as text: copied into one object with the rest, fields cost twice as much.
+    const head = `{"time":"${timeText()}","level":"${LEVELS[message]}","message":"${message}"`;
+    const rest = JSON.stringify(fields).slice(1);
+    write(`${head}${rest === '}' ? '' : ','}${rest}\n`);
+  }
 
   return (event, fields) => {
     if (LOG_LEVELS.indexOf(LEVELS[event]) > LOG_LEVELS.indexOf(leastLevel)) return;

@@ -59,88 +59,127 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 /** Of all services in this process; they count from the first look. */
 const delays = monitorEventLoopDelay({ resolution: 20 });
 
+/** A line of the text; its name has its labels. */
+interface Sample {
+  readonly name: string;
+  value: number;
+}
+
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** `profile` names the table. */
 export function createMetrics(profile: string) {
-  /** By their names with labels. */
-  const samples = new Map([['http_server_active_requests', 0]]);
-  /** By its labels, of each series the values of `durationsOf`. */
-  const series = new Map<string, readonly number[]>();
+  const families = makingOnce((_name: string): Sample[] => []);
 
-  function add(sample: string, amount = 1): void {
-    samples.set(sample, (samples.get(sample) ?? 0) + amount);
+  /** At zero when it is new. */
+  const sample = makingOnce((name: string): Sample => {
+    const made = { name, value: 0 };
+    const [family = ''] = name.split('{');
+    families(family).push(made);
+    return made;
+  });
+
+  /** By pattern, where a row matched; by method; by status, where there was an answer. */
+  const durations = makingOnce((pattern: string | undefined) =>
+    makingOnce((method: string) =>
+      makingOnce((status: number | null) => {
+        const route = pattern === undefined ? '' : `http_route=${JSON.stringify(pattern)},`;
+        const answer = status === null ? '' : `,http_response_status_code="${status}"`;
+        const made = createDurations(`${route}http_request_method="${method}"${answer}`);
+        families(DURATION).push(...made.samples);
+        return made;
+      }),
+    ),
+  );
+
+  function add(name: string, amount = 1): void {
+    sample(name).value += amount;
   }
 
   function foresee(start: string, words: readonly string[]): void {
-    for (const word of words) add(`${start}"${word}"}`, 0);
-  }
-
-  /** Without a pattern where no row matched; without seconds only for the series to be there. */
-  function addDuration(method: string, pattern: string | undefined, status: number, seconds = NaN): void {
-    const route = pattern === undefined ? '' : `http_route=${JSON.stringify(pattern)},`;
-    const labels = `${route}http_request_method="${method}",http_response_status_code="${status}"`;
-    const before = series.get(labels) ?? [];
-    const steps = BOUNDS.map((bound) => Number(seconds <= bound));
-    steps.push(seconds || 0, Number(seconds >= 0));
-    series.set(
-      labels,
-      steps.map((step, index) => step + (before[index] ?? 0)),
-    );
+    for (const word of words) sample(`${start}"${word}"}`);
   }
 
   function foreseeRows(rows: readonly Row[]): void {
     for (const { method, pattern } of rows) {
-      addDuration(method, pattern, 200);
-      if (method === 'GET') addDuration('HEAD', pattern, 200);
+      durations(pattern)(method)(200);
+      if (method === 'GET') durations(pattern)('HEAD')(200);
     }
   }
 
-  function foreseeWords(issuers: readonly Issuer[]): void {
+  function foreseeWords(): void {
+    sample('http_server_active_requests');
     foresee('gatehouse_refusals_total{reason=', REASONS);
     foresee('gatehouse_tokens_total{result=', ['remembered', 'verified']);
     foresee('gatehouse_replay_proofs_total{result=', ['new', 'seen', 'full', 'unavailable']);
-    for (const { name } of issuers) {
-      foresee(`gatehouse_key_fetches_total{issuer="${name}",result=`, ['ok', ...FETCH_FLAWS]);
-    }
   }
 
   /** All of it. */
   function read(issuers: readonly Issuer[], store: MeasuredReplayStore): string {
-    foreseeWords(issuers);
+    foreseeWords();
     for (const { name, keys } of issuers) {
-      samples.set(`gatehouse_keys_age_seconds{issuer="${name}"}`, keys.ageMillis() / 1000);
-      samples.set(`gatehouse_keys_usable{issuer="${name}"}`, keys.usable());
+      foresee(`gatehouse_key_fetches_total{issuer="${name}",result=`, ['ok', ...FETCH_FLAWS]);
+      sample(`gatehouse_keys_age_seconds{issuer="${name}"}`).value = keys.ageMillis() / 1000;
+      sample(`gatehouse_keys_usable{issuer="${name}"}`).value = keys.usable();
     }
 
-    const info = [`gatehouse_info{version="${VERSION}",profile="${profile}"}`, 1] as const;
-    const gauges = [store.gauge(), info, ...Object.entries(processGauges())];
-    const durations = [...series].flatMap(durationsOf);
-    const all = [...durations, ...samples, ...gauges];
-    return HEADS.map((head) => textOf(head, all)).join('');
+    sample(`gatehouse_info{version="${VERSION}",profile="${profile}"}`).value = 1;
+    const gauges = [store.gauge(), ...processGauges()];
+    for (const [name, value] of gauges) sample(name).value = value;
+    return HEADS.map(textOf).join('');
   }
 
-  return { add, addDuration, foreseeRows, read };
+  /** Nothing for a family that has no samples. */
+  function textOf(head: string): string {
+    const [, , family = ''] = head.split(' ');
+    const lines = families(family).map(lineOf);
+    return lines.length === 0 ? '' : head + lines.join('');
+  }
+
+  return { add, durations, foreseeRows, read };
 }
 
-type Sample = readonly [name: string, value: number];
+/** Gives what was made for a key before, or makes it. */
+function makingOnce<Key, Value>(make: (key: Key) => Value) {
+  const made = new Map<Key, Value>();
+  return (key: Key): Value => {
+    const before = made.get(key);
+    if (before !== undefined) return before;
 
-function durationsOf([labels, values]: [string, readonly number[]]): readonly Sample[] {
-  const buckets = BOUNDS.map((bound) => `bucket{${labels},le="${bound}"}`);
-  const names = [...buckets, `sum{${labels}}`, `count{${labels}}`];
-  const valueAt = (index: number) => values[index] ?? 0;
-  return names.map((name, index) => [`${DURATION}_${name}`, valueAt(index)]);
+    const value = make(key);
+    made.set(key, value);
+    return value;
+  };
 }
 
-/** Nothing for a family that has no samples. */
-function textOf(head: string, samples: readonly Sample[]) {
-  const [, , family = ''] = head.split(' ');
-  const own = samples.filter(([name]) => name.startsWith(family));
-  if (own.length === 0) return '';
+/** The histogram of the answers that have these labels. */
+function createDurations(labels: string) {
+  const sampleOf = (part: string, more = ''): Sample => {
+    const name = `${DURATION}_${part}{${labels}${more}}`;
+    return { name, value: 0 };
+  };
 
-  const lines = own.map(([name, value]) => `${name} ${value}\n`);
-  return head + lines.join('').replaceAll(/(?<="| )Infinity/g, '+Inf');
+  const buckets = BOUNDS.map((bound) => {
+    const edge = `,le="${numeral(bound)}"`;
+    return { bound, ...sampleOf('bucket', edge) };
+  });
+  const count = sampleOf('count');
+  const sum = sampleOf('sum');
+
+  function add(seconds: number): void {
+    count.value += 1;
+    sum.value += seconds;
+    for (const bucket of buckets) {
+      if (seconds <= bucket.bound) bucket.value += 1;
+    }
+  }
+
+  return { add, samples: [...buckets, count, sum] };
 }
+
+const lineOf = ({ name, value }: Sample) => `${name} ${numeral(value)}\n`;
+
+const numeral = (value: number) => (value === Infinity ? '+Inf' : String(value));
 
 function processGauges() {
   const { user, system } = process.cpuUsage();
@@ -148,7 +187,7 @@ function processGauges() {
   const lateSeconds = delays.percentile(99) / 1e9;
   delays.enable();
   delays.reset();
-  return {
+  return Object.entries({
     process_start_time_seconds: performance.timeOrigin / 1000,
     process_cpu_seconds_total: (user + system) / 1e6,
     process_resident_memory_bytes: rss,
@@ -156,5 +195,5 @@ function processGauges() {
     nodejs_heap_size_total_bytes: heapTotal,
     // Beyond the 20 ms for which they were set.
     nodejs_eventloop_lag_p99_seconds: Math.max(0, lateSeconds - 0.02),
-  };
+  });
 }

@@ -2,7 +2,7 @@
 // refusals once a minute, so that an operator at the default level sees that callers are turned away, and
 // why. Trusts that it is called once a request. Does not decide what a line may hold: base/events.ts does.
 import type { Clock } from '../base/clock.ts';
-import { describeBug, printable, printableSetting, type Log } from '../base/events.ts';
+import { describeBug, printable, printableSetting, type Log, type Printable } from '../base/events.ts';
 import type { RefusalReason } from '../base/refusal.ts';
 import { traceparentOf } from '../request/fields.ts';
 import type { Learnt } from './exchange.ts';
@@ -29,7 +29,8 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
     if (period === undefined) return;
 
     const seconds = Math.round((clock.monotonic() - period.since) / 1000);
-    const total = [...counts.values()].reduce((sum, number) => sum + number, 0);
+    let total = 0;
+    for (const number of counts.values()) total += number;
     log('requests refused', { seconds, total, ...Object.fromEntries(counts) });
 
     period.cancel();
@@ -45,36 +46,41 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
 
   /** Once a request; no status when nobody was left to be answered. */
   function observe(learnt: Learnt, status: number | null): void {
-    const { row, reason } = learnt;
+    const { row, reason, arrivedAt, request } = learnt;
+    const pattern = row?.pattern;
     const method = methodOf(learnt);
-    const millis = clock.monotonic() - learnt.arrivedAt;
+    const millis = clock.monotonic() - arrivedAt;
     metrics?.add('http_server_active_requests', -1);
-    if (method !== undefined && status !== null) {
-      metrics?.addDuration(method, row?.pattern, status, millis / 1000);
-    }
+    const durations = method && metrics?.durations(pattern)(method)(status);
+    durations?.add(millis / 1000);
 
-    const isProbe = PROBE.test(String(row?.pattern));
-    if (accessLog && !(isProbe && reason === undefined)) tellAccess(learnt, status, millis);
+    const isProbe = PROBES.has(pattern);
+    if (accessLog && !(isProbe && reason === undefined)) tellAccess(learnt, method, status, millis);
     if (reason === undefined) return;
 
     tellFailure(learnt, status);
     // What a probe asks is no refusal, also with a method that has no row.
-    const isOfProbe = isProbe || PROBE.test(String(learnt.request?.url));
+    const isOfProbe = isProbe || PROBES.has(request?.url);
     if (reason !== 'bug' && reason !== 'handler' && !isOfProbe) count(reason);
   }
 
   function tellFailure(learnt: Learnt, status: number | null): void {
     const { row, reason, failure } = learnt;
-    const { route, issuer, kid, traceId } = fieldsOf(learnt);
+    const { route, issuer, kid, traceId } = factsOf(learnt);
     const method = row && printable(row.method);
     if (reason === 'bug') log('request failed', { method, route, ...describeBug(failure), traceId });
     else log('request refused', { status, reason, issuer, kid, traceId });
   }
 
-  function tellAccess(learnt: Learnt, status: number | null, millis: number): void {
-    const { route = null, issuer, kid, traceId, parentId } = fieldsOf(learnt);
+  function tellAccess(
+    learnt: Learnt,
+    method: Printable | null = null,
+    status: number | null,
+    millis: number,
+  ): void {
+    const { route = null, issuer, kid, traceId, parentId } = factsOf(learnt);
+    const { reason } = learnt;
     const durationMillis = Math.round(millis * 1000) / 1000;
-    const method = methodOf(learnt) ?? null;
 
     // One literal: spread into one another, objects cost as much as all of the rest.
     log('request', {
@@ -82,7 +88,7 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
       route: method && route,
       status,
       durationMillis,
-      reason: learnt.reason,
+      reason,
       issuer,
       kid,
       traceId,
@@ -100,24 +106,24 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
 }
 
 /** RFC 9110 §9.1, RFC 5789 */
-const METHOD = /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE|CONNECT)$/;
+const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
 
-const PROBE = /^\/(?:health|ready)z$/;
+const OTHER_METHOD = printable('_OTHER');
 
-const NO_REQUEST = /^(?:malformed-http|header_fields_too_large|request_timeout)$/;
+const PROBES = new Set<unknown>(['/healthz', '/readyz']);
+
+const NO_REQUEST = new Set<unknown>(['malformed-http', 'header_fields_too_large', 'request_timeout']);
 
 /** A word of a closed list; nothing for what is no request, though Node may take it for one. */
-function methodOf({ request, reason }: Learnt) {
-  if (request === undefined || NO_REQUEST.test(String(reason))) return undefined;
-
-  const { method = '' } = request;
-  return printable(METHOD.test(method) ? method : '_OTHER');
+function methodOf({ request, reason }: Learnt): Printable | undefined {
+  if (request === undefined || NO_REQUEST.has(reason)) return undefined;
+  return METHODS.find((method) => method === request.method) ?? OTHER_METHOD;
 }
 
 /** What lines may say of a request. */
-function fieldsOf({ request, row, issuerName, kid }: Learnt) {
-  const traceparent = traceparentOf(request?.rawHeaders ?? []) ?? '';
-  const [, traceId, parentId] = traceparent.split('-').map(printable);
+function factsOf({ request, row, issuerName, kid }: Learnt) {
+  const traceparent = traceparentOf(request?.rawHeaders ?? []);
+  const [, traceId, parentId] = traceparent?.split('-').map(printable) ?? [];
   return {
     route: row && printableSetting(row.pattern),
     issuer: issuerName === undefined ? undefined : printable(issuerName),

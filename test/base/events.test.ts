@@ -43,16 +43,20 @@ const events = Object.entries(EVENTS) as [Parameters<Log>[0], LogLevel][];
 describe('the log', () => {
   test('writes one JSON line per event: time, level, message, fields', () => {
     const lines: string[] = [];
+    let now = 86_400_000;
     const log = createLog(
       'info',
       (line) => lines.push(line),
-      () => 86_400_000,
+      () => now,
     );
     log('listening', { port: 1, address: printable('::'), reason: 'drained' });
     log('stopped', {});
+    now += 1;
+    log('stopped', { reason: undefined });
     assert.deepEqual(lines, [
       '{"time":"1970-01-02T00:00:00.000Z","level":"info","message":"listening","port":1,"address":"::","reason":"drained"}\n',
       '{"time":"1970-01-02T00:00:00.000Z","level":"info","message":"stopped"}\n',
+      '{"time":"1970-01-02T00:00:00.001Z","level":"info","message":"stopped"}\n',
     ]);
   });
 

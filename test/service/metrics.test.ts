@@ -22,6 +22,8 @@ import {
   scope,
   type GivenSettings,
 } from '../../src/gatehouse.ts';
+import { createReplayStore } from '../../src/sender/replay.ts';
+import { createMetrics } from '../../src/service/metrics.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { ask, exchange, openWire } from '../support/client.ts';
 import { readExposition } from '../support/exposition.ts';
@@ -156,6 +158,22 @@ test('has the boundaries of OpenTelemetry', async (t) => {
   assert.equal(bounds.join(' '), '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 +Inf');
 });
 
+test('counts a duration in every bucket that it does not exceed, and sums all up', () => {
+  const metrics = createMetrics('x');
+  const durations = metrics.durations('/a')('GET')(200);
+  for (const seconds of [0.005, 0.0051, 0.3, 11]) durations.add(seconds);
+  const { samples = [] } = readExposition(metrics.read([], createReplayStore(60))).get(DURATION) ?? {};
+  assert.deepEqual(
+    [...samples].map(([name, value]) => `${/le="[^"]+"|sum|count/.exec(name)} ${value}`),
+    [
+      ...['0.005" 1', '0.01" 2', '0.025" 2', '0.05" 2', '0.075" 2', '0.1" 2', '0.25" 2', '0.5" 3'],
+      ...['0.75" 3', '1" 3', '2.5" 3', '5" 3', '7.5" 3', '10" 3', '+Inf" 4'],
+    ]
+      .map((bucket) => `le="${bucket}`)
+      .concat('count 4', 'sum 11.3101'),
+  );
+});
+
 test('counts refusals by reason, and neither probes nor what a handler refuses', async (t) => {
   const { port, value } = await start(t, {}, () => new Promise(() => {}));
   for (const path of ['/orders/a', '/orders/b', '/nothing', '/missing', '/bug', '/readyz']) {
@@ -228,7 +246,7 @@ test('tells whether a shared memory of proofs answers in place of how many it ha
   assert.equal(all().has('gatehouse_replay_entries'), false);
 });
 
-test('tells how many requests are under way, and forgets those of clients that have left', async (t) => {
+test('tells how many requests are under way, and of clients that have left how long they waited, without a status', async (t) => {
   const calls = new EventEmitter();
   const row = get('/held', open, ({ signal }) => {
     const gone = once(signal, 'abort');
@@ -248,7 +266,9 @@ test('tells how many requests are under way, and forgets those of clients that h
   await new Promise(setImmediate);
   const text = service.metricsText();
   assert.match(text, /^http_server_active_requests 0$/m);
-  assert.doesNotMatch(text, /_count\{http_route="\/held".* 1$/m);
+  assert.deepEqual(text.match(/_count\{http_route="\/held".* 1$/gm), [
+    '_count{http_route="/held",http_request_method="GET"} 1',
+  ]);
 });
 
 test('has no more series whatever paths, methods and tokens callers make up', async (t) => {
