@@ -42,9 +42,8 @@ function partiesFlaw({ iss, aud }: JsonObject, { issuer, audience }: TokenOption
   if (iss !== issuer) return 'issuer-mismatch';
 
   // RFC 7519 §4.1.3: an audience of ours itself, or an array of strings that has one.
-  const isOurs = (one: unknown) => audience.includes(one);
-  const isForAudience = isTextArray(aud) ? aud.some(isOurs) : isOurs(aud);
-  return isForAudience ? undefined : 'audience-mismatch';
+  const audiences = isTextArray(aud) ? aud : [aud];
+  return audiences.some((one) => audience.includes(one)) ? undefined : 'audience-mismatch';
 }
 
 /**
@@ -89,19 +88,19 @@ function kindFlaw(claims: JsonObject, header: JsonObject) {
   // RFC 8417 §2.2, OpenID Connect Back-Channel Logout §2.4
   if (events !== undefined) return 'event-token';
 
-  const namesItself = use === 'access' || type === 'bearer' || type === 'dpop' || isAtJwt(header.typ);
+  const namesItself = use === 'access' || type === 'bearer' || type === 'dpop' || isAtJwt(header);
   const looksLikeIdToken = ID_TOKEN_MEMBERS.some((name) => claims[name] !== undefined);
   return looksLikeIdToken && !namesItself ? 'id-token' : undefined;
 }
 
 /** RFC 9068 §2.1, §4 */
-const isAtJwt = (typ: unknown) => typeof typ === 'string' && mediaType(typ) === 'at+jwt';
+const isAtJwt = ({ typ }: JsonObject) => mediaType(typ) === 'at+jwt';
 
 /** What the operator asked for beyond that: RFC 9068 §2.2, §4, and claims by name. */
 function demandFlaw(claims: JsonObject, header: JsonObject, options: TokenOptions) {
   const { client_id: client, jti, iat } = claims;
   const hasClaims = typeof client === 'string' && typeof jti === 'string' && iat !== undefined;
-  const followsProfile = hasClaims && isAtJwt(header.typ);
+  const followsProfile = hasClaims && isAtJwt(header);
   if (options.tokenType === 'at+jwt' && !followsProfile) return 'profile-required';
 
   const isMissing = (name: string) => claims[name] === undefined || claims[name] === null;

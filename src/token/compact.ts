@@ -11,15 +11,19 @@ export interface UnverifiedJws {
   readonly signature: Buffer;
 }
 
-/** Splits and decodes a compact JWS, or says what is wrong with it. */
-export function parseCompact(text: string) {
+/** Splits and decodes a compact JWS, or says what is wrong with it, in the words for a token. */
+export function parseCompact(
+  text: string,
+): UnverifiedJws | 'token-malformed' | 'header-malformed' | 'payload-malformed' {
   const parts = text.split('.', 4);
   // RFC 7515 §5.2(1), RFC 7516 §9: five parts are a JWE, which is never a token here.
-  if (parts.length !== 3) return 'malformed';
+  if (parts.length !== 3) return 'token-malformed';
 
   // RFC 7515 §5.2(2), (6), (7)
   const [headerBytes, payloadBytes, signature] = parts.map(decodeBase64url);
-  if (headerBytes === undefined || payloadBytes === undefined || signature === undefined) return 'malformed';
+  if (headerBytes === undefined || payloadBytes === undefined || signature === undefined) {
+    return 'token-malformed';
+  }
 
   // RFC 7515 §5.2(3)
   const header = parseJsonObject(headerBytes);
@@ -29,10 +33,12 @@ export function parseCompact(text: string) {
   const payload = parseJsonObject(payloadBytes);
   if (payload === undefined) return 'payload-malformed';
 
-  const signingInput = text.slice(0, text.lastIndexOf('.'));
-  const jws: UnverifiedJws = { header, payload, signingInput, signature };
-  return jws;
+  return { header, payload, signingInput: text.slice(0, text.lastIndexOf('.')), signature };
 }
 
-/** A media type in a `typ` member: case aside, with or without its `application/` (RFC 7515 §4.1.9). */
-export const mediaType = (typ: string) => typ.toLowerCase().replace(/^application\//, '');
+/**
+ * The media type that a `typ` member names: case aside, with or without its `application/` (RFC 7515 §4.1.9);
+ * `undefined` when it is no text.
+ */
+export const mediaType = (typ: unknown) =>
+  typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined;

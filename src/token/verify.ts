@@ -36,8 +36,7 @@ export const keyIdOf = (token: VerifiedToken) => factsOf(open(token).key).kid;
 /** The issuer whose key signed it and whose rules it meets. */
 export const issuerOf = (token: VerifiedToken) => open(token).issuer;
 
-/** What `createTokenVerifier` gives. */
-export type TokenVerifier = (token: string) => Later<VerifiedToken>;
+export type TokenVerifier = ReturnType<typeof createTokenVerifier>;
 
 /**
  * A verifier for these issuers that remembers up to `cacheEntries` verified tokens, by their SHA-256. It
@@ -49,12 +48,13 @@ export function createTokenVerifier(
   clock: Clock,
   cacheEntries: number,
   count: Count = () => {},
-): TokenVerifier {
+) {
   const cache = new LruCache<VerifiedToken>(cacheEntries);
 
-  function verify(token: string): Later<VerifiedToken> {
+  /** Remembers the token by its digest, if there is one. */
+  function verify(token: string, digest?: string): Later<VerifiedToken> {
     const jws = parseCompact(token);
-    if (typeof jws === 'string') throw refuseToken(jws === 'malformed' ? 'token-malformed' : jws);
+    if (typeof jws === 'string') throw refuseToken(jws);
 
     const kid = checkTokenHeader(jws.header);
     const issuer = issuerFor(jws.payload, issuers);
@@ -65,7 +65,9 @@ export function createTokenVerifier(
 
         const claims = deepFreeze(checkClaims(signed, jws.header, issuer, clock.now() / 1000));
         count('gatehouse_tokens_total{result="verified"}');
-        return seal({ claims, kid, issuer, key });
+        const verified = seal({ claims, kid, issuer, key });
+        if (digest !== undefined) cache.set(digest, verified);
+        return verified;
       } catch (failure) {
         if (!(failure instanceof Refused)) throw failure;
 
@@ -74,19 +76,12 @@ export function createTokenVerifier(
     });
   }
 
-  function verifyAndRemember(token: string, digest: string) {
-    return andThen(verify(token), (verified) => {
-      cache.set(digest, verified);
-      return verified;
-    });
-  }
-
-  return (token) => {
+  return (token: string) => {
     if (cacheEntries === 0) return verify(token);
 
     const digest = hash('sha256', token, 'base64url');
     const remembered = cache.get(digest);
-    if (remembered === undefined) return verifyAndRemember(token, digest);
+    if (remembered === undefined) return verify(token, digest);
 
     const { claims, kid, issuer, key } = open(remembered);
     return andThen(issuer.keys.find(kid), (current) => {
@@ -98,7 +93,7 @@ export function createTokenVerifier(
       }
 
       cache.delete(digest);
-      return verifyAndRemember(token, digest);
+      return verify(token, digest);
     });
   };
 }
@@ -128,8 +123,8 @@ function checkTokenHeader({ alg, crit, b64, typ, kid }: JsonObject) {
   if (crit !== undefined || b64 !== undefined) throw refuseToken('critical-header');
 
   // RFC 8725 §3.11, RFC 9068 §2.1
-  const type = typeof typ === 'string' ? mediaType(typ) : typ;
-  if (type !== undefined && type !== 'jwt' && type !== 'at+jwt') throw refuseToken('type-refused');
+  const type = mediaType(typ);
+  if (typ !== undefined && type !== 'jwt' && type !== 'at+jwt') throw refuseToken('type-refused');
 
   // RFC 7515 §4.1.4, RFC 8725 §3.10
   if (kid !== undefined && typeof kid !== 'string') throw refuseToken('key-id-malformed');

@@ -67,7 +67,7 @@ const countOf = (chosen: readonly Group[]) => chosen.reduce((sum, { vectors }) =
 /** What the parts of gatehouse say of a vector, in the order in which a token or a proof meets them. */
 function verdict(text: string, key: VerificationKey | string, algorithm: string): string {
   const jws = parseCompact(text);
-  if (jws === 'malformed' || jws === 'header-malformed') return jws;
+  if (jws === 'token-malformed' || jws === 'header-malformed') return jws;
   assert.equal(jws, 'payload-malformed', 'a payload that is a JSON object');
   const [header = '', , signature = ''] = text.split('.');
   const parts = {
@@ -108,7 +108,7 @@ test('takes the signature of every valid RS256 vector and of no other [RFC 7515 
   assert.deepEqual(tally('RS256'), {
     'valid: payload-malformed; signature holds': 8,
     'invalid: payload-malformed; signature does not match': 218,
-    'invalid: malformed': 5,
+    'invalid: token-malformed': 5,
     'invalid: header-malformed': 2,
     'invalid: payload-malformed; key refused: use': 1,
     'invalid: payload-malformed; key refused: key-operations': 1,
@@ -123,7 +123,7 @@ test('takes the signature of every valid ES256 vector, and of two whose key name
     'invalid: payload-malformed; signature holds': 2,
     'invalid: payload-malformed; signature does not match': 29,
     'invalid: payload-malformed; another algorithm': 1,
-    'invalid: malformed': 5,
+    'invalid: token-malformed': 5,
     'invalid: header-malformed': 2,
   });
   const oddlyUsed = groupsFor('ES256').filter(({ jwk }) => jwk.use === 'enc' || jwk.key_ops !== undefined);
