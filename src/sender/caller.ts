@@ -9,7 +9,7 @@ import { requestUri, type Presentation, type UriOptions } from '../request/uri.t
 import type { Issuer } from '../token/issuers.ts';
 import { claimsOf, issuerOf, type VerifiedToken } from '../token/verify.ts';
 import type { Credentials, DpopMode } from './credentials.ts';
-import { provenBy, type ProofVerifier } from './dpop-proof.ts';
+import { createProofVerifier, provenBy, type ProofOptions } from './dpop-proof.ts';
 import type { ReplayStore } from './replay.ts';
 
 class AdmittedCaller {
@@ -19,7 +19,7 @@ class AdmittedCaller {
   /** A nonce that the answer shall carry (RFC 9449 §9). */
   readonly freshNonce: string | undefined;
 
-  constructor(token: VerifiedToken, freshNonce: string | undefined) {
+  constructor(token: VerifiedToken, freshNonce?: string) {
     this.claims = claimsOf(token);
     this.#issuer = issuerOf(token);
     this.freshNonce = freshNonce;
@@ -88,15 +88,16 @@ export type SenderCheck = (
   nowMillis: number,
 ) => Later<Caller>;
 
-export type SenderOptions = UriOptions & Readonly<{ dpopMode: DpopMode }>;
+export type SenderOptions = UriOptions & ProofOptions & Readonly<{ dpopMode: DpopMode }>;
 
 /** The checks on how a token is presented, in the order of docs/dpop.md. */
 export function createSenderCheck(
   options: SenderOptions,
-  verifyProof: ProofVerifier,
-  replayStore: ReplayStore,
+  replayStore: Pick<ReplayStore, 'record'>,
   count: Count = () => {},
 ): SenderCheck {
+  const verifyProof = createProofVerifier(options);
+
   /** Of a token that is bound to a key: the proof of that key, for this request. */
   function checkProof(cnf: unknown, credentials: Credentials, presentation: Presentation, nowMillis: number) {
     const boundThumbprint = confirmedThumbprint(cnf);
@@ -114,15 +115,13 @@ export function createSenderCheck(
   }
 
   return (token, credentials, presentation, nowMillis) => {
-    // Choice: an operator who turns DPoP off takes bound tokens as if they were not.
-    if (options.dpopMode === 'DISABLED') return new AdmittedCaller(token, undefined);
-
     const { cnf } = claimsOf(token);
     if (credentials.scheme === 'Bearer') {
-      // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it.
-      if (cnf !== undefined) throw refuseToken('bound-token');
+      // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it. Choice: an operator
+      // who turns DPoP off takes bound tokens as if they were not.
+      if (cnf !== undefined && options.dpopMode !== 'DISABLED') throw refuseToken('bound-token');
 
-      return new AdmittedCaller(token, undefined);
+      return new AdmittedCaller(token);
     }
 
     const proof = checkProof(cnf, credentials, presentation, nowMillis);
@@ -151,10 +150,8 @@ const NOT_NEW = {
  */
 const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256', 'osc'];
 
-/** The thumbprint to which `cnf` binds the token (RFC 9449 §6.1). Throws `Refused`. */
-function confirmedThumbprint(cnf: unknown) {
-  if (cnf === undefined) throw refuseToken('not-bound');
-
+/** The thumbprint to which `cnf`, if there is one, binds the token (RFC 9449 §6.1). Throws `Refused`. */
+function confirmedThumbprint(cnf: unknown = {}) {
   const confirmation = asJsonObject(cnf);
   // Stricter: RFC 7800 §3.1 would let a second method be ignored; one that cannot be checked is refused.
   const namesOther = OTHER_METHODS.some((name) => confirmation?.[name] !== undefined);

@@ -1,31 +1,36 @@
 // Nonces without state (RFC 9449 §9): an HMAC over a slot of time, so that replicas which share the secret
 // agree. Trusts the secret. Promises: only the nonces of the current and the previous slot are good.
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { Refused } from '../base/refusal.ts';
 
 const SLOT_MILLIS = 60_000;
 
-export type NonceSource = ReturnType<typeof createNonces>;
-
-/** `secret`: at least 32 characters, the same for all replicas. */
-export function createNonces(secret: string) {
-  /** The nonce to hand out, base64url (RFC 9449 §8.1); `nowMillis` is since the epoch. */
-  function current(nowMillis: number) {
-    const slot = Math.floor(nowMillis / SLOT_MILLIS);
+/**
+ * The check of a proof's nonce at `nowMillis` (since the epoch); `secret` has at least 32 characters and is
+ * the same for all replicas. It gives the nonce to offer when a good one is of the previous slot, and throws
+ * `Refused`, with the nonce to use, when there is none that is good.
+ */
+export function createNonceCheck(secret: string) {
+  /** In base64url (RFC 9449 §8.1). */
+  function nonceOf(slot: number) {
     return createHmac('sha256', secret).update(`gatehouse DPoP nonce ${slot}`).digest('base64url');
   }
 
-  /** The slot of a good nonce; `undefined` for any other. */
-  function slotOf(nonce: unknown, nowMillis: number) {
-    if (typeof nonce !== 'string') return undefined;
-    if (isSame(nonce, current(nowMillis))) return 'current';
-    return isSame(nonce, current(nowMillis - SLOT_MILLIS)) ? 'previous' : undefined;
-  }
+  return (nonce: unknown, nowMillis: number) => {
+    const slot = Math.floor(nowMillis / SLOT_MILLIS);
+    const freshNonce = nonceOf(slot);
+    if (isSame(nonce, freshNonce)) return undefined;
+    if (isSame(nonce, nonceOf(slot - 1))) return freshNonce;
 
-  return { current, slotOf };
+    // RFC 9449 §4.3(10), §9: a missing nonce is as bad as a wrong one.
+    throw new Refused({ kind: 'use_dpop_nonce', reason: 'proof-nonce' }, { freshNonce });
+  };
 }
 
 /** Compares without telling by its time how much was right. */
-function isSame(nonce: string, expected: string) {
+function isSame(nonce: unknown, expected: string) {
+  if (typeof nonce !== 'string') return false;
+
   const bytes = Buffer.from(nonce);
   const expectedBytes = Buffer.from(expected);
   return bytes.length === expectedBytes.length && timingSafeEqual(bytes, expectedBytes);

@@ -4,20 +4,23 @@
 import { hash } from 'node:crypto';
 import { asJsonObject, isFiniteNumber, type JsonObject } from '../base/encoding.ts';
 import { LruCache } from '../base/lru.ts';
-import { refuseProof, Refused } from '../base/refusal.ts';
+import { refuseProof } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import { factsOf, importProofKey, isProofAlgorithm, type VerificationKey } from '../keys/jwk.ts';
 import { normalUri } from '../request/uri.ts';
 import { mediaType, parseCompact } from '../token/compact.ts';
 import { verifySignature } from '../token/signature.ts';
-import type { NonceSource } from './dpop-nonce.ts';
+import { createNonceCheck } from './dpop-nonce.ts';
 
 const MAX_IMPORTED_KEYS = 1_000;
 
-/** Seconds before and after now in which a proof's `iat` may lie. */
 export interface ProofOptions {
+  /** How many seconds a proof's `iat` may lie before now. */
   readonly dpopIatOffsetSeconds: number;
+  /** And how many after it. */
   readonly dpopIatLeewaySeconds: number;
+  /** With one, proofs need nonces. */
+  readonly dpopNonceSecret: string | undefined;
 }
 
 /** What a proof must be about. */
@@ -47,14 +50,13 @@ const { seal, open } = sealing<Proven, 'VerifiedProof'>();
 
 export const provenBy = open;
 
-/** Throws `Refused`. */
-export type ProofVerifier = (proof: string, subject: ProofSubject) => VerifiedProof;
-
-/** A verifier of proofs (RFC 9449 §4.3) that demands nonces (§9) if there are any. */
-export function createProofVerifier(options: ProofOptions, nonces: NonceSource | undefined): ProofVerifier {
+/** A verifier of proofs (RFC 9449 §4.3), which throws `Refused`. */
+export function createProofVerifier(options: ProofOptions) {
+  const { dpopIatOffsetSeconds, dpopNonceSecret } = options;
   const importedKeys = new LruCache<VerificationKey>(MAX_IMPORTED_KEYS);
+  const checkNonce = dpopNonceSecret === undefined ? () => undefined : createNonceCheck(dpopNonceSecret);
 
-  return (proof, subject) => {
+  return (proof: string, subject: ProofSubject): VerifiedProof => {
     // RFC 9449 §4.3(2)
     const jws = parseCompact(proof);
     if (typeof jws === 'string') throw refuseProof('proof-malformed');
@@ -71,14 +73,14 @@ export function createProofVerifier(options: ProofOptions, nonces: NonceSource |
 
     const { thumbprint } = factsOf(key);
     importedKeys.set(alg + thumbprint, key);
-    const freshNonce = nonces && checkNonce(jws.payload.nonce, nonces, subject.nowMillis);
-    return seal({ thumbprint, jti, expiresAt: iat + options.dpopIatOffsetSeconds, freshNonce });
+    const freshNonce = checkNonce(jws.payload.nonce, subject.nowMillis);
+    return seal({ thumbprint, jti, expiresAt: iat + dpopIatOffsetSeconds, freshNonce });
   };
 }
 
 function checkProofHeader({ typ, alg, crit, b64, jwk }: JsonObject) {
   // RFC 9449 §4.3(4)
-  if (typeof typ !== 'string' || mediaType(typ) !== 'dpop+jwt') throw refuseProof('proof-type');
+  if (mediaType(typ) !== 'dpop+jwt') throw refuseProof('proof-type');
 
   // RFC 9449 §4.3(5)
   if (!isProofAlgorithm(alg)) throw refuseProof('proof-algorithm');
@@ -117,19 +119,4 @@ function checkProofClaims(
   if (ath !== hash('sha256', token, 'base64url')) throw refuseProof('proof-ath');
 
   return { jti, iat };
-}
-
-/**
- * RFC 9449 §4.3(10), §9: a missing nonce is as bad as a wrong one, and the refusal says which one to use.
- * Gives the one to offer when a good one is of the previous slot.
- */
-function checkNonce(nonce: unknown, nonces: NonceSource, nowMillis: number) {
-  const slot = nonces.slotOf(nonce, nowMillis);
-  if (slot === 'current') return undefined;
-
-  const freshNonce = nonces.current(nowMillis);
-  if (slot === undefined) {
-    throw new Refused({ kind: 'use_dpop_nonce', reason: 'proof-nonce' }, { freshNonce });
-  }
-  return freshNonce;
 }

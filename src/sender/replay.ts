@@ -19,13 +19,10 @@ export interface ReplayStore {
    * since the epoch).
    */
   record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): Later<ReplayVerdict>;
+  /** Its state, as a metric. */
+  gauge(): readonly [name: string, value: number];
   /** Lets go of what is outside this process; from then on every proof is `unavailable`. */
   close?(): void;
-}
-
-/** One that tells its state as a metric. */
-export interface MeasuredReplayStore extends ReplayStore {
-  gauge(): readonly [name: string, value: number];
 }
 
 /** The 32 bytes under which a proof is recorded, as text. */
@@ -37,18 +34,13 @@ export function hashProof(thumbprint: string, jti: string, encoding: 'binary' | 
 
 /**
  * A store in this process for proofs that can be accepted during `windowSeconds`; `capacity` is in entries;
- * `onFull` is called once whenever there is no room any more.
+ * `onFull` is called whenever the last room has been taken.
  */
-export function createReplayStore(
-  windowSeconds: number,
-  capacity = 2 ** 20,
-  onFull = () => {},
-): MeasuredReplayStore {
+export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onFull = () => {}): ReplayStore {
   // Entries lie in buckets by the time at which they expire, so that whole buckets go at once.
   const bucketSeconds = Math.max(1, Math.ceil(windowSeconds / 8));
   const buckets = new Map<number, Set<string>>();
   let entries = 0;
-  let isFull = false;
   let lastEmptied = -Infinity;
 
   function emptyExpired(nowSeconds: number): void {
@@ -59,13 +51,6 @@ export function createReplayStore(
       entries -= names.size;
       lastEmptied = Math.max(lastEmptied, bucket);
     }
-  }
-
-  function hasRoom() {
-    const wasFull = isFull;
-    isFull = entries >= capacity;
-    if (isFull && !wasFull) onFull();
-    return !isFull;
   }
 
   return {
@@ -79,11 +64,12 @@ export function createReplayStore(
       for (const names of buckets.values()) {
         if (names.has(name)) return 'seen';
       }
-      if (!hasRoom()) return 'full';
+      if (entries === capacity) return 'full';
 
       const names = buckets.get(bucket) ?? new Set();
       buckets.set(bucket, names.add(name));
       entries += 1;
+      if (entries === capacity) onFull();
       return 'new';
     },
 

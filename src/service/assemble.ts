@@ -2,7 +2,7 @@
 // replicas share, if there is one; does not fetch, listen or read anything.
 import type { Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
-import type { Count, Log } from '../base/events.ts';
+import type { Log } from '../base/events.ts';
 import { unavailable } from '../base/refusal.ts';
 import { createKeyFetcher } from '../keys/fetch.ts';
 import { createKeySet } from '../keys/key-set.ts';
@@ -10,10 +10,8 @@ import { open } from '../routes/access.ts';
 import { tableProblems } from '../routes/router.ts';
 import { get, type Row, type Table } from '../routes/row.ts';
 import { createSenderCheck } from '../sender/caller.ts';
-import { createNonces } from '../sender/dpop-nonce.ts';
-import { createProofVerifier } from '../sender/dpop-proof.ts';
 import { createSharedReplayStore } from '../sender/replay-resp.ts';
-import { createReplayStore, type ReplayStore } from '../sender/replay.ts';
+import { createReplayStore } from '../sender/replay.ts';
 import { ConfigurationError, type IssuerSettings, type Settings } from '../settings/load.ts';
 import { createTokenVerifier } from '../token/verify.ts';
 import { createFront } from './front.ts';
@@ -38,7 +36,7 @@ export function assembleChecks(settings: Settings, surroundings: Surroundings, o
   const issuers = assembleIssuers(settings, surroundings, options);
   const replayStore = openReplayStore(settings, clock, log);
   const verifyToken = createTokenVerifier(issuers, clock, settings.tokenCacheEntries, metrics?.add);
-  const checkSender = assembleSenderCheck(settings, replayStore, metrics?.add);
+  const checkSender = createSenderCheck(settings, replayStore, metrics?.add);
   const front = createFront(settings, surroundings, verifyToken, checkSender);
 
   return {
@@ -122,12 +120,6 @@ function openReplayStore(settings: Settings, clock: Clock, log: Log) {
 
   const windowSeconds = dpopIatOffsetSeconds + dpopIatLeewaySeconds;
   return createReplayStore(windowSeconds, undefined, () => log('memory of used proofs full', {}));
-}
-
-function assembleSenderCheck(settings: Settings, replayStore: ReplayStore, count?: Count) {
-  const { dpopNonceSecret } = settings;
-  const nonces = dpopNonceSecret === undefined ? undefined : createNonces(dpopNonceSecret);
-  return createSenderCheck(settings, createProofVerifier(settings, nonces), replayStore, count);
 }
 
 const probes = (readReadiness: () => object): readonly Row[] => [

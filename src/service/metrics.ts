@@ -6,7 +6,7 @@ import { FETCH_FLAWS } from '../base/events.ts';
 import { CONTENT_FLAWS } from '../base/refusal.ts';
 import { SENTENCES } from '../reply/challenge.ts';
 import type { Row } from '../routes/row.ts';
-import type { MeasuredReplayStore } from '../sender/replay.ts';
+import type { ReplayStore } from '../sender/replay.ts';
 import type { Issuer } from '../token/issuers.ts';
 
 /** That of package.json, which is not everywhere where this is. */
@@ -115,7 +115,7 @@ export function createMetrics(profile: string) {
   }
 
   /** All of it. */
-  function read(issuers: readonly Issuer[], store: MeasuredReplayStore): string {
+  function read(issuers: readonly Issuer[], store: ReplayStore): string {
     foreseeWords();
     for (const { name, keys } of issuers) {
       foresee(`gatehouse_key_fetches_total{issuer="${name}",result=`, ['ok', ...FETCH_FLAWS]);

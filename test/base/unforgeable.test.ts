@@ -19,7 +19,13 @@ import { GOOD, NOW, openVerifier, signingKey } from '../token/issuer.ts';
 import { lookAlikes } from './look-alikes.ts';
 
 const uri = 'https://api.test/api/private';
-const verifyProof = createProofVerifier({ dpopIatOffsetSeconds: 300, dpopIatLeewaySeconds: 30 }, undefined);
+
+const verifyProof = createProofVerifier({
+  dpopIatOffsetSeconds: 300,
+  dpopIatLeewaySeconds: 30,
+  dpopNonceSecret: undefined,
+});
+
 const proofText = makeProof(makeProofKey(), { token: GOOD, uri, nowSeconds: NOW });
 
 const proof = verifyProof(proofText, {

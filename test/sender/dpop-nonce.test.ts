@@ -1,54 +1,65 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createNonces } from '../../src/sender/dpop-nonce.ts';
+import { Refused } from '../../src/base/refusal.ts';
+import { createNonceCheck } from '../../src/sender/dpop-nonce.ts';
+import { nonceAt } from '../support/proof.ts';
 
 const SECRET = 's'.repeat(32);
-const nonces = createNonces(SECRET);
+const check = createNonceCheck(SECRET);
 /** The beginning of a slot of 60 seconds. */
 const SLOT = 1_800_000_000_000;
+const good = nonceAt(SECRET, SLOT);
 
-test('gives one nonce for the whole of a slot, and another for each slot [docs/dpop.md]', () => {
-  assert.equal(nonces.current(SLOT), nonces.current(SLOT + 59_999));
-  assert.equal(
-    new Set([-60_000, -1, 0, 59_999, 60_000, 119_999, 120_000].map((offset) => nonces.current(SLOT + offset)))
-      .size,
-    4,
-  );
+/** The nonce that is demanded instead of this one. */
+function demanded(nonce: unknown, nowMillis: number, checked = check): string {
+  try {
+    checked(nonce, nowMillis);
+  } catch (failure) {
+    assert.ok(failure instanceof Refused);
+    assert.deepEqual(failure.refusal, { kind: 'use_dpop_nonce', reason: 'proof-nonce' });
+    return failure.findings.freshNonce ?? '';
+  }
+  return assert.fail('the nonce is taken');
+}
+
+test('demands one nonce for the whole of a slot, and another for each slot [docs/dpop.md]', () => {
+  assert.equal(demanded('', SLOT), demanded('', SLOT + 59_999));
+  const offsets = [-60_000, -1, 0, 59_999, 60_000, 119_999, 120_000];
+  assert.equal(new Set(offsets.map((offset) => demanded('', SLOT + offset))).size, 4);
 });
 
-test('gives nonces of unguessable length that need no escape [RFC 9449 §8.1]', () => {
-  assert.match(nonces.current(SLOT), /^[\w-]{43}$/);
+test('demands nonces of unguessable length that need no escape [RFC 9449 §8.1]', () => {
+  assert.match(demanded('', SLOT), /^[\w-]{43}$/);
 });
 
-for (const [afterMillis, age] of [
-  [-1, undefined],
-  [-60_000, undefined],
-  [0, 'current'],
-  [59_999, 'current'],
-  [60_000, 'previous'],
-  [119_999, 'previous'],
-  [120_000, undefined],
-  [180_000, undefined],
-] as const) {
-  test(`says ${age} of a nonce ${afterMillis} ms after its slot began [RFC 9449 §9]`, () => {
-    const given = [nonces.current(SLOT), nonces.current(SLOT + 59_999)];
-    for (const nonce of given) assert.equal(nonces.slotOf(nonce, SLOT + afterMillis), age);
+for (const afterMillis of [0, 59_999]) {
+  test(`takes a nonce ${afterMillis} ms after its slot began, and offers no other [RFC 9449 §9]`, () => {
+    assert.equal(check(good, SLOT + afterMillis), undefined);
+  });
+}
+
+for (const afterMillis of [60_000, 119_999]) {
+  test(`takes a nonce ${afterMillis} ms after its slot began, and offers that of the present slot [RFC 9449 §9]`, () => {
+    assert.equal(check(good, SLOT + afterMillis), nonceAt(SECRET, SLOT + 60_000));
+  });
+}
+
+for (const afterMillis of [-60_000, -1, 120_000, 180_000]) {
+  test(`refuses a nonce ${afterMillis} ms after its slot began, and demands that of the present slot [RFC 9449 §4.3(10), §9]`, () => {
+    assert.equal(demanded(good, SLOT + afterMillis), nonceAt(SECRET, SLOT + afterMillis));
   });
 }
 
 test('agrees with replicas that share the secret, and with no others [RFC 9449 §9]', () => {
-  const replica = createNonces(SECRET);
-  assert.equal(replica.current(SLOT), nonces.current(SLOT));
-  assert.equal(replica.slotOf(nonces.current(SLOT), SLOT + 60_000), 'previous');
+  const fresh = nonceAt(SECRET, SLOT + 60_000);
+  assert.equal(createNonceCheck(SECRET)(good, SLOT + 60_000), fresh);
   for (const secret of ['t'.repeat(32), `${SECRET}s`, 'S'.repeat(32)]) {
-    const stranger = createNonces(secret);
+    const stranger = createNonceCheck(secret);
     for (const afterMillis of [0, 60_000]) {
-      assert.equal(stranger.slotOf(nonces.current(SLOT), SLOT + afterMillis), undefined);
+      assert.notEqual(demanded(good, SLOT + afterMillis, stranger), nonceAt(SECRET, SLOT + afterMillis));
     }
   }
 });
-
-const good = nonces.current(SLOT);
 
 for (const value of [
   undefined,
@@ -71,14 +82,11 @@ for (const value of [
   'é'.repeat(43),
 ]) {
   test(`takes ${JSON.stringify(value)?.replaceAll(good, '<nonce>')} for no nonce [RFC 9449 §9]`, () => {
-    assert.equal(nonces.slotOf(good, SLOT), 'current');
-    assert.equal(nonces.slotOf(value, SLOT), undefined);
+    assert.equal(demanded(value, SLOT), good);
+    assert.equal(demanded(value, SLOT + 60_000), nonceAt(SECRET, SLOT + 60_000));
   });
 }
 
-test('gives the nonce that every replica gives, of whatever version, for this secret and time [RFC 9449 §9]', () => {
-  assert.equal(
-    createNonces('s'.repeat(32)).current(1_800_000_000_000),
-    'dTAJ5snXWHvL9YnimlMMF815NMVpQFn8om8luQssmVo',
-  );
+test('demands the nonce that every replica demands, of whatever version, for this secret and time [RFC 9449 §9]', () => {
+  assert.equal(demanded('', 1_800_000_000_000), 'dTAJ5snXWHvL9YnimlMMF815NMVpQFn8om8luQssmVo');
 });

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Refused } from '../../src/base/refusal.ts';
-import { createNonces } from '../../src/sender/dpop-nonce.ts';
 import { createProofVerifier, provenBy } from '../../src/sender/dpop-proof.ts';
 import { createReplayStore } from '../../src/sender/replay.ts';
-import { hashOf, sealProof } from '../support/proof.ts';
+import { hashOf, nonceAt, sealProof } from '../support/proof.ts';
 import { NOW } from '../token/issuer.ts';
 import { FAULTS, whole, type Fault, type Whole } from './proof-faults.ts';
 import { draft, inClaims, inHeader, judge, key, openSender, URI, verdictOn, type Change } from './stand.ts';
 
 const SECRET = 'a secret that replicas share, of 32';
-const NONCE = createNonces(SECRET).current(NOW * 1000);
+const NONCE = nonceAt(SECRET, NOW * 1000);
+const rules = { dpopNonceSecret: SECRET };
 
 function judgeWhole(
   { proof, token, isSent, record }: Whole,
-  sender = openSender({ secret: SECRET, store: { record: () => record } }),
+  sender = openSender({ rules, store: { record: () => record } }),
 ) {
   return judge(sender, isSent ? sealProof(proof) : undefined, { token });
 }
@@ -44,7 +44,7 @@ describe('the checks on a proof', () => {
 
     if (place === 'store') continue;
     test(`remember nothing of a proof with the fault ${flaw} [RFC 9449 §11.1, E14]`, async () => {
-      const sender = openSender({ secret: SECRET, store: createReplayStore(330, 1) });
+      const sender = openSender({ rules, store: createReplayStore(330, 1) });
       const good = whole(NONCE);
       const faulty = whole(NONCE);
       faulty.proof.claims.jti = good.proof.claims.jti;
@@ -312,7 +312,11 @@ const EXAMPLE_TOKEN = 'Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU';
 const EXAMPLE_TIME = 1_562_262_618;
 
 function judgeExample(nowSeconds: number, change: { method?: string; uri?: string; token?: string } = {}) {
-  const verify = createProofVerifier({ dpopIatOffsetSeconds: 300, dpopIatLeewaySeconds: 30 }, undefined);
+  const verify = createProofVerifier({
+    dpopIatOffsetSeconds: 300,
+    dpopIatLeewaySeconds: 30,
+    dpopNonceSecret: undefined,
+  });
   const subject = {
     method: 'GET',
     uri: 'https://resource.example.org/protectedresource',

@@ -3,8 +3,6 @@
 import assert from 'node:assert/strict';
 import { Refused, type Refusal } from '../../src/base/refusal.ts';
 import { createSenderCheck, type SenderOptions, type SenderCheck } from '../../src/sender/caller.ts';
-import { createNonces } from '../../src/sender/dpop-nonce.ts';
-import { createProofVerifier, type ProofOptions } from '../../src/sender/dpop-proof.ts';
 import { createReplayStore, type ReplayStore } from '../../src/sender/replay.ts';
 import { draftProof, makeProofKey, sealProof, type ProofDraft } from '../support/proof.ts';
 import { issue, NOW, openVerifier } from '../token/issuer.ts';
@@ -23,32 +21,25 @@ export const boundTo = (thumbprint: string) => issue({ cnf: { jkt: thumbprint } 
 
 export type Verdict = 'accepted' | Refusal['reason'];
 
+/** All that a sender asks of the memory of used proofs. */
+export type Recorder = Pick<ReplayStore, 'record'>;
+
 export interface Circumstances {
-  readonly rules?: Partial<SenderOptions & ProofOptions>;
-  readonly secret?: string;
-  readonly store?: ReplayStore;
+  readonly rules?: Partial<SenderOptions>;
+  readonly store?: Recorder;
 }
 
-const RULES: SenderOptions & ProofOptions = {
+const RULES: SenderOptions = {
   dpopMode: 'ALLOWED',
   publicUrl: ORIGIN,
   trustProxy: false,
   dpopIatOffsetSeconds: 300,
   dpopIatLeewaySeconds: 30,
+  dpopNonceSecret: undefined,
 };
 
-export function openSender({
-  rules,
-  secret,
-  store = createReplayStore(330),
-}: Circumstances = {}): SenderCheck {
-  const all = { ...RULES, ...rules };
-  return createSenderCheck(
-    all,
-    createProofVerifier(all, secret === undefined ? undefined : createNonces(secret)),
-    store,
-  );
-}
+export const openSender = ({ rules, store = createReplayStore(330) }: Circumstances = {}): SenderCheck =>
+  createSenderCheck({ ...RULES, ...rules }, store);
 
 const verifyToken = await openVerifier(100);
 

@@ -3,6 +3,7 @@
 import {
   constants,
   createHash,
+  createHmac,
   createPublicKey,
   generateKeyPairSync,
   randomUUID,
@@ -65,6 +66,12 @@ export function thumbprintOf(jwk: Readonly<Members>): string {
 
 /** The base64url of the SHA-256 of an ASCII text, as in `ath` (RFC 9449 §4.2). */
 export const hashOf = (text: string) => createHash('sha256').update(text, 'ascii').digest('base64url');
+
+/** The nonce that every replica with this secret gives at this time. */
+export function nonceAt(secret: string, nowMillis: number): string {
+  const text = `gatehouse DPoP nonce ${Math.floor(nowMillis / 60_000)}`;
+  return createHmac('sha256', secret).update(text).digest('base64url');
+}
 
 /** What a good proof is about; `nowSeconds` becomes its `iat`. */
 export interface Subject {

@@ -69,7 +69,11 @@ for (const { section, proof, payload } of proofs) {
 /** The thumbprint of the proof's key, or why the proof is refused, for a request that the proof is about. */
 function verdict({ proof, payload }: Members, token: string): string {
   const { htm, htu, iat } = object(payload);
-  const verify = createProofVerifier({ dpopIatOffsetSeconds: 0, dpopIatLeewaySeconds: 0 }, undefined);
+  const verify = createProofVerifier({
+    dpopIatOffsetSeconds: 0,
+    dpopIatLeewaySeconds: 0,
+    dpopNonceSecret: undefined,
+  });
   const subject = {
     method: textOf(htm),
     uri: normalUri(textOf(htu)),

@@ -3,21 +3,21 @@
 import { createHash, createPublicKey } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { calculateJwkThumbprint, compactVerify, importJWK, type JWK } from 'jose';
-import { createNonces } from '../../../src/sender/dpop-nonce.ts';
 import { normalUri } from '../../../src/request/uri.ts';
 import { createProofVerifier, provenBy } from '../../../src/sender/dpop-proof.ts';
 import { CLIENTS, foreignKey, privateJwk, type Members } from './keys.ts';
 import { mutateMembers, mutateText, mutateWhole, NOW, spell } from './mutations.ts';
 import { judged, judgedByOther, spelled, type Outcome } from './outcome.ts';
 import type { Random } from './random.ts';
+import { nonceAt } from '../../support/proof.ts';
 import { compact, GOOD_TOKENS, json } from './tokens.ts';
 
 const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'] as const;
 const RULES = { dpopIatOffsetSeconds: 300, dpopIatLeewaySeconds: 30 };
 const TOKEN = GOOD_TOKENS[0]!;
 const ATH = createHash('sha256').update(TOKEN).digest('base64url');
-const nonces = createNonces('a secret of at least thirty-two characters');
-const NONCES = [nonces.current(NOW * 1000), nonces.current(NOW * 1000 - 60_000)];
+const SECRET = 'a secret of at least thirty-two characters';
+const NONCES = [0, 60_000].map((ageMillis) => nonceAt(SECRET, NOW * 1000 - ageMillis));
 /** The paths of requests; the origin is that of the public URL. */
 const PATHS = ['/api/private', '/api/org/a%2Fb', '/', '/api/a~b/%7e', '/api/%41', '/api/a;b,c'];
 const ORIGIN = 'https://api.test';
@@ -193,7 +193,7 @@ async function verifyWithFastJwt(one: Case): Promise<string> {
 
 /** What a new verifier says, which must be the same once it knows the key. */
 function judge({ proof, path, hasNonces }: Case) {
-  const verify = createProofVerifier(RULES, hasNonces ? nonces : undefined);
+  const verify = createProofVerifier({ ...RULES, dpopNonceSecret: hasNonces ? SECRET : undefined });
   const subject = {
     method: 'GET',
     uri: normalUri(ORIGIN + path),
