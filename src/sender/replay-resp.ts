@@ -1,12 +1,12 @@
 // The memory of used proofs that replicas share (RFC 9449 §11.1): one Redis or Valkey, spoken to in RESP2.
 // Trusts its word. Promises: a proof is new only by a reply of the store to it; all else makes it
-// `unavailable`, at once or a second after the last reply. Follows neither Cluster nor Sentinel, and does not
-// check that the store forgets nothing before its time: its operator does.
+// `unavailable`, at once or within a second. Follows neither Cluster nor Sentinel, and does not check that
+// the store forgets nothing before its time: its operator does.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '../base/clock.ts';
 import { printable, type Log } from '../base/events.ts';
-import { hashProof, type MeasuredReplayStore, type ReplayVerdict } from './replay.ts';
+import { hashProof, type ReplayStore, type ReplayVerdict } from './replay.ts';
 
 const GREETING_MILLIS = 2_000;
 const REPLY_MILLIS = 1_000;
@@ -35,9 +35,15 @@ type Settle = (reply: string) => boolean;
  * A store at `redis://[[user]:password@]host[:port][/db]`, or `rediss://` for TLS. It connects at once, and
  * again whenever the connection is lost.
  */
-export function createSharedReplayStore(address: string, clock: Clock, log: Log): MeasuredReplayStore {
+export function createSharedReplayStore(address: string, clock: Clock, log: Log): ReplayStore {
   const url = new URL(address);
-  let state: 'unknown' | 'ready' | 'lost' | 'closed' = 'unknown';
+  let state: 'lost' | 'ready' | 'closed' = 'lost';
+  /**
+   * Not once a proof was refused: a server that cannot record may greet well, again and again. Then only a
+   * verdict is news, and only a verdict shortens the pause.
+   */
+  let mayRecord = true;
+  let told = '';
   let pauseMillis = MIN_PAUSE_MILLIS;
   let cancelTimer = () => {};
 
@@ -47,12 +53,20 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
   let socket: Socket;
   let received: string;
   let flaw: string;
+
+  /** Only what is news. */
+  const tell: Log = (event, fields) => {
+    if (event !== told) log(event, fields);
+    told = event;
+  };
+
+  const giveUp = () => end('timeout');
   open();
 
   function open(): void {
     received = '';
     flaw = 'closed';
-    setTimer(GREETING_MILLIS, () => end('timeout'));
+    cancelTimer = clock.after(GREETING_MILLIS, giveUp);
     socket = openSocket(url, greet).setEncoding('latin1');
     socket.unref().on('data', read);
     socket.on('error', ({ code = flaw }: NodeJS.ErrnoException) => end(code));
@@ -74,8 +88,9 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     send(['PING'], (reply) => {
       if (!GREETING.test(reply)) return false;
 
+      cancelTimer();
       state = 'ready';
-      log('replay store ready', {});
+      if (mayRecord) tell('replay store ready', {});
       return true;
     });
   }
@@ -88,7 +103,6 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     }
     socket.write(encode(words));
     waiting.push(settle);
-    if (waiting.length === 1) expectReply();
   }
 
   function read(text: string): void {
@@ -102,21 +116,6 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
       const [, word = 'reply-refused'] = /^-([A-Z]+)/.exec(line) ?? [];
       return end(word);
     }
-    if (lines.length > 0) expectReply();
-  }
-
-  /** Counted from the last reply: of many commands at once each would be late by a clock of its own. */
-  function expectReply(): void {
-    // Until then all of the greeting has one time.
-    if (state !== 'ready') return;
-
-    cancelTimer();
-    if (waiting.length > 0) setTimer(REPLY_MILLIS, () => end('timeout'));
-  }
-
-  function setTimer(millis: number, action: () => void): void {
-    cancelTimer();
-    cancelTimer = clock.after(millis, action);
   }
 
   function end(reason: string): void {
@@ -125,15 +124,15 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
   }
 
   function lose(): void {
+    cancelTimer();
     for (const settle of waiting.splice(0)) settle('');
     if (state === 'closed') return;
 
-    const isNews = state !== 'lost';
     state = 'lost';
     // Jitter, so that replicas that lost the store together do not come back together.
-    setTimer(pauseMillis * (0.5 + Math.random() / 2), open);
+    cancelTimer = clock.after(pauseMillis * (0.5 + Math.random() / 2), open);
     pauseMillis = Math.min(MAX_PAUSE_MILLIS, pauseMillis * 2);
-    if (isNews) log('replay store lost', { reason: printable(flaw) });
+    tell('replay store lost', { reason: printable(flaw) });
   }
 
   return {
@@ -144,13 +143,19 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
       // Relative, by this clock: by its own the store might take the proof for too old, and record nothing.
       const seconds = Math.max(1, Math.ceil(expiresAt - nowSeconds) + 1) + SPARE_SECONDS;
       return new Promise((resolve) => {
+        const cancelTimeout = clock.after(REPLY_MILLIS, giveUp);
         send(['SET', key, '1', 'NX', 'EX', String(seconds)], (reply) => {
+          cancelTimeout();
           const verdict = VERDICTS.get(reply);
           resolve(verdict ?? 'unavailable');
-          if (verdict === undefined) return ERROR_OF_COMMAND.test(reply);
+          if (verdict === undefined) {
+            mayRecord &&= reply === '';
+            return ERROR_OF_COMMAND.test(reply);
+          }
 
-          // Not before: a server that cannot record may greet well, again and again.
+          mayRecord = true;
           pauseMillis = MIN_PAUSE_MILLIS;
+          tell('replay store ready', {});
           return true;
         });
       });

@@ -149,12 +149,16 @@ export interface Client {
   readonly logs: readonly Record<string, unknown>[];
   /** The `count`-th line with this message, past or to come. */
   logged(message: string, count?: number): Promise<Record<string, unknown>>;
-  /** The milliseconds of the `count`-th timer that was set, past or to come. */
+  /** The milliseconds of the `count`-th timer that was set, past or to come; up to the hundredth. */
   timer(count: number): Promise<number>;
+  /** Resolves once the store has been greeted, whether that is told of or not. */
+  greeted(): Promise<void>;
   /** Records a proof with this `jti`, which can be accepted for `lifeSeconds` more. */
   record(jti: string, lifeSeconds?: number): Later<ReplayVerdict>;
   close(): void;
 }
+
+const MOST_TIMERS = 100;
 
 export const THUMBPRINT = 'T'.repeat(43);
 export const NOW = 1_800_000_000;
@@ -172,9 +176,14 @@ export function openClient(context: TestContext, address: string): Client {
   };
 
   const after = (millis: number, action: () => void) => {
-    timers.push(millis);
+    // Of the later ones nobody asks, and there may be a great many.
+    if (timers.length < MOST_TIMERS) timers.push(millis);
     changes.emit('change');
-    return clock.after(millis, action);
+    const cancel = clock.after(millis, action);
+    return () => {
+      cancel();
+      changes.emit('change');
+    };
   };
 
   const store = createSharedReplayStore(address, { ...clock, after }, createLog('debug', write, clock.now));
@@ -193,8 +202,12 @@ export function openClient(context: TestContext, address: string): Client {
     when(() => logs.filter((line) => line.message === message)[count - 1]);
 
   const timer = (count: number) => when(() => timers[count - 1]);
+
+  // The timer of the greeting is cancelled then.
+  const greeted = async () => void (await when(() => store.gauge()[1] || undefined));
+
   const record = (jti: string, lifeSeconds = 300) => store.record(THUMBPRINT, jti, NOW + lifeSeconds, NOW);
-  return { clock, logs, logged, timer, record, close };
+  return { clock, logs, logged, timer, greeted, record, close };
 }
 
 export interface Pair {

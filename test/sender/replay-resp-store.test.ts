@@ -131,8 +131,9 @@ test(
     assert.equal((await client.logged('replay store lost')).reason, 'READONLY');
     await redis.ask('REPLICAOF NO ONE');
     client.clock.advance(2_000);
-    await client.logged('replay store ready', 2);
+    await client.greeted();
     assert.equal(await client.record('jti'), 'new');
+    await client.logged('replay store ready', 2);
   },
 );
 

@@ -144,7 +144,7 @@ describe('what a reply means', { timeout: 30_000 }, () => {
       assert.equal((await client.logged('replay store lost')).reason, word);
       store.say = goodStore();
       client.clock.advance(RETRY_MILLIS);
-      await client.logged('replay store ready', 2);
+      await client.greeted();
       assert.equal(await client.record('a'), 'new');
     });
   }
@@ -319,16 +319,34 @@ describe('what takes too long', { timeout: 30_000 }, () => {
     assert.equal(client.record('c'), 'unavailable');
   });
 
-  test('counts the second from the last reply, so that many commands have their time', async (t) => {
+  test('lets nobody wait longer than a second, however many others are answered meanwhile', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdicts = ['a', 'b', 'c'].map((jti) => client.record(jti));
     await store.received(GREETING + 3);
-    for (const verdict of verdicts) {
-      client.clock.advance(900);
+    client.clock.advance(900);
+    store.sockets[0]?.write('+OK\r\n');
+    assert.equal(await verdicts[0], 'new');
+    client.clock.advance(99);
+    assert.equal(client.logs.length, 1);
+    client.clock.advance(1);
+    assert.deepEqual(await Promise.all(verdicts), ['new', 'unavailable', 'unavailable']);
+    assert.equal((await client.logged('replay store lost')).reason, 'timeout');
+  });
+
+  test('gives each command a second of its own, for as long as each has its reply in time', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    const verdicts = ['a', 'b'].map((jti, index) => {
+      client.clock.advance(index * 500);
+      return client.record(jti);
+    });
+    for (let count = 2; count <= 6; count += 1) {
+      await store.received(GREETING + count);
+      client.clock.advance(499);
       store.sockets[0]?.write('+OK\r\n');
-      assert.equal(await verdict, 'new');
+      assert.equal(await verdicts[count - 2], 'new');
+      client.clock.advance(1);
+      verdicts.push(client.record(`jti ${count}`));
     }
-    client.clock.advance(60_000);
     assert.equal(client.logs.length, 1);
   });
 
@@ -422,22 +440,54 @@ describe('the connection', { timeout: 30_000 }, () => {
     t.mock.method(Math, 'random', () => 1);
     const { store, client } = await startPair(t, afterGreeting('-READONLY x\r\n'));
 
-    const lose = async (count: number) => {
+    const lose = async () => {
       assert.equal(await client.record('jti'), 'unavailable');
-      await client.logged('replay store lost', count);
-      const [millis = 0] = client.clock.pending;
+      // The connection ends after the reply.
+      while (client.clock.pending.length === 0) await new Promise(setImmediate);
+      const [millis] = client.clock.pending;
       client.clock.advance(RETRY_MILLIS);
+      await client.greeted();
       return millis;
     };
 
-    for (const [index, pause] of [50, 100, 200].entries()) {
-      assert.equal(await lose(index + 1), pause);
-      await client.logged('replay store ready', index + 2);
-    }
+    for (const pause of [50, 100, 200]) assert.equal(await lose(), pause);
     store.say = goodStore();
     assert.equal(await client.record('jti'), 'new');
     store.say = afterGreeting('-READONLY x\r\n');
-    assert.equal(await lose(4), 50);
+    assert.equal(await lose(), 50);
+  });
+
+  for (const reply of ['-READONLY x', '-MOVED 1 other.test:6379', ':1']) {
+    test(`is told of once, whenever it is greeted again, while a store that greets well says ${reply} to proofs`, async (t) => {
+      const { store, client } = await startPair(t, afterGreeting(`${reply}\r\n`));
+      for (let attempt = 1; attempt <= 3; attempt += 1) {
+        const verdicts = await Promise.all([client.record('a'), client.record('b')]);
+        assert.deepEqual(verdicts, ['unavailable', 'unavailable']);
+        while (client.clock.pending.length === 0) await new Promise(setImmediate);
+        client.clock.advance(RETRY_MILLIS);
+        await client.greeted();
+      }
+      const told = () => client.logs.map(({ message }) => message);
+      assert.deepEqual(told(), ['replay store ready', 'replay store lost']);
+      store.say = goodStore();
+      assert.equal(await client.record('a'), 'new');
+      assert.equal(await client.record('b'), 'new');
+      assert.deepEqual(told(), ['replay store ready', 'replay store lost', 'replay store ready']);
+    });
+  }
+
+  test('is told of each time that a store which records comes and goes', async (t) => {
+    const { store, client } = await startPair(t);
+    for (let count = 1; count <= 2; count += 1) {
+      assert.equal(await client.record(`jti ${count}`), 'new');
+      const waiting = client.record('left');
+      store.sockets.at(-1)?.resetAndDestroy();
+      await waiting;
+      await client.logged('replay store lost', count);
+      client.clock.advance(RETRY_MILLIS);
+      await client.logged('replay store ready', count + 1);
+    }
+    assert.equal(client.logs.length, 5);
   });
 
   test('is told of once when it is lost and once when it is ready, also when it never was there', async (t) => {

@@ -5,7 +5,7 @@ import type { Clock, Later } from '../../src/base/clock.ts';
 export class TestClock implements Clock {
   #now: number;
   #elapsed = 0;
-  #waiting: { due: number; action: () => void }[] = [];
+  readonly #waiting = new Set<{ due: number; action: () => void }>();
 
   constructor(now = Date.now()) {
     this.#now = now;
@@ -22,22 +22,20 @@ export class TestClock implements Clock {
 
   after = (millis: number, action: () => void): (() => void) => {
     const entry = { due: this.#elapsed + millis, action };
-    this.#waiting.push(entry);
-    return () => {
-      this.#waiting = this.#waiting.filter((other) => other !== entry);
-    };
+    this.#waiting.add(entry);
+    return () => void this.#waiting.delete(entry);
   };
 
   /** The milliseconds until each action that waits. */
   get pending(): readonly number[] {
-    return this.#waiting.map(({ due }) => due - this.#elapsed);
+    return [...this.#waiting].map(({ due }) => due - this.#elapsed);
   }
 
   advance(millis: number): void {
     this.#now += millis;
     this.#elapsed += millis;
-    const due = this.#waiting.filter((entry) => entry.due <= this.#elapsed);
-    this.#waiting = this.#waiting.filter((entry) => entry.due > this.#elapsed);
+    const due = [...this.#waiting].filter((entry) => entry.due <= this.#elapsed);
+    for (const entry of due) this.#waiting.delete(entry);
     for (const { action } of due) action();
   }
 }
