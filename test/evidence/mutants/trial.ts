@@ -78,6 +78,8 @@ export class Trial {
   async review(file: string, text: string, { together }: Coverage): Promise<void> {
     const alone = [...this.#killers];
     this.#killers.clear();
+    // A machine that has become busy since the rehearsal is no reason to doubt what was found.
+    this.#limits.clear();
     if (await this.survives(file, text, { together, alone })) return;
     throw new Error(`tests fail after the mutants of ${file}: ${[...this.#killers][0] ?? this.#failure}`);
   }
