@@ -34,7 +34,7 @@ export { json, query, type BodyTakenOptions } from './routes/takes.ts';
 export { reply, created, noContent, fail, type HandlerReply, type Headers } from './reply/handler-reply.ts';
 export type { Schema } from './request/schema.ts';
 export type { Caller } from './sender/caller.ts';
-export type { Admission, GateRequest, Refusal, Verdict } from './service/gate.ts';
+export type { Admission, GateRequest, RefusalReply, Verdict } from './service/gate.ts';
 export type { CreateOptions } from './service/assemble.ts';
 export { createGate, createService, type Gate, type Service } from './service/host.ts';
 export { runService } from './service/run.ts';

@@ -50,6 +50,7 @@ export const asJsonObject = (value: unknown): JsonObject | undefined =>
 export const parseJsonObject = (bytes: Uint8Array): JsonObject | undefined =>
   asJsonObject(undefinedOn(SyntaxError, () => JSON.parse(decodeUtf8(bytes) ?? '')));
 
+/** True also for an empty array. */
 export const isTextArray = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((member) => typeof member === 'string');
 

@@ -6,9 +6,8 @@ const MARKS = 65_536;
 
 /**
  * Remembers what is set for the second time, since what is seen once costs memory and earns nothing: of that
- * at least the half of `capacity` entries that were used last, and at most `capacity`, which is rounded up to
- * an even number. Keys must end in at least 8 characters of a digest,
- * base64url.
+ * at least the half of `capacity` entries that were used last, and at most `capacity`, which is at least 1
+ * and rounded up to an even number. Keys must end in at least 8 characters of a digest, base64url.
  */
 export class LruCache<Value> {
   readonly #capacityOfAGeneration: number;

@@ -62,7 +62,7 @@ async function discover({ issuer, domain }: KeySource, way: Way) {
 /** The JSON object at `address`; `undefined` when there is nothing (404). */
 async function fetchJson(address: string, { proxy, signal }: Way) {
   const socket = proxy && (await openTunnel(proxy, new URL(address), signal));
-  const response = await request(address, { socket, signal });
+  const response = await fetchHead(address, { socket, signal });
   try {
     const status = response.statusCode ?? 0;
     if (status === 404) return undefined;
@@ -81,7 +81,7 @@ async function fetchJson(address: string, { proxy, signal }: Way) {
 }
 
 /** The head of the final response; whatever else Node may end a request with is a failure. */
-function request(address: string, way: object) {
+function fetchHead(address: string, way: object) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     // RFC 9110 §12.5.1
     const headers = { Accept: 'application/json' };

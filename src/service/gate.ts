@@ -30,10 +30,10 @@ export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] 
 /**
  * What a caller who may not pass is to be told; `body` is JSON text. A challenge is a field for each scheme.
  */
-export type Refusal = Readonly<{ status: number; headers: Field[]; body: string }>;
+export type RefusalReply = Readonly<{ status: number; headers: Field[]; body: string }>;
 
 /** What `check` gives: `'refusal' in verdict` tells which. */
-export type Verdict<Admitted> = Admission<Admitted> | Readonly<{ refusal: Refusal }>;
+export type Verdict<Admitted> = Admission<Admitted> | Readonly<{ refusal: RefusalReply }>;
 
 /** How many fields Node keeps of a request, unless the server's `maxHeadersCount` says otherwise. */
 const NODE_MAX_FIELDS = 1_000;
