@@ -74,8 +74,9 @@ async function mismatchesOf(table: Table): Promise<string[]> {
 /** The row with its access, taking nothing and doing nothing. */
 const withoutHandler = (row: Row): Row => ({
   ...row,
-  take: undefined,
-  handle: () => ({}),
+  query: undefined,
+  body: undefined,
+  handler: () => ({}),
 });
 
 type Deciding = readonly Access<unknown>[];

@@ -1,7 +1,6 @@
 // The vocabulary of the tables: a row is a method, a path, its access, what it takes, and its handler;
 // nothing else decides access. Promises: a handler runs only after its row's access has admitted the caller,
 // and receives what the row's type says.
-import { andThen } from '../base/clock.ts';
 import type { Incoming } from '../request/incoming.ts';
 import { pathSegments } from '../request/path.ts';
 import type { Caller } from '../sender/caller.ts';
@@ -19,16 +18,13 @@ export type PathParameters<Pattern extends string = string> = string extends Pat
   ? Readonly<Record<string, string>>
   : { readonly [Name in ParameterName<Pattern>]: string };
 
-/** What every handler receives of a request. */
-type Told = Pick<Incoming, 'headers' | 'method' | 'path' | 'signal' | 'traceparent' | 'nowMillis'>;
-
 /** What a handler receives. */
 export interface RouteRequest<
   Admitted,
   Parameters = PathParameters,
   Query = URLSearchParams,
   Body = undefined,
-> extends Told {
+> extends Pick<Incoming, 'headers' | 'method' | 'path' | 'signal' | 'traceparent' | 'nowMillis'> {
   readonly caller: Admitted;
   readonly parameters: Parameters;
   /** The output of the row's query schema, or without one the query as it is. */
@@ -36,8 +32,8 @@ export interface RouteRequest<
   readonly body: Body;
 }
 
-/** Gives what is given now or later, unless it comes too late. */
-type Within = (result: unknown) => unknown;
+/** The type of its row's maker is what promises it more. */
+type Handler = (incoming: Incoming<Caller | undefined>) => unknown;
 
 /** On what a function of this file has made, and on every copy of it. */
 const MADE = Symbol('made');
@@ -50,14 +46,10 @@ export interface Row {
   readonly access: Access<Caller | undefined>;
   /** Why no table can have it, beside what is wrong with its pattern. */
   readonly faults: readonly string[];
-  /**
-   * Takes the query, and reads the body: rejects with `Refused`, or with `ClientGone`. `bodyLimitBytes` is
-   * for rows without a limit of their own, `within` bounds the time of a schema. Absent where the row takes
-   * neither.
-   */
-  readonly take: ((incoming: Incoming, bodyLimitBytes: number, within: Within) => Promise<void>) | undefined;
-  /** Judges the body, and gives what the handler gives. Throws `Refused`, or rejects with it. */
-  readonly handle: (incoming: Incoming<Caller | undefined>) => unknown;
+  readonly query: QueryTaken<unknown> | undefined;
+  readonly body: BodyTaken<unknown> | undefined;
+  /** Runs once access is granted, and what the row takes is taken. */
+  readonly handler: Handler;
 }
 
 /** A rule for a prefix and everything under it, decided before the row is looked for; made by `under`. */
@@ -73,6 +65,12 @@ export const isRow = (part: unknown): part is Row => Object(part)[MADE] === 'row
 
 export const isRule = (part: unknown): part is PrefixRule => Object(part)[MADE] === 'rule';
 
+/** Who writes JavaScript may leave the access out, or give a guard. */
+function accessFaults(access: unknown): readonly string[] {
+  const { admit, faults = [] } = Object(access);
+  return admit === undefined ? ['has no access, such as open or needs()'] : faults;
+}
+
 /**
  * A rule for a prefix such as `/api/admin` and everything under it: decided for every path there, before the
  * row is looked for, and beside the row's own access. What is no prefix stops the start.
@@ -82,7 +80,7 @@ export const isRule = (part: unknown): part is PrefixRule => Object(part)[MADE] 
 export function under(prefix: string, access: Access<Caller>): PrefixRule {
   const segments = prefix === '/' ? [] : pathSegments(prefix);
   const isPrefix = segments !== undefined && prefix[0] === '/';
-  const faults = [...faultsOf(access), ...(isPrefix ? [] : ['is no prefix of paths'])];
+  const faults = [...accessFaults(access), ...(isPrefix ? [] : ['is no prefix of paths'])];
   const named = faults.map((fault) => `under ${prefix}: ${fault}`);
   return { [MADE]: 'rule', prefix: segments ?? [], access, faults: named };
 }
@@ -120,36 +118,26 @@ type RowMaker<Takes extends readonly Taken[], Result> = <
   ]
 ) => Row;
 
-/** Who writes JavaScript may leave the access out, or give a guard. */
-function faultsOf(access: Partial<Access<unknown>> = {}, taken: readonly Taken[] = []): string[] {
-  const { admit, faults = [] } = access;
-  const own = admit === undefined ? ['has no access, such as open or needs()'] : faults;
-  return [...own, ...taken.flatMap(({ fault = [] }) => fault)];
-}
+type Part = Taken | ((request: never) => unknown);
 
-type AnyHandler = (request: never) => unknown;
+const isQuery = (part: Part): part is QueryTaken<unknown> => Object(part).takes === 'query';
+
+const isBody = (part: Part): part is BodyTaken<unknown> => Object(part).takes === 'body';
+
+const isHandler = (part: Part): part is Handler => typeof part === 'function';
 
 function rowMaker(method: Method) {
-  return (
-    pattern: string,
-    access: Access<Caller | undefined>,
-    ...rest: readonly (Taken | AnyHandler)[]
-  ): Row => {
-    const handler = rest.find((part) => typeof part === 'function');
-    const taken = rest.filter((part) => 'takes' in part);
-    const query = taken.find((part) => part.takes === 'query');
-    const body = taken.find((part) => part.takes === 'body');
-    const faults = faultsOf(access, taken);
-    const isOdd = handler === undefined || rest.length !== taken.length + 1;
-    if (isOdd) faults.push('a row takes query(), json() and a handler, nothing else');
-
-    async function take(incoming: Incoming, bodyLimitBytes: number, within: Within): Promise<void> {
-      if (query !== undefined) incoming.query = await within(query.judge(incoming.searchParams));
-      if (body === undefined) return;
-
-      const { types, limitBytes = bodyLimitBytes } = body;
-      incoming.body = await incoming.readBody({ types, limitBytes });
-    }
+  return (pattern: string, access: Access<Caller | undefined>, ...rest: readonly Part[]): Row => {
+    const query = rest.find(isQuery);
+    const body = rest.find(isBody);
+    const handler = rest.find(isHandler);
+    const known = [query, body, handler].filter((part) => part !== undefined);
+    const isWhole = handler !== undefined && known.length === rest.length;
+    const faults = [
+      ...accessFaults(access),
+      ...[query, body].flatMap((taken) => taken?.fault ?? []),
+      ...(isWhole ? [] : ['a row takes query(), json() and a handler, nothing else']),
+    ];
 
     return {
       [MADE]: 'row',
@@ -157,13 +145,9 @@ function rowMaker(method: Method) {
       pattern,
       access,
       faults,
-      take: rest.length > 1 ? take : undefined,
-      handle: (incoming) =>
-        andThen(body?.judge(incoming.body), (output) => {
-          incoming.body = output;
-          // The type of the maker is what promises a handler this very request.
-          return handler?.(incoming as never);
-        }),
+      query,
+      body,
+      handler: handler ?? (() => {}),
     };
   };
 }

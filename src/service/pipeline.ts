@@ -67,10 +67,22 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
 
   /** Query and body, then the handler, then its reply. */
   function run(exchange: Exchange, row: Row, incoming: Incoming<Caller | undefined>): Later<Reply> {
-    const within = (result: unknown) => withinTime(exchange, result);
-    return andThen(row.take?.(incoming, bodyLimitBytes, within), () =>
-      andThen(within(row.handle(incoming)), (given) => replyToResult(given, row.method)),
+    const taken = (row.query ?? row.body) ? take(exchange, row, incoming) : undefined;
+    return andThen(taken, () =>
+      andThen(withinTime(exchange, row.handler(incoming)), (given) => replyToResult(given, row.method)),
     );
+  }
+
+  /** Rejects with `Refused`, or with `ClientGone`. */
+  async function take(exchange: Exchange, { query, body }: Row, incoming: Incoming): Promise<void> {
+    if (query !== undefined) {
+      incoming.query = await withinTime(exchange, query.judge(incoming.searchParams));
+    }
+    if (body === undefined) return;
+
+    const { types, limitBytes = bodyLimitBytes } = body;
+    const given = await incoming.readBody({ types, limitBytes });
+    incoming.body = await withinTime(exchange, body.judge(given));
   }
 
   /** A handler, or a schema, that takes too long is told to give up, and not awaited any more. */

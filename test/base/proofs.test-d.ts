@@ -223,7 +223,7 @@ export const outOfTurn = ({
   // @ts-expect-error no guard before the sender
   () => authenticated.admit(token),
   // @ts-expect-error no handler before the sender
-  () => row.handle(new Incoming(exchange, '/x', {}, 1, token)),
+  () => row.handler(new Incoming(exchange, '/x', {}, 1, token)),
   // @ts-expect-error a token proves no possession
   () => provenBy(token),
   // @ts-expect-error a proof is no key

@@ -119,8 +119,9 @@ for (const { name, table, environment, asIssued, othersAudience } of CASES) {
     before(async () => {
       const watched = rows.map((row): Row => ({
         ...row,
-        take: undefined,
-        handle: () => {
+        query: undefined,
+        body: undefined,
+        handler: () => {
           admissions.push(row);
           return { admitted: row.pattern };
         },

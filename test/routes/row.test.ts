@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { claimEquals, scope } from '../../src/routes/guards.ts';
 import { Refused } from '../../src/base/refusal.ts';
 import { authenticated, needs, open, optional } from '../../src/routes/access.ts';
-import { get, post, type RouteRequest, type Row } from '../../src/routes/row.ts';
+import { get, post, under, type PrefixRule, type RouteRequest, type Row } from '../../src/routes/row.ts';
 import { json } from '../../src/routes/takes.ts';
 import type { Caller } from '../../src/sender/caller.ts';
 import { callerWith, timing } from '../support/caller.ts';
@@ -115,13 +115,25 @@ test('a row that is given something else than what rows take, or no handler, can
     [callable, never],
     [json(), never, {}],
     [never, never],
+    [null, never],
+    [json(), json(), never],
   ]) {
     assert.deepEqual(make('/x', open, ...parts).faults, [
       'a row takes query(), json() and a handler, nothing else',
     ]);
   }
-  // Who forgets the access.
-  assert.equal(make('/x', undefined, never).faults?.[0], 'has no access, such as open or needs()');
-  assert.equal(make('/x', scope('a'), never).faults?.[0], 'has no access, such as open or needs()');
-  assert.deepEqual(make('/x', open, json(), never).faults, []);
+});
+
+test('a row or a rule without an access cannot be served, or with a guard in place of one', () => {
+  const make = get as (...parts: unknown[]) => Row;
+  const rule = under as (...parts: unknown[]) => PrefixRule;
+  for (const access of [undefined, null, {}, 'open', scope('a')]) {
+    const fault = 'has no access, such as open or needs()';
+    assert.deepEqual(make('/x', access, never).faults, [fault]);
+    assert.deepEqual(rule('/x', access).faults, [`under /x: ${fault}`]);
+  }
+});
+
+test('a row that is whole can be served', () => {
+  assert.deepEqual(post('/x', open, json(), () => ({})).faults, []);
 });

@@ -19,5 +19,5 @@ export function runRow(
   const request = new IncomingMessage(new Socket());
   const exchange = { request, response: new ServerResponse(request), signal: new AbortController().signal };
   const admitted = row.access.admit(caller, timing);
-  return row.handle(new Incoming(exchange, '/x', parameters, nowMillis, admitted));
+  return row.handler(new Incoming(exchange, '/x', parameters, nowMillis, admitted));
 }
