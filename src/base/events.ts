@@ -103,6 +103,7 @@ export type Count = (sample: string) => void;
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
 const MAX_FRAMES = 8;
+const MAX_PLACE_LENGTH = 128;
 
 /** Text from outside for a log line: 64 characters, too short for a token; `?` for what is not printable. */
 export const printable = (text: string) => toPrintable(text, 64);
@@ -170,10 +171,16 @@ export function describeBug(error: unknown): Fields {
   }
 }
 
-/** The files with line and column of a stack, without names of functions, which may be made from data. */
+/**
+ * The files with line and column of a stack, without names of functions, which may be made from data. Of a
+ * path its end, so that the file and what tells it from others are among them.
+ */
 function placesOf(error: Error) {
   // The stack begins with the message.
   const trace = String(error.stack).replace(error.message, '');
   const places = trace.match(/^ +at .*:\d+:\d+\)?$/gm) ?? [];
-  return places.map((place) => printable(place.slice(-64).replace(/.* \(?|\)$/g, '')));
+  return places.map((place) => {
+    const end = place.slice(-MAX_PLACE_LENGTH).replace(/^(.* \(| +at (async )?)|\)$/g, '');
+    return toPrintable(end, MAX_PLACE_LENGTH);
+  });
 }

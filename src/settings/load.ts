@@ -56,8 +56,8 @@ export type GivenSettings =
 
 /**
  * Reads the settings of a service with a table of its own, as `runService` does: from an environment, and
- * from `.env` and `application.yml` in a directory. Throws `ConfigurationError` with every problem, those that
- * were known before among them.
+ * from `.env` and `application.yml` in a directory. Throws `ConfigurationError` with every problem, those
+ * that were known before among them.
  *
  * @example const { settings } = loadSettings(process.env, process.cwd());
  */

@@ -125,12 +125,12 @@ describe('the log', () => {
     assert.deepEqual(told(), [['error', 'log lines dropped', 2], failed, failed]);
   });
 
-  test('tells of a bug its name and eight places of at most 64 characters, not its message', () => {
+  test('tells of a bug its name and eight places of at most 128 characters, not its message', () => {
     const error = new RangeError('secret');
-    const path = `${'/deep'.repeat(20)}/file.ts`;
-    const places = Array.from({ length: 9 }, (_, index) => `    at place${index} (${path}:${index}:1)`);
+    const path = `${'/deep'.repeat(40)}/file.ts`;
+    const places = Array.from({ length: 9 }, (_, index) => `    at async ${path}:${index}:1`);
     error.stack = ['RangeError: secret', ...places].join('\n');
-    const frames = [0, 1, 2, 3, 4, 5, 6, 7].map((index) => `${path}:${index}:1`.slice(1 - 64));
+    const frames = [0, 1, 2, 3, 4, 5, 6, 7].map((index) => `${path}:${index}:1`.slice(-128));
     assert.deepEqual(describeBug(error), { reason: 'bug', error: 'RangeError', frames });
   });
 
@@ -142,13 +142,25 @@ describe('the log', () => {
       '    at async file:///app/src/b.ts:3:4',
       '    at new Secret (node:internal/c:5:6)',
       '    at secret (/app/(1)/d.ts:7:8)',
+      '    at secret (secret (/my app/e f.ts:9:10)',
+      '    at /my app/at g.ts:11:12',
     ].join('\n');
     assert.deepEqual(describeBug(error).frames, [
       '/app/src/a.ts:1:2',
       'file:///app/src/b.ts:3:4',
       'node:internal/c:5:6',
       '/app/(1)/d.ts:7:8',
+      '/my app/e f.ts:9:10',
+      '/my app/at g.ts:11:12',
     ]);
+  });
+
+  test('names a place whole whose path is as long as those of packages inside packages', () => {
+    const path =
+      '/srv/orders/node_modules/.pnpm/gatehouse@0.1.0/node_modules/gatehouse/dist/service/pipeline.js';
+    const error = new Error('');
+    error.stack = `    at answer (${path}:120:17)`;
+    assert.deepEqual(describeBug(error).frames, [`${path}:120:17`]);
   });
 
   test('bounds the name of a bug, which whoever throws it may choose', () => {
