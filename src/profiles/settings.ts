@@ -1,7 +1,7 @@
 // The settings that only the two profiles have, and the defaults that differ between them.
 import type { DpopMode } from '../sender/credentials.ts';
 import { loadTable } from '../settings/load.ts';
-import { boolean, fitting, text, wordInEitherCase, type Earlier } from '../settings/readers.ts';
+import { boolean, fitting, text, word, type Earlier } from '../settings/readers.ts';
 import { readSources, type Environment } from '../settings/sources.ts';
 import { setting, TABLE } from '../settings/table.ts';
 
@@ -15,7 +15,7 @@ const scopePolicy = fitting(
 
 /** The settings of the service and those of the profiles. */
 export const PROFILE_TABLE = {
-  profile: setting('PROFILE', '', wordInEitherCase('A', 'B'), 'B'),
+  profile: setting('PROFILE', '', word('A', 'B'), 'B'),
   ...TABLE,
   port: { ...TABLE.port, byDefault: ({ profile }: Earlier) => (profile === 'A' ? 8080 : 3001) },
   dpopMode: {

@@ -8,7 +8,7 @@ const PROBE_MILLIS = 5_000;
 
 /** Asks `/readyz`, says what came of it, and ends the process. Throws `ConfigurationError`. */
 export function probe({ host = '127.0.0.1', port }: Settings): void {
-  if (port === 0) throw new ConfigurationError(['PORT: 0 picks one that --probe cannot know; use --check']);
+  if (port === 0) throw new ConfigurationError(['PORT or server.port: 0 is unknown to --probe; set one']);
 
   const end = (answer: unknown) => {
     console.log(`/readyz: ${answer}`);

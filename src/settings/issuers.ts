@@ -1,6 +1,6 @@
 // The issuers: which there are beside the first, by the names that ISSUERS or the map `issuers` of YAML gives
 // them, and what their settings are called. Does not read their values: load.ts does.
-import { problemOf } from './entry.ts';
+import { problemOf, type Entry } from './entry.ts';
 import { list, text } from './readers.ts';
 import { find, type Sources } from './sources.ts';
 import type { Names } from './table.ts';
@@ -10,7 +10,8 @@ export const FIRST = 'idp';
 
 const NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
 
-const FAULT = 'must be up to 20 names, each of at most 16 small letters and digits, not idp, and all of YAML';
+const FAULT =
+  'must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp; all of YAML too';
 
 /** What a setting is called for an issuer. */
 export function namesFor(issuer: string, names: Names): Names {
@@ -23,12 +24,18 @@ export function namesFor(issuer: string, names: Names): Names {
 
 /** The names of the others: those in ISSUERS, else those in the map. */
 export function readNames({ variables, keys, problems }: Sources): readonly string[] {
-  const inMap = keys.flatMap(({ name }) => /^issuers\.([^.]*)\./i.exec(name)?.[1] ?? []);
-  const map = { name: 'issuers', value: inMap, place: 'the map' };
+  const map = mapIn(keys);
   const entry = find(variables, 'ISSUERS') ?? map;
   const names = [...new Set(list(text)(entry.value))];
   const areGood = names.length <= 20 && names.every((name) => NAME.test(name));
-  const areAll = inMap.every((name) => names.includes(name));
+  const areAll = map.value.every((name) => names.includes(name));
   if (!areGood || !areAll) problems.push(problemOf(entry, FAULT));
   return names.filter((name) => name !== '' && name !== FIRST);
+}
+
+/** What the map says as ISSUERS would, where its first key stands. */
+function mapIn(keys: readonly Entry[]) {
+  const own = keys.filter(({ name }) => /^issuers\.[^.]*\./i.test(name));
+  const value = own.map(({ name }) => name.split('.')[1] ?? '');
+  return { name: 'issuers', value, place: own[0]?.place ?? '' };
 }

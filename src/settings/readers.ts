@@ -40,35 +40,27 @@ export function integer(min: number, max: number): Reader<number> {
   };
 }
 
-/** `true` or `false`, in either case. */
-export const boolean: Reader<boolean> = (raw) =>
-  typeof raw === 'boolean' ? raw : wordInEitherCase('true', 'false')(raw) === 'true';
-
-/** One of the words as they stand. */
+/** One of the words, in either case. */
 export function word<Word extends string>(...words: readonly Word[]): Reader<Word> {
-  const fault = `must be one of ${words.join(', ')}`;
-  return (raw) => words.find((candidate) => candidate === raw) ?? refuse(fault);
-}
-
-/** One of the words in either case. */
-export function wordInEitherCase<Word extends string>(...words: readonly Word[]): Reader<Word> {
   return (raw) => {
     const lower = typeof raw === 'string' && raw.toLowerCase();
     const found = words.find((candidate) => candidate.toLowerCase() === lower);
-    return word(...words)(found ?? raw);
+    return found ?? refuse(`must be one of ${words.join(', ')}`);
   };
 }
+
+/** `true` or `false`, in either case. */
+export const boolean: Reader<boolean> = (raw) =>
+  typeof raw === 'boolean' ? raw : word('true', 'false')(raw) === 'true';
 
 /** A list of at least so many texts, or one text with commas between them. */
 export function list(read: Reader<string>, least = 0): Reader<readonly string[]> {
   return (raw) => {
     const parts = typeof raw === 'string' ? raw.split(',') : undefined;
-    // The first counts though it is empty: `,` would silently turn off what the setting asks for.
-    const isNamed = (part: string, index: number) => part !== '' || index === 0;
-    const members = parts?.map((part) => part.trim()).filter(isNamed) ?? raw;
+    const members = parts?.map((part) => part.trim()) ?? raw;
     const isList = typeof members === 'object' && members !== null;
     if (isList && members.length >= least) return members.map((member) => read(member));
-    refuse('must be a list of texts; quote them');
+    refuse(`must be a list of ${least} or more texts, or one text with commas; quote what is no text`);
   };
 }
 
@@ -102,9 +94,16 @@ export const secret = matching(/^[^]{32,}$/, 'must have at least 32 characters')
 export const methodName = matching(/^[A-Z]+$/, 'must be a method name in upper case');
 
 /** The name of a header field (RFC 9110 §5.1), and no `*`, which would mean all of them. */
-export const fieldName = matching(/^[\w!#$%&'+.^`|~-]+$/, 'must be the name of a header field');
+export const fieldName = matching(
+  /^[\w!#$%&'+.^`|~-]+$/,
+  'must be the name of a header field; list each, without "*"',
+);
 
-export const urlPrefix = matching(/^\S*$/, 'must be a URL prefix', URL.canParse);
+export const urlPrefix = matching(
+  /^\S*$/,
+  'must be the beginning of a URL, such as https://api.example.com/, without white space',
+  URL.canParse,
+);
 
 /** An absolute URL with neither user information nor fragment. */
 export const httpsUrl = matching(
@@ -117,12 +116,6 @@ export const httpsUrl = matching(
 export const issuerUrl = matching(
   /^https:\/\/[^/?\s@#\\][^?\s@#\\]*$/i,
   'must be a URL that begins with https://, without white space, "@", "#" or "?"',
-  URL.canParse,
-);
-
-const webUrl = matching(
-  /^https?:\/\/[^/?\s@#\\][^?\s@#\\]*$/i,
-  'must be a URL that begins with https:// or http://, without white space, "@", "#" or "?"',
   URL.canParse,
 );
 
@@ -144,9 +137,9 @@ export const proxyAddress = matching(
 );
 
 /** A public URL in a spelling that proofs can be compared with (RFC 9449 §4.3(9)). */
-export const publicUrl = fitting(
-  webUrl,
-  'must have its host and path as URL gives them; write it in its normal form',
+export const publicUrl = matching(
+  /^[^?#]*$/,
+  'must be a URL that begins with https:// or http://, in its normal form, without "@", "#" or "?"',
   (value) => normalUri(value) !== undefined,
 );
 
@@ -171,11 +164,9 @@ export const resourceScope = matching(
   'must be a scope of this API, without white space, quotes or "\\"; neither openid nor offline_access',
 );
 
-const textWithoutStar = matching(/^[^*]*$/, 'must not have a "*"; list every origin');
-
 /** A web origin exactly as browsers send it. */
-export const origin = fitting(
-  textWithoutStar,
-  'must be an origin as browsers send it: scheme, host in lower case, port unless default, no trailing "/"',
-  (value) => /^https?:/.test(value) && URL.canParse(value) && new URL(value).origin === value,
+export const origin = matching(
+  /^https?:[^*]*$/,
+  'must be an origin as browsers send it: scheme, lower-case host, port unless default; no "*" or last "/"',
+  (value) => URL.canParse(value) && new URL(value).origin === value,
 );

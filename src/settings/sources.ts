@@ -68,13 +68,14 @@ function readText(path: string, isDemanded: boolean) {
   if (lstatSync(path, { throwIfNoEntry: isDemanded }) === undefined) return undefined;
 
   const status = statSync(path);
-  if (!status.isFile()) fail(path, 'is not a regular file');
+  if (!status.isFile()) fail(path, 'is not a regular file; put one there or remove it');
   if (status.size > 1_000_000) fail(path, 'is longer than a million bytes; shorten it');
-  return decodeUtf8(readFileSync(path)) ?? fail(path, 'is not UTF-8');
+  return decodeUtf8(readFileSync(path)) ?? fail(path, 'is not UTF-8; save it as such');
 }
 
 function describeFailure(failure: unknown, path: string) {
   if (failure instanceof Fault) return failure.message;
-  if (failure instanceof Error && 'code' in failure) return `${path}: cannot be read (${failure.code})`;
-  throw failure;
+  if (!(failure instanceof Error && 'code' in failure)) throw failure;
+
+  return `${path}: cannot be read (${failure.code}); mend that, or what names it`;
 }

@@ -23,7 +23,6 @@ import {
   storeAddress,
   text,
   word,
-  wordInEitherCase,
   type Earlier,
   type Reader,
 } from './readers.ts';
@@ -108,12 +107,7 @@ export const TABLE = {
     read: text,
     byDefault: ({ springApplicationName }: Earlier) => String(springApplicationName),
   },
-  dpopMode: setting(
-    'IDP_DPOP_MODE',
-    'idp.dpopMode',
-    wordInEitherCase('DISABLED', 'ALLOWED', 'REQUIRED'),
-    'DISABLED',
-  ),
+  dpopMode: setting('IDP_DPOP_MODE', 'idp.dpopMode', word('DISABLED', 'ALLOWED', 'REQUIRED'), 'DISABLED'),
   dpopIatOffsetSeconds: setting(
     'IDP_DPOP_IAT_OFFSET_SECONDS',
     'idp.dpopIatOffsetSeconds',

@@ -59,7 +59,7 @@ export function parseYaml(source: string, file: string): Entry[] {
       return fail(place, 'a key that is not text of at most 1000 characters; quote it');
     }
     const name = prefix + key;
-    if (entries.has(name)) fail(place, 'a key that has been set before');
+    if (entries.has(name)) fail(place, 'a key that is set before; remove one');
 
     const isOpen = /^ *(#.*)?$/.test(rest);
     const value = isOpen ? readBelow(indent, name) : readValue(rest, place);
@@ -104,7 +104,7 @@ function contentLines(source: string, file: string) {
   for (const [index, raw] of all.entries()) {
     const place = `${file}, line ${index + 1}`;
     if (CHARACTER.test(raw)) fail(place, 'a tab or another character that is not supported; use spaces');
-    if (/^(%|(---|\.\.\.)( |$))/.test(raw)) fail(place, 'a directive, or more than one document');
+    if (/^(%|(---|\.\.\.)( |$))/.test(raw)) fail(place, 'a directive or a second document; remove it');
     if (/^ *(#|$)/.test(raw)) continue;
 
     const indent = raw.search(/[^ ]/);

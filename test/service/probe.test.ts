@@ -109,7 +109,9 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
   test('does not take PORT=0, which says nothing of the port', async () => {
     const { code, output, errors } = await probe({ PORT: '0' });
     assert.deepEqual([code, output], [1, '']);
-    assert.deepEqual(errors, ['configuration: PORT: 0 picks one that --probe cannot know; use --check']);
+    assert.deepEqual(errors, [
+      'configuration: PORT or server.port: 0 is unknown to --probe; set one',
+    ]);
   });
 
   test('reports every configuration problem as a start would', async () => {

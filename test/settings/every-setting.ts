@@ -30,6 +30,7 @@ const number = (value: number): Spelling => [String(value), value];
 
 const YES: Spelling = ['true', true];
 const NO: Spelling = ['false', false];
+const NOT_PORT = ['65536', /whole number from 0 to 65535/] as const;
 const NOT_BOOLEAN = ['yes', /must be .*true.*false/i] as const;
 const BLANK = ['a b', /white space/] as const;
 const SECRETS = ['0123456789abcdefghijklmnopqrstuv', 'x'.repeat(33), 'y'.repeat(64)] as const;
@@ -72,7 +73,7 @@ export const SETTINGS: readonly SettingRow[] = [
     byDefault: 3001,
     byDefaultA: 8080,
     good: [number(0), number(65535), number(80)],
-    bad: ['65536', /whole number from 0 to 65535/],
+    bad: NOT_PORT,
   },
   {
     name: 'host',
@@ -167,7 +168,7 @@ export const SETTINGS: readonly SettingRow[] = [
     yaml: 'idp.claimNamespace',
     byDefault: '',
     good: [same('https://one.test/'), same('https://two.test/claims#'), same('urn:x:')],
-    bad: ['claims/', /URL prefix/],
+    bad: ['claims/', /beginning of a URL/],
   },
   {
     name: 'scopeClaim',
@@ -182,7 +183,7 @@ export const SETTINGS: readonly SettingRow[] = [
     env: 'IDP_TOKEN_TYPE',
     yaml: 'idp.tokenType',
     byDefault: 'any',
-    good: [same('at+jwt'), same('any')],
+    good: [same('at+jwt'), same('any'), ['AT+JWT', 'at+jwt']],
     bad: ['jwt', /one of any, at\+jwt/],
   },
   {
@@ -293,7 +294,7 @@ export const SETTINGS: readonly SettingRow[] = [
       ['http://two.test:81, https://three.test', ['http://two.test:81', 'https://three.test']],
       ['http://four.test', ['http://four.test']],
     ],
-    bad: ['https://one.test,*', /must not have a "\*"/],
+    bad: ['https://one.test,*', /must be an origin .* no "\*"/],
   },
   {
     name: 'corsAllowCredentials',
@@ -369,7 +370,7 @@ export const SETTINGS: readonly SettingRow[] = [
     yaml: 'metrics.port',
     byDefault: undefined,
     good: [number(0), number(9464), number(65535)],
-    bad: ['65536', /whole number from 0 to 65535/],
+    bad: NOT_PORT,
   },
   {
     name: 'metricsHost',
@@ -377,14 +378,14 @@ export const SETTINGS: readonly SettingRow[] = [
     yaml: 'metrics.host',
     byDefault: undefined,
     good: [same('127.0.0.1'), same('::1')],
-    bad: ['a b', /white space/],
+    bad: BLANK,
   },
   {
     name: 'logLevel',
     env: 'LOG_LEVEL',
     yaml: 'log.level',
     byDefault: 'info',
-    good: [same('silent'), same('debug'), same('error')],
+    good: [same('silent'), ['DEBUG', 'debug'], same('error')],
     bad: ['verbose', /one of silent, error, warn, info, debug/],
   },
   {

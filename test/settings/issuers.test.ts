@@ -93,7 +93,7 @@ test('keeps the order in which the issuers are named, the first one first', () =
 
   const names = (list: string) => Object.keys(issuersOf({ environment: { ...TWO, ...more, ISSUERS: list } }));
   assert.deepEqual(names('partner, a'), ['idp', 'partner', 'a']);
-  assert.deepEqual(names('a,,partner,a'), ['idp', 'a', 'partner']);
+  assert.deepEqual(names('a,partner,a'), ['idp', 'a', 'partner']);
 });
 
 test('takes a list of audiences, of which any will do, and refuses one without any', () => {
@@ -169,7 +169,10 @@ test('says nothing of the same iss of issuers whose domains are at fault', () =>
 for (const name of ['Partner', 'a-b', '1a', 'a_b', 'x'.repeat(17), 'idp', 'ü', 'a.b', 'a b', ',']) {
   test(`refuses ${name} as the name of an issuer`, () => {
     const problems = problemsOf({ environment: { ...REQUIRED, ISSUERS: name } });
-    assert.match(problems[0] ?? '', /^ISSUERS \(environment\): must be up to 20 names, each of at most 16/);
+    assert.match(
+      problems[0] ?? '',
+      /^ISSUERS \(environment\): must be up to 20 names, each a letter and up to 15/,
+    );
   });
 }
 
@@ -186,7 +189,10 @@ test('refuses a name in YAML that is none, and shows the right spelling of the m
     problemsOf({ environment: { ...REQUIRED, ...PARTNER }, files: { 'application.yml': yaml } });
 
   for (const name of ['Partner', '"a b"', '"a,b"', '"a\\nb"', 'idp']) {
-    assert.match(at(PARTNER_YAML.replace('partner', name))[0] ?? '', /^issuers \(the map\): must be up to/);
+    assert.match(
+      at(PARTNER_YAML.replace('partner', name))[0] ?? '',
+      /^issuers \(.*application\.yml, line [23]\): must be up to/,
+    );
   }
   const misspelt = at(PARTNER_YAML.replace('issuers', 'Issuers'));
   assert.match(misspelt[0] ?? '', /Issuers\.partner\.domain .* write issuers\.partner\.domain or remove it$/);
@@ -213,7 +219,7 @@ test('refuses what the map has and ISSUERS leaves out, with its lines', () => {
   assert.deepEqual(Object.keys(issuersOf({ environment, files })), ['idp', 'partner', 'other']);
 
   const problems = problemsOf({ environment: { ...environment, ISSUERS: 'partner' }, files });
-  assert.match(problems[0] ?? '', /^ISSUERS \(environment\): must be .* and all of YAML$/);
+  assert.match(problems[0] ?? '', /^ISSUERS \(environment\): must be .* all of YAML too$/);
   assert.match(problems[1] ?? '', /^issuers\.other\.domain \(.*, line 6\): is not a setting/);
   assert.match(problems[2] ?? '', /^issuers\.other\.audience \(.*, line 7\): is not a setting/);
   assert.equal(problems.length, 3);
@@ -289,7 +295,7 @@ test('names every problem of issuers in code at once', () => {
   const problems = problemsIn(() => checkSettings(given as GivenSettings));
   const shown = problems.map((problem) => problem.replace(/[;,].*/, ''));
   assert.deepEqual(shown, [
-    'issuers (the map): must be up to 20 names',
+    'issuers (issuers.partner.domain in code): must be up to 20 names',
     'ISSUER_PARTNER_AUDIENCE or issuers.partner.audience (code): the audience is required',
     'ISSUER_PARTNER_ISSUER or issuers.partner.issuer (code): is the issuer (iss) of another one too',
     'issuers.partner.scopeClam (issuers.partner.scopeClam in code): is not a setting',

@@ -161,7 +161,7 @@ for (const [name, value] of [
 
 test('refuses a list of no scopes, which would turn them off in silence', () => {
   const yaml = 'resource:\n  url: https://api.test\n  scopes: []\n';
-  assert.match(onlyProblem(withYaml(yaml)), /^resource\.scopes \(.*\): must be a list of texts/);
+  assert.match(onlyProblem(withYaml(yaml)), /^resource\.scopes \(.*\): must be a list of 1 or more texts,/);
 });
 
 test('refuses a resource of another origin than the public URL, and takes one whose path differs', () => {

@@ -92,7 +92,7 @@ test('says of a source that cannot be read only that, and not that settings are 
   assert.match(onlyProblem({ files: { 'application.yml': yaml } }), /application\.yml, line 3: a tab/);
   assert.match(
     onlyProblem({ environment: { CONFIG_FILE: 'no.yml' } }),
-    /no\.yml: cannot be read \(ENOENT\)$/,
+    /no\.yml: cannot be read \(ENOENT\); mend that, or what names it$/,
   );
   assert.match(
     onlyProblem({ files: { '.env': 'IDP_DOMAIN: idp.test' } }),

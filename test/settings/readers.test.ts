@@ -21,7 +21,6 @@ import {
   storeAddress,
   text,
   word,
-  wordInEitherCase,
 } from '../../src/settings/readers.ts';
 
 const show = (value: unknown) => (typeof value === 'number' ? String(value) : JSON.stringify(value));
@@ -113,25 +112,17 @@ for (const raw of [
   test(`refuses ${show(raw)} as a boolean`, () => refuses(boolean, raw, /^must be .*true.*false/i));
 }
 
-test('takes a word exactly as it stands', () => {
-  assert.equal(word('any', 'at+jwt')('any'), 'any');
-  assert.equal(word('any', 'at+jwt')('at+jwt'), 'at+jwt');
+test('takes a word in either case, and gives it as it is spelled', () => {
+  for (const raw of ['ALLOWED', 'allowed', 'aLLowed']) {
+    assert.equal(word('DISABLED', 'ALLOWED')(raw), 'ALLOWED');
+    assert.equal(word('disabled', 'allowed')(raw), 'allowed');
+  }
+  assert.equal(word('any', 'at+jwt')('AT+JWT'), 'at+jwt');
 });
 
-for (const raw of ['ANY', 'any ', 'an', 'any,at+jwt', 1, true, ['any']]) {
+for (const raw of ['', 'any ', 'an', 'any,at+jwt', 1, true, ['any']]) {
   test(`refuses ${show(raw)} as one of two words`, () =>
     refuses(word('any', 'at+jwt'), raw, /^must be one of any, at\+jwt$/));
-}
-
-test('takes an upper-case word in either case', () => {
-  for (const raw of ['ALLOWED', 'allowed', 'aLLowed']) {
-    assert.equal(wordInEitherCase('DISABLED', 'ALLOWED')(raw), 'ALLOWED');
-  }
-});
-
-for (const raw of ['allow', 'allowed ', 1, ['ALLOWED']]) {
-  test(`refuses ${show(raw)} as a word in either case`, () =>
-    refuses(wordInEitherCase('DISABLED', 'ALLOWED'), raw, /^must be one of DISABLED, ALLOWED$/));
 }
 
 test('takes text as it stands', () => assert.equal(text(' any text '), ' any text '));
@@ -153,7 +144,6 @@ const LISTS: readonly (readonly [RawValue, readonly string[]])[] = [
   ['a', ['a']],
   ['a,b', ['a', 'b']],
   [' a , b ', ['a', 'b']],
-  ['a,,b,', ['a', 'b']],
   [
     ['a', 'b'],
     ['a', 'b'],
@@ -168,7 +158,7 @@ for (const [raw, value] of LISTS) {
 
 for (const raw of [1, true, NaN]) {
   test(`refuses ${show(raw)} as a list and says to quote it`, () =>
-    refuses(words, raw, /list of texts; quote/));
+    refuses(words, raw, /^must be a list of 0 or more texts, .*; quote what is no text$/));
 }
 
 for (const raw of [[1], ['a', true], [null], ['a', null]]) {
@@ -193,8 +183,8 @@ test('finds the fault of a text that is empty, and of an empty member of a list'
   refuses(words, ['a', ''], /^is empty, or has white space or a NUL; remove it$/);
 });
 
-for (const raw of [',', ' , ', ',,', ',a']) {
-  test(`refuses ${show(raw)}, which would be a list of nothing or begins with nothing [H2]`, () =>
+for (const raw of [',', ' , ', ',,', ',a', 'a,', 'a,,b', 'a, ']) {
+  test(`refuses ${show(raw)}, a list with nothing in one of its places [H2]`, () =>
     refuses(words, raw, /^is empty/));
 }
 
@@ -361,26 +351,23 @@ for (const value of [
   });
 }
 
+const NO_URL = /^must be a URL that begins with https:\/\/ or http:\/\/, in its normal form,/;
+
 test('takes a public URL of either web scheme and of no other', () => {
   for (const value of ['http://api.test/', 'https://api.test/v1']) {
     assert.equal(faultOf(publicUrl, value), false);
   }
-  assert.match(
-    String(faultOf(publicUrl, 'ftp://api.test/')),
-    /^must be a URL that begins with https:\/\/ or http:\/\//,
-  );
+  assert.match(String(faultOf(publicUrl, 'ftp://api.test/')), NO_URL);
 });
 
 test('refuses a public URL that proofs could not be compared with [RFC 9449 §4.3(9)]', () => {
   for (const value of ['https://127.1', 'https://api.test/%zz', 'https://例え.test']) {
-    assert.match(String(faultOf(publicUrl, value)), /write it in its normal form$/);
+    assert.match(String(faultOf(publicUrl, value)), NO_URL);
   }
 });
 
 const ENDS = /^must not end in "\/" after a path/;
 const INSECURE = /^must begin with https:\/\/, but for loopback/;
-const NO_URL = /^must be a URL that begins with https:\/\/ or http:\/\//;
-const ABNORMAL = /write it in its normal form$/;
 
 const RESOURCES: readonly (readonly [url: string, fault?: RegExp])[] = [
   ['https://api.test'],
@@ -418,7 +405,7 @@ const RESOURCES: readonly (readonly [url: string, fault?: RegExp])[] = [
   ['http://[::ffff:7f00:1]', INSECURE],
   ['http://api.test/localhost', INSECURE],
   ['http://127.0.0.256', NO_URL],
-  ['http://127.0.1', ABNORMAL],
+  ['http://127.0.1', NO_URL],
   ['https://api.test/scope=x', INSECURE],
   ['https://api.test/?', NO_URL],
   ['https://api.test?a', NO_URL],
@@ -430,10 +417,10 @@ const RESOURCES: readonly (readonly [url: string, fault?: RegExp])[] = [
   ['ftp://localhost', NO_URL],
   ['urn:api', NO_URL],
   ['https://', NO_URL],
-  ['https://api.test/"x"', ABNORMAL],
-  ['https://api.test/%zz', ABNORMAL],
-  ['https://api.test/ü', ABNORMAL],
-  ['https://127.1', ABNORMAL],
+  ['https://api.test/"x"', NO_URL],
+  ['https://api.test/%zz', NO_URL],
+  ['https://api.test/ü', NO_URL],
+  ['https://127.1', NO_URL],
 ];
 
 for (const [url, fault] of RESOURCES) {
@@ -457,10 +444,7 @@ for (const value of ['openid', 'offline_access', 'read write', 'a"b', 'a\\b', '�
 test('refuses a query in an issuer and in a public URL [OpenID Connect Discovery §2]', () => {
   for (const value of ['https://idp.test/?a=b', 'https://idp.test/?', 'https://idp.test?']) {
     for (const reader of [issuerUrl, publicUrl]) {
-      assert.match(
-        String(faultOf(reader, value)),
-        /^must be a URL .*, without white space, "@", "#" or "\?"$/,
-      );
+      assert.match(String(faultOf(reader, value)), /^must be a URL .*, without .*"@", "#" or "\?"$/);
     }
     assert.equal(faultOf(httpsUrl, value), false);
   }
@@ -501,7 +485,7 @@ for (const value of [
 
 for (const value of ['*', 'https://*.app.test', 'https://app.test*']) {
   test(`refuses ${value} as an origin and says what to do`, () => {
-    assert.equal(faultOf(origin, value), 'must not have a "*"; list every origin');
+    assert.match(String(faultOf(origin, value)), /^must be an origin .*; no "\*" or last "\/"$/);
   });
 }
 
@@ -522,7 +506,7 @@ test('takes the names of header fields [RFC 9110 §5.1]', () => {
 
 for (const value of ['*', 'X-*', 'a b', 'a:', 'a,b', '"a"', 'é', 'a\n', '(a)', 'a/b', '']) {
   test(`refuses ${show(value)} as the name of a header field [RFC 9110 §5.1]`, () =>
-    assert.equal(faultOf(fieldName, value), 'must be the name of a header field'));
+    assert.equal(faultOf(fieldName, value), 'must be the name of a header field; list each, without "*"'));
 }
 
 const STORES: readonly (readonly [address: string, isGood: boolean])[] = [

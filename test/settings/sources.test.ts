@@ -57,7 +57,10 @@ for (const [what, name] of [
     const set = what === '.env' ? { files: { '.env': 'CONFIG_FILE=no.yml' } } : {};
     const environment = what === '.env' ? REQUIRED : { ...REQUIRED, CONFIG_FILE: 'no.yml' };
     const problem = onlyProblem({ environment, ...set });
-    assert.equal(problem.replace(/\/\S+\//g, ''), `${name}: no.yml: cannot be read (ENOENT)`);
+    assert.equal(
+      problem.replace(/\/\S+\//g, ''),
+      `${name}: no.yml: cannot be read (ENOENT); mend that, or what names it`,
+    );
   });
 }
 
@@ -78,7 +81,7 @@ for (const [what, make] of Object.entries(IRREGULAR)) {
         const label = name === 'x.yml' ? 'CONFIG_FILE (environment): ' : '';
         assert.deepEqual(
           problemsIn(() => loadProfileSettings(environment, directory)),
-          [`${label}${join(directory, name)}: is not a regular file`],
+          [`${label}${join(directory, name)}: is not a regular file; put one there or remove it`],
         );
       });
     });
@@ -98,7 +101,7 @@ for (const name of ['.env', 'application.yml']) {
       symlinkSync('nowhere', join(directory, name));
       assert.deepEqual(
         problemsIn(() => loadProfileSettings(REQUIRED, directory)),
-        [`${directory}/${name}: cannot be read (ENOENT)`],
+        [`${directory}/${name}: cannot be read (ENOENT); mend that, or what names it`],
       );
     });
   });
@@ -132,13 +135,13 @@ test('says of a file why it cannot be read', () => {
     symlinkSync('application.yml', join(directory, 'application.yml'));
     assert.deepEqual(
       problemsIn(() => loadProfileSettings(REQUIRED, directory)),
-      [`${directory}/application.yml: cannot be read (ELOOP)`],
+      [`${directory}/application.yml: cannot be read (ELOOP); mend that, or what names it`],
     );
   });
 
   assert.match(
     onlyProblem({ environment: { ...REQUIRED, CONFIG_FILE: 'a\0b' } }),
-    /cannot be read \(ERR_INVALID_ARG_VALUE\)$/,
+    /cannot be read \(ERR_INVALID_ARG_VALUE\); mend/,
   );
 });
 
@@ -151,7 +154,9 @@ test('tells at once whether an orchestrator has set a name, however long it is [
 test('refuses files that are not UTF-8', () => {
   for (const name of ['.env', 'application.yml']) {
     const files = { [name]: Buffer.from('LOG_LEVEL=\xff', 'latin1') };
-    assert.ok(onlyProblem({ environment: REQUIRED, files }).endsWith(`/${name}: is not UTF-8`));
+    assert.ok(
+      onlyProblem({ environment: REQUIRED, files }).endsWith(`/${name}: is not UTF-8; save it as such`),
+    );
   }
 });
 

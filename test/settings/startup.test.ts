@@ -78,7 +78,7 @@ test('exits 1 when CONFIG_FILE names no file', async () => {
   assert.equal(lines.length, 1);
   assert.match(
     lines[0] ?? '',
-    /^configuration: CONFIG_FILE \(environment\): \/\S+\/missing\.yml: cannot be read \(ENOENT\)$/,
+    /^configuration: CONFIG_FILE \(environment\): \/\S+\/missing\.yml: cannot be read \(ENOENT\); mend that, or what names it$/,
   );
 });
 

@@ -14,7 +14,7 @@ const KEY = /not text; quote|key: value|1000 characters|form that is not read/;
 const DIRECTIVE = /a directive/;
 const UNFINISHED = /does not end on its line/;
 const STRAY = /list item/;
-const TWICE = /twice|set before/;
+const TWICE = /is set before; remove one/;
 const PLACE = /indentation|list item/;
 const CHARACTER = /character/;
 
@@ -205,17 +205,17 @@ const FAULTS: readonly (readonly [what: string, source: string, line: number, re
   ['a tab in a text', 'z: 0\na: x\ty', 2, /tab/],
   ['a tab on a blank line', 'z: 0\n\t\na: 1', 2, /tab/],
   ['a tab in a comment', 'z: 0\n#\tx', 2, /tab/],
-  ['a second document', 'a: 1\n---\nb: 2', 2, /one document/],
-  ['two markers', '---\n---\na: 1', 2, /one document/],
-  ['a marker at the end', 'a: 1\n# x\n---', 3, /one document/],
-  ['a value beside the marker', '# x\n--- a', 2, /one document/],
-  ['a map beside the marker', '--- a: 1', 1, /one document/],
-  ['a comment without space beside the marker', '---\n--- #x', 2, /one document/],
-  ['an end of the document', 'a: 1\n...', 2, /one document/],
-  ['an end of the document before it', '...\na: 1', 1, /one document/],
-  ['an end beside a marker', '... ---\na: 1', 1, /one document/],
-  ['a marker beside a marker', '--- ---\na: 1', 1, /one document/],
-  ['an end of the document with a comment', 'a: 1\n... # x', 2, /one document/],
+  ['a second document', 'a: 1\n---\nb: 2', 2, /second document/],
+  ['two markers', '---\n---\na: 1', 2, /second document/],
+  ['a marker at the end', 'a: 1\n# x\n---', 3, /second document/],
+  ['a value beside the marker', '# x\n--- a', 2, /second document/],
+  ['a map beside the marker', '--- a: 1', 1, /second document/],
+  ['a comment without space beside the marker', '---\n--- #x', 2, /second document/],
+  ['an end of the document', 'a: 1\n...', 2, /second document/],
+  ['an end of the document before it', '...\na: 1', 1, /second document/],
+  ['an end beside a marker', '... ---\na: 1', 1, /second document/],
+  ['a marker beside a marker', '--- ---\na: 1', 1, /second document/],
+  ['an end of the document with a comment', 'a: 1\n... # x', 2, /second document/],
   ...[
     '\0',
     '\x01',
