@@ -17,8 +17,7 @@ export interface Head {
 
 /** What is learnt of a request on its way, and told of it at the end. */
 export abstract class Learnt implements Shared {
-  /** Absent of bytes that never became a request. */
-  abstract readonly request?: Head | undefined;
+  abstract readonly request: Head;
   /** By the monotonic clock; 0 while nobody asks for it. */
   abstract readonly arrivedAt: number;
   crossOrigin?: Shared['crossOrigin'];
@@ -41,7 +40,7 @@ export class Exchange extends Learnt {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly arrivedAt: number;
-  #controller: AbortController | undefined;
+  #made: AbortController | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, arrivedAt: number) {
     super();
@@ -52,22 +51,25 @@ export class Exchange extends Learnt {
 
   /** Aborts when the client has gone before the reply was written, and by `giveUp`. */
   get signal(): AbortSignal {
-    if (this.#controller !== undefined) return this.#controller.signal;
+    return this.#controller.signal;
+  }
+
+  giveUp(): void {
+    this.#controller.abort();
+  }
+
+  /** Made when it is first asked for. */
+  get #controller(): AbortController {
+    if (this.#made !== undefined) return this.#made;
 
     const { request, response } = this;
     const controller = new AbortController();
-    this.#controller = controller;
+    this.#made = controller;
     if (isGone(request, response)) controller.abort();
     // `close` of the request comes too when all is well.
     response.once('close', () => {
       if (!response.writableFinished) controller.abort();
     });
-    return controller.signal;
-  }
-
-  giveUp(): void {
-    // A handler may ask for it only now.
-    void this.signal;
-    this.#controller?.abort();
+    return controller;
   }
 }

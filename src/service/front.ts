@@ -68,7 +68,7 @@ export function createFront(
   }
 
   /** The reply to a refusal, to a failure of a handler's own, or to a bug. */
-  function replyToFailure(failure: unknown, learnt: Learnt, rawHeaders: readonly string[]): Reply {
+  function replyToFailure(failure: unknown, learnt: Learnt): Reply {
     if (failure instanceof HandlerReply && failure.isFailure) {
       if (failure.reply.status >= 400) learnt.reason = 'handler';
       return failure.reply;
@@ -82,7 +82,7 @@ export function createFront(
     const { refusal, findings } = failure;
     learnt.reason = refusal.reason;
     Object.assign(learnt, findings);
-    const authorization = fieldValues(rawHeaders, 'authorization')[0] ?? '';
+    const [authorization = ''] = fieldValues(learnt.request.rawHeaders, 'authorization');
     return replyToRefusal(
       refusal,
       acceptedScheme(authorization, settings.dpopMode),
@@ -96,10 +96,10 @@ export function createFront(
   }
 
   /** The whole reply to a failure, where nothing is written on a response; it is told of at once. */
-  function turnAway(failure: unknown, learnt: Learnt, rawHeaders: readonly string[]): Reply {
-    const reply = replyToFailure(failure, learnt, rawHeaders);
+  function turnAway(failure: unknown, learnt: Learnt): Reply {
+    const reply = replyToFailure(failure, learnt);
     observer.observe(learnt, reply.status);
-    const [origin] = fieldValues(rawHeaders, 'origin');
+    const [origin] = fieldValues(learnt.request.rawHeaders, 'origin');
     return { ...reply, fields: [...reply.fields, ...fieldsBeside(learnt, origin)] };
   }
 

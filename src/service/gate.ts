@@ -61,7 +61,7 @@ export function createGateChecks(front: Front) {
       const caller = await admitted(request, access, learnt);
       return { caller, headers: pairsOf(nonceFields(learnt)) };
     } catch (failure) {
-      const { status, fields, content } = front.turnAway(failure, learnt, request.rawHeaders);
+      const { status, fields, content } = front.turnAway(failure, learnt);
       return { refusal: { status, headers: pairsOf(fields), body: String(content) } };
     }
   }

@@ -60,7 +60,7 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
 
     tellFailure(learnt, status);
     // What a probe asks is no refusal, also with a method that has no row.
-    const isOfProbe = isProbe || PROBES.has(request?.url);
+    const isOfProbe = isProbe || PROBES.has(request.url);
     if (reason !== 'bug' && reason !== 'handler' && !isOfProbe) count(reason);
   }
 
@@ -116,13 +116,13 @@ const NO_REQUEST = new Set<unknown>(['malformed-http', 'header_fields_too_large'
 
 /** A word of a closed list; nothing for what is no request, though Node may take it for one. */
 function methodOf({ request, reason }: Learnt): Printable | undefined {
-  if (request === undefined || NO_REQUEST.has(reason)) return undefined;
+  if (NO_REQUEST.has(reason)) return undefined;
   return METHODS.find((method) => method === request.method) ?? OTHER_METHOD;
 }
 
 /** What lines may say of a request. */
 function factsOf({ request, row, issuerName, kid }: Learnt) {
-  const traceparent = traceparentOf(request?.rawHeaders ?? []);
+  const traceparent = traceparentOf(request.rawHeaders);
   const [, traceId, parentId] = traceparent?.split('-').map(printable) ?? [];
   return {
     route: row && printableSetting(row.pattern),

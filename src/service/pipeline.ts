@@ -120,7 +120,7 @@ function checkHead({ httpVersion, rawHeaders, headers }: IncomingMessage): void 
   if (!KNOWN_FRAMING.test(framing)) throw refuseRequest('malformed-http');
   if (rawHeaders.length > 2 * MAX_FIELDS) throw refuseHttp('header_fields_too_large');
 
-  // RFC 9110 §10.1.1: any other expectation may be refused, and one of two is another one.
+  // RFC 9110 §10.1.1: any other expectation may be refused; so is a repeated field, which Node joins.
   const isMet = headers.expect === undefined || headers.expect.toLowerCase() === '100-continue';
   if (!isMet) throw refuseHttp('expectation_failed');
 }

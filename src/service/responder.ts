@@ -1,15 +1,16 @@
 // Request → what writes its reply: the one place where every failure becomes a reply. Promises: every request
 // gets exactly one reply, only a bug is a 500, and nothing escapes.
-import type { IncomingMessage } from 'node:http';
 import { ClientGone, type Refused } from '../base/refusal.ts';
 import type { Reply } from '../reply/reply.ts';
 import { hangUp, isGone, prepareReply, type Write } from '../reply/write.ts';
 import type { Table } from '../routes/row.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, Head } from './exchange.ts';
 import type { Front } from './front.ts';
 import { createPipeline } from './pipeline.ts';
 
 export type Responder = ReturnType<typeof createResponder>;
+
+const NOTHING_READ: Head = { rawHeaders: [] };
 
 /** For a table in which `tableProblems` finds nothing. */
 export function createResponder(table: Table, front: Front) {
@@ -38,7 +39,7 @@ export function createResponder(table: Table, front: Front) {
       // Nobody is left to be told, and a handler that has given up for that reason has no fault.
       if (failure instanceof ClientGone || hasGivenUp(exchange, failure)) return leave;
 
-      return finish(exchange, front.replyToFailure(failure, exchange, exchange.request.rawHeaders));
+      return finish(exchange, front.replyToFailure(failure, exchange));
     } catch {
       // Nobody else would end this connection.
       return leave;
@@ -70,8 +71,8 @@ export function createResponder(table: Table, front: Front) {
   }
 
   /** The reply to bytes that never became a request, or to a request that Node hands over with its socket. */
-  const refuse = (refused: Refused, request?: IncomingMessage) =>
-    front.turnAway(refused, { request, arrivedAt: front.begin() }, []);
+  const refuse = (refused: Refused, request: Head = NOTHING_READ) =>
+    front.turnAway(refused, { request, arrivedAt: front.begin() });
 
   return { begin: front.begin, prepare, refuse };
 }

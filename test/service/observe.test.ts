@@ -12,6 +12,8 @@ import { TestClock } from '../support/clock.ts';
 
 const MINUTE = 60_000;
 
+const ARRIVED = { arrivedAt: 0, request: { rawHeaders: [] } };
+
 const rowAt = (pattern: string) => get(pattern, open, () => ({}));
 
 const ORDERS = rowAt('/api/orders/{id}');
@@ -30,7 +32,7 @@ const refuse = (
   observe: ReturnType<typeof createObserver>['observe'],
   reason: 'expired' | 'scope-missing' | 'keys-unavailable',
   pattern = '/x',
-) => observe({ arrivedAt: 0, row: rowAt(pattern), reason }, 401);
+) => observe({ ...ARRIVED, row: rowAt(pattern), reason }, 401);
 
 test('takes a request whose body did not arrive in time for a refusal only, without method and route', () => {
   const lines: object[] = [];
@@ -56,8 +58,8 @@ test('takes a request whose body did not arrive in time for a refusal only, with
 
 test('tells at debug of a refusal its status, its reason and the name of the key', () => {
   const { observe, told } = observing('debug');
-  observe({ arrivedAt: 0, row: ORDERS, reason: 'expired', kid: `key\n${'1'.repeat(100)}` }, 401);
-  observe({ arrivedAt: 0, reason: 'not_found' }, 404);
+  observe({ ...ARRIVED, row: ORDERS, reason: 'expired', kid: `key\n${'1'.repeat(100)}` }, 401);
+  observe({ ...ARRIVED, reason: 'not_found' }, 404);
   assert.deepEqual(told(), [
     { message: 'request refused', status: 401, reason: 'expired', kid: `key?${'1'.repeat(60)}` },
     { message: 'request refused', status: 404, reason: 'not_found' },
@@ -67,8 +69,8 @@ test('tells at debug of a refusal its status, its reason and the name of the key
 test('tells of a bug the method and the pattern of the row, the name of the error and its places', () => {
   const { observe, told, stop } = observing('error');
   const failure = new TypeError('secret');
-  observe({ arrivedAt: 0, row: rowAt(`/${'long/'.repeat(20)}`), reason: 'bug', failure }, 500);
-  observe({ arrivedAt: 0, reason: 'bug', failure: 'secret' }, 500);
+  observe({ ...ARRIVED, row: rowAt(`/${'long/'.repeat(20)}`), reason: 'bug', failure }, 500);
+  observe({ ...ARRIVED, reason: 'bug', failure: 'secret' }, 500);
   const [{ frames, ...first } = {}, ...others] = told();
   assert.deepEqual(first, {
     message: 'request failed',
@@ -85,7 +87,7 @@ test('tells of a bug the method and the pattern of the row, the name of the erro
 
 test('counts no bug as a refusal', () => {
   const { observe, told, stop } = observing();
-  observe({ arrivedAt: 0, row: ORDERS, reason: 'bug', failure: new Error() }, 500);
+  observe({ ...ARRIVED, row: ORDERS, reason: 'bug', failure: new Error() }, 500);
   assert.equal(told().length, 1);
   stop();
   assert.deepEqual(told(), []);
@@ -93,7 +95,7 @@ test('counts no bug as a refusal', () => {
 
 test('says nothing of requests that were served', () => {
   const { observe, told, clock, stop } = observing('debug');
-  observe({ arrivedAt: 0, row: ORDERS }, 200);
+  observe({ ...ARRIVED, row: ORDERS }, 200);
   assert.deepEqual(clock.pending, []);
   stop();
   assert.deepEqual(told(), []);
