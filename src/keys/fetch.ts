@@ -15,18 +15,58 @@ const MAX_INTERIM_RESPONSES = 10;
 /** Where keys are: host (and port), expected issuer URL, and the key-set address when it is configured. */
 export type KeySource = Readonly<{ domain: string; issuer: string; jwksUri: string | undefined }>;
 
-/** How to get there, and until when; without a proxy directly. */
-type Way = Readonly<{ proxy: string | undefined; signal: AbortSignal }>;
-
 /**
  * A function that fetches the key set, through the proxy if there is one, within `timeoutMillis` in all,
  * tunnels and discovery included; it rejects with `FetchFailure`.
  */
 export function createKeyFetcher(
-  source: KeySource,
+  { domain, issuer, jwksUri }: KeySource,
   proxy: string | undefined,
   timeoutMillis = 5_000,
 ): () => Promise<JsonObject> {
+  async function fetchKeySet(signal: AbortSignal) {
+    const address = jwksUri ?? (await discover(signal));
+    const document = await fetchJson(address, signal);
+    if (document === undefined) throw new FetchFailure('status-refused', '404');
+    return document;
+  }
+
+  /** The key-set address (OpenID Connect Discovery §4), found anew at every fetch: a provider may move it. */
+  async function discover(signal: AbortSignal) {
+    const place = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+    const document = await fetchJson(place, signal);
+    if (document === undefined) return `https://${domain}/.well-known/jwks.json`;
+
+    // OpenID Connect Discovery §4.3: the issuer must be the very one that was asked.
+    if (document.issuer !== issuer) throw new FetchFailure('issuer-mismatch');
+
+    const address = document.jwks_uri;
+    const isAddress = typeof address === 'string' && URL.canParse(address);
+    if (!isAddress || new URL(address).protocol !== 'https:') throw new FetchFailure('address-refused');
+    return address;
+  }
+
+  /** The JSON object at `address`; `undefined` when there is nothing (404). */
+  async function fetchJson(address: string, signal: AbortSignal) {
+    const socket = proxy && (await openTunnel(proxy, new URL(address), signal));
+    const response = await fetchHead(address, { socket, signal });
+    try {
+      const status = response.statusCode ?? 0;
+      if (status === 404) return undefined;
+
+      // RFC 9110 §15.4
+      const isRedirect = status >= 300 && status < 400 && response.headers.location !== undefined;
+      if (isRedirect) throw new FetchFailure('redirect-refused', status);
+      if (status !== 200) throw new FetchFailure('status-refused', status);
+
+      const document = parseJsonObject(await readBody(response));
+      if (document === undefined) throw new FetchFailure('not-a-json-object');
+      return document;
+    } finally {
+      response.destroy();
+    }
+  }
+
   return () => {
     const signal = AbortSignal.timeout(timeoutMillis);
 
@@ -34,50 +74,8 @@ export function createKeyFetcher(
     const deadline = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(new FetchFailure('timeout')));
     });
-    return Promise.race([deadline, fetchKeySet(source, { proxy, signal }).catch(sortFailure)]);
+    return Promise.race([deadline, fetchKeySet(signal).catch(sortFailure)]);
   };
-}
-
-async function fetchKeySet(source: KeySource, way: Way) {
-  const address = source.jwksUri ?? (await discover(source, way));
-  const document = await fetchJson(address, way);
-  if (document === undefined) throw new FetchFailure('status-refused', '404');
-  return document;
-}
-
-/** The key-set address (OpenID Connect Discovery §4), found anew at every fetch: a provider may move it. */
-async function discover({ issuer, domain }: KeySource, way: Way) {
-  const document = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, way);
-  if (document === undefined) return `https://${domain}/.well-known/jwks.json`;
-
-  // OpenID Connect Discovery §4.3: the issuer must be the very one that was asked.
-  if (document.issuer !== issuer) throw new FetchFailure('issuer-mismatch');
-
-  const address = document.jwks_uri;
-  const isAddress = typeof address === 'string' && URL.canParse(address);
-  if (!isAddress || new URL(address).protocol !== 'https:') throw new FetchFailure('address-refused');
-  return address;
-}
-
-/** The JSON object at `address`; `undefined` when there is nothing (404). */
-async function fetchJson(address: string, { proxy, signal }: Way) {
-  const socket = proxy && (await openTunnel(proxy, new URL(address), signal));
-  const response = await fetchHead(address, { socket, signal });
-  try {
-    const status = response.statusCode ?? 0;
-    if (status === 404) return undefined;
-
-    // RFC 9110 §15.4
-    const isRedirect = status >= 300 && status < 400 && response.headers.location !== undefined;
-    if (isRedirect) throw new FetchFailure('redirect-refused', status);
-    if (status !== 200) throw new FetchFailure('status-refused', status);
-
-    const document = parseJsonObject(await readBody(response));
-    if (document === undefined) throw new FetchFailure('not-a-json-object');
-    return document;
-  } finally {
-    response.destroy();
-  }
 }
 
 /** The head of the final response; whatever else Node may end a request with is a failure. */

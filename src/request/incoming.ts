@@ -15,7 +15,6 @@ export interface ExchangeParts {
 /** `Admitted` is whom the row's access has admitted. */
 export class Incoming<Admitted = unknown> {
   readonly #exchange: ExchangeParts;
-  #query: { readonly output: unknown } | undefined;
   /** As it stands in the request, without the query. */
   readonly path: string;
   readonly parameters: Readonly<Record<string, string>>;
@@ -44,13 +43,13 @@ export class Incoming<Admitted = unknown> {
     return new URLSearchParams(this.#exchange.request.url?.slice(this.path.length + 1));
   }
 
-  /** The same, or what the row's schema has made of it. */
+  /** The same, until a row's schema has made something else of it. */
   get query(): unknown {
-    return this.#query === undefined ? this.searchParams : this.#query.output;
+    return this.searchParams;
   }
 
   set query(output: unknown) {
-    this.#query = { output };
+    Object.defineProperty(this, 'query', { value: output });
   }
 
   get method(): string {
