@@ -1,7 +1,7 @@
 /* Runs the tests: those of a folder together in a few processes, since most of them take less time than a
    process needs to begin. With the word `all` also the long ones (`*.long.ts`), each in a process of its own.
-   Other words choose files by their names: `npm test keys/fetch`. Prints and exits as Node's own runner
-   does. */
+   Other words choose files by their names: `npm test keys/fetch`. What begins with `--` is for Node's own runner,
+   and it prints and exits as that does. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,8 @@ const FILES_OF_A_PROCESS = 6;
 const PROCESSES = 4;
 
 const words = process.argv.slice(2);
-const chosen = words.filter((word) => word !== 'all');
+const options = words.filter((word) => word.startsWith('--'));
+const chosen = words.filter((word) => word !== 'all' && !options.includes(word));
 
 const files = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
   .filter((name) => !name.includes('node_modules'))
@@ -61,7 +62,8 @@ try {
     writeFileSync(file, together(names));
     return file;
   });
-  const flags = ['--import', 'tsx', '--test', `--test-concurrency=${PROCESSES}`, '--test-reporter=spec'];
+  const own = ['--test', `--test-concurrency=${PROCESSES}`, '--test-reporter=spec'];
+  const flags = ['--import', 'tsx', ...own, ...options];
   const { status } = spawnSync(process.execPath, [...flags, ...long, ...grouped], {
     cwd: dirname(TEST),
     env: { ...process.env, NODE_EXTRA_CA_CERTS: join(TEST, 'idp/tls/authority.pem') },

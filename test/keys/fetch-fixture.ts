@@ -48,6 +48,21 @@ export async function flawOf(
   return [failure.reason, failure.code];
 }
 
+/**
+ * The reason and code of a fetch that nothing but its deadline ends. On a busy machine one that is short may pass before
+ * there is a connection: then it is tried again with a later one.
+ */
+export async function flawAtDeadline(
+  source: KeySource,
+  server: { readonly connections: number },
+  proxy?: string,
+): Promise<[FetchFlaw, string]> {
+  for (let timeoutMillis = 120; ; timeoutMillis *= 2) {
+    const flaw = await flawOf(source, timeoutMillis, proxy);
+    if (server.connections > 0 || timeoutMillis > 20_000) return flaw;
+  }
+}
+
 /** Resolves once the provider has no connection left. */
 export async function closed(from: Provider): Promise<void> {
   while (from.openSockets > 0) await new Promise(setImmediate);
