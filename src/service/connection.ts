@@ -1,6 +1,6 @@
 // One connection as the listener knows it: the answers under way on it, and since when it is idle, unread or
 // ended. Trusts the times that it is given. Promises: it ends after its answers and in stages, so that no
-// reset overtakes them; nothing of a request is kept once it is answered. Does not limit a request that
+// reset overtakes them; nothing of a request is kept once it is answered. Does not limit a header that
 // arrives: Node does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -15,6 +15,9 @@ const UNREAD_MILLIS = 90_000;
 const LINGER_MILLIS = 1_000;
 const LINGER_BYTES = 1024 * 1024;
 
+/** How long a request may arrive. */
+export const REQUEST_MILLIS = 15_000;
+
 export class Connection {
   readonly #socket: Socket;
 
@@ -25,6 +28,7 @@ export class Connection {
   readonly #writtenAt: number[] = [];
 
   #idleSince: number | undefined;
+  #arrivingSince: number | undefined;
   #endedAt: number | undefined;
   #makeLastWord: (() => string) | undefined;
 
@@ -39,6 +43,7 @@ export class Connection {
   /** A request has arrived. */
   begin(response: ServerResponse): void {
     this.#underWay.push(response);
+    this.#arrivingSince = undefined;
     response.on('finish', this.#finish);
   }
 
@@ -55,9 +60,13 @@ export class Connection {
     this.#endWithLastWord();
   };
 
-  /** Ends it with an answer to what never became a request, after those under way. The first call counts. */
+  /**
+   * Ends it with an answer to what never became a request, after those under way. The first call counts, and
+   * no more requests are looked for.
+   */
   endWith(makeText: () => string): void {
     this.#makeLastWord ??= makeText;
+    this.#throwAway();
     this.#endWithLastWord();
   }
 
@@ -73,6 +82,12 @@ export class Connection {
     if (!socket.writable) return;
 
     socket.end(text);
+    this.#throwAway();
+  }
+
+  /** What still comes. */
+  #throwAway(): void {
+    const socket = this.#socket;
     let bytes = 0;
     // Node's own listener would go on looking for requests.
     socket.removeAllListeners('data');
@@ -83,6 +98,17 @@ export class Connection {
     socket.resume();
     // Node stops reading unknown to the stream when answers pile up.
     socket._read(0);
+  }
+
+  /**
+   * Whether a request arrives for too long. Node looks no more for one whose header it has found late once. To
+   * be asked as `isOverdue` is.
+   */
+  isLate(nowMillis: number): boolean {
+    if (this.arriving === undefined) return false;
+
+    this.#arrivingSince ??= nowMillis;
+    return nowMillis - this.#arrivingSince >= REQUEST_MILLIS;
   }
 
   /** Whether a limit has passed. To be asked every second: a time counts from when it was first seen here. */

@@ -9,7 +9,7 @@ import type { Reply } from '../reply/reply.ts';
 import { CLOSE } from '../reply/write.ts';
 import { refuseBody } from '../request/body.ts';
 import { createBatches } from './batches.ts';
-import { Connection, KEEP_ALIVE_MILLIS } from './connection.ts';
+import { Connection, KEEP_ALIVE_MILLIS, REQUEST_MILLIS } from './connection.ts';
 import { Exchange } from './exchange.ts';
 import { MAX_FIELDS } from './pipeline.ts';
 import { RequestStream } from './request-stream.ts';
@@ -17,7 +17,7 @@ import type { Responder } from './responder.ts';
 
 const OPTIONS = {
   headersTimeout: 10_000,
-  requestTimeout: 15_000,
+  requestTimeout: REQUEST_MILLIS,
   keepAliveTimeout: KEEP_ALIVE_MILLIS,
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: 16 * 1024,
@@ -58,6 +58,11 @@ export function createListener(responder: Responder, clock: Clock) {
     connections.get(socket)?.endWith(makeText);
   }
 
+  function refuseArriving(socket: Socket, refused: Refused): void {
+    const arriving = connections.get(socket)?.arriving;
+    if (arriving === undefined || !refuseBody(arriving, refused)) refuse(socket, refused);
+  }
+
   server.on('connection', (socket: Socket) => {
     connections.set(socket, new Connection(socket));
     socket.once('close', () => connections.delete(socket));
@@ -88,6 +93,7 @@ export function createListener(responder: Responder, clock: Clock) {
   function sweep(): void {
     for (const [socket, connection] of connections) {
       if (connection.isOverdue(clock.monotonic())) socket.destroy();
+      else if (connection.isLate(clock.monotonic())) refuseArriving(socket, LATE);
     }
     cancelSweep = clock.after(SWEEP_MILLIS, sweep);
   }
@@ -129,8 +135,10 @@ export function createListener(responder: Responder, clock: Clock) {
   return { server, stop };
 }
 
+const LATE = refuseHttp('request_timeout');
+
 function refusalFor({ code }: NodeJS.ErrnoException): Refused {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return refuseHttp('request_timeout');
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return LATE;
   if (code === 'HPE_HEADER_OVERFLOW') return refuseHttp('header_fields_too_large');
   return refuseRequest('malformed-http');
 }

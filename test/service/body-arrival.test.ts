@@ -9,7 +9,7 @@ import { scope } from '../../src/routes/guards.ts';
 import { get, post } from '../../src/routes/row.ts';
 import { json } from '../../src/routes/takes.ts';
 import type { TokenVerifier } from '../../src/token/verify.ts';
-import { tokenWith, verifyToken } from '../support/caller.ts';
+import { clock, tokenWith, verifyToken } from '../support/caller.ts';
 import { exchange, openWire } from '../support/client.ts';
 import { answersIn, statusesIn } from '../support/raw-answers.ts';
 import { startTable, type Table } from '../support/table.ts';
@@ -182,10 +182,35 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
     );
   });
 
+  test('in time, of a request that Node does not time any more, is 408 after 15 seconds [docs/operations.md]', async (t) => {
+    const untimed = (server: Server) => void Object.assign(server, { headersTimeout: 0, requestTimeout: 0 });
+    const { port, server } = await openTable(t, { prepare: untimed });
+    const received = exchange(port, `${headOf('/any', THREE)}"x`);
+    const [request] = (await once(server, 'request')) as [IncomingMessage];
+    while (request.listenerCount('data') === 0) await new Promise(setImmediate);
+    for (let second = 0; second < 15; second += 1) clock.advance(1_000);
+    assert.equal(request.destroyed, false);
+    clock.advance(1_000);
+    assert.deepEqual(statusesIn(await received), [408]);
+  });
+
   test('in time, and is not waited for, does not cost the refusal of its caller', async (t) => {
     const { port, released } = await openTable(t, { prepare: hasten });
     assert.deepEqual(statusesIn(await exchange(port, `${headOf('/guarded', THREE)}"x`)), [401]);
     assert.deepEqual(released, []);
+  });
+
+  test('is not looked for once its header was late [RFC 9110 §15.5.9]', async (t) => {
+    const { port, server, released, taken } = await openTable(t, { prepare: hasten });
+    const wire = await openWire(port);
+    const late = once(server, 'clientError');
+    const head = headOf('/any', THREE);
+    wire.send(`GET /held HTTP/1.1\r\nHost: a\r\n\r\n${head.slice(0, -4)}`);
+    await late;
+    wire.send(`${head.slice(-4)}"x"`);
+    for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+    released[0]!();
+    assert.deepEqual([statusesIn(await wire.untilClosed()), taken], [[200, 408], []]);
   });
 
   for (const broken of ['x\r\n', '3\r\n"x"x', '-1\r\n']) {

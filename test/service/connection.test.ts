@@ -39,8 +39,8 @@ function open() {
   const connection = new Connection(socket as never);
 
   /** A request arrives; what is given has its answer written, and finished. */
-  const ask = () => {
-    const response = Object.assign(new EventEmitter(), { writableEnded: false });
+  const ask = (complete = true) => {
+    const response = Object.assign(new EventEmitter(), { writableEnded: false, req: { complete } });
     connection.begin(response as never);
 
     const write = () => {
@@ -78,6 +78,17 @@ test('waits without limit for an answer that is not written yet', () => {
   const { ask, overdueFrom } = open();
   ask();
   assert.equal(overdueFrom(0, 4_000), undefined);
+});
+
+test('gives a request 15 seconds to arrive, each for itself', () => {
+  const { connection, ask } = open();
+  const isLate = (second: number) => connection.isLate(second * SECOND);
+  ask();
+  assert.deepEqual([isLate(0), isLate(90)], [false, false]);
+  ask(false);
+  assert.deepEqual([isLate(91), isLate(105), isLate(106)], [false, false, true]);
+  ask(false);
+  assert.deepEqual([isLate(107), isLate(121), isLate(122)], [false, false, true]);
 });
 
 test('gives a client 90 seconds from the oldest answer unread, however many it reads and however many follow [G14]', () => {
