@@ -16,7 +16,7 @@ import type { Caller, SenderCheck } from '../sender/caller.ts';
 import { acceptedScheme, parseCredentials } from '../sender/credentials.ts';
 import type { Settings } from '../settings/load.ts';
 import { issuerOf, keyIdOf, type TokenVerifier } from '../token/verify.ts';
-import type { Head, Learnt } from './exchange.ts';
+import type { Learnt } from './exchange.ts';
 import { createObserver, type Surroundings } from './observe.ts';
 
 /** It tells nothing of the inside. */
@@ -42,7 +42,8 @@ export function createFront(
    * The request as the checks read it. Throws `Refused`; and what tells of the resource, since nobody who
    * asks for that has a token yet.
    */
-  function present(learnt: Learnt, { method = '', rawHeaders }: Head, target = ''): Presentation {
+  function present(learnt: Learnt, target = ''): Presentation {
+    const { method = '', rawHeaders } = learnt.request;
     const host = readHost(rawHeaders);
     const presentation = { method, host, path: targetPath(target), rawHeaders };
     const described = describe(learnt, presentation);
@@ -92,7 +93,7 @@ export function createFront(
 
   /** What a reply to this origin holds beside its own fields, names and values in turn. */
   function fieldsBeside(learnt: Learnt, origin: string | undefined): string[] {
-    return [...cors.vary, ...(learnt.crossOrigin ?? cors.forReading(origin)), ...nonceFields(learnt)];
+    return cors.vary.concat(learnt.crossOrigin ?? cors.forReading(origin), nonceFields(learnt));
   }
 
   /** The whole reply to a failure, where nothing is written on a response; it is told of at once. */

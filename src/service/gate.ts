@@ -47,7 +47,7 @@ export function createGateChecks(front: Front) {
     if (mayHaveLostFields(request)) throw refuseHttp('header_fields_too_large');
 
     const { url, originalUrl = url } = request;
-    const presentation = front.present(learnt, request, originalUrl);
+    const presentation = front.present(learnt, originalUrl);
     return access.admit(await front.identify(learnt, presentation), front.timing);
   }
 

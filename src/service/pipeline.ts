@@ -30,7 +30,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
   function respond(exchange: Exchange): Later<Reply> {
     const { request } = exchange;
     checkHead(request);
-    const presentation = front.present(exchange, request, request.url);
+    const presentation = front.present(exchange, request.url);
 
     const permission = front.cors.forSending(presentation);
     if (permission !== undefined) {
