@@ -11,6 +11,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const TEST = fileURLToPath(new URL('.', import.meta.url));
 const FILES_OF_A_PROCESS = 6;
 const PROCESSES = 4;
+/** What takes longer waits for what never comes: its process is ended, and told of. */
+const MOST_MILLIS = 600_000;
 
 const words = process.argv.slice(2);
 const options = words.filter((word) => word.startsWith('--'));
@@ -62,7 +64,8 @@ try {
     writeFileSync(file, together(names));
     return file;
   });
-  const own = ['--test', `--test-concurrency=${PROCESSES}`, '--test-reporter=spec'];
+  const bounds = [`--test-concurrency=${PROCESSES}`, `--test-timeout=${MOST_MILLIS}`];
+  const own = ['--test', ...bounds, '--test-reporter=spec'];
   const flags = ['--import', 'tsx', ...own, ...options];
   const { status } = spawnSync(process.execPath, [...flags, ...long, ...grouped], {
     cwd: dirname(TEST),

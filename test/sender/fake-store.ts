@@ -152,7 +152,9 @@ export interface Client {
   /** The milliseconds of the `count`-th timer that was set, past or to come; up to the hundredth. */
   timer(count: number): Promise<number>;
   /** Resolves once the store has been greeted, whether that is told of or not. */
-  greeted(): Promise<void>;
+  greeted(): Promise<true>;
+  /** Resolves once the store is lost and the next attempt waits for its time, whether that is told of or not. */
+  lost(): Promise<true>;
   /** Records a proof with this `jti`, which can be accepted for `lifeSeconds` more. */
   record(jti: string, lifeSeconds?: number): Later<ReplayVerdict>;
   close(): void;
@@ -203,11 +205,14 @@ export function openClient(context: TestContext, address: string): Client {
 
   const timer = (count: number) => when(() => timers[count - 1]);
 
+  const isUp = () => store.gauge()[1] === 1;
   // The timer of the greeting is cancelled then.
-  const greeted = async () => void (await when(() => store.gauge()[1] || undefined));
+  const greeted = () => when(() => (isUp() ? true : undefined));
+  // And another one is set then.
+  const lost = () => when(() => (isUp() ? undefined : true));
 
   const record = (jti: string, lifeSeconds = 300) => store.record(THUMBPRINT, jti, NOW + lifeSeconds, NOW);
-  return { clock, logs, logged, timer, greeted, record, close };
+  return { clock, logs, logged, timer, greeted, lost, record, close };
 }
 
 export interface Pair {

@@ -442,8 +442,7 @@ describe('the connection', { timeout: 30_000 }, () => {
 
     const lose = async () => {
       assert.equal(await client.record('jti'), 'unavailable');
-      // The connection ends after the reply.
-      while (client.clock.pending.length === 0) await new Promise(setImmediate);
+      await client.lost();
       const [millis] = client.clock.pending;
       client.clock.advance(RETRY_MILLIS);
       await client.greeted();
@@ -463,7 +462,7 @@ describe('the connection', { timeout: 30_000 }, () => {
       for (let attempt = 1; attempt <= 3; attempt += 1) {
         const verdicts = await Promise.all([client.record('a'), client.record('b')]);
         assert.deepEqual(verdicts, ['unavailable', 'unavailable']);
-        while (client.clock.pending.length === 0) await new Promise(setImmediate);
+        await client.lost();
         client.clock.advance(RETRY_MILLIS);
         await client.greeted();
       }

@@ -1,5 +1,6 @@
 /* Three replicas of the built service in front of one real store and the test provider, and requests with proofs for them. */
 import { createHash } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
 import type { TestContext } from 'node:test';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { getBytes, startLoad, type Load, type Shot } from '../support/load.ts';
@@ -74,7 +75,29 @@ export async function openReplicas(context: TestContext, store: 'up' | 'down' = 
 }
 
 /** The answers to each proof so far, as statuses. */
-export type Answers = Map<string, number[]>;
+export class Answers {
+  readonly #changes = new EventEmitter();
+  readonly #ofStatus = new Map<number, Set<string>>();
+  readonly ofProof = new Map<string, number[]>();
+
+  add(name: string, status: number): void {
+    const statuses = this.ofProof.get(name) ?? [];
+    this.ofProof.set(name, [...statuses, status]);
+    this.#ofStatus.set(status, this.with(status).add(name));
+    this.#changes.emit('change');
+  }
+
+  /** The proofs that had this answer at least once. */
+  with(status: number): Set<string> {
+    return this.#ofStatus.get(status) ?? new Set();
+  }
+
+  /** Resolves once so many more proofs have had this answer. */
+  async more(status: number, more: number): Promise<void> {
+    const enough = this.with(status).size + more;
+    while (this.with(status).size < enough) await once(this.#changes, 'change');
+  }
+}
 
 /** Sends each replica the same proofs in the same order on some connections; writes down what becomes of them. */
 export function useEverywhere(
@@ -92,11 +115,7 @@ export function useEverywhere(
         index += 1;
         return shots(index - 1);
       },
-      heed: ({ shot, status }) => {
-        const statuses = answers.get(shot.kind) ?? [];
-        statuses.push(status);
-        answers.set(shot.kind, statuses);
-      },
+      heed: ({ shot, status }) => answers.add(shot.kind, status),
     });
   });
 }

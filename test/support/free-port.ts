@@ -1,12 +1,21 @@
 /* A port for a program that must be told its own before it listens. */
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 
-/** A port that was free a moment ago. */
+/**
+ * A port that was free a moment ago. It is none of those that a system gives to whoever asks for any, so that
+ * tests which run beside this one do not get it before the program listens, or while it is away.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = randomInt(20_000, 32_000);
+  const server = createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch {
+    return freePort();
+  }
+
   server.close();
   await once(server, 'close');
   return port;

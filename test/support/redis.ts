@@ -5,7 +5,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { freePort } from './free-port.ts';
 
 const PROGRAM = ['redis-server', 'valkey-server'].find(
@@ -48,7 +47,6 @@ export async function startRedis(options: readonly string[] = [], password?: str
       socket.setEncoding('utf8').on('data', (piece) => {
         text += piece;
       });
-      // Whoever else has this port may never answer.
       socket.setTimeout(5_000, () => socket.destroy(new Error('the store does not answer')));
       socket.on('error', reject).on('close', () => resolve(text.split('\r\n').slice(0, -1)));
       const login = password === undefined ? [] : [`AUTH ${password}`];
@@ -57,17 +55,18 @@ export async function startRedis(options: readonly string[] = [], password?: str
 
   async function start(): Promise<void> {
     const own = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', ''];
-    const stdio = ['ignore', 'pipe', 'ignore'] as const;
-    child = spawn(PROGRAM!, [...own, '--daemonize', 'no', ...options], { stdio: [...stdio] });
-    const said: string[] = [];
-    for await (const line of createInterface(child.stdout!)) {
-      said.push(line);
-      if (!line.includes('Ready to accept connections')) continue;
-      // What it says from now on is of no interest, but must not fill the pipe.
-      child.stdout!.resume();
-      return;
-    }
-    throw new Error(`the store ended: ${said.join('\n')}`);
+    const words = [...own, '--daemonize', 'no', ...options];
+    const started = spawn(PROGRAM!, words, { stdio: ['ignore', 'pipe', 'ignore'] });
+    child = started;
+    await new Promise<void>((resolve, reject) => {
+      let said = '';
+      // To the end, so that what it says later does not fill the pipe.
+      started.stdout.setEncoding('utf8').on('data', (text: string) => {
+        said += text;
+        if (said.includes('Ready to accept connections')) resolve();
+      });
+      started.stdout.on('end', () => reject(new Error(`the store ended: ${said}`)));
+    });
   }
 
   async function kill(): Promise<void> {
