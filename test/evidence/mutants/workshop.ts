@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { applied, describe, mutationsOf, type Mutation } from './mutations.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const LEFT_OUT = /\/(?:node_modules|bench|fuzz|demo|docs)$/;
+const LEFT_OUT = /\/(?:node_modules|bench|demo|docs)$/;
 
 export interface Mutant extends Mutation, ReturnType<typeof describe> {
   /** The compiled text. */
