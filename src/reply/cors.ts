@@ -40,7 +40,7 @@ export function createCors(options: CorsOptions) {
   const isOn = readings.size > 0;
 
   return {
-    /** The field of every reply, whatever is asked (Fetch standard §3.2.5). */
+    /** The field of every reply, whatever is asked. */
     vary: isOn ? ['Vary', 'Origin'] : NONE,
 
     /** The fields of a reply to a request with this `Origin`. */

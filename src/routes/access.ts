@@ -11,8 +11,6 @@ export interface Access<Admitted> {
   readonly credentials: 'ignored' | 'optional' | 'required';
   /** In the order in which they decide. */
   readonly guards: readonly Guard[];
-  /** Every scope that they name. */
-  readonly scopes?: readonly string[];
   /** Why no table can have it. */
   readonly faults?: readonly string[];
   /** The caller as the handler receives it. Throws `Refused` when a required caller or a guard is missing. */
@@ -74,7 +72,6 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
     name: guards.map((guard) => guard.name).join(', '),
     credentials: 'required',
     guards: ordered,
-    scopes: guards.flatMap(({ scopes = [] }) => scopes),
     faults: [...nothing, ...guards.flatMap(({ fault = [] }) => fault)],
     admit: (caller, timing) => {
       const admitted = requireCaller(caller);

@@ -70,9 +70,7 @@ export function tableProblems(table: Table, ownRows: readonly Row[] = []): strin
 }
 
 /** Who writes JavaScript may leave holes in a list, or give none. */
-function membersOf(list: unknown): readonly unknown[] {
-  return Array.isArray(list) ? Array.from(list) : [undefined];
-}
+const membersOf = (list: unknown): readonly unknown[] => (Array.isArray(list) ? list : [undefined]);
 
 function strangersIn(list: readonly unknown[], isMade: (part: unknown) => boolean, demand: string) {
   const strange = [...list.keys()].filter((index) => !isMade(list[index]));

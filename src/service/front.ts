@@ -128,6 +128,6 @@ function scopesFor(refusal: Refusal, { accesses = [] }: Learnt): readonly string
   const isOfToken = ['unauthorized', 'invalid_token'].includes(refusal.kind);
   if (!isOfToken && !('demands' in refusal)) return [];
 
-  const [ofRule = [], ofRow = []] = accesses.map((access) => access?.scopes);
-  return ofRule.length === 0 ? ofRow : [...new Set([...ofRule, ...ofRow])];
+  const guards = accesses.flatMap((access) => access?.guards ?? []);
+  return [...new Set(guards.flatMap(({ scopes = [] }) => scopes))];
 }

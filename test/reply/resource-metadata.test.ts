@@ -353,6 +353,7 @@ const TABLE = {
     get('/api/both', needs(scope('x', 'y'), anyScope('y', 'z')), () => ({})),
     get('/api/open', open, () => ({})),
     get('/elsewhere', needs(scope('w')), () => ({})),
+    get('/twice', needs(anyScope('v', 'w'), scope('w')), () => ({})),
     get('/optional', optional, () => ({})),
   ],
   policy: [under('/api', needs(scope('all', 'x')))],
@@ -367,6 +368,7 @@ test('a 401 names every scope of the rule and of the row, each once, those of th
     ['/api/open', 'scope="all x", '],
     ['/api/none', 'scope="all x", '],
     ['/elsewhere', 'scope="w", '],
+    ['/twice', 'scope="v w", '],
     ['/optional', ''],
   ] as const) {
     for (const headers of [{ authorization: 'Basic x' }, { authorization: 'Bearer a.b.c' }]) {
