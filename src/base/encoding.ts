@@ -8,7 +8,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
  * The result, or `undefined` when the action throws an error of this class; any other error is a bug and
  * propagates.
  */
-export function undefinedOn<Result>(expected: new () => Error, action: () => Result): Result | undefined {
+export function undefinedOn<Result>(expected: new () => Error, action: () => Result) {
   try {
     return action();
   } catch (failure) {

@@ -8,7 +8,9 @@ export class Gathering {
   /** Gives how many there are now. */
   add(piece: Uint8Array): number {
     const needed = this.#length + piece.length;
-    if (needed > this.#buffer.length) this.#buffer = Buffer.concat([this.#buffer], needed * 2);
+    if (needed > this.#buffer.length) {
+      this.#buffer = Buffer.concat([this.#buffer], needed * 2);
+    }
     this.#buffer.set(piece, this.#length);
     this.#length = needed;
     return needed;

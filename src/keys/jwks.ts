@@ -51,6 +51,6 @@ function skip(reason: KeyFlaw, kid: unknown) {
 
 /** The one key that bears `kid`, or without `kid` the only one (RFC 7515 §4.1.4, RFC 7517 §4.5). */
 export function keyNamed(kid: string | undefined, keys: readonly VerificationKey[]) {
-  const named = kid === undefined ? keys : keys.filter((key) => factsOf(key).kid === kid);
+  const named = keys.filter((key) => kid === undefined || factsOf(key).kid === kid);
   return named.length === 1 ? named[0] : undefined;
 }

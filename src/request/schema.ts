@@ -1,7 +1,7 @@
 // Standard Schema v1 (standardschema.dev): what a team's schema is asked, and what of its answer a client is
 // told. The types are ours, so that no package is needed. Trusts a schema to judge; never shows what a schema
 // was given.
-import { andThen, type Later } from '../base/clock.ts';
+import { andThen } from '../base/clock.ts';
 import { refuseContent, type ContentFlaw, type Issue } from '../base/refusal.ts';
 
 interface SchemaIssue {
@@ -34,7 +34,7 @@ export function schemaFault(schema: Schema): string | undefined {
  * Gives the schema's output for the value, or throws `Refused` with this flaw. What `validate` throws, or
  * gives beside a value or issues, is a bug.
  */
-export function judge<Output>(schema: Schema<Output>, value: unknown, flaw: ContentFlaw): Later<Output> {
+export function judge<Output>(schema: Schema<Output>, value: unknown, flaw: ContentFlaw) {
   return andThen(schema['~standard'].validate(value), (result) => {
     if (result.issues) {
       throw refuseContent(flaw, [], result.issues.slice(0, MAX_ISSUES).map(shownIssue));
