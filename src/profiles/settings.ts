@@ -2,7 +2,7 @@
 import type { DpopMode } from '../sender/credentials.ts';
 import { loadTable } from '../settings/load.ts';
 import { boolean, fitting, text, word, type Earlier } from '../settings/readers.ts';
-import { readSources, type Environment } from '../settings/sources.ts';
+import { readSources } from '../settings/sources.ts';
 import { setting, TABLE } from '../settings/table.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'];
@@ -31,8 +31,5 @@ export const PROFILE_TABLE = {
 export type ProfileSettings = ReturnType<typeof loadProfileSettings>['settings'];
 
 /** `loadSettings` for a service with one of the two profiles. */
-export const loadProfileSettings = (
-  environment: Environment,
-  directory: string,
-  knownProblems?: readonly string[],
-) => loadTable(PROFILE_TABLE, readSources(environment, directory), knownProblems);
+export const loadProfileSettings = (...given: Parameters<typeof readSources>) =>
+  loadTable(PROFILE_TABLE, readSources(...given));

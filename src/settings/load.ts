@@ -4,7 +4,7 @@ import { asJsonObject } from '../base/encoding.ts';
 import { checkRepetitions, Fault, problemOf, refuse, type Entry, type RawValue } from './entry.ts';
 import { FIRST, namesFor, readNames } from './issuers.ts';
 import { checkKeys, checkVariables } from './names.ts';
-import { find, readSources, type Environment, type Sources } from './sources.ts';
+import { find, readSources, type Sources } from './sources.ts';
 import type { Earlier } from './readers.ts';
 import { ISSUER, TABLE, type Names, type Setting, type Table } from './table.ts';
 
@@ -61,19 +61,16 @@ export type GivenSettings =
  *
  * @example const { settings } = loadSettings(process.env, process.cwd());
  */
-export const loadSettings = (
-  environment: Environment,
-  directory: string,
-  knownProblems?: readonly string[],
-) => loadTable(TABLE, readSources(environment, directory), knownProblems);
+export const loadSettings = (...given: Parameters<typeof readSources>) =>
+  loadTable(TABLE, readSources(...given));
 
 /** Settings in code, by the same rules. Throws `ConfigurationError`. */
-export function checkSettings(given: GivenSettings, knownProblems?: readonly string[]): Settings {
-  const problems: string[] = [];
+export function checkSettings(given: GivenSettings, knownProblems: readonly string[] = []): Settings {
+  const problems = [...knownProblems];
   const keys = entriesOf(given, '');
   checkRepetitions(keys, problems);
   const sources = { variables: [], keys, files: [], lookedIn: 'code', problems, warnings: problems };
-  return loadTable(TABLE, sources, knownProblems).settings;
+  return loadTable(TABLE, sources).settings;
 }
 
 const IN_CODE: Readonly<Record<string, Names>> = {
@@ -103,14 +100,10 @@ interface Reading extends Sources {
   readonly taken: unknown[];
 }
 
-/**
- * Reads the settings of a table from their sources. Throws `ConfigurationError` with every problem, those
- * that were known before among them.
- */
+/** Reads the settings of a table from their sources. Throws `ConfigurationError`. */
 export function loadTable<Values extends Record<string, unknown>>(
   table: Table<Values>,
   sources: Sources,
-  knownProblems: readonly string[] = [],
 ): Loaded<Values> {
   const reading: Reading = { ...sources, known: [], taken: [] };
   const issuers = readIssuers([FIRST, ...readNames(sources)], reading);
@@ -118,8 +111,7 @@ export function loadTable<Values extends Record<string, unknown>>(
   checkVariables(reading.known, sources);
   checkKeys(reading.known, sources);
 
-  const { files, warnings } = sources;
-  const problems = [...knownProblems, ...sources.problems];
+  const { files, problems, warnings } = sources;
   if (problems.length > 0) throw new ConfigurationError(problems);
 
   return { settings: { ...values, issuers }, files, warnings };

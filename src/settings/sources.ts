@@ -1,8 +1,8 @@
 // Where settings are looked for: the process environment, .env, application.yml or what CONFIG_FILE names.
 // Promises: a file that cannot be read is a problem; one that is not there is none, unless it is named.
-import { lstatSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { decodeUtf8, undefinedOn } from '../base/encoding.ts';
+import { decodeUtf8 } from '../base/encoding.ts';
 import { parseDotEnv } from './dot-env.ts';
 import { fail, Fault, problemOf, type Entry } from './entry.ts';
 import { parseYaml } from './yaml.ts';
@@ -16,9 +16,16 @@ const ORCHESTRATED =
 /** What is set, and where what is not set was looked for: empty when a file could not be read. */
 export type Sources = ReturnType<typeof readSources>;
 
-/** Reads what is set for a process with this environment and working directory; the first of a name wins. */
-export function readSources(environment: Environment, directory: string) {
-  const problems: string[] = [];
+/**
+ * Reads what is set for a process with this environment and working directory; the first of a name wins.
+ * Problems that are known already stand before those that it finds.
+ */
+export function readSources(
+  environment: Environment,
+  directory: string,
+  knownProblems: readonly string[] = [],
+) {
+  const problems = [...knownProblems];
   const warnings: string[] = [];
   const files: string[] = [];
   const places = ['environment'];
@@ -38,15 +45,11 @@ export function readSources(environment: Environment, directory: string) {
 
   const variables = [...entriesOf(environment), ...readFile(join(directory, '.env'), parseDotEnv)];
   const configFile = find(variables, 'CONFIG_FILE');
-  // What is called otherwise is not read, and may hold a safeguard.
-  const misnamed = join(directory, 'application.yaml');
-  if (configFile === undefined && isThere(misnamed)) {
-    problems.push(`${misnamed}: is not read; call it application.yml, or name it in CONFIG_FILE`);
-  }
+  if (configFile === undefined) checkMisnamed(join(directory, 'application.yaml'), problems);
 
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
   const keys = readFile(path, parseYaml, configFile);
-  const lookedIn = problems.length > 0 ? '' : places.join(', ');
+  const lookedIn = problems.length > knownProblems.length ? '' : places.join(', ');
   return { variables, keys, files, lookedIn, problems, warnings };
 }
 
@@ -55,8 +58,12 @@ const entriesOf = (environment: Environment) =>
     .filter(([name, value]) => !ORCHESTRATED.test(`${name}=${value}`))
     .map(([name, value = '']) => ({ name, value, place: 'environment' }));
 
-/** Where nothing may be looked at nothing could be read either. */
-const isThere = (path: string) => undefinedOn(Error, () => lstatSync(path)) !== undefined;
+/** What is called otherwise is not read, and may hold a safeguard. */
+function checkMisnamed(path: string, problems: string[]): void {
+  if (!existsSync(path)) return;
+
+  problems.push(`${path}: is not read; call it application.yml, or name it in CONFIG_FILE`);
+}
 
 /** The first value of a name; an empty one counts as absent. */
 export const find = (entries: readonly Entry[], wanted: string): Entry | undefined =>
