@@ -2,7 +2,17 @@
    the type check fails. */
 import { authenticated, needs, open, optional } from '../../src/routes/access.ts';
 import { claimEquals, scope } from '../../src/routes/guards.ts';
-import { get, type RouteRequest } from '../../src/routes/row.ts';
+import {
+  del,
+  get,
+  patch,
+  post,
+  put,
+  under,
+  type Row,
+  type RouteRequest,
+  type Table,
+} from '../../src/routes/row.ts';
 import type { Caller } from '../../src/sender/caller.ts';
 
 const wantsCaller = ({ caller }: RouteRequest<Caller>) => ({ user: caller.subject });
@@ -33,7 +43,58 @@ export const incomplete = [
   () => scope(),
   // @ts-expect-error a scope is a text
   () => scope(7),
+  // @ts-expect-error a guard is not yet an access
+  () => get('/9', scope('read'), takesAny),
+  // @ts-expect-error nor is a name of a scope a guard
+  () => needs('read'),
 ];
 
+export const writing = [
+  // @ts-expect-error no caller on an open row, by whatever method
+  () => post('/1', open, wantsCaller),
+  // @ts-expect-error no caller on an open row
+  () => put('/2', open, wantsCaller),
+  // @ts-expect-error perhaps no caller on an optional row
+  () => patch('/3', optional, wantsCaller),
+  // @ts-expect-error perhaps no caller on an optional row
+  () => del('/4', optional, wantsCaller),
+];
+
+const row = get('/api/x', open, takesAny);
+
+export const tables: readonly Table[] = [
+  { rows: [row], rules: [under('/api', authenticated), under('/', both)] },
+  { rows: [{ ...row, pattern: '/copied' }] },
+  // @ts-expect-error a rule asks for a caller: an open one would be none
+  { rows: [row], rules: [under('/api', open)] },
+  // @ts-expect-error nor does an optional one
+  { rows: [row], rules: [under('/api', optional)] },
+  // @ts-expect-error a rule has an access
+  { rows: [row], rules: [under('/api')] },
+  // @ts-expect-error an access is not yet a rule
+  { rows: [row], rules: [both] },
+  // @ts-expect-error a rule is no row
+  { rows: [under('/api', both)] },
+  // @ts-expect-error rows are a list
+  { rows: row },
+  // @ts-expect-error a table has rows
+  { rules: [under('/api', both)] },
+  // @ts-expect-error rows stand side by side
+  { rows: [[row]] },
+];
+
+const handler = () => ({});
+const likeARow = {
+  method: 'GET',
+  pattern: '/x',
+  access: open,
+  faults: [],
+  query: undefined,
+  body: undefined,
+  handler,
+} as const;
+
+// @ts-expect-error a row is made by the function of its method
+export const forgedRow: Row = likeARow;
 // @ts-expect-error a handler reads the caller that the pipeline checked; nothing can be passed off as one
 export const forged: Caller = { subject: 'x', claims: {}, scopes: [], scopeText: null, claim: () => 1 };
