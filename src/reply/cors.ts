@@ -27,51 +27,47 @@ export function isPreflight({ method, rawHeaders }: Presentation): boolean {
 
 /** Fields are names and values in turn; what is said to every listed origin is made here, once. */
 export function createCors(options: CorsOptions) {
-  const readings = new Map<string, readonly string[]>();
-  const sendings = new Map<string, readonly string[]>();
-  const exposed = exposedFields(options);
-  const allowed = allowedFields(options);
-  for (const origin of options.corsAllowedOrigins) {
-    const permission = ['Access-Control-Allow-Origin', origin];
-    if (options.corsAllowCredentials) permission.push('Access-Control-Allow-Credentials', 'true');
-    readings.set(origin, [...permission, ...exposed]);
-    sendings.set(origin, [...permission, ...allowed]);
-  }
-  const isOn = readings.size > 0;
+  const permissions = new Map<string, ReturnType<typeof permissionOf>>();
+  for (const origin of options.corsAllowedOrigins) permissions.set(origin, permissionOf(origin, options));
+  const isOn = permissions.size > 0;
 
   return {
     /** The field of every reply, whatever is asked. */
     vary: isOn ? ['Vary', 'Origin'] : NONE,
 
     /** The fields of a reply to a request with this `Origin`. */
-    forReading: (origin = '') => readings.get(origin) ?? NONE,
+    forReading: (origin = '') => permissions.get(origin)?.forReading ?? NONE,
 
     /** The fields of the reply to a preflight; `undefined` for other requests. */
     forSending: (presentation: Presentation) => {
       if (!isOn || !isPreflight(presentation)) return undefined;
 
-      return sendings.get(fieldValues(presentation.rawHeaders, 'origin').join()) ?? NONE;
+      const origin = fieldValues(presentation.rawHeaders, 'origin').join();
+      return permissions.get(origin)?.forSending ?? NONE;
     },
   };
 }
 
-/** What a browser lets a script read. */
-function exposedFields({ dpopMode, corsExposedHeaders }: CorsOptions) {
-  const nonce = dpopMode === 'DISABLED' ? [] : ['DPoP-Nonce'];
-  const names = ['WWW-Authenticate', ...nonce, ...corsExposedHeaders];
-  return ['Access-Control-Expose-Headers', names.join(', ')];
-}
+/** What a browser lets a script of this origin read, and send. */
+function permissionOf(origin: string, options: CorsOptions) {
+  const permission = ['Access-Control-Allow-Origin', origin];
+  if (options.corsAllowCredentials) permission.push('Access-Control-Allow-Credentials', 'true');
+  const isBearerOnly = options.dpopMode === 'DISABLED';
+  const nonce = isBearerOnly ? [] : ['DPoP-Nonce'];
+  const proof = isBearerOnly ? [] : ['DPoP'];
+  const exposed = ['WWW-Authenticate', ...nonce, ...options.corsExposedHeaders];
+  const allowed = ['Authorization', 'Content-Type', ...proof, ...options.corsAllowedHeaders];
 
-/** What a browser lets a script send. */
-function allowedFields({ dpopMode, corsAllowedMethods, corsAllowedHeaders }: CorsOptions) {
-  const proof = dpopMode === 'DISABLED' ? [] : ['DPoP'];
-  const names = ['Authorization', 'Content-Type', ...proof, ...corsAllowedHeaders];
-  return [
-    'Access-Control-Allow-Methods',
-    corsAllowedMethods.join(', '),
-    'Access-Control-Allow-Headers',
-    names.join(', '),
-    'Access-Control-Max-Age',
-    '600',
-  ];
+  return {
+    forReading: [...permission, 'Access-Control-Expose-Headers', exposed.join(', ')],
+    forSending: [
+      ...permission,
+      'Access-Control-Allow-Methods',
+      options.corsAllowedMethods.join(', '),
+      'Access-Control-Allow-Headers',
+      allowed.join(', '),
+      'Access-Control-Max-Age',
+      '600',
+    ],
+  };
 }

@@ -84,6 +84,7 @@ export const tables: readonly Table[] = [
 ];
 
 const handler = () => ({});
+
 const likeARow = {
   method: 'GET',
   pattern: '/x',
@@ -96,5 +97,6 @@ const likeARow = {
 
 // @ts-expect-error a row is made by the function of its method
 export const forgedRow: Row = likeARow;
+
 // @ts-expect-error a handler reads the caller that the pipeline checked; nothing can be passed off as one
 export const forged: Caller = { subject: 'x', claims: {}, scopes: [], scopeText: null, claim: () => 1 };
