@@ -14,6 +14,7 @@ import { makeProof, makeProofKey } from '../support/proof.ts';
 import { freePort } from '../support/free-port.ts';
 import { NO_STORE, startRedis } from '../support/redis.ts';
 import { runProcess } from '../support/service.ts';
+import { withReason } from '../support/skipped.ts';
 
 const hasNginx = spawnSync('nginx', ['-v']).error === undefined;
 const missing = hasNginx ? NO_STORE : 'nginx is not installed';
@@ -52,7 +53,10 @@ async function startBalancer(context: TestContext, ports: readonly number[]): Pr
 }
 
 test(
-  `three replicas behind the balancer of the example take a proof once between them, and lose nothing when one drains [RFC 9449 §11.1]${missing === undefined ? '' : ` (skipped: ${missing})`}`,
+  withReason(
+    'three replicas behind the balancer of the example take a proof once between them, and lose nothing when one drains [RFC 9449 §11.1]',
+    missing,
+  ),
   { timeout: 120_000, skip: missing !== undefined },
   async (t) => {
     const provider = await startProvider({ host: '127.0.0.1' });

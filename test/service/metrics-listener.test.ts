@@ -10,6 +10,7 @@ import { createTestIssuer } from '../../src/testing.ts';
 import { exchange, openWire } from '../support/client.ts';
 import { TestClock } from '../support/clock.ts';
 import { readExposition } from '../support/exposition.ts';
+import { freePort } from '../support/free-port.ts';
 import { answersIn, statusesIn } from '../support/raw-answers.ts';
 import { runProcess } from '../support/service.ts';
 
@@ -115,13 +116,9 @@ const serviceOn = (settings: { port: number; metricsPort: number }) =>
 /** A port that is taken, and one that is free. */
 async function ports(t: TestContext) {
   const taken = createServer().listen(0, '127.0.0.1');
-  const free = createServer().listen(0, '127.0.0.1');
-  await Promise.all([once(taken, 'listening'), once(free, 'listening')]);
+  await once(taken, 'listening');
   t.after(() => taken.close());
-  const freePort = (free.address() as AddressInfo).port;
-  free.close();
-  await once(free, 'close');
-  return { taken: (taken.address() as AddressInfo).port, free: freePort };
+  return { taken: (taken.address() as AddressInfo).port, free: await freePort() };
 }
 
 const isHeard = async (port: number) => {

@@ -2,25 +2,32 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import type { TestContext } from 'node:test';
+import { test } from 'node:test';
+import { withReason } from './skipped.ts';
 
-/** Runs the tool in this folder; its failure is the test's. Skips the test where the packages cannot be had. */
-export function runTool(
-  context: TestContext,
-  folder: string,
-  environment: Record<string, string> = {},
-): void {
-  const flags = ['ci', '--silent', '--no-audit', '--no-fund', '--prefix', folder];
-  const installed = spawnSync('npm', flags, { timeout: 60_000 });
-  if (installed.status !== 0 && !existsSync(`${folder}node_modules`)) {
-    context.skip('its packages cannot be had');
-    return;
-  }
+const UNREACHABLE = /\b(?:ENOTFOUND|EAI_AGAIN|ECONN\w+|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT)\b/;
 
-  assert.equal(spawnSync('npx', ['tsc', '-p', folder], { encoding: 'utf8' }).stdout, '');
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', `${folder}run.ts`], {
-    encoding: 'utf8',
-    env: { ...process.env, ...environment },
+/** Why the packages cannot be had: nothing but a registry out of reach, which a machine may be. */
+function missingIn(folder: string): string | undefined {
+  const flags = ['ci', '--loglevel=error', '--no-audit', '--no-fund', '--prefix', folder];
+  const { status, stderr } = spawnSync('npm', flags, { encoding: 'utf8', timeout: 60_000 });
+  if (status === 0 || existsSync(`${folder}node_modules`)) return undefined;
+
+  assert.ok(status === null || UNREACHABLE.test(stderr), stderr);
+  return 'its packages cannot be had';
+}
+
+/** A test that runs the tool in this folder, whose failure is its own. */
+export function testTool(name: string, folder: string, environment: Record<string, string> = {}): void {
+  const missing = missingIn(folder);
+
+  test(withReason(name, missing), { skip: missing !== undefined }, () => {
+    assert.equal(spawnSync('npx', ['tsc', '-p', folder], { encoding: 'utf8' }).stdout, '');
+    const words = ['--import', 'tsx', `${folder}run.ts`];
+    const { status, stdout, stderr } = spawnSync(process.execPath, words, {
+      encoding: 'utf8',
+      env: { ...process.env, ...environment },
+    });
+    assert.equal(status, 0, stdout.slice(-5000) + stderr);
   });
-  assert.equal(status, 0, stdout.slice(-5000) + stderr);
 }

@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from './free-port.ts';
+import { withReason } from './skipped.ts';
 
 const PROGRAM = ['redis-server', 'valkey-server'].find(
   (name) => spawnSync(name, ['--version']).error === undefined,
@@ -16,8 +17,7 @@ export const NO_STORE =
   PROGRAM === undefined ? 'neither redis-server nor valkey-server is installed' : undefined;
 
 /** The name of a test that needs a real store; it says why it is skipped where there is none. */
-export const named = (name: string): string =>
-  NO_STORE === undefined ? name : `${name} (skipped: ${NO_STORE})`;
+export const named = (name: string): string => withReason(name, NO_STORE);
 
 export interface Redis {
   readonly port: number;
