@@ -1,6 +1,6 @@
-// The checks on a DPoP proof (RFC 9449 §4.3), inexpensive ones first; (1) is in credentials.ts, the token's
-// key and replay are in caller.ts. Promises: a VerifiedProof was made by the holder of its key for this
-// method, URI, time and token.
+// The checks on a DPoP proof (RFC 9449 §4.3), inexpensive ones first; (1) is in credentials.ts, (10) in
+// dpop-nonce.ts, the token's key and replay are in caller.ts. Promises: a VerifiedProof was made by the
+// holder of its key for this method, URI, time and token.
 import { hash } from 'node:crypto';
 import { asJsonObject, isFiniteNumber, type JsonObject } from '../base/encoding.ts';
 import { LruCache } from '../base/lru.ts';
