@@ -108,6 +108,19 @@ for (const value of FOREIGN) {
   });
 }
 
+test('refuses a scheme that goes on after the name of an accepted one, with whatever a scheme can be spelt [RFC 9110 §5.6.2, §11.1]', () => {
+  const letters = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
+  for (const character of `!#$%&'*+-.^_\`|~0123456789${letters}`) {
+    for (const scheme of ['Bearer', 'DPoP']) {
+      assert.throws(
+        () => parse('ALLOWED', 'Authorization', `${scheme}${character} x.y.z`),
+        refused('unauthorized', 'scheme-refused'),
+        character,
+      );
+    }
+  }
+});
+
 for (const separator of ['  ', '\t', ' \t', ',', '=', ':', '\u00a0', '/', '"']) {
   test(`refuses an accepted scheme followed by ${JSON.stringify(separator)} and a token [RFC 6750 §2.1]`, () => {
     assert.throws(

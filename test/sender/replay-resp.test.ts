@@ -30,7 +30,7 @@ const silent = afterGreeting(() => undefined);
 /** No pause before another attempt is longer. */
 const RETRY_MILLIS = 2_000;
 
-describe('what is sent to the store', { timeout: 30_000 }, () => {
+describe('what is sent to the store', () => {
   test('records a proof under the hash of its key and jti, once, for as long as it can be accepted and a minute [RFC 9449 §11.1, E3]', async (t) => {
     const { store, client } = await startPair(t);
     assert.equal(await client.record('a "jti" of é'), 'new');
@@ -61,6 +61,8 @@ describe('what is sent to the store', { timeout: 30_000 }, () => {
     ['redis://HOST', [['PING']]],
     ['redis://HOST/', [['PING']]],
     ['redis://HOST/0', [['PING']]],
+    ['redis://HOST/00', [['PING']]],
+    ['redis://HOST/070', [['SELECT', '70'], ['PING']]],
     ['redis://HOST/12', [['SELECT', '12'], ['PING']]],
     ['redis://:secret@HOST', [['AUTH', 'secret'], ['PING']]],
     ['redis://user:secret@HOST/3', [['AUTH', 'user', 'secret'], ['SELECT', '3'], ['PING']]],
@@ -115,7 +117,7 @@ describe('what is sent to the store', { timeout: 30_000 }, () => {
   });
 });
 
-describe('what a reply means', { timeout: 30_000 }, () => {
+describe('what a reply means', () => {
   for (const reply of [
     '-OOM command not allowed',
     '-NOPERM no permissions',
@@ -256,7 +258,7 @@ describe('what a reply means', { timeout: 30_000 }, () => {
   });
 });
 
-describe('pieces of replies', { timeout: 30_000 }, () => {
+describe('pieces of replies', () => {
   const replies = '+OK\r\n$-1\r\n-OOM x\r\n+OK\r\n';
 
   test('reads replies that are cut anywhere', async (t) => {
@@ -306,7 +308,7 @@ describe('pieces of replies', { timeout: 30_000 }, () => {
   });
 });
 
-describe('what takes too long', { timeout: 30_000 }, () => {
+describe('what takes too long', () => {
   test('waits a second for a reply, and no longer', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdicts = [client.record('a'), client.record('b')];
@@ -415,7 +417,7 @@ describe('what takes too long', { timeout: 30_000 }, () => {
   });
 });
 
-describe('the connection', { timeout: 30_000 }, () => {
+describe('the connection', () => {
   for (const [random, share] of [
     [0, 0.5],
     [0.5, 0.75],
@@ -578,7 +580,7 @@ describe('the connection', { timeout: 30_000 }, () => {
   }
 });
 
-describe('over TLS', { timeout: 30_000 }, () => {
+describe('over TLS', () => {
   const file = (name: string) => readFileSync(new URL(`../idp/tls/${name}.pem`, import.meta.url));
   const certificate = (name: string): TlsOptions => ({ cert: file(name), key: file(`${name}-key`) });
 

@@ -103,7 +103,7 @@ async function survive(
   );
 }
 
-describe('three replicas that share a store', { timeout: 120_000 }, () => {
+describe('three replicas that share a store', () => {
   test(named('admit one of fifty uses of a proof at once [RFC 9449 §11.1, E3]'), options, async (t) => {
     const { services, proofShot } = await openReplicas(t);
     for (let round = 0; round < 10; round += 1) {
