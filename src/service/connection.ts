@@ -27,6 +27,9 @@ export class Connection {
   /** When the first of them, one after the other, were found to be written. */
   readonly #writtenAt: number[] = [];
 
+  /** How much had come when the last answer was written. */
+  #bytesRead = 0;
+
   #idleSince: number | undefined;
   #arrivingSince: number | undefined;
   #endedAt: number | undefined;
@@ -53,9 +56,20 @@ export class Connection {
     return last?.complete ? undefined : last;
   }
 
+  /** Whether every answer is written, and nothing of another request has come. */
+  get isIdle(): boolean {
+    return this.#underWay.length === 0 && this.#socket.bytesRead === this.#bytesRead;
+  }
+
+  /** The connection is gone. Before version 24 Node tells it only the first of those under way. */
+  leave(): void {
+    for (const response of this.#underWay) response.emit('close');
+  }
+
   readonly #finish = (): void => {
     this.#underWay.shift();
     this.#writtenAt.shift();
+    this.#bytesRead = this.#socket.bytesRead;
     this.#idleSince = undefined;
     this.#endWithLastWord();
   };

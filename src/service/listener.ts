@@ -64,8 +64,12 @@ export function createListener(responder: Responder, clock: Clock) {
   }
 
   server.on('connection', (socket: Socket) => {
-    connections.set(socket, new Connection(socket));
-    socket.once('close', () => connections.delete(socket));
+    const connection = new Connection(socket);
+    connections.set(socket, connection);
+    socket.once('close', () => {
+      connections.delete(socket);
+      connection.leave();
+    });
   });
 
   // With `checkContinue` Node leaves it to us to tell the client to go on (RFC 9110 §10.1.1).
@@ -108,10 +112,9 @@ export function createListener(responder: Responder, clock: Clock) {
     new Promise<'drained' | 'deadline'>((resolve) => {
       let outcome: 'drained' | 'deadline' = 'drained';
       const cancelGrace = clock.after(IDLE_GRACE_MILLIS, () => {
-        server.closeIdleConnections();
-        // Node counts a connection that has not sent anything yet as busy.
-        for (const socket of connections.keys()) {
-          if (socket.bytesRead === 0) socket.destroy();
+        // Node would also close those on which the end of an answer is still to be written.
+        for (const [socket, connection] of connections) {
+          if (connection.isIdle) socket.destroy();
         }
       });
       const cancelDeadline = clock.after(STOP_MILLIS, () => {

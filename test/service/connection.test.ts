@@ -9,6 +9,7 @@ const SECOND = 1_000;
 
 class FakeSocket extends EventEmitter {
   readonly received: string[] = [];
+  bytesRead = 0;
   isPaused = true;
   writableEnded = false;
 
@@ -78,6 +79,20 @@ test('waits without limit for an answer that is not written yet', () => {
   const { ask, overdueFrom } = open();
   ask();
   assert.equal(overdueFrom(0, 4_000), undefined);
+});
+
+test('is idle while every answer is written and nothing of another request has come', () => {
+  const { socket, connection, ask } = open();
+  assert.equal(connection.isIdle, true);
+  socket.bytesRead = 30;
+  assert.equal(connection.isIdle, false);
+  const { write, finish } = ask();
+  write();
+  assert.equal(connection.isIdle, false);
+  finish();
+  assert.equal(connection.isIdle, true);
+  socket.bytesRead = 40;
+  assert.equal(connection.isIdle, false);
 });
 
 test('gives a request 15 seconds to arrive, each for itself', () => {

@@ -2,7 +2,11 @@
    (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
+import { open } from '../../src/routes/access.ts';
+import { get } from '../../src/routes/row.ts';
+import { clock } from '../support/caller.ts';
 import { exchange, openWire } from '../support/client.ts';
 import {
   GARBAGE,
@@ -16,6 +20,7 @@ import {
   PREFLIGHT,
 } from '../support/listener.ts';
 import { statusesIn } from '../support/raw-answers.ts';
+import { startTable } from '../support/table.ts';
 
 describe('the end', { timeout: 120_000 }, () => {
   test('says Connection: close on every answer while stopping [RFC 9112 §9.6]', async (t) => {
@@ -94,6 +99,28 @@ describe('the end', { timeout: 120_000 }, () => {
     answer();
     assert.deepEqual(statusesIn(await busy.untilClosed()), [200]);
     assert.equal(await stopped, 'drained');
+  });
+
+  test('lets a client read an answer that is written already [RFC 9112 §9.6]', async (t) => {
+    // More than the buffers of two sockets hold.
+    const text = 'x'.repeat(12_000_000);
+    const table = await startTable({ rows: [get('/large', open, () => ({ text }))] });
+    t.after(() => table.stop());
+    const accepted = once(table.server, 'connection') as Promise<[Socket]>;
+    const client = connect(table.port, '127.0.0.1').pause();
+    client.write(`GET /large HTTP/1.1\r\n${HOST}\r\n`);
+    const [socket] = await accepted;
+    while (socket.writableLength === 0) await new Promise(setImmediate);
+    const drained = table.drain();
+    clock.advance(1_000);
+    let length = 0;
+    client.on('data', (piece) => {
+      length += piece.length;
+    });
+    client.resume();
+    while (length < text.length) await once(client, 'data');
+    client.destroy();
+    assert.equal(await drained, 'drained');
   });
 
   test('is not held up beyond ten seconds by a request that does not end', async (t) => {

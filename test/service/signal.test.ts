@@ -63,6 +63,15 @@ const POST = 'POST /hold HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r
 const NOW = 'GET /now HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 
 describe('the signal', { timeout: 30_000 }, () => {
+  test('of each request under way aborts when the client has gone before their answers', async (t) => {
+    const { port, held } = await openTable(t);
+    const wire = await openWire(port);
+    wire.send(GET.repeat(3));
+    const signals = [await held(0), await held(1), await held(2)].map(({ signal }) => signal);
+    wire.socket.resetAndDestroy();
+    await Promise.all(signals.map((signal) => signal.aborted || once(signal, 'abort')));
+  });
+
   for (const [what, bytes] of [
     ['a GET', GET],
     ['a POST whose body was read', POST],
