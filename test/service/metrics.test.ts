@@ -151,6 +151,16 @@ test('counts answers by method, route and status, with their seconds, and no pat
   assert.ok(![...all()].some(([, { samples }]) => /one|secret|PURGE/.test([...samples.keys()].join())));
 });
 
+test('counts a preflight and who asks for the metadata as requests that no row has matched', async (t) => {
+  const settings = { corsAllowedOrigins: ['https://app.test'], resourceUrl: 'https://api.test' };
+  const { port, answers } = await start(t, settings);
+  const headers = { Origin: 'https://app.test', 'Access-Control-Request-Method': 'GET' };
+  await ask(port, '/open', { method: 'OPTIONS', headers });
+  await ask(port, '/.well-known/oauth-protected-resource');
+  assert.equal(answers(labelsOf(undefined, 'OPTIONS', 204)), 1);
+  assert.equal(answers(labelsOf(undefined, 'GET', 200)), 1);
+});
+
 test('has the boundaries of OpenTelemetry', async (t) => {
   const { all } = await start(t);
   const names = [...(all().get(DURATION)?.samples.keys() ?? [])].filter((name) => name.includes('"/open"'));
