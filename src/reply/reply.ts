@@ -12,6 +12,18 @@ export interface Reply {
   readonly closes?: boolean;
 }
 
+/** Not `readonly`, so that a list of them fits the `Headers` of Fetch. */
+export type Field = [name: string, value: string];
+
+/** Names and values that stand in turn, side by side. */
+export function pairsOf(fields: readonly string[]): Field[] {
+  const pairs: Field[] = [];
+  for (let index = 0; index < fields.length; index += 2) {
+    pairs.push([fields[index] ?? '', fields[index + 1] ?? '']);
+  }
+  return pairs;
+}
+
 const ALWAYS = [
   'Content-Type',
   'application/json; charset=utf-8',

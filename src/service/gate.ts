@@ -3,26 +3,21 @@
 // the host's server lets in.
 import type { ServerResponse } from 'node:http';
 import { refuseHttp } from '../base/refusal.ts';
+import { pairsOf, type Field } from '../reply/reply.ts';
 import type { Access } from '../routes/access.ts';
 import { ConfigurationError } from '../settings/load.ts';
-import type { Learnt } from './exchange.ts';
+import type { Head, Learnt } from './exchange.ts';
 import { nonceFields, type Front } from './front.ts';
 
 /**
  * What of a request the gate reads; Node's own fits. `rawHeaders` lists names and values in turn, as they
  * came.
  */
-export interface GateRequest {
-  readonly method?: string | undefined;
-  readonly url?: string | undefined;
+export interface GateRequest extends Head {
   /** Where a framework that rewrites `url` keeps what the client has asked for. */
   readonly originalUrl?: string | undefined;
-  readonly rawHeaders: readonly string[];
   readonly socket?: unknown;
 }
-
-/** Not `readonly`, so that a list of them fits the `Headers` of Fetch. */
-type Field = [name: string, value: string];
 
 /** A caller who may pass. `headers` are for the host's answer: a `DPoP-Nonce` when one is due. */
 export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] }>;
@@ -101,9 +96,4 @@ export function createGateChecks(front: Front) {
 function mayHaveLostFields({ rawHeaders, socket }: GateRequest): boolean {
   const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;
   return maxFields !== 0 && rawHeaders.length >= maxFields * 2;
-}
-
-function pairsOf(fields: readonly string[]): Field[] {
-  const names = fields.filter((_, index) => index % 2 === 0);
-  return names.map((name, index) => [name, fields[index * 2 + 1] ?? '']);
 }

@@ -5,7 +5,7 @@ import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse }
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import { refuseHttp, refuseRequest, type Refused } from '../base/refusal.ts';
-import type { Reply } from '../reply/reply.ts';
+import { pairsOf, type Reply } from '../reply/reply.ts';
 import { CLOSE } from '../reply/write.ts';
 import { refuseBody } from '../request/body.ts';
 import { createBatches } from './batches.ts';
@@ -83,13 +83,11 @@ export function createListener(responder: Responder, clock: Clock) {
   });
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const arriving = connections.get(socket)?.arriving;
     // It is Node that does not read, since answers lie unread: the sweep bounds that.
-    const isOurPause = arriving === undefined && socket.isPaused();
+    const isOurPause = connections.get(socket)?.arriving === undefined && socket.isPaused();
     if (isOurPause && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return;
 
-    const refused = refusalFor(error);
-    if (arriving === undefined || !refuseBody(arriving, refused)) refuse(socket, refused);
+    refuseArriving(socket, refusalFor(error));
   });
 
   let cancelSweep = () => {};
@@ -148,11 +146,10 @@ function refusalFor({ code }: NodeJS.ErrnoException): Refused {
 
 /** The reply as text, for a connection on which there is no request that could be answered. */
 function replyText({ status, fields, content }: Reply, nowMillis: number): string {
-  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`];
+  const first = `HTTP/1.1 ${status} ${STATUS_CODES[status]}`;
   // RFC 9110 §6.6.1
-  const all = ['Date', new Date(nowMillis).toUTCString(), ...fields, ...CLOSE];
-  for (let index = 0; index < all.length; index += 2) {
-    lines.push(`${all[index]}: ${all[index + 1]}`);
-  }
-  return `${lines.join('\r\n')}\r\n\r\n${String(content)}`;
+  const date = ['Date', new Date(nowMillis).toUTCString()];
+  const pairs = pairsOf([...date, ...fields, ...CLOSE]);
+  const lines = pairs.map((pair) => pair.join(': '));
+  return [first, ...lines, '', content].join('\r\n');
 }
