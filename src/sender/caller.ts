@@ -77,25 +77,19 @@ export type Caller = AdmittedCaller;
 /** False for anything that merely looks like a Caller. */
 export const { isGenuine } = AdmittedCaller;
 
-/**
- * Checks at `nowMillis` (since the epoch) that the token may be presented like this. Throws `Refused`, or
- * rejects with it.
- */
-export type SenderCheck = (
-  token: VerifiedToken,
-  credentials: Credentials,
-  presentation: Presentation,
-  nowMillis: number,
-) => Later<Caller>;
+export type SenderCheck = ReturnType<typeof createSenderCheck>;
 
 export type SenderOptions = UriOptions & ProofOptions & Readonly<{ dpopMode: DpopMode }>;
 
-/** The checks on how a token is presented, in the order of docs/dpop.md. */
+/**
+ * The checks on how a token is presented at `nowMillis` (since the epoch), in the order of docs/dpop.md. They
+ * throw `Refused`, or reject with it.
+ */
 export function createSenderCheck(
   options: SenderOptions,
   replayStore: Pick<ReplayStore, 'record'>,
   count: Count = () => {},
-): SenderCheck {
+) {
   const verifyProof = createProofVerifier(options);
 
   /** Of a token that is bound to a key: the proof of that key, for this request. */
@@ -114,7 +108,12 @@ export function createSenderCheck(
     return proof;
   }
 
-  return (token, credentials, presentation, nowMillis) => {
+  return (
+    token: VerifiedToken,
+    credentials: Credentials,
+    presentation: Presentation,
+    nowMillis: number,
+  ): Later<Caller> => {
     const { cnf } = claimsOf(token);
     if (credentials.scheme === 'Bearer') {
       // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it. Choice: an operator
