@@ -474,6 +474,12 @@ describe('the connection', () => {
       assert.equal(await client.record('a'), 'new');
       assert.equal(await client.record('b'), 'new');
       assert.deepEqual(told(), ['replay store ready', 'replay store lost', 'replay store ready']);
+
+      // From now on its greeting counts again.
+      store.sockets.at(-1)?.resetAndDestroy();
+      await client.logged('replay store lost', 2);
+      client.clock.advance(RETRY_MILLIS);
+      await client.logged('replay store ready', 3);
     });
   }
 
