@@ -27,6 +27,7 @@ const MOST_FULL_LINES = 44;
 const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'request/': ['type node:http'],
   'keys/jwk.ts': ['node:crypto'],
+  'keys/lookup.ts': ['node:dns', 'type node:net'],
   'keys/fetch.ts': ['node:http', 'node:https', 'node:tls'],
   'keys/tunnel.ts': ['node:http', 'node:https', 'node:tls'],
   'token/signature.ts': ['node:crypto'],

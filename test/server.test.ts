@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,6 +34,18 @@ const portOf = (server: Server) => (server.address() as AddressInfo).port;
 const preload = (code: string): Environment => ({
   NODE_OPTIONS: `--enable-source-maps --import=data:text/javascript;base64,${Buffer.from(code).toString('base64')}`,
 });
+
+test(
+  'has a thread to look up the name of each issuer, whatever becomes of the others [F13]',
+  { skip: process.platform !== 'linux' },
+  async (t) => {
+    const service = await runProcess(t, { environment: { IDP_DOMAIN: 'localhost:1' } });
+    await service.logged('signing keys could not be fetched');
+    const [, threads] =
+      /^Threads:\s+(\d+)$/m.exec(readFileSync(`/proc/${service.child.pid}/status`, 'utf8')) ?? [];
+    assert.ok(Number(threads) > 46, threads);
+  },
+);
 
 test('refuses ambiguous framing although NODE_OPTIONS asks for a parser that would not [RFC 9112 §6.1, G8]', async (t) => {
   const service = await runProcess(t, {

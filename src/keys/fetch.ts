@@ -7,6 +7,7 @@ import { get } from 'node:https';
 import { Gathering } from '../base/gathering.ts';
 import { parseJsonObject, type JsonObject } from '../base/encoding.ts';
 import { FetchFailure } from './jwks.ts';
+import { OWN_CONNECTION } from './lookup.ts';
 import { openTunnel } from './tunnel.ts';
 
 const MAX_BYTES = 512 * 1024;
@@ -85,7 +86,7 @@ function fetchHead(address: string, way: object) {
     const headers = { Accept: 'application/json' };
     // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED and NODE_OPTIONS cannot turn them off.
     const strict = { rejectUnauthorized: true, insecureHTTPParser: false };
-    const request = get(address, { ...way, ...strict, agent: false, headers }, resolve);
+    const request = get(address, { ...way, ...strict, ...OWN_CONNECTION, headers }, resolve);
     request.on('error', reject);
 
     // Stricter: RFC 9110 §15.2 sets no bound to interim responses; a flood of them costs the processor.

@@ -3,6 +3,7 @@
 // says on its own is taken for the provider's. Does not bound its time: the signal does.
 import { request } from 'node:http';
 import { FetchFailure } from './jwks.ts';
+import { OWN_CONNECTION } from './lookup.ts';
 
 /**
  * A connection to the host and port of `address` through `proxy`, `http://[user:password@]host[:port]`.
@@ -18,7 +19,7 @@ export function openTunnel(proxy: string, { hostname, port }: URL, signal: Abort
     ...(username !== '' && { 'Proxy-Authorization': `Basic ${credentials}` }),
   };
   return new Promise((resolve, reject) => {
-    request(proxy, { method: 'CONNECT', path: target, headers, auth: null, agent: false, signal })
+    request(proxy, { method: 'CONNECT', path: target, headers, auth: null, signal, ...OWN_CONNECTION })
       .on('connect', ({ statusCode }, socket, head) => {
         // Stricter: RFC 9110 §9.3.6 takes any 2xx. What a proxy sends on its own is not the provider's.
         if (statusCode === 200 && head.length === 0) return resolve(socket);

@@ -6,6 +6,7 @@ import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '../base/clock.ts';
 import { printable, type Log } from '../base/events.ts';
+import { lookupOnce } from '../keys/lookup.ts';
 import { hashProof, type ReplayStore, type ReplayVerdict } from './replay.ts';
 
 const GREETING_MILLIS = 2_000;
@@ -177,7 +178,8 @@ function openSocket({ protocol, hostname, port }: URL, opened: () => void): Sock
   // RFC 6066 §3: an address is not a server name.
   const servername = isIP(host) === 0 ? host : '';
   // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.
-  const options = { host, port: Number(port || 6379), servername, rejectUnauthorized: true };
+  const strict = { servername, rejectUnauthorized: true };
+  const options = { host, port: Number(port || 6379), lookup: lookupOnce, ...strict };
   return protocol === 'rediss:' ? connectTls(options, opened) : connect(options, opened);
 }
 

@@ -59,6 +59,10 @@ function workingDirectory(problems: readonly string[]) {
 }
 
 function start({ loaded, table, name }: Plan, isCheck: boolean) {
+  // Half of these threads look names up, a thread for each issuer, the proxy and the store: where some names
+  // are dead, the others are still found.
+  process.env.UV_THREADPOOL_SIZE ??= '46';
+
   const { settings } = loaded;
   const profile = printable(name);
   const log = logFor(loaded, profile, isCheck);

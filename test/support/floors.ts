@@ -7,7 +7,7 @@
 export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'base/': ['refusal', 'encoding', 'gathering', 'sealed', 'lru', 'clock', 'events'],
   'request/': ['fields', 'uri', 'path', 'schema', 'body', 'incoming'],
-  'keys/': ['jwk', 'jwks', 'key-set', 'tunnel', 'fetch'],
+  'keys/': ['jwk', 'jwks', 'key-set', 'lookup', 'tunnel', 'fetch'],
   'token/': ['compact', 'signature', 'claims', 'issuers', 'verify'],
   'sender/': ['credentials', 'dpop-nonce', 'replay', 'replay-resp', 'dpop-proof', 'caller'],
   'reply/': ['reply', 'handler-reply', 'write', 'challenge', 'cors', 'resource-metadata'],

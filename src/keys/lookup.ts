@@ -1,0 +1,26 @@
+// Host names → addresses, one question at a time for each name. Node has few threads that ask, and each waits
+// for as long as the system does: asked for again at every attempt, one dead name would take them all, and
+// the keys of no other issuer could be fetched. Promises: a name takes one thread at most.
+import dns from 'node:dns';
+import type { LookupFunction } from 'node:net';
+
+type Answered = Parameters<LookupFunction>[2];
+
+/** Who waits for an answer, by name. */
+const asking = new Map<string, readonly Answered[]>();
+
+/** For connections, in place of Node's own. */
+export const lookupOnce: LookupFunction = (name, options, answered) => {
+  const others = asking.get(name);
+  asking.set(name, [...(others ?? []), answered]);
+  if (others !== undefined) return;
+
+  dns.lookup(name, options, (...answer) => {
+    const all = asking.get(name) ?? [];
+    asking.delete(name);
+    for (const tell of all) tell(...answer);
+  });
+};
+
+/** Of a request: a connection of its own, to a name that is looked up here. */
+export const OWN_CONNECTION = { agent: false, lookup: lookupOnce } as const;
