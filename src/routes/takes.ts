@@ -1,5 +1,5 @@
 // What a row takes beside its path: a query or a body, each judged by a schema. Promises: a value reaches a
-// handler only as the schema's output. Does not decide when: row.ts does, after access.
+// handler only as the schema's output. Does not decide when: the pipeline does, after access.
 import type { Later } from '../base/clock.ts';
 import { judge, schemaFault, type Schema } from '../request/schema.ts';
 
