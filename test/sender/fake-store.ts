@@ -10,6 +10,19 @@ import { createSharedReplayStore } from '../../src/sender/replay-resp.ts';
 import type { ReplayVerdict } from '../../src/sender/replay.ts';
 import { TestClock } from '../support/clock.ts';
 
+/** Who waits longer than this for what never comes fails, and closes what the test has opened. */
+const PATIENCE_MILLIS = 20_000;
+
+/** What `find` finds, as soon as a change makes it find something. */
+async function when<Value>(changes: EventEmitter, find: () => Value | undefined): Promise<Value> {
+  const signal = AbortSignal.timeout(PATIENCE_MILLIS);
+  for (;;) {
+    const found = find();
+    if (found !== undefined) return found;
+    await once(changes, 'change', { signal });
+  }
+}
+
 /** The bytes to say to a command; nothing for `undefined`. */
 export type Say = (words: readonly string[], socket: Socket) => string | undefined;
 
@@ -71,10 +84,10 @@ export interface FakeStore {
   readonly sockets: readonly Socket[];
   /** What it says from now on. */
   say: Say;
-  /** Resolves once so many commands have come in all. */
-  received(count: number): Promise<void>;
-  /** Resolves once so many connections have been made in all. */
-  connected(count: number): Promise<void>;
+  /** The `count`-th command, past or to come. */
+  received(count: number): Promise<readonly string[]>;
+  /** The `count`-th connection, past or to come. */
+  connected(count: number): Promise<Socket>;
   close(): Promise<void>;
 }
 
@@ -113,18 +126,14 @@ export async function startFakeStore(
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
 
-  const until = async (isSo: () => boolean) => {
-    while (!isSo()) await once(changes, 'change');
-  };
-
   const store: FakeStore = {
     port: (server.address() as AddressInfo).port,
     commands,
     pieces,
     sockets,
     say,
-    received: (count) => until(() => commands.length >= count),
-    connected: (count) => until(() => sockets.length >= count),
+    received: (count) => when(changes, () => commands[count - 1]),
+    connected: (count) => when(changes, () => sockets[count - 1]),
     close: async () => {
       if (!server.listening) return;
       server.close();
@@ -192,24 +201,16 @@ export function openClient(context: TestContext, address: string): Client {
   const close = () => store.close?.();
   context.after(close);
 
-  const when = async <Value>(find: () => Value | undefined): Promise<Value> => {
-    for (;;) {
-      const found = find();
-      if (found !== undefined) return found;
-      await once(changes, 'change');
-    }
-  };
-
   const logged = (message: string, count = 1) =>
-    when(() => logs.filter((line) => line.message === message)[count - 1]);
+    when(changes, () => logs.filter((line) => line.message === message)[count - 1]);
 
-  const timer = (count: number) => when(() => timers[count - 1]);
+  const timer = (count: number) => when(changes, () => timers[count - 1]);
 
   const isUp = () => store.gauge()[1] === 1;
   // The timer of the greeting is cancelled then.
-  const greeted = () => when(() => (isUp() ? true : undefined));
+  const greeted = () => when(changes, () => (isUp() ? true : undefined));
   // And another one is set then.
-  const lost = () => when(() => (isUp() ? undefined : true));
+  const lost = () => when(changes, () => (isUp() ? undefined : true));
 
   const record = (jti: string, lifeSeconds = 300) => store.record(THUMBPRINT, jti, NOW + lifeSeconds, NOW);
   return { clock, logs, logged, timer, greeted, lost, record, close };

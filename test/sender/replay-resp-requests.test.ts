@@ -15,15 +15,22 @@ interface Stand {
   readonly store: FakeStore;
 }
 
+/** Resolves once it is so; nothing tells that the log of a service has grown. */
+async function until(isSo: () => boolean): Promise<void> {
+  const end = performance.now() + 20_000;
+  while (!isSo()) {
+    assert.ok(performance.now() < end, 'it is not so for a long time');
+    await new Promise(setImmediate);
+  }
+}
+
 const lost = ({ logs }: TestService) => logs.filter(({ message }) => message === 'replay store lost');
 
 async function startStand(t: TestContext, say?: Say, mode = 'ALLOWED'): Promise<Stand> {
   const store = await startFakeStore(t, say);
   const IDP_DPOP_REPLAY_STORE = `redis://:secret@127.0.0.1:${store.port}`;
   const service = await startDpop({ IDP_DPOP_REPLAY_STORE, IDP_DPOP_MODE: mode });
-  while (!service.logs.some(({ message }) => message.startsWith('replay store'))) {
-    await new Promise(setImmediate);
-  }
+  await until(() => service.logs.some(({ message }) => message.startsWith('replay store')));
   return { service, store };
 }
 
@@ -111,7 +118,7 @@ test('offers a nonce with a refusal for want of the store, too [RFC 9449 §9]', 
 test('shows nothing of the address of the store in its log', async (t) => {
   const { service, store } = await startStand(t);
   await store.close();
-  while (lost(service).length === 0) await new Promise(setImmediate);
+  await until(() => lost(service).length > 0);
   assertUnavailable(await call(service));
   assert.doesNotMatch(JSON.stringify(service.logs), /secret|redis:/);
 });
