@@ -24,9 +24,9 @@ export function inForce({ settings, files }: Loaded<Settings>) {
 export function openReport(loaded: Loaded<Settings>, profile: Printable): Log {
   const events: object[] = [];
   const { issuers, dpopReplayStore } = loaded.settings;
-  const awaited = Object.keys(issuers).length + (dpopReplayStore === undefined ? 0 : 1);
-  /** The names of issuers, and nothing for the store; what has failed may be heard of again. */
-  const heard = new Set<unknown>();
+  /** The names of issuers, and nothing for the store. */
+  const awaited = new Set<unknown>(Object.keys(issuers));
+  if (dpopReplayStore !== undefined) awaited.add(undefined);
   // Nothing of a store keeps a process alive.
   setInterval(() => {}, 1_000);
 
@@ -37,8 +37,8 @@ export function openReport(loaded: Loaded<Settings>, profile: Printable): Log {
       process.exitCode = 1;
     } else if (!/loaded$|ready$/.test(event)) return;
 
-    heard.add(fields.issuer);
-    if (heard.size < awaited) return;
+    awaited.delete(fields.issuer);
+    if (awaited.size > 0) return;
 
     const report = { profile, ...inForce(loaded), events };
     if (process.exitCode === undefined) console.log(JSON.stringify(report, undefined, 2));
