@@ -27,10 +27,11 @@ export function readNames({ variables, keys, problems }: Sources): readonly stri
   const map = mapIn(keys);
   const entry = find(variables, 'ISSUERS') ?? map;
   const names = [...new Set(list(text)(entry.value))];
-  const areGood = names.length <= 20 && names.every((name) => NAME.test(name));
-  const areAll = map.value.every((name) => names.includes(name));
-  if (!areGood || !areAll) problems.push(problemOf(entry, FAULT));
-  return names.filter((name) => name !== '' && name !== FIRST);
+  const good = names.filter((name, index) => NAME.test(name) && index < 20);
+  const all = [...names, ...map.value];
+  const areGood = all.every((name) => good.includes(name));
+  if (!areGood) problems.push(problemOf(entry, FAULT));
+  return good;
 }
 
 /** What the map says as ISSUERS would, where its first key stands. */

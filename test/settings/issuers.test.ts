@@ -300,5 +300,7 @@ test('names every problem of issuers in code at once', () => {
     'ISSUER_PARTNER_ISSUER or issuers.partner.issuer (code): is the issuer (iss) of another one too',
     'issuers.partner.scopeClam (issuers.partner.scopeClam in code): is not a setting',
     'issuers.partner.port (issuers.partner.port in code): is not a setting',
+    'issuers.Other.domain (issuers.Other.domain in code): is not a setting',
+    'issuers.Other.audience (issuers.Other.audience in code): is not a setting',
   ]);
 });
