@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Coverage } from './coverage.ts';
 import type { Task } from './worker.ts';
 
-const LEAST_LIMIT_MILLIS = 10_000;
+const LEAST_LIMIT_MILLIS = 30_000;
 const FIRST_LIMIT_MILLIS = 60_000;
 /** So many of the tests that run alone have a limit of their own. */
 const REHEARSED = 6;
