@@ -61,6 +61,6 @@ export function normalUri(text: string): string | undefined {
 
 /** RFC 3986 §6.2.2.1 and §6.2.2.2 */
 function normalEscape(escape: string) {
-  const character = decodeURIComponent(/[2-7]/.test(escape[1] ?? '') ? escape : '%25');
+  const character = String.fromCharCode(parseInt(escape.slice(1), 16));
   return /[A-Za-z0-9._~-]/.test(character) ? character : escape.toUpperCase();
 }
