@@ -100,11 +100,11 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
 function parseBody(bytes: Buffer): unknown {
   const text = decodeUtf8(bytes) ?? '';
   // RFC 8259 §8.1: a byte-order mark is no white space.
-  const parsed = undefinedOn(SyntaxError, () => ({ value: JSON.parse(text) }));
-  if (parsed === undefined) throw refuseContent('body-malformed');
+  const value: unknown = undefinedOn(SyntaxError, () => JSON.parse(text));
+  if (value === undefined) throw refuseContent('body-malformed');
 
-  checkShape(parsed.value);
-  return parsed.value;
+  checkShape(value);
+  return value;
 }
 
 /** Level by level, so that the depth of a body cannot exhaust the stack here either. */
