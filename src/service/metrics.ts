@@ -14,8 +14,6 @@ const VERSION = '0.1.0';
 
 const REASONS = [...Object.keys({ ...SENTENCES, ...CONTENT_FLAWS }), 'scope-missing', 'claim-missing'];
 
-const DURATION = 'http_server_request_duration_seconds';
-
 /** In seconds, as OpenTelemetry's convention for HTTP servers has them. */
 const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ').map(Number);
 
@@ -74,7 +72,7 @@ export function createMetrics(profile: string) {
   /** At zero when it is new. */
   const sample = makingOnce((name: string): Sample => {
     const made = { name, value: 0 };
-    const [family = ''] = name.split('{');
+    const [family = ''] = name.split(/(?:_bucket|_sum|_count)?\{/);
     families(family).push(made);
     return made;
   });
@@ -85,9 +83,7 @@ export function createMetrics(profile: string) {
       makingOnce((status: number | null) => {
         const route = pattern === undefined ? '' : `http_route=${JSON.stringify(pattern)},`;
         const answer = status === null ? '' : `,http_response_status_code="${status}"`;
-        const made = createDurations(`${route}http_request_method="${method}"${answer}`);
-        families(DURATION).push(...made.samples);
-        return made;
+        return createHistogram(`${route}http_request_method="${method}"${answer}`, sample);
       }),
     ),
   );
@@ -152,29 +148,29 @@ function makingOnce<Key, Value>(make: (key: Key) => Value) {
   };
 }
 
-/** The histogram of the answers that have these labels. */
-function createDurations(labels: string) {
-  const sampleOf = (part: string, more = ''): Sample => {
-    const name = `${DURATION}_${part}{${labels}${more}}`;
-    return { name, value: 0 };
+/** What counts the durations of answers that have these labels. */
+function createHistogram(labels: string, sample: (name: string) => Sample) {
+  const sampleOf = (part: string, more = '') => {
+    const name = `http_server_request_duration_seconds_${part}`;
+    return sample(`${name}{${labels}${more}}`);
   };
 
   const buckets = BOUNDS.map((bound) => {
     const edge = `,le="${numeral(bound)}"`;
-    return { bound, ...sampleOf('bucket', edge) };
+    return { bound, count: sampleOf('bucket', edge) };
   });
-  const count = sampleOf('count');
+  const all = sampleOf('count');
   const sum = sampleOf('sum');
 
   function add(seconds: number): void {
-    count.value += 1;
+    all.value += 1;
     sum.value += seconds;
-    for (const bucket of buckets) {
-      if (seconds <= bucket.bound) bucket.value += 1;
+    for (const { bound, count } of buckets) {
+      if (seconds <= bound) count.value += 1;
     }
   }
 
-  return { add, samples: [...buckets, count, sum] };
+  return { add };
 }
 
 const lineOf = ({ name, value }: Sample) => `${name} ${numeral(value)}\n`;
