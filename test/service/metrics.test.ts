@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { FETCH_FLAWS } from '../../src/base/events.ts';
 import {
   CONTENT_FLAWS,
@@ -24,6 +25,7 @@ import {
 } from '../../src/gatehouse.ts';
 import { createReplayStore } from '../../src/sender/replay.ts';
 import { createMetrics } from '../../src/service/metrics.ts';
+import type { Issuer } from '../../src/token/issuers.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { ask, exchange, openWire } from '../support/client.ts';
 import { readExposition } from '../support/exposition.ts';
@@ -184,6 +186,17 @@ test('counts a duration in every bucket that it does not exceed, and sums all up
   );
 });
 
+test('tells the age of keys in seconds', () => {
+  const keys = { ageMillis: () => 90_000, usable: () => 2 };
+  const text = createMetrics('x').read([{ name: 'a', keys }] as unknown as Issuer[], createReplayStore(60));
+  assert.equal(
+    readExposition(text)
+      .get('gatehouse_keys_age_seconds')
+      ?.samples.get('gatehouse_keys_age_seconds{issuer="a"}'),
+    90,
+  );
+});
+
 test('counts refusals by reason, and neither probes nor what a handler refuses', async (t) => {
   const { port, value } = await start(t, {}, () => new Promise(() => {}));
   for (const path of ['/orders/a', '/orders/b', '/nothing', '/missing', '/bug', '/readyz']) {
@@ -311,12 +324,28 @@ test('tells of the process', async (t) => {
   const { value } = await start(t);
   const started = value('process_start_time_seconds') ?? 0;
   assert.ok(Math.abs(started + process.uptime() - Date.now() / 1000) < 1);
-  for (const name of [
-    'process_cpu_seconds_total',
-    'process_resident_memory_bytes',
-    'nodejs_heap_size_used_bytes',
-  ]) {
-    assert.ok((value(name) ?? 0) > 0, name);
-  }
-  assert.ok((value('nodejs_eventloop_lag_p99_seconds') ?? -1) >= 0);
+
+  const secondsNow = () => Object.values(process.cpuUsage()).reduce((sum, micros) => sum + micros / 1e6, 0);
+
+  const before = secondsNow();
+  const seconds = value('process_cpu_seconds_total') ?? 0;
+  assert.ok(before <= seconds && seconds <= secondsNow(), `${seconds} s`);
+  const resident = value('process_resident_memory_bytes') ?? 0;
+  const used = value('nodejs_heap_size_used_bytes') ?? 0;
+  const held = value('nodejs_heap_size_total_bytes') ?? 0;
+  assert.ok(2 ** 20 < used && used < held && held < resident && resident < 2 ** 32);
+});
+
+test('tells by how much timers were late at most, anew with every look', async (t) => {
+  const { value } = await start(t);
+  const lag = () => value('nodejs_eventloop_lag_p99_seconds') ?? NaN;
+  assert.ok(lag() >= 0);
+  // Node counts from the first of its own timers on.
+  await setTimeout(100);
+  const end = performance.now() + 400;
+  while (performance.now() < end);
+  await setTimeout(1);
+  const late = lag();
+  assert.ok(late > 0.3 && late < 60, `${late} s`);
+  assert.ok(lag() < late);
 });

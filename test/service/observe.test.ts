@@ -56,6 +56,13 @@ test('takes a request whose body did not arrive in time for a refusal only, with
   observer.stop();
 });
 
+test('tells in the access log how long a request took, in milliseconds to the microsecond', () => {
+  const { observe, told, clock } = observing('info', true);
+  clock.advance(1.23456);
+  observe({ ...ARRIVED, row: ORDERS }, 200);
+  assert.equal(told()[0]?.durationMillis, 1.235);
+});
+
 test('tells at debug of a refusal its status, its reason and the name of the key', () => {
   const { observe, told } = observing('debug');
   observe({ ...ARRIVED, row: ORDERS, reason: 'expired', kid: `key\n${'1'.repeat(100)}` }, 401);
