@@ -109,9 +109,7 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
   test('does not take PORT=0, which says nothing of the port', async () => {
     const { code, output, errors } = await probe({ PORT: '0' });
     assert.deepEqual([code, output], [1, '']);
-    assert.deepEqual(errors, [
-      'configuration: PORT or server.port: 0 is unknown to --probe; set one',
-    ]);
+    assert.deepEqual(errors, ['configuration: PORT or server.port: 0 is unknown to --probe; set one']);
   });
 
   test('reports every configuration problem as a start would', async () => {
