@@ -43,7 +43,7 @@ interface Proven {
   readonly freshNonce: string | undefined;
 }
 
-/** A proof that passed RFC 9449 §4.3(2) to (12), first half. Only `createProofVerifier` gives what makes one. */
+/** A proof that passed RFC 9449 §4.3(2) to (12), first half. Only a verifier of this file makes one. */
 export type VerifiedProof = Sealed<Proven, 'VerifiedProof'>;
 
 const { seal, open } = sealing<Proven, 'VerifiedProof'>();
