@@ -39,7 +39,7 @@ function lastHop(rawHeaders: readonly string[], name: string) {
   return hops.at(-1)?.trim() ?? '';
 }
 
-const AUTHORITY = String.raw`([a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::\d{0,5})?`;
+const AUTHORITY = String.raw`([a-z0-9._~-]{1,255}|\[[0-9a-f:.]+\])(?::\d{0,5})?`;
 const PATH = String.raw`(?:\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*)?`;
 const URI = new RegExp(String.raw`^https?:\/\/${AUTHORITY}${PATH}(?:\?[^#]*)?(?:#.*)?$`, 'i');
 

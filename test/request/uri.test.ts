@@ -155,6 +155,7 @@ const NO_URI = [
   'http://[0::1]/',
   'http://[api.test]/',
   'http://[::1]x/',
+  `http://${'a'.repeat(256)}/`,
 ];
 
 for (const text of NO_URI) {

@@ -34,6 +34,7 @@ export function pathSlips(path: string): readonly string[] {
  * field's value.
  */
 export const IMPOSSIBLE_HOSTS: readonly string[] = [
+  'a'.repeat(256),
   '',
   'a b',
   'a\tb',
@@ -89,6 +90,7 @@ export const IMPOSSIBLE_HOSTS: readonly string[] = [
 
 /** Hosts that are taken as they come. */
 export const POSSIBLE_HOSTS: readonly string[] = [
+  'a'.repeat(255),
   'a',
   'A.b-C_d.example',
   'api.example.',
