@@ -255,6 +255,24 @@ for (const [path, rule] of [
   });
 }
 
+test('covers every path with a rule for /', () => {
+  const rule = under('/', authenticated);
+  assert.deepEqual([rule.prefix, rule.faults], [[], []]);
+  for (const path of ['/api/public', '/a', '/%7B/x/y/z', '/nowhere']) {
+    assert.equal(new Router(ROWS, [rule]).find(path)?.rule, rule);
+  }
+});
+
+for (const prefix of ['', 'api', '/api/', '//', '//api', '/./api', '/api/..', '/%zz', '*', '?']) {
+  test(`refuses "${prefix}" as the prefix of a rule [RFC 3986 §2.1, §3.3]`, () => {
+    assert.deepEqual(under(prefix, authenticated).faults, [`under ${prefix}: is no prefix of paths`]);
+  });
+}
+
+test('takes the prefix of a rule by its decoded segments [RFC 3986 §2.4]', () => {
+  assert.deepEqual(under('/%61pi/a%2Fb', authenticated).prefix, ['api', 'a/b']);
+});
+
 test('finds the same at a path and at every other spelling of it', () => {
   const both = new Router(ROWS, RULES);
   for (const { pattern } of ROWS.filter((row) => !row.pattern.includes('{'))) {
