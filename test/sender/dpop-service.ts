@@ -1,8 +1,6 @@
 /* The service with proof of possession on, without a network behind it, and requests with bound tokens and
    proofs. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
 import { createFront } from '../../src/service/front.ts';
 import { createResponder } from '../../src/service/responder.ts';
@@ -13,9 +11,10 @@ import { rowsA } from '../../src/profiles/a.ts';
 import type { SenderCheck } from '../../src/sender/caller.ts';
 import { createTokenVerifier } from '../../src/token/verify.ts';
 import type { Provider } from '../idp/provider.ts';
-import { ask, type Answer } from '../support/client.ts';
+import type { Answer } from '../support/client.ts';
 import { TestClock } from '../support/clock.ts';
 import { makeProof, type Members, type ProofKey } from '../support/proof.ts';
+import { serve } from '../support/serve.ts';
 import { settingsFrom, startService, type Environment, type TestService } from '../support/service.ts';
 import { AUDIENCE, DOMAIN, issue, keySetOf, NOW, RULES } from '../token/issuer.ts';
 import { key } from './stand.ts';
@@ -120,26 +119,7 @@ export async function startWith(
   const front = createFront({ ...settings, ...limits }, { clock, log }, verifyToken, checkSender);
   const responder = createResponder({ rows: rowsA }, front);
   const { server } = createListener(responder, clock);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-
-  const stop = async () => {
-    server.close();
-    server.closeAllConnections();
-    await once(server, 'close');
-  };
-
-  after(stop);
-  const { port } = server.address() as AddressInfo;
-  return {
-    port,
-    settings,
-    clock,
-    keys,
-    keySets: [keys],
-    logs,
-    ask: (path, request) => ask(port, path, request),
-    beginStopping: () => {},
-    stop,
-  };
+  const served = await serve(server);
+  after(served.stop);
+  return { ...served, settings, clock, keys, keySets: [keys], logs, beginStopping: () => {} };
 }

@@ -2,7 +2,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -19,6 +18,7 @@ import type { IssuerSettings } from '../../src/settings/load.ts';
 import type { Provider } from '../idp/provider.ts';
 import { ask, type Answer, type Ask } from './client.ts';
 import { TestClock } from './clock.ts';
+import { serve, type Served } from './serve.ts';
 
 /** Settings as environment variables. */
 export type Environment = Readonly<Record<string, string>>;
@@ -36,8 +36,7 @@ export const providerSettings = (provider: Provider): Environment => ({
   IDP_AUDIENCE: provider.audience,
 });
 
-export interface TestService {
-  readonly port: number;
+export interface TestService extends Served {
   readonly settings: ProfileSettings;
   readonly clock: TestClock;
   /** Those of the first issuer. */
@@ -46,10 +45,8 @@ export interface TestService {
   readonly keySets: readonly KeySet[];
   /** Every log line so far, parsed. */
   readonly logs: readonly Record<string, any>[];
-  ask(path: string, request?: Ask): Promise<Answer>;
   /** Makes the service behave as during shutdown. */
   beginStopping(): void;
-  stop(): Promise<void>;
 }
 
 export interface InProcess {
@@ -73,25 +70,20 @@ export async function startService(plan: InProcess): Promise<TestService> {
   const keySets = issuers.map((issuer) => issuer.keys);
   const keys = keySets[0]!;
   const { server } = createListener(responder, new TestClock(clock.now()));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const served = await serve(server);
   if (!cold) await Promise.all(keySets.map((each) => each.refresh()));
-  const { port } = server.address() as AddressInfo;
   return {
-    port,
+    ...served,
     settings,
     clock,
     keys,
     keySets,
     logs,
-    ask: (path, request) => ask(port, path, request),
     beginStopping: () => {
       front.isStopping = true;
     },
     stop: async () => {
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
+      await served.stop();
       close();
     },
   };

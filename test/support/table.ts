@@ -1,7 +1,5 @@
 /* Runs the pipeline with a table of its own, for tests of rows that no profile has. */
-import { once } from 'node:events';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createFront, type Front } from '../../src/service/front.ts';
 import { createResponder, type Responder } from '../../src/service/responder.ts';
 import { createListener } from '../../src/service/listener.ts';
@@ -10,7 +8,7 @@ import type { PrefixRule, Row } from '../../src/routes/row.ts';
 import type { SenderCheck } from '../../src/sender/caller.ts';
 import type { TokenVerifier } from '../../src/token/verify.ts';
 import { clock, senderWith, settingsWith, verifierWith } from './caller.ts';
-import { ask, type Answer, type Ask } from './client.ts';
+import { serve, type Served } from './serve.ts';
 import type { Environment } from './service.ts';
 
 export interface Table {
@@ -47,13 +45,10 @@ export function createTable({
   return { responder, observer: front, logs };
 }
 
-export interface TableService extends TableApp {
+export interface TableService extends TableApp, Served {
   readonly server: Server;
-  readonly port: number;
-  ask(path: string, request?: Ask): Promise<Answer>;
   /** Stops as the process would. */
   drain(): Promise<'drained' | 'deadline'>;
-  stop(): Promise<void>;
 }
 
 /** The same behind a listener on a free port. */
@@ -61,21 +56,5 @@ export async function startTable(table: Table): Promise<TableService> {
   const { responder, observer, logs } = createTable(table);
   const { server, stop } = createListener(responder, clock);
   table.prepare?.(server);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    responder,
-    observer,
-    logs,
-    server,
-    port,
-    drain: stop,
-    ask: (path, request) => ask(port, path, request),
-    stop: async () => {
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
-    },
-  };
+  return { responder, observer, logs, server, drain: stop, ...(await serve(server)) };
 }
