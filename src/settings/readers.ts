@@ -1,6 +1,6 @@
 // Readers of single values: raw → typed, or a fault that says what to change. Promises: a fault never repeats
 // the value, which may be a secret in the wrong place. Does not know where a value came from: load.ts does.
-import { undefinedOn } from '../base/encoding.ts';
+import { isTextArray, undefinedOn } from '../base/encoding.ts';
 import { normalUri } from '../request/uri.ts';
 import { refuse, type RawValue } from './entry.ts';
 
@@ -58,8 +58,8 @@ export function list(read: Reader<string>, least = 0): Reader<readonly string[]>
   return (raw) => {
     const parts = typeof raw === 'string' ? raw.split(',') : undefined;
     const members = parts?.map((part) => part.trim()) ?? raw;
-    const isList = typeof members === 'object' && members !== null;
-    if (isList && members.length >= least) return members.map((member) => read(member));
+    const isLong = isTextArray(members) && members.length >= least;
+    if (isLong) return members.map((member) => read(member));
     refuse(`must be a list of ${least} or more texts, or one text with commas; quote what is no text`);
   };
 }
@@ -88,7 +88,7 @@ const bareHost = matching(
 
 export const textWithoutBlanks = matching(/^[^\s\0]+$/, 'is empty, or has white space or a NUL; remove it');
 
-export const secret = matching(/^[^]{32,}$/, 'must have at least 32 characters');
+export const secret = matching(/[^]{32}/, 'must have at least 32 characters');
 
 /** A method name (RFC 9110 §9.1). */
 export const methodName = matching(/^[A-Z]+$/, 'must be a method name in upper case');

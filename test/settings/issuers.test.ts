@@ -96,6 +96,12 @@ test('keeps the order in which the issuers are named, the first one first', () =
   assert.deepEqual(names('a,partner,a'), ['idp', 'a', 'partner']);
 });
 
+test("finds no issuer in a map of that name that is somebody else's", () => {
+  const files = { 'application.yml': 'other:\n  issuers:\n    partner:\n      domain: partner.test\n' };
+  const { settings, warnings } = load({ environment: REQUIRED, files });
+  assert.deepEqual([Object.keys(settings.issuers), warnings.length], [['idp'], 1]);
+});
+
 test('takes a list of audiences, of which any will do, and refuses one without any', () => {
   assert.deepEqual(issuersOf({ environment: { ...TWO, IDP_AUDIENCE: 'a, b' } }).idp?.audience, ['a', 'b']);
   assert.match(

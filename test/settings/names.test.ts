@@ -173,6 +173,11 @@ test('passes over what orchestrators set for services called idp or metrics', ()
   assert.deepEqual(warningsOf(ORCHESTRATED), []);
 });
 
+test('warns of a name that only ends as what orchestrators set', () => {
+  const warnings = warningsOf({ 'IDP_A-B_SERVICE_HOST': 'x' });
+  assert.deepEqual(warnings, ['IDP_A-B_SERVICE_HOST (environment): is not a setting; correct or remove it']);
+});
+
 for (const name of Object.keys(ORCHESTRATED)) {
   test(`refuses ${name} in .env all the same, which no orchestrator writes`, () => {
     assert.match(

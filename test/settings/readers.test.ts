@@ -18,8 +18,10 @@ import {
   publicUrl,
   resourceUrl,
   resourceScope,
+  secret,
   storeAddress,
   text,
+  urlPrefix,
   word,
 } from '../../src/settings/readers.ts';
 
@@ -156,14 +158,9 @@ for (const [raw, value] of LISTS) {
   test(`takes ${show(raw)} as the list ${show(value)}`, () => assert.deepEqual(words(raw), value));
 }
 
-for (const raw of [1, true, NaN]) {
-  test(`refuses ${show(raw)} as a list and says to quote it`, () =>
+for (const raw of [1, true, NaN, null, [1], ['a', true], [null], ['a', null]]) {
+  test(`refuses ${show(raw)} as a list of texts and says to quote what is none`, () =>
     refuses(words, raw, /^must be a list of 0 or more texts, .*; quote what is no text$/));
-}
-
-for (const raw of [[1], ['a', true], [null], ['a', null]]) {
-  test(`refuses ${show(raw)} as a list of texts and says to quote`, () =>
-    refuses(words, raw, /text; quote it/));
 }
 
 for (const raw of ['a b', 'a,b c', ['a', 'b c'], [' a']]) {
@@ -215,9 +212,9 @@ for (const value of [
     assert.equal(faultOf(host, value), false));
 }
 
-const NOT_A_HOST = /^is not a host name with an optional ":port"/;
+const NOT_A_HOST = 'is not a host name with an optional ":port"; write it as the provider shows it';
 
-const HOST_FAULTS: readonly (readonly [value: string, reason: RegExp | string])[] = [
+const HOST_FAULTS: readonly (readonly [value: string, reason: string])[] = [
   ...[
     ['https://idp.test', 'https://'],
     ['http://idp.test', 'http://'],
@@ -240,7 +237,7 @@ const HOST_FAULTS: readonly (readonly [value: string, reason: RegExp | string])[
     'idp.test:443/',
     'idp.test?x',
     'idp.test#x',
-  ].map((value) => [value, /^has a path; remove/] as const),
+  ].map((value) => [value, 'has a path; remove the "/" and what follows the host name'] as const),
   ...[
     'idp test',
     ' idp.test',
@@ -249,9 +246,9 @@ const HOST_FAULTS: readonly (readonly [value: string, reason: RegExp | string])[
     'idp.test\t',
     '\u00a0idp.test',
     'user@idp test/x',
-  ].map((value) => [value, /^has white space; remove/] as const),
+  ].map((value) => [value, 'has white space; remove it'] as const),
   ...['user@idp.test', 'user:word@idp.test', '@idp.test', 'idp.test@', 'user@idp.test/x'].map(
-    (value) => [value, /^has an "@"; remove/] as const,
+    (value) => [value, 'has an "@"; remove it and what stands before it'] as const,
   ),
   ...[
     'idp.test:65536',
@@ -302,9 +299,7 @@ const HOST_FAULTS: readonly (readonly [value: string, reason: RegExp | string])[
 
 for (const [value, reason] of HOST_FAULTS) {
   test(`refuses ${show(value)} as a host name and says what to change`, () =>
-    typeof reason === 'string'
-      ? assert.equal(faultOf(host, value), reason)
-      : assert.match(String(faultOf(host, value)), reason));
+    assert.equal(faultOf(host, value), reason));
 }
 
 for (const value of [
@@ -351,25 +346,43 @@ for (const value of [
   });
 }
 
-const NO_URL = /^must be a URL that begins with https:\/\/ or http:\/\/, in its normal form,/;
+const NO_URL =
+  'must be a URL that begins with https:// or http://, in its normal form, without "@", "#" or "?"';
+
+test('takes the beginning of a URL, and no white space in it', () => {
+  for (const value of ['https://a.test/claims/', 'urn:x:', 'https://a.test/#']) {
+    assert.equal(faultOf(urlPrefix, value), false);
+  }
+  const fault = 'must be the beginning of a URL, such as https://api.example.com/, without white space';
+  for (const value of ['https://a.test/b c', ' https://a.test/', 'https://a.test/ ', 'claims/', '']) {
+    assert.equal(faultOf(urlPrefix, value), fault);
+  }
+});
+
+test('takes a secret of 32 characters and of more, and none of fewer', () => {
+  const long = 'a\n'.repeat(16);
+  assert.deepEqual([faultOf(secret, long), faultOf(secret, `${long}b`)], [false, false]);
+  assert.equal(faultOf(secret, long.slice(1)), 'must have at least 32 characters');
+});
 
 test('takes a public URL of either web scheme and of no other', () => {
   for (const value of ['http://api.test/', 'https://api.test/v1']) {
     assert.equal(faultOf(publicUrl, value), false);
   }
-  assert.match(String(faultOf(publicUrl, 'ftp://api.test/')), NO_URL);
+  assert.equal(faultOf(publicUrl, 'ftp://api.test/'), NO_URL);
 });
 
 test('refuses a public URL that proofs could not be compared with [RFC 9449 §4.3(9)]', () => {
   for (const value of ['https://127.1', 'https://api.test/%zz', 'https://例え.test']) {
-    assert.match(String(faultOf(publicUrl, value)), NO_URL);
+    assert.equal(faultOf(publicUrl, value), NO_URL);
   }
 });
 
-const ENDS = /^must not end in "\/" after a path/;
-const INSECURE = /^must begin with https:\/\/, but for loopback/;
+const ENDS = 'must not end in "/" after a path; remove it';
+const INSECURE =
+  'must begin with https://, but for loopback (127.x.x.x, [::1], localhost, names under it), and have no "="';
 
-const RESOURCES: readonly (readonly [url: string, fault?: RegExp])[] = [
+const RESOURCES: readonly (readonly [url: string, fault?: string])[] = [
   ['https://api.test'],
   ['https://api.test/'],
   ['https://API.test:8443/mcp'],
@@ -404,6 +417,8 @@ const RESOURCES: readonly (readonly [url: string, fault?: RegExp])[] = [
   ['http://[1::1]', INSECURE],
   ['http://[::ffff:7f00:1]', INSECURE],
   ['http://api.test/localhost', INSECURE],
+  ['http://api.test/https:', INSECURE],
+  ['http://api.test/http://localhost', INSECURE],
   ['http://127.0.0.256', NO_URL],
   ['http://127.0.1', NO_URL],
   ['https://api.test/scope=x', INSECURE],
@@ -425,8 +440,7 @@ const RESOURCES: readonly (readonly [url: string, fault?: RegExp])[] = [
 
 for (const [url, fault] of RESOURCES) {
   test(`${fault === undefined ? 'takes' : 'refuses'} ${show(url)} as the identifier of a resource [RFC 9728 §1.2, §3.1, RFC 6761 §6.3, G16]`, () => {
-    if (fault === undefined) assert.equal(faultOf(resourceUrl, url), false);
-    else assert.match(String(faultOf(resourceUrl, url)), fault);
+    assert.equal(faultOf(resourceUrl, url), fault ?? false);
   });
 }
 
@@ -438,7 +452,10 @@ test('takes scope-tokens as the scopes of a resource [RFC 6749 §3.3]', () => {
 
 for (const value of ['openid', 'offline_access', 'read write', 'a"b', 'a\\b', 'é', 'a\n', '']) {
   test(`refuses ${show(value)} as a scope of a resource [RFC 6749 §3.3]`, () =>
-    assert.match(String(faultOf(resourceScope, value)), /^must be a scope of this API/));
+    assert.equal(
+      faultOf(resourceScope, value),
+      'must be a scope of this API, without white space, quotes or "\\"; neither openid nor offline_access',
+    ));
 }
 
 test('refuses a query in an issuer and in a public URL [OpenID Connect Discovery §2]', () => {
@@ -475,6 +492,7 @@ for (const value of [
   'app.test',
   'null',
   'ftp://app.test',
+  'ws://https:81',
   'file://',
   'https:app.test',
   '',
@@ -565,8 +583,9 @@ const STORES: readonly (readonly [address: string, isGood: boolean])[] = [
 
 for (const [address, isGood] of STORES) {
   test(`${isGood ? 'takes' : 'refuses'} ${show(address)} as the address of a replay store`, () => {
-    if (isGood) assert.equal(storeAddress(address), address);
-    else refuses(storeAddress, address, /^must be redis:\/\/.* or rediss:/);
+    const fault =
+      'must be redis://[[user]:password@]host[:port][/database], or rediss://, with special characters as %XX';
+    assert.equal(faultOf(storeAddress, address), isGood ? false : fault);
   });
 }
 
@@ -615,7 +634,7 @@ const PROXIES: readonly (readonly [address: string, isGood: boolean])[] = [
 
 for (const [address, isGood] of PROXIES) {
   test(`${isGood ? 'takes' : 'refuses'} ${show(address)} as the address of a forward proxy`, () => {
-    if (isGood) assert.equal(proxyAddress(address), address);
-    else refuses(proxyAddress, address, /^must be http:\/\/\[user:password@\]host\[:port\], with/);
+    const fault = 'must be http://[user:password@]host[:port], with special characters as %XX';
+    assert.equal(faultOf(proxyAddress, address), isGood ? false : fault);
   });
 }

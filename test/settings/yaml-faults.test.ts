@@ -264,3 +264,25 @@ for (const [what, source, line, reason] of FAULTS) {
     );
   });
 }
+
+/** A document, and what is said of its second line. */
+const WORDINGS: readonly (readonly [source: string, fault: string])[] = [
+  ['z: 0\na', 'no "key: value", a quoted text that does not end on its line, or a list item without a key'],
+  ['z: 0\n1: 1', 'a key that is not text of at most 1000 characters; quote it'],
+  ['z: 0\nz: 1', 'a key that is set before; remove one'],
+  ['z:\n- []', 'a list inside a list'],
+  ['z: 0\n  y: 1', 'the indentation fits no map; a value ends on its own line'],
+  ['z: 0\na:\t1', 'a tab or another character that is not supported; use spaces'],
+  ['z: 0\n---', 'a directive or a second document; remove it'],
+  [
+    'z: 0\na: "',
+    'a text or list that does not end on its line, an unknown escape, or something after the value',
+  ],
+  ['z: 0\na: &b 1', 'a list item without a key, or a form that is not read; quote it'],
+];
+
+for (const [source, fault] of WORDINGS) {
+  test(`says of ${text(source)} ${fault}`, () => {
+    assert.throws(() => parseYaml(source, 'x.yml'), new Fault(`x.yml, line 2: ${fault}`));
+  });
+}

@@ -222,6 +222,7 @@ const DOCUMENTS: readonly (readonly [
     ['a', ['x', 'y']],
   ],
   ['list items without a value', 'a:\n  -\n  - # x\n  - ~\n', ['a', [null, null, null]]],
+  ['a value and a key with a dash inside', 'a:\n  b: x - y\n  c -: z\n', ['a.b', 'x - y'], ['a.c -', 'z']],
   ['list items that begin as items do', 'a:\n  - -1\n  - --\n  - -x', ['a', [-1, '--', '-x']]],
   [
     'quoted keys',
