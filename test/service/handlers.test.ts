@@ -100,8 +100,8 @@ async function receivedOf(path: string, ...lines: readonly string[]) {
   return received[0]!;
 }
 
-describe('a handler receives', { timeout: 30_000 }, () => {
-  test('the output of its schemas, and the parameters of its own pattern', async () => {
+describe('a handler', { timeout: 30_000 }, () => {
+  test('receives the output of its schemas, and the parameters of its own pattern', async () => {
     received.length = 0;
     const token = tokenWith({ sub: 'someone' });
     const request = { method: 'POST', token, headers: JSON_TYPE, body: '{"a":1}' };
@@ -121,7 +121,7 @@ describe('a handler receives', { timeout: 30_000 }, () => {
     );
   });
 
-  test('without schemas the query as it is, and no body', async () => {
+  test('receives without schemas the query as it is, and no body', async () => {
     const { query, body, caller, parameters, path } = await receivedOf(
       '/note/%C3%A9?a=1&a=2&b=%zz&c=x+y?&d=%E4',
     );
@@ -146,7 +146,7 @@ describe('a handler receives', { timeout: 30_000 }, () => {
     assert.deepEqual([...((await receivedOf('/note/a?')).query as URLSearchParams)], []);
   });
 
-  test('header fields without the token and the proof [RFC 9449 §11.1]', async () => {
+  test('receives header fields without the token and the proof [RFC 9449 §11.1]', async () => {
     const token = tokenWith();
     const fields = [`Authorization: Bearer ${token}`, 'DPoP: x.y.z', 'X-A: b', 'Cookie: c=d'];
     const { headers } = await receivedOf('/note/a', ...fields);
@@ -154,7 +154,7 @@ describe('a handler receives', { timeout: 30_000 }, () => {
     assert.ok(!JSON.stringify(received).includes(token));
   });
 
-  test('HEAD for the method when it is asked by HEAD', async () => {
+  test('receives HEAD for the method when it is asked by HEAD', async () => {
     received.length = 0;
     await service.ask('/note/a', { method: 'HEAD' });
     assert.equal(received[0]?.method, 'HEAD');
@@ -169,7 +169,7 @@ describe('a handler receives', { timeout: 30_000 }, () => {
     `cc-${ID}-${SPAN}-01-what.ever`,
     `fe-${ID}-${SPAN}-01-`,
   ]) {
-    test(`the traceparent ${value} [W3C Trace Context §3.2.2, §4.3]`, async () => {
+    test(`receives the traceparent ${value} [W3C Trace Context §3.2.2, §4.3]`, async () => {
       assert.equal((await receivedOf('/note/a', `traceparent: ${value}`)).traceparent, value);
     });
   }
@@ -191,14 +191,14 @@ describe('a handler receives', { timeout: 30_000 }, () => {
     ['flags that are no number', `00-${ID}-${SPAN}-0g`],
     ['two in one', `00-${ID}-${SPAN}-01, 00-${ID}-${SPAN}-01`],
   ] as const) {
-    test(`no traceparent for ${what} [W3C Trace Context §3.2.2]`, async () => {
+    test(`receives no traceparent for ${what} [W3C Trace Context §3.2.2]`, async () => {
       const lines = values.map((value) => `traceparent: ${value}`);
       assert.equal((await receivedOf('/note/a', ...lines)).traceparent, undefined);
     });
   }
 });
 
-describe('a handler gives', { timeout: 30_000 }, () => {
+describe('the answer of a handler', { timeout: 30_000 }, () => {
   const asked = async (method: string, path: string, body?: string) => {
     const { status, text, headers } = await service.ask(path, {
       method,
@@ -223,7 +223,7 @@ describe('a handler gives', { timeout: 30_000 }, () => {
     ['GET', '/rejects-with-fail', 422, '{"error":"odd","message":"Odd"}'],
     ['GET', '/query-later', 200, '{"query":"later"}'],
   ] as const) {
-    test(`${status} at ${method} ${path}, and only of a failure is told, at debug`, async () => {
+    test(`is ${status} at ${method} ${path}, and only of a failure is told, at debug`, async () => {
       const before = service.logs.length;
       const answer = await asked(method, path);
       assert.deepEqual([answer.status, answer.text], [status, text]);
@@ -235,7 +235,7 @@ describe('a handler gives', { timeout: 30_000 }, () => {
     });
   }
 
-  test('fields of its own, and the place of what was created', async () => {
+  test('has fields of its own, and the place of what was created', async () => {
     const { headers } = await asked('GET', '/reply');
     assert.deepEqual(
       [headers['x-a'], headers['cache-control'], headers['x-content-type-options']],
@@ -244,7 +244,7 @@ describe('a handler gives', { timeout: 30_000 }, () => {
     assert.equal((await asked('POST', '/created')).headers.location, '/created/1');
   });
 
-  test('bytes as they are', async () => {
+  test('has bytes as they are', async () => {
     const received = await exchange(
       service.port,
       'GET /bytes HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
@@ -254,7 +254,7 @@ describe('a handler gives', { timeout: 30_000 }, () => {
   });
 
   for (const path of ['/reply', '/bytes', '/fails', '/list', '/not-modified']) {
-    test(`to HEAD at ${path} the same fields without the body [RFC 9110 §9.3.2]`, async () => {
+    test(`has to HEAD at ${path} the same fields without the body [RFC 9110 §9.3.2]`, async () => {
       const full = await asked('GET', path);
       const head = await asked('HEAD', path);
       const { date: _, ...fields } = full.headers;
@@ -263,7 +263,7 @@ describe('a handler gives', { timeout: 30_000 }, () => {
     });
   }
 
-  test('nothing that is not framed: 205 has a length, 204 and 304 have none [RFC 9110 §15.3.6, §8.6]', async () => {
+  test('is framed in every case: 205 has a length, 204 and 304 have none [RFC 9110 §15.3.6, §8.6]', async () => {
     for (const [method, path, length] of [
       ['POST', '/reset', '0'],
       ['DELETE', '/gone', undefined],
@@ -274,7 +274,7 @@ describe('a handler gives', { timeout: 30_000 }, () => {
     }
   });
 
-  test('an answer later, through schemas that answer later', async () => {
+  test('comes later, through schemas that answer later', async () => {
     assert.equal((await asked('POST', '/later', '1')).text, '{"body":[1]}');
     const refused = await asked('POST', '/refuses-later', '1');
     assert.deepEqual([refused.status, JSON.parse(refused.text).issues], [422, [{ path: [], message: 'no' }]]);
@@ -298,7 +298,7 @@ describe('a handler gives', { timeout: 30_000 }, () => {
     ['POST', '/schema-says-nothing'],
     ['GET', '/query-throws'],
   ] as const) {
-    test(`500 at ${method} ${path} for a bug, whose row is in the log and whose message is nowhere`, async () => {
+    test(`is 500 at ${method} ${path} for a bug, whose row is in the log and whose message is nowhere`, async () => {
       const before = service.logs.length;
       const { status, text } = await asked(method, path, method === 'POST' ? '{"a":1}' : undefined);
       assert.equal(status, 500);
