@@ -133,7 +133,7 @@ for (const { env, yaml, byDefault } of SETTINGS) {
 test('refuses a replay store while DPoP is off, and takes it in the other modes', () => {
   const store = { ...REQUIRED, IDP_DPOP_REPLAY_STORE: 'redis://:secret@store.test' };
   const fault =
-    /^IDP_DPOP_REPLAY_STORE \(environment\): has no use while IDP_DPOP_MODE is DISABLED; remove it/;
+    /^IDP_DPOP_REPLAY_STORE \(environment\): has no use while IDP_DPOP_MODE is DISABLED; remove it or set the mode$/;
   assert.match(onlyProblem({ environment: store }), fault);
   assert.match(onlyProblem({ environment: { ...store, PROFILE: 'A', IDP_DPOP_MODE: 'disabled' } }), fault);
   for (const mode of ['ALLOWED', 'required']) {

@@ -379,6 +379,7 @@ test('refuses a public URL that proofs could not be compared with [RFC 9449 §4.
 });
 
 const ENDS = 'must not end in "/" after a path; remove it';
+
 const INSECURE =
   'must begin with https://, but for loopback (127.x.x.x, [::1], localhost, names under it), and have no "="';
 
