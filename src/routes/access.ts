@@ -76,7 +76,8 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
     admit: (caller, timing) => {
       const admitted = requireCaller(caller);
       for (const guard of ordered) {
-        if (!guard.passes(admitted, timing)) throw guard.refused;
+        // A promise is no answer: of a guard that JavaScript made it would let everybody in.
+        if (guard.passes(admitted, timing) !== true) throw guard.refused;
       }
       return admitted;
     },

@@ -265,6 +265,14 @@ test('refuses a guard that demands nothing, as JavaScript makes of a missing set
   assert.deepEqual(needs(...none).faults, ['needs nothing; write authenticated, or a guard']);
 });
 
+test('admits nobody by a guard that gives a promise [H2]', () => {
+  const passes = async () => true;
+  const guard = { ...scope('read'), passes } as unknown as Guard;
+  const caller = callerWith({ scope: 'read' });
+  assert.throws(() => needs(guard).admit(caller, timing), guard.refused);
+  assert.equal(needs(scope('read')).admit(caller, timing), caller);
+});
+
 test('says which guard cannot be named in a challenge', () => {
   assert.equal(claimEquals('é', 'x').fault, 'claim é equals x: cannot be named in a challenge');
 });
