@@ -86,7 +86,7 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
 
     if (request.destroyed || refusals.has(request)) stop();
 
-    request.on('error', stop).on('close', stop).on(REFUSED, stop);
+    request.on('close', stop).on(REFUSED, stop);
     // The request keeps its listeners until it is answered, but shall not keep the bytes.
     request.on('end', () => resolve(body.take()));
     request.on('data', (chunk: Buffer) => {
