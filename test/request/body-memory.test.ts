@@ -1,25 +1,30 @@
-/* What a body costs while it arrives: its bytes, however small its pieces. */
+/* What a body costs while it arrives: its bytes, however small its pieces; and nothing once it is not awaited
+   any more. */
 import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { ClientGone } from '../../src/base/refusal.ts';
 import { readBody } from '../../src/request/body.ts';
 
 const PIECE_BYTES = 65_536;
 
-test('a body that comes byte by byte keeps none of the pieces that brought it', async () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+/** A request whose body is being read, and what comes of that. */
+function begin(limitBytes: number) {
   const request = new IncomingMessage(new Socket());
   Object.assign(request.headers, { 'transfer-encoding': 'chunked', 'content-type': 'application/json' });
   request.rawHeaders.push('Content-Type', 'application/json');
-  const body = readBody(request, new ServerResponse(request), {
-    limitBytes: 10_000,
-    types: ['application/json'],
-  });
+  const types = ['application/json'];
+  return { request, body: readBody(request, new ServerResponse(request), { limitBytes, types }) };
+}
 
+test('a body that comes byte by byte keeps none of the pieces that brought it', async () => {
+  const { request, body } = begin(10_000);
   const text = JSON.stringify('x'.repeat(998));
   const memories: WeakRef<ArrayBufferLike>[] = [];
   for (const character of text) {
@@ -35,4 +40,23 @@ test('a body that comes byte by byte keeps none of the pieces that brought it', 
 
   request.emit('end');
   assert.equal(await body, 'x'.repeat(998));
+});
+
+test('a body that is too large leaves none of its bytes behind, though its request lives on', async () => {
+  const before = process.memoryUsage().arrayBuffers;
+  const { request, body } = begin(1_000_000);
+  request.emit('data', Buffer.alloc(32_000_000));
+  await assert.rejects(body, ({ refusal }) => refusal.reason === 'body-too-large');
+  collect();
+  const kept = process.memoryUsage().arrayBuffers - before;
+  assert.ok(kept < 8_000_000, `${kept} bytes are kept`);
+  assert.equal(request.listenerCount('data'), 1);
+});
+
+test('a body is not awaited any more once its client has gone', async () => {
+  const { request, body } = begin(10_000);
+  request.emit('data', Buffer.from('{'));
+  request.socket.destroy();
+  request.destroy();
+  await assert.rejects(body, (failure) => failure instanceof ClientGone);
 });
