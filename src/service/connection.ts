@@ -115,8 +115,8 @@ export class Connection {
   }
 
   /**
-   * Whether a request arrives for too long. Node looks no more for one whose header it has found late once. To
-   * be asked as `isOverdue` is.
+   * Whether a request arrives for too long. Node looks no more for one whose header it has found late once.
+   * To be asked as `isOverdue` is.
    */
   isLate(nowMillis: number): boolean {
     if (this.arriving === undefined) return false;
