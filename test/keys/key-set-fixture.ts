@@ -43,6 +43,8 @@ export class KeySetFixture {
   readonly clock = new TestClock(Date.UTC(2030, 0, 1));
   readonly logs: Record<string, any>[] = [];
   readonly keys: KeySet;
+  /** What each fetch has come to. */
+  readonly results: string[] = [];
   #fetches = 0;
   #calls: Parameters<Answer>[0][] = [];
   #lastAnswer: Answer = () => {};
@@ -51,11 +53,20 @@ export class KeySetFixture {
   overlap = 0;
 
   /** `waiting` counts its waiting requests together with those of other sets. */
-  constructor(waiting = { requests: 0 }) {
+  constructor(waiting?: { requests: number }) {
     // No process is as old as its clock.
     this.clock.advance(12_345);
     const log = createLog('debug', (line) => this.logs.push(JSON.parse(line)), this.clock.now);
-    this.keys = createKeySet('idp', () => this.#fetch(), this.clock, log, waiting);
+    this.keys = createKeySet(
+      'idp',
+      () => this.#fetch(),
+      this.clock,
+      log,
+      waiting,
+      (result) => {
+        this.results.push(result);
+      },
+    );
   }
 
   #fetch(): Promise<JsonObject> {

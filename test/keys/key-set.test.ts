@@ -234,6 +234,19 @@ test('logs that the keys are loaded, and no skipped key again, when the same set
   );
 });
 
+test('tells what each fetch has come to', async () => {
+  const fixture = await holding(jwk('a'));
+  await fixture.fail('timeout');
+  await fixture.answer({});
+  await fixture.answer(jwk('a'));
+  assert.deepEqual(fixture.results, ['ok', 'timeout', 'no-usable-key', 'ok']);
+});
+
+test('logs a key without kid by an empty name', async () => {
+  const fixture = await holding(jwk(undefined));
+  assert.deepEqual(fixture.logged('signing keys loaded')[0]?.kids, ['']);
+});
+
 test('says in every line whose keys they are', async () => {
   const fixture = await holding(jwk('a'), unusable('b'));
   await fixture.fail();

@@ -322,6 +322,7 @@ describe('a row that takes a body', { timeout: 30_000 }, () => {
     '{"__proto__":null}',
     '{"\\u005f_proto__":{}}',
     '[[{"a":{"__proto__":{}}}]]',
+    '[{},{"__proto__":1},{}]',
     '{"constructor":{"prototype":1}}',
     '{"a":[{"constructor":{"prototype":null,"b":1}}]}',
     '{"__proto__":{"constructor":{"prototype":1}}}',
