@@ -3,17 +3,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createService, get, open } from '../../src/gatehouse.ts';
 import { createTestIssuer } from '../../src/testing.ts';
-import { readExposition } from '../support/exposition.ts';
+import { readExposition, type Family } from '../support/exposition.ts';
 import { read } from './pages.ts';
 
 const issuer = createTestIssuer();
 
-function namesWith(settings: object): readonly string[] {
+function familiesWith(settings: object): ReadonlyMap<string, Family> {
   const rows = [get('/a', open, () => ({}))];
   const service = createService({ rows }, { ...issuer.settings, ...settings }, issuer);
   const families = readExposition(service.metricsText());
   void service.stop();
-  return [...families].flatMap(([name, { type }]) =>
+  return families;
+}
+
+function namesWith(settings: object): readonly string[] {
+  return [...familiesWith(settings)].flatMap(([name, { type }]) =>
     type === 'histogram' ? [name, `${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
   );
 }
@@ -55,4 +59,18 @@ test('the page on operations names only metrics that there are, and each of them
     families.filter((name) => !named.includes(name)),
     [],
   );
+});
+
+test('the alerts of the page on operations ask for labels that there are, and for reasons by their names', () => {
+  const samples = [...familiesWith({}).values()].flatMap((family) => [...family.samples.keys()]);
+
+  const isThere = (label: string, value: string) =>
+    samples.some((sample) => sample.includes(`${label}="${value}"`));
+
+  const selectors = [...read('docs/operations.md').matchAll(/(\w+)(?:=~|!~|!=|=)"([^"]*)"/g)];
+  const asked = selectors.filter(([, label = '']) => label === 'reason' || label === 'http_route');
+  assert.ok(asked.length >= 2);
+  for (const [selector, label = '', values = ''] of asked) {
+    for (const value of values.split('\\|')) assert.ok(isThere(label, value), selector);
+  }
 });
