@@ -45,7 +45,7 @@ test('reply gives bytes with the type that is said', () => {
   const made = reply(200, bytes, { 'content-TYPE': 'image/png' });
   assert.equal(made.reply.content, bytes);
   assert.deepEqual(fieldsOf(made), { ...ALWAYS, 'content-type': 'image/png', 'content-length': '3' });
-  assert.throws(() => reply(200, bytes), TypeError);
+  assert.throws(() => reply(200, bytes), { name: 'TypeError', message: 'bytes need a Content-Type' });
 });
 
 test('reply lets a handler say how long and how its JSON may be kept and read, but not whether it is sniffed', () => {
@@ -77,12 +77,16 @@ test('fail gives an error and a message, and may be thrown', () => {
 
 test('fail is 400 to 599', () => {
   for (const status of [400, 599]) assert.equal(fail(status, 'a', 'b').reply.status, status);
-  for (const status of [200, 399, 600, NaN, 404.5]) assert.throws(() => fail(status, 'a', 'b'), TypeError);
+  for (const status of [200, 399]) {
+    const message = `${status} is not a failure`;
+    assert.throws(() => fail(status, 'a', 'b'), { name: 'TypeError', message });
+  }
+  for (const status of [600, NaN, 404.5]) assert.throws(() => fail(status, 'a', 'b'), TypeError);
 });
 
 test('a reply has a status from 200 to 599', () => {
   for (const status of [100, 101, 199, 600, 0, -200, 200.5, NaN, Infinity]) {
-    assert.throws(() => reply(status), TypeError, String(status));
+    assert.throws(() => reply(status), { name: 'TypeError', message: `${status} with such a body` });
   }
 });
 
@@ -110,11 +114,25 @@ for (const name of REFUSED) {
     for (const spelling of [name, name.toLowerCase(), name.toUpperCase()]) {
       assert.throws(() => reply(200, {}, { [spelling]: 'x' }), {
         name: 'TypeError',
-        message: /is not for a handler/,
+        message: `${spelling} is not for a handler to set`,
       });
     }
   });
 }
+
+test('a reply says what only resembles these [RFC 9110 §7.6.1]', () => {
+  for (const name of [
+    'X-Connection',
+    'Connection-Id',
+    'X-Set-Cookie',
+    'Upgrade-Notice',
+    'X-Rate',
+    'Test',
+    'Proxy',
+  ]) {
+    assert.equal(fieldsOf(reply(200, {}, { [name]: 'x' }))[name.toLowerCase()], 'x');
+  }
+});
 
 test('a reply has no field that cannot be sent [RFC 9110 §5.1, §5.5]', () => {
   for (const name of ['', 'a b', 'a:b', 'a\r\nb', 'é', 'a\0']) {
