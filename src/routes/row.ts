@@ -1,6 +1,6 @@
 // The vocabulary of the tables: a row is a method, a path, its access, what it takes, and its handler;
 // nothing else decides access. Promises: what a handler receives follows from its row by type, and nothing is
-// a row or a rule but what these functions have made. Does not run a handler: the pipeline does, after access.
+// a row or a rule but what these functions have made. Does not run a handler, which the pipeline does.
 import type { Incoming } from '../request/incoming.ts';
 import { pathSegments } from '../request/path.ts';
 import type { Caller } from '../sender/caller.ts';

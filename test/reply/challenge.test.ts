@@ -308,3 +308,42 @@ test('names the algorithms of proofs on the scheme DPoP alone [RFC 9449 §7.1]',
     'DPoP algs="ES256 ES384 ES512 EdDSA PS256 RS256"',
   ]);
 });
+
+for (const [refusal, status] of [
+  [{ kind: 'invalid_dpop_proof', reason: 'proof-htm' }, 401],
+  [{ kind: 'use_dpop_nonce', reason: 'proof-nonce' }, 401],
+  [refuseContent('body-malformed').refusal, 400],
+  [refuseContent('query-refused').refusal, 400],
+  [refuseContent('body-too-large').refusal, 413],
+  [refuseContent('media-type-refused').refusal, 415],
+  [refuseContent('body-refused').refusal, 422],
+] as const) {
+  test(`answers ${refusal.kind} with ${status} [docs/refusals.md]`, () =>
+    assert.equal(show(refusal).status, status));
+}
+
+test('names what a login must be in the challenge, and nothing of it in the body [RFC 9470 §3]', () => {
+  const demands = ['acr_values="mfa"', undefined, 'max_age="0"'];
+  const shown = show({ kind: 'insufficient_user_authentication', reason: 'login-insufficient', demands });
+  const sentence = 'the login of the token is not recent or strong enough';
+  const error = ERROR('insufficient_user_authentication', sentence);
+  assert.deepEqual(
+    [shown.status, lines(shown.headers), shown.body],
+    [
+      401,
+      [`WWW-Authenticate: Bearer realm="api", ${error}, acr_values="mfa", max_age="0"`],
+      { error: 'insufficient_user_authentication', message: LOGIN },
+    ],
+  );
+});
+
+test('says of a body what its schema says of it, and which would be taken [RFC 9110 §15.5.16]', () => {
+  const issues = [{ path: ['item'], message: 'must be text' }];
+  assert.deepEqual(show(refuseContent('body-refused', [], issues).refusal).body, {
+    error: 'unprocessable_content',
+    message: 'The body does not fit',
+    issues,
+  });
+  const { headers, body } = show(refuseContent('media-type-refused', ['Accept', 'a/b']).refusal);
+  assert.deepEqual([lines(headers), Object.keys(body as object)], [['Accept: a/b'], ['error', 'message']]);
+});

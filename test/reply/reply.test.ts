@@ -2,7 +2,7 @@
    can answer any more. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { jsonReply } from '../../src/reply/reply.ts';
+import { jsonReply, pairsOf } from '../../src/reply/reply.ts';
 
 const jsonOf = (length: string) => [
   'Content-Type',
@@ -53,12 +53,23 @@ for (const [what, field] of Object.entries({
 })) {
   test(`makes no reply with ${what} [RFC 9110 §5.5, §5.6.2]`, () => {
     for (const fields of [field, ['B', '2', ...field]]) {
-      assert.throws(() => jsonReply(200, {}, fields), TypeError);
+      const message = 'a header field that cannot be sent';
+      assert.throws(() => jsonReply(200, {}, fields), { name: 'TypeError', message });
     }
   });
 }
 
 test('makes no reply of what is no JSON', () => {
-  assert.throws(() => jsonReply(200, { toJSON: () => undefined }), TypeError);
+  const message = 'a body that is no JSON object or array';
+  assert.throws(() => jsonReply(200, { toJSON: () => undefined }), { name: 'TypeError', message });
   assert.throws(() => jsonReply(200, { amount: 1n }), TypeError);
+});
+
+test('puts names and values side by side', () => {
+  assert.deepEqual(pairsOf(['A', '1', 'B', '2', 'A', '3']), [
+    ['A', '1'],
+    ['B', '2'],
+    ['A', '3'],
+  ]);
+  assert.deepEqual(pairsOf([]), []);
 });

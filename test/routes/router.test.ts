@@ -194,6 +194,11 @@ for (const [what, table, problems] of [
     assert.deepEqual(tableProblems(table as unknown as Table), problems));
 }
 
+test('names the faults of a row with its method and pattern', () => {
+  const row = get('/a', undefined as never, () => ({}));
+  assert.deepEqual(tableProblems({ rows: [row] }), ['GET /a: has no access, such as open or needs()']);
+});
+
 test('takes a copy of a row, and rows beside those of the service', () => {
   const row: Row = { ...rowAt('/a'), pattern: '/b' };
   assert.deepEqual(tableProblems({ rows: [rowAt('/a'), row] }), []);
