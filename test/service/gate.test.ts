@@ -38,6 +38,12 @@ test('refuses to judge by an access that no table could have, with every fault',
       problems: ['scope a b: not all are scopes', 'scope ": not all are scopes'],
     },
   );
+  await assert.rejects(
+    gate.check({ method: 'GET', url: '/', rawHeaders: ['Host', 'a'] }, needs(scope('"'))),
+    {
+      problems: ['scope ": not all are scopes'],
+    },
+  );
   gate.close();
 });
 
@@ -56,6 +62,7 @@ test('the gate answers a caller who may not pass, with every challenge also wher
   const gate = await openGate({ dpopMode: 'ALLOWED' });
   const url = await serve(t, async (request, response) => {
     response.setHeader('X-Powered-By', 'the host');
+    response.setHeader('Cache-Control', 'public');
     await gate.admit(request, response, access);
   });
   const refused = await fetch(url);
@@ -65,6 +72,7 @@ test('the gate answers a caller who may not pass, with every challenge also wher
     [401, { error: 'unauthorized', message: 'Authentication required' }],
   );
   assert.match(challenges, /^Bearer realm="api", DPoP algs=/);
+  assert.equal(refused.headers.get('cache-control'), 'no-store');
   const forbidden = await fetch(url, { headers: issuer.bearer() });
   assert.deepEqual([forbidden.status, Object(await forbidden.json()).error], [403, 'insufficient_scope']);
 });

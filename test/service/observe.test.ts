@@ -57,18 +57,39 @@ test('takes a request whose body did not arrive in time for a refusal only, with
 });
 
 test('tells in the access log how long a request took, in milliseconds to the microsecond', () => {
-  const { observe, told, clock } = observing('info', true);
+  const { observe, told, clock, begin } = observing('info', true);
+  clock.advance(5_000);
+  const arrivedAt = begin();
   clock.advance(1.23456);
-  observe({ ...ARRIVED, row: ORDERS }, 200);
+  observe({ ...ARRIVED, arrivedAt, row: ORDERS }, 200);
   assert.equal(told()[0]?.durationMillis, 1.235);
+});
+
+test('counts how long a request took, in seconds, and looks at no clock where nobody asks for that', () => {
+  const clock = new TestClock(0);
+  const metrics = createMetrics('x');
+  const { begin, observe } = createObserver({ clock, log: () => {}, metrics }, false);
+  clock.advance(5_000);
+  const arrivedAt = begin();
+  clock.advance(2_000);
+  observe({ arrivedAt, request: { method: 'GET', rawHeaders: [] }, row: ORDERS }, 200);
+  assert.match(metrics.read([], createReplayStore(60)), /_seconds_sum\{.*"GET".*\} 2$/m);
+  assert.equal(createObserver({ clock, log: () => {} }, false).begin(), 0);
 });
 
 test('tells at debug of a refusal its status, its reason and the name of the key', () => {
   const { observe, told } = observing('debug');
-  observe({ ...ARRIVED, row: ORDERS, reason: 'expired', kid: `key\n${'1'.repeat(100)}` }, 401);
+  const kid = `key\n${'1'.repeat(100)}`;
+  observe({ ...ARRIVED, row: ORDERS, reason: 'expired', issuerName: 'idp', kid }, 401);
   observe({ ...ARRIVED, reason: 'not_found' }, 404);
   assert.deepEqual(told(), [
-    { message: 'request refused', status: 401, reason: 'expired', kid: `key?${'1'.repeat(60)}` },
+    {
+      message: 'request refused',
+      status: 401,
+      reason: 'expired',
+      issuer: 'idp',
+      kid: `key?${'1'.repeat(60)}`,
+    },
     { message: 'request refused', status: 404, reason: 'not_found' },
   ]);
 });
@@ -92,8 +113,9 @@ test('tells of a bug the method and the pattern of the row, the name of the erro
   assert.deepEqual(told(), []);
 });
 
-test('counts no bug as a refusal', () => {
+test('counts neither a bug nor what a handler refuses as a refusal', () => {
   const { observe, told, stop } = observing();
+  observe({ ...ARRIVED, row: ORDERS, reason: 'handler' }, 404);
   observe({ ...ARRIVED, row: ORDERS, reason: 'bug', failure: new Error() }, 500);
   assert.equal(told().length, 1);
   stop();
