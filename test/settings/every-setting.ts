@@ -120,7 +120,7 @@ export const SETTINGS: readonly SettingRow[] = [
     yaml: 'idp.dpopIatOffsetSeconds',
     byDefault: 300,
     good: [number(0), number(1e9), number(1)],
-    bad: ['-1', /whole number/],
+    bad: ['1000000001', /whole number from 0 to 1000000000$/],
   },
   {
     name: 'dpopIatLeewaySeconds',
@@ -128,7 +128,7 @@ export const SETTINGS: readonly SettingRow[] = [
     yaml: 'idp.dpopIatLeewaySeconds',
     byDefault: 30,
     good: [number(0), number(1e9), number(1)],
-    bad: ['-1', /whole number/],
+    bad: ['1000000001', /whole number from 0 to 1000000000$/],
   },
   {
     name: 'dpopNonceSecret',

@@ -1,7 +1,8 @@
 /* The files that settings are read from (docs/settings.md): which, and what keeps one from being read. */
 import { strict as assert } from 'node:assert';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, symlinkSync } from 'node:fs';
+import fs, { mkdirSync, symlinkSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadProfileSettings } from '../../src/profiles/settings.ts';
@@ -142,6 +143,22 @@ test('says of a file why it cannot be read', () => {
   assert.match(
     onlyProblem({ environment: { ...REQUIRED, CONFIG_FILE: 'a\0b' } }),
     /cannot be read \(ERR_INVALID_ARG_VALUE\); mend/,
+  );
+});
+
+test('lets a failure that is none of the file system be a bug, and no problem of the operator', (t) => {
+  const bug = new TypeError('x is not a function');
+  t.after(() => {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  });
+  t.mock.method(fs, 'lstatSync', () => {
+    throw bug;
+  });
+  syncBuiltinESMExports();
+  assert.throws(
+    () => loadProfileSettings(REQUIRED, '/nonexistent'),
+    (failure) => failure === bug,
   );
 });
 
