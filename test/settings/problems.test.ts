@@ -154,11 +154,12 @@ test('writes each problem on one line of printable ASCII, whatever a key or a fi
   assert.match(problemsOf(withYaml(yaml))[0] ?? '', /^idp\.a\?\?b \(/);
 });
 
-test('gives the problems also as the message of the error', () => {
+test('gives the problems also as the message of an error that its name tells from others', () => {
   assert.throws(
     () => inDirectory({}, (directory) => loadSettings({}, directory)),
     (failure) =>
       failure instanceof ConfigurationError &&
+      failure.name === 'ConfigurationError' &&
       failure.problems.length === 2 &&
       failure.message === failure.problems.join('\n'),
   );
