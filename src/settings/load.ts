@@ -73,10 +73,10 @@ export function checkSettings(given: GivenSettings, knownProblems: readonly stri
   return loadTable(TABLE, sources).settings;
 }
 
-const IN_CODE: Readonly<Record<string, Names>> = {
+const IN_CODE: Readonly<Record<string, Pick<Names, 'yaml'>>> = {
   ...ISSUER,
   ...TABLE,
-  issuers: { env: 'ISSUERS', yaml: 'issuers' },
+  issuers: { yaml: 'issuers' },
 };
 
 /** What a map holds, as it would be called in YAML; getters and what is inherited count, as its type says. */
