@@ -3,8 +3,18 @@ import { test } from 'node:test';
 import { claimEquals, scope } from '../../src/routes/guards.ts';
 import { Refused } from '../../src/base/refusal.ts';
 import { authenticated, needs, open, optional } from '../../src/routes/access.ts';
-import { get, post, under, type PrefixRule, type RouteRequest, type Row } from '../../src/routes/row.ts';
-import { json } from '../../src/routes/takes.ts';
+import {
+  del,
+  get,
+  patch,
+  post,
+  put,
+  under,
+  type PrefixRule,
+  type RouteRequest,
+  type Row,
+} from '../../src/routes/row.ts';
+import { json, query } from '../../src/routes/takes.ts';
 import type { Caller } from '../../src/sender/caller.ts';
 import { callerWith, timing } from '../support/caller.ts';
 import { runRow } from '../support/row.ts';
@@ -132,6 +142,32 @@ test('a row or a rule without an access cannot be served, or with a guard in pla
     assert.deepEqual(make('/x', access, never).faults, [fault]);
     assert.deepEqual(rule('/x', access).faults, [`under /x: ${fault}`]);
   }
+});
+
+test('a row has the method of its function, and what it takes', () => {
+  const taken = query(schemaOf((value) => ({ value })));
+  const body = json();
+  const give = () => ({});
+  const rows = [
+    get('/x', open, taken, give),
+    ...[post, put, patch, del].map((make) => make('/x', open, taken, body, give)),
+  ];
+  assert.deepEqual(
+    rows.map(({ method }) => method),
+    ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+  );
+  for (const row of rows) {
+    assert.equal(row.query, taken);
+    assert.equal(row.body, row.method === 'GET' ? undefined : body);
+    assert.deepEqual([row.handler, row.faults], [give, []]);
+  }
+});
+
+test('a row and a rule tell the faults of their guards', () => {
+  const bad = needs(scope('a b'));
+  const fault = 'scope a b: not all are scopes';
+  assert.deepEqual(get('/x', bad, () => ({})).faults, [fault]);
+  assert.deepEqual(under('/x', bad).faults, [`under /x: ${fault}`]);
 });
 
 test('a row that is whole can be served', () => {
