@@ -310,3 +310,13 @@ test('names every problem of issuers in code at once', () => {
     'issuers.Other.audience (issuers.Other.audience in code): is not a setting',
   ]);
 });
+
+test('takes no map for the value of an issuer, and no other map for that of the issuers', () => {
+  const partner = { ...GIVEN.issuers.partner, jwksUri: {} };
+  const given = { ...GIVEN, issuers: { partner }, otherissuers: { a: 1 } };
+  const problems = problemsIn(() => checkSettings(given as unknown as GivenSettings));
+  assert.deepEqual(
+    problems.map((problem) => problem.replace(/ .*/, '')),
+    ['issuers.partner.jwksUri', 'otherissuers'],
+  );
+});
