@@ -5,7 +5,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { createGate, needs, open, optional, scope, type GateRequest } from '../../src/gatehouse.ts';
-import { createProofKey, createTestIssuer } from '../../src/testing.ts';
+import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
+import { nonceAt } from '../support/proof.ts';
 
 const issuer = createTestIssuer();
 const access = needs(scope('read:orders'));
@@ -75,6 +76,21 @@ test('the gate answers a caller who may not pass, with every challenge also wher
   assert.equal(refused.headers.get('cache-control'), 'no-store');
   const forbidden = await fetch(url, { headers: issuer.bearer() });
   assert.deepEqual([forbidden.status, Object(await forbidden.json()).error], [403, 'insufficient_scope']);
+});
+
+test("the gate gives the host's answer the nonce that is due [RFC 9449 §9]", async (t) => {
+  const secret = 'a'.repeat(32);
+  const gate = await openGate({ dpopMode: 'ALLOWED', dpopNonceSecret: secret });
+  const url = await serve(t, async (request, response) => {
+    if ((await gate.admit(request, response, access)) !== undefined) response.end();
+  });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+  const nonce = nonceAt(secret, Date.now() - 60_000);
+  const dpop = createProof(key, { method: 'GET', url: `${url}/` }, token, { nonce });
+  const admitted = await fetch(url, { headers: { authorization: `DPoP ${token}`, dpop } });
+  assert.equal(admitted.status, 200);
+  assert.notEqual(admitted.headers.get('dpop-nonce') ?? nonce, nonce);
 });
 
 test('the gate judges a request that is only described, as a framework hands it over', async () => {
