@@ -50,9 +50,9 @@ export const asJsonObject = (value: unknown): JsonObject | undefined =>
 export const parseJsonObject = (bytes: Uint8Array): JsonObject | undefined =>
   asJsonObject(undefinedOn(SyntaxError, () => JSON.parse(decodeUtf8(bytes) ?? '')));
 
-/** True also for an empty array. */
+/** True also for an empty array; false for one with holes, which `every` would pass over. */
 export const isTextArray = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every((member) => typeof member === 'string');
+  Array.isArray(value) && value.findIndex((member) => typeof member !== 'string') < 0;
 
 /** True for a number that arithmetic can trust: JSON reads `1e999` as Infinity. */
 export const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value);

@@ -2,7 +2,7 @@
 // is data, so that tables can be printed and checked. Promises: comparisons by type and value, never by
 // substring or coercion.
 import type { Clock } from '../base/clock.ts';
-import { isFiniteNumber } from '../base/encoding.ts';
+import { isFiniteNumber, isTextArray } from '../base/encoding.ts';
 import { Refused } from '../base/refusal.ts';
 import type { Caller } from '../sender/caller.ts';
 
@@ -57,7 +57,7 @@ export function anyScope(...scopes: OneOrMore): Guard {
 export function claimEquals(claim: string, expected: string | number | boolean): Guard {
   const name = `claim ${claim} equals ${expected}`;
   const description = `the claim ${claim} is missing or has another value`;
-  return claimGuard(name, description, [expected], (caller) => caller.claim(claim) === expected);
+  return claimGuard(name, description, [expected ?? undefined], (caller) => caller.claim(claim) === expected);
 }
 
 /**
@@ -66,12 +66,15 @@ export function claimEquals(claim: string, expected: string | number | boolean):
  * @example needs(claimIncludes('roles', ['editor', 'viewer']))
  */
 export function claimIncludes(claim: string, values: OneOrMore): Guard {
-  const name = `claim ${claim} includes ${values.join(' ')}`;
+  // A list that is changed afterwards would demand something else than it says.
+  const wanted = values.slice();
+  const name = `claim ${claim} includes ${wanted.join(' ')}`;
   const description = `the claim ${claim} is missing or lacks a required value`;
-  return claimGuard(name, description, values, (caller) => {
+  const demanded = wanted.map((required) => required || undefined);
+  return claimGuard(name, description, demanded, (caller) => {
     const value = caller.claim(claim);
     const members: unknown = typeof value === 'string' ? value.split(' ') : value;
-    return Array.isArray(members) && values.every((required) => members.includes(required));
+    return Array.isArray(members) && wanted.every((required) => members.includes(required));
   });
 }
 
@@ -101,21 +104,21 @@ export interface LoginDemands {
  *
  * @example needs(scope('pay'), recentLogin({ acr: ['mfa'], maxAgeSeconds: 300 }))
  */
-export function recentLogin({ acr, maxAgeSeconds }: LoginDemands): Guard {
+export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Guard {
   const age = JSON.stringify(maxAgeSeconds) ?? '';
-  const words = acr ?? [age];
-  const areWords = words.length > 0 && words.every((word) => WORD.test(word));
-  if (!areWords || !/^\d{0,15}$/.test(age)) {
-    throw new TypeError('recentLogin needs words for acr, whole seconds from 0, or both');
+  const wanted = acr?.slice();
+  const areKnown = Object.keys(others).length === 0;
+  if (!areKnown || !areWords(wanted ?? [age]) || !/^\d{0,15}$/.test(age)) {
+    throw new TypeError('recentLogin needs words for acr, whole maxAgeSeconds from 0, or both');
   }
 
   // RFC 9470 §3
-  const demands = [acr && `acr_values="${acr.join(' ')}"`, age && `max_age="${age}"`];
+  const demands = [wanted && `acr_values="${wanted.join(' ')}"`, age && `max_age="${age}"`];
   return {
     name: `login ${demands.filter(Boolean).join(', ')}`,
     refused: new Refused({ kind: 'insufficient_user_authentication', reason: 'login-insufficient', demands }),
     passes: ({ claims }, { clock, clockToleranceSeconds }) => {
-      if (acr?.every((word) => word !== claims.acr)) return false;
+      if (wanted?.every((word) => word !== claims.acr)) return false;
       if (maxAgeSeconds === undefined) return true;
 
       const { auth_time: loginSeconds } = claims;
@@ -128,6 +131,9 @@ export function recentLogin({ acr, maxAgeSeconds }: LoginDemands): Guard {
 /** RFC 6749 §3.3: a scope-token; an `acr` that fits a challenge is spelled alike. */
 const WORD = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
+const areWords = (list: readonly string[]) =>
+  isTextArray(list) && list.length > 0 && list.every((word) => WORD.test(word));
+
 function scopeGuard(
   what: string,
   description: string,
@@ -135,8 +141,7 @@ function scopeGuard(
   isGranted: (granted: readonly string[]) => boolean,
 ): Guard {
   const name = `${what} ${scopes.join(' ')}`;
-  const areScopes = scopes.length > 0 && scopes.every((word) => WORD.test(word));
-  const fault = areScopes ? undefined : `${name}: not all are scopes`;
+  const fault = areWords(scopes) ? undefined : `${name}: not all are scopes`;
   const refused = new Refused({ kind: 'insufficient_scope', reason: 'scope-missing', description, scopes });
   return { name, refused, scopes, fault, passes: (caller) => isGranted(caller.scopes) };
 }

@@ -262,7 +262,27 @@ test('refuses a guard that demands nothing, as JavaScript makes of a missing set
   const guards = [claimEquals('org_id', absent), claimIncludes('roles', none), claimCheck('x', absent)];
   for (const { name, fault } of guards) assert.equal(fault, `${name}: demands nothing`);
   assert.equal(scope(...none).fault, 'scope : not all are scopes');
+  assert.equal(scope('read', absent).fault, 'scope read : not all are scopes');
   assert.deepEqual(needs(...none).faults, ['needs nothing; write authenticated, or a guard']);
+});
+
+test('refuses a guard of null, or of an empty value, which tokens hold for what their user lacks [H2]', () => {
+  const nothing = null as never;
+  for (const { name, fault } of [
+    claimEquals('org_id', nothing),
+    claimIncludes('roles', ['editor', nothing]),
+    claimIncludes('roles', ['']),
+  ]) {
+    assert.equal(fault, `${name}: demands nothing`);
+  }
+});
+
+test('demands what a list of values held when the guard was made [H2]', () => {
+  const values: [string, ...string[]] = ['editor'];
+  const guard = claimIncludes('roles', values);
+  values.length = 0 as 1;
+  assert.equal(passes(guard, { roles: [] }), false);
+  assert.equal(passes(guard, { roles: ['editor'] }), true);
 });
 
 test('admits nobody by a guard that gives a promise [H2]', () => {

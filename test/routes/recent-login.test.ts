@@ -85,6 +85,9 @@ for (const [what, demands] of [
   ['no acr', { acr: [] }],
   ['no acr beside an age', { acr: [], maxAgeSeconds: 1 }],
   ['an empty acr', { acr: ['mfa', ''] }],
+  ['an acr that is missing, as tokens may lack one too', { acr: [undefined] }],
+  ['an acr that is null', { acr: [null] }],
+  ['a hole for an acr', { acr: [, 'mfa'] }],
   ['an acr with a space', { acr: ['a b'] }],
   ['an acr with a quote', { acr: ['a"b'] }],
   ['an acr with a backslash', { acr: ['a\\b'] }],
@@ -97,10 +100,19 @@ for (const [what, demands] of [
   ['an age beyond whole numbers', { maxAgeSeconds: 1e21 }],
   ['a text for an age', { maxAgeSeconds: '300' }],
   ['null for an age', { acr: ['mfa'], maxAgeSeconds: null }],
+  ['an age by another name', { acr: ['mfa'], maxAge: 300 }],
 ] as const) {
   test(`a login cannot be demanded by ${what} [RFC 9470 §3]`, () =>
     assert.throws(() => recentLogin(demands as unknown as LoginDemands), TypeError));
 }
+
+test('a login is demanded as its list of acr was when the guard was made [H2]', () => {
+  const acr: [string, ...string[]] = ['mfa'];
+  const guard = recentLogin({ acr });
+  acr.push('pwd');
+  const timing: Timing = { clock, clockToleranceSeconds: 0 };
+  assert.equal(guard.passes(callerWith({ acr: 'pwd' }), timing), false);
+});
 
 test('a row demands a login once', () => {
   const login = recentLogin({ maxAgeSeconds: 300 });

@@ -16,6 +16,8 @@ const OBJECTS: readonly [what: string, name: string, value: object][] = [
   ['a promise', 'dpopMode', Promise.resolve('REQUIRED')],
   ['an object without members', 'dpopMode', {}],
   ['a set', 'requiredClaims', new Set(['scp'])],
+  ['a list with a hole', 'requiredClaims', [, 'scp']],
+  ['a list with a hole, which a token without an audience would meet,', 'audience', [, 'https://api.test']],
 ];
 
 for (const [what, name, value] of OBJECTS) {
