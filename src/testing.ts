@@ -55,8 +55,8 @@ async function mismatchesOf(table: Table): Promise<string[]> {
 
   const asked = table.rows.map(async (row) => {
     const path = row.pattern.replace(/\{\w+\}/g, 'x');
-    const rule = router.find(path)?.rule;
-    const deciding = rule === undefined ? [row.access] : [rule.access, row.access];
+    const rules = router.find(path)?.rules ?? [];
+    const deciding = [...rules, row].map(({ access }) => access);
 
     const { ask, faults } = asking(row, url + path);
     await askForCredentials(ask, deciding, issuer);

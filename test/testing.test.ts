@@ -39,6 +39,10 @@ test('the route matrix holds for a table whose rows are what they say, and runs 
   await assertRouteMatrix({ rows: ROWS });
   await assertRouteMatrix({ rows: ROWS, rules: [under('/mine', needs(scope('admin')))] });
   await assertRouteMatrix({ rows: ROWS, rules: [under('/mine', needs(recentLogin({ acr: ['mfa'] })))] });
+  await assertRouteMatrix({
+    rows: ROWS,
+    rules: [under('/mine', authenticated), under('/mine/x', needs(scope('admin')))],
+  });
 });
 
 test('the route matrix holds for guards that pass a token without claims', async () => {

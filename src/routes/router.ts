@@ -4,8 +4,8 @@ import { isRow, isRule, type PathParameters, type PrefixRule, type Row, type Tab
 
 /** What stands at a path. */
 export interface Place {
-  /** The rule that covers it, if any. */
-  readonly rule: PrefixRule | undefined;
+  /** Those whose prefix covers it. */
+  readonly rules: readonly PrefixRule[];
   /** The rows whose pattern it matches, at most one for each method. */
   readonly matches: readonly Readonly<{ row: Row; parameters: PathParameters }>[];
 }
@@ -14,7 +14,7 @@ export interface Place {
 type Segment = Readonly<{ literal?: string; name?: string }>;
 
 /**
- * Finds the rows whose pattern of literals and `{parameters}` a path matches, and the first rule whose prefix
+ * Finds the rows whose pattern of literals and `{parameters}` a path matches, and the rules whose prefix
  * covers it.
  */
 export class Router {
@@ -42,28 +42,30 @@ export class Router {
     if (texts === undefined) return undefined;
 
     const covers = (prefix: readonly string[]) => prefix.every((text, index) => texts[index] === text);
-    const rule = this.#rules.find(({ prefix }) => covers(prefix));
+    const rules = this.#rules.filter(({ prefix }) => covers(prefix));
     const routes = this.#routes.filter(({ segments }) => isMatch(segments, texts));
     const matches = routes.map(({ row, segments }) => {
       const parameters = parametersOf(segments, texts);
       return { row, parameters };
     });
-    return { rule, matches };
+    return { rules, matches };
   }
 }
 
 /**
- * Why a table cannot be served beside these rows of the service's own: what in it is no row or rule, what is
- * wrong with each, patterns that are none, and rows of one method that overlap, each with a common path.
+ * Why a table cannot be served beside these rows of the service's own: what in it is no row or rule, or is
+ * called otherwise, what is wrong with each, patterns that are none, and rows of one method that overlap,
+ * each with a common path.
  */
 export function tableProblems(table: Table, ownRows: readonly Row[] = []): string[] {
-  const { rows, rules = [] }: Table = Object(table);
+  const { rows, rules = [], ...others }: Table = Object(table);
   const allRows = membersOf(rows);
   const allRules = membersOf(rules);
 
   return [
     ...strangersIn(allRows, isRow, 'rows: must be a list of what get, post, put, patch and del give'),
     ...strangersIn(allRules, isRule, 'rules: must be a list of what under gives'),
+    ...Object.keys(others).map((name) => `${name}: is no part of a table, which has rows and rules`),
     ...rowProblems([...ownRows, ...allRows.filter(isRow)]),
     ...allRules.filter(isRule).flatMap(({ faults }) => faults),
   ];

@@ -73,14 +73,18 @@ function accessFaults(access: unknown): readonly string[] {
 
 /**
  * A rule for a prefix such as `/api/admin` and everything under it: decided for every path there, before the
- * row is looked for, and beside the row's own access. What is no prefix stops the start.
+ * row is looked for, and beside other rules and the row's own access. What is no prefix stops the start.
  *
  * @example runService({ rows, rules: [under('/api/admin', needs(scope('admin')))] });
  */
 export function under(prefix: string, access: Access<Caller>): PrefixRule {
   const segments = prefix === '/' ? [] : pathSegments(prefix);
-  const isPrefix = segments !== undefined && prefix[0] === '/';
-  const faults = [...accessFaults(access), ...(isPrefix ? [] : ['is no prefix of paths'])];
+  // What other routers would take for any text is here a text that no path has.
+  const isPrefix = segments !== undefined && prefix[0] === '/' && !/[*{}<>?#[\]]|\/:/.test(prefix);
+  const faults = [
+    ...accessFaults(access),
+    ...(isPrefix ? [] : ['is no prefix of paths; wildcards and parameters are not for rules']),
+  ];
   const named = faults.map((fault) => `under ${prefix}: ${fault}`);
   return { [MADE]: 'rule', prefix: segments ?? [], access, faults: named };
 }

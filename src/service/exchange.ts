@@ -22,7 +22,7 @@ export abstract class Learnt implements Shared {
   abstract readonly arrivedAt: number;
   crossOrigin?: Shared['crossOrigin'];
   row?: Row | undefined;
-  /** That of a rule, and that of the row. */
+  /** Those of the rules, and that of the row. */
   accesses?: readonly (Access<unknown> | undefined)[] | undefined;
   /** The provider's name of the key that the token was verified with. */
   kid?: string | undefined;

@@ -46,17 +46,17 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
 
   /** Who asks, whether they may, and then the row. */
   function serve(exchange: Exchange, place: Place, presentation: Presentation): Later<Reply> {
-    const { rule, matches } = place;
+    const { rules, matches } = place;
     const { method, path } = presentation;
     // RFC 9110 §9.3.2: HEAD goes the way of GET.
     const match = matches.find(({ row }) => row.method === (method === 'HEAD' ? 'GET' : method));
     exchange.row = match?.row;
-    exchange.accesses = [rule?.access, match?.row.access];
+    exchange.accesses = [...rules, match?.row].map((part) => part?.access);
     const isCallerRead = exchange.accesses.some(readsCredentials);
     const identified = isCallerRead ? front.identify(exchange, presentation) : undefined;
 
     return andThen(identified, (caller) => {
-      rule?.access.admit(caller, front.timing);
+      for (const { access } of rules) access.admit(caller, front.timing);
       if (match === undefined) throw refuseUnmatched(matches);
 
       const { row, parameters } = match;

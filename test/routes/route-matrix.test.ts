@@ -139,15 +139,16 @@ for (const { name, table, environment, asIssued, othersAudience } of CASES) {
     function testRow(row: Row): void {
       const { method, pattern, access } = row;
       const path = pathOf(pattern);
-      const rule = rules.find((one) => covers(one, path));
-      const all = [...decided(rule?.access.guards ?? []), ...decided(access.guards)];
+      const covering = rules.filter((one) => covers(one, path));
+      const isRuled = covering.length > 0;
+      const all = [...covering, row].flatMap((one) => decided(one.access.guards));
       const named = new Map(all.map((one) => [one.name, one]));
       const guards = [...named.values()];
       const held = claimsForAll(guards);
       /** Not so when no claims are known that pass a guard of free form. */
       const isOpenable = guards.every((guard) => passes(guard, held));
-      const needsCaller = access.credentials === 'required' || rule !== undefined;
-      const readsToken = access.credentials !== 'ignored' || rule !== undefined;
+      const needsCaller = access.credentials === 'required' || isRuled;
+      const readsToken = access.credentials !== 'ignored' || isRuled;
 
       const token = (claims: Claims) => tokenWith(asIssued(claims));
       const good = () => token(held);
@@ -266,7 +267,7 @@ for (const { name, table, environment, asIssued, othersAudience } of CASES) {
         }
       }
 
-      const whom = rule === undefined ? 'before it reads a token' : 'only of callers that its policy admits';
+      const whom = isRuled ? 'only of callers that its policy admits' : 'before it reads a token';
       test(`refuses another method ${whom}`, async () => {
         const own = rows.filter((one) => isKnown([one], path)).map((one) => one.method);
         const allowed = own.flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one]));
@@ -278,7 +279,7 @@ for (const { name, table, environment, asIssued, othersAudience } of CASES) {
             [{}, [401, undefined, 'unauthorized']],
           ] as const) {
             const { status, headers, body } = await service.ask(path, { method: other, ...request });
-            const expected = rule === undefined ? refused : policed;
+            const expected = isRuled ? policed : refused;
             // What answers HEAD has no body.
             const error = other === 'HEAD' ? expected[2] : body.error;
             assert.deepEqual([status, headers.allow?.split(', '), error], expected, other);

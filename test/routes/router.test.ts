@@ -167,7 +167,16 @@ for (const [what, table, problems] of [
   ['null in place of a list', { rows: null }, [`${NO_ROW} 0`]],
   ['a list that is none', { rows: new Set([rowAt('/a')]) }, [`${NO_ROW} 0`]],
   ['nothing in place of a table', undefined, [`${NO_ROW} 0`]],
-  ['rows in place of a table', [rowAt('/a')], [`${NO_ROW} 0`]],
+  [
+    'rows in place of a table',
+    [rowAt('/a')],
+    [`${NO_ROW} 0`, '0: is no part of a table, which has rows and rules'],
+  ],
+  [
+    'rules by another name',
+    { rows: [rowAt('/a')], rule: [under('/a', authenticated)] },
+    ['rule: is no part of a table, which has rows and rules'],
+  ],
   [
     'a row among the rules',
     { rows: [], rules: [rowAt('/a')] },
@@ -186,7 +195,7 @@ for (const [what, table, problems] of [
       'rules: must be a list of what under gives, and has something else at 0',
       'GET b: is not a path pattern',
       'GET /a and /a: both match /a',
-      'under a: is no prefix of paths',
+      'under a: is no prefix of paths; wildcards and parameters are not for rules',
     ],
   ],
 ] as const) {
@@ -243,20 +252,24 @@ test('finds no place in a path without a canonical form [RFC 3986 §2.1, §3.3]'
 
 const RULES = [under('/api/org', authenticated), under('/api', authenticated)] as const;
 
-for (const [path, rule] of [
-  ['/api/org/7', RULES[0]],
-  ['/api/org', RULES[0]],
-  ['/%61pi/org/x/y', RULES[0]],
-  ['/api/org%2F7', RULES[1]],
-  ['/api/public', RULES[1]],
-  ['/%61pi/public', RULES[1]],
-  ['/api', RULES[1]],
-  ['/api/nowhere', RULES[1]],
-  ['/apis/public', undefined],
-  ['/files/v1.0/a-b_c', undefined],
+for (const [path, ...prefixes] of [
+  ['/api/org/7', 'api/org', 'api'],
+  ['/api/org', 'api/org', 'api'],
+  ['/%61pi/org/x/y', 'api/org', 'api'],
+  ['/api/org%2F7', 'api'],
+  ['/api/public', 'api'],
+  ['/%61pi/public', 'api'],
+  ['/api', 'api'],
+  ['/api/nowhere', 'api'],
+  ['/apis/public'],
+  ['/files/v1.0/a-b_c'],
 ] as const) {
-  test(`covers ${path} with ${rule === undefined ? 'no rule' : `the first rule that begins it, ${rule.prefix.join('/')}`}, whether or not it has a row`, () => {
-    assert.equal(new Router(ROWS, RULES).find(path)?.rule, rule);
+  test(`covers ${path} with every rule that begins it, ${prefixes.join(' and ') || 'none'}, whether or not it has a row`, () => {
+    const { rules = [] } = new Router(ROWS, RULES).find(path) ?? {};
+    assert.deepEqual(
+      rules.map(({ prefix }) => prefix.join('/')),
+      prefixes,
+    );
   });
 }
 
@@ -264,18 +277,46 @@ test('covers every path with a rule for /', () => {
   const rule = under('/', authenticated);
   assert.deepEqual([rule.prefix, rule.faults], [[], []]);
   for (const path of ['/api/public', '/a', '/%7B/x/y/z', '/nowhere']) {
-    assert.equal(new Router(ROWS, [rule]).find(path)?.rule, rule);
+    assert.deepEqual(new Router(ROWS, [rule]).find(path)?.rules, [rule]);
   }
 });
 
-for (const prefix of ['', 'api', '/api/', '//', '//api', '/./api', '/api/..', '/%zz', '*', '?']) {
+const WILDCARDS = [
+  '/api/**',
+  '/api/*',
+  '/api/{id}',
+  '/api/:id',
+  '/:id',
+  '/api/[id]',
+  '/api/<id>',
+  '/a?b',
+  '/a#',
+];
+
+for (const prefix of [
+  '',
+  'api',
+  '/api/',
+  '//',
+  '//api',
+  '/./api',
+  '/api/..',
+  '/%zz',
+  '*',
+  '?',
+  ...WILDCARDS,
+]) {
   test(`refuses "${prefix}" as the prefix of a rule [RFC 3986 §2.1, §3.3]`, () => {
-    assert.deepEqual(under(prefix, authenticated).faults, [`under ${prefix}: is no prefix of paths`]);
+    assert.deepEqual(under(prefix, authenticated).faults, [
+      `under ${prefix}: is no prefix of paths; wildcards and parameters are not for rules`,
+    ]);
   });
 }
 
 test('takes the prefix of a rule by its decoded segments [RFC 3986 §2.4]', () => {
   assert.deepEqual(under('/%61pi/a%2Fb', authenticated).prefix, ['api', 'a/b']);
+  const { prefix, faults } = under('/v1/items:batch/%2A/$a', authenticated);
+  assert.deepEqual([prefix, faults], [['v1', 'items:batch', '*', '$a'], []]);
 });
 
 test('finds the same at a path and at every other spelling of it', () => {

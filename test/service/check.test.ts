@@ -237,7 +237,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
         await runOwnTable(table, { ...DOWN, IDP_DOMAIN: 'a b', PORT: 'x' }, ...words),
         [
           'GET /healthz and /healthz: both match /healthz',
-          'under ?: is no prefix of paths',
+          'under ?: is no prefix of paths; wildcards and parameters are not for rules',
           'IDP_DOMAIN (environment): has white space; remove it',
           'PORT (environment): must be a whole number from 0 to 65535',
         ].map((problem) => `configuration: ${problem}`),

@@ -189,9 +189,25 @@ test('names all that is wrong with a table, each with its row or rule', () => {
       'POST /c: limitBytes must be a whole number from 1 to 16777216',
       'GET /a and /a: both match /a',
       'under admin: scope ": not all are scopes',
-      'under admin: is no prefix of paths',
+      'under admin: is no prefix of paths; wildcards and parameters are not for rules',
     ],
   });
+});
+
+test('asks every rule that covers a path, whichever stands first [H2]', async (t) => {
+  const policy = [under('/a', needs(scope('one'))), under('/a/b', needs(scope('two')))];
+  for (const rules of [policy, policy.toReversed()]) {
+    const app = await startTable({ rows: [get('/a/b', authenticated, () => ({}))], policy: rules });
+    t.after(() => app.stop());
+    for (const [scope, expected] of [
+      ['one two', 200],
+      ['one', 403],
+      ['two', 403],
+    ] as const) {
+      const { status } = await app.ask('/a/b', { token: tokenWith({ scope }) });
+      assert.equal(status, expected);
+    }
+  }
 });
 
 test('goes on with a request once the keys it waits for are there', async (t) => {
