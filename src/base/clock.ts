@@ -14,10 +14,14 @@ export interface Clock {
 /** A value, or a promise of it. */
 export type Later<Value> = Value | Promise<Value>;
 
+/** Of whatever kind: the global `Promise` may be another than that of `async`, or than that of a library. */
+export const isLater = <Value>(value: Later<Value>): value is Promise<Value> =>
+  typeof Object(value).then === 'function';
+
 /** Goes on with the value at once when it is there, and awaits it only when it is a promise. */
 export function andThen<Value, Result>(
   value: Later<Value>,
   next: (value: Value) => Later<Result>,
 ): Later<Result> {
-  return value instanceof Promise ? value.then(next) : next(value);
+  return isLater(value) ? value.then(next) : next(value);
 }

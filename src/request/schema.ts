@@ -24,7 +24,7 @@ const MAX_ISSUES = 20;
 const MAX_TEXT_LENGTH = 200;
 
 /** Why it is not a Standard Schema of version 1. */
-export function schemaFault(schema: Schema): string | undefined {
+export function schemaFault(schema: unknown): string | undefined {
   const standard = Object(schema)['~standard'];
   const isSchema = standard?.version === 1 && typeof standard.validate === 'function';
   return isSchema ? undefined : 'a schema must have "~standard" of version 1 with a function "validate"';

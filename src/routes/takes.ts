@@ -64,15 +64,17 @@ export function json(schema?: undefined, options?: BodyTakenOptions): BodyTaken<
 
 export function json<Output>(schema: Schema<Output>, options?: BodyTakenOptions): BodyTaken<Output>;
 
-export function json(
-  schema: Schema = ANYTHING,
-  { limitBytes, types = ['application/json'] }: BodyTakenOptions = {},
-): BodyTaken<unknown> {
-  const fault = schemaFault(schema) ?? optionsFault(limitBytes, types);
+export function json(...given: readonly [schema?: Schema, options?: BodyTakenOptions]): BodyTaken<unknown> {
+  const [schema = ANYTHING, options = {}] = given;
+  const { limitBytes, types = ['application/json'], ...others } = options;
+  // A schema that is missing where one was written is none.
+  const written = given.length === 1 ? given[0] : schema;
+  const fault = schemaFault(written) ?? optionsFault(limitBytes, types, others);
   return { takes: 'body', fault, limitBytes, types, judge: (body) => judge(schema, body, 'body-refused') };
 }
 
-function optionsFault(limitBytes = 1, types: readonly string[]) {
+function optionsFault(limitBytes = 1, types: readonly string[], others: object) {
+  if (Object.keys(others).length > 0) return 'json has no other options than limitBytes and types';
   if (!Number.isInteger(limitBytes) || limitBytes < 1 || limitBytes > MAX_LIMIT_BYTES) {
     return `limitBytes must be a whole number from 1 to ${MAX_LIMIT_BYTES}`;
   }

@@ -3,7 +3,7 @@
 // nothing of a body is read, and no handler runs, before access. Does not write: responder.ts does, which
 // also takes every failure.
 import type { IncomingMessage } from 'node:http';
-import { andThen, type Later } from '../base/clock.ts';
+import { andThen, isLater, type Later } from '../base/clock.ts';
 import { refuseHttp, refuseMethod, refuseRequest, unavailable, type Refused } from '../base/refusal.ts';
 import { noContent, replyToResult } from '../reply/handler-reply.ts';
 import type { Reply } from '../reply/reply.ts';
@@ -87,8 +87,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
 
   /** A handler, or a schema, that takes too long is told to give up, and not awaited any more. */
   function withinTime(exchange: Exchange, result: unknown): unknown {
-    // Of whatever kind: a promise must not be taken for the answer.
-    if (typeof Object(result).then !== 'function') return result;
+    if (!isLater(result)) return result;
 
     const promise = Promise.resolve(result);
     if (handlerTimeoutSeconds === 0) return promise;

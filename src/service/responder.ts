@@ -1,5 +1,6 @@
 // Request → what writes its reply: the one place where every failure becomes a reply. Promises: every request
 // gets exactly one reply, only a bug is a 500, and nothing escapes.
+import { isLater } from '../base/clock.ts';
 import { ClientGone, type Refused } from '../base/refusal.ts';
 import type { Reply } from '../reply/reply.ts';
 import { hangUp, isGone, prepareReply, type Write } from '../reply/write.ts';
@@ -57,7 +58,7 @@ export function createResponder(table: Table, front: Front) {
 
     try {
       const reply = pipeline(exchange);
-      if (!(reply instanceof Promise)) return finish(exchange, reply);
+      if (!isLater(reply)) return finish(exchange, reply);
 
       void reply
         .then((ready) => finish(exchange, ready))

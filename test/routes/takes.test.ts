@@ -66,6 +66,24 @@ test('a row that takes what is no schema cannot be served', () => {
   assert.equal(query(schemaOf(() => ({ issues: [] }))).fault, undefined);
 });
 
+test('a row does not take any body for want of a schema that was written, such as a misspelt one [H2]', () => {
+  const schemas: Record<string, undefined> = {};
+  assert.match(json(schemas.Ordr).fault ?? '', /~standard/);
+  assert.equal(json().fault, undefined);
+});
+
+test('a row that takes a body has no option that would be passed over in silence [H2]', () => {
+  for (const options of [{ limit: 10 }, { limitBytes: 10, type: ['text/x'] }]) {
+    assert.match(json(AS_IT_IS, options).fault ?? '', /limitBytes and types/);
+  }
+});
+
+test('a schema that gives another promise than that of the language is awaited, not taken for a value', async () => {
+  const given = { value: 'unjudged', then: (resolve: (result: object) => void) => resolve({ issues: [] }) };
+  const order = json(schemaOf(() => given));
+  await assert.rejects(async () => order.judge({}), Refused);
+});
+
 test('a row that takes a body has a limit of 1 to 16,777,216 bytes, or that of the settings', () => {
   for (const limitBytes of [1, 102_400, 16_777_216]) {
     const body = json(undefined, { limitBytes });

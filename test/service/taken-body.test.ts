@@ -37,6 +37,7 @@ before(async () => {
       post('/guarded', needs(scope('write')), query(PAGE), json(ORDER, limited), take),
       post('/any', open, json(undefined, limited), take),
       post('/by-setting', open, json(), take),
+      post('/judged', open, query(PAGE), json(ORDER), take),
       patch('/merge', open, json(undefined, { types: ['application/merge-patch+json', 'text/x.y'] }), take),
       get('/none', open, () => ({})),
     ],
@@ -521,4 +522,14 @@ describe('the connection of a row that takes a body', { timeout: 30_000 }, () =>
   function nestedDeep(): string {
     return `${'['.repeat(65)}${']'.repeat(65)}`;
   }
+});
+
+test('a query and a body are judged before their handler runs, whatever the global Promise has become', async (t) => {
+  const own = globalThis.Promise;
+  t.after(() => {
+    globalThis.Promise = own;
+  });
+  globalThis.Promise = class<Value> extends own<Value> {};
+  assert.equal((await answerTo({ path: '/judged', body: '{}' })).status, 422);
+  assert.equal((await answerTo({ path: '/judged?page=x', body: '{"item":"tea"}' })).status, 400);
 });
