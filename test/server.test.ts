@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,9 +35,13 @@ const preload = (code: string): Environment => ({
   NODE_OPTIONS: `--enable-source-maps --import=data:text/javascript;base64,${Buffer.from(code).toString('base64')}`,
 });
 
+/** Loaded in another way, Node has begun its threads before the service; not every system counts them. */
+const canCountThreads =
+  process.platform === 'linux' && existsSync(new URL('../dist/package.json', import.meta.url));
+
 test(
-  'has a thread to look up the name of each issuer, whatever becomes of the others [F13]',
-  { skip: process.platform !== 'linux' },
+  'has a thread to look up the name of each issuer, whatever becomes of the others [F13] (on Linux, as built)',
+  { skip: !canCountThreads },
   async (t) => {
     const service = await runProcess(t, { environment: { IDP_DOMAIN: 'localhost:1' } });
     await service.logged('signing keys could not be fetched');
