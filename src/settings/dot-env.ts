@@ -5,8 +5,12 @@ import { parseEnv } from 'node:util';
 import { checkRepetitions, type Entry } from './entry.ts';
 
 // Stricter: a quoted value ends its line. One whose second quote is missing would swallow the settings below.
-const ASSIGNMENT =
-  /^(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?!\s)((["'`])(?:(?!\3).)*\3|(?!["'`])(?:(?!#).)*?(?<!\s)|)\s*(#.*)?$/;
+// Stricter: a comment stands behind a blank. Others read `a#b` as a whole, and would mean it so.
+const VALUE = String.raw`(["'\x60])(?:(?!\3).)*\3|(?!["'\x60])(?:(?!#).)*?(?<!\s)|`;
+
+const ASSIGNMENT = new RegExp(
+  String.raw`^(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?!\s)(${VALUE})\s*((?<=\s)#.*)?$`,
+);
 
 /** What nobody sees, or sees as the end of a line. */
 const CONTROL = /[^\P{Cc}\t]/u;
@@ -22,7 +26,7 @@ export function parseDotEnv(source: string, file: string, problems: string[]): E
       const value = String(parseEnv(`VALUE=${written}`).VALUE);
       entries.push({ name, value, place });
     } else if (!/^(#.*)?$/.test(text)) {
-      problems.push(`${place}: no visible NAME=value on one line, no comment and not empty; correct it`);
+      problems.push(`${place}: no visible NAME=value on one line, no comment, not empty; mend it, quote #`);
     }
   }
   checkRepetitions(entries, problems);

@@ -88,10 +88,13 @@ const entriesOf = (map: object, prefix: string): Entry[] =>
     const path = prefix + key;
     const name = IN_CODE[path]?.yaml ?? path;
     const isMap = /^issuers(\.[^.]*)?$/.test(name) && asJsonObject(value) !== undefined;
-    // Any other object is a value, and at fault: most, such as a URL or a promise, show no members.
-    if (!isMap) return { name, value, place: `${path} in code` };
+    const below = name === 'issuers.idp' ? 'idp.' : `${name}.`;
+    const members = isMap ? entriesOf(value, below) : [];
+    if (members.length > 0) return members;
 
-    return entriesOf(value, name === 'issuers.idp' ? 'idp.' : `${name}.`);
+    // What shows no members is a value, and at fault, such as a Map, a URL or a promise; but not an empty {}.
+    const isEmpty = isMap && Reflect.getPrototypeOf(value) === Object.prototype;
+    return { name, value: isEmpty ? null : value, place: `${path} in code` };
   });
 
 interface Reading extends Sources {
@@ -159,7 +162,8 @@ function takeIssuer(issuer: unknown, taken: unknown[]): void {
 function readRow<Value>(row: Setting<Value>, raw: RawValue, earlier: Earlier): Value {
   if (raw === null) return row.byDefault(earlier);
   // Other programs substitute what is written so; here it would be taken for a host name or an audience.
-  if (String(raw).includes('${')) refuse('holds "${", which nothing replaces here; write the value');
+  const texts = [raw].flat().filter((part) => typeof part === 'string');
+  if (texts.join().includes('${')) refuse('holds "${", which nothing replaces here; write the value');
   return row.read(raw, earlier);
 }
 

@@ -15,6 +15,8 @@ const OBJECTS: readonly [what: string, name: string, value: object][] = [
   ['a promise', 'dpopNonceSecret', Promise.resolve('s'.repeat(32))],
   ['a promise', 'dpopMode', Promise.resolve('REQUIRED')],
   ['an object without members', 'dpopMode', {}],
+  ['an object without a prototype', 'dpopMode', Object.create(null)],
+  ['a list of an object without a prototype', 'requiredClaims', [Object.create(null)]],
   ['a set', 'requiredClaims', new Set(['scp'])],
   ['a list with a hole', 'requiredClaims', [, 'scp']],
   ['a list with a hole, which a token without an audience would meet,', 'audience', [, 'https://api.test']],
@@ -27,6 +29,24 @@ for (const [what, name, value] of OBJECTS) {
     assert.match(problems[0] ?? '', new RegExp(`^\\S+ \\(${name} in code\\): must be `));
   });
 }
+
+for (const [what, name, issuers] of [
+  ['a map of issuers', 'issuers', new Map([['partner', GIVEN]])],
+  ['issuers that show none', 'issuers', Object.create({ partner: GIVEN })],
+  ['an issuer that is a map', 'issuers.partner', { partner: new Map(Object.entries(GIVEN)) }],
+  ['an issuer of which nothing is set', 'issuers.partner', { partner: { domain: undefined } }],
+  ['an empty issuer', 'issuers.partner', { partner: {} }],
+] as const) {
+  test(`refuses ${what} in code, whom nobody would trust in silence [H2]`, () => {
+    const [problem = '', ...others] = problemsOf({ ...GIVEN, issuers });
+    assert.deepEqual(others, []);
+    assert.ok(problem.startsWith(`${name} (${name} in code): is not a setting`), problem);
+  });
+}
+
+test('takes no issuers in code for none', () => {
+  for (const issuers of [{}, undefined]) assert.deepEqual(problemsOf({ ...GIVEN, issuers }), []);
+});
 
 test('refuses a setting beside issuers that were loaded, one of which would be lost in silence [H2]', () => {
   const { settings } = load({ environment: REQUIRED });

@@ -108,7 +108,7 @@ test('still says what is wrong with other sources when one cannot be read, and t
   assert.deepEqual(
     problems.map((problem) => problem.replace(/\/\S+\//g, '')),
     [
-      '.env, line 2: no visible NAME=value on one line, no comment and not empty; correct it',
+      '.env, line 2: no visible NAME=value on one line, no comment, not empty; mend it, quote #',
       'application.yml, line 1: no "key: value", a quoted text that does not end on its line, or a list item without a key',
       'PORT (environment): must be a whole number from 0 to 65535',
       'LOG_LEVEL (.env, line 4): must be one of silent, error, warn, info, debug',
