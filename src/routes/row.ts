@@ -133,14 +133,15 @@ const isHandler = (part: Part): part is Handler => typeof part === 'function';
 function rowMaker(method: Method) {
   return (pattern: string, access: Access<Caller | undefined>, ...rest: readonly Part[]): Row => {
     const query = rest.find(isQuery);
-    const body = rest.find(isBody);
+    // A client may send none with GET, and caches and proxies may drop it (RFC 9110 §9.3.1).
+    const body = method === 'GET' ? undefined : rest.find(isBody);
     const handler = rest.find(isHandler);
     const known = [query, body, handler].filter((part) => part !== undefined);
     const isWhole = handler !== undefined && known.length === rest.length;
     const faults = [
       ...accessFaults(access),
       ...[query, body].flatMap((taken) => taken?.fault ?? []),
-      ...(isWhole ? [] : ['a row takes query(), json() and a handler, nothing else']),
+      ...(isWhole ? [] : ['a row takes query(), but for GET json(), and a handler, nothing else']),
     ];
 
     return {

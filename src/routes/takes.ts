@@ -1,6 +1,7 @@
 // What a row takes beside its path: a query or a body, each judged by a schema. Promises: a value reaches a
 // handler only as the schema's output. Does not decide when: the pipeline does, after access.
 import type { Later } from '../base/clock.ts';
+import { isTextArray } from '../base/encoding.ts';
 import { judge, schemaFault, type Schema } from '../request/schema.ts';
 
 /** The query of a row, by its schema; `judge` throws `Refused`, or rejects with it. */
@@ -73,14 +74,15 @@ export function json(...given: readonly [schema?: Schema, options?: BodyTakenOpt
   return { takes: 'body', fault, limitBytes, types, judge: (body) => judge(schema, body, 'body-refused') };
 }
 
-function optionsFault(limitBytes = 1, types: readonly string[], others: object) {
+function optionsFault(limitBytes = 1, types: unknown, others: object) {
   if (Object.keys(others).length > 0) return 'json has no other options than limitBytes and types';
   if (!Number.isInteger(limitBytes) || limitBytes < 1 || limitBytes > MAX_LIMIT_BYTES) {
     return `limitBytes must be a whole number from 1 to ${MAX_LIMIT_BYTES}`;
   }
 
-  const areTypes = types.every((type) => MEDIA_TYPE.test(type));
-  return areTypes ? undefined : 'types must be media types in lower case, without parameters';
+  const named = isTextArray(types) ? types : [];
+  const areTypes = named.length > 0 && named.every((type) => MEDIA_TYPE.test(type));
+  return areTypes ? undefined : 'types must be a list of media types in lower case, without parameters';
 }
 
 function valuesOf(query: URLSearchParams) {

@@ -129,9 +129,16 @@ test('a row that is given something else than what rows take, or no handler, can
     [json(), json(), never],
   ]) {
     assert.deepEqual(make('/x', open, ...parts).faults, [
-      'a row takes query(), json() and a handler, nothing else',
+      'a row takes query(), but for GET json(), and a handler, nothing else',
     ]);
   }
+});
+
+test('a row for GET that takes a body cannot be served [RFC 9110 §9.3.1]', () => {
+  const make = get as (...parts: unknown[]) => Row;
+  const { faults, body } = make('/x', open, json(), never);
+  assert.deepEqual(faults, ['a row takes query(), but for GET json(), and a handler, nothing else']);
+  assert.equal(body, undefined);
 });
 
 test('a row or a rule without an access cannot be served, or with a guard in place of one', () => {

@@ -95,6 +95,8 @@ test('a row that takes a body has a limit of 1 to 16,777,216 bytes, or that of t
   }
 });
 
+const TYPES_FAULT = 'types must be a list of media types in lower case, without parameters';
+
 test('a row that takes a body names media types in lower case, without parameters', () => {
   assert.deepEqual(json().types, ['application/json']);
   const types = ['application/merge-patch+json', 'application/vnd.a-b.c_d+json'] as const;
@@ -110,8 +112,13 @@ test('a row that takes a body names media types in lower case, without parameter
     '',
     5,
   ]) {
-    const fault = 'types must be media types in lower case, without parameters';
-    assert.equal(json(undefined, { types: [type as string] }).fault, fault);
-    assert.equal(json(undefined, { types: ['application/json', type as string] }).fault, fault);
+    assert.equal(json(undefined, { types: [type as string] }).fault, TYPES_FAULT);
+    assert.equal(json(undefined, { types: ['application/json', type as string] }).fault, TYPES_FAULT);
+  }
+});
+
+test('a row that names no media type, or names one that is not in a list, cannot be served', () => {
+  for (const types of [[], 'application/json', null, {}] as never[]) {
+    assert.equal(json(undefined, { types }).fault, TYPES_FAULT);
   }
 });
