@@ -14,6 +14,11 @@ export class HandlerReply {
     this.reply = reply;
     this.isFailure = isFailure;
   }
+
+  /** As a part of JSON, or for another copy of this package, it would be told with 200. */
+  toJSON(): never {
+    throw new TypeError('a reply inside of a body, or of another copy of this package');
+  }
 }
 
 /** Header fields by name. */
@@ -64,7 +69,7 @@ export function fail(status: number, error: string, message: string): HandlerRep
 }
 
 function makeReply(status: number, body: object | undefined, headers: Headers): Reply {
-  const isStatus = /^[2-5]\d\d$/.test(String(status));
+  const isStatus = Number.isInteger(status) && status >= 200 && status < 600;
   // RFC 9110 §15.3.5, §15.3.6, §15.4.5
   const isTooMuch = body !== undefined && [204, 205, 304].includes(status);
   if (!isStatus || isTooMuch) throw new TypeError(`${status} with such a body`);
@@ -87,6 +92,9 @@ function fieldsOf(body: object | undefined, headers: Headers) {
   const isBytes = body instanceof Uint8Array;
   const fields = new Map([['cache-control', 'no-store']]);
   if (body !== undefined && !isBytes) fields.set('content-type', 'application/json; charset=utf-8');
+
+  // Of a `Headers` or a `Map` no member shows.
+  if (Symbol.iterator in headers) throw new TypeError('header fields are members of an object');
 
   for (const [name, value] of Object.entries(headers)) {
     if (REFUSED_FIELDS.test(name)) throw new TypeError(`${name} is not for a handler to set`);

@@ -63,6 +63,12 @@ export function createGateChecks(front: Front) {
 
   async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {
     const verdict = await check(request, access);
+    if (response.headersSent) {
+      // Thrown, it would end many a process. The host's time limit has passed, or an `await` is missing.
+      front.turnAway(new Error('answered before access was decided'), { request, arrivedAt: 0 });
+      return undefined;
+    }
+
     if ('refusal' in verdict) {
       const { status, headers, body } = verdict.refusal;
       // `writeHead` would lose a second challenge where a framework has set a field before.
@@ -85,7 +91,8 @@ export function createGateChecks(front: Front) {
      */
     check,
     /**
-     * The same, and answers who may not pass, as the service itself would: then it gives `undefined`.
+     * The same, and answers who may not pass, as the service itself would: then it gives `undefined`, and
+     * when somebody else has answered meanwhile.
      *
      * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
      */

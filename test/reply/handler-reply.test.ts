@@ -90,6 +90,26 @@ test('a reply has a status from 200 to 599', () => {
   }
 });
 
+test('a reply has a number for its status, as what it may hold depends on that [RFC 9110 §15.3.5]', () => {
+  for (const status of ['204', [304], new Number(205)]) {
+    assert.throws(() => reply(status as number, { a: 1 }), TypeError);
+  }
+});
+
+test('a reply inside of a body is a fault, not a part of what is told with 200', () => {
+  const failure = fail(403, 'forbidden', 'no');
+  for (const body of [failure, [failure], { data: failure }])
+    assert.throws(() => reply(200, body), TypeError);
+  assert.throws(() => replyToResult([failure], 'GET'), TypeError);
+});
+
+test('a reply takes no fields that it would lose in silence', () => {
+  const fields = { 'Content-Security-Policy': "default-src 'none'" };
+  for (const lost of [new globalThis.Headers(fields), new Map(Object.entries(fields)), [['a', 'b']]]) {
+    assert.throws(() => reply(200, {}, lost as unknown as Headers), TypeError);
+  }
+});
+
 test('a reply with 204, 205 or 304 has no body [RFC 9110 §15.3.5, §15.3.6, §15.4.5]', () => {
   for (const status of [204, 205, 304]) assert.throws(() => reply(status, {}), TypeError);
 });

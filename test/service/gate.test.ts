@@ -78,6 +78,18 @@ test('the gate answers a caller who may not pass, with every challenge also wher
   assert.deepEqual([forbidden.status, Object(await forbidden.json()).error], [403, 'insufficient_scope']);
 });
 
+test('the gate fails for nobody whom the host has answered before access was decided, and admits nobody then', async (t) => {
+  const gate = await openGate();
+  const admissions: unknown[] = [];
+  const url = await serve(t, async (request, response) => {
+    const admission = gate.admit(request, response, access);
+    response.end('late');
+    admissions.push(await admission.catch((failure: unknown) => failure));
+  });
+  for (const headers of [{}, issuer.bearer(READER)]) await (await fetch(url, { headers })).text();
+  assert.deepEqual(admissions, [undefined, undefined]);
+});
+
 test("the gate gives the host's answer the nonce that is due [RFC 9449 §9]", async (t) => {
   const secret = 'a'.repeat(32);
   const gate = await openGate({ dpopMode: 'ALLOWED', dpopNonceSecret: secret });
