@@ -527,6 +527,7 @@ describe('the connection', () => {
       ['-secret of the store', 'reply-refused'],
       [`-${'S'.repeat(1_000)}`, 'S'.repeat(64)],
       ['secret', 'reply-refused'],
+      ['+OK -SECRET', 'reply-refused'],
     ] as const) {
       const store = await startFakeStore(t, () => `${reply}\r\n`);
       const client = openClient(t, `redis://127.0.0.1:${store.port}`);
