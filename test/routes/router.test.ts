@@ -56,6 +56,11 @@ for (const [what, paths] of [
   }
 }
 
+test('finds no segments in a path of more than a hundred [RFC 3986 §3.3]', () => {
+  assert.equal(pathSegments('/a'.repeat(100))?.length, 100);
+  assert.equal(pathSegments('/a'.repeat(101)), undefined);
+});
+
 const rowAt = (pattern: string) => get(pattern, open, () => ({}));
 
 const ROWS = ['/api/public', '/api/org/{orgId}', '/x/{one}/{two}/end', '/files/v1.0/a-b_c', '/caf%C3%A9'].map(
