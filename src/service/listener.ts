@@ -109,12 +109,17 @@ export function createListener(responder: Responder, clock: Clock) {
   const stop = () =>
     new Promise<'drained' | 'deadline'>((resolve) => {
       let outcome: 'drained' | 'deadline' = 'drained';
-      const cancelGrace = clock.after(IDLE_GRACE_MILLIS, () => {
+      let cancelGrace = clock.after(IDLE_GRACE_MILLIS, closeIdle);
+
+      /** Every second, since an answer that was written before may be read to its end later. */
+      function closeIdle(): void {
         // Node would also close those on which the end of an answer is still to be written.
         for (const [socket, connection] of connections) {
           if (connection.isIdle) socket.destroy();
         }
-      });
+        cancelGrace = clock.after(IDLE_GRACE_MILLIS, closeIdle);
+      }
+
       const cancelDeadline = clock.after(STOP_MILLIS, () => {
         outcome = 'deadline';
         server.closeAllConnections();
