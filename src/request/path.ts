@@ -15,8 +15,8 @@ export function targetPath(target: string): string {
 }
 
 /**
- * Stricter: RFC 3986 §3.3 sets no bound. The 8,000 segments for which a request line has room take the time of
- * twenty requests.
+ * Stricter: RFC 3986 §3.3 sets no bound. The 8,000 segments for which a request line has room take the time
+ * of twenty requests.
  */
 const MAX_SEGMENTS = 100;
 
