@@ -1,6 +1,6 @@
 // The memory of used proofs that replicas share (RFC 9449 §11.1): one Redis or Valkey, spoken to in RESP2.
 // Trusts its word. Promises: a proof is new only by a reply of the store to it; all else makes it
-// `unavailable`, at once or within a second. Follows neither Cluster nor Sentinel, and does not check that
+// `unavailable`, at once or a second after the last reply. Follows neither Cluster nor Sentinel, and does not check that
 // the store forgets nothing before its time: its operator does.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -89,7 +89,6 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     send(['PING'], (reply) => {
       if (!GREETING.test(reply)) return false;
 
-      cancelTimer();
       state = 'ready';
       if (mayRecord) tell('replay store ready', {});
       return true;
@@ -104,6 +103,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     }
     socket.write(encode(words));
     waiting.push(settle);
+    if (waiting.length === 1) expectReply();
   }
 
   function read(text: string): void {
@@ -117,6 +117,16 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
       const [, word = 'reply-refused'] = /^-([A-Z]+)/.exec(line) ?? [];
       return end(word);
     }
+    if (lines.length > 0) expectReply();
+  }
+
+  /** Counted from the last reply: of many commands at once each would be late by a clock of its own. */
+  function expectReply(): void {
+    // Until then all of the greeting has one time.
+    if (state !== 'ready') return;
+
+    cancelTimer();
+    if (waiting.length > 0) cancelTimer = clock.after(REPLY_MILLIS, giveUp);
   }
 
   function end(reason: string): void {
@@ -144,9 +154,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
       // Relative, by this clock: by its own the store might take the proof for too old, and record nothing.
       const seconds = Math.max(1, Math.ceil(expiresAt - nowSeconds) + 1) + SPARE_SECONDS;
       return new Promise((resolve) => {
-        const cancelTimeout = clock.after(REPLY_MILLIS, giveUp);
         send(['SET', key, '1', 'NX', 'EX', String(seconds)], (reply) => {
-          cancelTimeout();
           const verdict = VERDICTS.get(reply);
           resolve(verdict ?? 'unavailable');
           if (verdict === undefined) {
