@@ -1,7 +1,7 @@
 // The memory of used proofs that replicas share (RFC 9449 §11.1): one Redis or Valkey, spoken to in RESP2.
 // Trusts its word. Promises: a proof is new only by a reply of the store to it; all else makes it
-// `unavailable`, at once or a second after the last reply. Follows neither Cluster nor Sentinel, and does not check that
-// the store forgets nothing before its time: its operator does.
+// `unavailable`, at once or a second after the last reply. Follows neither Cluster nor Sentinel, and does not
+// check that the store forgets nothing before its time: its operator does.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '../base/clock.ts';
