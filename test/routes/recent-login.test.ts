@@ -116,7 +116,8 @@ test('a login is demanded as its list of acr was when the guard was made [H2]', 
 
 test('a row demands a login once', () => {
   const login = recentLogin({ maxAgeSeconds: 300 });
-  assert.throws(() => needs(login, scope('a'), recentLogin({ acr: ['mfa'] })), TypeError);
+  const twoLogins = () => needs(login, scope('a'), recentLogin({ acr: ['mfa'] }));
+  assert.throws(twoLogins, new TypeError('a row has two recentLogin; make them one'));
   assert.equal(needs(login, scope('a')).name, 'login max_age="300", scope a');
 });
 
