@@ -98,8 +98,9 @@ test('a reply has a number for its status, as what it may hold depends on that [
 
 test('a reply inside of a body is a fault, not a part of what is told with 200', () => {
   const failure = fail(403, 'forbidden', 'no');
-  for (const body of [failure, [failure], { data: failure }])
+  for (const body of [failure, [failure], { data: failure }]) {
     assert.throws(() => reply(200, body), TypeError);
+  }
   assert.throws(() => replyToResult([failure], 'GET'), TypeError);
 });
 

@@ -40,6 +40,14 @@ function note(request: RouteRequest<unknown, unknown, unknown, unknown>): object
   return {};
 }
 
+/** A reply whose bytes belong to somebody else by the time that it is written. */
+function givenAway() {
+  const bytes = new Uint8Array(8);
+  const made = reply(200, bytes, { 'Content-Type': 'image/png' });
+  structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+  return made;
+}
+
 const ALL = schemaOf((value) => ({ value: { all: value } }));
 
 let service: TableService;
@@ -50,6 +58,7 @@ before(async () => {
       get('/note/{name}', optional, note),
       post('/note/{other}', authenticated, query(ALL), json(ALL), note),
       put('/note/{name}', open, note),
+      get('/given-away', open, givenAway),
       get('/text', open, () => 'text' as never),
       get('/null', open, () => null as never),
       get('/date', open, () => new Date() as never),
@@ -317,6 +326,17 @@ describe('the answer of a handler', { timeout: 30_000 }, () => {
       assert.doesNotMatch(JSON.stringify(lines), new RegExp(SECRET));
     });
   }
+});
+
+test('what cannot be written ends its connection, and loses no other answer of its turn', async () => {
+  const request = Buffer.from('GET /note/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  const lost = Buffer.from('GET /given-away HTTP/1.1\r\nHost: a\r\n\r\n');
+  const sent = [lost, request, lost, request].map((bytes) => exchange(service.port, bytes));
+  const received = await Promise.all(sent);
+  assert.deepEqual(
+    received.map((text) => answersIn(text).map(({ status }) => status)),
+    [[], [200], [], [200]],
+  );
 });
 
 test('what cannot even be asked what it is ends the connection, and nothing else', async () => {
