@@ -43,7 +43,14 @@ test(
   'has a thread to look up the name of each issuer, whatever becomes of the others [F13] (on Linux, as built)',
   { skip: !canCountThreads },
   async (t) => {
-    const service = await runProcess(t, { environment: { IDP_DOMAIN: 'localhost:1' } });
+    const names = [...'abcdefghijklmnopqrst'];
+    const settings = names.flatMap((name, index) => [
+      [`ISSUER_${name.toUpperCase()}_DOMAIN`, `localhost:${index + 2}`],
+      [`ISSUER_${name.toUpperCase()}_AUDIENCE`, 'https://api.test'],
+    ]);
+    const service = await runProcess(t, {
+      environment: { IDP_DOMAIN: 'localhost:1', ISSUERS: names.join(), ...Object.fromEntries(settings) },
+    });
     await service.logged('signing keys could not be fetched');
     const [, threads] =
       /^Threads:\s+(\d+)$/m.exec(readFileSync(`/proc/${service.child.pid}/status`, 'utf8')) ?? [];

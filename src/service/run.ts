@@ -59,11 +59,12 @@ function workingDirectory(problems: readonly string[]) {
 }
 
 function start({ loaded, table, name }: Plan, isCheck: boolean) {
+  const { settings } = loaded;
   // Half of these threads look names up, a thread for each issuer, the proxy and the store: where some names
   // are dead, the others are still found.
-  process.env.UV_THREADPOOL_SIZE ??= '46';
+  const names = Object.keys(settings.issuers).length + 2;
+  process.env.UV_THREADPOOL_SIZE ??= String(2 * names);
 
-  const { settings } = loaded;
   const profile = printable(name);
   const log = logFor(loaded, profile, isCheck);
   const metrics = settings.metricsPort === undefined ? undefined : createMetrics(profile);
