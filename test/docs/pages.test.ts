@@ -75,6 +75,13 @@ test('the README lists every page of docs', () => {
   );
 });
 
+test('the README says what a store that replicas share needs, and what it can forget [RFC 9449 §11.1]', () => {
+  const text = read('README.md');
+  for (const word of ['noeviction', '+set', 'bytes a proof', '-MOVED', 'Sentinel', 'asynchronous']) {
+    assert.ok(text.includes(word), word);
+  }
+});
+
 test('the README can be read at once: at most 250 lines', () => {
   assert.ok(read('README.md').trimEnd().split('\n').length <= 250);
 });
