@@ -1,6 +1,14 @@
 // Table → row, by the path of a request. Promises: rows that overlap stop the start.
 import { pathSegments } from '../request/path.ts';
-import { isRow, isRule, type PathParameters, type PrefixRule, type Row, type Table } from './row.ts';
+import {
+  isRow,
+  isRule,
+  rowFaults,
+  type PathParameters,
+  type PrefixRule,
+  type Row,
+  type Table,
+} from './row.ts';
 
 /** What stands at a path. */
 export interface Place {
@@ -81,8 +89,9 @@ function strangersIn(list: readonly unknown[], isMade: (part: unknown) => boolea
 
 function rowProblems(rows: readonly Row[]): string[] {
   const parsed = rows.map((row) => ({ ...row, segments: parsePattern(row.pattern) }));
-  return parsed.flatMap(({ method, pattern, segments, faults }, index) => {
-    const problems = faults.map((fault) => `${method} ${pattern}: ${fault}`);
+  return parsed.flatMap(({ segments, ...row }, index) => {
+    const { method, pattern } = row;
+    const problems = rowFaults(row).map((fault) => `${method} ${pattern}: ${fault}`);
     if (segments === undefined) return [...problems, `${method} ${pattern}: is not a path pattern`];
 
     const earlierRows = parsed.slice(0, index).filter((row) => row.method === method);

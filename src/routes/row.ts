@@ -44,7 +44,7 @@ export interface Row {
   readonly method: Method;
   readonly pattern: string;
   readonly access: Access<Caller | undefined>;
-  /** Why no table can have it, beside what is wrong with its pattern. */
+  /** What was given in vain when it was made. */
   readonly faults: readonly string[];
   readonly query: QueryTaken<unknown> | undefined;
   readonly body: BodyTaken<unknown> | undefined;
@@ -70,6 +70,13 @@ function accessFaults(access: unknown): readonly string[] {
   const { admit, faults = [] } = Object(access);
   return admit === undefined ? ['has no access, such as open or needs()'] : faults;
 }
+
+/** Why no table can have it, beside what is wrong with its pattern; of a copy with parts of its own, too. */
+export const rowFaults = ({ access, query, body, faults }: Row): readonly string[] => [
+  ...accessFaults(access),
+  ...[query, body].flatMap((taken) => taken?.fault ?? []),
+  ...faults,
+];
 
 /**
  * A rule for a prefix such as `/api/admin` and everything under it: decided for every path there, before the
@@ -138,11 +145,7 @@ function rowMaker(method: Method) {
     const handler = rest.find(isHandler);
     const known = [query, body, handler].filter((part) => part !== undefined);
     const isWhole = handler !== undefined && known.length === rest.length;
-    const faults = [
-      ...accessFaults(access),
-      ...[query, body].flatMap((taken) => taken?.fault ?? []),
-      ...(isWhole ? [] : ['a row takes query(), but for GET json(), and a handler, nothing else']),
-    ];
+    const faults = isWhole ? [] : ['a row takes query(), but for GET json(), and a handler, nothing else'];
 
     return {
       [MADE]: 'row',

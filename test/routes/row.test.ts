@@ -9,6 +9,7 @@ import {
   patch,
   post,
   put,
+  rowFaults,
   under,
   type PrefixRule,
   type RouteRequest,
@@ -146,7 +147,7 @@ test('a row or a rule without an access cannot be served, or with a guard in pla
   const rule = under as (...parts: unknown[]) => PrefixRule;
   for (const access of [undefined, null, {}, 'open', scope('a')]) {
     const fault = 'has no access, such as open or needs()';
-    assert.deepEqual(make('/x', access, never).faults, [fault]);
+    assert.deepEqual(rowFaults(make('/x', access, never)), [fault]);
     assert.deepEqual(rule('/x', access).faults, [`under /x: ${fault}`]);
   }
 });
@@ -173,7 +174,8 @@ test('a row has the method of its function, and what it takes', () => {
 test('a row and a rule tell the faults of their guards', () => {
   const bad = needs(scope('a b'));
   const fault = 'scope a b: not all are scopes';
-  assert.deepEqual(get('/x', bad, () => ({})).faults, [fault]);
+  assert.deepEqual(rowFaults(get('/x', bad, () => ({}))), [fault]);
+  assert.deepEqual(rowFaults({ ...get('/x', open, never), access: bad as never }), [fault]);
   assert.deepEqual(under('/x', bad).faults, [`under /x: ${fault}`]);
 });
 
