@@ -33,7 +33,8 @@ export class Router {
 
   /** The rows are those in which `tableProblems` finds nothing. */
   constructor(rows: readonly Row[], rules: readonly PrefixRule[] = []) {
-    this.#rules = rules;
+    // The list may be changed afterwards, as that of the rows may.
+    this.#rules = rules.slice();
     this.#routes = rows.map((row) => {
       const segments = parsePattern(row.pattern) ?? [];
       return { row, segments };
