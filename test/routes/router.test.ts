@@ -278,6 +278,16 @@ for (const [path, ...prefixes] of [
   });
 }
 
+test('covers paths with the rules that there were at the start [H2]', () => {
+  const rules = [under('/api', authenticated)];
+  const rows = [rowAt('/api/{id}')];
+  const ruled = new Router(rows, rules);
+  rules.length = 0;
+  rows.length = 0;
+  const { rules: covering, matches } = ruled.find('/api/7') ?? {};
+  assert.deepEqual([covering?.length, matches?.length], [1, 1]);
+});
+
 test('covers every path with a rule for /', () => {
   const rule = under('/', authenticated);
   assert.deepEqual([rule.prefix, rule.faults], [[], []]);
