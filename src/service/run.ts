@@ -35,8 +35,8 @@ export const runService = (table: Table): void =>
 
 /** The same for a table that the settings choose. The plan throws `ConfigurationError`. */
 export function runWith(plan: (...sources: Parameters<typeof loadSettings>) => Plan): void {
-  const word = process.argv.slice(2).join(' ');
-  const isKnown = /^(--check|--probe|)$/.test(word);
+  const [word, ...others] = process.argv.slice(2);
+  const isKnown = [undefined, '--check', '--probe'].includes(word) && others.length === 0;
   const problems = isKnown ? [] : ['arguments: must be none, or --check, or --probe'];
   try {
     const planned = plan(process.env, workingDirectory(problems), problems);

@@ -29,6 +29,7 @@ export function readSources(
   const warnings: string[] = [];
   const files: string[] = [];
   const places = ['environment'];
+  let areFilesRead = true;
 
   function readFile(path: string, parse: typeof parseDotEnv, namedBy?: Entry): Entry[] {
     try {
@@ -37,6 +38,7 @@ export function readSources(
       places.push(`${path} (${text === undefined ? 'not ' : ''}there)`);
       return parse(text ?? '', path, problems);
     } catch (failure) {
+      areFilesRead = false;
       const fault = describeFailure(failure, path);
       problems.push(namedBy === undefined ? fault : problemOf(namedBy, fault));
       return [];
@@ -49,7 +51,7 @@ export function readSources(
 
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
   const keys = readFile(path, parseYaml, configFile);
-  const lookedIn = problems.length > knownProblems.length ? '' : places.join(', ');
+  const lookedIn = areFilesRead ? places.join(', ') : '';
   return { variables, keys, files, lookedIn, problems, warnings };
 }
 

@@ -266,6 +266,7 @@ describe('the arguments', { concurrency: 4, timeout: 120_000 }, () => {
     ['--help'],
     ['start'],
     ['--check', ''],
+    [''],
   ]) {
     test(`are a configuration error that names the two when they are ${JSON.stringify(words)}`, async () => {
       assert.deepEqual(problemsOf(await runCommand(words, DOWN)), [ARGUMENTS]);

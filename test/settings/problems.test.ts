@@ -94,11 +94,21 @@ test('says of a source that cannot be read only that, and not that settings are 
     onlyProblem({ environment: { CONFIG_FILE: 'no.yml' } }),
     /no\.yml: cannot be read \(ENOENT\); mend that, or what names it$/,
   );
-  assert.match(
-    onlyProblem({ files: { '.env': 'IDP_DOMAIN: idp.test' } }),
-    /\.env, line 1: no visible NAME=value/,
-  );
 });
+
+for (const [what, dotEnv, line] of [
+  ['a line that is no assignment', 'IDP_DOMAIN: idp.test', /\.env, line 1: no visible NAME=value/],
+  ['a name that is set twice', 'HOST=a\nHOST=b', /^HOST \(\S+\.env, line 2\): is set before/],
+] as const) {
+  test(`says which settings are missing beside ${what} in .env, since the rest of it is read`, () => {
+    const [first = '', ...others] = problemsOf({ files: { '.env': dotEnv } });
+    assert.match(first, line);
+    assert.deepEqual(
+      others.map((problem) => problem.replace(/ .*/, '')),
+      ['IDP_DOMAIN', 'IDP_AUDIENCE'],
+    );
+  });
+}
 
 test('still says what is wrong with other sources when one cannot be read, and takes what stands around a faulty line', () => {
   const problems = problemsOf({
