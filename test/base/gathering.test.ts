@@ -36,3 +36,9 @@ test('takes no longer for many small pieces than they have bytes', () => {
   assert.ok(millis < 2_000, `${millis} ms`);
   assert.equal(gathering.take().length, COUNT);
 });
+
+test('keeps no more than a large piece is long', () => {
+  const gathering = new Gathering();
+  gathering.add(Buffer.alloc(65_536));
+  assert.equal(gathering.take().buffer.byteLength, 65_536);
+});
