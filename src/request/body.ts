@@ -114,8 +114,16 @@ function checkShape(value: unknown): void {
   for (let depth = 1; level.length > 0; depth += 1) {
     if (depth > MAX_DEPTH) throw refuseContent('body-too-deep');
 
-    isMemberRefused ||= level.some(hasRefusedMember);
-    level = level.flatMap((container) => Object.values(container).filter(isContainer));
+    const below: object[] = [];
+    for (const container of level) {
+      // A list has no such members. With it asked, and copied, lists took four times as long as their parsing.
+      const isList = Array.isArray(container);
+      isMemberRefused ||= !isList && hasRefusedMember(container);
+      for (const member of isList ? container : Object.values(container)) {
+        if (isContainer(member)) below.push(member);
+      }
+    }
+    level = below;
   }
   if (isMemberRefused) throw refuseContent('body-member-refused');
 }
