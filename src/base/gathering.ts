@@ -9,7 +9,8 @@ export class Gathering {
   add(piece: Uint8Array): number {
     const needed = this.#length + piece.length;
     if (needed > this.#buffer.length) {
-      this.#buffer = Buffer.concat([this.#buffer], Math.max(needed, this.#buffer.length * 2));
+      const size = Math.max(needed, this.#buffer.length * 2);
+      this.#buffer = Buffer.concat([this.#buffer], size);
     }
     this.#buffer.set(piece, this.#length);
     this.#length = needed;
