@@ -51,14 +51,14 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   yaml: Object.fromEntries(
     [
       'no "key: value", a quoted text that does not end on its line, or a list item without a key',
-      'a directive, or more than one document',
+      'a directive or a second document; remove it',
       'a key that is not text of at most 1000 characters; quote it',
       'a tab or another character that is not supported; use spaces',
       'a list item without a key, or a form that is not read; quote it',
       'a text or list that does not end on its line, an unknown escape, or something after the value',
       'a list inside a list',
       'the indentation fits no map; a value ends on its own line',
-      'a key that has been set before',
+      'a key that is set before; remove one',
     ].map((message) => [message, 'outside the part of YAML that settings need (docs/settings.md)']),
   ),
 };
