@@ -19,12 +19,20 @@ export function createResponder(table: Table, front: Front) {
 
   /** What is done, and then what is told of it, if there is anything to tell. */
   function telling(exchange: Exchange, write: Write): Write {
-    if (!front.isWatching && exchange.reason === undefined) return write;
-
     return () => {
-      write();
+      let isWritten = true;
+      try {
+        write();
+      } catch (failure) {
+        isWritten = false;
+        // A handler may have given its bytes away since. The other answers of this turn shall not suffer.
+        front.replyToFailure(failure, exchange);
+        hangUp(exchange.response);
+      }
+      if (!front.isWatching && exchange.reason === undefined) return;
+
       const { headersSent, statusCode } = exchange.response;
-      front.observe(exchange, headersSent ? statusCode : null);
+      front.observe(exchange, isWritten && headersSent ? statusCode : null);
     };
   }
 

@@ -331,12 +331,16 @@ describe('the answer of a handler', { timeout: 30_000 }, () => {
 test('what cannot be written ends its connection, and loses no other answer of its turn', async () => {
   const request = Buffer.from('GET /note/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
   const lost = Buffer.from('GET /given-away HTTP/1.1\r\nHost: a\r\n\r\n');
+  const before = service.logs.length;
   const sent = [lost, request, lost, request].map((bytes) => exchange(service.port, bytes));
   const received = await Promise.all(sent);
   assert.deepEqual(
     received.map((text) => answersIn(text).map(({ status }) => status)),
     [[], [200], [], [200]],
   );
+  // Whoever wrote the handler is told where.
+  const told = service.logs.slice(before).map(({ message, route }) => [message, route]);
+  assert.deepEqual(told, Array(2).fill(['request failed', '/given-away']));
 });
 
 test('what cannot even be asked what it is ends the connection, and nothing else', async () => {
