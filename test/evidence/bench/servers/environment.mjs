@@ -11,6 +11,17 @@ export const publicMessage = () => ({ message: 'Hello from a public endpoint!', 
 export const privateMessage = (user) => ({ message: 'Hello from a private endpoint!', user, timestamp: timestamp() });
 export const unauthorized = { error: 'unauthorized', message: 'Authentication required' };
 
+/** Sends what gatehouse answers in the case, with the time of now. */
+export function send(response, { status, headers, body }) {
+  body.timestamp = new Date().toISOString();
+  const text = JSON.stringify(body);
+  response.writeHead(status, [...headers, 'Content-Length', String(Buffer.byteLength(text))]);
+  response.socket.cork();
+  response.write(text);
+  response.socket.uncork();
+  response.end();
+}
+
 /** The provider's keys as JWKs, fetched once. */
 export async function fetchKeys() {
   const response = await fetch(jwksUri);

@@ -2,7 +2,7 @@
 // answer. The requests of one turn wait for each other, so that first all signatures are verified, then all answers written.
 import { createPublicKey, verify } from 'node:crypto';
 import { createServer } from 'node:http';
-import { host, port } from './environment.mjs';
+import { host, port, send } from './environment.mjs';
 
 const answers = new Map(Object.entries(JSON.parse(process.env.ANSWERS)));
 const key = createPublicKey({ key: JSON.parse(process.env.TOKEN_KEY), format: 'jwk' });
@@ -12,16 +12,7 @@ function signedPartsOf({ headers: { authorization } }) {
   return [Buffer.from(authorization.slice('Bearer '.length, end)), Buffer.from(authorization.slice(end + 1), 'base64url')];
 }
 
-function answer([request, response]) {
-  const { status, headers, body } = answers.get(request.url);
-  body.timestamp = new Date().toISOString();
-  const text = JSON.stringify(body);
-  response.writeHead(status, [...headers, 'Content-Length', String(Buffer.byteLength(text))]);
-  response.socket.cork();
-  response.write(text);
-  response.socket.uncork();
-  response.end();
-}
+const answer = ([request, response]) => send(response, answers.get(request.url));
 
 const queue = [];
 function drain() {

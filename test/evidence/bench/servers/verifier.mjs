@@ -4,7 +4,7 @@
 import { createPublicKey, hash, verify } from 'node:crypto';
 import { createServer } from 'node:http';
 import { get } from 'node:https';
-import { audience, host, issuer, jwksUri, port } from './environment.mjs';
+import { audience, host, issuer, jwksUri, port, send } from './environment.mjs';
 
 const answers = new Map(Object.entries(JSON.parse(process.env.ANSWERS)));
 const seen = new Set();
@@ -45,16 +45,6 @@ function isGood(token, known) {
   return isSigned && iss === issuer && aud === audience && exp > Date.now() / 1000 && sub !== '';
 }
 
-function answer(response, { status, headers, body }) {
-  body.timestamp = new Date().toISOString();
-  const text = JSON.stringify(body);
-  response.writeHead(status, [...headers, 'Content-Length', String(Buffer.byteLength(text))]);
-  response.socket.cork();
-  response.write(text);
-  response.socket.uncork();
-  response.end();
-}
-
 const queue = [];
 async function drain() {
   const known = await keys;
@@ -63,7 +53,7 @@ async function drain() {
     const isRefused = token !== undefined && !isGood(token, known);
     return [response, answers.get(isRefused ? '/api/invalid' : url)];
   });
-  for (const [response, found] of judged) answer(response, found);
+  for (const [response, found] of judged) send(response, found);
 }
 
 createServer({ keepAliveTimeout: 72_000 }, (...exchange) => {
