@@ -16,7 +16,7 @@ export type Later<Value> = Value | Promise<Value>;
 
 /** Of whatever kind: the global `Promise` may be another than that of `async`, or than that of a library. */
 export const isLater = <Value>(value: Later<Value>): value is Promise<Value> =>
-  typeof Object(value).then === 'function';
+  typeof (value as Partial<Promise<Value>> | undefined)?.then === 'function';
 
 /** Goes on with the value at once when it is there, and awaits it only when it is a promise. */
 export function andThen<Value, Result>(

@@ -21,7 +21,7 @@ export function prepareReply(
   isLast: boolean,
 ): Write {
   const isEnd = isLast || closes || leavesBytes(request);
-  const all = fields.concat(more, isEnd ? CLOSE : []);
+  const all = [...fields, ...more, ...(isEnd ? CLOSE : [])];
 
   return () => {
     if (isGone(request, response)) return;

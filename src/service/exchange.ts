@@ -22,8 +22,8 @@ export abstract class Learnt implements Shared {
   abstract readonly arrivedAt: number;
   crossOrigin?: Shared['crossOrigin'];
   row?: Row | undefined;
-  /** Those of the rules, and that of the row. */
-  accesses?: readonly (Access<unknown> | undefined)[] | undefined;
+  /** What decides access before the row does. */
+  rules?: readonly { readonly access: Access<unknown> }[] | undefined;
   /** The provider's name of the key that the token was verified with. */
   kid?: string | undefined;
   /** The configured name of its issuer. */

@@ -93,7 +93,7 @@ export function createFront(
 
   /** What a reply to this origin holds beside its own fields, names and values in turn. */
   function fieldsBeside(learnt: Learnt, origin: string | undefined): string[] {
-    return cors.vary.concat(learnt.crossOrigin ?? cors.forReading(origin), nonceFields(learnt));
+    return [...cors.vary, ...(learnt.crossOrigin ?? cors.forReading(origin)), ...nonceFields(learnt)];
   }
 
   /** The whole reply to a failure, where nothing is written on a response; it is told of at once. */
@@ -124,10 +124,10 @@ export const nonceFields = ({ freshNonce }: Learnt) =>
   freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
 
 /** Every scope that is named where access is decided, when another token would mend the refusal. */
-function scopesFor(refusal: Refusal, { accesses = [] }: Learnt): readonly string[] {
+function scopesFor(refusal: Refusal, { rules = [], row }: Learnt): readonly string[] {
   const isOfToken = ['unauthorized', 'invalid_token'].includes(refusal.kind);
   if (!isOfToken && !('demands' in refusal)) return [];
 
-  const guards = accesses.flatMap((access) => access?.guards ?? []);
+  const guards = [...rules, row].flatMap((part) => part?.access.guards ?? []);
   return [...new Set(guards.flatMap(({ scopes = [] }) => scopes))];
 }

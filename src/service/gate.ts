@@ -51,7 +51,7 @@ export function createGateChecks(front: Front) {
     // A table would have stopped the start.
     if (faults.length > 0) throw new ConfigurationError(faults);
 
-    const learnt: Learnt = { request, arrivedAt: 0, accesses: [undefined, access] };
+    const learnt: Learnt = { request, arrivedAt: 0, rules: [{ access }] };
     try {
       const caller = await admitted(request, access, learnt);
       return { caller, headers: pairsOf(nonceFields(learnt)) };

@@ -9,7 +9,6 @@ import { noContent, replyToResult } from '../reply/handler-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { Incoming } from '../request/incoming.ts';
 import type { Presentation } from '../request/uri.ts';
-import type { Access } from '../routes/access.ts';
 import { Router, type Place } from '../routes/router.ts';
 import type { Row, Table } from '../routes/row.ts';
 import type { Caller } from '../sender/caller.ts';
@@ -51,8 +50,8 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
     // RFC 9110 §9.3.2: HEAD goes the way of GET.
     const match = matches.find(({ row }) => row.method === (method === 'HEAD' ? 'GET' : method));
     exchange.row = match?.row;
-    exchange.accesses = [...rules, match?.row].map((part) => part?.access);
-    const isCallerRead = exchange.accesses.some(readsCredentials);
+    exchange.rules = rules;
+    const isCallerRead = rules.length > 0 || readsCredentials(match?.row);
     const identified = isCallerRead ? front.identify(exchange, presentation) : undefined;
 
     return andThen(identified, (caller) => {
@@ -124,8 +123,7 @@ function checkHead({ httpVersion, rawHeaders, headers }: IncomingMessage): void 
   if (!isMet) throw refuseHttp('expectation_failed');
 }
 
-const readsCredentials = (access: Access<unknown> | undefined) =>
-  access !== undefined && access.credentials !== 'ignored';
+const readsCredentials = (row: Row | undefined) => row !== undefined && row.access.credentials !== 'ignored';
 
 function refuseUnmatched(matches: readonly { readonly row: Row }[]): Refused {
   if (matches.length === 0) return refuseHttp('not_found');
