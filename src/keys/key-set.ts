@@ -5,7 +5,7 @@
 import type { Clock, Later } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import { printable, type Count, type FetchFlaw, type Log } from '../base/events.ts';
-import { refuseToken, unavailable } from '../base/refusal.ts';
+import { refuse, unavailable } from '../base/refusal.ts';
 import { factsOf, type VerificationKey } from './jwk.ts';
 import { FetchFailure, keyNamed, importKeySet, type ImportedKeys } from './jwks.ts';
 
@@ -84,7 +84,7 @@ export function createKeySet(
   function refusal(kid: string | undefined, hasKeys: boolean) {
     // After a failed fetch nobody can tell whether the provider has published the key.
     const isUnknown = hasKeys && (kid === undefined || failure === undefined);
-    if (isUnknown) return refuseToken('key-unknown');
+    if (isUnknown) return refuse('key-unknown');
 
     // Tells the caller to come back at the next attempt, in 1 to 30 seconds (RFC 9110 §10.2.3).
     const seconds = Math.ceil((retryAt - clock.monotonic()) / 1000);

@@ -1,19 +1,11 @@
 // Refusal → status, challenge and body (docs/refusals.md). Trusts the refusal.
 // Promises: nothing from the request is in the reply; every kind of refusal has its row here.
-import {
-  HTTP_FLAWS,
-  PROOF_FLAWS,
-  REQUEST_FLAWS,
-  TOKEN_FLAWS,
-  UNAVAILABILITIES,
-  type Refusal,
-  type RefusalReason,
-} from '../base/refusal.ts';
+import type { Kind, Refusal, RefusalReason } from '../base/refusal.ts';
 import { PROOF_ALGORITHMS } from '../keys/jwk.ts';
 import { SCHEMES, type DpopMode, type Scheme } from '../sender/credentials.ts';
 import { jsonReply, type Reply } from './reply.ts';
 
-export const STATUSES: Readonly<Record<Refusal['kind'], number>> = {
+export const STATUSES: Readonly<Record<Kind, number>> = {
   invalid_request: 400,
   invalid_body: 400,
   invalid_query: 400,
@@ -34,20 +26,7 @@ export const STATUSES: Readonly<Record<Refusal['kind'], number>> = {
   temporarily_unavailable: 503,
 };
 
-/** The fixed sentence that names the failed check; guards bring their own. */
-export const SENTENCES = {
-  ...TOKEN_FLAWS,
-  ...PROOF_FLAWS,
-  ...REQUEST_FLAWS,
-  ...UNAVAILABILITIES,
-  ...HTTP_FLAWS,
-  'no-credentials': '',
-  'scheme-refused': '',
-  'proof-nonce': 'the proof needs the nonce of this answer (nonce)',
-  'login-insufficient': 'the login of the token is not recent or strong enough',
-};
-
-const DETAILS: Readonly<Partial<Record<Refusal['kind'], string>>> = {
+const DETAILS: Readonly<Partial<Record<Kind, string>>> = {
   invalid_token: 'The access token is invalid or has expired',
   invalid_dpop_proof: 'The DPoP proof is invalid',
 };
@@ -102,7 +81,7 @@ export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: Cha
     const status = STATUSES[kind];
     // RFC 6750 §3, RFC 9110 §11.6.1: what is about credentials or access.
     const isChallenge = status === 401 || status === 403 || kind === 'invalid_request';
-    const headers = isChallenge ? challenges(refusal, scheme, scopes) : otherHeaders(refusal);
+    const headers = isChallenge ? challenges(refusal, scheme, scopes) : refusal.headers;
     const body = bodyOf(refusal, status, errorDetail);
     return { ...jsonReply(status, body, headers), closes: CLOSING.includes(reason) };
   }
@@ -110,14 +89,11 @@ export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: Cha
   return (refusal: Refusal, scheme: Scheme | undefined, scopes: readonly string[] = []): Reply => {
     const name = [scheme, refusal.reason, ...scopes].join(' ');
     const reply = made.get(name) ?? make(refusal, scheme, scopes);
-    const hasOnlyKindAndReason = Object.keys(refusal).length === 2;
-    if (hasOnlyKindAndReason) made.set(name, reply);
+    const isPlain = Object.keys(refusal).length === 3;
+    if (isPlain) made.set(name, reply);
     return reply;
   };
 }
-
-const descriptionOf = (refusal: Refusal) =>
-  'description' in refusal ? refusal.description : SENTENCES[refusal.reason];
 
 /** An auth-param of a challenge, if there is something to tell. */
 function parameter(name: string, value: unknown) {
@@ -127,33 +103,25 @@ function parameter(name: string, value: unknown) {
 /**
  * RFC 6750 §3, RFC 9449 §7.1, RFC 9470 §3; without credentials there is no error to name (RFC 6750 §3.1).
  */
-const errorParameters = (refusal: Refusal, scopes: readonly string[]) => [
-  parameter('error', refusal.kind !== 'unauthorized' && refusal.kind),
-  parameter('error_description', descriptionOf(refusal)),
-  ...('demands' in refusal ? refusal.demands : []),
-  parameter('scope', ('scopes' in refusal ? refusal.scopes : scopes).join(' ')),
+const errorParameters = (
+  { kind, description, demands = [], ...refusal }: Refusal,
+  scopes: readonly string[],
+) => [
+  parameter('error', kind !== 'unauthorized' && kind),
+  parameter('error_description', description),
+  ...demands,
+  parameter('scope', (refusal.scopes ?? scopes).join(' ')),
 ];
 
-function bodyOf(refusal: Refusal, status: number, errorDetail: boolean) {
-  const description = descriptionOf(refusal);
+function bodyOf({ kind, description, scopes, issues }: Refusal, status: number, errorDetail: boolean) {
   if (errorDetail && status === 403) {
     const message = `Missing permission: ${description}`;
-    const scopes = 'scopes' in refusal ? refusal.scopes : undefined;
     return { error: 'forbidden', message, required_scopes: scopes };
   }
 
   const plain = status === 401 ? 'Authentication required' : description;
-  const message = errorDetail ? (DETAILS[refusal.kind] ?? plain) : plain;
-  const issues = 'issues' in refusal ? refusal.issues : undefined;
-  return { error: refusal.kind, message, issues };
-}
-
-function otherHeaders(refusal: Refusal) {
-  // RFC 9110 §10.2.3
-  if ('retryAfterSeconds' in refusal) return ['Retry-After', String(refusal.retryAfterSeconds)];
-  // RFC 9110 §15.5.6
-  if ('allowed' in refusal) return ['Allow', refusal.allowed.join(', ')];
-  return 'headers' in refusal ? refusal.headers : [];
+  const message = errorDetail ? (DETAILS[kind] ?? plain) : plain;
+  return { error: kind, message, issues };
 }
 
 const ALGS = parameter('algs', PROOF_ALGORITHMS.join(' '));

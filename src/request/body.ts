@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { decodeUtf8, undefinedOn } from '../base/encoding.ts';
 import { Gathering } from '../base/gathering.ts';
-import { ClientGone, refuseContent, type Refused } from '../base/refusal.ts';
+import { ClientGone, refuse, type Refused } from '../base/refusal.ts';
 import { fieldValues } from './fields.ts';
 
 /** What a row takes. */
@@ -42,11 +42,11 @@ export async function readBody(
   const { headers, httpVersion } = request;
   const length = Number(headers['content-length'] ?? 0);
   // RFC 9112 §6.3: what announces a body.
-  if (length === 0 && headers['transfer-encoding'] === undefined) throw refuseContent('body-missing');
+  if (length === 0 && headers['transfer-encoding'] === undefined) throw refuse('body-missing');
 
   checkType(request, types);
   // RFC 9110 §15.5.14: not a byte is read of what is too large anyhow.
-  if (length > limitBytes) throw refuseContent('body-too-large');
+  if (length > limitBytes) throw refuse('body-too-large');
 
   // RFC 9110 §10.1.1: only now is the client told to go on, and never one that speaks HTTP/1.0.
   if (headers.expect !== undefined && httpVersion !== '1.0') response.writeContinue();
@@ -61,17 +61,17 @@ function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly str
   // Stricter: RFC 9110 §8.4 has a list, also of codings that change nothing.
   const isPlain = /^(?:identity)?$/i.test(headers['content-encoding'] ?? '');
   // RFC 9110 §12.5.3
-  if (!isPlain) throw refuseContent('coding-refused', ['Accept-Encoding', 'identity']);
+  if (!isPlain) throw refuse('coding-refused', { headers: ['Accept-Encoding', 'identity'] });
 
   // RFC 9110 §8.3: the field is no list, and occurs once.
   const [contentType = '', ...others] = fieldValues(rawHeaders, 'content-type');
   const [mediaType = ''] = contentType.split(';');
   const isTaken = others.length === 0 && types.includes(mediaType.trim().toLowerCase());
   // RFC 9110 §15.5.16
-  if (!isTaken) throw refuseContent('media-type-refused', ['Accept', types.join(', ')]);
+  if (!isTaken) throw refuse('media-type-refused', { headers: ['Accept', types.join(', ')] });
 
   // RFC 8259 §8.1
-  if (OTHER_CHARSET.test(contentType)) throw refuseContent('charset-refused');
+  if (OTHER_CHARSET.test(contentType)) throw refuse('charset-refused');
 }
 
 function readBytes(request: IncomingMessage, limitBytes: number) {
@@ -92,7 +92,7 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
     request.on('data', (chunk: Buffer) => {
       if (body.add(chunk) <= limitBytes) return;
       body.take();
-      reject(refuseContent('body-too-large'));
+      reject(refuse('body-too-large'));
     });
   });
 }
@@ -101,7 +101,7 @@ function parseBody(bytes: Buffer): unknown {
   const text = decodeUtf8(bytes) ?? '';
   // RFC 8259 §8.1: a byte-order mark is no white space.
   const value: unknown = undefinedOn(SyntaxError, () => JSON.parse(text));
-  if (value === undefined) throw refuseContent('body-malformed');
+  if (value === undefined) throw refuse('body-malformed');
 
   checkShape(value);
   return value;
@@ -112,7 +112,7 @@ function checkShape(value: unknown): void {
   let level = [value].filter(isContainer);
   let isMemberRefused = false;
   for (let depth = 1; level.length > 0; depth += 1) {
-    if (depth > MAX_DEPTH) throw refuseContent('body-too-deep');
+    if (depth > MAX_DEPTH) throw refuse('body-too-deep');
 
     const below: object[] = [];
     for (const container of level) {
@@ -125,7 +125,7 @@ function checkShape(value: unknown): void {
     }
     level = below;
   }
-  if (isMemberRefused) throw refuseContent('body-member-refused');
+  if (isMemberRefused) throw refuse('body-member-refused');
 }
 
 const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null;

@@ -1,7 +1,7 @@
 // Header fields as they came: the raw list → values, and the one good Host of every request. Reads the raw
 // list, because Node's `headers` hides a second Authorization field and joins DPoP fields. Does not read
 // credentials: sender/ does.
-import { refuseRequest } from '../base/refusal.ts';
+import { refuse } from '../base/refusal.ts';
 
 /**
  * Every value of a header field; `rawHeaders` lists names and values in turn, `name` is in lower case (RFC
@@ -48,7 +48,7 @@ export function createHostReader() {
   return (rawHeaders: readonly string[]): string => {
     const [host = '', ...others] = fieldValues(rawHeaders, 'host');
     const isGood = host === lastGoodHost || isHost(host);
-    if (others.length > 0 || !isGood) throw refuseRequest('host-refused');
+    if (others.length > 0 || !isGood) throw refuse('host-refused');
 
     lastGoodHost = host;
     return host;

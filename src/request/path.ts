@@ -1,14 +1,14 @@
 // Request target → path → decoded segments: one reading decides both the route and its access. Never parses
 // the target as a URL (`//host/x` would change the host). Promises: one canonical form, or none.
 import { undefinedOn } from '../base/encoding.ts';
-import { refuseRequest } from '../base/refusal.ts';
+import { refuse } from '../base/refusal.ts';
 
 /**
  * The path of an origin-form target (RFC 9112 §3.2.1) without its query. Throws `Refused` for any other form.
  */
 export function targetPath(target: string): string {
   // Stricter: RFC 9112 §3.2.2 would have us read the absolute form too.
-  if (target[0] !== '/') throw refuseRequest('target-refused');
+  if (target[0] !== '/') throw refuse('target-refused');
 
   const end = target.indexOf('?');
   return end < 0 ? target : target.slice(0, end);

@@ -2,7 +2,7 @@
 // told. The types are ours, so that no package is needed. Trusts a schema to judge; never shows what a schema
 // was given.
 import { andThen } from '../base/clock.ts';
-import { refuseContent, type ContentFlaw, type Issue } from '../base/refusal.ts';
+import { refuse, type Issue, type RefusalReason } from '../base/refusal.ts';
 
 interface SchemaIssue {
   readonly message: string;
@@ -34,10 +34,10 @@ export function schemaFault(schema: unknown): string | undefined {
  * Gives the schema's output for the value, or throws `Refused` with this flaw. What `validate` throws, or
  * gives beside a value or issues, is a bug.
  */
-export function judge<Output>(schema: Schema<Output>, value: unknown, flaw: ContentFlaw) {
+export function judge<Output>(schema: Schema<Output>, value: unknown, flaw: RefusalReason) {
   return andThen(schema['~standard'].validate(value), (result) => {
     if (result.issues) {
-      throw refuseContent(flaw, [], result.issues.slice(0, MAX_ISSUES).map(shownIssue));
+      throw refuse(flaw, { issues: result.issues.slice(0, MAX_ISSUES).map(shownIssue) });
     }
     if ('value' in result) return result.value;
 

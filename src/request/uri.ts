@@ -1,7 +1,7 @@
 // The URI of a request as its caller sees it, and the normal form in which a proof's `htu` is compared with
 // it. Trusts PUBLIC_URL, and X-Forwarded-* only under TRUST_PROXY. Promises: equal normal forms only if RFC
 // 3986 §6.2.2 and §6.2.3 make them equivalent.
-import { refuseRequest } from '../base/refusal.ts';
+import { refuse } from '../base/refusal.ts';
 import { fieldValues, isHost } from './fields.ts';
 
 /** How callers reach the service; settings decide. `publicUrl` has no trailing slash. */
@@ -28,7 +28,7 @@ export function requestUri(
 
   const outerScheme = lastHop(rawHeaders, 'x-forwarded-proto') || 'http';
   const outerHost = lastHop(rawHeaders, 'x-forwarded-host') || host;
-  if (!/^https?$/i.test(outerScheme) || !isHost(outerHost)) throw refuseRequest('forwarded-refused');
+  if (!/^https?$/i.test(outerScheme) || !isHost(outerHost)) throw refuse('forwarded-refused');
 
   return normalUri(`${outerScheme}://${outerHost}${path}`);
 }

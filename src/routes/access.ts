@@ -1,6 +1,6 @@
 // Access: who may use a row. Promises: what is admitted is a Caller that a sender check made, or nobody where
 // the row says so. Does not read credentials: the pipeline does, where an access asks for them.
-import { Refused } from '../base/refusal.ts';
+import { refuse } from '../base/refusal.ts';
 import { isGenuine, type Caller } from '../sender/caller.ts';
 import type { Guard, Timing } from './guards.ts';
 
@@ -85,7 +85,7 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
 }
 
 function requireCaller(caller: Caller | undefined) {
-  if (caller === undefined) throw new Refused({ kind: 'unauthorized', reason: 'no-credentials' });
+  if (caller === undefined) throw refuse('no-credentials');
   if (!isGenuine(caller)) throw new TypeError('a caller that no sender check made');
 
   return caller;

@@ -3,7 +3,7 @@
 // substring or coercion.
 import type { Clock } from '../base/clock.ts';
 import { isFiniteNumber, isTextArray } from '../base/encoding.ts';
-import { Refused } from '../base/refusal.ts';
+import { refuse, type Refused } from '../base/refusal.ts';
 import type { Caller } from '../sender/caller.ts';
 
 /** What tells how long ago a login was. */
@@ -116,7 +116,7 @@ export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Gu
   const demands = [wanted && `acr_values="${wanted.join(' ')}"`, age && `max_age="${age}"`];
   return {
     name: `login ${demands.filter(Boolean).join(', ')}`,
-    refused: new Refused({ kind: 'insufficient_user_authentication', reason: 'login-insufficient', demands }),
+    refused: refuse('login-insufficient', { demands }),
     passes: ({ claims }, { clock, clockToleranceSeconds }) => {
       if (wanted?.every((word) => word !== claims.acr)) return false;
       if (maxAgeSeconds === undefined) return true;
@@ -142,7 +142,7 @@ function scopeGuard(
 ): Guard {
   const name = `${what} ${scopes.join(' ')}`;
   const fault = areWords(scopes) ? undefined : `${name}: not all are scopes`;
-  const refused = new Refused({ kind: 'insufficient_scope', reason: 'scope-missing', description, scopes });
+  const refused = refuse('scope-missing', { description, scopes });
   return { name, refused, scopes, fault, passes: (caller) => isGranted(caller.scopes) };
 }
 
@@ -158,6 +158,6 @@ function claimGuard(
   const demandsNothing = demanded.length === 0 || demanded.includes(undefined);
   const showFault = isShowable ? undefined : `${name}: cannot be named in a challenge`;
   const fault = demandsNothing ? `${name}: demands nothing` : showFault;
-  const refused = new Refused({ kind: 'insufficient_scope', reason: 'claim-missing', description });
+  const refused = refuse('claim-missing', { description });
   return { name, refused, fault, passes };
 }

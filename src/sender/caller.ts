@@ -4,7 +4,7 @@
 import { andThen, type Later } from '../base/clock.ts';
 import { asJsonObject, isTextArray, type JsonObject } from '../base/encoding.ts';
 import type { Count } from '../base/events.ts';
-import { refuseProof, refuseToken, unavailable } from '../base/refusal.ts';
+import { refuse, unavailable } from '../base/refusal.ts';
 import { requestUri, type Presentation, type UriOptions } from '../request/uri.ts';
 import type { Issuer } from '../token/issuers.ts';
 import { claimsOf, issuerOf, type VerifiedToken } from '../token/verify.ts';
@@ -96,14 +96,14 @@ export function createSenderCheck(
   function checkProof(cnf: unknown, credentials: Credentials, presentation: Presentation, nowMillis: number) {
     const boundThumbprint = confirmedThumbprint(cnf);
     // RFC 9449 §7.1
-    if (credentials.proof === undefined) throw refuseProof('proof-missing');
+    if (credentials.proof === undefined) throw refuse('proof-missing');
 
     const uri = requestUri(presentation, options);
     const subject = { method: presentation.method, uri, token: credentials.token, nowMillis };
     const proof = provenBy(verifyProof(credentials.proof, subject));
     const { thumbprint, freshNonce } = proof;
     // RFC 9449 §4.3(12), second half; §6.1
-    if (thumbprint !== boundThumbprint) throw refuseToken('key-mismatch').with({ freshNonce });
+    if (thumbprint !== boundThumbprint) throw refuse('key-mismatch').with({ freshNonce });
 
     return proof;
   }
@@ -118,7 +118,7 @@ export function createSenderCheck(
     if (credentials.scheme === 'Bearer') {
       // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it. Choice: an operator
       // who turns DPoP off takes bound tokens as if they were not.
-      if (cnf !== undefined && options.dpopMode !== 'DISABLED') throw refuseToken('bound-token');
+      if (cnf !== undefined && options.dpopMode !== 'DISABLED') throw refuse('bound-token');
 
       return new AdmittedCaller(token);
     }
@@ -138,7 +138,7 @@ export function createSenderCheck(
 
 /** What comes of a proof that cannot be recorded as a new one. */
 const NOT_NEW = {
-  seen: refuseProof('proof-replayed'),
+  seen: refuse('proof-replayed'),
   full: unavailable('replay-memory-full', 10),
   unavailable: unavailable('replay-store-unavailable', 1),
 };
@@ -154,10 +154,10 @@ function confirmedThumbprint(cnf: unknown = {}) {
   const confirmation = asJsonObject(cnf);
   // Stricter: RFC 7800 §3.1 would let a second method be ignored; one that cannot be checked is refused.
   const namesOther = OTHER_METHODS.some((name) => confirmation?.[name] !== undefined);
-  if (confirmation === undefined || namesOther) throw refuseToken('confirmation-refused');
+  if (confirmation === undefined || namesOther) throw refuse('confirmation-refused');
 
   const { jkt } = confirmation;
-  if (jkt === undefined) throw refuseToken('not-bound');
-  if (typeof jkt !== 'string') throw refuseToken('confirmation-refused');
+  if (jkt === undefined) throw refuse('not-bound');
+  if (typeof jkt !== 'string') throw refuse('confirmation-refused');
   return jkt;
 }

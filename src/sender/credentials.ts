@@ -1,6 +1,6 @@
 // Header fields → credentials. Never looks for a token in a query or a body (RFC 9700 §4.3.2), nor inside the
 // token: token/verify.ts does.
-import { refuseRequest, Refused, refuseToken } from '../base/refusal.ts';
+import { refuse } from '../base/refusal.ts';
 import { fieldValues } from '../request/fields.ts';
 
 export type DpopMode = 'DISABLED' | 'ALLOWED' | 'REQUIRED';
@@ -34,21 +34,21 @@ export function acceptedScheme(authorization: string, mode: DpopMode): Scheme | 
 export function parseCredentials(rawHeaders: readonly string[], mode: DpopMode): Credentials | undefined {
   const [authorization, anotherOne] = fieldValues(rawHeaders, 'authorization');
   // RFC 9110 §5.3: a field that is not a list occurs once.
-  if (anotherOne !== undefined) throw refuseRequest('authorization-repeated');
+  if (anotherOne !== undefined) throw refuse('authorization-repeated');
 
   const [proof, anotherProof] = mode === 'DISABLED' ? [] : fieldValues(rawHeaders, 'dpop');
   // RFC 9449 §4.3(1)
-  if (anotherProof !== undefined) throw refuseRequest('proof-repeated');
+  if (anotherProof !== undefined) throw refuse('proof-repeated');
   if (authorization === undefined) return undefined;
 
   const scheme = acceptedScheme(authorization, mode);
   if (scheme === undefined || authorization.length === scheme.length) {
-    throw new Refused({ kind: 'unauthorized', reason: 'scheme-refused' });
+    throw refuse('scheme-refused');
   }
 
   const token = parseToken(authorization.slice(scheme.length));
   // Stricter: RFC 9449 §7.2 would let the server ignore the proof.
-  if (scheme === 'Bearer' && proof !== undefined) throw refuseRequest('proof-beside-bearer');
+  if (scheme === 'Bearer' && proof !== undefined) throw refuse('proof-beside-bearer');
 
   return { scheme, token, proof };
 }
@@ -61,7 +61,7 @@ function parseToken(afterScheme: string) {
   const token = afterScheme.slice(1);
   // A pattern would take 3 % of a request to go through a token that is remembered.
   const isOne = token !== '' && !SEPARATORS.some((separator) => token.includes(separator));
-  if (!isOne || afterScheme[0] !== ' ') throw refuseToken('credentials-malformed');
+  if (!isOne || afterScheme[0] !== ' ') throw refuse('credentials-malformed');
 
   return token;
 }

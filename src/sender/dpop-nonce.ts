@@ -1,7 +1,7 @@
 // Nonces without state (RFC 9449 §9): an HMAC over a slot of time, so that replicas which share the secret
 // agree. Trusts the secret. Promises: only the nonces of the current and the previous slot are good.
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { Refused } from '../base/refusal.ts';
+import { refuse } from '../base/refusal.ts';
 
 const SLOT_MILLIS = 60_000;
 
@@ -23,7 +23,7 @@ export function createNonceCheck(secret: string) {
     if (isSame(nonce, nonceOf(slot - 1))) return freshNonce;
 
     // RFC 9449 §4.3(10), §9: a missing nonce is as bad as a wrong one.
-    throw new Refused({ kind: 'use_dpop_nonce', reason: 'proof-nonce' }, { freshNonce });
+    throw refuse('proof-nonce').with({ freshNonce });
   };
 }
 

@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto';
 import { asJsonObject, isFiniteNumber, type JsonObject } from '../base/encoding.ts';
 import { LruCache } from '../base/lru.ts';
-import { refuseProof } from '../base/refusal.ts';
+import { refuse } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import { factsOf, importProofKey, isProofAlgorithm, type VerificationKey } from '../keys/jwk.ts';
 import { normalUri } from '../request/uri.ts';
@@ -59,17 +59,17 @@ export function createProofVerifier(options: ProofOptions) {
   return (proof: string, subject: ProofSubject): VerifiedProof => {
     // RFC 9449 §4.3(2)
     const jws = parseCompact(proof);
-    if (typeof jws === 'string') throw refuseProof('proof-malformed');
+    if (typeof jws === 'string') throw refuse('proof-malformed');
 
     const { alg, jwk } = checkProofHeader(jws.header);
     const { jti, iat } = checkProofClaims(jws.payload, subject, options);
 
     // RFC 9449 §4.3(7)
     const key = importProofKey(jwk, alg, importedKeys);
-    if (typeof key === 'string') throw refuseProof('proof-key');
+    if (typeof key === 'string') throw refuse('proof-key');
 
     // RFC 9449 §4.3(6)
-    if (verifySignature(jws, key) === undefined) throw refuseProof('proof-signature');
+    if (verifySignature(jws, key) === undefined) throw refuse('proof-signature');
 
     const { thumbprint } = factsOf(key);
     importedKeys.set(alg + thumbprint, key);
@@ -80,17 +80,17 @@ export function createProofVerifier(options: ProofOptions) {
 
 function checkProofHeader({ typ, alg, crit, b64, jwk }: JsonObject) {
   // RFC 9449 §4.3(4)
-  if (mediaType(typ) !== 'dpop+jwt') throw refuseProof('proof-type');
+  if (mediaType(typ) !== 'dpop+jwt') throw refuse('proof-type');
 
   // RFC 9449 §4.3(5)
-  if (!isProofAlgorithm(alg)) throw refuseProof('proof-algorithm');
+  if (!isProofAlgorithm(alg)) throw refuse('proof-algorithm');
 
   // RFC 7515 §4.1.11, RFC 7797 §6
-  if (crit !== undefined || b64 !== undefined) throw refuseProof('proof-critical');
+  if (crit !== undefined || b64 !== undefined) throw refuse('proof-critical');
 
   // RFC 9449 §4.2
   const members = asJsonObject(jwk);
-  if (members === undefined) throw refuseProof('proof-key');
+  if (members === undefined) throw refuse('proof-key');
 
   return { alg, jwk: members };
 }
@@ -101,22 +101,22 @@ function checkProofClaims(
   options: ProofOptions,
 ) {
   // RFC 9449 §4.3(3), §4.2. Stricter: the length of `jti` is bounded (§11.1).
-  if (typeof jti !== 'string' || jti.length < 1 || jti.length > 256) throw refuseProof('proof-jti');
-  if (!isFiniteNumber(iat)) throw refuseProof('proof-iat');
+  if (typeof jti !== 'string' || jti.length < 1 || jti.length > 256) throw refuse('proof-jti');
+  if (!isFiniteNumber(iat)) throw refuse('proof-iat');
 
   // RFC 9449 §4.3(8), RFC 9110 §9.1: methods are case-sensitive.
-  if (htm !== method) throw refuseProof('proof-htm');
+  if (htm !== method) throw refuse('proof-htm');
 
   // RFC 9449 §4.3(9)
-  if (typeof htu !== 'string' || uri === undefined || normalUri(htu) !== uri) throw refuseProof('proof-htu');
+  if (typeof htu !== 'string' || uri === undefined || normalUri(htu) !== uri) throw refuse('proof-htu');
 
   // RFC 9449 §4.3(11)
   const nowSeconds = Math.floor(nowMillis / 1000);
-  if (iat < nowSeconds - options.dpopIatOffsetSeconds) throw refuseProof('proof-too-old');
-  if (iat > nowSeconds + options.dpopIatLeewaySeconds) throw refuseProof('proof-too-new');
+  if (iat < nowSeconds - options.dpopIatOffsetSeconds) throw refuse('proof-too-old');
+  if (iat > nowSeconds + options.dpopIatLeewaySeconds) throw refuse('proof-too-new');
 
   // RFC 9449 §4.3(12), first half
-  if (ath !== hash('sha256', token, 'base64url')) throw refuseProof('proof-ath');
+  if (ath !== hash('sha256', token, 'base64url')) throw refuse('proof-ath');
 
   return { jti, iat };
 }

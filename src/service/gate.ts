@@ -2,7 +2,7 @@
 // refusal as our own listener would give it. Reads no body, adds nothing to the request. Does not bound what
 // the host's server lets in.
 import type { ServerResponse } from 'node:http';
-import { refuseHttp } from '../base/refusal.ts';
+import { refuse } from '../base/refusal.ts';
 import { pairsOf, type Field } from '../reply/reply.ts';
 import type { Access } from '../routes/access.ts';
 import { ConfigurationError } from '../settings/load.ts';
@@ -39,7 +39,7 @@ export function createGateChecks(front: Front) {
     if (access.credentials === 'ignored') return access.admit(undefined, front.timing);
 
     // A second Authorization field may be among those that Node has left out.
-    if (mayHaveLostFields(request)) throw refuseHttp('header_fields_too_large');
+    if (mayHaveLostFields(request)) throw refuse('header_fields_too_large');
 
     const { url, originalUrl = url } = request;
     const presentation = front.present(learnt, originalUrl);

@@ -4,7 +4,7 @@
 import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Clock } from '../base/clock.ts';
-import { refuseHttp, refuseRequest, type Refused } from '../base/refusal.ts';
+import { refuse, type Refused } from '../base/refusal.ts';
 import { pairsOf, type Reply } from '../reply/reply.ts';
 import { CLOSE } from '../reply/write.ts';
 import { refuseBody } from '../request/body.ts';
@@ -53,14 +53,14 @@ export function createListener(responder: Responder, clock: Clock) {
     enqueue(new Exchange(request, response, responder.begin()));
   }
 
-  function refuse(socket: Socket, refused: Refused, request?: IncomingMessage): void {
+  function turnAway(socket: Socket, refused: Refused, request?: IncomingMessage): void {
     const makeText = () => replyText(responder.refuse(refused, request), clock.now());
     connections.get(socket)?.endWith(makeText);
   }
 
   function refuseArriving(socket: Socket, refused: Refused): void {
     const arriving = connections.get(socket)?.arriving;
-    if (arriving === undefined || !refuseBody(arriving, refused)) refuse(socket, refused);
+    if (arriving === undefined || !refuseBody(arriving, refused)) turnAway(socket, refused);
   }
 
   server.on('connection', (socket: Socket) => {
@@ -79,7 +79,7 @@ export function createListener(responder: Responder, clock: Clock) {
     const { socket } = request;
     // Node leaves this socket to us, its errors too.
     socket.on('error', () => socket.destroy());
-    refuse(socket, refuseRequest('target-refused'), request);
+    turnAway(socket, refuse('target-refused'), request);
   });
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
@@ -141,12 +141,12 @@ export function createListener(responder: Responder, clock: Clock) {
   return { server, stop };
 }
 
-const LATE = refuseHttp('request_timeout');
+const LATE = refuse('request_timeout');
 
 function refusalFor({ code }: NodeJS.ErrnoException): Refused {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return LATE;
-  if (code === 'HPE_HEADER_OVERFLOW') return refuseHttp('header_fields_too_large');
-  return refuseRequest('malformed-http');
+  if (code === 'HPE_HEADER_OVERFLOW') return refuse('header_fields_too_large');
+  return refuse('malformed-http');
 }
 
 /** The reply as text, for a connection on which there is no request that could be answered. */

@@ -3,8 +3,7 @@
 // start, at zero. Does not see what happens: whoever does adds it here.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { FETCH_FLAWS } from '../base/events.ts';
-import { CONTENT_FLAWS } from '../base/refusal.ts';
-import { SENTENCES } from '../reply/challenge.ts';
+import { SENTENCES } from '../base/refusal.ts';
 import type { Row } from '../routes/row.ts';
 import type { ReplayStore } from '../sender/replay.ts';
 import type { Issuer } from '../token/issuers.ts';
@@ -12,7 +11,7 @@ import type { Issuer } from '../token/issuers.ts';
 /** That of package.json, which is not everywhere where this is. */
 const VERSION = '0.1.0';
 
-const REASONS = [...Object.keys({ ...SENTENCES, ...CONTENT_FLAWS }), 'scope-missing', 'claim-missing'];
+const REASONS = Object.values(SENTENCES).flatMap((sentences) => Object.keys(sentences));
 
 /** In seconds, as OpenTelemetry's convention for HTTP servers has them. */
 const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ').map(Number);

@@ -4,7 +4,7 @@
 // also takes every failure.
 import type { IncomingMessage } from 'node:http';
 import { andThen, isLater, type Later } from '../base/clock.ts';
-import { refuseHttp, refuseMethod, refuseRequest, unavailable, type Refused } from '../base/refusal.ts';
+import { refuse, refuseMethod, unavailable, type Refused } from '../base/refusal.ts';
 import { noContent, replyToResult } from '../reply/handler-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { Incoming } from '../request/incoming.ts';
@@ -38,7 +38,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
     }
 
     const place = router.find(presentation.path);
-    if (place === undefined) throw refuseHttp('not_found');
+    if (place === undefined) throw refuse('not_found');
 
     return serve(exchange, place, presentation);
   }
@@ -115,18 +115,18 @@ const KNOWN_FRAMING = /^1\.(?:[01]-|1chunked)$/i;
 /** What can be wrong with a request before it is looked at. Throws `Refused`. */
 function checkHead({ httpVersion, rawHeaders, headers }: IncomingMessage): void {
   const framing = httpVersion + (headers['transfer-encoding'] ?? '-');
-  if (!KNOWN_FRAMING.test(framing)) throw refuseRequest('malformed-http');
-  if (rawHeaders.length > 2 * MAX_FIELDS) throw refuseHttp('header_fields_too_large');
+  if (!KNOWN_FRAMING.test(framing)) throw refuse('malformed-http');
+  if (rawHeaders.length > 2 * MAX_FIELDS) throw refuse('header_fields_too_large');
 
   // RFC 9110 §10.1.1: any other expectation may be refused; so is a repeated field, which Node joins.
   const isMet = headers.expect === undefined || headers.expect.toLowerCase() === '100-continue';
-  if (!isMet) throw refuseHttp('expectation_failed');
+  if (!isMet) throw refuse('expectation_failed');
 }
 
 const readsCredentials = (row: Row | undefined) => row !== undefined && row.access.credentials !== 'ignored';
 
 function refuseUnmatched(matches: readonly { readonly row: Row }[]): Refused {
-  if (matches.length === 0) return refuseHttp('not_found');
+  if (matches.length === 0) return refuse('not_found');
 
   const methods = matches.map(({ row }) => row.method);
   return refuseMethod(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])));

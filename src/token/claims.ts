@@ -2,7 +2,7 @@
 // docs/tokens.md. Reads only a SignedPayload. Does not check scopes or other guards (routes/guards.ts), nor
 // the binding to a key (sender/).
 import { isFiniteNumber, isTextArray, type JsonObject } from '../base/encoding.ts';
-import { refuseToken } from '../base/refusal.ts';
+import { refuse } from '../base/refusal.ts';
 import { mediaType } from './compact.ts';
 import { payloadOf, type SignedPayload } from './signature.ts';
 
@@ -32,7 +32,7 @@ export function checkClaims(
     subjectFlaw(claims) ??
     kindFlaw(claims, header) ??
     demandFlaw(claims, header, options);
-  if (flaw !== undefined) throw refuseToken(flaw);
+  if (flaw !== undefined) throw refuse(flaw);
 
   return claims;
 }

@@ -3,7 +3,7 @@
 // nothing else: no address is made from it, no log line holds it. Does not believe it: token/claims.ts checks
 // it again, once a key of that issuer has verified the signature.
 import type { JsonObject } from '../base/encoding.ts';
-import { refuseToken } from '../base/refusal.ts';
+import { refuse } from '../base/refusal.ts';
 import type { KeySet } from '../keys/key-set.ts';
 import type { TokenOptions } from './claims.ts';
 
@@ -21,7 +21,7 @@ export interface Issuer extends TokenOptions {
 export function issuerFor({ iss }: JsonObject, issuers: readonly Issuer[]): Issuer {
   // The only one judges every token: what `iss` says is looked at in its turn.
   const claimed = issuers.find(({ issuer }) => issuer === iss || issuers.length === 1);
-  if (claimed === undefined) throw refuseToken('issuer-mismatch');
+  if (claimed === undefined) throw refuse('issuer-mismatch');
 
   return claimed;
 }

@@ -6,7 +6,7 @@ import { andThen, type Clock, type Later } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import type { Count } from '../base/events.ts';
 import { LruCache } from '../base/lru.ts';
-import { Refused, refuseToken } from '../base/refusal.ts';
+import { Refused, refuse } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import { factsOf, type VerificationKey } from '../keys/jwk.ts';
 import { checkClaims, timesFlaw } from './claims.ts';
@@ -54,14 +54,14 @@ export function createTokenVerifier(
   /** Remembers the token by its digest, if there is one. */
   function verify(token: string, digest?: string): Later<VerifiedToken> {
     const jws = parseCompact(token);
-    if (typeof jws === 'string') throw refuseToken(jws);
+    if (typeof jws === 'string') throw refuse(jws);
 
     const kid = checkTokenHeader(jws.header);
     const issuer = issuerFor(jws.payload, issuers);
     return andThen(issuer.keys.find(kid), (key) => {
       try {
         const signed = verifySignature(jws, key);
-        if (signed === undefined) throw refuseToken('signature-mismatch');
+        if (signed === undefined) throw refuse('signature-mismatch');
 
         const claims = deepFreeze(checkClaims(signed, jws.header, issuer, clock.now() / 1000));
         count('gatehouse_tokens_total{result="verified"}');
@@ -117,16 +117,16 @@ function deepFreeze(claims: JsonObject) {
  */
 function checkTokenHeader({ alg, crit, b64, typ, kid }: JsonObject) {
   // RFC 7515 §4.1.1, RFC 8725 §2.1, §3.1, §3.2: the verifier names the algorithm, the header must equal it.
-  if (alg !== 'RS256') throw refuseToken('algorithm-refused');
+  if (alg !== 'RS256') throw refuse('algorithm-refused');
 
   // RFC 7515 §4.1.11, RFC 7797 §6: no extension is understood here. Stricter: `b64` without `crit` neither.
-  if (crit !== undefined || b64 !== undefined) throw refuseToken('critical-header');
+  if (crit !== undefined || b64 !== undefined) throw refuse('critical-header');
 
   // RFC 8725 §3.11, RFC 9068 §2.1
   const type = mediaType(typ);
-  if (typ !== undefined && type !== 'jwt' && type !== 'at+jwt') throw refuseToken('type-refused');
+  if (typ !== undefined && type !== 'jwt' && type !== 'at+jwt') throw refuse('type-refused');
 
   // RFC 7515 §4.1.4, RFC 8725 §3.10
-  if (kid !== undefined && typeof kid !== 'string') throw refuseToken('key-id-malformed');
+  if (kid !== undefined && typeof kid !== 'string') throw refuse('key-id-malformed');
   return kid;
 }

@@ -3,16 +3,13 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { FETCH_FLAWS, KEY_FLAWS, LEVELS } from '../../src/base/events.ts';
 import {
-  CONTENT_FLAWS,
-  HTTP_FLAWS,
-  PROOF_FLAWS,
-  REQUEST_FLAWS,
-  TOKEN_FLAWS,
-  UNAVAILABILITIES,
-  type Refusal,
-  refuseContent,
+  refuse,
   refuseMethod,
-  type HttpFlaw,
+  SENTENCES,
+  unavailable,
+  type Kind,
+  type Refusal,
+  type Refused,
 } from '../../src/base/refusal.ts';
 import { createRefusalReplies } from '../../src/reply/challenge.ts';
 import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/routes/guards.ts';
@@ -49,43 +46,36 @@ const reasonTable =
       written,
     );
 
-function nonceSentence(): string {
-  const headers = headersOf({ kind: 'use_dpop_nonce', reason: 'proof-nonce' }, 'DPoP', 'REQUIRED');
-  return /error_description="([^"]+)"/.exec(headers.join())?.[1] ?? '';
-}
-
-const insufficient = { kind: 'insufficient_scope', description: '<sentence>' } as const;
+const guarded = { description: '<sentence>' };
 
 /** One refusal for each row of the table of statuses; a kind that is left out does not compile. */
-const KINDS: Readonly<Record<Exclude<Refusal['kind'], HttpFlaw>, readonly Refusal[]>> = {
-  invalid_body: [refuseContent('body-malformed').refusal],
-  invalid_query: [refuseContent('query-refused', [], []).refusal],
-  content_too_large: [refuseContent('body-too-large').refusal],
-  unsupported_media_type: [refuseContent('media-type-refused').refusal],
-  unprocessable_content: [refuseContent('body-refused', [], []).refusal],
-  method_not_allowed: [refuseMethod(['GET', 'HEAD']).refusal],
-  invalid_request: [{ kind: 'invalid_request', reason: 'host-refused' }],
-  unauthorized: [{ kind: 'unauthorized', reason: 'no-credentials' }],
-  invalid_token: [{ kind: 'invalid_token', reason: 'expired' }],
-  invalid_dpop_proof: [{ kind: 'invalid_dpop_proof', reason: 'proof-htm' }],
-  use_dpop_nonce: [{ kind: 'use_dpop_nonce', reason: 'proof-nonce' }],
-  insufficient_user_authentication: [
-    { kind: 'insufficient_user_authentication', reason: 'login-insufficient', demands: [] },
-  ],
+const KINDS: Readonly<Record<Kind, readonly Refused[]>> = {
+  invalid_body: [refuse('body-malformed')],
+  invalid_query: [refuse('query-refused', { issues: [] })],
+  content_too_large: [refuse('body-too-large')],
+  unsupported_media_type: [refuse('media-type-refused')],
+  unprocessable_content: [refuse('body-refused', { issues: [] })],
+  method_not_allowed: [refuseMethod(['GET', 'HEAD'])],
+  not_found: [refuse('not_found')],
+  request_timeout: [refuse('request_timeout')],
+  expectation_failed: [refuse('expectation_failed')],
+  header_fields_too_large: [refuse('header_fields_too_large')],
+  invalid_request: [refuse('host-refused')],
+  unauthorized: [refuse('no-credentials')],
+  invalid_token: [refuse('expired')],
+  invalid_dpop_proof: [refuse('proof-htm')],
+  use_dpop_nonce: [refuse('proof-nonce')],
+  insufficient_user_authentication: [refuse('login-insufficient')],
   insufficient_scope: [
-    { ...insufficient, reason: 'scope-missing', scopes: ['<scope>'] },
-    { ...insufficient, reason: 'claim-missing' },
+    refuse('scope-missing', { ...guarded, scopes: ['<scope>'] }),
+    refuse('claim-missing', guarded),
   ],
-  temporarily_unavailable: [
-    { kind: 'temporarily_unavailable', reason: 'keys-unavailable', retryAfterSeconds: 1 },
-  ],
+  temporarily_unavailable: [unavailable('keys-unavailable', 1)],
 };
 
 const statuses: Block = (written) => {
-  const kinds = Object.keys(HTTP_FLAWS) as (keyof typeof HTTP_FLAWS)[];
-  const names = kinds.filter((kind) => kind !== 'method_not_allowed');
-  const refusals = [...Object.values(KINDS).flat(), ...names.map((name) => ({ kind: name, reason: name }))];
-  const derived = refusals.map((refusal) => {
+  const refusals = Object.values(KINDS).flat();
+  const derived = refusals.map(({ refusal }) => {
     const [plain, detailed] = [false, true].map((errorDetail) =>
       createRefusalReplies({ dpopMode: 'ALLOWED', errorDetail })(refusal, 'Bearer'),
     );
@@ -100,20 +90,34 @@ const statuses: Block = (written) => {
 const challenges: Block = () => {
   const modes: readonly DpopMode[] = ['DISABLED', 'ALLOWED', 'REQUIRED'];
   const fields = modes.map((mode) => {
-    const headers = headersOf({ kind: 'unauthorized', reason: 'no-credentials' }, undefined, mode);
+    const headers = headersOf(refuse('no-credentials').refusal, undefined, mode);
     const lines = headers.map((text, index) => (index % 2 === 0 ? `    ${text}: ` : `${text}\n`));
     return lines.join('');
   });
   return fields.join('\n');
 };
 
+const CONTENT_KINDS = [
+  'invalid_body',
+  'unsupported_media_type',
+  'content_too_large',
+  'unprocessable_content',
+  'invalid_query',
+] as const;
+
 const contentFlaws: Block = (written) => {
-  const derived = Object.entries(CONTENT_FLAWS).map(([reason, [kind, message]]) => [
-    message,
-    code(reason),
-    code(kind),
-  ]);
+  const derived = CONTENT_KINDS.flatMap((kind) =>
+    Object.entries(SENTENCES[kind]).map(([reason, message]) => [message, code(reason), code(kind)]),
+  );
   return withKept(['message', 'reason', '`error`', 'what to do'], derived, written, 1);
+};
+
+const HTTP_FLAWS = {
+  ...SENTENCES.not_found,
+  ...SENTENCES.method_not_allowed,
+  ...SENTENCES.request_timeout,
+  ...SENTENCES.expectation_failed,
+  ...SENTENCES.header_fields_too_large,
 };
 
 /** To whole thousands, so that it holds for a while. */
@@ -134,8 +138,7 @@ const guards: Block = (written) => {
     'claimCheck(what, check)': claimCheck('<what>', () => true),
   };
   const derived = Object.entries(samples).map(([name, { refused }]) => {
-    const sentence = 'description' in refused.refusal ? refused.refusal.description : '';
-    return [sentence.replace(/<\w+>/, code), code(name)];
+    return [refused.refusal.description.replace(/<\w+>/, code), code(name)];
   });
   return withKept(['`error_description`', 'guard', 'passes when'], derived, written, 1);
 };
@@ -200,11 +203,14 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   review,
   settings: settingsTable,
   'reading-order': readingOrder,
-  'token-flaws': flawTable('`error_description`', TOKEN_FLAWS),
-  'proof-flaws': flawTable('`error_description`', { ...PROOF_FLAWS, 'proof-nonce': nonceSentence() }),
-  'request-flaws': flawTable('`error_description`', REQUEST_FLAWS),
+  'token-flaws': flawTable('`error_description`', SENTENCES.invalid_token),
+  'proof-flaws': flawTable('`error_description`', {
+    ...SENTENCES.invalid_dpop_proof,
+    ...SENTENCES.use_dpop_nonce,
+  }),
+  'request-flaws': flawTable('`error_description`', SENTENCES.invalid_request),
   'content-flaws': contentFlaws,
-  'other-refusals': flawTable('message', { ...UNAVAILABILITIES, ...HTTP_FLAWS }),
+  'other-refusals': flawTable('message', { ...SENTENCES.temporarily_unavailable, ...HTTP_FLAWS }),
   'fetch-flaws': reasonTable('reason of a failed fetch', 'look at', FETCH_FLAWS),
   'key-flaws': reasonTable('reason why a key is skipped', 'the key', KEY_FLAWS),
   'routes-a': routesTable({ PROFILE: 'A' }),

@@ -1,7 +1,7 @@
 /* docs/dpop.md held against the running service and the code. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { PROOF_FLAWS, REQUEST_FLAWS, TOKEN_FLAWS, UNAVAILABILITIES } from '../../src/base/refusal.ts';
+import { SENTENCES } from '../../src/base/refusal.ts';
 import { clausesIn, commentsOf } from '../clauses/citations.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { startService } from '../support/service.ts';
@@ -36,7 +36,13 @@ describe('docs/dpop.md on the eight combinations of RFC 9449 §7', () => {
   }
 });
 
-const flaws = { ...TOKEN_FLAWS, ...PROOF_FLAWS, ...REQUEST_FLAWS, ...UNAVAILABILITIES };
+const flaws = {
+  ...SENTENCES.invalid_token,
+  ...SENTENCES.invalid_dpop_proof,
+  ...SENTENCES.invalid_request,
+  ...SENTENCES.temporarily_unavailable,
+};
+
 const reasons = [...Object.keys(flaws), 'proof-nonce'];
 
 for (const [clause = '', , where = '', refusal = ''] of tableUnder(

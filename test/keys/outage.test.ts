@@ -1,7 +1,7 @@
 /* The service over HTTP while its provider fails and comes back. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
-import { UNAVAILABILITIES } from '../../src/base/refusal.ts';
+import { SENTENCES } from '../../src/base/refusal.ts';
 import { createKeyFetcher } from '../../src/keys/fetch.ts';
 import type { FetchFlaw } from '../../src/base/events.ts';
 import type { Fault, ListenerFault, NamedFault } from '../idp/faults.ts';
@@ -53,7 +53,10 @@ async function retry({ clock, keys }: TestService): Promise<void> {
 }
 
 /** RFC 9110 §10.2.3. No challenge, since the token may be fine. */
-function assertUnavailable(answer: Answer, message: string = UNAVAILABILITIES['keys-unavailable']): void {
+function assertUnavailable(
+  answer: Answer,
+  message: string = SENTENCES.temporarily_unavailable['keys-unavailable'],
+): void {
   const { status, body, headers, challenges } = answer;
   assert.deepEqual([status, body, challenges], [503, { error: 'temporarily_unavailable', message }, []]);
   assert.match(headers['retry-after'] ?? '', /^([1-9]|[12]\d|30)$/);
@@ -192,7 +195,7 @@ test('refreshes after 10 minutes when only readiness is asked', async (context) 
 test('is not ready while shutting down although keys are held', async (context) => {
   const service = await start(context);
   service.beginStopping();
-  assertUnavailable(await service.ask('/readyz'), UNAVAILABILITIES['shutting-down']);
+  assertUnavailable(await service.ask('/readyz'), SENTENCES.temporarily_unavailable['shutting-down']);
   assert.deepEqual([await statusOf(service, '/healthz'), (await privately(service)).status], [200, 200]);
 });
 

@@ -16,7 +16,7 @@ const awaitRetry = ({ clock }: KeySetFixture) =>
 function retryAfter(fixture: KeySetFixture): number {
   const refusal = atOnce(fixture.look());
   assert.ok('kind' in refusal && refusal.kind === 'temporarily_unavailable');
-  return refusal.retryAfterSeconds;
+  return Number(refusal.headers?.[1]);
 }
 
 test('changes nothing when a refresh fails [F2]', async () => {

@@ -1,6 +1,7 @@
 /* Unknown key identifiers, rotation, and the requests that wait for a fetch. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { unavailable } from '../../src/base/refusal.ts';
 import { atOnce } from '../support/clock.ts';
 import { aged, HOUR, jwk, KeySetFixture, MINUTE, SECOND } from './key-set-fixture.ts';
 
@@ -140,11 +141,7 @@ test('lets 1,000 requests wait for a fetch, turns the next away for a second, an
   for (let round = 0; round < 2; round += 1) {
     const outcomes = new Set(Array.from({ length: 1000 }, () => fixture.outcome('a')));
     assert.deepEqual(outcomes, new Set(['waits']));
-    assert.deepEqual(atOnce(fixture.look('a')), {
-      kind: 'temporarily_unavailable',
-      reason: 'too-many-waiting',
-      retryAfterSeconds: 1,
-    });
+    assert.deepEqual(atOnce(fixture.look('a')), unavailable('too-many-waiting', 1).refusal);
     assert.equal(fixture.fetches, round + 1);
     await fixture.answer(jwk('a'));
     fixture.clock.advance(HOUR);

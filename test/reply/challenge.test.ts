@@ -2,15 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRefusalReplies } from '../../src/reply/challenge.ts';
 import {
-  CONTENT_FLAWS,
-  HTTP_FLAWS,
-  refuseContent,
-  REQUEST_FLAWS,
-  TOKEN_FLAWS,
-  UNAVAILABILITIES,
+  refuse,
+  refuseMethod,
+  SENTENCES,
+  unavailable,
   type Refusal,
-  type RequestFlaw,
-  type TokenFlaw,
+  type RefusalReason,
 } from '../../src/base/refusal.ts';
 import type { Scheme } from '../../src/sender/credentials.ts';
 import { settingsWith } from '../support/caller.ts';
@@ -33,28 +30,18 @@ const lines = (headers: readonly string[]) =>
     index % 2 === 0 ? [`${name}: ${headers[index + 1]?.replace(/(, | )algs="[^"]+"/, '')}`] : [],
   );
 
-const NO_TOKEN: Refusal = { kind: 'unauthorized', reason: 'no-credentials' };
-const EXPIRED: Refusal = { kind: 'invalid_token', reason: 'expired' };
-const REPEATED: Refusal = { kind: 'invalid_request', reason: 'authorization-repeated' };
+const { refusal: NO_TOKEN } = refuse('no-credentials');
+const { refusal: EXPIRED } = refuse('expired');
+const { refusal: REPEATED } = refuse('authorization-repeated');
+const { refusal: NO_METHOD } = refuseMethod(['GET', 'HEAD']);
+const { refusal: NO_KEYS } = unavailable('keys-unavailable', 7);
 
-const SCOPE: Refusal = {
-  kind: 'insufficient_scope',
-  reason: 'scope-missing',
+const { refusal: SCOPE } = refuse('scope-missing', {
   description: 'the token lacks a required scope',
   scopes: ['a', 'b:c'],
-};
+});
 
-const CLAIM: Refusal = {
-  kind: 'insufficient_scope',
-  reason: 'claim-missing',
-  description: 'the claim x is missing',
-};
-
-const NO_KEYS: Refusal = {
-  kind: 'temporarily_unavailable',
-  reason: 'keys-unavailable',
-  retryAfterSeconds: 7,
-};
+const { refusal: CLAIM } = refuse('claim-missing', { description: 'the claim x is missing' });
 
 const ERROR = (error: string, description: string) => `error="${error}", error_description="${description}"`;
 
@@ -99,10 +86,7 @@ test('asks to retry and does not challenge while keys cannot be had [RFC 9110 §
 });
 
 test('names the methods and does not challenge when the method is another [RFC 9110 §15.5.6]', () => {
-  const { headers } = show(
-    { kind: 'method_not_allowed', reason: 'method_not_allowed', allowed: ['GET', 'HEAD'] },
-    { mode: 'ALLOWED' },
-  );
+  const { headers } = show(NO_METHOD, { mode: 'ALLOWED' });
   assert.deepEqual(lines(headers), ['Allow: GET, HEAD']);
 });
 
@@ -113,14 +97,14 @@ for (const kind of [
   'header_fields_too_large',
 ] as const) {
   test(`neither challenges nor explains ${kind} in header fields`, () =>
-    assert.deepEqual(show({ kind, reason: kind }).headers, []));
+    assert.deepEqual(show(refuse(kind).refusal).headers, []));
 }
 
 const LOGIN = 'Authentication required';
 
 for (const [refusal, status, body] of [
   [NO_TOKEN, 401, { error: 'unauthorized', message: LOGIN }],
-  [{ kind: 'unauthorized', reason: 'scheme-refused' }, 401, { error: 'unauthorized', message: LOGIN }],
+  [refuse('scheme-refused').refusal, 401, { error: 'unauthorized', message: LOGIN }],
   [EXPIRED, 401, { error: 'invalid_token', message: LOGIN }],
   [
     REPEATED,
@@ -134,28 +118,20 @@ for (const [refusal, status, body] of [
     503,
     { error: 'temporarily_unavailable', message: 'The signing keys are temporarily unavailable' },
   ],
+  [refuse('not_found').refusal, 404, { error: 'not_found', message: 'There is nothing at this path' }],
+  [NO_METHOD, 405, { error: 'method_not_allowed', message: 'This method is not supported here' }],
   [
-    { kind: 'not_found', reason: 'not_found' },
-    404,
-    { error: 'not_found', message: 'There is nothing at this path' },
-  ],
-  [
-    { kind: 'method_not_allowed', reason: 'method_not_allowed', allowed: ['GET', 'HEAD'] },
-    405,
-    { error: 'method_not_allowed', message: 'This method is not supported here' },
-  ],
-  [
-    { kind: 'request_timeout', reason: 'request_timeout' },
+    refuse('request_timeout').refusal,
     408,
     { error: 'request_timeout', message: 'The request did not arrive in time' },
   ],
   [
-    { kind: 'expectation_failed', reason: 'expectation_failed' },
+    refuse('expectation_failed').refusal,
     417,
     { error: 'expectation_failed', message: 'The expectation of the request cannot be met' },
   ],
   [
-    { kind: 'header_fields_too_large', reason: 'header_fields_too_large' },
+    refuse('header_fields_too_large').refusal,
     431,
     { error: 'header_fields_too_large', message: 'The header fields of the request are too large' },
   ],
@@ -190,33 +166,16 @@ for (const [refusal, status, body] of DETAILED) {
   });
 }
 
-for (const refusal of [
-  NO_TOKEN,
-  REPEATED,
-  NO_KEYS,
-  { kind: 'not_found', reason: 'not_found' },
-  { kind: 'method_not_allowed', reason: 'method_not_allowed', allowed: ['GET', 'HEAD'] },
-] as const) {
+for (const refusal of [NO_TOKEN, REPEATED, NO_KEYS, refuse('not_found').refusal, NO_METHOD] as const) {
   test(`answers ${refusal.reason} under ERROR_DETAIL as without it [docs/refusals.md]`, () => {
     assert.deepEqual(show(refusal, { detail: true }), show(refusal));
   });
 }
 
-const names = <Name extends string>(sentences: Record<Name, unknown>) => Object.keys(sentences) as Name[];
+const reasons = Object.values(SENTENCES).flatMap((sentences) => Object.keys(sentences)) as RefusalReason[];
 
-const EVERY: readonly Refusal[] = [
-  ...names<TokenFlaw>(TOKEN_FLAWS).map((reason): Refusal => ({ kind: 'invalid_token', reason })),
-  ...names<RequestFlaw>(REQUEST_FLAWS).map((reason): Refusal => ({ kind: 'invalid_request', reason })),
-  ...names(UNAVAILABILITIES).map((reason): Refusal => ({
-    kind: 'temporarily_unavailable',
-    reason,
-    retryAfterSeconds: 1,
-  })),
-  ...names(HTTP_FLAWS).map((kind): Refusal =>
-    kind === 'method_not_allowed' ? { kind, reason: kind, allowed: ['GET'] } : { kind, reason: kind },
-  ),
-  ...names(CONTENT_FLAWS).map((reason) => refuseContent(reason).refusal),
-];
+/** But for those whose sentence a guard brings, or nobody. */
+const EVERY = reasons.map((reason) => refuse(reason).refusal).filter(({ description }) => description !== '');
 
 test('describes every refusal in printable ASCII without quotes, so that no header field can break [RFC 6750 §3, G1]', () => {
   const sentences = EVERY.map((refusal) => {
@@ -262,7 +221,7 @@ test('gives every refusal the same reply again, whatever was refused before, by 
     CLAIM,
     { ...CLAIM, description: 'the claim y is missing' },
     NO_KEYS,
-    { ...NO_KEYS, retryAfterSeconds: 8 },
+    unavailable('keys-unavailable', 8).refusal,
   ];
   for (const _ of ['written', 'written before']) {
     for (const refusal of [NO_TOKEN, ...EVERY, ...ofItsOwn]) {
@@ -280,10 +239,7 @@ test('writes the reply to a refusal that has nothing of its own once', () => {
 });
 
 test('asks for a nonce with its sentence, on the scheme that was used [RFC 9449 §9]', () => {
-  const { status, headers, body } = show(
-    { kind: 'use_dpop_nonce', reason: 'proof-nonce' },
-    { mode: 'ALLOWED', used: 'DPoP' },
-  );
+  const { status, headers, body } = show(refuse('proof-nonce').refusal, { mode: 'ALLOWED', used: 'DPoP' });
   assert.equal(status, 401);
   assert.deepEqual(body, { error: 'use_dpop_nonce', message: LOGIN });
   assert.ok(
@@ -292,10 +248,7 @@ test('asks for a nonce with its sentence, on the scheme that was used [RFC 9449 
 });
 
 test('explains a refused proof under ERROR_DETAIL [docs/refusals.md]', () => {
-  const { body } = show(
-    { kind: 'invalid_dpop_proof', reason: 'proof-missing' },
-    { detail: true, mode: 'REQUIRED' },
-  );
+  const { body } = show(refuse('proof-missing').refusal, { detail: true, mode: 'REQUIRED' });
   assert.deepEqual(body, { error: 'invalid_dpop_proof', message: 'The DPoP proof is invalid' });
 });
 
@@ -310,13 +263,13 @@ test('names the algorithms of proofs on the scheme DPoP alone [RFC 9449 §7.1]',
 });
 
 for (const [refusal, status] of [
-  [{ kind: 'invalid_dpop_proof', reason: 'proof-htm' }, 401],
-  [{ kind: 'use_dpop_nonce', reason: 'proof-nonce' }, 401],
-  [refuseContent('body-malformed').refusal, 400],
-  [refuseContent('query-refused').refusal, 400],
-  [refuseContent('body-too-large').refusal, 413],
-  [refuseContent('media-type-refused').refusal, 415],
-  [refuseContent('body-refused').refusal, 422],
+  [refuse('proof-htm').refusal, 401],
+  [refuse('proof-nonce').refusal, 401],
+  [refuse('body-malformed').refusal, 400],
+  [refuse('query-refused').refusal, 400],
+  [refuse('body-too-large').refusal, 413],
+  [refuse('media-type-refused').refusal, 415],
+  [refuse('body-refused').refusal, 422],
 ] as const) {
   test(`answers ${refusal.kind} with ${status} [docs/refusals.md]`, () =>
     assert.equal(show(refusal).status, status));
@@ -324,7 +277,7 @@ for (const [refusal, status] of [
 
 test('names what a login must be in the challenge, and nothing of it in the body [RFC 9470 §3]', () => {
   const demands = ['acr_values="mfa"', undefined, 'max_age="0"'];
-  const shown = show({ kind: 'insufficient_user_authentication', reason: 'login-insufficient', demands });
+  const shown = show(refuse('login-insufficient', { demands }).refusal);
   const sentence = 'the login of the token is not recent or strong enough';
   const error = ERROR('insufficient_user_authentication', sentence);
   assert.deepEqual(
@@ -339,11 +292,11 @@ test('names what a login must be in the challenge, and nothing of it in the body
 
 test('says of a body what its schema says of it, and which would be taken [RFC 9110 §15.5.16]', () => {
   const issues = [{ path: ['item'], message: 'must be text' }];
-  assert.deepEqual(show(refuseContent('body-refused', [], issues).refusal).body, {
+  assert.deepEqual(show(refuse('body-refused', { issues }).refusal).body, {
     error: 'unprocessable_content',
     message: 'The body does not fit',
     issues,
   });
-  const { headers, body } = show(refuseContent('media-type-refused', ['Accept', 'a/b']).refusal);
+  const { headers, body } = show(refuse('media-type-refused', { headers: ['Accept', 'a/b'] }).refusal);
   assert.deepEqual([lines(headers), Object.keys(body as object)], [['Accept: a/b'], ['error', 'message']]);
 });

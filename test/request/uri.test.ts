@@ -174,7 +174,7 @@ const uriOf = (rawHeaders: readonly string[], path: string, options: UriOptions)
 
 const refused = (reason: string) => (failure: unknown) => {
   assert.ok(failure instanceof Refused);
-  assert.deepEqual(failure.refusal, { kind: 'invalid_request', reason });
+  assert.deepEqual([failure.refusal.kind, failure.refusal.reason], ['invalid_request', reason]);
   return true;
 };
 

@@ -3,7 +3,7 @@
    is their own. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { TOKEN_FLAWS } from '../../src/base/refusal.ts';
+import { SENTENCES } from '../../src/base/refusal.ts';
 import type { Guard } from '../../src/routes/guards.ts';
 import type { PrefixRule, Row } from '../../src/routes/row.ts';
 import { clock, settingsWith, tokenWith } from '../support/caller.ts';
@@ -230,19 +230,31 @@ for (const { name, table, environment, asIssued, othersAudience } of CASES) {
 
       if (readsToken) {
         test('refuses a token that has expired', () =>
-          refuses({ token: expired() }, 'invalid_token', invalid(TOKEN_FLAWS.expired)));
+          refuses({ token: expired() }, 'invalid_token', invalid(SENTENCES.invalid_token.expired)));
 
         test('refuses a forged signature [D6]', () =>
-          refuses({ token: forged() }, 'invalid_token', invalid(TOKEN_FLAWS['signature-mismatch'])));
+          refuses(
+            { token: forged() },
+            'invalid_token',
+            invalid(SENTENCES.invalid_token['signature-mismatch']),
+          ));
 
         test('refuses a token of an issuer that is not trusted [D2]', () => {
           const stranger = tokenWith({ ...asIssued(held), iss: 'https://stranger.example/' });
-          return refuses({ token: stranger }, 'invalid_token', invalid(TOKEN_FLAWS['issuer-mismatch']));
+          return refuses(
+            { token: stranger },
+            'invalid_token',
+            invalid(SENTENCES.invalid_token['issuer-mismatch']),
+          );
         });
 
         test('refuses a token for the audience of another issuer [D11]', () => {
           const forOther = tokenWith({ ...asIssued(held), aud: othersAudience });
-          return refuses({ token: forOther }, 'invalid_token', invalid(TOKEN_FLAWS['audience-mismatch']));
+          return refuses(
+            { token: forOther },
+            'invalid_token',
+            invalid(SENTENCES.invalid_token['audience-mismatch']),
+          );
         });
 
         test('refuses two Authorization fields', async () => {

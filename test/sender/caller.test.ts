@@ -119,7 +119,7 @@ test('reads the plain claim when no namespace is set', () => {
 
 const boundRefused = (failure: unknown) => {
   assert.ok(failure instanceof Refused);
-  assert.deepEqual(failure.refusal, { kind: 'invalid_token', reason: 'bound-token' });
+  assert.equal(failure.refusal.reason, 'bound-token');
   return true;
 };
 

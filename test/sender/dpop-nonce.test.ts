@@ -16,7 +16,7 @@ function demanded(nonce: unknown, nowMillis: number, checked = check): string {
     checked(nonce, nowMillis);
   } catch (failure) {
     assert.ok(failure instanceof Refused);
-    assert.deepEqual(failure.refusal, { kind: 'use_dpop_nonce', reason: 'proof-nonce' });
+    assert.equal(failure.refusal.kind, 'use_dpop_nonce');
     return failure.findings.freshNonce ?? '';
   }
   return assert.fail('the nonce is taken');

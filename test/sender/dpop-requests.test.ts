@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { test } from 'node:test';
-import { UNAVAILABILITIES } from '../../src/base/refusal.ts';
+import { SENTENCES } from '../../src/base/refusal.ts';
 import { createReplayStore } from '../../src/sender/replay.ts';
 import { exchange } from '../support/client.ts';
 import { makeProofKey, PROOF_ALGORITHMS, sealProof } from '../support/proof.ts';
@@ -73,7 +73,10 @@ test('answers 503 with Retry-After when the memory of used proofs is full, and f
   const { status, headers, body, challenges } = await call(small);
   assert.deepEqual(
     [status, body],
-    [503, { error: 'temporarily_unavailable', message: UNAVAILABILITIES['replay-memory-full'] }],
+    [
+      503,
+      { error: 'temporarily_unavailable', message: SENTENCES.temporarily_unavailable['replay-memory-full'] },
+    ],
   );
   assert.match(String(headers['retry-after']), /^([1-9]|[12]\d|30)$/);
   assert.deepEqual(challenges, []);

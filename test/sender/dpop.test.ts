@@ -1,7 +1,7 @@
 /* How each mode takes each way of presenting a token, over HTTP: status, body, challenge and log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PROOF_FLAWS, REQUEST_FLAWS, TOKEN_FLAWS, type ProofFlaw } from '../../src/base/refusal.ts';
+import { SENTENCES } from '../../src/base/refusal.ts';
 import { issue, NOW } from '../token/issuer.ts';
 import {
   ALGS,
@@ -15,6 +15,8 @@ import {
   type Call,
 } from './dpop-service.ts';
 import { key, strangersKey } from './stand.ts';
+
+type ProofFlaw = keyof typeof SENTENCES.invalid_dpop_proof;
 
 const MODES = ['DISABLED', 'ALLOWED', 'REQUIRED'] as const;
 
@@ -144,9 +146,9 @@ for (const beside of [{ 'kc-jkt-type': 'DPoP' }, { unknown: null }, { JWK: key.j
 const sentence = (error: string, description: string) =>
   `error="${error}", error_description="${description}"`;
 
-const STALE = sentence('invalid_dpop_proof', PROOF_FLAWS['proof-too-old']);
-const MISMATCH = sentence('invalid_token', TOKEN_FLAWS['key-mismatch']);
-const TWICE = sentence('invalid_request', REQUEST_FLAWS['proof-repeated']);
+const STALE = sentence('invalid_dpop_proof', SENTENCES.invalid_dpop_proof['proof-too-old']);
+const MISMATCH = sentence('invalid_token', SENTENCES.invalid_token['key-mismatch']);
+const TWICE = sentence('invalid_request', SENTENCES.invalid_request['proof-repeated']);
 const SCOPE = `${sentence('insufficient_scope', 'the token lacks a required scope')}, scope="admin"`;
 
 /** What the challenges say of the caller's error, on the scheme that the caller used. */
@@ -182,7 +184,7 @@ for (const [what, make, status, error] of CHALLENGED) {
 test('puts the error on Bearer when Bearer was used, and offers both schemes [RFC 9449 §7.2]', async () => {
   const { challenges } = await call(SERVICES.ALLOWED, { scheme: 'Bearer', proof: undefined });
   assert.deepEqual(challenges, [
-    `Bearer realm="api", ${sentence('invalid_token', TOKEN_FLAWS['bound-token'])}`,
+    `Bearer realm="api", ${sentence('invalid_token', SENTENCES.invalid_token['bound-token'])}`,
     `DPoP ${ALGS}`,
   ]);
 });
@@ -234,7 +236,7 @@ for (const flaw of Object.keys(CALLS) as ProofFlaw[]) {
     assert.deepEqual(answer.body, REFUSED);
     assert.deepEqual(
       answer.challenges[1],
-      `DPoP ${sentence('invalid_dpop_proof', PROOF_FLAWS[flaw])}, ${ALGS}`,
+      `DPoP ${sentence('invalid_dpop_proof', SENTENCES.invalid_dpop_proof[flaw])}, ${ALGS}`,
     );
     assert.equal(answer.headers['cache-control'], 'no-store');
     assert.equal(answer.headers['dpop-nonce'], undefined);

@@ -1,9 +1,11 @@
 /* One fault for each way in which a proof is refused, in the order of the checks (docs/dpop.md, RFC 9449
    §4.3), cheap before dear. */
-import type { ProofFlaw } from '../../src/base/refusal.ts';
+import type { SENTENCES } from '../../src/base/refusal.ts';
 import { issue, NOW } from '../token/issuer.ts';
 import type { ProofDraft } from '../support/proof.ts';
 import { draft, key, strangersKey, TOKEN } from './stand.ts';
+
+type ProofFlaw = keyof typeof SENTENCES.invalid_dpop_proof;
 
 /** A token and its proof before they are presented. */
 export interface Whole {

@@ -293,11 +293,9 @@ test('tells callers to come back in ten seconds when the memory of used proofs i
 
   assert.throws(present, (thrown) => {
     assert.ok(thrown instanceof Refused);
-    assert.deepEqual(thrown.refusal, {
-      kind: 'temporarily_unavailable',
-      reason: 'replay-memory-full',
-      retryAfterSeconds: 10,
-    });
+    const { kind, reason, headers } = thrown.refusal;
+    assert.deepEqual([kind, reason], ['temporarily_unavailable', 'replay-memory-full']);
+    assert.deepEqual(headers, ['Retry-After', '10']);
     return true;
   });
 });

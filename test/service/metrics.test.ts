@@ -5,14 +5,7 @@ import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { FETCH_FLAWS } from '../../src/base/events.ts';
-import {
-  CONTENT_FLAWS,
-  HTTP_FLAWS,
-  PROOF_FLAWS,
-  REQUEST_FLAWS,
-  TOKEN_FLAWS,
-  UNAVAILABILITIES,
-} from '../../src/base/refusal.ts';
+import { SENTENCES } from '../../src/base/refusal.ts';
 import {
   createService,
   fail,
@@ -87,12 +80,7 @@ test('has every family from the start, and every foreseeable series at zero', as
     'process_resident_memory_bytes gauge',
     'process_start_time_seconds gauge',
   ]);
-  const reasons = [
-    ...Object.keys({ ...TOKEN_FLAWS, ...PROOF_FLAWS, ...REQUEST_FLAWS, ...UNAVAILABILITIES }),
-    ...Object.keys({ ...HTTP_FLAWS, ...CONTENT_FLAWS }),
-    ...['no-credentials', 'scheme-refused', 'proof-nonce', 'scope-missing', 'claim-missing'],
-    'login-insufficient',
-  ];
+  const reasons = [...Object.values(SENTENCES).flatMap((sentences) => Object.keys(sentences))];
 
   const wordsOf = (name: string, label: string) =>
     [...(families.get(name)?.samples ?? [])].map(([sample, count]) => {

@@ -1,7 +1,7 @@
 /* What tells a caller, without a token, that the service lives and whether it is ready (docs/requests.md). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { UNAVAILABILITIES } from '../../src/base/refusal.ts';
+import { SENTENCES } from '../../src/base/refusal.ts';
 import { FetchFailure } from '../../src/keys/jwks.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { TestClock } from '../support/clock.ts';
@@ -37,7 +37,7 @@ for (const PROFILE of ['A', 'B']) {
     const unready = (message: string) => [503, JSON.stringify({ error: 'temporarily_unavailable', message })];
     assert.deepEqual(await state(), [
       [200, '{"status":"ok"}'],
-      unready(UNAVAILABILITIES['keys-unavailable']),
+      unready(SENTENCES.temporarily_unavailable['keys-unavailable']),
     ]);
     assert.equal((await running.ask('/readyz')).headers['retry-after'], '1');
     canFetch = true;
@@ -50,7 +50,10 @@ for (const PROFILE of ['A', 'B']) {
     assert.equal((await running.ask('/healthz', { method: 'POST' })).status, 405);
     const kept = await askRaw(running.port, 'GET /healthz HTTP/1.1', 'Host: a');
     running.beginStopping();
-    assert.deepEqual(await state(), [[200, '{"status":"ok"}'], unready(UNAVAILABILITIES['shutting-down'])]);
+    assert.deepEqual(await state(), [
+      [200, '{"status":"ok"}'],
+      unready(SENTENCES.temporarily_unavailable['shutting-down']),
+    ]);
     const closed = await askRaw(running.port, 'GET /healthz HTTP/1.1', 'Host: a');
     assert.deepEqual(
       [kept.headers.get('connection'), closed.headers.get('connection')],

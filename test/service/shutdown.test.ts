@@ -1,7 +1,7 @@
 /* How the process that operators run ends: signals, readiness meanwhile, exit codes (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
-import { UNAVAILABILITIES } from '../../src/base/refusal.ts';
+import { SENTENCES } from '../../src/base/refusal.ts';
 import { startProvider } from '../idp/provider.ts';
 import { openWire } from '../support/client.ts';
 import { providerSettings, runProcess, type TestProcess } from '../support/service.ts';
@@ -57,7 +57,10 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     const { status, headers, body } = await service.ask('/readyz');
     assert.deepEqual(
       [status, body],
-      [503, { error: 'temporarily_unavailable', message: UNAVAILABILITIES['shutting-down'] }],
+      [
+        503,
+        { error: 'temporarily_unavailable', message: SENTENCES.temporarily_unavailable['shutting-down'] },
+      ],
     );
     assert.equal(headers['retry-after'], '1');
     for (let count = 0; count < 30; count += 1) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { after, before, describe, test } from 'node:test';
-import { CONTENT_FLAWS, type ContentFlaw } from '../../src/base/refusal.ts';
+import { refuse, type SENTENCES } from '../../src/base/refusal.ts';
 import { needs, open } from '../../src/routes/access.ts';
 import { scope } from '../../src/routes/guards.ts';
 import { get, patch, post } from '../../src/routes/row.ts';
@@ -87,19 +87,23 @@ const chunked = (...chunks: readonly (string | Buffer)[]): Buffer =>
 const FIVE = 'Content-Length: 5';
 const CHUNKED = [JSON_TYPE, 'Transfer-Encoding: chunked'];
 
-const STATUSES: Readonly<Record<(typeof CONTENT_FLAWS)[ContentFlaw][0], number>> = {
+const STATUSES = {
   invalid_body: 400,
   invalid_query: 400,
   content_too_large: 413,
   unsupported_media_type: 415,
   unprocessable_content: 422,
-};
+} as const;
+
+type ContentKind = keyof typeof STATUSES;
+
+type ContentFlaw = { [Kind in ContentKind]: keyof (typeof SENTENCES)[Kind] }[ContentKind];
 
 /** That the request is refused for this reason, without a challenge, and reaches no handler. */
 async function assertRefused(sent: Sent, reason: ContentFlaw): Promise<RawAnswer> {
   taken.length = 0;
   const answer = await answerTo(sent);
-  const [error] = CONTENT_FLAWS[reason];
+  const error = refuse(reason).refusal.kind as ContentKind;
   assert.deepEqual(
     [answer.status, JSON.parse(answer.text).error, service.logs.at(-1)?.reason, taken],
     [STATUSES[error], error, reason, []],

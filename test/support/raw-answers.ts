@@ -1,6 +1,6 @@
 /* The answers on a bare connection, one after another, and the shape that a refusal has there. */
 import { strict as assert } from 'node:assert';
-import { REQUEST_FLAWS } from '../../src/base/refusal.ts';
+import { SENTENCES } from '../../src/base/refusal.ts';
 
 export interface RawAnswer {
   readonly status: number;
@@ -31,7 +31,7 @@ export function answersIn(received: string): RawAnswer[] {
 
 export const statusesIn = (received: string) => answersIn(received).map(({ status }) => status);
 
-export const MALFORMED = REQUEST_FLAWS['malformed-http'];
+export const MALFORMED = SENTENCES.invalid_request['malformed-http'];
 
 /** That the last (or only) answer is this refusal in the shape of every answer, and closes. */
 export function assertRefused(

@@ -1,10 +1,12 @@
 /* One fault for each way in which a token is refused, in the order of docs/tokens.md: to be shown alone and
    in pairs. */
 import { sign, type KeyObject } from 'node:crypto';
-import type { TokenFlaw } from '../../src/base/refusal.ts';
+import type { SENTENCES } from '../../src/base/refusal.ts';
 import type { TokenOptions } from '../../src/token/claims.ts';
 import { rawJws } from '../idp/tokens.ts';
 import { CLAIMS, foreignKey, HEADER, NOW, signingKey, type Members } from './issuer.ts';
+
+type TokenFlaw = keyof typeof SENTENCES.invalid_token;
 
 /** A token before it is signed, and how it is presented. */
 export interface Draft {

@@ -3,13 +3,15 @@
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { after, test } from 'node:test';
-import { TOKEN_FLAWS, type TokenFlaw } from '../../src/base/refusal.ts';
+import { SENTENCES } from '../../src/base/refusal.ts';
 import type { Provider } from '../idp/provider.ts';
 import { signJws } from '../idp/tokens.ts';
 import { TestClock } from '../support/clock.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { draft, FAULTS, seal, type Draft } from './faults.ts';
 import { AUDIENCE, CAPACITIES, DOMAIN, keySetOf, NOW } from './issuer.ts';
+
+type TokenFlaw = keyof typeof SENTENCES.invalid_token;
 
 const hash = (text: string) => createHash('sha256').update(text).digest('base64url');
 
@@ -100,7 +102,7 @@ for (const flaw of Object.keys(FAULTS) as TokenFlaw[]) {
         assert.deepEqual(body, { error: 'invalid_token', message: 'Authentication required' });
         const [bearer, dpop] = challenges;
         assert.equal(challenges.length, 2);
-        const error = `error="invalid_token", error_description="${TOKEN_FLAWS[flaw]}"`;
+        const error = `error="invalid_token", error_description="${SENTENCES.invalid_token[flaw]}"`;
         if (scheme === 'Bearer') assert.equal(bearer, `Bearer realm="api", ${error}`);
         else assert.ok(dpop?.startsWith('DPoP ') && dpop.includes(error), dpop);
         assert.equal((scheme === 'Bearer' ? dpop : bearer)?.includes('error'), false);

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import { FetchFailure } from '../../src/keys/jwks.ts';
 import { createKeySet } from '../../src/keys/key-set.ts';
-import { Refused, type TokenFlaw } from '../../src/base/refusal.ts';
+import { Refused, SENTENCES } from '../../src/base/refusal.ts';
 import type { Later } from '../../src/base/clock.ts';
 import { claimsOf, keyIdOf, type VerifiedToken } from '../../src/token/verify.ts';
 import { atOnce, TestClock } from '../support/clock.ts';
@@ -26,6 +26,8 @@ import {
   verifierOver,
   type TimedVerifier,
 } from './issuer.ts';
+
+type TokenFlaw = keyof typeof SENTENCES.invalid_token;
 
 const at = NOW * 1000;
 const tokens = ['a', 'b', 'c', 'd'].map((sub) => issue({ sub }));
