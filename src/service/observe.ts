@@ -46,7 +46,7 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
 
   /** Once a request; no status when nobody was left to be answered. */
   function observe(learnt: Learnt, status: number | null): void {
-    const { row, reason, arrivedAt, request } = learnt;
+    const { row, reason, arrivedAt, request, failure } = learnt;
     const pattern = row?.pattern;
     const method = methodOf(learnt);
     const millis = clock.monotonic() - arrivedAt;
@@ -55,45 +55,26 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
     durations?.add(millis / 1000);
 
     const isProbe = PROBES.has(pattern);
-    if (accessLog && !(isProbe && reason === undefined)) tellAccess(learnt, method, status, millis);
+    const isTold = accessLog && !(isProbe && reason === undefined);
+    if (!isTold && reason === undefined) return;
+
+    const durationMillis = accessLog ? Math.round(millis * 1000) / 1000 : undefined;
+    const facts = factsOf(learnt, method, status, durationMillis);
+    if (isTold) log('request', facts);
     if (reason === undefined) return;
 
-    tellFailure(learnt, status);
+    if (reason === 'bug') {
+      return log('request failed', {
+        ...facts,
+        method: row && printable(row.method),
+        ...describeBug(failure),
+      });
+    }
+
+    log('request refused', facts);
     // What a probe asks is no refusal, also with a method that has no row.
     const isOfProbe = isProbe || PROBES.has(request.url);
-    if (reason !== 'bug' && reason !== 'handler' && !isOfProbe) count(reason);
-  }
-
-  function tellFailure(learnt: Learnt, status: number | null): void {
-    const { row, reason, failure } = learnt;
-    const { route, issuer, kid, traceId } = factsOf(learnt);
-    const method = row && printable(row.method);
-    if (reason === 'bug') log('request failed', { method, route, ...describeBug(failure), traceId });
-    else log('request refused', { status, reason, issuer, kid, traceId });
-  }
-
-  function tellAccess(
-    learnt: Learnt,
-    method: Printable | null = null,
-    status: number | null,
-    millis: number,
-  ): void {
-    const { route = null, issuer, kid, traceId, parentId } = factsOf(learnt);
-    const { reason } = learnt;
-    const durationMillis = Math.round(millis * 1000) / 1000;
-
-    // One literal: spread into one another, objects cost as much as all of the rest.
-    log('request', {
-      method,
-      route: method && route,
-      status,
-      durationMillis,
-      reason,
-      issuer,
-      kid,
-      traceId,
-      parentId,
-    });
+    if (reason !== 'handler' && !isOfProbe) count(reason);
   }
 
   /** The time of an arrival; 0 while nobody asks for it. */
@@ -120,12 +101,21 @@ function methodOf({ request, reason }: Learnt): Printable | undefined {
   return METHODS.find((method) => method === request.method) ?? OTHER_METHOD;
 }
 
-/** What lines may say of a request. */
-function factsOf({ request, row, issuerName, kid }: Learnt) {
+/** What lines may say of a request. One literal: spread into one another, objects cost as much as the rest. */
+function factsOf(
+  { request, row, reason, issuerName, kid }: Learnt,
+  method: Printable | undefined,
+  status: number | null,
+  durationMillis: number | undefined,
+) {
   const traceparent = traceparentOf(request.rawHeaders);
   const [, traceId, parentId] = traceparent?.split('-').map(printable) ?? [];
   return {
-    route: row && printableSetting(row.pattern),
+    method: method ?? null,
+    route: method && row ? printableSetting(row.pattern) : null,
+    status,
+    durationMillis,
+    reason,
     issuer: issuerName === undefined ? undefined : printable(issuerName),
     kid: kid === undefined ? undefined : printable(kid),
     traceId,

@@ -77,7 +77,7 @@ describe('the access log', { timeout: 30_000 }, () => {
   test('tells in the line of a refusal to which trace it belongs [W3C Trace Context §3.2.2]', async () => {
     const headers = { traceparent };
     const [line] = await linesOf('/api/private', { headers }, 'request refused');
-    assert.deepEqual(line, { status: 401, reason: 'no-credentials', traceId: TRACE });
+    assert.deepEqual([line?.reason, line?.traceId], ['no-credentials', TRACE]);
   });
 
   for (const [what, value] of [

@@ -77,20 +77,23 @@ test('counts how long a request took, in seconds, and looks at no clock where no
   assert.equal(createObserver({ clock, log: () => {} }, false).begin(), 0);
 });
 
-test('tells at debug of a refusal its status, its reason and the name of the key', () => {
+test('tells at debug of a refusal what the access log would tell, its reason and the name of the key among it', () => {
   const { observe, told } = observing('debug');
   const kid = `key\n${'1'.repeat(100)}`;
-  observe({ ...ARRIVED, row: ORDERS, reason: 'expired', issuerName: 'idp', kid }, 401);
-  observe({ ...ARRIVED, reason: 'not_found' }, 404);
+  const request = { ...ARRIVED.request, method: 'GET' };
+  observe({ ...ARRIVED, request, row: ORDERS, reason: 'expired', issuerName: 'idp', kid }, 401);
+  observe({ ...ARRIVED, request, reason: 'not_found' }, 404);
   assert.deepEqual(told(), [
     {
       message: 'request refused',
+      method: 'GET',
+      route: '/api/orders/{id}',
       status: 401,
       reason: 'expired',
       issuer: 'idp',
       kid: `key?${'1'.repeat(60)}`,
     },
-    { message: 'request refused', status: 404, reason: 'not_found' },
+    { message: 'request refused', method: 'GET', route: null, status: 404, reason: 'not_found' },
   ]);
 });
 
@@ -104,11 +107,14 @@ test('tells of a bug the method and the pattern of the row, the name of the erro
     message: 'request failed',
     method: 'GET',
     route: `/${'long/'.repeat(20)}`,
+    status: 500,
     reason: 'bug',
     error: 'TypeError',
   });
   assert.match(String(frames), /observe\.test\.[jt]s:\d+:\d+/);
-  assert.deepEqual(others, [{ message: 'request failed', reason: 'bug', error: 'string' }]);
+  assert.deepEqual(others, [
+    { message: 'request failed', route: null, status: 500, reason: 'bug', error: 'string' },
+  ]);
   stop();
   assert.deepEqual(told(), []);
 });

@@ -125,6 +125,8 @@ for (const path of ['/not-now', '/not-now-later']) {
     assert.deepEqual(line, {
       level: 'debug',
       message: 'request refused',
+      method: 'GET',
+      route: path,
       status: 503,
       reason: 'too-many-waiting',
     });
