@@ -36,7 +36,6 @@ const MORE_OPTIONS = {
 };
 
 const SWEEP_MILLIS = 1_000;
-const IDLE_GRACE_MILLIS = 1_000;
 const STOP_MILLIS = 10_000;
 
 export type Listener = ReturnType<typeof createListener>;
@@ -90,12 +89,16 @@ export function createListener(responder: Responder, clock: Clock) {
     refuseArriving(socket, refusalFor(error));
   });
 
+  let isStopping = false;
   let cancelSweep = () => {};
 
   function sweep(): void {
+    const nowMillis = clock.monotonic();
     for (const [socket, connection] of connections) {
-      if (connection.isOverdue(clock.monotonic())) socket.destroy();
-      else if (connection.isLate(clock.monotonic())) refuseArriving(socket, LATE);
+      // Node would also close those on which the end of an answer is still to be written.
+      const isOver = isStopping && connection.isIdle;
+      if (isOver || connection.isOverdue(nowMillis)) socket.destroy();
+      else if (connection.isLate(nowMillis)) refuseArriving(socket, LATE);
     }
     cancelSweep = clock.after(SWEEP_MILLIS, sweep);
   }
@@ -109,27 +112,18 @@ export function createListener(responder: Responder, clock: Clock) {
   const stop = () =>
     new Promise<'drained' | 'deadline'>((resolve) => {
       let outcome: 'drained' | 'deadline' = 'drained';
-      let cancelGrace = clock.after(IDLE_GRACE_MILLIS, closeIdle);
-
-      /** Every second, since an answer that was written before may be read to its end later. */
-      function closeIdle(): void {
-        // Node would also close those on which the end of an answer is still to be written.
-        for (const [socket, connection] of connections) {
-          if (connection.isIdle) socket.destroy();
-        }
-        cancelGrace = clock.after(IDLE_GRACE_MILLIS, closeIdle);
-      }
+      isStopping = true;
+      // Closed at once, one whose next request is already in the socket's buffer would be reset.
+      cancelSweep();
+      cancelSweep = clock.after(SWEEP_MILLIS, sweep);
 
       const cancelDeadline = clock.after(STOP_MILLIS, () => {
         outcome = 'deadline';
-        server.closeAllConnections();
-        setImmediate(resolve, outcome);
+        for (const socket of connections.keys()) socket.destroy();
       });
 
-      // That of node:http would at once reset connections whose next request is already in the socket's
-      // buffer.
+      // That of node:http would close those with no request under way at once.
       NetServer.prototype.close.call(server, () => {
-        cancelGrace();
         cancelDeadline();
         // Ends the timer by which Node looks for requests that take too long.
         server.close();
