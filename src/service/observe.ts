@@ -46,21 +46,23 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
 
   /** Once a request; no status when nobody was left to be answered. */
   function observe(learnt: Learnt, status: number | null): void {
-    const { row, reason, arrivedAt, request, failure } = learnt;
-    const pattern = row?.pattern;
+    const { row, reason, arrivedAt } = learnt;
     const method = methodOf(learnt);
     const millis = clock.monotonic() - arrivedAt;
     metrics?.add('http_server_active_requests', -1);
-    const durations = method && metrics?.durations(pattern)(method)(status);
+    const durations = method && metrics?.durations(row?.pattern)(method)(status);
     durations?.add(millis / 1000);
 
-    const isProbe = PROBES.has(pattern);
-    const isTold = accessLog && !(isProbe && reason === undefined);
-    if (!isTold && reason === undefined) return;
+    if (!accessLog && reason === undefined) return;
 
-    const durationMillis = accessLog ? Math.round(millis * 1000) / 1000 : undefined;
-    const facts = factsOf(learnt, method, status, durationMillis);
-    if (isTold) log('request', facts);
+    tell(learnt, factsOf(learnt, method, status, isWatching ? millis : undefined));
+  }
+
+  function tell({ row, reason, request, failure }: Learnt, facts: ReturnType<typeof factsOf>): void {
+    const isProbe = PROBES.has(row?.pattern);
+    if (isProbe && reason === undefined) return;
+
+    if (accessLog) log('request', facts);
     if (reason === undefined) return;
 
     if (reason === 'bug') {
@@ -101,12 +103,12 @@ function methodOf({ request, reason }: Learnt): Printable | undefined {
   return METHODS.find((method) => method === request.method) ?? OTHER_METHOD;
 }
 
-/** What lines may say of a request. One literal: spread into one another, objects cost as much as the rest. */
+/** What lines may say of a request. One literal: spread into one another objects cost as much as the rest. */
 function factsOf(
   { request, row, reason, issuerName, kid }: Learnt,
   method: Printable | undefined,
   status: number | null,
-  durationMillis: number | undefined,
+  millis: number | undefined,
 ) {
   const traceparent = traceparentOf(request.rawHeaders);
   const [, traceId, parentId] = traceparent?.split('-').map(printable) ?? [];
@@ -114,8 +116,9 @@ function factsOf(
     method: method ?? null,
     route: method && row ? printableSetting(row.pattern) : null,
     status,
-    durationMillis,
+    durationMillis: millis && Math.round(millis * 1000) / 1000,
     reason,
+
     issuer: issuerName === undefined ? undefined : printable(issuerName),
     kid: kid === undefined ? undefined : printable(kid),
     traceId,

@@ -1,6 +1,6 @@
 // The issuers: which there are beside the first, by the names that ISSUERS or the map `issuers` of YAML gives
 // them, and what their settings are called. Does not read their values: load.ts does.
-import { problemOf, type Entry } from './entry.ts';
+import { problemOf } from './entry.ts';
 import { list, text } from './readers.ts';
 import { find, type Sources } from './sources.ts';
 import type { Names } from './table.ts';
@@ -10,8 +10,7 @@ export const FIRST = 'idp';
 
 const NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
 
-const FAULT =
-  'must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp; all of YAML too';
+const FAULT = 'must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp';
 
 /** What a setting is called for an issuer. */
 export function namesFor(issuer: string, names: Names): Names {
@@ -24,19 +23,13 @@ export function namesFor(issuer: string, names: Names): Names {
 
 /** The names of the others: those in ISSUERS, else those in the map. */
 export function readNames({ variables, keys, problems }: Sources): readonly string[] {
-  const map = mapIn(keys);
+  const own = keys.filter(({ name }) => /^issuers\.[^.]*\./i.test(name));
+  const value = own.map(({ name }) => name.split('.')[1] ?? '');
+  const map = { name: 'issuers', value, place: own[0]?.place ?? '' };
+
   const entry = find(variables, 'ISSUERS') ?? map;
   const names = [...new Set(list(text)(entry.value))];
   const good = names.filter((name, index) => NAME.test(name) && index < 20);
-  const all = [...names, ...map.value];
-  const areGood = all.every((name) => good.includes(name));
-  if (!areGood) problems.push(problemOf(entry, FAULT));
+  if (good.length < names.length) problems.push(problemOf(entry, FAULT));
   return good;
-}
-
-/** What the map says as ISSUERS would, where its first key stands. */
-function mapIn(keys: readonly Entry[]) {
-  const own = keys.filter(({ name }) => /^issuers\.[^.]*\./i.test(name));
-  const value = own.map(({ name }) => name.split('.')[1] ?? '');
-  return { name: 'issuers', value, place: own[0]?.place ?? '' };
 }

@@ -30,7 +30,7 @@ export class ConfigurationError extends Error {
 export interface Loaded<Values> {
   readonly settings: Readonly<Values> & {
     /** Those that are trusted, by name; `idp` is the first. */
-    readonly issuers: ReturnType<typeof readIssuers>;
+    readonly issuers: Readonly<Record<string, IssuerSettings>>;
   };
   /** The paths of the files that were read. */
   readonly files: readonly string[];
@@ -43,7 +43,7 @@ type Read = ReturnType<typeof loadSettings>['settings'];
 /** Every setting of the service with its value. Units are those of the names. */
 export interface Settings extends Read {}
 
-export type IssuerSettings = Settings['issuers'][string];
+export type IssuerSettings = typeof ISSUER extends Table<infer Values> ? Values : never;
 
 type Given<Values> = Partial<Omit<Values, 'audience' | 'issuers'>> & {
   domain: string;
@@ -97,65 +97,55 @@ const entriesOf = (map: object, prefix: string): Entry[] =>
     return { name, value: isEmpty ? null : value, place: `${path} in code` };
   });
 
-interface Reading extends Sources {
-  /** What every setting is called that has been asked for. */
-  readonly known: Names[];
-  readonly taken: unknown[];
-}
-
 /** Reads the settings of a table from their sources. Throws `ConfigurationError`. */
 export function loadTable<Values extends Record<string, unknown>>(
   table: Table<Values>,
   sources: Sources,
 ): Loaded<Values> {
-  const reading: Reading = { ...sources, known: [], taken: [] };
-  const issuers = readIssuers([FIRST, ...readNames(sources)], reading);
-  const values = readTable(table, reading);
-  checkVariables(reading.known, sources);
-  checkKeys(reading.known, sources);
-
   const { files, problems, warnings } = sources;
+  /** What every setting is called that has been asked for. */
+  const known: Names[] = [];
+  const taken: unknown[] = [];
+
+  /** A token names its issuer by `iss` alone, so that no two may have the same. Throws `Fault`. */
+  function takeIssuer(issuer: unknown): void {
+    if (taken.includes(issuer)) refuse(SAME);
+    if (issuer !== '') taken.push(issuer);
+  }
+
+  /** Reads every setting that is not at fault, as it is called for this issuer. */
+  function readTable<Read extends Record<string, unknown>>(part: Table<Read>, issuer = FIRST): Read {
+    const values: Partial<Read> = {};
+    for (const name in part) {
+      const row = part[name];
+      const names = namesFor(issuer, row);
+      const entry = entryOf(names, sources);
+      known.push(names);
+
+      try {
+        values[name] = readRow(row, entry.value, values);
+        if (name === 'issuer') takeIssuer(values[name]);
+      } catch (failure) {
+        if (!(failure instanceof Fault)) throw failure;
+
+        // Without a place it may stand in a file that could not be read: then it is no problem of its own.
+        if (entry.place !== '') problems.push(problemOf(entry, failure.message));
+      }
+    }
+
+    // One without a value is a problem, and then nobody gets any.
+    return values as Read;
+  }
+
+  const names = [FIRST, ...readNames(sources)];
+  const parts = names.map((name) => [name, readTable(ISSUER, name)]);
+  const issuers: Record<string, IssuerSettings> = Object.fromEntries(parts);
+  const values = readTable(table);
+  checkVariables(known, sources);
+  checkKeys(known, sources);
   if (problems.length > 0) throw new ConfigurationError(problems);
 
   return { settings: { ...values, issuers }, files, warnings };
-}
-
-const readIssuers = (names: readonly string[], reading: Reading) =>
-  Object.fromEntries(names.map((name) => [name, readTable(ISSUER, reading, name)]));
-
-/** Reads every setting that is not at fault, as it is called for this issuer. */
-function readTable<Values extends Record<string, unknown>>(
-  table: Table<Values>,
-  reading: Reading,
-  issuer = FIRST,
-): Values {
-  const { known, taken, problems } = reading;
-  const values: Partial<Values> = {};
-  for (const name in table) {
-    const row = table[name];
-    const names = namesFor(issuer, row);
-    const entry = entryOf(names, reading);
-    known.push(names);
-
-    try {
-      values[name] = readRow(row, entry.value, values);
-      if (name === 'issuer') takeIssuer(values[name], taken);
-    } catch (failure) {
-      if (!(failure instanceof Fault)) throw failure;
-
-      // Without a place it may stand in a file that could not be read: then it is no problem of its own.
-      if (entry.place !== '') problems.push(problemOf(entry, failure.message));
-    }
-  }
-
-  // One without a value is a problem, and then nobody gets any.
-  return values as Values;
-}
-
-/** A token names its issuer by `iss` alone, so that no two may have the same. Throws `Fault`. */
-function takeIssuer(issuer: unknown, taken: unknown[]): void {
-  if (taken.includes(issuer)) refuse(SAME);
-  if (issuer !== '') taken.push(issuer);
 }
 
 /** `null` is a value that is missing. */
