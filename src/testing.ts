@@ -2,7 +2,7 @@
 // No part of the service: nothing of it is loaded but by tests.
 import { STATUSES } from './reply/challenge.ts';
 import { authenticated, type Access } from './routes/access.ts';
-import { Router } from './routes/router.ts';
+import { createRouter } from './routes/router.ts';
 import type { Row, Table } from './routes/row.ts';
 import { faultsOf } from './service/assemble.ts';
 import { clock, createGate, createService, type Gate } from './service/host.ts';
@@ -50,12 +50,12 @@ async function mismatchesOf(table: Table): Promise<string[]> {
   const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
   const service = createService(table, settings, issuer);
   const gate = await createGate(issuer.settings, issuer);
-  const router = new Router([], table.rules);
+  const findPlace = createRouter([], table.rules);
   const url = await service.listen();
 
   const asked = table.rows.map(async (row) => {
     const path = row.pattern.replace(/\{\w+\}/g, 'x');
-    const rules = router.find(path)?.rules ?? [];
+    const rules = findPlace(path)?.rules ?? [];
     const deciding = [...rules, row].map(({ access }) => access);
 
     const { ask, faults } = asking(row, url + path);

@@ -22,44 +22,38 @@ export interface Place {
 type Segment = Readonly<{ literal?: string; name?: string }>;
 
 /**
- * Finds the rows whose pattern of literals and `{parameters}` a path matches, and the rules whose prefix
- * covers it.
+ * Gives what finds the rows whose pattern of literals and `{parameters}` a path matches, and the rules whose
+ * prefix covers it; `undefined` when the path has no canonical form. The rows are those in which
+ * `tableProblems` finds nothing.
  */
-export class Router {
-  readonly #routes: readonly Readonly<{ row: Row; segments: readonly Segment[] }>[];
-  readonly #rules: readonly PrefixRule[];
-  /** What stands at the paths that are spelled like a pattern, found beforehand. */
-  readonly #places = new Map<string, Place | undefined>();
+export function createRouter(rows: readonly Row[], rules: readonly PrefixRule[] = []) {
+  // The list may be changed afterwards, as that of the rows may.
+  const kept = rules.slice();
+  const routes = rows.map((row) => {
+    const segments = parsePattern(row.pattern) ?? [];
+    return { row, segments };
+  });
 
-  /** The rows are those in which `tableProblems` finds nothing. */
-  constructor(rows: readonly Row[], rules: readonly PrefixRule[] = []) {
-    // The list may be changed afterwards, as that of the rows may.
-    this.#rules = rules.slice();
-    this.#routes = rows.map((row) => {
-      const segments = parsePattern(row.pattern) ?? [];
-      return { row, segments };
-    });
-    for (const { pattern } of rows) this.#places.set(pattern, this.find(pattern));
-  }
-
-  /** `undefined` when the path has no canonical form. */
-  find(path: string): Place | undefined {
-    return this.#places.get(path) ?? this.#search(pathSegments(path));
-  }
-
-  #search(texts: readonly string[] | undefined): Place | undefined {
+  function search(texts: readonly string[] | undefined): Place | undefined {
     if (texts === undefined) return undefined;
 
     const covers = (prefix: readonly string[]) => prefix.every((text, index) => texts[index] === text);
-    const rules = this.#rules.filter(({ prefix }) => covers(prefix));
-    const routes = this.#routes.filter(({ segments }) => isMatch(segments, texts));
-    const matches = routes.map(({ row, segments }) => {
+    const matches = [];
+    for (const { row, segments } of routes) {
       const parameters = parametersOf(segments, texts);
-      return { row, parameters };
-    });
-    return { rules, matches };
+      if (parameters !== undefined) matches.push({ row, parameters });
+    }
+    return { rules: kept.filter(({ prefix }) => covers(prefix)), matches };
   }
+
+  /** What stands at the paths that are spelled like a pattern, found beforehand. */
+  const places = new Map<string, Place | undefined>();
+  const find = (path: string) => places.get(path) ?? search(pathSegments(path));
+  for (const { pattern } of rows) places.set(pattern, find(pattern));
+  return find;
 }
+
+type IsMade<Part> = (part: unknown) => part is Part;
 
 /**
  * Why a table cannot be served beside these rows of the service's own: what in it is no row or rule, or is
@@ -68,24 +62,26 @@ export class Router {
  */
 export function tableProblems(table: Table, ownRows: readonly Row[] = []): string[] {
   const { rows, rules = [], ...others }: Table = Object(table);
-  const allRows = membersOf(rows);
-  const allRules = membersOf(rules);
+  const problems: string[] = [];
+
+  /** Who writes JavaScript may leave holes in a list, or give none. */
+  function madeIn<Part>(list: unknown, isMade: IsMade<Part>, demand: string): Part[] {
+    const parts: unknown[] = Array.isArray(list) ? [...list] : [undefined];
+    for (const [index, part] of parts.entries()) {
+      if (!isMade(part)) problems.push(`${demand}, and has something else at ${index}`);
+    }
+    return parts.filter(isMade);
+  }
+
+  const madeRows = madeIn(rows, isRow, 'rows: must be a list of what get, post, put, patch and del give');
+  const madeRules = madeIn(rules, isRule, 'rules: must be a list of what under gives');
 
   return [
-    ...strangersIn(allRows, isRow, 'rows: must be a list of what get, post, put, patch and del give'),
-    ...strangersIn(allRules, isRule, 'rules: must be a list of what under gives'),
+    ...problems,
     ...Object.keys(others).map((name) => `${name}: is no part of a table, which has rows and rules`),
-    ...rowProblems([...ownRows, ...allRows.filter(isRow)]),
-    ...allRules.filter(isRule).flatMap(({ faults }) => faults),
+    ...rowProblems([...ownRows, ...madeRows]),
+    ...madeRules.flatMap(({ faults }) => faults),
   ];
-}
-
-/** Who writes JavaScript may leave holes in a list, or give none. */
-const membersOf = (list: unknown): readonly unknown[] => (Array.isArray(list) ? list : [undefined]);
-
-function strangersIn(list: readonly unknown[], isMade: (part: unknown) => boolean, demand: string) {
-  const strange = [...list.keys()].filter((index) => !isMade(list[index]));
-  return strange.map((index) => `${demand}, and has something else at ${index}`);
 }
 
 function rowProblems(rows: readonly Row[]): string[] {
@@ -118,25 +114,22 @@ function parsePattern(pattern: string): readonly Segment[] | undefined {
   });
 }
 
-function isMatch(segments: readonly Segment[], texts: readonly string[]) {
-  if (segments.length !== texts.length) return false;
+/** The texts at the parameters of a pattern, if these segments match it. */
+function parametersOf(segments: readonly Segment[], texts: readonly string[]): PathParameters | undefined {
+  if (segments.length !== texts.length) return undefined;
 
-  return segments.every(({ literal }, index) => literal === undefined || literal === texts[index]);
-}
-
-function parametersOf(segments: readonly Segment[], texts: readonly string[]) {
-  const values = segments.map(({ name = '' }, index) => {
+  const values: [name: string, text: string][] = [];
+  for (const [index, { literal, name = '' }] of segments.entries()) {
     const text = texts[index] ?? '';
-    return [name, text] as const;
-  });
-  return Object.freeze(Object.fromEntries(values.filter(([name]) => name !== '')));
+    if (literal === undefined) values.push([name, text]);
+    else if (literal !== text) return undefined;
+  }
+  return Object.freeze(Object.fromEntries(values));
 }
 
 /** A path that both patterns match, if there is one. */
 function commonPath(one: readonly Segment[], other: readonly Segment[]) {
   // Where one of them has a literal, only that can be common; where both have a parameter, any text is.
   const path = one.map(({ literal }, index) => literal ?? other[index]?.literal ?? 'x');
-  if (!isMatch(one, path) || !isMatch(other, path)) return undefined;
-
-  return `/${path.map(encodeURIComponent).join('/')}`;
+  return parametersOf(other, path) && `/${path.map(encodeURIComponent).join('/')}`;
 }

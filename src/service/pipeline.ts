@@ -9,7 +9,7 @@ import { noContent, replyToResult } from '../reply/handler-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { Incoming } from '../request/incoming.ts';
 import type { Presentation } from '../request/uri.ts';
-import { Router, type Place } from '../routes/router.ts';
+import { createRouter, type Place } from '../routes/router.ts';
 import type { Row, Table } from '../routes/row.ts';
 import type { Caller } from '../sender/caller.ts';
 import type { Exchange } from './exchange.ts';
@@ -22,7 +22,7 @@ const NO_CONTENT = noContent().reply;
  * away, or rejects with it: `Refused`, `ClientGone`, `fail`, a bug.
  */
 export function createPipeline({ rows, rules }: Table, front: Front) {
-  const router = new Router(rows, rules);
+  const findPlace = createRouter(rows, rules);
   const { clock } = front.timing;
   const { bodyLimitBytes, handlerTimeoutSeconds } = front.settings;
 
@@ -37,7 +37,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
       return NO_CONTENT;
     }
 
-    const place = router.find(presentation.path);
+    const place = findPlace(presentation.path);
     if (place === undefined) throw refuse('not_found');
 
     return serve(exchange, place, presentation);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pathSegments, targetPath } from '../../src/request/path.ts';
 import { authenticated, open } from '../../src/routes/access.ts';
-import { Router, tableProblems } from '../../src/routes/router.ts';
+import { createRouter, tableProblems } from '../../src/routes/router.ts';
 import { get, under, type Row, type Table } from '../../src/routes/row.ts';
 import { Refused } from '../../src/base/refusal.ts';
 
@@ -67,9 +67,9 @@ const ROWS = ['/api/public', '/api/org/{orgId}', '/x/{one}/{two}/end', '/files/v
   rowAt,
 );
 
-const router = new Router(ROWS);
+const router = createRouter(ROWS);
 
-const found = (one: Router, path: string) => one.find(path)?.matches[0]?.row;
+const found = (find: ReturnType<typeof createRouter>, path: string) => find(path)?.matches[0]?.row;
 
 for (const [path, pattern, parameters] of [
   ['/api/public', '/api/public', {}],
@@ -81,7 +81,7 @@ for (const [path, pattern, parameters] of [
   ['/caf%c3%a9', '/caf%C3%A9', {}],
 ] as const) {
   test(`matches ${path} with the row ${pattern} on decoded segments`, () => {
-    const match = router.find(path)?.matches[0];
+    const match = router(path)?.matches[0];
     assert.equal(
       match?.row,
       ROWS.find((row) => row.pattern === pattern),
@@ -101,7 +101,7 @@ for (const path of [
   '/x/y/z/End',
   '/files/v1x0/a-b_c',
 ]) {
-  test(`matches ${path} with no row`, () => assert.deepEqual(router.find(path)?.matches, []));
+  test(`matches ${path} with no row`, () => assert.deepEqual(router(path)?.matches, []));
 }
 
 for (const [one, other, common] of [
@@ -135,7 +135,7 @@ for (const [one, other] of [
   test(`takes the rows ${one} and ${other}, which have no path in common`, () => {
     const rows = [one, other].map(rowAt);
     assert.deepEqual(tableProblems({ rows }), []);
-    for (const { pattern } of rows) assert.equal(found(new Router(rows), pattern)?.pattern, pattern);
+    for (const { pattern } of rows) assert.equal(found(createRouter(rows), pattern)?.pattern, pattern);
   });
 }
 
@@ -227,14 +227,14 @@ for (const pattern of [undefined, null, 5, {}]) {
 }
 
 test('takes braces that are written as escapes for the text that they are [RFC 3986 §2.1]', () => {
-  const router = new Router([rowAt('/%7Bx%7D')]);
-  assert.deepEqual(router.find('/7')?.matches, []);
+  const router = createRouter([rowAt('/%7Bx%7D')]);
+  assert.deepEqual(router('/7')?.matches, []);
   assert.equal(found(router, '/%7Bx%7D')?.pattern, '/%7Bx%7D');
 });
 
 test('takes several parameters, one in the name of another', () => {
-  const router = new Router([rowAt('/{a}/{ab}/x/{b}')]);
-  const { matches = [] } = router.find('/1/2/x/3') ?? {};
+  const router = createRouter([rowAt('/{a}/{ab}/x/{b}')]);
+  const { matches = [] } = router('/1/2/x/3') ?? {};
   assert.deepEqual(
     matches.map(({ parameters }) => parameters),
     [{ a: '1', ab: '2', b: '3' }],
@@ -251,7 +251,7 @@ test('finds no place in a path without a canonical form [RFC 3986 §2.1, §3.3]'
     '/%zz',
     '/api/%FF',
   ]) {
-    assert.equal(router.find(path), undefined);
+    assert.equal(router(path), undefined);
   }
 });
 
@@ -270,7 +270,7 @@ for (const [path, ...prefixes] of [
   ['/files/v1.0/a-b_c'],
 ] as const) {
   test(`covers ${path} with every rule that begins it, ${prefixes.join(' and ') || 'none'}, whether or not it has a row`, () => {
-    const { rules = [] } = new Router(ROWS, RULES).find(path) ?? {};
+    const { rules = [] } = createRouter(ROWS, RULES)(path) ?? {};
     assert.deepEqual(
       rules.map(({ prefix }) => prefix.join('/')),
       prefixes,
@@ -281,10 +281,10 @@ for (const [path, ...prefixes] of [
 test('covers paths with the rules that there were at the start [H2]', () => {
   const rules = [under('/api', authenticated)];
   const rows = [rowAt('/api/{id}')];
-  const ruled = new Router(rows, rules);
+  const ruled = createRouter(rows, rules);
   rules.length = 0;
   rows.length = 0;
-  const { rules: covering, matches } = ruled.find('/api/7') ?? {};
+  const { rules: covering, matches } = ruled('/api/7') ?? {};
   assert.deepEqual([covering?.length, matches?.length], [1, 1]);
 });
 
@@ -292,7 +292,7 @@ test('covers every path with a rule for /', () => {
   const rule = under('/', authenticated);
   assert.deepEqual([rule.prefix, rule.faults], [[], []]);
   for (const path of ['/api/public', '/a', '/%7B/x/y/z', '/nowhere']) {
-    assert.deepEqual(new Router(ROWS, [rule]).find(path)?.rules, [rule]);
+    assert.deepEqual(createRouter(ROWS, [rule])(path)?.rules, [rule]);
   }
 });
 
@@ -335,15 +335,15 @@ test('takes the prefix of a rule by its decoded segments [RFC 3986 §2.4]', () =
 });
 
 test('finds the same at a path and at every other spelling of it', () => {
-  const both = new Router(ROWS, RULES);
+  const both = createRouter(ROWS, RULES);
   for (const { pattern } of ROWS.filter((row) => !row.pattern.includes('{'))) {
     const spelled = pattern.replace(/[a-z]/, (letter) => `%${letter.charCodeAt(0).toString(16)}`);
     assert.notEqual(spelled, pattern);
-    assert.deepEqual(both.find(spelled), both.find(pattern));
+    assert.deepEqual(both(spelled), both(pattern));
   }
 });
 
 test('gives parameters that no handler can change for the next request', () => {
-  const parameters = router.find('/api/public')?.matches[0]?.parameters ?? {};
+  const parameters = router('/api/public')?.matches[0]?.parameters ?? {};
   assert.throws(() => Object.assign(parameters, { orgId: '7' }), TypeError);
 });
