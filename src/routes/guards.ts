@@ -33,9 +33,7 @@ type OneOrMore = readonly [string, ...string[]];
  * @example needs(scope('read:orders', 'read:customers'))
  */
 export function scope(...scopes: OneOrMore): Guard {
-  return scopeGuard('scope', 'the token lacks a required scope', scopes, (granted) =>
-    scopes.every((word) => granted.includes(word)),
-  );
+  return scopeGuard('scope', 'the token lacks a required scope', scopes, 'every');
 }
 
 /**
@@ -44,9 +42,7 @@ export function scope(...scopes: OneOrMore): Guard {
  * @example needs(anyScope('read:orders', 'admin'))
  */
 export function anyScope(...scopes: OneOrMore): Guard {
-  return scopeGuard('any scope of', 'the token has none of the required scopes', scopes, (granted) =>
-    scopes.some((word) => granted.includes(word)),
-  );
+  return scopeGuard('any scope of', 'the token has none of the required scopes', scopes, 'some');
 }
 
 /**
@@ -134,16 +130,12 @@ const WORD = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 const areWords = (list: readonly string[]) =>
   isTextArray(list) && list.length > 0 && list.every((word) => WORD.test(word));
 
-function scopeGuard(
-  what: string,
-  description: string,
-  scopes: OneOrMore,
-  isGranted: (granted: readonly string[]) => boolean,
-): Guard {
+function scopeGuard(what: string, description: string, scopes: OneOrMore, demanded: 'every' | 'some'): Guard {
   const name = `${what} ${scopes.join(' ')}`;
   const fault = areWords(scopes) ? undefined : `${name}: not all are scopes`;
   const refused = refuse('scope-missing', { description, scopes });
-  return { name, refused, scopes, fault, passes: (caller) => isGranted(caller.scopes) };
+  const passes = (caller: Caller) => scopes[demanded]((word) => caller.scopes.includes(word));
+  return { name, refused, scopes, fault, passes };
 }
 
 function claimGuard(
