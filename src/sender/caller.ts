@@ -9,7 +9,7 @@ import { requestUri, type Presentation, type UriOptions } from '../request/uri.t
 import type { Issuer } from '../token/issuers.ts';
 import { claimsOf, issuerOf, type VerifiedToken } from '../token/verify.ts';
 import type { Credentials, DpopMode } from './credentials.ts';
-import { createProofVerifier, provenBy, type ProofOptions } from './dpop-proof.ts';
+import { createProofVerifier, type ProofOptions } from './dpop-proof.ts';
 import type { ReplayStore } from './replay.ts';
 
 class AdmittedCaller {
@@ -77,43 +77,28 @@ export type Caller = AdmittedCaller;
 /** False for anything that merely looks like a Caller. */
 export const { isGenuine } = AdmittedCaller;
 
-export type SenderCheck = ReturnType<typeof createSenderCheck>;
-
-export type SenderOptions = UriOptions & ProofOptions & Readonly<{ dpopMode: DpopMode }>;
-
 /**
  * The checks on how a token is presented at `nowMillis` (since the epoch), in the order of docs/dpop.md. They
  * throw `Refused`, or reject with it.
  */
+export type SenderCheck = (
+  token: VerifiedToken,
+  credentials: Credentials,
+  presentation: Presentation,
+  nowMillis: number,
+) => Later<Caller>;
+
+export type SenderOptions = UriOptions & ProofOptions & Readonly<{ dpopMode: DpopMode }>;
+
+/** `count` is told what became of every proof. */
 export function createSenderCheck(
   options: SenderOptions,
   replayStore: Pick<ReplayStore, 'record'>,
   count: Count = () => {},
-) {
+): SenderCheck {
   const verifyProof = createProofVerifier(options);
 
-  /** Of a token that is bound to a key: the proof of that key, for this request. */
-  function checkProof(cnf: unknown, credentials: Credentials, presentation: Presentation, nowMillis: number) {
-    const boundThumbprint = confirmedThumbprint(cnf);
-    // RFC 9449 §7.1
-    if (credentials.proof === undefined) throw refuse('proof-missing');
-
-    const uri = requestUri(presentation, options);
-    const subject = { method: presentation.method, uri, token: credentials.token, nowMillis };
-    const proof = provenBy(verifyProof(credentials.proof, subject));
-    const { thumbprint, freshNonce } = proof;
-    // RFC 9449 §4.3(12), second half; §6.1
-    if (thumbprint !== boundThumbprint) throw refuse('key-mismatch').with({ freshNonce });
-
-    return proof;
-  }
-
-  return (
-    token: VerifiedToken,
-    credentials: Credentials,
-    presentation: Presentation,
-    nowMillis: number,
-  ): Later<Caller> => {
+  return (token, credentials, presentation, nowMillis) => {
     const { cnf } = claimsOf(token);
     if (credentials.scheme === 'Bearer') {
       // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it. Choice: an operator
@@ -123,8 +108,16 @@ export function createSenderCheck(
       return new AdmittedCaller(token);
     }
 
-    const proof = checkProof(cnf, credentials, presentation, nowMillis);
-    const { thumbprint, jti, expiresAt, freshNonce } = proof;
+    const boundThumbprint = confirmedThumbprint(cnf);
+    // RFC 9449 §7.1
+    if (credentials.proof === undefined) throw refuse('proof-missing');
+
+    const uri = requestUri(presentation, options);
+    const subject = { method: presentation.method, uri, token: credentials.token, nowMillis };
+    const { thumbprint, jti, expiresAt, freshNonce } = verifyProof(credentials.proof, subject);
+    // RFC 9449 §4.3(12), second half; §6.1
+    if (thumbprint !== boundThumbprint) throw refuse('key-mismatch').with({ freshNonce });
+
     // RFC 9449 §11.1: last, and as one step, so that of many uses at once one is the first.
     const verdict = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
     return andThen(verdict, (recorded) => {

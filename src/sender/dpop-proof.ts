@@ -1,11 +1,10 @@
 // The checks on a DPoP proof (RFC 9449 §4.3), inexpensive ones first; (1) is in credentials.ts, (10) in
-// dpop-nonce.ts, the token's key and replay are in caller.ts. Promises: a VerifiedProof was made by the
+// dpop-nonce.ts, the token's key and replay are in caller.ts. Promises: a proof that passes was made by the
 // holder of its key for this method, URI, time and token.
 import { hash } from 'node:crypto';
 import { asJsonObject, isFiniteNumber, type JsonObject } from '../base/encoding.ts';
 import { LruCache } from '../base/lru.ts';
 import { refuse } from '../base/refusal.ts';
-import { sealing, type Sealed } from '../base/sealed.ts';
 import { factsOf, importProofKey, isProofAlgorithm, type VerificationKey } from '../keys/jwk.ts';
 import { normalUri } from '../request/uri.ts';
 import { mediaType, parseCompact } from '../token/compact.ts';
@@ -33,30 +32,17 @@ export interface ProofSubject {
   readonly nowMillis: number;
 }
 
-interface Proven {
-  /** RFC 7638, of the proof's key. */
-  readonly thumbprint: string;
-  readonly jti: string;
-  /** The seconds since the epoch up to which the proof could be accepted. */
-  readonly expiresAt: number;
-  /** A nonce that the answer shall carry, since that of the proof will soon be too old. */
-  readonly freshNonce: string | undefined;
-}
-
-/** A proof that passed RFC 9449 §4.3(2) to (12), first half. Only a verifier of this file makes one. */
-export type VerifiedProof = Sealed<Proven, 'VerifiedProof'>;
-
-const { seal, open } = sealing<Proven, 'VerifiedProof'>();
-
-export const provenBy = open;
-
-/** A verifier of proofs (RFC 9449 §4.3), which throws `Refused`. */
+/**
+ * A verifier of proofs (RFC 9449 §4.3), which throws `Refused`. It gives the thumbprint (RFC 7638) of the
+ * proof's key, its `jti`, the seconds since the epoch up to which it could be accepted, and a nonce that the
+ * answer shall carry when that of the proof will soon be too old.
+ */
 export function createProofVerifier(options: ProofOptions) {
   const { dpopIatOffsetSeconds, dpopNonceSecret } = options;
   const importedKeys = new LruCache<VerificationKey>(MAX_IMPORTED_KEYS);
   const checkNonce = dpopNonceSecret === undefined ? () => undefined : createNonceCheck(dpopNonceSecret);
 
-  return (proof: string, subject: ProofSubject): VerifiedProof => {
+  return (proof: string, subject: ProofSubject) => {
     // RFC 9449 §4.3(2)
     const jws = parseCompact(proof);
     if (typeof jws === 'string') throw refuse('proof-malformed');
@@ -74,7 +60,7 @@ export function createProofVerifier(options: ProofOptions) {
     const { thumbprint } = factsOf(key);
     importedKeys.set(alg + thumbprint, key);
     const freshNonce = checkNonce(jws.payload.nonce, subject.nowMillis);
-    return seal({ thumbprint, jti, expiresAt: iat + dpopIatOffsetSeconds, freshNonce });
+    return { thumbprint, jti, expiresAt: iat + dpopIatOffsetSeconds, freshNonce };
   };
 }
 

@@ -8,7 +8,6 @@ import { authenticated } from '../../src/routes/access.ts';
 import { type Row } from '../../src/routes/row.ts';
 import type { Caller, SenderOptions, SenderCheck } from '../../src/sender/caller.ts';
 import type { Credentials } from '../../src/sender/credentials.ts';
-import { provenBy, type VerifiedProof } from '../../src/sender/dpop-proof.ts';
 import { checkClaims, type TokenOptions } from '../../src/token/claims.ts';
 import type { UnverifiedJws } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature, type SignedPayload } from '../../src/token/signature.ts';
@@ -21,11 +20,10 @@ interface AtHand {
   readonly token: VerifiedToken;
   readonly key: VerificationKey;
   readonly signed: SignedPayload;
-  readonly proof: VerifiedProof;
   readonly caller: Caller;
 }
 
-export const makeKeys = ({ signed, token, proof, caller }: AtHand): readonly VerificationKey[] => [
+export const makeKeys = ({ signed, token, caller }: AtHand): readonly VerificationKey[] => [
   // @ts-expect-error an empty object
   {},
   // @ts-expect-error what a key holds
@@ -42,20 +40,11 @@ export const makeKeys = ({ signed, token, proof, caller }: AtHand): readonly Ver
   signed,
   // @ts-expect-error a verified token
   token,
-  // @ts-expect-error a verified proof
-  proof,
   // @ts-expect-error a caller
   caller,
 ];
 
-export const makeSignedPayloads = ({
-  jws,
-  claims,
-  key,
-  token,
-  proof,
-  caller,
-}: AtHand): readonly SignedPayload[] => [
+export const makeSignedPayloads = ({ jws, claims, key, token, caller }: AtHand): readonly SignedPayload[] => [
   // @ts-expect-error an empty object
   {},
   // @ts-expect-error claims
@@ -76,13 +65,11 @@ export const makeSignedPayloads = ({
   key,
   // @ts-expect-error a verified token
   token,
-  // @ts-expect-error a verified proof
-  proof,
   // @ts-expect-error a caller
   caller,
 ];
 
-export const makeTokens = ({ jws, claims, key, signed, proof, caller }: AtHand): readonly VerifiedToken[] => [
+export const makeTokens = ({ jws, claims, key, signed, caller }: AtHand): readonly VerifiedToken[] => [
   // @ts-expect-error an empty object
   {},
   // @ts-expect-error what a verified token holds
@@ -99,36 +86,11 @@ export const makeTokens = ({ jws, claims, key, signed, proof, caller }: AtHand):
   signed,
   // @ts-expect-error a key
   key,
-  // @ts-expect-error a verified proof
-  proof,
   // @ts-expect-error a caller
   caller,
 ];
 
-export const makeProofs = ({ jws, claims, key, signed, token, caller }: AtHand): readonly VerifiedProof[] => [
-  // @ts-expect-error an empty object
-  {},
-  // @ts-expect-error what a verified proof holds
-  { thumbprint: 'x', jti: 'x', expiresAt: 1 },
-  // @ts-expect-error parsed claims
-  claims,
-  // @ts-expect-error an unverified JWS
-  jws,
-  // @ts-expect-error text
-  'x.y.z',
-  // @ts-expect-error nothing
-  undefined,
-  // @ts-expect-error a signed payload
-  signed,
-  // @ts-expect-error a key
-  key,
-  // @ts-expect-error a verified token
-  token,
-  // @ts-expect-error a caller
-  caller,
-];
-
-export const makeCallers = ({ claims, key, signed, token, proof, caller }: AtHand): readonly Caller[] => [
+export const makeCallers = ({ claims, key, signed, token, caller }: AtHand): readonly Caller[] => [
   // @ts-expect-error an empty object
   {},
   // @ts-expect-error what a caller shows
@@ -147,8 +109,6 @@ export const makeCallers = ({ claims, key, signed, token, proof, caller }: AtHan
   token,
   // @ts-expect-error a signed payload
   signed,
-  // @ts-expect-error a verified proof
-  proof,
   // @ts-expect-error a key
   key,
 ];
@@ -160,8 +120,6 @@ export const construct = (token: VerifiedToken, caller: Caller, rules: SenderOpt
   () => new SignedPayload(),
   // @ts-expect-error a type is no class
   () => new VerifiedToken(),
-  // @ts-expect-error a type is no class
-  () => new VerifiedProof(),
   // @ts-expect-error a type is no class
   () => new Caller(token, rules),
   // @ts-expect-error a type is no class
@@ -180,8 +138,6 @@ export type SealPayload = typeof import('../../src/token/signature.ts').seal;
 // @ts-expect-error not exported
 export type SealToken = typeof import('../../src/token/verify.ts').seal;
 // @ts-expect-error not exported
-export type SealProof = typeof import('../../src/sender/dpop-proof.ts').seal;
-// @ts-expect-error not exported
 export type AdmitCaller = typeof import('../../src/sender/caller.ts').AdmittedCaller;
 
 interface Stages extends AtHand {
@@ -199,7 +155,6 @@ export const outOfTurn = ({
   signed,
   token,
   key,
-  proof,
   caller,
   rules,
   sender,
@@ -224,10 +179,8 @@ export const outOfTurn = ({
   () => authenticated.admit(token),
   // @ts-expect-error no handler before the sender
   () => row.handler(new Incoming(exchange, '/x', {}, 1, token)),
-  // @ts-expect-error a token proves no possession
-  () => provenBy(token),
-  // @ts-expect-error a proof is no key
-  () => factsOf(proof),
+  // @ts-expect-error a token is no key
+  () => factsOf(token),
   () => {
     // @ts-expect-error a caller is not changed
     caller.claims = claims;

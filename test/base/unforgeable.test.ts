@@ -8,32 +8,13 @@ import { authenticated, needs, optional } from '../../src/routes/access.ts';
 import { get } from '../../src/routes/row.ts';
 import { scope } from '../../src/routes/guards.ts';
 import { isGenuine, type Caller } from '../../src/sender/caller.ts';
-import { createProofVerifier, provenBy } from '../../src/sender/dpop-proof.ts';
 import { parseCompact } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature } from '../../src/token/signature.ts';
 import { claimsOf } from '../../src/token/verify.ts';
 import { callerWith } from '../support/caller.ts';
 import { runRow } from '../support/row.ts';
-import { makeProof, makeProofKey } from '../support/proof.ts';
-import { GOOD, NOW, openVerifier, signingKey } from '../token/issuer.ts';
+import { GOOD, openVerifier, signingKey } from '../token/issuer.ts';
 import { lookAlikes } from './look-alikes.ts';
-
-const uri = 'https://api.test/api/private';
-
-const verifyProof = createProofVerifier({
-  dpopIatOffsetSeconds: 300,
-  dpopIatLeewaySeconds: 30,
-  dpopNonceSecret: undefined,
-});
-
-const proofText = makeProof(makeProofKey(), { token: GOOD, uri, nowSeconds: NOW });
-
-const proof = verifyProof(proofText, {
-  method: 'GET',
-  uri,
-  token: GOOD,
-  nowMillis: NOW * 1000,
-});
 
 const imported = importSigningKey(asJsonObject({ ...signingKey.publicJwk })!);
 const jws = parseCompact(GOOD);
@@ -65,7 +46,6 @@ const forged = {
 
 const PROOFS: Readonly<Record<string, readonly [genuine: object, open: (value: never) => unknown]>> = {
   'a verification key': [key, factsOf],
-  'a verified proof': [proof, provenBy],
   'a caller': [caller, admit],
 };
 
@@ -103,7 +83,7 @@ test('verifies no signature by a look-alike of a key', () => {
 });
 
 test('shows of a proof nothing that could be copied', () => {
-  for (const genuine of [key, signed, token, proof]) {
+  for (const genuine of [key, signed, token]) {
     assert.deepEqual([Reflect.ownKeys(genuine), JSON.stringify(genuine)], [[], '{}']);
   }
   assert.deepEqual(

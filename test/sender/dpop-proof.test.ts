@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Refused } from '../../src/base/refusal.ts';
-import { createProofVerifier, provenBy } from '../../src/sender/dpop-proof.ts';
+import { createProofVerifier } from '../../src/sender/dpop-proof.ts';
 import { createReplayStore } from '../../src/sender/replay.ts';
 import { hashOf, nonceAt, sealProof } from '../support/proof.ts';
 import { NOW } from '../token/issuer.ts';
@@ -327,7 +327,7 @@ function judgeExample(nowSeconds: number, change: { method?: string; uri?: strin
     token: EXAMPLE_TOKEN,
   };
   try {
-    return provenBy(verify(EXAMPLE, { ...subject, ...change, nowMillis: nowSeconds * 1000 }));
+    return verify(EXAMPLE, { ...subject, ...change, nowMillis: nowSeconds * 1000 });
   } catch (failure) {
     if (failure instanceof Refused) return failure.refusal.reason;
     throw failure;

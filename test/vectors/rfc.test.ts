@@ -7,7 +7,7 @@ import { factsOf, importProofKey, importSigningKey, type VerificationKey } from 
 import { LruCache } from '../../src/base/lru.ts';
 import { Refused } from '../../src/base/refusal.ts';
 import { normalUri } from '../../src/request/uri.ts';
-import { createProofVerifier, provenBy } from '../../src/sender/dpop-proof.ts';
+import { createProofVerifier } from '../../src/sender/dpop-proof.ts';
 import { parseCompact, type UnverifiedJws } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature } from '../../src/token/signature.ts';
 import { listOf, onlyWith, readVectors, textOf, type Members } from './read.ts';
@@ -81,7 +81,7 @@ function verdict({ proof, payload }: Members, token: string): string {
     nowMillis: Number(iat) * 1000,
   };
   try {
-    return provenBy(verify(textOf(proof), subject)).thumbprint;
+    return verify(textOf(proof), subject).thumbprint;
   } catch (failure) {
     if (failure instanceof Refused) return failure.refusal.reason;
     throw failure;

@@ -4,7 +4,7 @@ import { createHash, createPublicKey } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { calculateJwkThumbprint, compactVerify, importJWK, type JWK } from 'jose';
 import { normalUri } from '../../../src/request/uri.ts';
-import { createProofVerifier, provenBy } from '../../../src/sender/dpop-proof.ts';
+import { createProofVerifier } from '../../../src/sender/dpop-proof.ts';
 import { CLIENTS, foreignKey, privateJwk, type Members } from './keys.ts';
 import { mutateMembers, mutateText, mutateWhole, NOW, spell } from './mutations.ts';
 import { judged, judgedByOther, spelled, type Outcome } from './outcome.ts';
@@ -203,7 +203,7 @@ function judge({ proof, path, hasNonces }: Case) {
 
   const once = () =>
     judged(() => {
-      const { thumbprint, jti } = provenBy(verify(proof, subject));
+      const { thumbprint, jti } = verify(proof, subject);
       return `${thumbprint} ${spelled(jti)}`;
     });
 
