@@ -4,7 +4,7 @@
 import { constants, createPublicKey, hash, type VerifyKeyObjectInput } from 'node:crypto';
 import { decodeBase64url, isTextArray, type JsonObject } from '../base/encoding.ts';
 import type { KeyFlaw } from '../base/events.ts';
-import type { LruCache } from '../base/lru.ts';
+import type { Memory } from '../base/memory.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 
 const MAX_SIGNING_KEY_BITS = 8192;
@@ -97,7 +97,7 @@ export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
 export function importProofKey(
   jwk: JsonObject,
   algorithm: Algorithm,
-  imported: LruCache<VerificationKey>,
+  imported: Memory<VerificationKey>,
 ): VerificationKey | KeyFlaw {
   const members = membersFor(algorithm, jwk);
   if (typeof members === 'string') return members;

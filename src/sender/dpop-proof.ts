@@ -3,7 +3,7 @@
 // holder of its key for this method, URI, time and token.
 import { hash } from 'node:crypto';
 import { asJsonObject, isFiniteNumber, type JsonObject } from '../base/encoding.ts';
-import { LruCache } from '../base/lru.ts';
+import { Memory } from '../base/memory.ts';
 import { refuse } from '../base/refusal.ts';
 import { factsOf, importProofKey, isProofAlgorithm, type VerificationKey } from '../keys/jwk.ts';
 import { normalUri } from '../request/uri.ts';
@@ -39,7 +39,7 @@ export interface ProofSubject {
  */
 export function createProofVerifier(options: ProofOptions) {
   const { dpopIatOffsetSeconds, dpopNonceSecret } = options;
-  const importedKeys = new LruCache<VerificationKey>(MAX_IMPORTED_KEYS);
+  const importedKeys = new Memory<VerificationKey>(MAX_IMPORTED_KEYS);
   const checkNonce = dpopNonceSecret === undefined ? () => undefined : createNonceCheck(dpopNonceSecret);
 
   return (proof: string, subject: ProofSubject) => {

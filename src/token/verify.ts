@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { andThen, type Clock, type Later } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import type { Count } from '../base/events.ts';
-import { LruCache } from '../base/lru.ts';
+import { Memory } from '../base/memory.ts';
 import { Refused, refuse } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import { factsOf, type VerificationKey } from '../keys/jwk.ts';
@@ -49,7 +49,7 @@ export function createTokenVerifier(
   cacheEntries: number,
   count: Count = () => {},
 ) {
-  const cache = new LruCache<VerifiedToken>(cacheEntries);
+  const cache = new Memory<VerifiedToken>(cacheEntries);
 
   /** Remembers the token by its digest, if there is one. */
   function verify(token: string, digest?: string): Later<VerifiedToken> {
@@ -92,7 +92,6 @@ export function createTokenVerifier(
         return remembered;
       }
 
-      cache.delete(digest);
       return verify(token, digest);
     });
   };

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import { factsOf, importProofKey, type VerificationKey } from '../../src/keys/jwk.ts';
 import type { KeyFlaw } from '../../src/base/events.ts';
-import { LruCache } from '../../src/base/lru.ts';
+import { Memory } from '../../src/base/memory.ts';
 import { parseCompact } from '../../src/token/compact.ts';
 import { verifySignature } from '../../src/token/signature.ts';
 import {
@@ -19,18 +19,18 @@ import { integer } from './key-set-fixture.ts';
 
 const KEYS = Object.fromEntries(PROOF_ALGORITHMS.map((alg) => [alg, makeProofKey(alg)]));
 
-const importKey = (alg: ProofAlgorithm, change: Members = {}, known = new LruCache<VerificationKey>(10)) =>
+const importKey = (alg: ProofAlgorithm, change: Members = {}, known = new Memory<VerificationKey>(10)) =>
   importProofKey({ ...KEYS[alg]?.jwk, ...change } as JsonObject, alg, known);
 
 /** Importing a key is no reason to remember it: only a signature is. */
-class NoMemory extends LruCache<VerificationKey> {
+class NoMemory extends Memory<VerificationKey> {
   override set(): never {
     throw new Error('a key is to be remembered');
   }
 }
 
-function memoryOf(name: string, key: VerificationKey): LruCache<VerificationKey> {
-  const memory = new LruCache<VerificationKey>(10);
+function memoryOf(name: string, key: VerificationKey): Memory<VerificationKey> {
+  const memory = new Memory<VerificationKey>(10);
   // What is set once is not remembered.
   memory.set(name, key);
   memory.set(name, key);

@@ -5,7 +5,7 @@
  * and from earlier files of its own.
  */
 export const FLOORS: Readonly<Record<string, readonly string[]>> = {
-  'base/': ['refusal', 'encoding', 'gathering', 'sealed', 'lru', 'clock', 'events'],
+  'base/': ['refusal', 'encoding', 'gathering', 'sealed', 'memory', 'clock', 'events'],
   'request/': ['fields', 'uri', 'path', 'schema', 'body', 'incoming'],
   'keys/': ['jwk', 'jwks', 'key-set', 'lookup', 'tunnel', 'fetch'],
   'token/': ['compact', 'signature', 'claims', 'issuers', 'verify'],

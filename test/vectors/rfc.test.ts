@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asJsonObject, type JsonObject } from '../../src/base/encoding.ts';
 import { factsOf, importProofKey, importSigningKey, type VerificationKey } from '../../src/keys/jwk.ts';
-import { LruCache } from '../../src/base/lru.ts';
+import { Memory } from '../../src/base/memory.ts';
 import { Refused } from '../../src/base/refusal.ts';
 import { normalUri } from '../../src/request/uri.ts';
 import { createProofVerifier } from '../../src/sender/dpop-proof.ts';
@@ -60,7 +60,7 @@ for (const { section, proof, payload } of proofs) {
   test(`verifies the signature of the example proof [RFC 9449 §${section}]`, () => {
     const jws = parsed(proof);
     assert.deepEqual(jws.header, object({ typ: 'dpop+jwt', alg: 'ES256', jwk: dpop.jwk }));
-    const key = usable(importProofKey(object(jws.header.jwk), 'ES256', new LruCache(0)));
+    const key = usable(importProofKey(object(jws.header.jwk), 'ES256', new Memory(0)));
     assert.deepEqual(signedPayload(jws, key), payload);
     assert.equal(factsOf(key).thumbprint, dpop.thumbprint);
   });

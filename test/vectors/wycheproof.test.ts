@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { asJsonObject, decodeBase64url, parseJsonObject, type JsonObject } from '../../src/base/encoding.ts';
 import { importProofKey, importSigningKey, type VerificationKey } from '../../src/keys/jwk.ts';
-import { LruCache } from '../../src/base/lru.ts';
+import { Memory } from '../../src/base/memory.ts';
 import { parseCompact } from '../../src/token/compact.ts';
 import { verifySignature } from '../../src/token/signature.ts';
 import { bytesOf, listOf, onlyWith, readVectors, textOf } from './read.ts';
@@ -86,8 +86,7 @@ function verdict(text: string, key: VerificationKey | string, algorithm: string)
 function tally(algorithm: 'RS256' | 'ES256' | 'PS256'): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { jwk, vectors } of groupsFor(algorithm)) {
-    const key =
-      algorithm === 'RS256' ? importSigningKey(jwk) : importProofKey(jwk, algorithm, new LruCache(0));
+    const key = algorithm === 'RS256' ? importSigningKey(jwk) : importProofKey(jwk, algorithm, new Memory(0));
     for (const { jws, isValid } of vectors) {
       const name = `${isValid ? 'valid' : 'invalid'}: ${verdict(jws, key, algorithm)}`;
       counts[name] = (counts[name] ?? 0) + 1;
