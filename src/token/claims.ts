@@ -2,7 +2,6 @@
 // docs/tokens.md. Reads only a SignedPayload. Does not check scopes or other guards (routes/guards.ts), nor
 // the binding to a key (sender/).
 import { isFiniteNumber, isTextArray, type JsonObject } from '../base/encoding.ts';
-import { refuse } from '../base/refusal.ts';
 import { mediaType } from './compact.ts';
 import { payloadOf, type SignedPayload } from './signature.ts';
 
@@ -18,23 +17,21 @@ export interface TokenOptions {
   readonly requiredClaims: readonly string[];
 }
 
-/** Checks every claim at `nowSeconds` (since the epoch) and gives the claims. Throws `Refused`. */
-export function checkClaims(
+/** The first that is wrong with the claims at `nowSeconds` (since the epoch), if anything is. */
+export function claimsFlaw(
   signed: SignedPayload,
   header: JsonObject,
   options: TokenOptions,
   nowSeconds: number,
-): JsonObject {
+) {
   const claims = payloadOf(signed);
-  const flaw =
+  return (
     partiesFlaw(claims, options) ??
     timesFlaw(claims, options, nowSeconds) ??
     subjectFlaw(claims) ??
     kindFlaw(claims, header) ??
-    demandFlaw(claims, header, options);
-  if (flaw !== undefined) throw refuse(flaw);
-
-  return claims;
+    demandFlaw(claims, header, options)
+  );
 }
 
 function partiesFlaw({ iss, aud }: JsonObject, { issuer, audience }: TokenOptions) {

@@ -6,13 +6,13 @@ import { andThen, type Clock, type Later } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import type { Count } from '../base/events.ts';
 import { Memory } from '../base/memory.ts';
-import { Refused, refuse } from '../base/refusal.ts';
+import { refuse } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import { factsOf, type VerificationKey } from '../keys/jwk.ts';
-import { checkClaims, timesFlaw } from './claims.ts';
+import { claimsFlaw, timesFlaw } from './claims.ts';
 import { mediaType, parseCompact } from './compact.ts';
 import { issuerFor, type Issuer } from './issuers.ts';
-import { verifySignature } from './signature.ts';
+import { payloadOf, verifySignature } from './signature.ts';
 
 /** `kid` as the token names its key; `key` as it was then. */
 interface Verified {
@@ -59,20 +59,18 @@ export function createTokenVerifier(
     const kid = checkTokenHeader(jws.header);
     const issuer = issuerFor(jws.payload, issuers);
     return andThen(issuer.keys.find(kid), (key) => {
-      try {
-        const signed = verifySignature(jws, key);
-        if (signed === undefined) throw refuse('signature-mismatch');
+      const findings = { kid: factsOf(key).kid, issuerName: issuer.name };
+      const signed = verifySignature(jws, key);
+      if (signed === undefined) throw refuse('signature-mismatch').with(findings);
 
-        const claims = deepFreeze(checkClaims(signed, jws.header, issuer, clock.now() / 1000));
-        count('gatehouse_tokens_total{result="verified"}');
-        const verified = seal({ claims, kid, issuer, key });
-        if (digest !== undefined) cache.set(digest, verified);
-        return verified;
-      } catch (failure) {
-        if (!(failure instanceof Refused)) throw failure;
+      const flaw = claimsFlaw(signed, jws.header, issuer, clock.now() / 1000);
+      if (flaw !== undefined) throw refuse(flaw).with(findings);
 
-        throw failure.with({ kid: factsOf(key).kid, issuerName: issuer.name });
-      }
+      count('gatehouse_tokens_total{result="verified"}');
+      const claims = deepFreeze(payloadOf(signed));
+      const verified = seal({ claims, kid, issuer, key });
+      if (digest !== undefined) cache.set(digest, verified);
+      return verified;
     });
   }
 

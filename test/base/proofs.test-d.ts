@@ -8,7 +8,7 @@ import { authenticated } from '../../src/routes/access.ts';
 import { type Row } from '../../src/routes/row.ts';
 import type { Caller, SenderOptions, SenderCheck } from '../../src/sender/caller.ts';
 import type { Credentials } from '../../src/sender/credentials.ts';
-import { checkClaims, type TokenOptions } from '../../src/token/claims.ts';
+import { claimsFlaw, type TokenOptions } from '../../src/token/claims.ts';
 import type { UnverifiedJws } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature, type SignedPayload } from '../../src/token/signature.ts';
 import { claimsOf, type VerifiedToken } from '../../src/token/verify.ts';
@@ -168,7 +168,7 @@ export const outOfTurn = ({
   // @ts-expect-error no payload before the signature
   () => payloadOf(jws),
   // @ts-expect-error no claim rules before the signature
-  () => checkClaims(jws.payload, jws.header, rules, 1),
+  () => claimsFlaw(jws.payload, jws.header, rules, 1),
   // @ts-expect-error no claims before the claim rules
   () => claimsOf(signed),
   // @ts-expect-error no sender before the claim rules
