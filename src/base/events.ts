@@ -32,14 +32,11 @@ export const LEVELS = {
 
 export const FETCH_FLAWS = [
   'timeout',
-  'name-not-resolved',
-  'connection-refused',
   'connection-failed',
   'certificate-refused',
   'proxy-refused',
   'proxy-failed',
   'status-refused',
-  'redirect-refused',
   'too-large',
   'not-a-json-object',
   'issuer-mismatch',
@@ -64,7 +61,6 @@ export const KEY_FLAWS = [
   'size',
   'exponent',
   'not-importable',
-  'key-id-repeated',
 ] as const;
 
 export type KeyFlaw = (typeof KEY_FLAWS)[number];
@@ -77,7 +73,6 @@ type Reason =
   | FetchFlaw
   | KeyFlaw
   | OwnReason
-  | 'keys-too-old'
   | 'SIGTERM'
   | 'SIGINT'
   | 'drained'

@@ -55,9 +55,7 @@ export function createKeyFetcher(
       const status = response.statusCode ?? 0;
       if (status === 404) return undefined;
 
-      // RFC 9110 §15.4
-      const isRedirect = status >= 300 && status < 400 && response.headers.location !== undefined;
-      if (isRedirect) throw new FetchFailure('redirect-refused', status);
+      // RFC 9110 §15.4: a redirect is no answer either.
       if (status !== 200) throw new FetchFailure('status-refused', status);
 
       const document = parseJsonObject(await readBody(response));
@@ -117,9 +115,6 @@ function sortFailure(failure: unknown): never {
 
   const code = failure instanceof Error && 'code' in failure ? String(failure.code) : '';
   if (code === '') throw new FetchFailure('unforeseen');
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') throw new FetchFailure('name-not-resolved', code);
-  if (code === 'ECONNREFUSED') throw new FetchFailure('connection-refused', code);
-
   const isAboutCertificates = /CERT|SIGNATURE|TLS|SSL|CA$|PATH_LENGTH|PURPOSE|HOSTNAME/.test(code);
   throw new FetchFailure(isAboutCertificates ? 'certificate-refused' : 'connection-failed', code);
 }

@@ -34,12 +34,11 @@ export function createKeySet(
   onFetched?: Count,
 ) {
   const issuer = printable(issuerName);
-  /** Empty until a fetch brings some, and never again. */
+  /** Empty until a fetch brings some, and when they have expired. */
   let held: readonly VerificationKey[] = [];
   /** By the monotonic clock, like all that is an age or a pause here: nobody sets it back. */
   let fetchedAt = -Infinity;
-  let composition = '';
-  let isExpiryLogged = false;
+  let told = '';
 
   let fetchUnderWay: Promise<void> | undefined;
   let failure: FetchFlaw | undefined;
@@ -111,9 +110,9 @@ export function createKeySet(
     if (age >= REFRESH_AFTER_MILLIS && failure === undefined) void refresh();
     if (age < MAX_AGE_MILLIS) return held;
 
-    if (held.length > 0 && failure !== undefined && !isExpiryLogged) {
-      isExpiryLogged = true;
-      log('signing keys expired', { issuer, reason: 'keys-too-old' });
+    if (held.length > 0 && failure !== undefined) {
+      log('signing keys expired', { issuer });
+      held = [];
     }
     return [];
   }
@@ -146,17 +145,15 @@ export function createKeySet(
     fetchedAt = startedAt;
     failure = undefined;
     backoffMillis = MIN_BACKOFF_MILLIS;
-    isExpiryLogged = false;
   }
 
   /** Refreshes are frequent, changes are news. */
   function logChange({ usable, skipped }: ImportedKeys) {
-    const earlier = composition;
-    composition = JSON.stringify([usable.map(factsOf), skipped]);
-    const isChanged = composition !== earlier;
-    for (const key of isChanged ? skipped : []) log('signing key skipped', { issuer, ...key });
-    if (!isChanged && failure === undefined) return;
+    const news = JSON.stringify([usable.map(factsOf), skipped]);
+    if (news === told && failure === undefined) return;
 
+    told = news;
+    for (const key of skipped) log('signing key skipped', { issuer, ...key });
     const kids = usable.map((key) => printable(factsOf(key).kid ?? ''));
     log('signing keys loaded', { issuer, usable: usable.length, skipped: skipped.length, kids });
   }

@@ -24,7 +24,7 @@ export const FAULTS: readonly FaultPlan[] = [
   faulty('hanging after the headers', 'timeout', 'keySet', 'hang-after-headers'),
   faulty('dripping', 'timeout', 'keySet', 'drip'),
   faulty('hanging at discovery', 'timeout', 'discovery', 'hang-before-headers'),
-  faulty('connections refused', 'connection-refused', 'all', 'refuse'),
+  faulty('connections refused', 'connection-failed', 'all', 'refuse'),
   faulty('connections reset', 'connection-failed', 'all', 'reset'),
   faulty('101', 'connection-failed', 'keySet', 'switch-protocols'),
   faulty('101 at discovery', 'connection-failed', 'discovery', 'switch-protocols'),
@@ -32,10 +32,10 @@ export const FAULTS: readonly FaultPlan[] = [
   faulty('404', 'status-refused', 'all', { status: 404 }),
   {
     name: 'redirect',
-    reason: 'redirect-refused',
+    reason: 'status-refused',
     begin: (provider) => provider.fault('keySet', { redirect: `${provider.issuer}.well-known/jwks.json` }),
   },
-  faulty('redirect to http:', 'redirect-refused', 'keySet', { redirect: 'http://127.0.0.1:1/keys' }),
+  faulty('redirect to http:', 'status-refused', 'keySet', { redirect: 'http://127.0.0.1:1/keys' }),
   faulty('a page of HTML', 'not-a-json-object', 'all', 'html'),
   faulty('truncated JSON', 'not-a-json-object', 'keySet', 'truncated-json'),
   faulty('{}', 'not-a-key-set', 'keySet', 'empty-object'),
@@ -46,7 +46,7 @@ export const FAULTS: readonly FaultPlan[] = [
   faulty('expired certificate', 'certificate-refused', 'all', 'expired-certificate'),
   {
     name: 'name that does not resolve',
-    reason: 'name-not-resolved',
+    reason: 'connection-failed',
     begin: async (provider) => provider.discoveryDocument({ jwks_uri: NOWHERE }),
   },
 ];

@@ -81,9 +81,7 @@ test('matches neither of two usable keys when they bear one kid, and keeps the o
   const fixture = await holding(jwk('a'), jwk('b', {}, 0x11), jwk('a', {}, 0x33));
   assert.equal(await fixture.verdict('a'), 'key-unknown');
   assert.equal(fixture.outcome('b'), 'found');
-  assert.deepEqual(fixture.logged('signing key skipped'), [
-    { level: 'warn', reason: 'key-id-repeated', kid: 'a' },
-  ]);
+  assert.deepEqual(fixture.logged('signing keys loaded')[0]?.kids, ['a', 'b', 'a']);
 });
 
 test('matches none of three usable keys when they bear one kid', async () => {
@@ -223,14 +221,14 @@ for (const [condition, keys] of Object.entries(CHANGES)) {
   });
 }
 
-test('logs that the keys are loaded, and no skipped key again, when the same set comes after a failure', async () => {
+test('logs once more what was loaded and skipped when the same set comes after a failure', async () => {
   const fixture = await holding(jwk('a'), unusable('b'));
   await fixture.fail();
   fixture.logs.length = 0;
   for (let refresh = 0; refresh < 2; refresh += 1) await fixture.answer(jwk('a'), unusable('b'));
   assert.deepEqual(
     fixture.logs.map(({ message }) => message),
-    ['signing keys loaded'],
+    ['signing key skipped', 'signing keys loaded'],
   );
 });
 

@@ -94,7 +94,7 @@ test('says with Retry-After when the next attempt is due', async (context) => {
 
 /** What the log says of a fetch under each fault of the key set. */
 const REASONS: Record<ListenerFault | Exclude<NamedFault, 'wrong-issuer'>, FetchFlaw> = {
-  refuse: 'connection-refused',
+  refuse: 'connection-failed',
   'wrong-host-certificate': 'certificate-refused',
   'expired-certificate': 'certificate-refused',
   'hang-before-headers': 'timeout',
@@ -119,7 +119,7 @@ const OUTAGES: [where: 'keySet' | 'discovery', fault: Fault, reason: FetchFlaw][
     reason,
   ]),
   ['keySet', { status: 500 }, 'status-refused'],
-  ['keySet', { redirect: 'https://localhost/' }, 'redirect-refused'],
+  ['keySet', { redirect: 'https://localhost/' }, 'status-refused'],
   ['discovery', 'wrong-issuer', 'issuer-mismatch'],
   ['discovery', { status: 503 }, 'status-refused'],
 ];

@@ -50,14 +50,15 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
       const { provider, service } = fixture;
       const load = startGoodLoad(fixture);
       await begin(provider);
-      const isSecured = reason !== 'certificate-refused' && reason !== 'connection-refused';
+      const isRefused = name === 'connections refused';
+      const isSecured = reason !== 'certificate-refused' && !isRefused;
       const watch = new FetchWatch(provider, isSecured ? 'discovery' : 'connections');
       t.after(() => watch.stop());
       // A key that is not held makes the service fetch; the caller hears that the keys cannot be had, not
       // that its token is bad.
       const rotated = addKey(provider, 'rotated in');
       assertUnavailable(await privately(fixture, rotated));
-      if (reason === 'connection-refused') {
+      if (isRefused) {
         // Nobody counts these attempts, but the next one moves away.
         const retryAfter = async () =>
           Number((await privately(fixture, unsignedToken())).headers['retry-after']);
@@ -129,7 +130,7 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
     const recovery = await until('the service is ready', async () => (await status('/readyz')) === 200, 40);
     const answers = await Promise.all(Array.from({ length: 50 }, () => privately(fixture, provider.issue())));
     assert.deepEqual(new Set(answers.map((answer) => answer.status)), new Set([200]));
-    assert.deepEqual(warnings(service), ['signing keys could not be fetched: connection-refused']);
+    assert.deepEqual(warnings(service), ['signing keys could not be fetched: connection-failed']);
     rows.push({ fault: 'down at start-up', requests: 50, refused: 0, 'recovery s': recovery });
   });
 });
