@@ -23,9 +23,10 @@ export interface GateRequest extends Head {
 export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] }>;
 
 /**
- * What a caller who may not pass is to be told; `body` is JSON text. A challenge is a field for each scheme.
+ * What a caller who may not pass is to be told; `body` is JSON text, or `null` with 204: then `Response` of
+ * Fetch takes no other. A challenge is a field for each scheme.
  */
-export type RefusalReply = Readonly<{ status: number; headers: Field[]; body: string }>;
+export type RefusalReply = Readonly<{ status: number; headers: Field[]; body: string | null }>;
 
 /** What `check` gives: `'refusal' in verdict` tells which. */
 export type Verdict<Admitted> = Admission<Admitted> | Readonly<{ refusal: RefusalReply }>;
@@ -57,7 +58,7 @@ export function createGateChecks(front: Front) {
       return { caller, headers: pairsOf(nonceFields(learnt)) };
     } catch (failure) {
       const { status, fields, content } = front.turnAway(failure, learnt);
-      return { refusal: { status, headers: pairsOf(fields), body: String(content) } };
+      return { refusal: { status, headers: pairsOf(fields), body: String(content) || null } };
     }
   }
 

@@ -224,6 +224,14 @@ test('the gate answers at the paths of the metadata itself, for every origin [RF
   assert.equal((await fetch(`${url}/mcp`, { headers: issuer.bearer(READER) })).status, 200);
 });
 
+test('the gate describes a preflight of the metadata as a Response of Fetch takes it [RFC 9728 §3.1]', async () => {
+  const gate = await openGate(FOUND);
+  const asking = requestWith('Origin', 'https://app.test', 'Access-Control-Request-Method', 'GET');
+  const verdict = await gate.check({ ...asking, method: 'OPTIONS', url: METADATA }, access);
+  assert.ok('refusal' in verdict);
+  assert.equal(new Response(verdict.refusal.body, verdict.refusal).status, 204);
+});
+
 test('the gate admits at those paths where there is no resource to be found', async () => {
   const gate = await openGate();
   const verdict = await gate.check({ ...requestWith(...bearer(READER)), url: METADATA }, access);
