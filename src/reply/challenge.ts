@@ -43,6 +43,9 @@ const CLOSING: readonly RefusalReason[] = [
   'header_fields_too_large',
 ];
 
+/** Scopes may be of a host's own making, request by request: beyond this nothing more is kept. */
+const MAX_MADE = 1_000;
+
 /** How refusals are shown; settings decide. */
 export interface ChallengeOptions {
   readonly dpopMode: DpopMode;
@@ -91,7 +94,7 @@ export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: Cha
     const reply = made.get(name) ?? make(refusal, scheme, scopes);
     // What is said of a claim is the guard's own.
     const isPlain = Object.keys(refusal).length === 3 && refusal.reason !== 'claim-missing';
-    if (isPlain) made.set(name, reply);
+    if (isPlain && made.size < MAX_MADE) made.set(name, reply);
     return reply;
   };
 }

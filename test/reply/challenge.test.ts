@@ -238,6 +238,17 @@ test('writes the reply to a refusal that has nothing of its own once', () => {
   assert.notEqual(replyTo({ ...CLAIM }, 'Bearer'), replyTo({ ...CLAIM }, 'Bearer'));
 });
 
+test('keeps no reply for each of endlessly many scopes', () => {
+  const replyTo = createRefusalReplies({ ...settingsWith({}), metadataUrl: 'https://api.test/' });
+  const kept = replyTo(NO_TOKEN, undefined, ['kept']);
+  const scopes = Array.from({ length: 1_000 }, (_, index) => [`org:${index}`]);
+  for (const one of scopes) replyTo(NO_TOKEN, undefined, one);
+  const last = scopes.at(-1);
+  assert.notEqual(replyTo(NO_TOKEN, undefined, last), replyTo(NO_TOKEN, undefined, last));
+  assert.deepEqual(replyTo(NO_TOKEN, undefined, last), replyTo(NO_TOKEN, undefined, last));
+  assert.equal(replyTo(NO_TOKEN, undefined, ['kept']), kept);
+});
+
 test('asks for a nonce with its sentence, on the scheme that was used [RFC 9449 §9]', () => {
   const { status, headers, body } = show(refuse('proof-nonce').refusal, { mode: 'ALLOWED', used: 'DPoP' });
   assert.equal(status, 401);
