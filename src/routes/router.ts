@@ -101,8 +101,11 @@ function rowProblems(rows: readonly Row[]): string[] {
   });
 }
 
-/** Braces hold a whole segment, and a name occurs once: `PathParameters` would promise more. */
-const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?:[^{}/]*|\{\w+\}))+$/;
+/**
+ * Braces hold a whole segment, and a name occurs once: `PathParameters` would promise more. What other
+ * routers would take for any text, or for a query, would here be a text that no path has.
+ */
+const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?!:)(?:[^{}/*<>?#[\]]*|\{\w+\}))+$/;
 
 function parsePattern(pattern: string): readonly Segment[] | undefined {
   if (!PATTERN.test(pattern)) return undefined;

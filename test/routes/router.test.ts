@@ -151,6 +151,17 @@ for (const pattern of ['/a{x}', '/{y}b', '/{a-b}', '/{a}{b}', '/{}', '/{x', '/x}
   });
 }
 
+for (const pattern of ['/:id', '/a/:id', '/*', '/a/*', '/a?', '/a?b={c}', '/a#b', '/[id]', '/<id>']) {
+  test(`refuses "${pattern}", in which other routers would see more than a text`, () => {
+    assert.deepEqual(tableProblems({ rows: [rowAt(pattern)] }), [`GET ${pattern}: is not a path pattern`]);
+  });
+}
+
+test('takes a colon inside of a segment as the text that it is', () => {
+  const router = new Router([rowAt('/orders:batch')]);
+  assert.equal(found(router, '/orders:batch')?.pattern, '/orders:batch');
+});
+
 const NO_ROW = 'rows: must be a list of what get, post, put, patch and del give, and has something else at';
 
 /** All that can be seen of a row. */
