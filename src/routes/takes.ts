@@ -63,6 +63,13 @@ export function query<Output>(schema: Schema<Output>): QueryTaken<Output> {
  */
 export function json(schema?: undefined, options?: BodyTakenOptions): BodyTaken<unknown>;
 
+/**
+ * The same with a schema (Standard Schema v1): the handler gets its output as `body`; what does not fit is
+ * 422.
+ *
+ * @example
+ * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => created(orders.add(body)))
+ */
 export function json<Output>(schema: Schema<Output>, options?: BodyTakenOptions): BodyTaken<Output>;
 
 export function json(...given: readonly [schema?: Schema, options?: BodyTakenOptions]): BodyTaken<unknown> {
