@@ -1,5 +1,6 @@
 /* Puts the gate in front of real servers, each with the very lines of docs/in-front-of-your-server.md, and asks: no token, one
-   without the scope, a good one, and a bound one with a proof, once and again. The compiler takes the lines first. */
+   without the scope, a good one, and a bound one with a proof, once and again, and with a nonce that is about to end. The
+   compiler takes the lines first. */
 import { execFileSync } from 'node:child_process';
 import { rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -55,7 +56,7 @@ createServer((...both) => fastify.routing(...both)).listen(3000);`,
 import { Hono } from 'hono';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';`,
     after: `
-app.get('/api/orders', (context) => context.text('Hello, ' + context.get('caller').subject));
+app.get('/api/orders', (context) => new Response('Hello, ' + context.get('caller').subject));
 createServer(getRequestListener(app.fetch)).listen(3000);`,
   },
 };
@@ -67,6 +68,7 @@ const EXPECTED = JSON.stringify([
   [401, false, 'DPoP', true],
   [200, true, null, false],
   [401, false, 'DPoP', false],
+  [200, true, null, true],
 ]);
 
 /** A whole program, which gives its answers as its default export. */
@@ -79,6 +81,7 @@ function programOf({ heading, before, after }: Server): string {
   const own = listening.includes("from 'node:http'") ? '' : `import { createServer } from 'node:http';`;
   return `
 ${own}
+import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createGate, needs, scope, type Caller } from 'gatehouse';
@@ -111,6 +114,10 @@ const answers = [await ask({}), await ask(issuer.bearer()), await ask(issuer.bea
 answers.push(await ask(bound()));
 const proven = bound();
 answers.push(await ask(proven), await ask(proven));
+// One of the minute before is good still, and its answer has the next.
+const minute = 'gatehouse DPoP nonce ' + Math.floor(Date.now() / 60_000 - 1);
+nonce = createHmac('sha256', settings.dpopNonceSecret).update(minute).digest('base64url');
+answers.push(await ask(bound()));
 server.close();
 server.closeAllConnections();
 gate.close();
