@@ -158,7 +158,7 @@ for (const pattern of ['/:id', '/a/:id', '/*', '/a/*', '/a?', '/a?b={c}', '/a#b'
 }
 
 test('takes a colon inside of a segment as the text that it is', () => {
-  const router = new Router([rowAt('/orders:batch')]);
+  const router = createRouter([rowAt('/orders:batch')]);
   assert.equal(found(router, '/orders:batch')?.pattern, '/orders:batch');
 });
 
