@@ -2,31 +2,41 @@
 import { randomUUID } from 'node:crypto';
 import type { NewOrder, OrderChange, OrderFilter } from './schemas.ts';
 
+/** Whose an order is, as a caller is known: a subject is unique within its issuer only. */
+export interface Owner {
+  readonly issuer: string;
+  readonly subject: string;
+}
+
 export interface Order extends NewOrder {
   readonly id: string;
-  readonly owner: string;
+  readonly owner: Owner;
   readonly status: 'open' | 'shipped';
 }
+
+const isOf = ({ owner }: Order, { issuer, subject }: Owner) =>
+  owner.issuer === issuer && owner.subject === subject;
 
 export class Orders {
   readonly #orders = new Map<string, Order>();
 
-  add(owner: string, order: NewOrder): Order {
-    return this.#keep({ id: randomUUID(), owner, ...order, status: 'open' });
+  /** What nobody may choose comes last: a schema may let more members pass than it names. */
+  add({ issuer, subject }: Owner, order: NewOrder): Order {
+    return this.#keep({ ...order, id: randomUUID(), owner: { issuer, subject }, status: 'open' });
   }
 
-  find(owner: string, id: string): Order | undefined {
+  find(owner: Owner, id: string): Order | undefined {
     const order = this.#orders.get(id);
-    return order?.owner === owner ? order : undefined;
+    return order && isOf(order, owner) ? order : undefined;
   }
 
-  list(owner: string, { status, limit }: OrderFilter): Order[] {
-    const own = [...this.#orders.values()].filter((order) => order.owner === owner);
+  list(owner: Owner, { status, limit }: OrderFilter): Order[] {
+    const own = [...this.#orders.values()].filter((order) => isOf(order, owner));
     return own.filter((order) => status === undefined || order.status === status).slice(0, limit);
   }
 
-  change(order: Order, change: OrderChange): Order {
-    return this.#keep({ ...order, ...change });
+  change({ id, owner, ...order }: Order, change: OrderChange): Order {
+    return this.#keep({ ...order, ...change, id, owner });
   }
 
   remove({ id }: Order): void {

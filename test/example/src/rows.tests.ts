@@ -8,14 +8,23 @@ import { rowsOf } from './rows.ts';
 
 const rows = rowsOf(new Orders());
 
-const issuer = createTestIssuer();
-const service = createService({ rows }, { ...issuer.settings, host: '127.0.0.1', port: 0 }, issuer);
+const staff = createTestIssuer({ domain: 'staff.test' });
+const partner = createTestIssuer({ domain: 'partner.test', audience: 'orders' });
+const { domain, audience } = partner.settings;
+const issuers = { partner: { domain, audience } };
+const service = createService(
+  { rows },
+  { ...staff.settings, issuers, host: '127.0.0.1', port: 0 },
+  { fetchKeys: (_, name) => (name === 'idp' ? staff : partner).fetchKeys() },
+);
 const url = await service.listen();
 
 after(() => service.stop());
 
+const ADA = { issuer: 'https://staff.test/', subject: 'ada' };
+
 /** Asks as somebody who may read and write. */
-async function ask(method: string, path: string, body?: object, sub = 'ada') {
+async function ask(method: string, path: string, body?: object, sub = 'ada', issuer = staff) {
   const headers = {
     ...issuer.bearer({ sub, scope: 'read:orders write:orders' }),
     'content-type': 'application/json',
@@ -30,7 +39,7 @@ test('every row asks for what it says', () => assertRouteMatrix({ rows }));
 
 test('an order is where its answer says, and in the list', async () => {
   const { status, location, body } = await ask('POST', '/api/orders', { item: 'tea' });
-  assert.deepEqual([status, body.item, body.quantity, body.owner], [201, 'tea', 1, 'ada']);
+  assert.deepEqual([status, body.item, body.quantity, body.owner], [201, 'tea', 1, ADA]);
   assert.deepEqual((await ask('GET', location)).body, body);
   assert.deepEqual((await ask('GET', '/api/orders?status=open&limit=1')).body, { orders: [body] });
 });
@@ -38,9 +47,24 @@ test('an order is where its answer says, and in the list', async () => {
 test('an order of somebody else is not there', async () => {
   const { location } = await ask('POST', '/api/orders', { item: 'tea' });
   for (const method of ['GET', 'DELETE']) {
-    const { status, body } = await ask(method, location, undefined, 'eve');
-    assert.deepEqual([status, body], [404, { error: 'not_found', message: 'There is no such order' }]);
+    for (const [sub, issuer] of [
+      ['eve', staff],
+      ['ada', partner],
+    ] as const) {
+      const { status, body } = await ask(method, location, undefined, sub, issuer);
+      assert.deepEqual([status, body], [404, { error: 'not_found', message: 'There is no such order' }]);
+    }
   }
+  assert.deepEqual((await ask('GET', '/api/orders', undefined, 'ada', partner)).body, { orders: [] });
+});
+
+test('nobody chooses the id or the owner of an order, whatever a schema lets pass', () => {
+  const orders = new Orders();
+  const chosen = { id: '1', owner: { issuer: '', subject: 'eve' } };
+  const order = orders.add(ADA, { item: 'tea', quantity: 1, ...chosen });
+  assert.notEqual(order.id, '1');
+  assert.deepEqual(orders.change(order, { quantity: 2, ...chosen }), { ...order, quantity: 2 });
+  assert.deepEqual(order.owner, ADA);
 });
 
 test('an order that has been shipped is not changed any more', async () => {

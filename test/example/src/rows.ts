@@ -23,7 +23,7 @@ const mayWrite = needs(scope('write:orders'));
 
 export function rowsOf(orders: Orders): readonly Row[] {
   function find(caller: Caller, id: string): Order {
-    const order = orders.find(caller.subject, id);
+    const order = orders.find(caller, id);
     // Also for an order of somebody else, of which nobody shall learn that it is there.
     if (order === undefined) throw fail(404, 'not_found', 'There is no such order');
 
@@ -39,11 +39,11 @@ export function rowsOf(orders: Orders): readonly Row[] {
 
   return [
     get('/api/orders', mayRead, query(OrderFilter), ({ caller, query }) => ({
-      orders: orders.list(caller.subject, query),
+      orders: orders.list(caller, query),
     })),
 
     post('/api/orders', mayWrite, json(NewOrder), ({ caller, body }) => {
-      const order = orders.add(caller.subject, body);
+      const order = orders.add(caller, body);
       return created(`/api/orders/${order.id}`, order);
     }),
 

@@ -1,5 +1,6 @@
-/* What callers may send. These are made by hand; one of zod, valibot or ArkType does as well:
-   `export const NewOrder = z.object({ item: z.string().min(1).max(100), … })`, and nothing else changes. */
+/* What callers may send. These are made by hand; one of zod, valibot or ArkType does as well, each with its type:
+   `export const NewOrder = z.object({ item: z.string().min(1).max(100), … })` and
+   `export type NewOrder = z.output<typeof NewOrder>`, and nothing else changes. */
 import type { Schema } from 'gatehouse';
 
 export interface NewOrder {
