@@ -12,11 +12,13 @@ const staff = createTestIssuer({ domain: 'staff.test' });
 const partner = createTestIssuer({ domain: 'partner.test', audience: 'orders' });
 const { domain, audience } = partner.settings;
 const issuers = { partner: { domain, audience } };
+
 const service = createService(
   { rows },
   { ...staff.settings, issuers, host: '127.0.0.1', port: 0 },
   { fetchKeys: (_, name) => (name === 'idp' ? staff : partner).fetchKeys() },
 );
+
 const url = await service.listen();
 
 after(() => service.stop());
