@@ -1,14 +1,6 @@
 // Table → row, by the path of a request. Promises: rows that overlap stop the start.
 import { pathSegments } from '../request/path.ts';
-import {
-  isRow,
-  isRule,
-  rowFaults,
-  type PathParameters,
-  type PrefixRule,
-  type Row,
-  type Table,
-} from './row.ts';
+import { rowFaults, type PathParameters, type PrefixRule, type Row, type Table } from './row.ts';
 
 /** What stands at a path. */
 export interface Place {
@@ -30,14 +22,14 @@ export function createRouter(rows: readonly Row[], rules: readonly PrefixRule[] 
   // The list may be changed afterwards, as that of the rows may.
   const kept = rules.slice();
   const routes = rows.map((row) => {
-    const segments = parsePattern(row.pattern) ?? [];
+    const segments = parsePattern(row) ?? [];
     return { row, segments };
   });
 
   function search(texts: readonly string[] | undefined): Place | undefined {
     if (texts === undefined) return undefined;
 
-    const covers = (prefix: readonly string[]) => prefix.every((text, index) => texts[index] === text);
+    const covers = (prefix: readonly string[]) => prefix.every((text, at) => texts[at] === text);
     const matches = [];
     for (const { row, segments } of routes) {
       const parameters = parametersOf(segments, texts);
@@ -53,8 +45,6 @@ export function createRouter(rows: readonly Row[], rules: readonly PrefixRule[] 
   return find;
 }
 
-type IsMade<Part> = (part: unknown) => part is Part;
-
 /**
  * Why a table cannot be served beside these rows of the service's own: what in it is no row or rule, or is
  * called otherwise, what is wrong with each, patterns that are none, and rows of one method that overlap,
@@ -62,30 +52,17 @@ type IsMade<Part> = (part: unknown) => part is Part;
  */
 export function tableProblems(table: Table, ownRows: readonly Row[] = []): string[] {
   const { rows, rules = [], ...others }: Table = Object(table);
-  const problems: string[] = [];
-
-  /** Who writes JavaScript may leave holes in a list, or give none. */
-  function madeIn<Part>(list: unknown, isMade: IsMade<Part>, demand: string): Part[] {
-    const parts: unknown[] = Array.isArray(list) ? [...list] : [undefined];
-    for (const [index, part] of parts.entries()) {
-      if (!isMade(part)) problems.push(`${demand}, and has something else at ${index}`);
-    }
-    return parts.filter(isMade);
-  }
-
-  const madeRows = madeIn(rows, isRow, 'rows: must be a list of what get, post, put, patch and del give');
-  const madeRules = madeIn(rules, isRule, 'rules: must be a list of what under gives');
+  if (!Array.isArray(rows) || !Array.isArray(rules)) return ['rows and rules: must be lists'];
 
   return [
-    ...problems,
     ...Object.keys(others).map((name) => `${name}: is no part of a table, which has rows and rules`),
-    ...rowProblems([...ownRows, ...madeRows]),
-    ...madeRules.flatMap(({ faults }) => faults),
+    ...rowProblems([...ownRows, ...rows]),
+    ...rules.flatMap((rule) => Object(rule).problems ?? 'rules: must be a list of what under gives'),
   ];
 }
 
 function rowProblems(rows: readonly Row[]): string[] {
-  const parsed = rows.map((row) => ({ ...row, segments: parsePattern(row.pattern) }));
+  const parsed = rows.map((row) => ({ ...row, segments: parsePattern(Object(row)) }));
   return parsed.flatMap(({ segments, ...row }, index) => {
     const { method, pattern } = row;
     const problems = rowFaults(row).map((fault) => `${method} ${pattern}: ${fault}`);
@@ -107,7 +84,7 @@ function rowProblems(rows: readonly Row[]): string[] {
  */
 const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?!:)(?:[^{}/*<>?#[\]]*|\{\w+\}))+$/;
 
-function parsePattern(pattern: string): readonly Segment[] | undefined {
+function parsePattern({ pattern }: Row): readonly Segment[] | undefined {
   if (!PATTERN.test(pattern)) return undefined;
 
   const written = pattern.split('/');

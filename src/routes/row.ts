@@ -1,6 +1,7 @@
 // The vocabulary of the tables: a row is a method, a path, its access, what it takes, and its handler;
-// nothing else decides access. Promises: what a handler receives follows from its row by type, and nothing is
-// a row or a rule but what these functions have made. Does not run a handler, which the pipeline does.
+// nothing else decides access. Promises: what a handler receives follows from its row by type, and what is
+// wrong with a row or a rule is told before anything is served. Does not run a handler, which the pipeline
+// does.
 import type { Incoming } from '../request/incoming.ts';
 import { pathSegments } from '../request/path.ts';
 import type { Caller } from '../sender/caller.ts';
@@ -35,12 +36,8 @@ export interface RouteRequest<
 /** The type of its row's maker is what promises it more. */
 type Handler = (incoming: Incoming<Caller | undefined>) => unknown;
 
-/** On what a function of this file has made, and on every copy of it. */
-const MADE = Symbol('made');
-
 /** One row of a table, made by the function of its method. */
 export interface Row {
-  readonly [MADE]: 'row';
   readonly method: Method;
   readonly pattern: string;
   readonly access: Access<Caller | undefined>;
@@ -54,16 +51,11 @@ export interface Row {
 
 /** A rule for a prefix and everything under it, decided before the row is looked for; made by `under`. */
 export interface PrefixRule {
-  readonly [MADE]: 'rule';
   readonly prefix: readonly string[];
   readonly access: Access<Caller>;
-  /** Why no table can have it. */
-  readonly faults: readonly string[];
+  /** Why no table can have it, a line each. */
+  readonly problems: readonly string[];
 }
-
-export const isRow = (part: unknown): part is Row => Object(part)[MADE] === 'row';
-
-export const isRule = (part: unknown): part is PrefixRule => Object(part)[MADE] === 'rule';
 
 /** Who writes JavaScript may leave the access out, or give a guard. */
 function accessFaults(access: unknown): readonly string[] {
@@ -71,8 +63,11 @@ function accessFaults(access: unknown): readonly string[] {
   return admit === undefined ? ['has no access, such as open or needs()'] : faults;
 }
 
+/** Who writes JavaScript may leave holes in a list, or set something else there. */
+const STRANGE = ['is no row, as get, post, put, patch and del give'];
+
 /** Why no table can have it, beside what is wrong with its pattern; of a copy with parts of its own, too. */
-export const rowFaults = ({ access, query, body, faults }: Row): readonly string[] => [
+export const rowFaults = ({ access, query, body, faults = STRANGE }: Row): readonly string[] => [
   ...accessFaults(access),
   ...[query, body].flatMap((taken) => taken?.fault ?? []),
   ...faults,
@@ -92,8 +87,8 @@ export function under(prefix: string, access: Access<Caller>): PrefixRule {
     ...accessFaults(access),
     ...(isPrefix ? [] : ['is no prefix of paths; wildcards and parameters are not for rules']),
   ];
-  const named = faults.map((fault) => `under ${prefix}: ${fault}`);
-  return { [MADE]: 'rule', prefix: segments ?? [], access, faults: named };
+  const problems = faults.map((fault) => `under ${prefix}: ${fault}`);
+  return { prefix: segments ?? [], access, problems };
 }
 
 /** All that a service answers. */
@@ -148,7 +143,6 @@ function rowMaker(method: Method) {
     const faults = isWhole ? [] : ['a row takes query(), but for GET json(), and a handler, nothing else'];
 
     return {
-      [MADE]: 'row',
       method,
       pattern,
       access,

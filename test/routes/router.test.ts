@@ -162,55 +162,47 @@ test('takes a colon inside of a segment as the text that it is', () => {
   assert.equal(found(router, '/orders:batch')?.pattern, '/orders:batch');
 });
 
-const NO_ROW = 'rows: must be a list of what get, post, put, patch and del give, and has something else at';
+/** Of what is no row; its method and pattern are those that it has. */
+const strange = (method?: unknown, pattern?: unknown) => [
+  `${method} ${pattern}: has no access, such as open or needs()`,
+  `${method} ${pattern}: is no row, as get, post, put, patch and del give`,
+  `${method} ${pattern}: is not a path pattern`,
+];
 
-/** All that can be seen of a row. */
-const likeARow = Object.fromEntries(Object.entries(rowAt('/like')));
+const NO_LISTS = ['rows and rules: must be lists'];
+
+const NO_RULE = 'rules: must be a list of what under gives';
 
 for (const [what, table, problems] of [
-  ['an empty object', { rows: [{}] }, [`${NO_ROW} 0`]],
-  ['what looks like a row', { rows: [likeARow] }, [`${NO_ROW} 0`]],
-  [
-    'null, false, a text and a function',
-    { rows: [null, false, '/a', rowAt] },
-    [0, 1, 2, 3].map((at) => `${NO_ROW} ${at}`),
-  ],
-  ['a list of rows in the list', { rows: [[rowAt('/a')]] }, [`${NO_ROW} 0`]],
-  ['a hole', { rows: Object.assign([rowAt('/a')], { 2: rowAt('/b') }) }, [`${NO_ROW} 1`]],
-  ['a rule among the rows', { rows: [under('/a', authenticated)] }, [`${NO_ROW} 0`]],
-  ['no rows', {}, [`${NO_ROW} 0`]],
-  ['a row in place of a list', { rows: rowAt('/a') }, [`${NO_ROW} 0`]],
-  ['null in place of a list', { rows: null }, [`${NO_ROW} 0`]],
-  ['a list that is none', { rows: new Set([rowAt('/a')]) }, [`${NO_ROW} 0`]],
-  ['nothing in place of a table', undefined, [`${NO_ROW} 0`]],
-  [
-    'rows in place of a table',
-    [rowAt('/a')],
-    [`${NO_ROW} 0`, '0: is no part of a table, which has rows and rules'],
-  ],
+  ['an empty object', { rows: [{}] }, strange()],
+  ['null and false', { rows: [null, false] }, [...strange(), ...strange()]],
+  ['a text', { rows: ['/a'] }, strange()],
+  ['a function', { rows: [rowAt] }, strange()],
+  ['a list of rows in the list', { rows: [[rowAt('/a')]] }, strange()],
+  ['a hole', { rows: Object.assign([rowAt('/a')], { 2: rowAt('/b') }) }, strange()],
+  ['a rule among the rows', { rows: [under('/a', authenticated)] }, strange().slice(1)],
+  ['no rows', {}, NO_LISTS],
+  ['a row in place of a list', { rows: rowAt('/a') }, NO_LISTS],
+  ['null in place of a list', { rows: null }, NO_LISTS],
+  ['a list that is none', { rows: new Set([rowAt('/a')]) }, NO_LISTS],
+  ['nothing in place of a table', undefined, NO_LISTS],
+  ['rows in place of a table', [rowAt('/a')], NO_LISTS],
   [
     'rules by another name',
     { rows: [rowAt('/a')], rule: [under('/a', authenticated)] },
     ['rule: is no part of a table, which has rows and rules'],
   ],
-  [
-    'a row among the rules',
-    { rows: [], rules: [rowAt('/a')] },
-    ['rules: must be a list of what under gives, and has something else at 0'],
-  ],
-  [
-    'an access in place of rules',
-    { rows: [], rules: authenticated },
-    ['rules: must be a list of what under gives, and has something else at 0'],
-  ],
+  ['a row among the rules', { rows: [], rules: [rowAt('/a')] }, [NO_RULE]],
+  ['nothing among the rules', { rows: [], rules: [undefined, null] }, [NO_RULE, NO_RULE]],
+  ['an access in place of rules', { rows: [], rules: authenticated }, NO_LISTS],
   [
     'a stranger beside other faults',
     { rows: [{}, rowAt('b'), rowAt('/a'), rowAt('/a')], rules: [0, under('a', authenticated)] },
     [
-      `${NO_ROW} 0`,
-      'rules: must be a list of what under gives, and has something else at 0',
+      ...strange(),
       'GET b: is not a path pattern',
       'GET /a and /a: both match /a',
+      NO_RULE,
       'under a: is no prefix of paths; wildcards and parameters are not for rules',
     ],
   ],
@@ -301,7 +293,7 @@ test('covers paths with the rules that there were at the start [H2]', () => {
 
 test('covers every path with a rule for /', () => {
   const rule = under('/', authenticated);
-  assert.deepEqual([rule.prefix, rule.faults], [[], []]);
+  assert.deepEqual([rule.prefix, rule.problems], [[], []]);
   for (const path of ['/api/public', '/a', '/%7B/x/y/z', '/nowhere']) {
     assert.deepEqual(createRouter(ROWS, [rule])(path)?.rules, [rule]);
   }
@@ -333,7 +325,7 @@ for (const prefix of [
   ...WILDCARDS,
 ]) {
   test(`refuses "${prefix}" as the prefix of a rule [RFC 3986 §2.1, §3.3]`, () => {
-    assert.deepEqual(under(prefix, authenticated).faults, [
+    assert.deepEqual(under(prefix, authenticated).problems, [
       `under ${prefix}: is no prefix of paths; wildcards and parameters are not for rules`,
     ]);
   });
@@ -341,8 +333,8 @@ for (const prefix of [
 
 test('takes the prefix of a rule by its decoded segments [RFC 3986 §2.4]', () => {
   assert.deepEqual(under('/%61pi/a%2Fb', authenticated).prefix, ['api', 'a/b']);
-  const { prefix, faults } = under('/v1/items:batch/%2A/$a', authenticated);
-  assert.deepEqual([prefix, faults], [['v1', 'items:batch', '*', '$a'], []]);
+  const { prefix, problems } = under('/v1/items:batch/%2A/$a', authenticated);
+  assert.deepEqual([prefix, problems], [['v1', 'items:batch', '*', '$a'], []]);
 });
 
 test('finds the same at a path and at every other spelling of it', () => {

@@ -89,13 +89,12 @@ const likeARow = {
   method: 'GET',
   pattern: '/x',
   access: open,
-  faults: [],
   query: undefined,
   body: undefined,
   handler,
 } as const;
 
-// @ts-expect-error a row is made by the function of its method
+// @ts-expect-error a row is judged when it is made
 export const forgedRow: Row = likeARow;
 
 // @ts-expect-error a handler reads the caller that the pipeline checked; nothing can be passed off as one

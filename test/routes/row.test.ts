@@ -148,7 +148,7 @@ test('a row or a rule without an access cannot be served, or with a guard in pla
   for (const access of [undefined, null, {}, 'open', scope('a')]) {
     const fault = 'has no access, such as open or needs()';
     assert.deepEqual(rowFaults(make('/x', access, never)), [fault]);
-    assert.deepEqual(rule('/x', access).faults, [`under /x: ${fault}`]);
+    assert.deepEqual(rule('/x', access).problems, [`under /x: ${fault}`]);
   }
 });
 
@@ -176,7 +176,7 @@ test('a row and a rule tell the faults of their guards', () => {
   const fault = 'scope a b: not all are scopes';
   assert.deepEqual(rowFaults(get('/x', bad, () => ({}))), [fault]);
   assert.deepEqual(rowFaults({ ...get('/x', open, never), access: bad as never }), [fault]);
-  assert.deepEqual(under('/x', bad).faults, [`under /x: ${fault}`]);
+  assert.deepEqual(under('/x', bad).problems, [`under /x: ${fault}`]);
 });
 
 test('a row that is whole can be served', () => {

@@ -98,12 +98,13 @@ test('a service with a table that is none is not made, and leaves nothing under 
   const { port } = store.address() as AddressInfo;
   const dpopReplayStore = `redis://127.0.0.1:${port}`;
   const settings = { ...issuer.settings, dpopMode: 'ALLOWED', dpopReplayStore } as const;
-  assert.throws(() => createService({ rows: [{}, ...rows] } as never, settings, issuer), {
-    name: 'ConfigurationError',
-    problems: [
-      'rows: must be a list of what get, post, put, patch and del give, and has something else at 0',
-    ],
-  });
+  assert.throws(
+    () => createService({ rows: [get('no path', open, () => ({})), ...rows] }, settings, issuer),
+    {
+      name: 'ConfigurationError',
+      problems: ['GET no path: is not a path pattern'],
+    },
+  );
 
   // Connections come in the order in which they were made, and this is the first.
   const own = connect(port, '127.0.0.1');
