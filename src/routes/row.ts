@@ -124,19 +124,15 @@ type RowMaker<Takes extends readonly Taken[], Result> = <
   ]
 ) => Row;
 
-type Part = Taken | ((request: never) => unknown);
-
-const isQuery = (part: Part): part is QueryTaken<unknown> => Object(part).takes === 'query';
-
-const isBody = (part: Part): part is BodyTaken<unknown> => Object(part).takes === 'body';
+type Part = Taken | (((request: never) => unknown) & { readonly takes?: never });
 
 const isHandler = (part: Part): part is Handler => typeof part === 'function';
 
 function rowMaker(method: Method) {
   return (pattern: string, access: Access<Caller | undefined>, ...rest: readonly Part[]): Row => {
-    const query = rest.find(isQuery);
+    const query = rest.find((part) => part?.takes === 'query');
     // A client may send none with GET, and caches and proxies may drop it (RFC 9110 §9.3.1).
-    const body = method === 'GET' ? undefined : rest.find(isBody);
+    const body = method === 'GET' ? undefined : rest.find((part) => part?.takes === 'body');
     const handler = rest.find(isHandler);
     const known = [query, body, handler].filter((part) => part !== undefined);
     const isWhole = handler !== undefined && known.length === rest.length;
