@@ -1,8 +1,6 @@
 // Table, settings and what a process gives → the parts of a service, put together. Connects to the store that
 // replicas share, if there is one; does not fetch, listen or read anything.
-import type { Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
-import type { Log } from '../base/events.ts';
 import { unavailable } from '../base/refusal.ts';
 import { createKeyFetcher } from '../keys/fetch.ts';
 import { createKeySet } from '../keys/key-set.ts';
@@ -34,7 +32,7 @@ export function assembleChecks(settings: Settings, surroundings: Surroundings, o
   const { clock, log, metrics } = surroundings;
   if (options.fetchKeys !== undefined) log('signing keys not from the provider', {});
   const issuers = assembleIssuers(settings, surroundings, options);
-  const replayStore = openReplayStore(settings, clock, log);
+  const replayStore = openReplayStore(settings, surroundings);
   const verifyToken = createTokenVerifier(issuers, clock, settings.tokenCacheEntries, metrics?.add);
   const checkSender = createSenderCheck(settings, replayStore, metrics?.add);
   const front = createFront(settings, surroundings, verifyToken, checkSender);
@@ -114,7 +112,7 @@ function shownMethods({ corsAllowedMethods }: Settings, rows: readonly Row[]): r
   return [...new Set(rows.map(({ method }) => method))];
 }
 
-function openReplayStore(settings: Settings, clock: Clock, log: Log) {
+function openReplayStore(settings: Settings, { clock, log }: Surroundings) {
   const { dpopReplayStore, dpopIatOffsetSeconds, dpopIatLeewaySeconds } = settings;
   if (dpopReplayStore !== undefined) return createSharedReplayStore(dpopReplayStore, clock, log);
 

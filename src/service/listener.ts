@@ -38,8 +38,6 @@ const MORE_OPTIONS = {
 const SWEEP_MILLIS = 1_000;
 const STOP_MILLIS = 10_000;
 
-export type Listener = ReturnType<typeof createListener>;
-
 /** Gives the server, which does not listen yet, and what stops it. */
 export function createListener(responder: Responder, clock: Clock) {
   const server = createServer({ ...OPTIONS, IncomingMessage: RequestStream });

@@ -2,10 +2,9 @@
 // codes: 0 after a signal, 1 for configuration or a second signal, 2 when the address or port cannot be had.
 // Promises: once it listens, nothing but a signal ends the process, whatever a handler leaves behind.
 import { undefinedOn } from '../base/encoding.ts';
-import { describeBug, printable, printableSetting, type Printable } from '../base/events.ts';
+import { describeBug, printable, printableSetting } from '../base/events.ts';
 import type { Table } from '../routes/row.ts';
 import { ConfigurationError, loadSettings, type Loaded, type Settings } from '../settings/load.ts';
-import type { Issuer } from '../token/issuers.ts';
 import { faultsOf } from './assemble.ts';
 import { clock, openLog, openService } from './host.ts';
 import type { ListenFailure } from './metrics-listener.ts';
@@ -60,17 +59,23 @@ function workingDirectory(problems: readonly string[]) {
 
 function start({ loaded, table, name }: Plan, isCheck: boolean) {
   const { settings } = loaded;
-  // Half of these threads look names up, a thread for each issuer, the proxy and the store: where some names
-  // are dead, the others are still found.
-  const names = Object.keys(settings.issuers).length + 2;
-  process.env.UV_THREADPOOL_SIZE ??= String(2 * names);
+  setThreads(settings);
 
   const profile = printable(name);
-  const log = logFor(loaded, profile, isCheck);
+  const log = isCheck ? openReport(loaded, profile) : openLog(settings.logLevel);
+  loaded.warnings.forEach((setting) =>
+    log('unknown setting ignored', { setting: printableSetting(setting) }),
+  );
+
   const metrics = settings.metricsPort === undefined ? undefined : createMetrics(profile);
   const service = openService(table, settings, { clock, log, metrics });
   const { front, issuers, fetchKeys, listen, stop, close } = service;
-  if (isCheck) return fetchOnce(issuers);
+  if (isCheck) return fetchOnce();
+
+  /** A fetch that fails while others are awaited is not made again. */
+  function fetchOnce(): void {
+    for (const { keys } of issuers) void keys.refresh().then(keys.close);
+  }
 
   function onFailure(failure: ListenFailure) {
     const { host: address = 'all addresses', port: taken, code } = failure;
@@ -112,16 +117,11 @@ function start({ loaded, table, name }: Plan, isCheck: boolean) {
   listen().then(onListening, onFailure);
 }
 
-/** A fetch that fails while others are awaited is not made again. */
-function fetchOnce(issuers: readonly Issuer[]): void {
-  for (const { keys } of issuers) void keys.refresh().then(keys.close);
-}
-
-/** Tells of what is set and is no setting before all else. */
-function logFor(loaded: Loaded<Settings>, profile: Printable, isCheck: boolean) {
-  const log = isCheck ? openReport(loaded, profile) : openLog(loaded.settings.logLevel);
-  for (const setting of loaded.warnings) {
-    log('unknown setting ignored', { setting: printableSetting(setting) });
-  }
-  return log;
+/**
+ * Half of the threads look names up, one for each issuer, the proxy and the store: where some names are dead,
+ * the others are still found.
+ */
+function setThreads({ issuers }: Settings): void {
+  const names = Object.keys(issuers).length + 2;
+  process.env.UV_THREADPOOL_SIZE ??= String(2 * names);
 }

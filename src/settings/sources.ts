@@ -45,9 +45,16 @@ export function readSources(
     }
   }
 
+  /** What is called otherwise is not read, and may hold a safeguard. */
+  function checkMisnamed(path: string): void {
+    if (!existsSync(path)) return;
+
+    problems.push(`${path}: is not read; call it application.yml, or name it in CONFIG_FILE`);
+  }
+
   const variables = [...entriesOf(environment), ...readFile(join(directory, '.env'), parseDotEnv)];
   const configFile = find(variables, 'CONFIG_FILE');
-  if (configFile === undefined) checkMisnamed(join(directory, 'application.yaml'), problems);
+  if (configFile === undefined) checkMisnamed(join(directory, 'application.yaml'));
 
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
   const keys = readFile(path, parseYaml, configFile);
@@ -59,13 +66,6 @@ const entriesOf = (environment: Environment) =>
   Object.entries(environment)
     .filter(([name, value]) => !ORCHESTRATED.test(`${name}=${value}`))
     .map(([name, value = '']) => ({ name, value, place: 'environment' }));
-
-/** What is called otherwise is not read, and may hold a safeguard. */
-function checkMisnamed(path: string, problems: string[]): void {
-  if (!existsSync(path)) return;
-
-  problems.push(`${path}: is not read; call it application.yml, or name it in CONFIG_FILE`);
-}
 
 /** The first value of a name; an empty one counts as absent. */
 export const find = (entries: readonly Entry[], wanted: string): Entry | undefined =>

@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { tableOf } from '../../src/profiles/tables.ts';
 import { assembleService } from '../../src/service/assemble.ts';
-import { createListener, type Listener } from '../../src/service/listener.ts';
+import { createListener } from '../../src/service/listener.ts';
 import { createLog } from '../../src/base/events.ts';
 import { openWire, type Wire } from './client.ts';
 import { TestClock } from './clock.ts';
@@ -27,7 +27,7 @@ export const HELD = `GET /held HTTP/1.1\r\n${HOST}\r\n`;
 export const GARBAGE = 'garbage\r\n\r\n';
 export const CONNECT = `CONNECT api.test:443 HTTP/1.1\r\n${HOST}\r\n`;
 
-export interface TestListener extends Listener {
+export interface TestListener extends ReturnType<typeof createListener> {
   readonly clock: TestClock;
   /** Lets so many seconds pass, one after the other. */
   pass(seconds: number): void;
