@@ -90,11 +90,13 @@ export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: Cha
   }
 
   return (refusal: Refusal, scheme: Scheme | undefined, scopes: readonly string[] = []): Reply => {
-    const name = [scheme, refusal.reason, ...scopes].join(' ');
-    const reply = made.get(name) ?? make(refusal, scheme, scopes);
     // What is said of a claim is the guard's own.
     const isPlain = Object.keys(refusal).length === 3 && refusal.reason !== 'claim-missing';
-    if (isPlain && made.size < MAX_MADE) made.set(name, reply);
+    if (!isPlain) return make(refusal, scheme, scopes);
+
+    const name = [scheme, refusal.reason, ...scopes].join(' ');
+    const reply = made.get(name) ?? make(refusal, scheme, scopes);
+    if (made.size < MAX_MADE) made.set(name, reply);
     return reply;
   };
 }
