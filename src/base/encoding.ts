@@ -44,11 +44,14 @@ export const asJsonObject = (value: unknown): JsonObject | undefined =>
     : undefined;
 
 /**
- * Parses a JSON object in UTF-8 without byte-order mark; `undefined` for anything else. Of a repeated member
- * the last one counts (RFC 7519 §4).
+ * Parses JSON in UTF-8 without byte-order mark (RFC 8259 §8.1); `undefined` for anything else. Of a repeated
+ * member the last one counts (RFC 7519 §4).
  */
-export const parseJsonObject = (bytes: Uint8Array): JsonObject | undefined =>
-  asJsonObject(undefinedOn(SyntaxError, () => JSON.parse(decodeUtf8(bytes) ?? '')));
+export const parseJson = (bytes: Uint8Array): unknown =>
+  undefinedOn(SyntaxError, () => JSON.parse(decodeUtf8(bytes) ?? ''));
+
+/** The same of a JSON object; `undefined` for other JSON too. */
+export const parseJsonObject = (bytes: Uint8Array) => asJsonObject(parseJson(bytes));
 
 /** True also for an empty array; false for one with holes, which `every` would pass over. */
 export const isTextArray = (value: unknown): value is readonly string[] =>

@@ -11,7 +11,6 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 export const LEVELS = {
   'address or port cannot be had': 'error',
   'signing keys expired': 'error',
-  'memory of used proofs full': 'error',
   'request failed': 'error',
   'unforeseen failure': 'error',
   'log lines dropped': 'error',
@@ -49,21 +48,18 @@ export const FETCH_FLAWS = [
 
 export type FetchFlaw = (typeof FETCH_FLAWS)[number];
 
-export const KEY_FLAWS = [
-  'not-an-object',
-  'key-type',
-  'private-member',
-  'key-id',
-  'use',
-  'key-operations',
-  'algorithm',
-  'encoding',
-  'size',
-  'exponent',
-  'not-importable',
-] as const;
-
-export type KeyFlaw = (typeof KEY_FLAWS)[number];
+export type KeyFlaw =
+  | 'not-an-object'
+  | 'key-type'
+  | 'private-member'
+  | 'key-id'
+  | 'use'
+  | 'key-operations'
+  | 'algorithm'
+  | 'encoding'
+  | 'size'
+  | 'exponent'
+  | 'not-importable';
 
 /** Why a request that was not refused ended otherwise: by a bug, or by a handler's own failure. */
 export type OwnReason = 'bug' | 'handler';

@@ -7,8 +7,8 @@ const MARKS = 65_536;
 
 /**
  * Remembers what is set for the second time, since what is seen once costs memory and earns nothing: of that
- * at least the last half of `capacity` entries, and at most `capacity`, which is at least 1 and rounded up to
- * an even number. Keys must end in at least 8 characters of a digest, base64url.
+ * at least the last half of `capacity` entries, and at most `capacity`, rounded up to an even number. Keys
+ * must end in at least 8 characters of a digest, base64url.
  */
 export class Memory<Value> {
   readonly #capacityOfAGeneration: number;
@@ -30,7 +30,7 @@ export class Memory<Value> {
     const place = mark & (MARKS - 1);
     const isMarked = this.#marks[place] === mark;
     this.#marks[place] = mark;
-    if (!isMarked) return;
+    if (!isMarked || this.#capacityOfAGeneration === 0) return;
 
     if (this.#recent.size >= this.#capacityOfAGeneration) {
       this.#older = this.#recent;

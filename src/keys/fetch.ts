@@ -18,26 +18,25 @@ export type KeySource = Readonly<{ domain: string; issuer: string; jwksUri: stri
 
 /**
  * A function that fetches the key set, through the proxy if there is one, within `timeoutMillis` in all,
- * tunnels and discovery included; it rejects with `FetchFailure`.
+ * tunnels and discovery included; it rejects with `FetchFailure`, or with what nobody foresaw.
  */
 export function createKeyFetcher(
   { domain, issuer, jwksUri }: KeySource,
   proxy: string | undefined,
   timeoutMillis = 5_000,
 ): () => Promise<JsonObject> {
+  /** What a provider without a discovery document would say in it. */
+  const usual = { issuer, jwks_uri: `https://${domain}/.well-known/jwks.json` };
+
   async function fetchKeySet(signal: AbortSignal) {
     const address = jwksUri ?? (await discover(signal));
-    const document = await fetchJson(address, signal);
-    if (document === undefined) throw new FetchFailure('status-refused', '404');
-    return document;
+    return fetchJson(address, signal);
   }
 
   /** The key-set address (OpenID Connect Discovery §4), found anew at every fetch: a provider may move it. */
   async function discover(signal: AbortSignal) {
     const place = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-    const document = await fetchJson(place, signal);
-    if (document === undefined) return `https://${domain}/.well-known/jwks.json`;
-
+    const document = await fetchJson(place, signal, usual);
     // OpenID Connect Discovery §4.3: the issuer must be the very one that was asked.
     if (document.issuer !== issuer) throw new FetchFailure('issuer-mismatch');
 
@@ -47,13 +46,13 @@ export function createKeyFetcher(
     return address;
   }
 
-  /** The JSON object at `address`; `undefined` when there is nothing (404). */
-  async function fetchJson(address: string, signal: AbortSignal) {
+  /** The JSON object at `address`, or what stands in for it when there is nothing (404). */
+  async function fetchJson(address: string, signal: AbortSignal, standIn?: JsonObject) {
     const socket = proxy && (await openTunnel(proxy, new URL(address), signal));
     const response = await fetchHead(address, { socket, signal });
     try {
       const status = response.statusCode ?? 0;
-      if (status === 404) return undefined;
+      if (status === 404 && standIn !== undefined) return standIn;
 
       // RFC 9110 §15.4: a redirect is no answer either.
       if (status !== 200) throw new FetchFailure('status-refused', status);
@@ -111,10 +110,9 @@ async function readBody(response: AsyncIterable<Buffer>) {
 
 /** Sorts Node's errors by what an operator would do about them, and throws what it makes of them. */
 function sortFailure(failure: unknown): never {
-  if (failure instanceof FetchFailure) throw failure;
+  if (!(failure instanceof Error && 'code' in failure)) throw failure;
 
-  const code = failure instanceof Error && 'code' in failure ? String(failure.code) : '';
-  if (code === '') throw new FetchFailure('unforeseen');
+  const code = String(failure.code);
   const isAboutCertificates = /CERT|SIGNATURE|TLS|SSL|CA$|PATH_LENGTH|PURPOSE|HOSTNAME/.test(code);
   throw new FetchFailure(isAboutCertificates ? 'certificate-refused' : 'connection-failed', code);
 }

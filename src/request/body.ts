@@ -2,7 +2,7 @@
 // is granted, never before. Promises: not a byte is read that the head already refuses; no more is kept than
 // the limit. Does not judge what the JSON says: a row's schema does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { decodeUtf8, undefinedOn } from '../base/encoding.ts';
+import { parseJson } from '../base/encoding.ts';
 import { Gathering } from '../base/gathering.ts';
 import { ClientGone, refuse, type Refused } from '../base/refusal.ts';
 import { fieldValues } from './fields.ts';
@@ -98,9 +98,7 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
 }
 
 function parseBody(bytes: Buffer): unknown {
-  const text = decodeUtf8(bytes) ?? '';
-  // RFC 8259 §8.1: a byte-order mark is no white space.
-  const value: unknown = undefinedOn(SyntaxError, () => JSON.parse(text));
+  const value = parseJson(bytes);
   if (value === undefined) throw refuse('body-malformed');
 
   checkShape(value);

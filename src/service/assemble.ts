@@ -116,8 +116,7 @@ function openReplayStore(settings: Settings, { clock, log }: Surroundings) {
   const { dpopReplayStore, dpopIatOffsetSeconds, dpopIatLeewaySeconds } = settings;
   if (dpopReplayStore !== undefined) return createSharedReplayStore(dpopReplayStore, clock, log);
 
-  const windowSeconds = dpopIatOffsetSeconds + dpopIatLeewaySeconds;
-  return createReplayStore(windowSeconds, undefined, () => log('memory of used proofs full', {}));
+  return createReplayStore(dpopIatOffsetSeconds + dpopIatLeewaySeconds);
 }
 
 const probes = (readReadiness: () => object): readonly Row[] => [

@@ -51,8 +51,8 @@ export function createTokenVerifier(
 ) {
   const cache = new Memory<VerifiedToken>(cacheEntries);
 
-  /** Remembers the token by its digest, if there is one. */
-  function verify(token: string, digest?: string): Later<VerifiedToken> {
+  /** Remembers the token by its digest. */
+  function verify(token: string, digest: string): Later<VerifiedToken> {
     const jws = parseCompact(token);
     if (typeof jws === 'string') throw refuse(jws);
 
@@ -69,14 +69,12 @@ export function createTokenVerifier(
       count('gatehouse_tokens_total{result="verified"}');
       const claims = deepFreeze(payloadOf(signed));
       const verified = seal({ claims, kid, issuer, key });
-      if (digest !== undefined) cache.set(digest, verified);
+      cache.set(digest, verified);
       return verified;
     });
   }
 
   return (token: string) => {
-    if (cacheEntries === 0) return verify(token);
-
     const digest = hash('sha256', token, 'base64url');
     const remembered = cache.get(digest);
     if (remembered === undefined) return verify(token, digest);
