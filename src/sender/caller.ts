@@ -12,6 +12,9 @@ import type { Credentials, DpopMode } from './credentials.ts';
 import { createProofVerifier, type ProofOptions } from './dpop-proof.ts';
 import type { ReplayStore } from './replay.ts';
 
+/** RFC 7519 §4.1: they were judged by these names. An issuer could say another `iss` under its namespace. */
+const REGISTERED = /^(?:iss|sub|aud|exp|nbf|iat|jti)$/;
+
 class AdmittedCaller {
   readonly #issuer: Issuer;
   /** The claims of the token, as the provider wrote them. */
@@ -45,9 +48,13 @@ class AdmittedCaller {
     return this.#issuer.name;
   }
 
-  /** The value of `<namespace>name` when the token has that claim, whatever its value; else of `name`. */
+  /**
+   * The value of `<namespace>name` when the token has that claim, whatever its value; else of `name`, as of
+   * every registered claim.
+   */
   claim(name: string): unknown {
-    const namespaced = this.claims[this.#issuer.claimNamespace + name];
+    const prefix = REGISTERED.test(name) ? '' : this.#issuer.claimNamespace;
+    const namespaced = this.claims[prefix + name];
     return namespaced === undefined ? this.claims[name] : namespaced;
   }
 

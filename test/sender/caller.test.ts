@@ -109,6 +109,13 @@ for (const [what, claims, value] of [
   });
 }
 
+for (const name of ['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti']) {
+  test(`reads ${name} as it was judged, not as a namespace has it [RFC 7519 §4.1]`, () => {
+    const caller = callerWith({ [NAMESPACE + name]: 'another' }, { IDP_CLAIM_NAMESPACE: NAMESPACE });
+    assert.deepEqual(caller.claim(name), caller.claims[name]);
+  });
+}
+
 test('reads the plain claim when no namespace is set', () => {
   const caller = callerWith({ org_id: 'plain', [`${NAMESPACE}org_id`]: 'spaced' });
   assert.equal(caller.claim('org_id'), 'plain');
