@@ -172,6 +172,20 @@ test('the service of docs/your-own-api.md starts and ends in a process of its ow
   assert.deepEqual([status, stderr.replace(/\d+$/, '0')], [0, 'http://localhost:0']);
 });
 
+test('the gate of docs/in-front-of-your-server.md for tests admits and refuses as the page says', () => {
+  const [lines = ''] = samplesUnder('docs/in-front-of-your-server.md', 'Tests', 'ts');
+  const asking = `
+    import { needs, scope } from 'gatehouse';
+    for (const { authorization } of [headers, issuer.bearer({ exp: 1 }), issuer.bearer()]) {
+      const request = { method: 'GET', url: '/', rawHeaders: ['Host', 'localhost', 'Authorization', authorization] };
+      const { caller, refusal } = await gate.check(request, needs(scope('read:orders')));
+      process.stderr.write((caller?.subject ?? refusal.status) + ' ');
+    }`;
+  writeFileSync(join(directory, 'gate.mjs'), lines + asking);
+  const { status, stderr } = spawnSync(process.execPath, ['gate.mjs'], { cwd: directory, encoding: 'utf8' });
+  assert.deepEqual([status, stderr], [0, 'test-user 401 403 ']);
+});
+
 test('the service of docs/several-issuers.md takes the tokens of both of its issuers, each by its own keys', () => {
   const [lines = ''] = samplesUnder('docs/several-issuers.md', 'Tests', 'ts');
   const asking = `
