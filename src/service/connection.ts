@@ -85,17 +85,15 @@ export class Connection {
   }
 
   #endWithLastWord(): void {
-    if (this.#makeLastWord === undefined || this.#underWay.length > 0 || !this.#socket.writable) return;
-
-    this.#end(this.#makeLastWord());
+    if (this.#makeLastWord !== undefined && this.#underWay.length === 0) this.#end(this.#makeLastWord);
   }
 
   /** RFC 9112 §9.6: first our side, and the rest when the client has closed or a moment has passed. */
-  #end(text = ''): void {
+  #end(makeText = () => ''): void {
     const socket = this.#socket;
     if (!socket.writable) return;
 
-    socket.end(text);
+    socket.end(makeText());
     this.#throwAway();
   }
 

@@ -68,29 +68,20 @@ export function openService(
   };
 }
 
-/** A service that `createService` has made. */
-export interface Service {
-  /** Listens, and gives the URL. Rejects when the address or port cannot be had. */
-  listen(): Promise<string>;
-  /** Takes no new connections, and resolves when the last is gone, at the latest after ten seconds. */
-  stop(): Promise<'drained' | 'deadline'>;
-  /** What was counted since it was made, as text for Prometheus (its format 0.0.4). */
-  metricsText(): string;
-}
-
 /**
  * A service without process, signals and files: for tests and for embedding. Several may live in one process.
  * Throws `ConfigurationError` with every problem of the settings and of the table.
  *
  * @example const url = await createService({ rows }, { domain, audience, port: 0 }).listen();
  */
-export function createService(table: Table, settings: GivenSettings, options?: CreateOptions): Service {
+export function createService(table: Table, settings: GivenSettings, options?: CreateOptions) {
   const checked = checkSettings(settings, faultsOf(table));
   const log = openLog(checked.logLevel);
   const metrics = createMetrics('own table');
   const service = openService(table, checked, { clock, log, metrics }, options);
 
   return {
+    /** Listens, and gives the URL. Rejects when the address or port cannot be had. */
     listen: async () => {
       const { port } = await service.listen();
       service.fetchKeys();
@@ -99,18 +90,15 @@ export function createService(table: Table, settings: GivenSettings, options?: C
       return `http://${name}:${port}`;
     },
 
+    /** Takes no new connections, and resolves when the last is gone, at the latest after ten seconds. */
     stop: service.stop,
+    /** What was counted since it was made, as text for Prometheus (its format 0.0.4). */
     metricsText: service.metricsText,
   };
 }
 
-/** A gate that `createGate` has made. */
-export interface Gate extends ReturnType<typeof createGateChecks> {
-  /** Whether keys are held to judge tokens with. */
-  isReady(): boolean;
-  /** Ends what it has under way. */
-  close(): void;
-}
+/** A service that `createService` has made. */
+export type Service = ReturnType<typeof createService>;
 
 /**
  * The checks alone, for a server that exists. Keys are fetched from now on; `isReady` tells whether they are
@@ -118,10 +106,19 @@ export interface Gate extends ReturnType<typeof createGateChecks> {
  *
  * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
  */
-export async function createGate(settings: GivenSettings, options?: CreateOptions): Promise<Gate> {
+export async function createGate(settings: GivenSettings, options?: CreateOptions) {
   const checked = { ...checkSettings(settings), accessLog: false };
   const log = openLog(checked.logLevel);
   const { front, fetchKeys, isReady, close } = assembleChecks(checked, { clock, log }, options);
   fetchKeys();
-  return { ...createGateChecks(front), isReady, close };
+  return {
+    ...createGateChecks(front),
+    /** Whether keys are held to judge tokens with. */
+    isReady,
+    /** Ends what it has under way. */
+    close,
+  };
 }
+
+/** A gate that `createGate` has made. */
+export type Gate = Awaited<ReturnType<typeof createGate>>;

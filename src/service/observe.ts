@@ -29,9 +29,7 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
     if (period === undefined) return;
 
     const seconds = Math.round((clock.monotonic() - period.since) / 1000);
-    let total = 0;
-    for (const number of counts.values()) total += number;
-    log('requests refused', { seconds, total, ...Object.fromEntries(counts) });
+    log('requests refused', { seconds, ...Object.fromEntries(counts) });
 
     period.cancel();
     period = undefined;
@@ -40,7 +38,9 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
 
   function count(reason: RefusalReason): void {
     period ??= { since: clock.monotonic(), cancel: clock.after(SUMMARY_MILLIS, summarize) };
-    counts.set(reason, (counts.get(reason) ?? 0) + 1);
+    for (const name of ['total', reason]) {
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
     metrics?.add(`gatehouse_refusals_total{reason="${reason}"}`);
   }
 
