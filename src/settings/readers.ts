@@ -33,10 +33,8 @@ export const matching = (pattern: RegExp, fault: string, isGood = (_: string) =>
 /** A whole number within bounds. */
 export function integer(min: number, max: number): Reader<number> {
   return (raw) => {
-    const value = typeof raw === 'string' && /^\d{1,15}$/.test(raw) ? Number(raw) : raw;
-    const isWhole = typeof value === 'number' && Number.isInteger(value);
-    if (isWhole && value >= min && value <= max) return value;
-    refuse(`must be a whole number from ${min} to ${max}`);
+    const value = typeof raw !== 'object' && /^\d{1,15}$/.test(String(raw)) ? Number(raw) : NaN;
+    return value >= min && value <= max ? value : refuse(`must be a whole number from ${min} to ${max}`);
   };
 }
 
