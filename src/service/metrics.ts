@@ -147,29 +147,22 @@ function makingOnce<Key, Value>(make: (key: Key) => Value) {
   };
 }
 
-/** What counts the durations of answers that have these labels. */
+/** What counts the durations, in seconds, of answers that have these labels. */
 function createHistogram(labels: string, sample: (name: string) => Sample) {
-  const sampleOf = (part: string, more = '') => {
-    const name = `http_server_request_duration_seconds_${part}`;
-    return sample(`${name}{${labels}${more}}`);
-  };
-
   const buckets = BOUNDS.map((bound) => {
-    const edge = `,le="${numeral(bound)}"`;
-    return { bound, count: sampleOf('bucket', edge) };
+    const edge = `${labels},le="${numeral(bound)}"`;
+    return { bound, count: sample(`http_server_request_duration_seconds_bucket{${edge}}`) };
   });
-  const all = sampleOf('count');
-  const sum = sampleOf('sum');
+  const all = sample(`http_server_request_duration_seconds_count{${labels}}`);
+  buckets.push({ bound: Infinity, count: all });
+  const sum = sample(`http_server_request_duration_seconds_sum{${labels}}`);
 
-  function add(seconds: number): void {
-    all.value += 1;
+  return (seconds: number): void => {
     sum.value += seconds;
     for (const { bound, count } of buckets) {
       if (seconds <= bound) count.value += 1;
     }
-  }
-
-  return { add };
+  };
 }
 
 const lineOf = ({ name, value }: Sample) => `${name} ${numeral(value)}\n`;

@@ -50,8 +50,8 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
     const method = methodOf(learnt);
     const millis = clock.monotonic() - arrivedAt;
     metrics?.add('http_server_active_requests', -1);
-    const durations = method && metrics?.durations(row?.pattern)(method)(status);
-    durations?.add(millis / 1000);
+    const measure = method && metrics?.durations(row?.pattern)(method)(status);
+    measure?.(millis / 1000);
 
     if (!accessLog && reason === undefined) return;
 

@@ -160,8 +160,8 @@ test('has the boundaries of OpenTelemetry', async (t) => {
 
 test('counts a duration in every bucket that it does not exceed, and sums all up', () => {
   const metrics = createMetrics('x');
-  const durations = metrics.durations('/a')('GET')(200);
-  for (const seconds of [0.005, 0.0051, 0.3, 11]) durations.add(seconds);
+  const measure = metrics.durations('/a')('GET')(200);
+  for (const seconds of [0.005, 0.0051, 0.3, 11]) measure(seconds);
   const { samples = [] } = readExposition(metrics.read([], createReplayStore(60))).get(DURATION) ?? {};
   assert.deepEqual(
     [...samples].map(([name, value]) => `${/le="[^"]+"|sum|count/.exec(name)} ${value}`),
