@@ -51,7 +51,8 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
     const match = matches.find(({ row }) => row.method === (method === 'HEAD' ? 'GET' : method));
     exchange.row = match?.row;
     exchange.rules = rules;
-    const isCallerRead = rules.length > 0 || readsCredentials(match?.row);
+    const { credentials = 'ignored' } = match?.row.access ?? {};
+    const isCallerRead = rules.length > 0 || credentials !== 'ignored';
     const identified = isCallerRead ? front.identify(exchange, presentation) : undefined;
 
     return andThen(identified, (caller) => {
@@ -123,9 +124,7 @@ function checkHead({ httpVersion, rawHeaders, headers }: IncomingMessage): void 
   if (!isMet) throw refuse('expectation_failed');
 }
 
-const readsCredentials = (row: Row | undefined) => row !== undefined && row.access.credentials !== 'ignored';
-
-function refuseUnmatched(matches: readonly { readonly row: Row }[]): Refused {
+function refuseUnmatched(matches: Place['matches']): Refused {
   if (matches.length === 0) return refuse('not_found');
 
   const methods = matches.map(({ row }) => row.method);

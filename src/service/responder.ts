@@ -11,8 +11,6 @@ import { createPipeline } from './pipeline.ts';
 
 export type Responder = ReturnType<typeof createResponder>;
 
-const NOTHING_READ: Head = { rawHeaders: [] };
-
 /** For a table in which `tableProblems` finds nothing. */
 export function createResponder(table: Table, front: Front) {
   const pipeline = createPipeline(table, front);
@@ -80,7 +78,7 @@ export function createResponder(table: Table, front: Front) {
   }
 
   /** The reply to bytes that never became a request, or to a request that Node hands over with its socket. */
-  const refuse = (refused: Refused, request: Head = NOTHING_READ) =>
+  const refuse = (refused: Refused, request: Head = { rawHeaders: [] }) =>
     front.turnAway(refused, { request, arrivedAt: front.begin() });
 
   return { begin: front.begin, prepare, refuse };
