@@ -5,11 +5,11 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { readBody, type BodyOptions } from './body.ts';
 import { traceparentOf } from './fields.ts';
 
-/** Of an exchange: Node's own two, and the signal that tells a handler to give up. */
+/** Of an exchange: Node's own two, and what tells a handler to give up. */
 export interface ExchangeParts {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly signal: AbortSignal;
+  readonly ending: AbortController;
 }
 
 /** `Admitted` is whom the row's access has admitted. */
@@ -69,7 +69,7 @@ export class Incoming<Admitted = unknown> {
 
   /** Aborts when the client has gone, when the handler has taken too long, and at the end of a drain. */
   get signal(): AbortSignal {
-    return this.#exchange.signal;
+    return this.#exchange.ending.signal;
   }
 
   /** The JSON value of the body. Rejects with `Refused`, or with `ClientGone`. */

@@ -45,17 +45,11 @@ export class Exchange extends Learnt {
     this.arrivedAt = arrivedAt;
   }
 
-  /** Aborts when the client has gone before the reply was written, and by `giveUp`. */
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  giveUp(): void {
-    this.#controller.abort();
-  }
-
-  /** Made when it is first asked for. */
-  get #controller(): AbortController {
+  /**
+   * Tells the handler to give up; by itself when the client has gone before the reply was written. Made when
+   * it is first asked for.
+   */
+  get ending(): AbortController {
     if (this.#made !== undefined) return this.#made;
 
     const { request, response } = this;

@@ -28,20 +28,18 @@ const OPTIONS = {
   insecureHTTPParser: false,
 };
 
-const MORE_OPTIONS = {
-  // Node keeps no more while a header arrives, and one too many is seen to be one too many.
-  maxHeadersCount: MAX_FIELDS + 1,
-  // A client that has closed its side is answered (RFC 9112 §9.6).
-  httpAllowHalfOpen: true,
-};
-
 const SWEEP_MILLIS = 1_000;
 const STOP_MILLIS = 10_000;
 
 /** Gives the server, which does not listen yet, and what stops it. */
 export function createListener(responder: Responder, clock: Clock) {
   const server = createServer({ ...OPTIONS, IncomingMessage: RequestStream });
-  Object.assign(server, MORE_OPTIONS);
+  Object.assign(server, {
+    // Node keeps no more while a header arrives, and one too many is seen to be one too many.
+    maxHeadersCount: MAX_FIELDS + 1,
+    // A client that has closed its side is answered (RFC 9112 §9.6).
+    httpAllowHalfOpen: true,
+  });
   const connections = new Map<Socket, Connection>();
   const enqueue = createBatches(responder);
 

@@ -94,7 +94,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
 
     return new Promise((resolve, reject) => {
       const cancel = clock.after(handlerTimeoutSeconds * 1000, () => {
-        exchange.giveUp();
+        exchange.ending.abort();
         reject(unavailable('handler-timeout', 1));
       });
       promise.finally(cancel).then(resolve, reject);
