@@ -63,19 +63,14 @@ export function createKeySet(
     const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
     if (awaited === undefined) throw refusal(kid, hasKeys).with({ issuerName });
 
-    return waitFor(awaited).then(() => {
-      // A fetch that fails is the last that a request waits for.
-      const left = failure === undefined ? fetchesLeft - 1 : 0;
-      return find(kid, left);
-    });
-  }
-
-  function waitFor(fetched: Promise<void>) {
     if (waiting.requests >= MAX_WAITING) throw unavailable('too-many-waiting', 1).with({ issuerName });
 
     waiting.requests += 1;
-    return fetched.finally(() => {
+    return awaited.then(() => {
       waiting.requests -= 1;
+      // A fetch that fails is the last that a request waits for.
+      const left = failure === undefined ? fetchesLeft - 1 : 0;
+      return find(kid, left);
     });
   }
 
@@ -98,7 +93,7 @@ export function createKeySet(
 
   /** Starts a fetch, or joins the one under way. The promise never rejects; the outcome shows in `find`. */
   function refresh(): Promise<void> {
-    fetchUnderWay ??= attempt(clock.monotonic()).finally(() => {
+    fetchUnderWay ??= attempt().finally(() => {
       fetchUnderWay = undefined;
     });
     return fetchUnderWay;
@@ -129,26 +124,25 @@ export function createKeySet(
     return refresh();
   }
 
-  async function attempt(startedAt: number) {
+  async function attempt() {
+    const startedAt = clock.monotonic();
     try {
-      replace(importKeySet(await fetch()), startedAt);
+      const imported = importKeySet(await fetch());
+      tellOf(imported);
+
+      cancelRetry();
+      held = imported.usable;
+      fetchedAt = startedAt;
+      failure = undefined;
+      backoffMillis = MIN_BACKOFF_MILLIS;
     } catch (thrown) {
       noteFailure(thrown instanceof FetchFailure ? thrown : new FetchFailure('unforeseen'));
     }
     onFetched?.(failure ?? 'ok');
   }
 
-  function replace(imported: ImportedKeys, startedAt: number) {
-    logChange(imported);
-    cancelRetry();
-    held = imported.usable;
-    fetchedAt = startedAt;
-    failure = undefined;
-    backoffMillis = MIN_BACKOFF_MILLIS;
-  }
-
   /** Refreshes are frequent, changes are news. */
-  function logChange({ usable, skipped }: ImportedKeys) {
+  function tellOf({ usable, skipped }: ImportedKeys) {
     const news = JSON.stringify([usable.map(factsOf), skipped]);
     if (news === told && failure === undefined) return;
 
