@@ -2,15 +2,14 @@
 // JWK: type, size and purpose are settled here, because crypto.verify takes whatever key it is given
 // (RFC 8725 §3.1). Does not say whose key it is: the provider's set, or the token that is bound to it, does.
 import { constants, createPublicKey, hash, type VerifyKeyObjectInput } from 'node:crypto';
-import { decodeBase64url, isTextArray, type JsonObject } from '../base/encoding.ts';
+import { isTextArray, type JsonObject } from '../base/encoding.ts';
 import type { KeyFlaw } from '../base/events.ts';
 import type { Memory } from '../base/memory.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 
-const MAX_SIGNING_KEY_BITS = 8192;
+const SIGNING_KEY = { maxBits: 8192, maxExponentBits: Infinity };
 // A caller chooses the key of a proof, and a larger one makes the service pay.
-const MAX_PROOF_KEY_BITS = 4096;
-const MAX_PROOF_EXPONENT_BITS = 32;
+const PROOF_KEY = { maxBits: 4096, maxExponentBits: 32 };
 
 /** RFC 7518 §3.4: the two integers side by side, no ASN.1. */
 const ECDSA = { dsaEncoding: 'ieee-p1363' } as const;
@@ -19,10 +18,10 @@ const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 } as cons
 
 /** Per algorithm: the key it takes (RFC 7518 §3.1, RFC 8037 §3.1) and how node:crypto verifies with it. */
 const ALGORITHMS = {
-  ES256: { kty: 'EC', crv: 'P-256', bytes: 32, digest: 'sha256', options: ECDSA },
-  ES384: { kty: 'EC', crv: 'P-384', bytes: 48, digest: 'sha384', options: ECDSA },
-  ES512: { kty: 'EC', crv: 'P-521', bytes: 66, digest: 'sha512', options: ECDSA },
-  EdDSA: { kty: 'OKP', crv: 'Ed25519', bytes: 32, digest: null, options: {} },
+  ES256: { kty: 'EC', crv: 'P-256', digest: 'sha256', options: ECDSA },
+  ES384: { kty: 'EC', crv: 'P-384', digest: 'sha384', options: ECDSA },
+  ES512: { kty: 'EC', crv: 'P-521', digest: 'sha512', options: ECDSA },
+  EdDSA: { kty: 'OKP', crv: 'Ed25519', digest: null, options: {} },
   PS256: { kty: 'RSA', crv: undefined, digest: 'sha256', options: PSS },
   RS256: { kty: 'RSA', crv: undefined, digest: 'sha256', options: {} },
 } as const;
@@ -86,8 +85,7 @@ export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
   if (operations !== undefined && !mayVerify) return 'key-operations';
   if (alg !== undefined && alg !== 'RS256') return 'algorithm';
 
-  const flaw = rsaFlaw(members, MAX_SIGNING_KEY_BITS, Infinity);
-  return flaw ?? importPublic(members, 'RS256', kid);
+  return importPublic(members, 'RS256', SIGNING_KEY, kid);
 }
 
 /**
@@ -103,21 +101,20 @@ export function importProofKey(
   if (typeof members === 'string') return members;
 
   const key = imported.get(algorithm + thumbprintOf(members));
-  if (key !== undefined) return key;
-
-  const facts = ALGORITHMS[algorithm];
-  const flaw =
-    facts.kty === 'RSA'
-      ? rsaFlaw(members, MAX_PROOF_KEY_BITS, MAX_PROOF_EXPONENT_BITS)
-      : pointFlaw(members, facts.bytes);
-  return flaw ?? importPublic(members, algorithm);
+  return key ?? importPublic(members, algorithm, PROOF_KEY);
 }
 
-function importPublic(members: JsonObject, algorithm: Algorithm, kid?: string) {
+function importPublic(members: JsonObject, algorithm: Algorithm, bounds: typeof PROOF_KEY, kid?: string) {
   const { digest, options } = ALGORITHMS[algorithm];
+  const thumbprint = thumbprintOf(members);
   try {
     const key = createPublicKey({ key: members, format: 'jwk' });
-    return seal({ digest, input: { key, ...options }, thumbprint: thumbprintOf(members), kid });
+    // RFC 7518 §2, §6.2.1.2, RFC 8037 §2: only the one spelling of a key comes out again as it went in.
+    const exported = requiredMembers({ ...key.export({ format: 'jwk' }) });
+    if (thumbprintOf(exported) !== thumbprint) return 'encoding';
+
+    const flaw = members.kty === 'RSA' ? rsaFlaw(members, bounds) : undefined;
+    return flaw ?? seal({ digest, input: { key, ...options }, thumbprint, kid });
   } catch (failure) {
     // OpenSSL's refusals, such as a point that is not on its curve, have a code.
     if (failure instanceof Error && 'code' in failure) return 'not-importable';
@@ -128,11 +125,9 @@ function importPublic(members: JsonObject, algorithm: Algorithm, kid?: string) {
 /** RFC 7638 §3: fixed words and base64url need no escapes, so JSON.stringify gives the canonical form. */
 const thumbprintOf = (members: JsonObject) => hash('sha256', JSON.stringify(members), 'base64url');
 
-function rsaFlaw({ n, e }: JsonObject, maxBits: number, maxExponentBits: number) {
+function rsaFlaw({ n, e }: JsonObject, { maxBits, maxExponentBits }: typeof PROOF_KEY) {
   const modulus = binaryDigits(n);
   const exponent = binaryDigits(e);
-  if (modulus === undefined || exponent === undefined) return 'encoding';
-
   // RFC 7518 §3.3: 2048 bits or larger.
   const bits = modulus.length;
   if (bits < 2048 || bits > maxBits || modulus.endsWith('0')) return 'size';
@@ -143,18 +138,8 @@ function rsaFlaw({ n, e }: JsonObject, maxBits: number, maxExponentBits: number)
   return isGood ? undefined : 'exponent';
 }
 
-/** RFC 7518 §6.2.1.2, RFC 8037 §2: coordinates have the full length of the curve; OKP keys have no `y`. */
-function pointFlaw({ kty, x, y }: JsonObject, bytes: number) {
-  const coordinates = kty === 'EC' ? [x, y] : [x];
-  const areWhole = coordinates.every((value) => decodeBase64url(String(value))?.length === bytes);
-  return areWhole ? undefined : 'encoding';
-}
-
-/** Of a Base64urlUInt (RFC 7518 §2), which is big-endian in the fewest bytes, so without leading zeros. */
+/** Of a Base64urlUInt (RFC 7518 §2), which is big-endian. */
 function binaryDigits(value: unknown) {
-  const bytes = decodeBase64url(String(value));
-  if (!bytes?.[0]) return undefined;
-
-  const integer = BigInt(`0x${bytes.toString('hex')}`);
-  return integer.toString(2);
+  const digits = Buffer.from(String(value), 'base64url').toString('hex');
+  return BigInt(`0x0${digits}`).toString(2);
 }

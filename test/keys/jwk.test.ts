@@ -80,7 +80,9 @@ const REFUSED: [condition: string, change: Record<string, unknown>, flaw: KeyFla
   ['has an algorithm that is null [RFC 7517 §4.4]', { alg: null }, 'algorithm'],
   ['has no modulus [RFC 7518 §6.3.1.1]', { n: undefined }, 'encoding'],
   ['has a modulus that is a number [RFC 7518 §6.3.1.1]', { n: 65537 }, 'encoding'],
-  ['has a modulus that is empty [RFC 7518 §6.3.1.1]', { n: '' }, 'encoding'],
+  ['has a modulus that is empty [RFC 7518 §6.3.1.1]', { n: '' }, 'size'],
+  ['has a modulus that is no base64url at all [RFC 7518 §2]', { n: '!!' }, 'encoding'],
+  ['has an exponent that is empty [RFC 7518 §6.3.1.2]', { e: '' }, 'exponent'],
   ['has a modulus with a leading zero byte [RFC 7518 §2]', { n: padded(integer(2048)) }, 'encoding'],
   ['has a modulus with padding [RFC 7518 §2]', { n: `${integer(2048)}==` }, 'encoding'],
   [

@@ -48,13 +48,15 @@ const FLAWS: [alg: ProofAlgorithm, change: Members, flaw: KeyFlaw][] = [
   ['EdDSA', { crv: 'Ed448' }, 'key-type'],
   ['RS256', { kty: 'EC' }, 'key-type'],
   ['PS256', { kty: undefined }, 'key-type'],
-  ['ES256', { x: bytes(31) }, 'encoding'],
-  ['ES256', { y: bytes(33) }, 'encoding'],
+  ['ES256', { x: bytes(31) }, 'not-importable'],
+  ['ES256', { y: bytes(33) }, 'not-importable'],
   ['ES256', { y: undefined }, 'encoding'],
   ['ES256', { crv: undefined }, 'key-type'],
-  ['ES384', { x: bytes(32) }, 'encoding'],
-  ['ES512', { y: bytes(65) }, 'encoding'],
-  ['EdDSA', { x: bytes(33) }, 'encoding'],
+  ['ES384', { x: bytes(32) }, 'not-importable'],
+  ['ES512', { y: bytes(65) }, 'not-importable'],
+  ['EdDSA', { x: bytes(33) }, 'not-importable'],
+  ['ES256', { x: '' }, 'not-importable'],
+  ['EdDSA', { x: '!!' }, 'not-importable'],
   ['EdDSA', { x: 7 }, 'encoding'],
   ['RS256', { n: undefined }, 'encoding'],
   ['PS256', { e: 'AAEAAQ' }, 'encoding'],
@@ -64,6 +66,37 @@ const FLAWS: [alg: ProofAlgorithm, change: Members, flaw: KeyFlaw][] = [
   ['RS256', { e: 'AQ' }, 'exponent'],
   ['PS256', { e: integer(33) }, 'exponent'],
 ];
+
+/** The same number, a byte longer, and with the padding of base64. */
+const respelled = (text: unknown) => {
+  const number = Buffer.from(String(text), 'base64url');
+  return [Buffer.concat([Buffer.alloc(1), number]).toString('base64url'), number.toString('base64')];
+};
+
+for (const [alg, names] of [
+  ['ES256', ['x', 'y']],
+  ['ES384', ['x', 'y']],
+  ['ES512', ['x', 'y']],
+  ['PS256', ['n', 'e']],
+] as const) {
+  test(`refuses every second spelling of a proof key for ${alg} as encoding [RFC 7518 §2, §6.2.1.2, A11, C1]`, () => {
+    for (const name of names) {
+      for (const other of respelled(KEYS[alg]?.jwk[name])) {
+        if (other !== KEYS[alg]?.jwk[name])
+          assert.equal(importKey(alg, { [name]: other }), 'encoding', other);
+      }
+    }
+  });
+}
+
+test('refuses a coordinate that leaves out a zero at its beginning [RFC 7518 §6.2.1.2, A11]', () => {
+  const isShort = (jwk: Members) => Buffer.from(String(jwk['x']), 'base64url')[0] === 0;
+  let { jwk } = makeProofKey('ES256');
+  while (!isShort(jwk)) ({ jwk } = makeProofKey('ES256'));
+  const x = Buffer.from(String(jwk['x']), 'base64url').subarray(1).toString('base64url');
+  assert.equal(importKey('ES256', { ...jwk, x }), 'encoding');
+  assert.equal(typeof importKey('ES256', { ...jwk }), 'object');
+});
 
 for (const [alg, change, flaw] of FLAWS) {
   test(`refuses a proof key for ${alg} with ${JSON.stringify(change).slice(0, 60)} as ${flaw}, and remembers nothing of it`, () => {
