@@ -185,7 +185,7 @@ export const refuse = (reason: RefusalReason, details?: Partial<Refusal>) =>
   new Refused({ ...PLAIN[reason], ...details });
 
 /** RFC 9110 §10.2.3: when to come back. */
-export const unavailable = (reason: keyof Sentences['temporarily_unavailable'], seconds: number) =>
+export const unavailable = (reason: keyof Sentences['temporarily_unavailable'], seconds = 1) =>
   refuse(reason, { headers: ['Retry-After', String(seconds)] });
 
 /** RFC 9110 §15.5.6: `allowed` are the methods of the rows at this path. */

@@ -63,7 +63,7 @@ export function createKeySet(
     const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
     if (awaited === undefined) throw refusal(kid, hasKeys).with({ issuerName });
 
-    if (waiting.requests >= MAX_WAITING) throw unavailable('too-many-waiting', 1).with({ issuerName });
+    if (waiting.requests >= MAX_WAITING) throw unavailable('too-many-waiting').with({ issuerName });
 
     waiting.requests += 1;
     return awaited.then(() => {

@@ -47,7 +47,7 @@ const CLOSING: readonly RefusalReason[] = [
 const MAX_MADE = 1_000;
 
 /** How refusals are shown; settings decide. */
-export interface ChallengeOptions {
+interface ChallengeOptions {
   readonly dpopMode: DpopMode;
   /** Bodies of the more telling kind. */
   readonly errorDetail: boolean;

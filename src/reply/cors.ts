@@ -6,7 +6,7 @@ import type { Presentation } from '../request/uri.ts';
 import type { DpopMode } from '../sender/credentials.ts';
 
 /** Settings; origins are exact, and none turns all of this off. */
-export interface CorsOptions {
+interface CorsOptions {
   readonly dpopMode: DpopMode;
   readonly corsAllowedOrigins: readonly string[];
   readonly corsAllowCredentials: boolean;

@@ -9,7 +9,7 @@ import { isPreflight } from './cors.ts';
 import { reply } from './handler-reply.ts';
 
 /** Settings; without a URL all of this is off. */
-export interface ResourceOptions {
+interface ResourceOptions {
   readonly resourceUrl: string | undefined;
   readonly resourceScopes: readonly string[] | undefined;
   readonly resourceName: string | undefined;

@@ -51,7 +51,11 @@ export async function readBody(
   // RFC 9110 §10.1.1: only now is the client told to go on, and never one that speaks HTTP/1.0.
   if (headers.expect !== undefined && httpVersion !== '1.0') response.writeContinue();
 
-  return parseBody(await readBytes(request, limitBytes));
+  const value = parseJson(await readBytes(request, limitBytes));
+  if (value === undefined) throw refuse('body-malformed');
+
+  checkShape(value);
+  return value;
 }
 
 /** RFC 9110 §5.6.6: the value of a parameter may be quoted. */
@@ -95,14 +99,6 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
       reject(refuse('body-too-large'));
     });
   });
-}
-
-function parseBody(bytes: Buffer): unknown {
-  const value = parseJson(bytes);
-  if (value === undefined) throw refuse('body-malformed');
-
-  checkShape(value);
-  return value;
 }
 
 /** Level by level, so that the depth of a body cannot exhaust the stack here either. */

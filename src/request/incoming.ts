@@ -1,14 +1,12 @@
 // A request as a row and its handler see it; what costs something is made when it is first read. Promises:
 // neither token nor proof is in anything that it gives, so that no handler can log or forward one by
 // accident.
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { readBody, type BodyOptions } from './body.ts';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { traceparentOf } from './fields.ts';
 
-/** Of an exchange: Node's own two, and what tells a handler to give up. */
+/** Of an exchange: Node's own request, and what tells a handler to give up. */
 export interface ExchangeParts {
   readonly request: IncomingMessage;
-  readonly response: ServerResponse;
   readonly ending: AbortController;
 }
 
@@ -70,10 +68,5 @@ export class Incoming<Admitted = unknown> {
   /** Aborts when the client has gone, when the handler has taken too long, and at the end of a drain. */
   get signal(): AbortSignal {
     return this.#exchange.ending.signal;
-  }
-
-  /** The JSON value of the body. Rejects with `Refused`, or with `ClientGone`. */
-  readBody(options: BodyOptions): Promise<unknown> {
-    return readBody(this.#exchange.request, this.#exchange.response, options);
   }
 }

@@ -97,11 +97,11 @@ export type SenderCheck = (
 
 export type SenderOptions = UriOptions & ProofOptions & Readonly<{ dpopMode: DpopMode }>;
 
-/** `count` is told what became of every proof. */
+/** `count`, if there is one, is told what became of every proof. */
 export function createSenderCheck(
   options: SenderOptions,
   replayStore: Pick<ReplayStore, 'record'>,
-  count: Count = () => {},
+  count?: Count,
 ): SenderCheck {
   const verifyProof = createProofVerifier(options);
 
@@ -128,7 +128,7 @@ export function createSenderCheck(
     // RFC 9449 §11.1: last, and as one step, so that of many uses at once one is the first.
     const verdict = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
     return andThen(verdict, (recorded) => {
-      count(`gatehouse_replay_proofs_total{result="${recorded}"}`);
+      count?.(`gatehouse_replay_proofs_total{result="${recorded}"}`);
       if (recorded !== 'new') throw NOT_NEW[recorded].with({ freshNonce });
 
       return new AdmittedCaller(token, freshNonce);
@@ -140,7 +140,7 @@ export function createSenderCheck(
 const NOT_NEW = {
   seen: refuse('proof-replayed'),
   full: unavailable('replay-memory-full', 10),
-  unavailable: unavailable('replay-store-unavailable', 1),
+  unavailable: unavailable('replay-store-unavailable'),
 };
 
 /**

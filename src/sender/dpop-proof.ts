@@ -23,7 +23,7 @@ export interface ProofOptions {
 }
 
 /** What a proof must be about. */
-export interface ProofSubject {
+interface ProofSubject {
   readonly method: string;
   /** In normal form. */
   readonly uri: string | undefined;

@@ -126,8 +126,8 @@ const probes = (readReadiness: () => object): readonly Row[] => [
 
 /** The process has keys to judge tokens with, and is not about to end. Throws `Refused`. */
 function readiness({ front, isReady }: Checks): object {
-  if (front.isStopping) throw unavailable('shutting-down', 1);
-  if (!isReady()) throw unavailable('keys-unavailable', 1);
+  if (front.isStopping) throw unavailable('shutting-down');
+  if (!isReady()) throw unavailable('keys-unavailable');
 
   return { status: 'ready' };
 }

@@ -7,6 +7,7 @@ import { andThen, isLater, type Later } from '../base/clock.ts';
 import { refuse, refuseMethod, unavailable, type Refused } from '../base/refusal.ts';
 import { noContent, replyToResult } from '../reply/handler-reply.ts';
 import type { Reply } from '../reply/reply.ts';
+import { readBody } from '../request/body.ts';
 import { Incoming } from '../request/incoming.ts';
 import type { Presentation } from '../request/uri.ts';
 import { createRouter, type Place } from '../routes/router.ts';
@@ -81,7 +82,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
     if (body === undefined) return;
 
     const { types, limitBytes = bodyLimitBytes } = body;
-    const given = await incoming.readBody({ types, limitBytes });
+    const given = await readBody(exchange.request, exchange.response, { types, limitBytes });
     incoming.body = await withinTime(exchange, body.judge(given));
   }
 
@@ -95,7 +96,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
     return new Promise((resolve, reject) => {
       const cancel = clock.after(handlerTimeoutSeconds * 1000, () => {
         exchange.ending.abort();
-        reject(unavailable('handler-timeout', 1));
+        reject(unavailable('handler-timeout'));
       });
       promise.finally(cancel).then(resolve, reject);
     });
