@@ -8,12 +8,11 @@ import { checkRepetitions, type Entry } from './entry.ts';
 // Stricter: a comment stands behind a blank. Others read `a#b` as a whole, and would mean it so.
 const VALUE = String.raw`(["'\x60])(?:(?!\3).)*\3|(?!["'\x60])(?:(?!#).)*?(?<!\s)|`;
 
+// A control character but a tab nobody sees, or sees as the end of a line.
 const ASSIGNMENT = new RegExp(
-  String.raw`^(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?!\s)(${VALUE})\s*((?<=\s)#.*)?$`,
+  String.raw`^(?![^]*[^\P{Cc}\t])(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?!\s)(${VALUE})\s*((?<=\s)#.*)?$`,
+  'u',
 );
-
-/** What nobody sees, or sees as the end of a line. */
-const CONTROL = /[^\P{Cc}\t]/u;
 
 /** What a file holds; what it should not hold, a name that is set twice among it, is added to `problems`. */
 export function parseDotEnv(source: string, file: string, problems: string[]): Entry[] {
@@ -21,7 +20,7 @@ export function parseDotEnv(source: string, file: string, problems: string[]): E
   for (const [index, raw] of source.split('\n').entries()) {
     const place = `${file}, line ${index + 1}`;
     const text = raw.trim();
-    const [, name, written] = (!CONTROL.test(text) && ASSIGNMENT.exec(text)) || [];
+    const [, name, written] = ASSIGNMENT.exec(text) ?? [];
     if (name !== undefined) {
       const value = String(parseEnv(`VALUE=${written}`).VALUE);
       entries.push({ name, value, place });

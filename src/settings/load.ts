@@ -1,6 +1,5 @@
 // Sources and a table → settings, or every problem at once. Does not know what a setting is: table.ts does.
 // Promises: nothing is guessed, and nothing is passed over in silence that may be a setting.
-import { asJsonObject } from '../base/encoding.ts';
 import { checkRepetitions, Fault, problemOf, refuse, type Entry, type RawValue } from './entry.ts';
 import { FIRST, namesFor, readNames } from './issuers.ts';
 import { checkKeys, checkVariables } from './names.ts';
@@ -67,7 +66,7 @@ export const loadSettings = (...given: Parameters<typeof readSources>) =>
 /** Settings in code, by the same rules. Throws `ConfigurationError`. */
 export function checkSettings(given: GivenSettings, knownProblems: readonly string[] = []): Settings {
   const problems = [...knownProblems];
-  const keys = entriesOf(given, '');
+  const keys = entriesOf(given);
   checkRepetitions(keys, problems);
   const sources = { variables: [], keys, files: [], lookedIn: 'code', problems, warnings: problems };
   return loadTable(TABLE, sources).settings;
@@ -80,20 +79,19 @@ const IN_CODE: Readonly<Record<string, Pick<Names, 'yaml'>>> = {
 };
 
 /** What a map holds, as it would be called in YAML; getters and what is inherited count, as its type says. */
-const entriesOf = (map: object, prefix: string): Entry[] =>
+const entriesOf = (map: object, prefix = ''): Entry[] =>
   Object.keys({ ...map, ...IN_CODE }).flatMap((key) => {
     const value = Reflect.get(map, key);
     if (value === undefined) return [];
 
     const path = prefix + key;
-    const name = IN_CODE[path]?.yaml ?? path;
-    const isMap = /^issuers(\.[^.]*)?$/.test(name) && asJsonObject(value) !== undefined;
-    const below = name === 'issuers.idp' ? 'idp.' : `${name}.`;
-    const members = isMap ? entriesOf(value, below) : [];
+    const isMap = /^issuers(\.[^.]*)?$/.test(path);
+    const members = isMap ? entriesOf(Object(value), `${path}.`) : [];
     if (members.length > 0) return members;
 
+    const name = IN_CODE[path]?.yaml ?? path.replace('issuers.idp.', 'idp.');
     // What shows no members is a value, and at fault, such as a Map, a URL or a promise; but not an empty {}.
-    const isEmpty = isMap && Reflect.getPrototypeOf(value) === Object.prototype;
+    const isEmpty = isMap && Reflect.getPrototypeOf(Object(value)) === Object.prototype;
     return { name, value: isEmpty ? null : value, place: `${path} in code` };
   });
 

@@ -53,7 +53,7 @@ test('refuses a setting beside issuers that were loaded, one of which would be l
   const { issuers } = settings;
   assert.deepEqual(problemsOf({ ...GIVEN, domain: undefined, audience: undefined, issuers }), []);
   assert.deepEqual(problemsOf({ issuers, tokenType: 'at+jwt' }), [
-    'idp.tokenType (tokenType in code): is set before; remove one (idp.tokenType in code)',
+    'idp.tokenType (tokenType in code): is set before; remove one (issuers.idp.tokenType in code)',
   ]);
 });
 
