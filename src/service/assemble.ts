@@ -25,8 +25,6 @@ export interface CreateOptions {
   readonly fetchKeys?: (issuer: IssuerSettings, name: string) => Promise<JsonObject>;
 }
 
-type Checks = ReturnType<typeof assembleChecks>;
-
 /** What a service and a gate are made of alike. */
 export function assembleChecks(settings: Settings, surroundings: Surroundings, options: CreateOptions = {}) {
   const { clock, log, metrics } = surroundings;
@@ -90,27 +88,26 @@ export function assembleService(
   const problems = faultsOf(table);
   if (problems.length > 0) throw new ConfigurationError(problems);
 
-  const rows = [...probes(() => readiness(checks)), ...table.rows];
-  const corsAllowedMethods = shownMethods(settings, rows);
+  /** The process has keys to judge tokens with, and is not about to end. Throws `Refused`. */
+  function readiness(): object {
+    if (checks.front.isStopping) throw unavailable('shutting-down');
+    if (!checks.isReady()) throw unavailable('keys-unavailable');
+
+    return { status: 'ready' };
+  }
+
+  const rows = [...probes(readiness), ...table.rows];
+  const methods = rows.map(({ method }) => method);
+  const set = settings.corsAllowedMethods;
+  // What other origins may use: without a setting the methods that the rows have.
+  const corsAllowedMethods = set.length > 0 ? set : [...new Set(methods)];
   const checks = assembleChecks({ ...settings, corsAllowedMethods }, surroundings, options);
   surroundings.metrics?.foreseeRows(rows);
   return { ...checks, responder: createResponder({ ...table, rows }, checks.front) };
 }
 
 /** Why a service cannot have this table, whatever its settings are. */
-export function faultsOf(table: Table): string[] {
-  return tableProblems(
-    table,
-    probes(() => ({})),
-  );
-}
-
-/** What other origins may use: without a setting the methods that the rows have. */
-function shownMethods({ corsAllowedMethods }: Settings, rows: readonly Row[]): readonly string[] {
-  if (corsAllowedMethods.length > 0) return corsAllowedMethods;
-
-  return [...new Set(rows.map(({ method }) => method))];
-}
+export const faultsOf = (table: Table): string[] => tableProblems(table, probes());
 
 function openReplayStore(settings: Settings, { clock, log }: Surroundings) {
   const { dpopReplayStore, dpopIatOffsetSeconds, dpopIatLeewaySeconds } = settings;
@@ -119,15 +116,7 @@ function openReplayStore(settings: Settings, { clock, log }: Surroundings) {
   return createReplayStore(dpopIatOffsetSeconds + dpopIatLeewaySeconds);
 }
 
-const probes = (readReadiness: () => object): readonly Row[] => [
+const probes = (readReadiness = (): object => ({})): readonly Row[] => [
   get('/healthz', open, () => ({ status: 'ok' })),
   get('/readyz', open, readReadiness),
 ];
-
-/** The process has keys to judge tokens with, and is not about to end. Throws `Refused`. */
-function readiness({ front, isReady }: Checks): object {
-  if (front.isStopping) throw unavailable('shutting-down');
-  if (!isReady()) throw unavailable('keys-unavailable');
-
-  return { status: 'ready' };
-}
