@@ -4,13 +4,12 @@
 import type { Clock } from '../base/clock.ts';
 import { createLog, type Log, type LogLevel } from '../base/events.ts';
 import type { Table } from '../routes/row.ts';
-import { checkSettings, type GivenSettings, type Settings } from '../settings/load.ts';
+import { checkSettings, type GivenSettings } from '../settings/load.ts';
 import { assembleChecks, assembleService, faultsOf, type CreateOptions } from './assemble.ts';
 import { createGateChecks } from './gate.ts';
 import { createListener } from './listener.ts';
 import { createMetricsListener, listenBoth } from './metrics-listener.ts';
 import { createMetrics } from './metrics.ts';
-import type { Surroundings } from './observe.ts';
 
 function after(millis: number, action: () => void): () => void {
   const timer = setTimeout(action, millis).unref();
@@ -42,20 +41,15 @@ export function openLog(leastLevel: LogLevel): Log {
 }
 
 /** A service that does not listen yet, and has fetched nothing. Throws `ConfigurationError`. */
-export function openService(
-  table: Table,
-  settings: Settings,
-  surroundings: Surroundings,
-  options?: CreateOptions,
-) {
-  const service = assembleService(table, settings, surroundings, options);
+export function openService(...parts: Parameters<typeof assembleService>) {
+  const service = assembleService(...parts);
   const { front, responder, metricsText, close } = service;
   const { server, stop } = createListener(responder, clock);
   const collected = createMetricsListener(metricsText, clock);
 
   return {
     ...service,
-    listen: () => listenBoth(settings, server, collected),
+    listen: () => listenBoth(front.settings, server, collected),
 
     stop: async () => {
       front.isStopping = true;

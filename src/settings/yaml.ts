@@ -32,8 +32,9 @@ const isItem = ({ text }: Line) => /^-( |$)/.test(text);
 export function parseYaml(source: string, file: string): Entry[] {
   /** Those that are still to be read, the next one last. */
   const lines = contentLines(source, file).reverse();
-  /** Every key so far; a map's has no entry of its own. */
-  const entries = new Map<string, Entry | undefined>();
+  /** Every key so far; that of a map has no entry. */
+  const names = new Set<string>();
+  const entries: Entry[] = [];
 
   /** Reads the keys at an indentation. */
   function readMap(indent: number, prefix: string): void {
@@ -59,11 +60,12 @@ export function parseYaml(source: string, file: string): Entry[] {
       return fail(place, 'a key that is not text of at most 1000 characters; quote it');
     }
     const name = prefix + key;
-    if (entries.has(name)) fail(place, 'a key that is set before; remove one');
+    if (names.has(name)) fail(place, 'a key that is set before; remove one');
+    names.add(name);
 
     const isOpen = /^ *(#.*)?$/.test(rest);
     const value = isOpen ? readBelow(indent, name) : readValue(rest, place);
-    if (value !== undefined) entries.set(name, { name, value, place });
+    if (value !== undefined) entries.push({ name, value, place });
   }
 
   /** The list below a key, or `undefined` for a map. */
@@ -73,7 +75,6 @@ export function parseYaml(source: string, file: string): Entry[] {
     if (isItem(below)) return readItems(below.indent);
     if (below.indent === indent) return null;
 
-    entries.set(name, undefined);
     readMap(below.indent, `${name}.`);
     return undefined;
   }
@@ -94,7 +95,7 @@ export function parseYaml(source: string, file: string): Entry[] {
   readMap(lines.at(-1)?.indent ?? 0, '');
   const left = lines.at(-1);
   if (left !== undefined) fail(left.place, 'the indentation fits no map; a value ends on its own line');
-  return [...entries.values()].filter((entry) => entry !== undefined);
+  return entries;
 }
 
 /** The lines that hold something: no comments, no blank lines, no marker, no byte-order mark. */
