@@ -23,5 +23,6 @@ export function andThen<Value, Result>(
   value: Later<Value>,
   next: (value: Value) => Later<Result>,
 ): Later<Result> {
-  return isLater(value) ? value.then(next) : next(value);
+  // What a library's own `then` gives may be nothing to wait for.
+  return isLater(value) ? Promise.resolve(value).then(next) : next(value);
 }

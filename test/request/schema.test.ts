@@ -49,6 +49,15 @@ test('takes an output that is nothing', () => {
   );
 });
 
+test('refuses what a schema refuses later, also where nothing can be chained to what it gives', async () => {
+  const later = { then: (resolve: (result: object) => void) => setImmediate(resolve, { issues: [] }) };
+  const schema = schemaOf(() => later as never);
+  await assert.rejects(
+    async () => judgeBody(schema, 1),
+    (failure) => issuesIn(failure).length === 0,
+  );
+});
+
 for (const issues of [undefined, null, false, 0]) {
   test(`takes issues of ${String(issues)} for success`, () => {
     const schema = schemaOf(() => ({ value: 'v', issues }) as never);
