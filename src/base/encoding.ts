@@ -1,7 +1,7 @@
 // Strict readers for what arrives encoded: base64url, UTF-8, JSON objects. Trusts nothing.
 // Promises: what is accepted has exactly one spelling (base64url) or one reading (UTF-8, JSON).
 
-/** A JSON object without a prototype: an absent member is `undefined`, whatever its name. */
+/** A JSON object. What a token or a document says is one without a prototype: see `parseJsonObject`. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
@@ -37,12 +37,9 @@ export const decodeUtf8 = (bytes: Uint8Array): string | undefined =>
 // that share this empty prototype share theirs.
 const NOTHING: object = Object.freeze(Object.create(null));
 
-const isObject = (value: unknown): value is object =>
+/** Not `null`, not an array. What it inherits shows: only what `parseJsonObject` gives inherits nothing. */
+export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** A copy of the value as a JSON object if it is one: not `null`, not an array. */
-export const asJsonObject = (value: unknown): JsonObject | undefined =>
-  isObject(value) ? Object.assign(Object.create(NOTHING), value) : undefined;
 
 /**
  * Parses JSON in UTF-8 without byte-order mark (RFC 8259 §8.1); `undefined` for anything else. Of a repeated
@@ -51,11 +48,14 @@ export const asJsonObject = (value: unknown): JsonObject | undefined =>
 export const parseJson = (bytes: Uint8Array): unknown =>
   undefinedOn(SyntaxError, () => JSON.parse(decodeUtf8(bytes) ?? ''));
 
-/** The same of a JSON object; `undefined` for other JSON too. */
+/**
+ * The same of a JSON object, without a prototype: an absent member is `undefined`, whatever its name;
+ * `undefined` for other JSON.
+ */
 export function parseJsonObject(bytes: Uint8Array): JsonObject | undefined {
   const value = parseJson(bytes);
   // To copy a thousand members whose names are new takes longer than to parse them.
-  return isObject(value) ? Object.setPrototypeOf(value, NOTHING) : undefined;
+  return isJsonObject(value) ? Object.setPrototypeOf(value, NOTHING) : undefined;
 }
 
 /** True also for an empty array; false for one with holes, which `every` would pass over. */

@@ -1,7 +1,7 @@
 // A fetched document becomes the signing keys that can be used, by the names that they alone bear. Trusts
 // nothing in it: what is no key set is a failed fetch, a key that cannot be used is skipped with the reason.
 // Does not decide when to fetch, nor how long the keys are good: keys/key-set.ts does.
-import { asJsonObject, type JsonObject } from '../base/encoding.ts';
+import { isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { printable, type FetchFlaw, type KeyFlaw, type Printable } from '../base/events.ts';
 import { factsOf, importSigningKey, type VerificationKey } from './jwk.ts';
 
@@ -31,9 +31,8 @@ export function importKeySet(document: JsonObject) {
   const usable: VerificationKey[] = [];
   const skipped: Skipped[] = [];
   for (const member of document.keys) {
-    const jwk = asJsonObject(member);
-    const key = jwk === undefined ? 'not-an-object' : importSigningKey(jwk);
-    const kid = typeof jwk?.kid === 'string' ? jwk.kid : '';
+    const key = isJsonObject(member) ? importSigningKey(member) : 'not-an-object';
+    const kid = typeof member?.kid === 'string' ? member.kid : '';
     if (typeof key === 'string') skipped.push({ reason: key, kid: printable(kid) });
     else usable.push(key);
   }

@@ -2,7 +2,7 @@
 // the token was presented in the way that its binding demands, and one proof made one Caller (RFC 9449 §2).
 // Does not check scopes or claims: routes/guards.ts does.
 import { andThen, type Later } from '../base/clock.ts';
-import { asJsonObject, isTextArray, type JsonObject } from '../base/encoding.ts';
+import { isJsonObject, isTextArray, type JsonObject } from '../base/encoding.ts';
 import type { Count } from '../base/events.ts';
 import { refuse, unavailable } from '../base/refusal.ts';
 import { requestUri, type Presentation, type UriOptions } from '../request/uri.ts';
@@ -151,12 +151,11 @@ const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256', 'osc'];
 
 /** The thumbprint to which `cnf`, if there is one, binds the token (RFC 9449 §6.1). Throws `Refused`. */
 function confirmedThumbprint(cnf: unknown = {}) {
-  const confirmation = asJsonObject(cnf);
   // Stricter: RFC 7800 §3.1 would let a second method be ignored; one that cannot be checked is refused.
-  const namesOther = OTHER_METHODS.some((name) => confirmation?.[name] !== undefined);
-  if (confirmation === undefined || namesOther) throw refuse('confirmation-refused');
+  const isKnown = isJsonObject(cnf) && OTHER_METHODS.every((name) => cnf[name] === undefined);
+  if (!isKnown) throw refuse('confirmation-refused');
 
-  const { jkt } = confirmation;
+  const { jkt } = cnf;
   if (jkt === undefined) throw refuse('not-bound');
   if (typeof jkt !== 'string') throw refuse('confirmation-refused');
   return jkt;

@@ -2,7 +2,7 @@
 // dpop-nonce.ts, the token's key and replay are in caller.ts. Promises: a proof that passes was made by the
 // holder of its key for this method, URI, time and token.
 import { hash } from 'node:crypto';
-import { asJsonObject, isFiniteNumber, type JsonObject } from '../base/encoding.ts';
+import { isFiniteNumber, isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { Memory } from '../base/memory.ts';
 import { refuse } from '../base/refusal.ts';
 import { factsOf, importProofKey, isProofAlgorithm, type VerificationKey } from '../keys/jwk.ts';
@@ -75,10 +75,9 @@ function checkProofHeader({ typ, alg, crit, b64, jwk }: JsonObject) {
   if (crit !== undefined || b64 !== undefined) throw refuse('proof-critical');
 
   // RFC 9449 §4.2
-  const members = asJsonObject(jwk);
-  if (members === undefined) throw refuse('proof-key');
+  if (!isJsonObject(jwk)) throw refuse('proof-key');
 
-  return { alg, jwk: members };
+  return { alg, jwk };
 }
 
 function checkProofClaims(

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import {
-  asJsonObject,
   decodeBase64url,
   decodeUtf8,
   isFiniteNumber,
+  isJsonObject,
   parseJsonObject,
   undefinedOn,
 } from '../../src/base/encoding.ts';
@@ -82,18 +82,17 @@ for (const [what, bytes] of notUtf8) {
 
 const parse = (text: string) => parseJsonObject(Buffer.from(text));
 
-test('takes or parses an object as a JSON object without inherited members', () => {
-  for (const object of [asJsonObject({ own: 1 }), parse('{"own":1}')]) {
-    assert.equal(object?.own, 1);
-    for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
-      assert.equal(object?.[name], undefined);
-    }
-    const inherited = Object.getPrototypeOf(object);
-    assert.deepEqual(
-      [Reflect.ownKeys(inherited), Object.isFrozen(inherited), Object.getPrototypeOf(inherited)],
-      [[], true, null],
-    );
+test('parses an object as a JSON object without inherited members [C7]', () => {
+  const object = parse('{"own":1}');
+  assert.equal(object?.own, 1);
+  for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
+    assert.equal(object?.[name], undefined);
   }
+  const inherited = Object.getPrototypeOf(object);
+  assert.deepEqual(
+    [Reflect.ownKeys(inherited), Object.isFrozen(inherited), Object.getPrototypeOf(inherited)],
+    [[], true, null],
+  );
 });
 
 test('takes little more to read a JSON object of many members than to parse it', () => {
@@ -117,7 +116,7 @@ test('takes little more to read a JSON object of many members than to parse it',
 
 for (const value of [null, undefined, [], [{}], 'text', 0, 1, true, false]) {
   test(`does not take ${JSON.stringify(value)} as a JSON object`, () =>
-    assert.equal(asJsonObject(value), undefined));
+    assert.equal(isJsonObject(value), false));
 }
 
 test('parses a JSON object with blanks around it [RFC 8259 §2]', () => {

@@ -2,7 +2,6 @@
    token/unforgeable.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { asJsonObject } from '../../src/base/encoding.ts';
 import { factsOf, importSigningKey } from '../../src/keys/jwk.ts';
 import { authenticated, needs, optional } from '../../src/routes/access.ts';
 import { get } from '../../src/routes/row.ts';
@@ -16,7 +15,7 @@ import { runRow } from '../support/row.ts';
 import { GOOD, openVerifier, signingKey } from '../token/issuer.ts';
 import { lookAlikes } from './look-alikes.ts';
 
-const imported = importSigningKey(asJsonObject({ ...signingKey.publicJwk })!);
+const imported = importSigningKey({ ...signingKey.publicJwk });
 const jws = parseCompact(GOOD);
 assert.ok(typeof imported === 'object' && typeof jws === 'object');
 const key = imported;

@@ -2,7 +2,7 @@
    through. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { asJsonObject, type JsonObject } from '../../src/base/encoding.ts';
+import { isJsonObject, type JsonObject } from '../../src/base/encoding.ts';
 import { factsOf, importProofKey, importSigningKey, type VerificationKey } from '../../src/keys/jwk.ts';
 import { Memory } from '../../src/base/memory.ts';
 import { Refused } from '../../src/base/refusal.ts';
@@ -12,7 +12,7 @@ import { parseCompact, type UnverifiedJws } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature } from '../../src/token/signature.ts';
 import { listOf, onlyWith, readVectors, textOf, type Members } from './read.ts';
 
-const object = (value: unknown): JsonObject => asJsonObject(value) ?? assert.fail('not an object');
+const object = (value: unknown): JsonObject => (isJsonObject(value) ? value : assert.fail('not an object'));
 
 function parsed(text: unknown): UnverifiedJws {
   const jws = parseCompact(textOf(text));
@@ -59,7 +59,7 @@ const proofs = listOf(dpop.proofs).map((value) => onlyWith(value, ['section', 'p
 for (const { section, proof, payload } of proofs) {
   test(`verifies the signature of the example proof [RFC 9449 §${section}]`, () => {
     const jws = parsed(proof);
-    assert.deepEqual(jws.header, object({ typ: 'dpop+jwt', alg: 'ES256', jwk: dpop.jwk }));
+    assert.deepEqual({ ...jws.header }, { typ: 'dpop+jwt', alg: 'ES256', jwk: dpop.jwk });
     const key = usable(importProofKey(object(jws.header.jwk), 'ES256', new Memory(0)));
     assert.deepEqual(signedPayload(jws, key), payload);
     assert.equal(factsOf(key).thumbprint, dpop.thumbprint);

@@ -1,6 +1,6 @@
 /* Key sets: changed keys and documents, and whether a good token is taken under them. */
 import { createLocalJWKSet, jwtVerify, errors, type CryptoKey, type JSONWebKeySet } from 'jose';
-import { asJsonObject } from '../../../src/base/encoding.ts';
+import { isJsonObject, type JsonObject } from '../../../src/base/encoding.ts';
 import { createKeySet } from '../../../src/keys/key-set.ts';
 import type { Log } from '../../../src/base/events.ts';
 import { Refused } from '../../../src/base/refusal.ts';
@@ -107,7 +107,7 @@ async function judge(document: unknown, token: string): Promise<Verdict> {
     if (message === 'signing keys could not be fetched') reasons.push(String((fields as Members).reason));
   };
 
-  const keys = createKeySet('idp', async () => asJsonObject(document)!, new TestClock(NOW * 1000), log);
+  const keys = createKeySet('idp', async () => document as JsonObject, new TestClock(NOW * 1000), log);
   await keys.refresh();
   // A key set takes an error of its own for a failed fetch.
   if (reasons.includes('unforeseen')) throw new Error('the key set was not read for an unforeseen reason');
@@ -124,9 +124,7 @@ async function judge(document: unknown, token: string): Promise<Verdict> {
 async function verifyWithJose(document: Members, token: string): Promise<string> {
   // jose refuses a whole set for one member that is not an object; RFC 7517 §5 has a reader ignore keys that
   // it cannot use.
-  const keys = Array.isArray(document.keys)
-    ? document.keys.filter((jwk) => asJsonObject(jwk) !== undefined)
-    : document.keys;
+  const keys = Array.isArray(document.keys) ? document.keys.filter(isJsonObject) : document.keys;
   const options = {
     issuer: RULES.issuer,
     audience: RULES.audience.map(String),
@@ -159,10 +157,9 @@ function reduced(document: Members): Members {
   return {
     ...document,
     keys: document.keys.map((jwk) => {
-      const members = asJsonObject(jwk);
-      if (members === undefined) return jwk;
-      const { key_ops: operations } = members;
-      const kept = Object.fromEntries(Object.entries(members).filter(([name]) => RSA_MEMBERS.includes(name)));
+      if (!isJsonObject(jwk)) return jwk;
+      const { key_ops: operations } = jwk;
+      const kept = Object.fromEntries(Object.entries(jwk).filter(([name]) => RSA_MEMBERS.includes(name)));
       if (operations === undefined) return kept;
       return {
         ...kept,
@@ -177,7 +174,7 @@ export async function fuzzKeySet(random: Random): Promise<Outcome> {
   const token = random.pick(TOKENS);
   const input = { document, token };
   // keys/fetch.ts hands over JSON objects only.
-  if (asJsonObject(document) === undefined) return { input, ours: refused('not-json'), others: {} };
+  if (!isJsonObject(document)) return { input, ours: refused('not-json'), others: {} };
   const ours = await judge(document, token);
   const jose = await judgedByOther(() => verifyWithJose(document as Members, token));
   if (!ours.accepted || jose.accepted) return { input, ours, others: { jose } };
