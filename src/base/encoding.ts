@@ -1,7 +1,7 @@
 // Strict readers for what arrives encoded: base64url, UTF-8, JSON objects. Trusts nothing.
 // Promises: what is accepted has exactly one spelling (base64url) or one reading (UTF-8, JSON).
 
-/** A JSON object. What a token or a document says is one without a prototype: see `parseJsonObject`. */
+/** A JSON object, as it was parsed or without a prototype. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
@@ -33,11 +33,14 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 export const decodeUtf8 = (bytes: Uint8Array): string | undefined =>
   undefinedOn(TypeError, () => utf8.decode(bytes));
 
-// An object without a prototype has a hidden class of its own, which makes it large and slow to read; those
-// that share this empty prototype share theirs.
+// An object whose prototype is `null` has a hidden class of its own, which makes it large and slow to read;
+// those that share this empty prototype share theirs.
 const NOTHING: object = Object.freeze(Object.create(null));
 
-/** Not `null`, not an array. What it inherits shows: only what `parseJsonObject` gives inherits nothing. */
+/** A copy that inherits nothing: an absent member is `undefined`, whatever its name. */
+export const withoutPrototype = (value: object): JsonObject => Object.assign(Object.create(NOTHING), value);
+
+/** Not `null`, not an array. What it inherits shows: only members by fixed names may be read. */
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -49,13 +52,12 @@ export const parseJson = (bytes: Uint8Array): unknown =>
   undefinedOn(SyntaxError, () => JSON.parse(decodeUtf8(bytes) ?? ''));
 
 /**
- * The same of a JSON object, without a prototype: an absent member is `undefined`, whatever its name;
- * `undefined` for other JSON.
+ * The same of a JSON object, `undefined` for other JSON too. As it was parsed: to copy many members takes as
+ * long, and whoever sends them need not be trusted yet.
  */
 export function parseJsonObject(bytes: Uint8Array): JsonObject | undefined {
   const value = parseJson(bytes);
-  // To copy a thousand members whose names are new takes longer than to parse them.
-  return isJsonObject(value) ? Object.setPrototypeOf(value, NOTHING) : undefined;
+  return isJsonObject(value) ? value : undefined;
 }
 
 /** True also for an empty array; false for one with holes, which `every` would pass over. */

@@ -2,12 +2,12 @@
 // key, which was fitted to its one algorithm when it was imported (keys/jwk.ts). Does not look at the header:
 // the callers do.
 import { verify } from 'node:crypto';
-import type { JsonObject } from '../base/encoding.ts';
+import { withoutPrototype, type JsonObject } from '../base/encoding.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import { factsOf, type VerificationKey } from '../keys/jwk.ts';
 import type { UnverifiedJws } from './compact.ts';
 
-/** A payload whose signature holds. Only `verifySignature` makes one. */
+/** A payload whose signature holds, without a prototype. Only `verifySignature` makes one. */
 export type SignedPayload = Sealed<JsonObject, 'SignedPayload'>;
 
 const { seal, open } = sealing<JsonObject, 'SignedPayload'>();
@@ -21,5 +21,5 @@ export const payloadOf = open;
 export function verifySignature(jws: UnverifiedJws, key: VerificationKey): SignedPayload | undefined {
   const { digest, input } = factsOf(key);
   const signed = Buffer.from(jws.signingInput, 'latin1');
-  return verify(digest, signed, input, jws.signature) ? seal(jws.payload) : undefined;
+  return verify(digest, signed, input, jws.signature) ? seal(withoutPrototype(jws.payload)) : undefined;
 }

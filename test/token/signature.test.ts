@@ -102,6 +102,14 @@ test('gives the very payload that was signed', () => {
   assert.deepEqual({ ...payloadOf(proof) }, CLAIMS);
 });
 
+test('gives a payload without inherited members, so that no claim is found that the token lacks', () => {
+  const proof = signed();
+  assert.ok(proof !== undefined);
+  for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
+    assert.equal(payloadOf(proof)[name], undefined);
+  }
+});
+
 test('gives no payload when the signature is of another key', () => {
   assert.equal(signed(GOOD, foreignKey.publicJwk), undefined);
 });
