@@ -1,9 +1,9 @@
 // Request → what writes its reply: the one place where every failure becomes a reply. Promises: every request
 // gets exactly one reply, only a bug is a 500, and nothing escapes.
-import { isLater } from '../base/clock.ts';
+import { isLater, type Later } from '../base/clock.ts';
 import { ClientGone, type Refused } from '../base/refusal.ts';
 import type { Reply } from '../reply/reply.ts';
-import { hangUp, isGone, prepareReply, type Write } from '../reply/write.ts';
+import { hangUp, isGone, writeReply } from '../reply/write.ts';
 import type { Table } from '../routes/row.ts';
 import type { Exchange, Head } from './exchange.ts';
 import type { Front } from './front.ts';
@@ -15,41 +15,44 @@ export type Responder = ReturnType<typeof createResponder>;
 export function createResponder(table: Table, front: Front) {
   const pipeline = createPipeline(table, front);
 
-  /** What is done, and then what is told of it, if there is anything to tell. */
-  function telling(exchange: Exchange, write: Write): Write {
-    return () => {
-      let isWritten = true;
-      try {
-        write();
-      } catch (failure) {
-        isWritten = false;
-        // A handler may have given its bytes away since. The other answers of this turn shall not suffer.
-        front.replyToFailure(failure, exchange);
-        hangUp(exchange.response);
-      }
-      if (!front.isWatching && exchange.reason === undefined) return;
-
-      const { headersSent, statusCode } = exchange.response;
-      front.observe(exchange, isWritten && headersSent ? statusCode : null);
-    };
-  }
-
-  function finish(exchange: Exchange, reply: Reply): Write {
-    const { request, response } = exchange;
-    const more = front.fieldsBeside(exchange, request.headers.origin);
-    return telling(exchange, prepareReply(request, response, reply, more, front.isStopping));
-  }
-
-  function fail(exchange: Exchange, failure: unknown): Write {
-    const leave = telling(exchange, () => hangUp(exchange.response));
+  /** None when nobody is left to be told. Never throws. */
+  function replyTo(exchange: Exchange, failure: unknown): Reply | undefined {
     try {
-      // Nobody is left to be told, and a handler that has given up for that reason has no fault.
-      if (failure instanceof ClientGone || hasGivenUp(exchange, failure)) return leave;
-
-      return finish(exchange, front.replyToFailure(failure, exchange));
+      // A handler that has given up because its client has gone has no fault.
+      const isOver = failure instanceof ClientGone || hasGivenUp(exchange, failure);
+      return isOver ? undefined : front.replyToFailure(failure, exchange);
     } catch {
-      // Nobody else would end this connection.
-      return leave;
+      // What was thrown runs code of its own when it is asked what it is.
+      return undefined;
+    }
+  }
+
+  /** Writes the reply, or without one ends the connection; then tells of it, if there is anything to tell. */
+  function write(exchange: Exchange, reply: Reply | undefined): void {
+    const { request, response } = exchange;
+    let status: number | null = null;
+    try {
+      const more = front.fieldsBeside(exchange, request.headers.origin);
+      if (reply !== undefined) writeReply(request, response, reply, more, front.isStopping);
+      else if (!isGone(request, response)) hangUp(response);
+      if (response.headersSent) status = response.statusCode;
+    } catch (failure) {
+      // A handler may have given its bytes away since. The other answers of this turn shall not suffer.
+      front.replyToFailure(failure, exchange);
+      hangUp(response);
+    }
+    if (front.isWatching || exchange.reason !== undefined) front.observe(exchange, status);
+  }
+
+  function work(exchange: Exchange): Later<Reply | undefined> {
+    // While it waited for its turn.
+    if (isGone(exchange.request, exchange.response)) return undefined;
+
+    try {
+      const reply = pipeline(exchange);
+      return isLater(reply) ? reply.catch((failure: unknown) => replyTo(exchange, failure)) : reply;
+    } catch (failure) {
+      return replyTo(exchange, failure);
     }
   }
 
@@ -57,24 +60,12 @@ export function createResponder(table: Table, front: Front) {
    * Works out the reply and gives what writes it; `undefined` when the reply comes later and writes itself.
    * Never throws.
    */
-  function prepare(exchange: Exchange): Write | undefined {
-    const { request, response } = exchange;
-    // While it waited for its turn.
-    if (isGone(request, response)) return telling(exchange, () => {});
+  function prepare(exchange: Exchange): (() => void) | undefined {
+    const reply = work(exchange);
+    if (!isLater(reply)) return () => write(exchange, reply);
 
-    try {
-      const reply = pipeline(exchange);
-      if (!isLater(reply)) return finish(exchange, reply);
-
-      void reply
-        .then((ready) => finish(exchange, ready))
-        .catch((failure: unknown) => fail(exchange, failure))
-        .then((write) => write())
-        .catch(() => hangUp(response));
-      return undefined;
-    } catch (failure) {
-      return fail(exchange, failure);
-    }
+    void reply.then((ready) => write(exchange, ready));
+    return undefined;
   }
 
   /** The reply to bytes that never became a request, or to a request that Node hands over with its socket. */

@@ -7,7 +7,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { setTimeout as pass } from 'node:timers/promises';
 import { jsonReply } from '../../src/reply/reply.ts';
-import { prepareReply } from '../../src/reply/write.ts';
+import { writeReply } from '../../src/reply/write.ts';
 import { createListener } from '../../src/service/listener.ts';
 import { Random } from '../evidence/fuzz/random.ts';
 import { TestClock } from '../support/clock.ts';
@@ -18,7 +18,8 @@ const LONG = 'x'.repeat(400);
 function echo(random: Random) {
   return (request: IncomingMessage, response: ServerResponse) => {
     const text = request.url?.startsWith('/long') ? LONG : '';
-    const write = prepareReply(request, response, jsonReply(200, { url: request.url, text }), [], false);
+    const reply = jsonReply(200, { url: request.url, text });
+    const write = () => writeReply(request, response, reply, [], false);
     const chance = random.below(100);
     if (chance >= 20) return write;
     if (chance >= 2) setImmediate(write);

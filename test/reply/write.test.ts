@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { reply } from '../../src/reply/handler-reply.ts';
 import { jsonReply, type Reply } from '../../src/reply/reply.ts';
-import { prepareReply } from '../../src/reply/write.ts';
+import { writeReply } from '../../src/reply/write.ts';
 import { openWire } from '../support/client.ts';
 import { isWhole, parseAnswer, type WireAnswer } from '../support/wire-answer.ts';
 
@@ -28,7 +28,7 @@ async function exchange(requestText: string, how: Exchange): Promise<WireAnswer>
         'end',
       );
     }
-    prepareReply(request, response, answer, more, isLast)();
+    writeReply(request, response, answer, more, isLast);
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const wire = await openWire((server.address() as AddressInfo).port);
@@ -122,7 +122,7 @@ test('gives Node the whole answer as one piece', async () => {
       write(chunk, encoding, callback);
     };
     socket._writev = (chunks) => pieces.push(...chunks.map(({ chunk }) => chunk));
-    prepareReply(request, response, hello, [], false)();
+    writeReply(request, response, hello, [], false);
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const wire = await openWire((server.address() as AddressInfo).port);
@@ -142,8 +142,9 @@ for (const [what, isDestroyed, isWritable] of [
     // Whatever is called or read beyond that would fail.
     const request = { headers: {}, socket: { writable: isWritable } };
     const response = { destroyed: isDestroyed };
-    const write = prepareReply(request as IncomingMessage, response as ServerResponse, hello, [], false);
-    assert.doesNotThrow(write);
+    assert.doesNotThrow(() =>
+      writeReply(request as IncomingMessage, response as ServerResponse, hello, [], false),
+    );
   });
 }
 
