@@ -11,12 +11,15 @@ import { createListener } from './listener.ts';
 import { createMetricsListener, listenBoth } from './metrics-listener.ts';
 import { createMetrics } from './metrics.ts';
 
-function after(millis: number, action: () => void): () => void {
-  const timer = setTimeout(action, millis).unref();
-  return () => clearTimeout(timer);
-}
+export const clock: Clock = {
+  now: Date.now,
+  monotonic: () => performance.now(),
 
-export const clock: Clock = { now: Date.now, monotonic: () => performance.now(), after };
+  after(millis, action) {
+    const timer = setTimeout(action, millis).unref();
+    return () => clearTimeout(timer);
+  },
+};
 
 /** The lines of a turn, of all services in this process: written one by one each would cost a system call. */
 let unwritten = '';

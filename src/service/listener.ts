@@ -143,8 +143,7 @@ function refusalFor({ code }: NodeJS.ErrnoException): Refused {
 function replyText({ status, fields, content }: Reply, nowMillis: number): string {
   const first = `HTTP/1.1 ${status} ${STATUS_CODES[status]}`;
   // RFC 9110 §6.6.1
-  const date = ['Date', new Date(nowMillis).toUTCString()];
-  const pairs = pairsOf([...date, ...fields, ...CLOSE]);
+  const pairs = pairsOf(['Date', new Date(nowMillis).toUTCString(), ...fields, ...CLOSE]);
   const lines = pairs.map((pair) => pair.join(': '));
   return [first, ...lines, '', content].join('\r\n');
 }

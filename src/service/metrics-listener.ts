@@ -32,10 +32,7 @@ export function createMetricsListener(readText: () => string, clock: Clock): Ser
   return server;
 }
 
-/** What could not be had, in an error of Node. */
-export type ListenFailure = Readonly<{ host?: string; port?: number; code?: unknown }>;
-
-/** Gives where they listen. Rejects with a `ListenFailure`, or with what nobody foresaw. */
+/** Gives where they listen. Rejects with what Node says of a `host` and a `port` that cannot be had. */
 export async function listenBoth(settings: Settings, server: Server, collected: Server) {
   const { port, host, metricsPort, metricsHost = host } = settings;
   const beside = metricsPort === undefined ? undefined : await listen(collected, metricsPort, metricsHost);

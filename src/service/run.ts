@@ -7,7 +7,6 @@ import type { Table } from '../routes/row.ts';
 import { ConfigurationError, loadSettings, type Loaded, type Settings } from '../settings/load.ts';
 import { faultsOf } from './assemble.ts';
 import { clock, openLog, openService } from './host.ts';
-import type { ListenFailure } from './metrics-listener.ts';
 import { createMetrics } from './metrics.ts';
 import { probe } from './probe.ts';
 import { inForce, openReport } from './report.ts';
@@ -77,7 +76,7 @@ function start({ loaded, table, name }: Plan, isCheck: boolean) {
     for (const { keys } of issuers) void keys.refresh().then(keys.close);
   }
 
-  function onFailure(failure: ListenFailure) {
+  function onFailure(failure: { host?: string; port?: number; code?: unknown }) {
     const { host: address = 'all addresses', port: taken, code } = failure;
     if (taken === undefined) throw failure;
 

@@ -68,7 +68,7 @@ const entriesOf = (environment: Environment) =>
     .map(([name, value = '']) => ({ name, value, place: 'environment' }));
 
 /** The first value of a name; an empty one counts as absent. */
-export const find = (entries: readonly Entry[], wanted: string): Entry | undefined =>
+export const find = (entries: readonly Entry[], wanted: string) =>
   entries.find(({ name, value }) => name === wanted && value !== null && value !== '');
 
 /** The bounded text of a regular file; anything else could be waited for without end. */
