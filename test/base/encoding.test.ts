@@ -114,9 +114,11 @@ test('counts the last of repeated members however it is spelt [RFC 7519 §4]', (
 });
 
 test('keeps a member __proto__ as a member and changes no prototype', () => {
-  const object = parse('{"__proto__":{"scope":"admin"}}');
-  assert.deepEqual(Object.keys(object ?? {}), ['__proto__']);
-  assert.equal(object?.scope, undefined);
+  for (const blanks of ['', ' '.repeat(5_000)]) {
+    const object = parse(`{"__proto__":{"scope":"admin"}}${blanks}`);
+    assert.deepEqual(Object.keys(object ?? {}), ['__proto__']);
+    assert.equal(object?.scope, undefined);
+  }
   assert.equal(({} as Record<string, unknown>).scope, undefined);
 });
 
