@@ -1,8 +1,8 @@
 // A fetched document becomes the signing keys that can be used, by the names that they alone bear. Trusts
-// nothing in it: what is no key set is a failed fetch, a key that cannot be used is skipped with the reason.
+// nothing in it: what is no key set is a failed fetch, a key that cannot be used is skipped.
 // Does not decide when to fetch, nor how long the keys are good: keys/key-set.ts does.
 import { isJsonObject, type JsonObject } from '../base/encoding.ts';
-import { printable, type FetchFlaw, type KeyFlaw, type Printable } from '../base/events.ts';
+import { printable, type FetchFlaw, type Printable } from '../base/events.ts';
 import { factsOf, importSigningKey, type VerificationKey } from './jwk.ts';
 
 const MAX_KEYS = 100;
@@ -18,8 +18,6 @@ export class FetchFailure {
   }
 }
 
-type Skipped = Readonly<{ reason: KeyFlaw; kid: Printable }>;
-
 /** What a document brought; `usable` is never empty. */
 export type ImportedKeys = ReturnType<typeof importKeySet>;
 
@@ -29,14 +27,14 @@ export function importKeySet(document: JsonObject) {
   if (document.keys.length > MAX_KEYS) throw new FetchFailure('too-many-keys');
 
   const usable: VerificationKey[] = [];
-  const skipped: Skipped[] = [];
+  const skipped: Printable[] = [];
   for (const member of document.keys) {
-    const key = isJsonObject(member) ? importSigningKey(member) : 'not-an-object';
+    const key = isJsonObject(member) ? importSigningKey(member) : undefined;
     const kid = typeof member?.kid === 'string' ? member.kid : '';
-    if (typeof key === 'string') skipped.push({ reason: key, kid: printable(kid) });
+    if (key === undefined) skipped.push(printable(kid));
     else usable.push(key);
   }
-  if (usable.length === 0) throw new FetchFailure('no-usable-key', skipped[0]?.reason);
+  if (usable.length === 0) throw new FetchFailure('no-usable-key');
   return { usable, skipped };
 }
 
