@@ -49,7 +49,7 @@ type Given<Values> = Partial<Omit<Values, 'audience' | 'issuers'>> & {
   audience: string | readonly string[];
 };
 
-/** Settings in code: those of docs/settings.md in camel case; or as they were loaded. */
+/** Settings in code: those of docs/settings.md in camel case without `IDP_`; or as they were loaded. */
 export type GivenSettings =
   Settings | (Given<Settings & IssuerSettings> & { issuers?: Record<string, Given<IssuerSettings>> });
 
