@@ -29,8 +29,7 @@ export function createKeyFetcher(
   const usual = { issuer, jwks_uri: `https://${domain}/.well-known/jwks.json` };
 
   async function fetchKeySet(signal: AbortSignal) {
-    const address = jwksUri ?? (await discover(signal));
-    return fetchJson(address, signal);
+    return fetchJson(jwksUri ?? (await discover(signal)), signal);
   }
 
   /** The key-set address (OpenID Connect Discovery §4), found anew at every fetch: a provider may move it. */

@@ -183,11 +183,15 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
 /** Over TLS it is open once the certificate has been found good. */
 function openSocket({ protocol, hostname, port }: URL, opened: () => void): Socket {
   const host = hostname.replace(/^\[|\]$/g, '');
-  // RFC 6066 §3: an address is not a server name.
-  const servername = isIP(host) === 0 ? host : '';
-  // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.
-  const strict = { servername, rejectUnauthorized: true };
-  const options = { host, port: Number(port || 6379), lookup: lookupOnce, ...strict };
+  const options = {
+    host,
+    port: Number(port || 6379),
+    lookup: lookupOnce,
+    // RFC 6066 §3: an address is not a server name.
+    servername: isIP(host) === 0 ? host : '',
+    // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.
+    rejectUnauthorized: true,
+  };
   return protocol === 'rediss:' ? connectTls(options, opened) : connect(options, opened);
 }
 
