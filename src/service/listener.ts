@@ -10,7 +10,6 @@ import { CLOSE } from '../reply/write.ts';
 import { refuseBody } from '../request/body.ts';
 import { createBatches } from './batches.ts';
 import { Connection, KEEP_ALIVE_MILLIS, REQUEST_MILLIS } from './connection.ts';
-import { Exchange } from './exchange.ts';
 import { MAX_FIELDS } from './pipeline.ts';
 import { RequestStream } from './request-stream.ts';
 import type { Responder } from './responder.ts';
@@ -45,7 +44,7 @@ export function createListener(responder: Responder, clock: Clock) {
 
   function take(request: IncomingMessage, response: ServerResponse): void {
     connections.get(request.socket)?.begin(response);
-    enqueue(new Exchange(request, response, responder.begin()));
+    enqueue(request, response);
   }
 
   function turnAway(socket: Socket, refused: Refused, request?: IncomingMessage): void {

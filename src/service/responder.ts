@@ -1,4 +1,4 @@
-// Request → what writes its reply: the one place where every failure becomes a reply. Promises: every request
+// Request → reply, and writing it: the one place where every failure becomes a reply. Promises: every request
 // gets exactly one reply, only a bug is a 500, and nothing escapes.
 import { isLater, type Later } from '../base/clock.ts';
 import { ClientGone, type Refused } from '../base/refusal.ts';
@@ -44,6 +44,7 @@ export function createResponder(table: Table, front: Front) {
     if (front.isWatching || exchange.reason !== undefined) front.observe(exchange, status);
   }
 
+  /** Works out the reply. Never throws, nor rejects. */
   function work(exchange: Exchange): Later<Reply | undefined> {
     // While it waited for its turn.
     if (isGone(exchange.request, exchange.response)) return undefined;
@@ -56,23 +57,11 @@ export function createResponder(table: Table, front: Front) {
     }
   }
 
-  /**
-   * Works out the reply and gives what writes it; `undefined` when the reply comes later and writes itself.
-   * Never throws.
-   */
-  function prepare(exchange: Exchange): (() => void) | undefined {
-    const reply = work(exchange);
-    if (!isLater(reply)) return () => write(exchange, reply);
-
-    void reply.then((ready) => write(exchange, ready));
-    return undefined;
-  }
-
   /** The reply to bytes that never became a request, or to a request that Node hands over with its socket. */
   const refuse = (refused: Refused, request: Head = { rawHeaders: [] }) =>
     front.turnAway(refused, { request, arrivedAt: front.begin() });
 
-  return { begin: front.begin, prepare, refuse };
+  return { begin: front.begin, work, write, refuse };
 }
 
 /** Whether the handler has passed on what it was told by its signal. */

@@ -2,11 +2,12 @@
    and what was lost or crossed. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { setTimeout as pass } from 'node:timers/promises';
-import { jsonReply } from '../../src/reply/reply.ts';
+import type { Later } from '../../src/base/clock.ts';
+import { jsonReply, type Reply } from '../../src/reply/reply.ts';
 import { writeReply } from '../../src/reply/write.ts';
 import { createListener } from '../../src/service/listener.ts';
 import { Random } from '../evidence/fuzz/random.ts';
@@ -16,15 +17,15 @@ const LONG = 'x'.repeat(400);
 
 /** Every answer says which request it is for; one in five comes later, a few much later. */
 function echo(random: Random) {
-  return (request: IncomingMessage, response: ServerResponse) => {
-    const text = request.url?.startsWith('/long') ? LONG : '';
-    const reply = jsonReply(200, { url: request.url, text });
-    const write = () => writeReply(request, response, reply, [], false);
+  return ({ url }: IncomingMessage): Later<Reply> => {
+    const text = url?.startsWith('/long') ? LONG : '';
+    const reply = jsonReply(200, { url, text });
     const chance = random.below(100);
-    if (chance >= 20) return write;
-    if (chance >= 2) setImmediate(write);
-    else setTimeout(write, chance * 2);
-    return undefined;
+    if (chance >= 20) return reply;
+    return new Promise((resolve) => {
+      if (chance >= 2) setImmediate(resolve, reply);
+      else setTimeout(resolve, chance * 2, reply);
+    });
   };
 }
 
@@ -176,7 +177,10 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
   const { server } = createListener(
     {
       begin: () => 0,
-      prepare: ({ request, response }) => answer(request, response),
+      work: ({ request }) => answer(request),
+      write: ({ request, response }, reply) => {
+        if (reply !== undefined) writeReply(request, response, reply, [], false);
+      },
       refuse: () => jsonReply(400, {}),
     },
     new TestClock(),

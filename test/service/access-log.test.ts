@@ -129,6 +129,7 @@ test('has a line with no status for a client that left', async (t) => {
   wire.socket.resetAndDestroy();
   await listener.gone();
   goOn();
+  await new Promise(setImmediate);
   assert.deepEqual(told(listener.logs), [{ method: 'GET', route: null, status: null }]);
 });
 

@@ -8,14 +8,17 @@ import { createBatches } from '../../src/service/batches.ts';
 async function worksOff(names: readonly string[]): Promise<string[]> {
   const done: string[] = [];
 
-  const prepare = (exchange: object) => {
-    const { name } = exchange as { name: string };
+  type Named = { readonly request: { readonly name: string } };
+
+  const work = ({ request: { name } }: Named) => {
     done.push(`prepare ${name}`);
-    return name === 'later' ? undefined : () => done.push(`write ${name}`);
+    return name === 'later' ? new Promise(() => {}) : undefined;
   };
 
-  const enqueue = createBatches({ prepare } as never);
-  for (const name of names) enqueue({ name } as never);
+  const write = ({ request: { name } }: Named) => done.push(`write ${name}`);
+
+  const enqueue = createBatches({ begin: () => 0, work, write } as never);
+  for (const name of names) enqueue({ name } as never, {} as never);
   if (done.length > 0) done.push('turn');
   for (const _ of names) {
     await new Promise(setImmediate);

@@ -94,7 +94,10 @@ describe('a request body', { timeout: 30_000 }, () => {
     const { server } = createListener(
       {
         begin: () => 0,
-        prepare: ({ request, response }: Exchange) => answerWhenFull(request, response),
+        work: ({ request, response }: Exchange) => {
+          answerWhenFull(request, response);
+          return new Promise(() => {});
+        },
         refuse: () => assert.fail(),
       } as never,
       new TestClock(),

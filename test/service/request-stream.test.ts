@@ -17,7 +17,10 @@ const inChunks = (text: string) => [...text].map((letter) => `1\r\n${letter}\r\n
 
 /** A request that nobody answers or reads, but the test. */
 async function hold(context: TestContext, bytes: string): Promise<[IncomingMessage, ServerResponse, Wire]> {
-  const { server } = createListener({ begin: () => 0, prepare: () => undefined } as never, new TestClock());
+  const { server } = createListener(
+    { begin: () => 0, work: () => new Promise(() => {}) } as never,
+    new TestClock(),
+  );
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const wire = await openWire((server.address() as AddressInfo).port);
   context.after(() => {

@@ -66,11 +66,10 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
   const { server, stop } = createListener(
     {
       ...responder,
-      prepare: (exchange) => {
-        if (exchange.request.url !== '/held') return responder.prepare(exchange);
+      work: (exchange) => {
+        if (exchange.request.url !== '/held') return responder.work(exchange);
         exchange.request.url = '/healthz';
-        holder.emit('held', () => responder.prepare(exchange)?.());
-        return undefined;
+        return new Promise((resolve) => holder.emit('held', () => resolve(responder.work(exchange))));
       },
     },
     clock,
