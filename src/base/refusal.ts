@@ -123,12 +123,6 @@ export type Kind = keyof Sentences;
 
 export type RefusalReason = { [Each in Kind]: keyof Sentences[Each] }[Kind];
 
-/** What a client is told of a value that does not fit: where it is, by keys, and why. */
-export interface Issue {
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-}
-
 /** One refusal. `kind` is the `error` member of the body; `reason` is what the log says. */
 export interface Refusal {
   readonly kind: Kind;
@@ -141,8 +135,8 @@ export interface Refusal {
   readonly demands?: readonly (string | undefined)[];
   /** Fields of the reply, names and values in turn. */
   readonly headers?: readonly string[];
-  /** What a schema says. */
-  readonly issues?: readonly Issue[];
+  /** What a schema says: of each issue where it is, by keys, and why. */
+  readonly issues?: readonly object[];
 }
 
 /**

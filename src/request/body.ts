@@ -8,7 +8,7 @@ import { ClientGone, refuse, type Refused } from '../base/refusal.ts';
 import { fieldValues } from './fields.ts';
 
 /** What a row takes. */
-export interface BodyOptions {
+interface BodyOptions {
   readonly limitBytes: number;
   /** Media types in lower case, without parameters. */
   readonly types: readonly string[];

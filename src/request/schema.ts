@@ -2,7 +2,7 @@
 // told. The types are ours, so that no package is needed. Trusts a schema to judge; never shows what a schema
 // was given.
 import { andThen } from '../base/clock.ts';
-import { refuse, type Issue, type RefusalReason } from '../base/refusal.ts';
+import { refuse, type RefusalReason } from '../base/refusal.ts';
 
 interface SchemaIssue {
   readonly message: string;
@@ -46,7 +46,7 @@ export function judge<Output>(schema: Schema<Output>, value: unknown, flaw: Refu
 }
 
 /** Of an issue only this: the schema's own object may hold the input. */
-function shownIssue({ path = [], message }: SchemaIssue): Issue {
+function shownIssue({ path = [], message }: SchemaIssue) {
   const keys = path.map((part) => {
     const key = typeof part === 'object' ? part.key : part;
     return typeof key === 'number' ? key : shown(key);

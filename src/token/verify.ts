@@ -95,13 +95,10 @@ export function createTokenVerifier(
 
 /** Claims are shared by every request that brings the same token: no handler may change them for the next. */
 function deepFreeze(claims: JsonObject) {
-  // Not by recursion: claims may be nested deeper than the stack.
-  const pending: object[] = [claims];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    Object.freeze(next);
-    for (const member of Object.values(next)) {
-      if (typeof member === 'object' && member !== null) pending.push(member);
-    }
+  // A list that grows while it is gone through: claims may be nested deeper than the stack.
+  const all: unknown[] = [claims];
+  for (const value of all) {
+    if (typeof value === 'object' && value !== null) all.push(...Object.values(Object.freeze(value)));
   }
   return claims;
 }

@@ -1,7 +1,7 @@
 /* What a schema is asked, and what of its answer a client is told (Standard Schema v1). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Refused, type Issue } from '../../src/base/refusal.ts';
+import { Refused } from '../../src/base/refusal.ts';
 import { judge, schemaFault, type Schema } from '../../src/request/schema.ts';
 import { atOnce } from '../support/clock.ts';
 import { schemaOf } from '../support/schemas.ts';
@@ -9,13 +9,13 @@ import { schemaOf } from '../support/schemas.ts';
 const judgeBody = <Output>(schema: Schema<Output>, value: unknown) => judge(schema, value, 'body-refused');
 
 /** The issues of what was thrown, which must be the refusal of a body. */
-function issuesIn(failure: unknown): readonly Issue[] {
+function issuesIn(failure: unknown) {
   assert.ok(failure instanceof Refused && failure.refusal.reason === 'body-refused');
   return failure.refusal.issues ?? assert.fail('no issues');
 }
 
 /** What is shown of these issues. */
-function shownOf(...issues: readonly unknown[]): readonly Issue[] {
+function shownOf(...issues: readonly unknown[]): readonly { readonly message?: string }[] {
   try {
     judgeBody(
       schemaOf(() => ({ value: 'v', issues }) as never),
