@@ -53,8 +53,7 @@ class AdmittedCaller {
    * every registered claim.
    */
   claim(name: string): unknown {
-    const prefix = REGISTERED.test(name) ? '' : this.#issuer.claimNamespace;
-    const namespaced = this.claims[prefix + name];
+    const namespaced = REGISTERED.test(name) ? undefined : this.claims[this.#issuer.claimNamespace + name];
     return namespaced === undefined ? this.claims[name] : namespaced;
   }
 

@@ -116,6 +116,13 @@ for (const name of ['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti']) {
   });
 }
 
+for (const name of ['club_sub', 'subclub']) {
+  test(`reads ${name} as the namespace has it, since only its spelling is like a claim that was judged`, () => {
+    const caller = callerWith({ [NAMESPACE + name]: 'spaced' }, { IDP_CLAIM_NAMESPACE: NAMESPACE });
+    assert.equal(caller.claim(name), 'spaced');
+  });
+}
+
 test('reads the plain claim when no namespace is set', () => {
   const caller = callerWith({ org_id: 'plain', [`${NAMESPACE}org_id`]: 'spaced' });
   assert.equal(caller.claim('org_id'), 'plain');
