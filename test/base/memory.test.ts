@@ -51,7 +51,7 @@ test('takes the value that was set last', () => {
   assert.equal(memory.get(keyOf('a')), 'new');
 });
 
-for (const capacity of [2, 4, 10]) {
+for (const capacity of [2, 4, 20]) {
   test(`holds the half of ${capacity} entries that was remembered last, and never more than ${capacity}`, () => {
     const memory = new Memory<string>(capacity);
     for (let last = 0; last < 10 * capacity; last += 1) {
