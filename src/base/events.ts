@@ -48,11 +48,32 @@ export const FETCH_FLAWS = [
 
 export type FetchFlaw = (typeof FETCH_FLAWS)[number];
 
+export type KeyFlaw =
+  | 'not-an-object'
+  | 'key-type'
+  | 'private-member'
+  | 'key-id'
+  | 'use'
+  | 'key-operations'
+  | 'algorithm'
+  | 'encoding'
+  | 'size'
+  | 'exponent'
+  | 'not-importable';
+
 /** Why a request that was not refused ended otherwise: by a bug, or by a handler's own failure. */
 export type OwnReason = 'bug' | 'handler';
 
 type Reason =
-  RefusalReason | FetchFlaw | OwnReason | 'SIGTERM' | 'SIGINT' | 'drained' | 'deadline' | 'second-signal';
+  | RefusalReason
+  | FetchFlaw
+  | KeyFlaw
+  | OwnReason
+  | 'SIGTERM'
+  | 'SIGINT'
+  | 'drained'
+  | 'deadline'
+  | 'second-signal';
 
 /** Bounded text of printable ASCII, made by `printable` or `printableSetting`. */
 export type Printable = string & { readonly printable: unique symbol };

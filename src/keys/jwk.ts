@@ -3,6 +3,7 @@
 // (RFC 8725 §3.1). Does not say whose key it is: the provider's set, or the token that is bound to it, does.
 import { constants, createPublicKey, hash, type VerifyKeyObjectInput } from 'node:crypto';
 import { isTextArray, type JsonObject } from '../base/encoding.ts';
+import type { KeyFlaw } from '../base/events.ts';
 import type { Memory } from '../base/memory.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 
@@ -59,43 +60,45 @@ function requiredMembers({ crv, e, kty, n, x, y }: JsonObject): JsonObject {
   return kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x };
 }
 
-/** The same of a public key that fits the algorithm, each of them text. */
-function membersFor(algorithm: Algorithm, jwk: JsonObject): JsonObject | undefined {
-  if (SECRET_MEMBERS.some((name) => jwk[name] !== undefined)) return undefined;
+/** The same, each of them text, of a public key that fits the algorithm; or why it is refused. */
+function membersFor(algorithm: Algorithm, jwk: JsonObject): JsonObject | KeyFlaw {
+  if (SECRET_MEMBERS.some((name) => jwk[name] !== undefined)) return 'private-member';
 
   const { kty, crv } = ALGORITHMS[algorithm];
   const members = requiredMembers(jwk);
-  if (members.kty !== kty || members.crv !== crv) return undefined;
+  if (members.kty !== kty || members.crv !== crv) return 'key-type';
 
   const areText = Object.values(members).every((member) => typeof member === 'string');
-  return areText ? members : undefined;
+  return areText ? members : 'encoding';
 }
 
-/** Imports a key of the provider's set for RS256, if it is one (RFC 7517 §4, RFC 7518 §6.3.1). */
-export function importSigningKey(jwk: JsonObject): VerificationKey | undefined {
-  const { kid, use = 'sig', key_ops: operations = ['verify'], alg = 'RS256' } = jwk;
-  // RFC 7517 §4.5
-  if (kid !== undefined && typeof kid !== 'string') return undefined;
-
-  // RFC 7517 §4.2, §4.3, §4.4
-  const mayVerify = isTextArray(operations) && operations.includes('verify');
-  if (use !== 'sig' || !mayVerify || alg !== 'RS256') return undefined;
-
+/** Imports a key of the provider's set for RS256, or says why not (RFC 7517 §4, RFC 7518 §6.3.1). */
+export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
   const members = membersFor('RS256', jwk);
-  return members && importPublic(members, 'RS256', SIGNING_KEY, kid);
+  if (typeof members === 'string') return members;
+
+  const { kid, use, key_ops: operations, alg } = jwk;
+  // RFC 7517 §4.5, §4.2, §4.3, §4.4
+  if (kid !== undefined && typeof kid !== 'string') return 'key-id';
+  if (use !== undefined && use !== 'sig') return 'use';
+  const mayVerify = isTextArray(operations) && operations.includes('verify');
+  if (operations !== undefined && !mayVerify) return 'key-operations';
+  if (alg !== undefined && alg !== 'RS256') return 'algorithm';
+
+  return importPublic(members, 'RS256', SIGNING_KEY, kid);
 }
 
 /**
- * Imports the key of a proof (RFC 9449 §4.3(5), (7)), if it is one. A key that is in `imported`, by algorithm
- * and thumbprint, is not imported again.
+ * Imports the key of a proof (RFC 9449 §4.3(5), (7)), or says why it is refused. A key that is in `imported`,
+ * by algorithm and thumbprint, is not imported again.
  */
 export function importProofKey(
   jwk: JsonObject,
   algorithm: Algorithm,
   imported: Memory<VerificationKey>,
-): VerificationKey | undefined {
+): VerificationKey | KeyFlaw {
   const members = membersFor(algorithm, jwk);
-  if (members === undefined) return undefined;
+  if (typeof members === 'string') return members;
 
   const key = imported.get(algorithm + thumbprintOf(members));
   return key ?? importPublic(members, algorithm, PROOF_KEY);
@@ -108,13 +111,13 @@ function importPublic(members: JsonObject, algorithm: Algorithm, bounds: typeof 
     const key = createPublicKey({ key: members, format: 'jwk' });
     // RFC 7518 §2, §6.2.1.2, RFC 8037 §2: only the one spelling of a key comes out again as it went in.
     const exported = requiredMembers({ ...key.export({ format: 'jwk' }) });
-    if (thumbprintOf(exported) !== thumbprint) return undefined;
+    if (thumbprintOf(exported) !== thumbprint) return 'encoding';
 
-    const isGood = members.kty !== 'RSA' || isGoodRsa(members, bounds);
-    return isGood ? seal({ digest, input: { key, ...options }, thumbprint, kid }) : undefined;
+    const flaw = members.kty === 'RSA' ? rsaFlaw(members, bounds) : undefined;
+    return flaw ?? seal({ digest, input: { key, ...options }, thumbprint, kid });
   } catch (failure) {
     // OpenSSL's refusals, such as a point that is not on its curve, have a code.
-    if (failure instanceof Error && 'code' in failure) return undefined;
+    if (failure instanceof Error && 'code' in failure) return 'not-importable';
     throw failure;
   }
 }
@@ -122,16 +125,17 @@ function importPublic(members: JsonObject, algorithm: Algorithm, bounds: typeof 
 /** RFC 7638 §3: fixed words and base64url need no escapes, so JSON.stringify gives the canonical form. */
 const thumbprintOf = (members: JsonObject) => hash('sha256', JSON.stringify(members), 'base64url');
 
-function isGoodRsa({ n, e }: JsonObject, { maxBits, maxExponentBits }: typeof PROOF_KEY): boolean {
+function rsaFlaw({ n, e }: JsonObject, { maxBits, maxExponentBits }: typeof PROOF_KEY) {
   const modulus = binaryDigits(n);
   const exponent = binaryDigits(e);
   // RFC 7518 §3.3: 2048 bits or larger.
   const bits = modulus.length;
-  if (bits < 2048 || bits > maxBits || modulus.endsWith('0')) return false;
+  if (bits < 2048 || bits > maxBits || modulus.endsWith('0')) return 'size';
 
   // RFC 8017 §3.1: an odd exponent of at least 3; with 1 every text would be its own signature.
   const exponentBits = exponent.length;
-  return exponentBits >= 2 && exponentBits <= maxExponentBits && exponent.endsWith('1');
+  const isGood = exponentBits >= 2 && exponentBits <= maxExponentBits && exponent.endsWith('1');
+  return isGood ? undefined : 'exponent';
 }
 
 /** Of a Base64urlUInt (RFC 7518 §2), which is big-endian. */

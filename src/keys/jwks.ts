@@ -1,8 +1,8 @@
 // A fetched document becomes the signing keys that can be used, by the names that they alone bear. Trusts
-// nothing in it: what is no key set is a failed fetch, a key that cannot be used is skipped.
+// nothing in it: what is no key set is a failed fetch, a key that cannot be used is skipped with the reason.
 // Does not decide when to fetch, nor how long the keys are good: keys/key-set.ts does.
 import { isJsonObject, type JsonObject } from '../base/encoding.ts';
-import { printable, type FetchFlaw, type Printable } from '../base/events.ts';
+import { printable, type FetchFlaw, type KeyFlaw, type Printable } from '../base/events.ts';
 import { factsOf, importSigningKey, type VerificationKey } from './jwk.ts';
 
 const MAX_KEYS = 100;
@@ -18,6 +18,8 @@ export class FetchFailure {
   }
 }
 
+type Skipped = Readonly<{ reason: KeyFlaw; kid: Printable }>;
+
 /** What a document brought; `usable` is never empty. */
 export type ImportedKeys = ReturnType<typeof importKeySet>;
 
@@ -27,14 +29,14 @@ export function importKeySet(document: JsonObject) {
   if (document.keys.length > MAX_KEYS) throw new FetchFailure('too-many-keys');
 
   const usable: VerificationKey[] = [];
-  const skipped: Printable[] = [];
+  const skipped: Skipped[] = [];
   for (const member of document.keys) {
-    const key = isJsonObject(member) ? importSigningKey(member) : undefined;
+    const key = isJsonObject(member) ? importSigningKey(member) : 'not-an-object';
     const kid = typeof member?.kid === 'string' ? member.kid : '';
-    if (key === undefined) skipped.push(printable(kid));
+    if (typeof key === 'string') skipped.push({ reason: key, kid: printable(kid) });
     else usable.push(key);
   }
-  if (usable.length === 0) throw new FetchFailure('no-usable-key');
+  if (usable.length === 0) throw new FetchFailure('no-usable-key', skipped[0]?.reason);
   return { usable, skipped };
 }
 

@@ -147,7 +147,7 @@ export function createKeySet(
     if (news === told && failure === undefined) return;
 
     told = news;
-    for (const kid of skipped) log('signing key skipped', { issuer, kid });
+    for (const key of skipped) log('signing key skipped', { issuer, ...key });
     const kids = usable.map((key) => printable(factsOf(key).kid ?? ''));
     log('signing keys loaded', { issuer, usable: usable.length, skipped: skipped.length, kids });
   }

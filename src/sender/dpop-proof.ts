@@ -52,7 +52,7 @@ export function createProofVerifier(options: ProofOptions) {
 
     // RFC 9449 §4.3(7)
     const key = importProofKey(jwk, alg, importedKeys);
-    if (key === undefined) throw refuse('proof-key');
+    if (typeof key === 'string') throw refuse('proof-key');
 
     // RFC 9449 §4.3(6)
     if (verifySignature(jws, key) === undefined) throw refuse('proof-signature');

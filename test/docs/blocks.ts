@@ -1,7 +1,7 @@
 /* What is generated in the documents, by the name of the block: tables of what src lists. Each gets the rows
    as they stand. */
 import { existsSync, readdirSync } from 'node:fs';
-import { FETCH_FLAWS, LEVELS } from '../../src/base/events.ts';
+import { FETCH_FLAWS, LEVELS, type KeyFlaw } from '../../src/base/events.ts';
 import {
   refuse,
   refuseMethod,
@@ -95,6 +95,21 @@ const challenges: Block = () => {
     return lines.join('');
   });
   return fields.join('\n');
+};
+
+/** One that is left out does not compile. */
+const KEY_FLAWS: Readonly<Record<KeyFlaw, true>> = {
+  'not-an-object': true,
+  'key-type': true,
+  'private-member': true,
+  'key-id': true,
+  use: true,
+  'key-operations': true,
+  algorithm: true,
+  encoding: true,
+  size: true,
+  exponent: true,
+  'not-importable': true,
 };
 
 const CONTENT_KINDS = [
@@ -212,6 +227,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   'content-flaws': contentFlaws,
   'other-refusals': flawTable('message', { ...SENTENCES.temporarily_unavailable, ...HTTP_FLAWS }),
   'fetch-flaws': reasonTable('reason of a failed fetch', 'look at', FETCH_FLAWS),
+  'key-flaws': reasonTable('reason why a key is skipped', 'the key', Object.keys(KEY_FLAWS)),
   'routes-a': routesTable({ PROFILE: 'A' }),
   'routes-policy': routesTable({ PROFILE: 'A', SCOPE_POLICY: 'true' }, { PROFILE: 'A' }),
   'routes-b': routesTable({ PROFILE: 'B' }),

@@ -100,31 +100,32 @@ test('keeps usable keys without kid when there are several, since none of them i
   assert.deepEqual(fixture.logged('signing key skipped'), []);
 });
 
-const UNUSABLE: [condition: string, member: unknown, kid: string][] = [
-  ['null', null, ''],
-  ['text', 'key', ''],
-  ['an array', [jwk('b')], ''],
-  ['an empty object', {}, ''],
-  ['an EC key', { kty: 'EC', crv: 'P-256', kid: 'b' }, 'b'],
-  ['a private key', jwk('b', { d: 'AQ' }), 'b'],
-  ['a key whose kid is a number', jwk('b', { kid: 7 }), ''],
-  ['a key for encryption', unusable('b'), 'b'],
-  ['a key without the operation verify', jwk('b', { key_ops: [] }), 'b'],
-  ['a key for another algorithm', jwk('b', { alg: 'RS512' }), 'b'],
-  ['a key without modulus', jwk('b', { n: undefined }), 'b'],
-  ['a weak key', jwk('b', { n: integer(1024) }), 'b'],
-  ['a key with the exponent 1', jwk('b', { e: 'AQ' }), 'b'],
+const UNUSABLE: [condition: string, member: unknown, reason: string, kid: string][] = [
+  ['null', null, 'not-an-object', ''],
+  ['text', 'key', 'not-an-object', ''],
+  ['an array', [jwk('b')], 'not-an-object', ''],
+  ['an empty object', {}, 'key-type', ''],
+  ['an EC key', { kty: 'EC', crv: 'P-256', kid: 'b' }, 'key-type', 'b'],
+  ['a private key', jwk('b', { d: 'AQ' }), 'private-member', 'b'],
+  ['a key whose kid is a number', jwk('b', { kid: 7 }), 'key-id', ''],
+  ['a key for encryption', unusable('b'), 'use', 'b'],
+  ['a key without the operation verify', jwk('b', { key_ops: [] }), 'key-operations', 'b'],
+  ['a key for another algorithm', jwk('b', { alg: 'RS512' }), 'algorithm', 'b'],
+  ['a key without modulus', jwk('b', { n: undefined }), 'encoding', 'b'],
+  ['a weak key', jwk('b', { n: integer(1024) }), 'size', 'b'],
+  ['a key with the exponent 1', jwk('b', { e: 'AQ' }), 'exponent', 'b'],
   [
     'an unusable key whose kid is long and not printable',
     unusable(`\r\né${'x'.repeat(100)}`),
+    'use',
     `???${'x'.repeat(61)}`,
   ],
 ];
 
-for (const [condition, member, kid] of UNUSABLE) {
-  test(`skips ${condition} with a warning that names it, and keeps the good keys [RFC 7517 §5, A7]`, async () => {
+for (const [condition, member, reason, kid] of UNUSABLE) {
+  test(`skips ${condition} with a warning that names the reason, and keeps the good keys [RFC 7517 §5, A7]`, async () => {
     const fixture = await holding(jwk('first', {}, 0x11), member, jwk('last', {}, 0x33));
-    assert.deepEqual(fixture.logged('signing key skipped'), [{ level: 'warn', kid }]);
+    assert.deepEqual(fixture.logged('signing key skipped'), [{ level: 'warn', reason, kid }]);
     const loaded = { level: 'info', usable: 2, skipped: 1, kids: ['first', 'last'] };
     assert.deepEqual(fixture.logged('signing keys loaded'), [loaded]);
     assert.deepEqual([fixture.outcome('first'), fixture.outcome('last')], ['found', 'found']);
@@ -139,7 +140,7 @@ const FAILED: [condition: string, document: object, reason: string, code: string
   ['its keys are an object', { keys: { 0: jwk('b'), length: 1 } }, 'not-a-key-set', ''],
   ['it is a single key', jwk('b'), 'not-a-key-set', ''],
   ['its list of keys is empty', { keys: [] }, 'no-usable-key', ''],
-  ['no key in it is usable', { keys: [unusable('b'), {}] }, 'no-usable-key', ''],
+  ['no key in it is usable', { keys: [unusable('b'), {}] }, 'no-usable-key', 'use'],
   ['it has 101 keys', { keys: kids(101) }, 'too-many-keys', ''],
   [
     'it has 101 members of which one is a key',
@@ -205,7 +206,7 @@ const CHANGES: Record<string, unknown[]> = {
   'a key is added': [jwk('a'), unusable('b'), jwk('c', {}, 0x33)],
   'a kid comes to name another key': [jwk('a', {}, 0x33), unusable('b')],
   'a key comes to be named by another kid': [jwk('c'), unusable('b')],
-  'another key is skipped': [jwk('a'), unusable('c')],
+  'a key is skipped for another reason': [jwk('a'), jwk('b', { alg: 'RS512' })],
 };
 
 for (const [condition, keys] of Object.entries(CHANGES)) {

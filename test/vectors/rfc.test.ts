@@ -20,8 +20,9 @@ function parsed(text: unknown): UnverifiedJws {
   return jws;
 }
 
-function usable(key: VerificationKey | undefined): VerificationKey {
-  return key ?? assert.fail('the key is refused');
+function usable(key: VerificationKey | string): VerificationKey {
+  assert.ok(typeof key === 'object', `the key is refused: ${String(key)}`);
+  return key;
 }
 
 /** The payload if this key signed it. */
