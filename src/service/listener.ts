@@ -90,7 +90,7 @@ export function createListener(responder: Responder, clock: Clock) {
   function sweep(): void {
     const nowMillis = clock.monotonic();
     for (const [socket, connection] of connections) {
-      // Node would also close those on which the end of an answer is still to be written.
+      // Those that Node takes for idle may have the end of an answer still to be written.
       const isOver = isStopping && connection.isIdle;
       if (isOver || connection.isOverdue(nowMillis)) socket.destroy();
       else if (connection.isLate(nowMillis)) refuseArriving(socket, LATE);
