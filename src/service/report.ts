@@ -1,10 +1,10 @@
 // What a service runs with, for an operator to compare with what was meant: in the line `listening`, and in
 // the report of `--check`. Promises: no secret is among it.
 import { printable, printableSetting, type Log, type Printable } from '../base/events.ts';
-import type { Loaded, Settings } from '../settings/load.ts';
+import type { Loaded } from '../settings/load.ts';
 
 /** What of the settings decides who is served, and where it was read. */
-export function inForce({ settings, files }: Loaded<Settings>) {
+export function inForce({ settings, files }: Loaded) {
   const issuers = Object.values(settings.issuers);
   return {
     application: printableSetting(settings.applicationName),
@@ -21,7 +21,7 @@ export function inForce({ settings, files }: Loaded<Settings>) {
  * A log for a start that listens on nothing: ends the process once the keys and the store have been heard of,
  * and tells in the words of the log what it would run with, or what is wrong.
  */
-export function openReport(loaded: Loaded<Settings>, profile: Printable): Log {
+export function openReport(loaded: Loaded, profile: Printable): Log {
   const events: object[] = [];
   const { issuers, dpopReplayStore } = loaded.settings;
   /** The names of issuers, and nothing for the store. */

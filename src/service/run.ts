@@ -13,7 +13,7 @@ import { inForce, openReport } from './report.ts';
 
 /** What a process is to serve. */
 interface Plan {
-  readonly loaded: Loaded<Settings>;
+  readonly loaded: Loaded;
   readonly table: Table;
   /** What the log and the metrics call the table. */
   readonly name: string;

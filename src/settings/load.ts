@@ -26,7 +26,7 @@ export class ConfigurationError extends Error {
 }
 
 /** What `loadSettings` has found. */
-export interface Loaded<Values> {
+export interface Loaded<Values = Settings> {
   readonly settings: Readonly<Values> & {
     /** Those that are trusted, by name; `idp` is the first. */
     readonly issuers: Readonly<Record<string, IssuerSettings>>;
