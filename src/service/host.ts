@@ -49,13 +49,21 @@ export function openService(...parts: Parameters<typeof assembleService>) {
   const { front, responder, metricsText, close } = service;
   const { server, stop } = createListener(responder, clock);
   const collected = createMetricsListener(metricsText, clock);
+  let listening: Promise<unknown> | undefined;
 
   return {
     ...service,
-    listen: () => listenBoth(front.settings, server, collected),
+
+    listen: () => {
+      const bound = listenBoth(front.settings, server, collected);
+      listening = bound.catch(() => {});
+      return bound;
+    },
 
     stop: async () => {
       front.isStopping = true;
+      // What listens only then would listen for ever.
+      await listening;
       const outcome = await stop();
       collected.close();
       collected.closeAllConnections();

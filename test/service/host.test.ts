@@ -55,6 +55,18 @@ test('a service can be ended before it listens, and twice', async () => {
   assert.equal(await service.stop(), 'drained');
 });
 
+for (const [what, settings] of [
+  ['', {}],
+  [' also for who collects metrics', { metricsPort: 0, metricsHost: '127.0.0.1' }],
+] as const) {
+  test(`a service that is ended while it begins to listen${what} does not listen afterwards`, async () => {
+    const service = make(settings);
+    const listening = service.listen();
+    assert.equal(await service.stop(), 'drained');
+    await assert.rejects(statusAt(await listening));
+  });
+}
+
 test('a service whose port is taken says so, and can be ended', async (t) => {
   const first = make();
   t.after(() => first.stop());
