@@ -65,10 +65,12 @@ export function assembleChecks(settings: Settings, surroundings: Surroundings, o
   };
 }
 
-function assembleIssuers(settings: Settings, surroundings: Surroundings, { fetchKeys }: CreateOptions) {
-  const { clock, log, metrics } = surroundings;
-  const { proxy, clockToleranceSeconds } = settings;
-  return Object.entries(settings.issuers).map(([name, issuer]) => {
+function assembleIssuers(
+  { issuers, proxy, clockToleranceSeconds }: Settings,
+  { clock, log, metrics }: Surroundings,
+  { fetchKeys }: CreateOptions,
+) {
+  return Object.entries(issuers).map(([name, issuer]) => {
     const onFetched = (result: string) =>
       metrics?.add(`gatehouse_key_fetches_total{issuer="${name}",result="${result}"}`);
 
@@ -109,8 +111,10 @@ export function assembleService(
 /** Why a service cannot have this table, whatever its settings are. */
 export const faultsOf = (table: Table): string[] => tableProblems(table, probes());
 
-function openReplayStore(settings: Settings, { clock, log }: Surroundings) {
-  const { dpopReplayStore, dpopIatOffsetSeconds, dpopIatLeewaySeconds } = settings;
+function openReplayStore(
+  { dpopReplayStore, dpopIatOffsetSeconds, dpopIatLeewaySeconds }: Settings,
+  { clock, log }: Surroundings,
+) {
   if (dpopReplayStore !== undefined) return createSharedReplayStore(dpopReplayStore, clock, log);
 
   return createReplayStore(dpopIatOffsetSeconds + dpopIatLeewaySeconds);

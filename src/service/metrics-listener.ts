@@ -33,8 +33,11 @@ export function createMetricsListener(readText: () => string, clock: Clock): Ser
 }
 
 /** Gives where they listen. Rejects with what Node says of a `host` and a `port` that cannot be had. */
-export async function listenBoth(settings: Settings, server: Server, collected: Server) {
-  const { port, host, metricsPort, metricsHost = host } = settings;
+export async function listenBoth(
+  { port, host, metricsPort, metricsHost = host }: Settings,
+  server: Server,
+  collected: Server,
+) {
   const beside = metricsPort === undefined ? undefined : await listen(collected, metricsPort, metricsHost);
   const bound = await listen(server, port, host).catch((failure) => {
     collected.close();
