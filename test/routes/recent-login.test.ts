@@ -103,7 +103,10 @@ for (const [what, demands] of [
   ['an age by another name', { acr: ['mfa'], maxAge: 300 }],
 ] as const) {
   test(`a login cannot be demanded by ${what} [RFC 9470 §3]`, () =>
-    assert.throws(() => recentLogin(demands as unknown as LoginDemands), TypeError));
+    assert.throws(
+      () => recentLogin(demands as unknown as LoginDemands),
+      new TypeError('recentLogin needs words for acr, whole maxAgeSeconds from 0, or both'),
+    ));
 }
 
 test('a login is demanded as its list of acr was when the guard was made [H2]', () => {
@@ -112,6 +115,11 @@ test('a login is demanded as its list of acr was when the guard was made [H2]', 
   acr.push('pwd');
   const timing: Timing = { clock, clockToleranceSeconds: 0 };
   assert.equal(guard.passes(callerWith({ acr: 'pwd' }), timing), false);
+});
+
+test('a printed table names all that is demanded of a login', () => {
+  const { name } = recentLogin({ acr: ['mfa', 'phr'], maxAgeSeconds: 300 });
+  assert.equal(name, 'login acr_values="mfa phr", max_age="300"');
 });
 
 test('a row demands a login once', () => {

@@ -17,8 +17,6 @@ const NOT_OF_SRC = /^test\/(?:idp|demo|docs|example|package|clauses|evidence|vec
 const OF_SERVER = 'test/server.test.ts';
 /** What opens sockets, starts processes or changes all of its own process. */
 const ALONE = /^node:(?:child_process|dns|http|https|module|net|tls|diagnostics_channel)$/;
-/** A file that so many tests beside and around it do not show is shown by none. */
-const MOST_ALONE = 40;
 
 /** What the worker knows of `node:test`. */
 const OF_WORKER = ['describe', 'test'];
@@ -110,5 +108,5 @@ export function coverageOf(file: string): Coverage {
   const paths = (isAlone: boolean) =>
     covering.filter((test) => test.isAlone === isAlone).map(({ path }) => path.slice('test/'.length));
 
-  return { together: paths(false), alone: paths(true).slice(0, MOST_ALONE) };
+  return { together: paths(false), alone: paths(true) };
 }
