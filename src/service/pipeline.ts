@@ -112,11 +112,12 @@ export const MAX_FIELDS = 200;
  * A version and a transfer coding. RFC 9112 §2.3: Node lets 0.9 and 2.0 pass in a request line. §6.1:
  * HTTP/1.0 has no transfer coding, and of the others none is understood.
  */
-const KNOWN_FRAMING = /^1\.(?:[01]-|1chunked)$/i;
+const KNOWN_FRAMING = /^1\.(?:[01] |1chunked)$/i;
 
 /** What can be wrong with a request before it is looked at. Throws `Refused`. */
 function checkHead({ httpVersion, rawHeaders, headers }: IncomingMessage): void {
-  const framing = httpVersion + (headers['transfer-encoding'] ?? '-');
+  // The blank stands for none: no value begins or ends with one.
+  const framing = httpVersion + (headers['transfer-encoding'] ?? ' ');
   if (!KNOWN_FRAMING.test(framing)) throw refuse('malformed-http');
   if (rawHeaders.length > 2 * MAX_FIELDS) throw refuse('header_fields_too_large');
 
