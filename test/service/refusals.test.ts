@@ -89,6 +89,7 @@ describe('the listener', { timeout: 120_000 }, () => {
   const CHUNKED = 'Transfer-Encoding: chunked\r\n';
   for (const [what, bytes] of [
     ['another coding before chunking', post('Transfer-Encoding: gzip, chunked\r\n', '0\r\n\r\n')],
+    ['a coding that begins like chunking', post('Transfer-Encoding: chunkedx, chunked\r\n', '0\r\n\r\n')],
     ['a coding of one dash', post('Transfer-Encoding: -\r\n')],
     ['a coding that ends like a version with chunking', post('Transfer-Encoding: 1.1chunked\r\n')],
     ['a coding that is none, beside a length', post('Transfer-Encoding:\r\nContent-Length: 1\r\n', 'a')],
