@@ -78,7 +78,7 @@ before(async () => {
       del('/gone', open, () => noContent()),
       get('/fails', open, () => fail(404, 'not_found', 'None')),
       get('/fails-later', open, async () => fail(409, 'conflict', 'Twice')),
-      get('/throws-fail', open, thrown(fail(410, 'gone', 'No more'))),
+      get('/throws-fail', open, thrown(fail(400, 'bad', 'Bad'))),
       get('/rejects-with-fail', open, () => Promise.reject(fail(422, 'odd', 'Odd'))),
       get('/throws-reply', open, thrown(reply(404, {}))),
       post('/throws', open, thrown(bug())),
@@ -228,7 +228,7 @@ describe('the answer of a handler', { timeout: 30_000 }, () => {
     ['POST', '/created', 201, '{"id":1}'],
     ['GET', '/fails', 404, '{"error":"not_found","message":"None"}'],
     ['GET', '/fails-later', 409, '{"error":"conflict","message":"Twice"}'],
-    ['GET', '/throws-fail', 410, '{"error":"gone","message":"No more"}'],
+    ['GET', '/throws-fail', 400, '{"error":"bad","message":"Bad"}'],
     ['GET', '/rejects-with-fail', 422, '{"error":"odd","message":"Odd"}'],
     ['GET', '/query-later', 200, '{"query":"later"}'],
   ] as const) {
