@@ -1,5 +1,5 @@
-// Time as the service is given it, and values that are there now or come later. Reads no clock: server.ts
-// hands one in.
+// Time as the service is given it, and values that are there now or come later. Reads no clock:
+// service/host.ts hands one in.
 
 /** The clocks and the timer of a process; a test has its own. */
 export interface Clock {

@@ -1,6 +1,6 @@
 // The closed list of what the service tells: log lines, and one record of each request. Does not open the
-// output: server.ts does. Promises: every field is a number, a truth value, a word of a closed list or a
-// bounded Printable, so that no line can hold a token; a reader who stops reading costs lines, which are
+// output: service/host.ts does. Promises: every field is a number, a truth value, a word of a closed list or
+// a bounded Printable, so that no line can hold a token; a reader who stops reading costs lines, which are
 // counted, and no memory.
 import type { RefusalReason } from './refusal.ts';
 
@@ -11,6 +11,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 export const LEVELS = {
   'address or port cannot be had': 'error',
   'signing keys expired': 'error',
+  'memory of used proofs full': 'error',
   'request failed': 'error',
   'unforeseen failure': 'error',
   'log lines dropped': 'error',

@@ -168,15 +168,21 @@ export class Refused {
   }
 }
 
-/** Of each reason the refusal that has no details. */
+/** Of each reason the refusal that has no details; every request that is turned away for it shares it. */
 const PLAIN = Object.fromEntries(
   Object.entries(SENTENCES).flatMap(([kind, sentences]) =>
-    Object.entries(sentences).map(([reason, description]) => [reason, { kind, reason, description }]),
+    Object.entries(sentences).map(([reason, description]) => [
+      reason,
+      Object.freeze({ kind, reason, description }),
+    ]),
   ),
 ) as Readonly<Record<RefusalReason, Refusal>>;
 
-export const refuse = (reason: RefusalReason, details?: Partial<Refusal>) =>
-  new Refused({ ...PLAIN[reason], ...details });
+/** Whether it has nothing of its own to tell. */
+export const isPlain = (refusal: Refusal) => refusal === PLAIN[refusal.reason];
+
+export const refuse = (reason: RefusalReason, details?: Omit<Partial<Refusal>, 'kind' | 'reason'>) =>
+  new Refused(details === undefined ? PLAIN[reason] : { ...PLAIN[reason], ...details });
 
 /** RFC 9110 §10.2.3: when to come back. */
 export const unavailable = (reason: keyof Sentences['temporarily_unavailable'], seconds = 1) =>

@@ -34,7 +34,7 @@ export function createKeySet(
   onFetched?: Count,
 ) {
   const issuer = printable(issuerName);
-  /** Empty until a fetch brings some, and when they have expired. */
+  /** Empty until a fetch brings some, and once they are found to have expired after a failure. */
   let held: readonly VerificationKey[] = [];
   /** By the monotonic clock, like all that is an age or a pause here: nobody sets it back. */
   let fetchedAt = -Infinity;
@@ -141,7 +141,7 @@ export function createKeySet(
     onFetched?.(failure ?? 'ok');
   }
 
-  /** Refreshes are frequent, changes are news. */
+  /** Refreshes are frequent; changes are news, and so is the end of a failure. */
   function tellOf({ usable, skipped }: ImportedKeys) {
     const news = JSON.stringify([usable.map(factsOf), skipped]);
     if (news === told && failure === undefined) return;

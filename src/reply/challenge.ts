@@ -1,6 +1,6 @@
 // Refusal → status, challenge and body (docs/refusals.md). Trusts the refusal.
 // Promises: nothing from the request is in the reply; every kind of refusal has its row here.
-import type { Kind, Refusal, RefusalReason } from '../base/refusal.ts';
+import { isPlain, type Kind, type Refusal, type RefusalReason } from '../base/refusal.ts';
 import { PROOF_ALGORITHMS } from '../keys/jwk.ts';
 import { SCHEMES, type DpopMode, type Scheme } from '../sender/credentials.ts';
 import { jsonReply, type Reply } from './reply.ts';
@@ -90,9 +90,7 @@ export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: Cha
   }
 
   return (refusal: Refusal, scheme: Scheme | undefined, scopes: readonly string[] = []): Reply => {
-    // What is said of a claim is the guard's own.
-    const isPlain = Object.keys(refusal).length === 3 && refusal.reason !== 'claim-missing';
-    if (!isPlain) return make(refusal, scheme, scopes);
+    if (!isPlain(refusal)) return make(refusal, scheme, scopes);
 
     const name = [scheme, refusal.reason, ...scopes].join(' ');
     const reply = made.get(name) ?? make(refusal, scheme, scopes);

@@ -2,7 +2,7 @@
 // told. The types are ours, so that no package is needed. Trusts a schema to judge; never shows what a schema
 // was given.
 import { andThen } from '../base/clock.ts';
-import { refuse, type RefusalReason } from '../base/refusal.ts';
+import { refuse } from '../base/refusal.ts';
 
 interface SchemaIssue {
   readonly message: string;
@@ -34,7 +34,11 @@ export function schemaFault(schema: unknown): string | undefined {
  * Gives the schema's output for the value, or throws `Refused` with this flaw. What `validate` throws, or
  * gives beside a value or issues, is a bug.
  */
-export function judge<Output>(schema: Schema<Output>, value: unknown, flaw: RefusalReason) {
+export function judge<Output>(
+  schema: Schema<Output>,
+  value: unknown,
+  flaw: 'body-refused' | 'query-refused',
+) {
   return andThen(schema['~standard'].validate(value), (result) => {
     if (result.issues) {
       throw refuse(flaw, { issues: result.issues.slice(0, MAX_ISSUES).map(shownIssue) });

@@ -52,10 +52,13 @@ export function createRouter(rows: readonly Row[], rules: readonly PrefixRule[] 
  */
 export function tableProblems(table: Table, ownRows: readonly Row[] = []): string[] {
   const { rows, rules = [], ...others }: Table = Object(table);
-  if (!Array.isArray(rows) || !Array.isArray(rules)) return ['rows and rules: must be lists'];
+  const strange = Object.keys(others).map(
+    (name) => `${name}: is no part of a table, which has rows and rules`,
+  );
+  if (!Array.isArray(rows) || !Array.isArray(rules)) return [...strange, 'rows and rules: must be lists'];
 
   return [
-    ...Object.keys(others).map((name) => `${name}: is no part of a table, which has rows and rules`),
+    ...strange,
     ...rowProblems([...ownRows, ...rows]),
     ...rules.flatMap((rule) => Object(rule).problems ?? 'rules: must be a list of what under gives'),
   ];

@@ -67,10 +67,11 @@ function accessFaults(access: unknown): readonly string[] {
 const STRANGE = ['is no row, as get, post, put, patch and del give'];
 
 /** Why no table can have it, beside what is wrong with its pattern; of a copy with parts of its own, too. */
-export const rowFaults = ({ access, query, body, faults = STRANGE }: Row): readonly string[] => [
+export const rowFaults = ({ access, query, body, handler, faults }: Row): readonly string[] => [
   ...accessFaults(access),
+  ...(typeof handler === 'function' ? [] : STRANGE),
   ...[query, body].flatMap((taken) => taken?.fault ?? []),
-  ...faults,
+  ...(faults ?? []),
 ];
 
 /**

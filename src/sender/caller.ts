@@ -12,7 +12,7 @@ import type { Credentials, DpopMode } from './credentials.ts';
 import { createProofVerifier, type ProofOptions } from './dpop-proof.ts';
 import type { ReplayStore } from './replay.ts';
 
-/** RFC 7519 §4.1: they were judged by these names. An issuer could say another `iss` under its namespace. */
+/** Stricter: read as they were judged (RFC 7519 §4.1); a namespace could say another `iss`. */
 const REGISTERED = /^(?:iss|sub|aud|exp|nbf|iat|jti)$/;
 
 class AdmittedCaller {

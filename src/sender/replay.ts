@@ -33,9 +33,10 @@ export function hashProof(thumbprint: string, jti: string, encoding: 'binary' | 
 }
 
 /**
- * A store in this process for proofs that can be accepted during `windowSeconds`; `capacity` is in entries.
+ * A store in this process for proofs that can be accepted during `windowSeconds`; `capacity` is in entries;
+ * `onFull` is called whenever the last room has been taken.
  */
-export function createReplayStore(windowSeconds: number, capacity = 2 ** 20): ReplayStore {
+export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onFull = () => {}): ReplayStore {
   // Entries lie in buckets by the time at which they expire, so that whole buckets go at once.
   const bucketSeconds = Math.max(1, Math.ceil(windowSeconds / 8));
   const buckets = new Map<number, Set<string>>();
@@ -68,6 +69,7 @@ export function createReplayStore(windowSeconds: number, capacity = 2 ** 20): Re
       const names = buckets.get(bucket) ?? new Set();
       buckets.set(bucket, names.add(name));
       entries += 1;
+      if (entries === capacity) onFull();
       return 'new';
     },
 

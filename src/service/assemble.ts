@@ -117,7 +117,8 @@ function openReplayStore(
 ) {
   if (dpopReplayStore !== undefined) return createSharedReplayStore(dpopReplayStore, clock, log);
 
-  return createReplayStore(dpopIatOffsetSeconds + dpopIatLeewaySeconds);
+  const windowSeconds = dpopIatOffsetSeconds + dpopIatLeewaySeconds;
+  return createReplayStore(windowSeconds, undefined, () => log('memory of used proofs full', {}));
 }
 
 const probes = (readReadiness = (): object => ({})): readonly Row[] => [

@@ -9,7 +9,11 @@ import type { Access } from '../routes/access.ts';
 import type { Row } from '../routes/row.ts';
 
 /** What is read of a request before its body. */
-export type Head = Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders'>;
+export interface Head {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly rawHeaders: readonly string[];
+}
 
 /** What is learnt of a request on its way, and told of it at the end. */
 export abstract class Learnt implements Shared {

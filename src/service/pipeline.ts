@@ -1,7 +1,7 @@
-// The way of a request: Host → path → (metadata) → row → credentials → token → sender → access → query and
-// body → handler → reply. Promises: nothing is awaited while keys are held and the handler is synchronous;
-// nothing of a body is read, and no handler runs, before access. Does not write: responder.ts does, which
-// also takes every failure.
+// The way of a request: head → Host → path → (metadata) → (preflight) → rules and row → credentials → token →
+// sender → access → query and body → handler → reply. Promises: nothing is awaited while keys are held and
+// the handler is synchronous; nothing of a body is read, and no handler runs, before access. Does not write:
+// responder.ts does, which also takes every failure.
 import type { IncomingMessage } from 'node:http';
 import { andThen, isLater, type Later } from '../base/clock.ts';
 import { refuse, refuseMethod, unavailable, type Refused } from '../base/refusal.ts';
@@ -52,8 +52,8 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
     const match = matches.find(({ row }) => row.method === (method === 'HEAD' ? 'GET' : method));
     exchange.row = match?.row;
     exchange.rules = rules;
-    const { credentials = 'ignored' } = match?.row.access ?? {};
-    const isCallerRead = rules.length > 0 || credentials !== 'ignored';
+    const isOpen = match === undefined || match.row.access.credentials === 'ignored';
+    const isCallerRead = rules.length > 0 || !isOpen;
     const identified = isCallerRead ? front.identify(exchange, presentation) : undefined;
 
     return andThen(identified, (caller) => {

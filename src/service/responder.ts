@@ -27,7 +27,10 @@ export function createResponder(table: Table, front: Front) {
     }
   }
 
-  /** Writes the reply, or without one ends the connection; then tells of it, if there is anything to tell. */
+  /**
+   * Writes the reply, or without one ends the connection; then tells of it, if there is anything to tell.
+   * Never throws.
+   */
   function write(exchange: Exchange, reply: Reply | undefined): void {
     const { request, response } = exchange;
     let status: number | null = null;

@@ -85,7 +85,7 @@ const entriesOf = (map: object, prefix = ''): Entry[] =>
     if (value === undefined) return [];
 
     const path = prefix + key;
-    const isMap = /^issuers(\.[^.]*)?$/.test(path);
+    const isMap = /^issuers(\.[^.]*)?$/.test(path) && typeof value === 'object';
     const members = isMap ? entriesOf(Object(value), `${path}.`) : [];
     if (members.length > 0) return members;
 
@@ -136,8 +136,7 @@ export function loadTable<Values extends Record<string, unknown>>(
   }
 
   const names = [FIRST, ...readNames(sources)];
-  const parts = names.map((name) => [name, readTable(ISSUER, name)]);
-  const issuers: Record<string, IssuerSettings> = Object.fromEntries(parts);
+  const issuers = Object.fromEntries(names.map((name) => [name, readTable(ISSUER, name)]));
   const values = readTable(table);
   checkVariables(known, sources);
   checkKeys(known, sources);

@@ -7,7 +7,7 @@ import { parseDotEnv } from './dot-env.ts';
 import { fail, Fault, problemOf, type Entry } from './entry.ts';
 import { parseYaml } from './yaml.ts';
 
-export type Environment = NodeJS.ProcessEnv;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** An assignment that an orchestrator makes beside a service called `idp` or `metrics`. */
 const ORCHESTRATED =

@@ -98,7 +98,10 @@ function deepFreeze(claims: JsonObject) {
   // A list that grows while it is gone through: claims may be nested deeper than the stack.
   const all: unknown[] = [claims];
   for (const value of all) {
-    if (typeof value === 'object' && value !== null) all.push(...Object.values(Object.freeze(value)));
+    if (typeof value !== 'object' || value === null) continue;
+
+    Object.freeze(value);
+    for (const member of Object.values(value)) all.push(member);
   }
   return claims;
 }

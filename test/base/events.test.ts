@@ -17,6 +17,7 @@ import { startService } from '../support/service.ts';
 const EVENTS: Readonly<Record<Parameters<Log>[0], LogLevel>> = {
   'address or port cannot be had': 'error',
   'signing keys expired': 'error',
+  'memory of used proofs full': 'error',
   'request failed': 'error',
   'unforeseen failure': 'error',
   'log lines dropped': 'error',

@@ -186,7 +186,21 @@ for (const [what, table, problems] of [
   ['null in place of a list', { rows: null }, NO_LISTS],
   ['a list that is none', { rows: new Set([rowAt('/a')]) }, NO_LISTS],
   ['nothing in place of a table', undefined, NO_LISTS],
-  ['rows in place of a table', [rowAt('/a')], NO_LISTS],
+  [
+    'rows in place of a table',
+    [rowAt('/a')],
+    ['0: is no part of a table, which has rows and rules', ...NO_LISTS],
+  ],
+  [
+    'rows by another name',
+    { row: [rowAt('/a')] },
+    ['row: is no part of a table, which has rows and rules', ...NO_LISTS],
+  ],
+  [
+    'a row without a handler',
+    { rows: [{ ...rowAt('/a'), handler: undefined }] },
+    ['GET /a: is no row, as get, post, put, patch and del give'],
+  ],
   [
     'rules by another name',
     { rows: [rowAt('/a')], rule: [under('/a', authenticated)] },

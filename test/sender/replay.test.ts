@@ -163,6 +163,26 @@ test('has room again the second after, when the window is short', () => {
   }
 });
 
+test('tells once each time that it has become full [docs/dpop.md]', () => {
+  let told = 0;
+  const store = createReplayStore(80, 2, () => {
+    told += 1;
+  });
+  const tolds = (['a', 'b', 'b', 'c', 'd', 'a'] as const).map((jti) => {
+    store.record(ONE, jti, NOW + 80, NOW);
+    return told;
+  });
+  assert.deepEqual(tolds, [0, 1, 1, 1, 1, 1]);
+
+  const later = ['e', 'f', 'g', 'h'].map((jti) => [store.record(ONE, jti, NOW + 280, NOW + 200), told]);
+  assert.deepEqual(later, [
+    ['new', 1],
+    ['new', 2],
+    ['full', 2],
+    ['full', 2],
+  ]);
+});
+
 /** A store that answers later, as one that replicas share does. */
 function laterStore(store: Recorder): Recorder {
   return { record: async (...facts): Promise<ReplayVerdict> => store.record(...facts) };
