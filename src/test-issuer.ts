@@ -1,6 +1,14 @@
 // A test issuer: signing keys in memory, tokens and proofs, so that a team tests its own rows without
 // network, certificates or waiting. No part of the service: only testing.ts loads it.
-import { generateKeyPairSync, hash, randomUUID, sign, type KeyObject } from 'node:crypto';
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  hash,
+  randomUUID,
+  sign,
+  type KeyObject,
+} from 'node:crypto';
 import type { JsonObject } from './base/encoding.ts';
 
 /** Claims or header members beside the usual ones; one given as `undefined` is left out. */
@@ -55,9 +63,9 @@ export function createTestIssuer({
   domain = 'issuer.test',
   audience = 'https://api.test',
 }: TestIssuerOptions = {}) {
-  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const { privateKey, publicJwk } = keysOf(generateKeyPairSync('rsa', { modulusLength: 2048, ...AS_TEXT }));
   const kid = randomUUID();
-  const jwk = { ...publicKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256' };
+  const jwk = { ...publicJwk, kid, use: 'sig', alg: 'RS256' };
 
   /** A token that is good for five minutes, with these claims beside the usual ones. */
   function token(claims: Members = {}): string {
@@ -87,11 +95,26 @@ export function createTestIssuer({
  * @example const key = createProofKey();
  */
 export function createProofKey(): ProofKey {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const { crv, kty, x, y } = publicKey.export({ format: 'jwk' });
+  const { privateKey, publicJwk } = keysOf(generateKeyPairSync('ec', { namedCurve: 'P-256', ...AS_TEXT }));
+  const { crv, kty, x, y } = publicJwk;
   // RFC 7638 §3.2: the required members in this order.
-  const publicJwk = { crv, kty, x, y };
-  return { thumbprint: hash('sha256', JSON.stringify(publicJwk), 'base64url'), publicJwk, privateKey };
+  const members = { crv, kty, x, y };
+  const thumbprint = hash('sha256', JSON.stringify(members), 'base64url');
+  return { thumbprint, publicJwk: members, privateKey };
+}
+
+/**
+ * Node 20 hangs when a key is exported while the collector takes away what has generated that very key: so
+ * what is exported is another, made of the text.
+ */
+const AS_TEXT = {
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+} as const;
+
+function keysOf(pair: Readonly<Record<'publicKey' | 'privateKey', unknown>>) {
+  const publicJwk = createPublicKey(String(pair.publicKey)).export({ format: 'jwk' });
+  return { privateKey: createPrivateKey(String(pair.privateKey)), publicJwk };
 }
 
 /**

@@ -4,6 +4,7 @@ import {
   constants,
   createHash,
   createHmac,
+  createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
   randomUUID,
@@ -44,10 +45,23 @@ export interface ProofKey {
 
 const CURVES = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const;
 
+const AS_TEXT = {
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+} as const;
+
+/**
+ * Through a text: Node 20 hangs when a key is exported while the collector takes away what has generated that
+ * very key, which happens once in some ten thousand.
+ */
 function generate(alg: ProofAlgorithm): KeyObject {
-  if (alg === 'EdDSA') return generateKeyPairSync('ed25519').privateKey;
   if (alg === 'PS256' || alg === 'RS256') return makeSigningKey().privateKey;
-  return generateKeyPairSync('ec', { namedCurve: CURVES[alg] }).privateKey;
+
+  const { privateKey } =
+    alg === 'EdDSA'
+      ? generateKeyPairSync('ed25519', AS_TEXT)
+      : generateKeyPairSync('ec', { namedCurve: CURVES[alg], ...AS_TEXT });
+  return createPrivateKey(String(privateKey));
 }
 
 /** A key that nobody else has. */
