@@ -48,7 +48,7 @@ export function jsonReply(status: number, body: unknown, headers: readonly strin
  */
 export function jsonText(body: unknown): string {
   const text = JSON.stringify(body);
-  if (!/^[{[]/.test(text)) throw new TypeError('a body that is no JSON object or array');
+  if (text?.[0] !== '{' && text?.[0] !== '[') throw new TypeError('a body that is no JSON object or array');
 
   return text;
 }

@@ -108,21 +108,18 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
 /** A request with more is refused: each costs memory for as long as it is under way. */
 export const MAX_FIELDS = 200;
 
-/**
- * A version and a transfer coding. RFC 9112 §2.3: Node lets 0.9 and 2.0 pass in a request line. §6.1:
- * HTTP/1.0 has no transfer coding, and of the others none is understood.
- */
-const KNOWN_FRAMING = /^1\.(?:[01] |1chunked)$/i;
-
 /** What can be wrong with a request before it is looked at. Throws `Refused`. */
 function checkHead({ httpVersion, rawHeaders, headers }: IncomingMessage): void {
-  // The blank stands for none: no value begins or ends with one.
-  const framing = httpVersion + (headers['transfer-encoding'] ?? ' ');
-  if (!KNOWN_FRAMING.test(framing)) throw refuse('malformed-http');
+  const { expect, 'transfer-encoding': coding } = headers;
+  // RFC 9112 §2.3, §6.1: Node lets 0.9 and 2.0 pass in a request line, and HTTP/1.0 has no transfer coding.
+  const isKnown = httpVersion === '1.1' || (httpVersion === '1.0' && coding === undefined);
+  // RFC 9112 §6.1: of the others none is understood.
+  const isFramed = coding === undefined || coding.toLowerCase() === 'chunked';
+  if (!isKnown || !isFramed) throw refuse('malformed-http');
   if (rawHeaders.length > 2 * MAX_FIELDS) throw refuse('header_fields_too_large');
 
   // RFC 9110 §10.1.1: any other expectation may be refused; so is a repeated field, which Node joins.
-  const isMet = headers.expect === undefined || headers.expect.toLowerCase() === '100-continue';
+  const isMet = expect === undefined || expect.toLowerCase() === '100-continue';
   if (!isMet) throw refuse('expectation_failed');
 }
 
