@@ -1,5 +1,5 @@
-/* What a body costs while it arrives: its bytes, however small its pieces; nothing once it is not awaited any
-   more; and how long it takes then. */
+/* What a body costs while it arrives: its bytes, however small its pieces, and nothing once it is not awaited
+   any more. */
 import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
@@ -9,7 +9,6 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { ClientGone } from '../../src/base/refusal.ts';
 import { readBody } from '../../src/request/body.ts';
-import { processorMillis } from '../support/processor-time.ts';
 
 const PIECE_BYTES = 65_536;
 
@@ -66,23 +65,4 @@ test('a body is not awaited any more once its client has gone', async () => {
   request.socket.destroy();
   request.destroy();
   await assert.rejects(body, (failure) => failure instanceof ClientGone);
-});
-
-test('a body of many lists costs little more than to parse it', async () => {
-  const bytes = Buffer.from(`[${`${'['.repeat(60)}${']'.repeat(60)},`.repeat(840)}0]`);
-  const parsing: number[] = [];
-  const reading: number[] = [];
-  for (let round = 0; round < 40; round += 1) {
-    parsing.push(processorMillis(() => JSON.parse(String(bytes))));
-    const { request, body } = begin(bytes.length);
-    request.emit('data', bytes);
-    const before = process.cpuUsage();
-    request.emit('end');
-    await body;
-    const { user, system } = process.cpuUsage(before);
-    reading.push((user + system) / 1_000);
-  }
-  // A copy of each list takes three times as long; what else a process does can only add.
-  const ratio = Math.min(...reading) / Math.min(...parsing);
-  assert.ok(ratio < 2.2, `${ratio} times as long`);
 });
