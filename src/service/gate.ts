@@ -66,7 +66,7 @@ export function createGateChecks(front: Front) {
     const verdict = await check(request, access);
     if (response.headersSent) {
       // Thrown, it would end many a process. The host's time limit has passed, or an `await` is missing.
-      front.turnAway(new Error('answered before access was decided'), { request, arrivedAt: 0 });
+      front.turnAway(new Error(), { request, arrivedAt: 0 });
       return undefined;
     }
 

@@ -5,8 +5,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { createGate, needs, open, optional, scope, type GateRequest } from '../../src/gatehouse.ts';
+import { createGateChecks } from '../../src/service/gate.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { nonceAt } from '../support/proof.ts';
+import { createTable } from '../support/table.ts';
 
 const issuer = createTestIssuer();
 const access = needs(scope('read:orders'));
@@ -88,6 +90,20 @@ test('the gate fails for nobody whom the host has answered before access was dec
   });
   for (const headers of [{}, issuer.bearer(READER)]) await (await fetch(url, { headers })).text();
   assert.deepEqual(admissions, [undefined, undefined]);
+});
+
+test('the gate tells the log where the host has answered before access was decided', async () => {
+  const { observer, logs } = createTable({ rows: [] });
+  const { admit } = createGateChecks(observer);
+  const request = requestWith();
+  assert.equal(await admit(request, { headersSent: true } as ServerResponse, access), undefined);
+  assert.deepEqual(
+    logs.map(({ level, message, reason }) => [level, message, reason]),
+    [
+      ['debug', 'request refused', 'no-credentials'],
+      ['error', 'request failed', 'bug'],
+    ],
+  );
 });
 
 test("the gate gives the host's answer the nonce that is due [RFC 9449 §9]", async (t) => {
