@@ -171,10 +171,7 @@ export class Refused {
 /** Of each reason the refusal that has no details; every request that is turned away for it shares it. */
 const PLAIN = Object.fromEntries(
   Object.entries(SENTENCES).flatMap(([kind, sentences]) =>
-    Object.entries(sentences).map(([reason, description]) => [
-      reason,
-      Object.freeze({ kind, reason, description }),
-    ]),
+    Object.entries(sentences).map(([reason, description]) => [reason, { kind, reason, description }]),
   ),
 ) as Readonly<Record<RefusalReason, Refusal>>;
 
