@@ -1,6 +1,7 @@
 /* A reply as a value, and what can be none: fields that could not be written would be found out when nobody
    can answer any more. */
 import assert from 'node:assert/strict';
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { test } from 'node:test';
 import { jsonReply, pairsOf } from '../../src/reply/reply.ts';
 
@@ -58,6 +59,26 @@ for (const [what, field] of Object.entries({
     }
   });
 }
+
+test('takes the very characters in names and values that Node can write [RFC 9110 §5.5, §5.6.2]', () => {
+  const isDone = (action: () => unknown) => {
+    try {
+      action();
+      return true;
+    } catch {
+      return false;
+    }
+  };
+
+  for (let code = 0; code < 0x300; code += 1) {
+    const text = String.fromCharCode(code);
+    assert.deepEqual(
+      [isDone(() => jsonReply(200, {}, [text, ''])), isDone(() => jsonReply(200, {}, ['A', text]))],
+      [isDone(() => validateHeaderName(text)), isDone(() => validateHeaderValue('A', text))],
+      `the character ${code}`,
+    );
+  }
+});
 
 test('makes no reply of what is no JSON', () => {
   const message = 'a body that is no JSON object or array';
