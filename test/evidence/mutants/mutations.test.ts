@@ -79,6 +79,7 @@ const CASES: readonly [source: string, ...mutants: string[]][] = [
   ['x = a.every(b);', 'x = a.some(b);'],
   ['x = /^a$/i;', 'x = /a$/i;', 'x = /^a/i;'],
   ["import { a } from '../../mutants/b.ts';"],
+  ['class A {\n  abstract b: C;\n  d?: E;\n  readonly f: G;\n  h: I;\n}'],
   [
     'if (a === b) throw c;',
     'if (a !== b) throw c;',

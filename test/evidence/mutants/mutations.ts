@@ -70,6 +70,7 @@ const NOT_STATEMENTS = [
   'interface',
   'declare',
   'static',
+  'abstract',
   'readonly',
   'get',
   'set',
@@ -159,8 +160,11 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   },
   effect: (token, index, tokens) => {
     const begins = isSign(tokens[index - 1], ';', '{', '}') || isDecidedBy('for', tokens, index);
+    // A member that a class declares without a value.
+    const isDeclared = isSign(tokens[index + 1], ':', '?');
     if (
       !begins ||
+      isDeclared ||
       token.kind !== 'word' ||
       NOT_STATEMENTS.includes(token.text) ||
       token.text.startsWith('#')
