@@ -136,6 +136,18 @@ test('says nothing of requests that were served', () => {
   assert.deepEqual(told(), []);
 });
 
+test('tells of a request that was served in the access log, and nowhere else', () => {
+  const { observe, told, clock, stop } = observing('debug', true);
+  observe({ ...ARRIVED, row: ORDERS }, 200);
+  assert.deepEqual(
+    told().map(({ message }) => message),
+    ['request'],
+  );
+  assert.deepEqual(clock.pending, []);
+  stop();
+  assert.deepEqual(told(), []);
+});
+
 test('sums up refusals by reason a minute after the first', () => {
   const { observe, told, clock } = observing();
   clock.advance(5_000);
