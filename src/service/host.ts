@@ -25,7 +25,7 @@ export const clock: Clock = {
 let unwritten = '';
 
 function writeLines(): void {
-  if (unwritten !== '') process.stdout.write(unwritten);
+  process.stdout.write(unwritten);
   unwritten = '';
 }
 
