@@ -34,12 +34,14 @@ function writeLater(line: string): void {
   unwritten += line;
 }
 
+const lose = () => {};
+
 /** Lines on standard output, up to a bound of what nobody has read. */
 export function openLog(leastLevel: LogLevel): Log {
   const { stdout } = process;
-  // A reader that goes away takes the log with it, not the service.
-  if (stdout.listenerCount('error') === 0) stdout.on('error', () => {});
-  if (!process.listeners('exit').includes(writeLines)) process.on('exit', writeLines);
+  // A reader that goes away takes the log with it, not the service; once each, however many logs there are.
+  stdout.off('error', lose).on('error', lose);
+  process.off('exit', writeLines).on('exit', writeLines);
   return createLog(leastLevel, writeLater, clock.now, () => stdout.writableLength + unwritten.length);
 }
 

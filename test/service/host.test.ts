@@ -1,8 +1,10 @@
 /* Services in a process that is somebody's own: their URL, their end, and what they say at once. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { ConfigurationError, createService, get, open, type GivenSettings } from '../../src/gatehouse.ts';
 import { createTestIssuer } from '../../src/testing.ts';
@@ -47,6 +49,16 @@ test('several services live in one process, and one that ends takes no other wit
   assert.equal(await services[0]?.stop(), 'drained');
   await assert.rejects(statusAt(urls[0] ?? ''));
   assert.equal(await statusAt(urls[1] ?? ''), 200);
+});
+
+test('as many services as one likes live in one process without a warning of Node', async (t) => {
+  const warnings: Error[] = [];
+  const note = (warning: Error) => warnings.push(warning);
+  process.on('warning', note);
+  t.after(() => process.off('warning', note));
+  await Promise.all(Array.from({ length: 30 }, () => make().stop()));
+  await new Promise(setImmediate);
+  assert.deepEqual(warnings, []);
 });
 
 test('a service can be ended before it listens, and twice', async () => {
@@ -124,3 +136,25 @@ test('a service with a table that is none is not made, and leaves nothing under 
   assert.equal(first.remotePort, own.localPort);
   own.destroy();
 });
+
+for (const [what, first] of [
+  ['', ''],
+  [
+    ' although somebody else writes to it',
+    "new (await import('node:stream')).PassThrough().pipe(process.stdout);",
+  ],
+] as const) {
+  test(`a standard output that is gone takes the log with it, and no service${what}`, async (t) => {
+    const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
+    const settings = { domain: 'localhost:1', audience: 'x', host: '127.0.0.1', port: 0, logLevel: 'debug' };
+    const made = `createService({ rows: [] }, ${JSON.stringify(settings)})`;
+    const code = `import { createService } from ${door}; ${first} console.error(await ${made}.listen());`;
+    const words = ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', code];
+    const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'pipe'] });
+    t.after(() => child.kill('SIGKILL'));
+    const [url] = await once(createInterface(child.stderr), 'line');
+    child.stdout.destroy();
+    await once(child.stdout, 'close');
+    for (let count = 0; count < 5; count += 1) assert.equal(await statusAt(url), 404);
+  });
+}
