@@ -1,7 +1,7 @@
 /* Services in a process that is somebody's own: their URL, their end, and what they say at once. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { createInterface } from 'node:readline';
@@ -59,6 +59,21 @@ test('as many services as one likes live in one process without a warning of Nod
   await Promise.all(Array.from({ length: 30 }, () => make().stop()));
   await new Promise(setImmediate);
   assert.deepEqual(warnings, []);
+});
+
+test('a service that is ended says so with the answer to a request under way [RFC 9112 §9.6]', async () => {
+  const calls = new EventEmitter();
+  const held = () => new Promise<object>((resolve) => calls.emit('call', () => resolve({})));
+  const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
+  const service = createService({ rows: [get('/held', open, held)] }, settings, issuer);
+  const url = await service.listen();
+  const called = once(calls, 'call');
+  const asked = fetch(`${url}/held`);
+  const [answer] = await called;
+  const stopped = service.stop();
+  answer();
+  assert.equal((await asked).headers.get('connection'), 'close');
+  assert.equal(await stopped, 'drained');
 });
 
 test('a service can be ended before it listens, and twice', async () => {
