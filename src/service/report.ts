@@ -32,10 +32,10 @@ export function openReport(loaded: Loaded, profile: Printable): Log {
 
   return (event, fields) => {
     events.push({ event, ...fields });
-    if (/fetched$|lost$/.test(event)) {
+    if (/fetched|lost/.test(event)) {
       console.error(`${event}: ${JSON.stringify(fields)}`);
       process.exitCode = 1;
-    } else if (!/loaded$|ready$/.test(event)) return;
+    } else if (!/loaded|ready/.test(event)) return;
 
     awaited.delete(fields.issuer);
     if (awaited.size > 0) return;

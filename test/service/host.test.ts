@@ -9,6 +9,7 @@ import { test } from 'node:test';
 import { ConfigurationError, createService, get, open, type GivenSettings } from '../../src/gatehouse.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { withReason } from '../support/skipped.ts';
+import { runCommand } from './commands.ts';
 
 const issuer = createTestIssuer();
 
@@ -173,3 +174,18 @@ for (const [what, first] of [
     for (let count = 0; count < 5; count += 1) assert.equal(await statusAt(url), 404);
   });
 }
+
+test('lines of one turn are lost above a bound too, and counted [H3]', async () => {
+  const host = JSON.stringify(new URL('../../src/service/host.ts', import.meta.url).href);
+  const code = `import { openLog } from ${host};
+    const log = openLog('info');
+    for (let line = 0; line < 20_000; line += 1) log('listening', {});
+    setImmediate(() => process.stdout.write('', () => log('stopped', {})));`;
+  const tsx = ['--import', import.meta.resolve('tsx')];
+  const program = [process.execPath, ...tsx, '--input-type=module', '--eval', code];
+  const { output } = await runCommand([], {}, {}, program);
+  const told = output.split('\n').slice(0, -1);
+  const [dropped, stopped] = told.slice(-2).map((line) => JSON.parse(line));
+  assert.ok(told.length < 20_000, `${told.length} lines`);
+  assert.deepEqual([told.length - 2 + dropped.lines, stopped.message], [20_000, 'stopped']);
+});
