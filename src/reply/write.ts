@@ -4,6 +4,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reply } from './reply.ts';
 
+/** The sockets of which an answer is known that ends the connection. */
+export const ending = new WeakSet<object>();
+
 /** The field of an answer that ends its connection (RFC 9112 §9.6). */
 export const CLOSE = ['Connection', 'close'];
 
@@ -17,7 +20,7 @@ export function writeReply(
 ): void {
   if (isGone(request, response)) return;
 
-  const isEnd = isLast || closes || leavesBytes(request);
+  const isEnd = endsConnection(request, isLast || closes);
   const beside = isEnd ? [...more, ...CLOSE] : more;
   const all = beside.length > 0 ? [...fields, ...beside] : fields;
   // Node's type would let it change the list, which it does not.
@@ -29,15 +32,20 @@ export function writeReply(
   response.end();
 }
 
-/** Whether bytes that are no request follow on the connection, or none are read any more. */
-function leavesBytes(request: IncomingMessage) {
+/**
+ * Whether the connection ends with the answer, which is remembered: it does anyhow where bytes that are no
+ * request follow, or none are read any more.
+ */
+export function endsConnection(request: IncomingMessage, isEnd?: boolean) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;
   // RFC 9112 §6.3: what announces a body.
   const hasBody = coding !== undefined || length !== '0';
   // It does not flow, and has not been stopped either, before somebody begins to read.
   const isUnread = hasBody && !(request.complete && request.readableFlowing !== null);
   // Node reads nothing more after a request that offers an upgrade, which is ignored (RFC 9110 §7.8).
-  return isUnread || upgrade !== undefined;
+  const ends = isEnd || isUnread || upgrade !== undefined;
+  if (ends) ending.add(request.socket);
+  return ends;
 }
 
 /**

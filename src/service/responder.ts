@@ -3,7 +3,7 @@
 import { isLater, type Later } from '../base/clock.ts';
 import { ClientGone, type Refused } from '../base/refusal.ts';
 import type { Reply } from '../reply/reply.ts';
-import { hangUp, isGone, writeReply } from '../reply/write.ts';
+import { ending, endsConnection, hangUp, isGone, writeReply } from '../reply/write.ts';
 import type { Table } from '../routes/row.ts';
 import type { Exchange, Head } from './exchange.ts';
 import type { Front } from './front.ts';
@@ -47,11 +47,19 @@ export function createResponder(table: Table, front: Front) {
     if (front.isWatching || exchange.reason !== undefined) front.observe(exchange, status);
   }
 
-  /** Works out the reply. Never throws, nor rejects. */
+  /** Works out the reply, unless nobody could be told. Never throws, nor rejects. */
   function work(exchange: Exchange): Later<Reply | undefined> {
-    // While it waited for its turn.
-    if (isGone(exchange.request, exchange.response)) return undefined;
+    const { request, response } = exchange;
+    // While it waited for its turn. RFC 9112 §9.6: nothing behind the last answer is carried out.
+    if (isGone(request, response) || ending.has(request.socket)) return undefined;
 
+    const reply = answer(exchange);
+    // The others of this turn are worked out before it is written.
+    if (!isLater(reply)) endsConnection(request, front.isStopping || reply?.closes);
+    return reply;
+  }
+
+  function answer(exchange: Exchange): Later<Reply | undefined> {
     try {
       const reply = pipeline(exchange);
       return isLater(reply) ? reply.catch((failure: unknown) => replyTo(exchange, failure)) : reply;

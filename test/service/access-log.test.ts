@@ -1,10 +1,14 @@
 /* The access log: one line a request with its fields and nothing else of it, and what of a trace is told. */
 import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
+import { open } from '../../src/routes/access.ts';
+import { get } from '../../src/routes/row.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { exchange, openWire, type Ask } from '../support/client.ts';
 import { CONNECT, GARBAGE, HELD, openListener } from '../support/listener.ts';
 import { startService, type TestService } from '../support/service.ts';
+import { startTable } from '../support/table.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const PARENT = '00f067aa0ba902b7';
@@ -121,16 +125,19 @@ test('has a line without method and route for what never became a request', asyn
 });
 
 test('has a line with no status for a client that left', async (t) => {
-  const listener = await openListener(t, { environment: { ACCESS_LOG: 'true' } });
-  const wire = await openWire(listener.port);
-  const held = listener.held();
+  const began = new EventEmitter();
+  const handler = () => new Promise<object>((resolve) => began.emit('began', () => resolve({})));
+  const environment = { ACCESS_LOG: 'true' };
+  const table = await startTable({ rows: [get('/held', open, handler)], environment });
+  t.after(table.stop);
+  const wire = await openWire(table.port);
   wire.send(HELD);
-  const goOn = await held;
+  const [[goOn], [{ socket }]] = await Promise.all([once(began, 'began'), once(table.server, 'request')]);
   wire.socket.resetAndDestroy();
-  await listener.gone();
+  await new Promise((resolve) => socket.once('close', resolve));
   goOn();
   await new Promise(setImmediate);
-  assert.deepEqual(told(listener.logs), [{ method: 'GET', route: null, status: null }]);
+  assert.deepEqual(told(table.logs), [{ method: 'GET', route: '/held', status: null }]);
 });
 
 test('is off unless it is asked for', async (t) => {

@@ -45,6 +45,14 @@ describe('the end', { timeout: 120_000 }, () => {
     }
   });
 
+  test('carries out no request behind the answer that says so [RFC 9112 §9.6]', async (t) => {
+    const listener = await openListener(t);
+    listener.beginStopping();
+    const nowhere = `GET /nowhere HTTP/1.1\r\n${HOST}\r\n`;
+    assert.deepEqual(statusesIn(await exchange(listener.port, nowhere.repeat(3))), [404]);
+    assert.equal(listener.logs.filter(({ reason }) => reason === 'not_found').length, 1);
+  });
+
   test('takes no new connections', async (t) => {
     const listener = await openListener(t);
     const stopped = listener.stop();

@@ -2,7 +2,9 @@
    read. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
-import { describe, test } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
+import { open } from '../../src/routes/access.ts';
+import { get as getRow, post as postRow } from '../../src/routes/row.ts';
 import { exchange, openWire } from '../support/client.ts';
 import {
   CONNECT,
@@ -16,6 +18,7 @@ import {
   post,
 } from '../support/listener.ts';
 import { assertRefused, MALFORMED, statusesIn } from '../support/raw-answers.ts';
+import { startTable } from '../support/table.ts';
 
 /** 34 bytes, of which 1,925 fill what is read from a socket at once. */
 const SHORT = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -26,6 +29,81 @@ async function exchangeAndClose(port: number, bytes: string): Promise<string> {
   wire.socket.end(bytes);
   return wire.untilClosed();
 }
+
+const BEHIND = `POST /behind HTTP/1.1\r\n${HOST}\r\n`;
+
+/** A table that counts how often the row of `BEHIND` was run, and answers `/held` when it is told to. */
+async function openCounting(t: TestContext) {
+  const counted = { runs: 0, answer: () => {} };
+  const held = new Promise<object>((resolve) => {
+    counted.answer = () => resolve({});
+  });
+  const table = await startTable({
+    rows: [
+      getRow('/held', open, () => held),
+      postRow('/first', open, () => ({})),
+      postRow('/later', open, async () => ({})),
+      postRow('/behind', open, () => {
+        counted.runs += 1;
+        return {};
+      }),
+    ],
+  });
+  t.after(table.stop);
+  return Object.assign(counted, { table });
+}
+
+const first = (fields: string, version = '1.1', path = '/first') =>
+  `POST ${path} HTTP/${version}\r\n${HOST}${fields}\r\n`;
+
+describe('a request behind an answer that ends the connection', { timeout: 120_000 }, () => {
+  for (const [what, request, status] of [
+    [
+      'HTTP/1.0 with a transfer coding',
+      `${first('Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n', '1.0')}0\r\n\r\n`,
+      400,
+    ],
+    ['a coding that is not understood', `${first('Transfer-Encoding: gzip, chunked\r\n')}0\r\n\r\n`, 400],
+    ['another version of HTTP', first('Connection: keep-alive\r\n', '2.0'), 400],
+    ['two Hosts', first(HOST), 400],
+    ['another expectation', first('Expect: x\r\n'), 417],
+    ['an offer to upgrade', first('Upgrade: x\r\n'), 200],
+    ['a body that nobody reads', `${first('Content-Length: 5\r\n')}hello`, 200],
+  ] as const) {
+    test(`is not carried out, where that is the answer to ${what} [RFC 9112 §9.6, G8]`, async (t) => {
+      const counted = await openCounting(t);
+      assert.deepEqual(statusesIn(await exchange(counted.table.port, request + BEHIND)), [status]);
+      assert.equal(counted.runs, 0);
+    });
+  }
+
+  for (const [what, request, status] of [
+    ['known at once', first(HOST), 400],
+    ['worked out later', `${first('Content-Length: 5\r\n', '1.1', '/later')}hello`, 200],
+  ] as const) {
+    test(`is not carried out while that answer, ${what}, waits for one before it [RFC 9112 §9.6, G8]`, async (t) => {
+      const counted = await openCounting(t);
+      const wire = await openWire(counted.table.port);
+      let seen = 0;
+      counted.table.server.on('request', () => {
+        seen += 1;
+      });
+
+      const arrives = async (bytes: string, count: number) => {
+        wire.send(bytes);
+        while (seen < count) await new Promise(setImmediate);
+        // It is worked off at the end of the turn, and what is worked out later is there in the next one.
+        for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+      };
+
+      await arrives(`GET /held HTTP/1.1\r\n${HOST}\r\n${request}`, 1);
+      await arrives(BEHIND, 3);
+      counted.answer();
+      assert.deepEqual(statusesIn(await wire.untilClosed()), [200, status]);
+      assert.equal(counted.runs, 0);
+    });
+  }
+});
 
 describe('a connection with several requests', { timeout: 120_000 }, () => {
   test('answers a good request before it refuses the garbage behind it', async (t) => {

@@ -69,7 +69,8 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
       work: (exchange) => {
         if (exchange.request.url !== '/held') return responder.work(exchange);
         exchange.request.url = '/healthz';
-        return new Promise((resolve) => holder.emit('held', () => resolve(responder.work(exchange))));
+        const reply = responder.work(exchange);
+        return new Promise((resolve) => holder.emit('held', () => resolve(reply)));
       },
     },
     clock,
