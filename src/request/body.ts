@@ -23,12 +23,12 @@ const REFUSED = 'bodyRefused';
 const refusals = new WeakMap<IncomingMessage, Refused>();
 
 /**
- * For the listener, which alone sees what the rest of a body is; true when somebody is reading the body, and
- * so answers.
+ * For the listener, which alone sees what the rest of a body is. The answer is its reader's; where nobody
+ * reads the body, the request has another, which ends the connection.
  */
-export function refuseBody(request: IncomingMessage, refused: Refused): boolean {
+export function refuseBody(request: IncomingMessage, refused: Refused): void {
   refusals.set(request, refused);
-  return request.emit(REFUSED);
+  request.emit(REFUSED);
 }
 
 /**

@@ -54,7 +54,8 @@ export function createListener(responder: Responder, clock: Clock) {
 
   function refuseArriving(socket: Socket, refused: Refused): void {
     const arriving = connections.get(socket)?.arriving;
-    if (arriving === undefined || !refuseBody(arriving, refused)) turnAway(socket, refused);
+    if (arriving === undefined) turnAway(socket, refused);
+    else refuseBody(arriving, refused);
   }
 
   server.on('connection', (socket: Socket) => {
