@@ -6,8 +6,16 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { ConfigurationError, createService, get, open, type GivenSettings } from '../../src/gatehouse.ts';
+import {
+  ConfigurationError,
+  createGate,
+  createService,
+  get,
+  open,
+  type GivenSettings,
+} from '../../src/gatehouse.ts';
 import { createTestIssuer } from '../../src/testing.ts';
+import { startFakeStore } from '../sender/fake-store.ts';
 import { withReason } from '../support/skipped.ts';
 import { runCommand } from './commands.ts';
 
@@ -75,6 +83,37 @@ test('a service that is ended says so with the answer to a request under way [RF
   answer();
   assert.equal((await asked).headers.get('connection'), 'close');
   assert.equal(await stopped, 'drained');
+});
+
+test('a service fetches keys when it listens, and a gate when it is made, before anybody asks', async (t) => {
+  const fetched: string[] = [];
+
+  const options = (name: string) => ({
+    fetchKeys: () => {
+      fetched.push(name);
+      return issuer.fetchKeys();
+    },
+  });
+
+  const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
+  const service = createService({ rows }, settings, options('service'));
+  t.after(() => service.stop());
+  assert.deepEqual(fetched, []);
+  await service.listen();
+  const gate = await createGate(issuer.settings, options('gate'));
+  gate.close();
+  assert.deepEqual(fetched, ['service', 'gate']);
+});
+
+test('a service that is ended leaves the store of its replicas', { timeout: 60_000 }, async (t) => {
+  const store = await startFakeStore(t);
+  const dpopReplayStore = `redis://127.0.0.1:${store.port}`;
+  const service = make({ dpopMode: 'ALLOWED', dpopReplayStore });
+  await service.listen();
+  const socket = await store.connected(1);
+  const left = once(socket, 'close');
+  assert.equal(await service.stop(), 'drained');
+  await left;
 });
 
 test('a service can be ended before it listens, and twice', async () => {
@@ -175,17 +214,37 @@ for (const [what, first] of [
   });
 }
 
-test('lines of one turn are lost above a bound too, and counted [H3]', async () => {
-  const host = JSON.stringify(new URL('../../src/service/host.ts', import.meta.url).href);
-  const code = `import { openLog } from ${host};
-    const log = openLog('info');
-    for (let line = 0; line < 20_000; line += 1) log('listening', {});
-    setImmediate(() => process.stdout.write('', () => log('stopped', {})));`;
+/** What a program writes, one JSON text a line; `host` is this file's subject, `gatehouse` the package. */
+async function linesOf(program: string): Promise<Record<string, any>[]> {
+  const host = new URL('../../src/service/host.ts', import.meta.url);
+  const gatehouse = new URL('../../src/gatehouse.ts', import.meta.url);
+  const code = `import * as host from '${host}'; import * as gatehouse from '${gatehouse}'; ${program}`;
   const tsx = ['--import', import.meta.resolve('tsx')];
-  const program = [process.execPath, ...tsx, '--input-type=module', '--eval', code];
-  const { output } = await runCommand([], {}, {}, program);
-  const told = output.split('\n').slice(0, -1);
-  const [dropped, stopped] = told.slice(-2).map((line) => JSON.parse(line));
+  const command = [process.execPath, ...tsx, '--input-type=module', '--eval', code];
+  const { output } = await runCommand([], {}, {}, command);
+  return output
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+}
+
+test('lines of one turn are lost above a bound too, and counted [H3]', async () => {
+  const told = await linesOf(`const log = host.openLog('info');
+    for (let line = 0; line < 20_000; line += 1) log('listening', {});
+    setImmediate(() => process.stdout.write('', () => log('stopped', {})));`);
+  const [dropped, stopped] = told.slice(-2);
   assert.ok(told.length < 20_000, `${told.length} lines`);
-  assert.deepEqual([told.length - 2 + dropped.lines, stopped.message], [20_000, 'stopped']);
+  assert.deepEqual([told.length - 2 + dropped?.lines, stopped?.message], [20_000, 'stopped']);
+});
+
+test('a gate leaves no line in an access log: it sees no answer', async () => {
+  const told = await linesOf(`const { createGate, needs, scope } = gatehouse;
+    const gate = await createGate({ domain: 'localhost:1', audience: 'x', accessLog: true });
+    await gate.check({ method: 'GET', url: '/', rawHeaders: ['Host', 'a'] }, needs(scope('x')));
+    gate.close();`);
+  const messages = told.map(({ message }) => message);
+  assert.deepEqual(
+    messages.filter((message) => message.startsWith('request')),
+    ['requests refused'],
+  );
 });

@@ -139,6 +139,22 @@ test('an embedded service listens on both ports, and leaves both', async (t) => 
   assert.equal(await isHeard(free), false);
 });
 
+test(
+  'an embedded service that is ended leaves nobody connected who collects metrics',
+  { timeout: 60_000 },
+  async (t) => {
+    const { free } = await ports(t);
+    const service = serviceOn({ port: 0, metricsPort: free });
+    await service.listen();
+    // Nobody's five seconds pass.
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const wire = await openWire(free);
+    wire.send('GET /metrics HTTP/1.1\r\n');
+    assert.equal(await service.stop(), 'drained');
+    await wire.untilClosed();
+  },
+);
+
 test('listens on neither port when one cannot be had', async (t) => {
   const { taken, free } = await ports(t);
   for (const settings of [
