@@ -1,6 +1,6 @@
 /* The gate in front of a server that exists: what it admits, what it refuses, and what it leaves alone. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
@@ -196,6 +196,24 @@ test('the gate is ready once keys are held, and several gates know nothing of ea
   assert.equal('refusal' in verdict && verdict.refusal.status, 401);
   gate.close();
   theirs.close();
+});
+
+test('a thousand requests of a process wait for keys, whichever gate they are at, and no more', async () => {
+  const fetched = new EventEmitter();
+  const waiting = () => once(fetched, 'keys').then(() => issuer.fetchKeys());
+  const gates = [
+    await createGate(issuer.settings, { fetchKeys: waiting }),
+    await createGate(issuer.settings, { fetchKeys: waiting }),
+  ];
+  const ask = async (gate = gates[0]!) => {
+    const verdict = await gate.check(requestWith(...bearer(READER)), access);
+    return 'refusal' in verdict ? verdict.refusal.status : 200;
+  };
+  const asked = gates.flatMap((gate) => Array.from({ length: 500 }, () => ask(gate)));
+  assert.deepEqual(await Promise.all(gates.map(ask)), [503, 503]);
+  fetched.emit('keys');
+  assert.deepEqual(new Set(await Promise.all(asked)), new Set([200]));
+  for (const gate of gates) gate.close();
 });
 
 test('the gate refuses settings with every problem at once', async () => {

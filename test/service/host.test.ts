@@ -14,8 +14,10 @@ import {
   open,
   type GivenSettings,
 } from '../../src/gatehouse.ts';
+import { assembleService } from '../../src/service/assemble.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { startFakeStore } from '../sender/fake-store.ts';
+import { clock, settingsWith } from '../support/caller.ts';
 import { withReason } from '../support/skipped.ts';
 import { runCommand } from './commands.ts';
 
@@ -170,6 +172,14 @@ test('a service with wrong settings is not made, and every problem is named', ()
   );
 });
 
+test('no service is assembled from a table that cannot be served, whoever has looked at it before', () => {
+  const table = { rows: [...rows, ...rows] };
+  assert.throws(() => assembleService(table, settingsWith({}), { clock, log: () => {} }), {
+    name: 'ConfigurationError',
+    problems: ['GET /a and /a: both match /a'],
+  });
+});
+
 test('a service with a table that is none is not made, and leaves nothing under way', async (t) => {
   const store = createServer().listen(0, '127.0.0.1');
   t.after(() => store.close());
@@ -246,5 +256,16 @@ test('a gate leaves no line in an access log: it sees no answer', async () => {
   assert.deepEqual(
     messages.filter((message) => message.startsWith('request')),
     ['requests refused'],
+  );
+});
+
+test('a gate whose keys are not from its provider says so at the start, as a warning', async () => {
+  const told = await linesOf(`const gate = await gatehouse.createGate(
+      { domain: 'localhost:1', audience: 'x', logLevel: 'warn' },
+      { fetchKeys: () => new Promise(() => {}) },
+    );`);
+  assert.deepEqual(
+    told.map(({ level, message }) => [level, message]),
+    [['warn', 'signing keys not from the provider']],
   );
 });
