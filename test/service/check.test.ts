@@ -215,28 +215,40 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.match(lines.join(), /^signing keys could not be fetched: .*"timeout"/);
   });
 
-  /** What a main file says that serves a table of its own. */
-  async function runOwnTable(table: string, environment: Record<string, string>, ...words: string[]) {
+  /** How a main file ends that serves a table of its own. */
+  function runOwnTable(table: string, environment: Record<string, string>, ...words: string[]) {
     const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
     const code = `import { get, needs, open, runService, scope, under } from ${door}; runService({ ${table} });`;
     const tsx = ['--import', import.meta.resolve('tsx')];
     const program = [process.execPath, ...tsx, '--input-type=module', '--eval', code, ''];
-    return problemsOf(await runCommand(words, environment, {}, program));
+    return runCommand(words, environment, {}, program);
   }
 
   const SHADOW = "rows: [get('/healthz', open, () => ({}))]";
 
   test('reports a table of its own that cannot be served', async () => {
     const problem = 'configuration: GET /healthz and /healthz: both match /healthz';
-    assert.deepEqual(await runOwnTable(SHADOW, DOWN, '--check'), [problem]);
-    assert.deepEqual(await runOwnTable(SHADOW, { ...DOWN, PORT: '0' }), [problem]);
+    assert.deepEqual(problemsOf(await runOwnTable(SHADOW, DOWN, '--check')), [problem]);
+    assert.deepEqual(problemsOf(await runOwnTable(SHADOW, { ...DOWN, PORT: '0' })), [problem]);
+  });
+
+  test('says of a table of its own that it is no profile', async () => {
+    const report = reportOf(await runOwnTable('rows: []', providerSettings(provider), '--check'));
+    assert.equal(report.profile, 'own table');
+  });
+
+  test('ends with 1 and the stack when a table cannot even be looked at', async () => {
+    const strange = "get rows() { throw new RangeError('unforeseen'); }";
+    const { code, output, errors } = await runOwnTable(strange, DOWN);
+    assert.deepEqual([code, output], [1, '']);
+    assert.match(errors.join('\n'), /^RangeError: unforeseen\n +at /m);
   });
 
   for (const words of [['--check'], []]) {
     test(`reports problems of a table and of the settings at once${words.map((word) => ` with ${word}`)}`, async () => {
       const table = `${SHADOW}, rules: [under('\u00fc', needs(scope('x')))]`;
       assert.deepEqual(
-        await runOwnTable(table, { ...DOWN, IDP_DOMAIN: 'a b', PORT: 'x' }, ...words),
+        problemsOf(await runOwnTable(table, { ...DOWN, IDP_DOMAIN: 'a b', PORT: 'x' }, ...words)),
         [
           'GET /healthz and /healthz: both match /healthz',
           'under ?: is no prefix of paths; wildcards and parameters are not for rules',

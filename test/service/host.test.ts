@@ -12,12 +12,14 @@ import {
   createService,
   get,
   open,
+  post,
   type GivenSettings,
 } from '../../src/gatehouse.ts';
 import { assembleService } from '../../src/service/assemble.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { startFakeStore } from '../sender/fake-store.ts';
 import { clock, settingsWith } from '../support/caller.ts';
+import { ask } from '../support/client.ts';
 import { withReason } from '../support/skipped.ts';
 import { runCommand } from './commands.ts';
 
@@ -86,6 +88,27 @@ test('a service that is ended says so with the answer to a request under way [RF
   assert.equal((await asked).headers.get('connection'), 'close');
   assert.equal(await stopped, 'drained');
 });
+
+for (const [which, set, methods] of [
+  ['of its rows', {}, 'GET, POST'],
+  ['that are set, also when it is one', { corsAllowedMethods: ['PUT'] }, 'PUT'],
+] as const) {
+  test(`a service with a table of its own lets other origins use the methods ${which} [docs/requests.md]`, async (t) => {
+    const settings = {
+      ...issuer.settings,
+      host: '127.0.0.1',
+      port: 0,
+      corsAllowedOrigins: ['https://a.test'],
+    };
+    const table = { rows: [...rows, post('/a', open, () => {})] };
+    const service = createService(table, { ...settings, ...set }, issuer);
+    t.after(() => service.stop());
+    const { port } = new URL(await service.listen());
+    const headers = { Origin: 'https://a.test', 'Access-Control-Request-Method': 'GET' };
+    const answer = await ask(Number(port), '/a', { method: 'OPTIONS', headers });
+    assert.equal(answer.headers['access-control-allow-methods'], methods);
+  });
+}
 
 test('a service fetches keys when it listens, and a gate when it is made, before anybody asks', async (t) => {
   const fetched: string[] = [];
