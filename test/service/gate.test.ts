@@ -205,10 +205,12 @@ test('a thousand requests of a process wait for keys, whichever gate they are at
     await createGate(issuer.settings, { fetchKeys: waiting }),
     await createGate(issuer.settings, { fetchKeys: waiting }),
   ];
+
   const ask = async (gate = gates[0]!) => {
     const verdict = await gate.check(requestWith(...bearer(READER)), access);
     return 'refusal' in verdict ? verdict.refusal.status : 200;
   };
+
   const asked = gates.flatMap((gate) => Array.from({ length: 500 }, () => ask(gate)));
   assert.deepEqual(await Promise.all(gates.map(ask)), [503, 503]);
   fetched.emit('keys');
