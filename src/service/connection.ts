@@ -113,8 +113,8 @@ export class Connection {
   #throwAway(): void {
     const socket = this.#socket;
     let bytes = 0;
-    // Node's own listener would go on looking for requests.
-    socket.removeAllListeners('data');
+    // Node's own listeners would go on looking for requests, and end it without the last word.
+    socket.removeAllListeners('data').removeAllListeners('end');
     socket.on('data', (chunk) => {
       bytes += chunk.length;
       if (bytes > LINGER_BYTES) socket.pause();

@@ -214,6 +214,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
       ['', [200]],
       [GOOD, [200, 200]],
       [GOOD.slice(0, 20), [200, 400]],
+      [GARBAGE, [200, 400]],
       [post('Content-Length: 5\r\n', 'hel'), [200, 405]],
     ] as const) {
       const arrival = listener.held();
