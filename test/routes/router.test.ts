@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { pathSegments, targetPath } from '../../src/request/path.ts';
 import { authenticated, open } from '../../src/routes/access.ts';
 import { createRouter, tableProblems } from '../../src/routes/router.ts';
-import { get, under, type Row, type Table } from '../../src/routes/row.ts';
+import { del, get, post, under, type Row, type Table } from '../../src/routes/row.ts';
 import { Refused } from '../../src/base/refusal.ts';
 
 for (const [target, path] of [
@@ -139,6 +139,20 @@ for (const [one, other] of [
   });
 }
 
+test('takes rows of several methods at one path, and finds each of them there', () => {
+  const rows = [rowAt('/a/{x}'), post('/a/{y}', open, () => {}), del('/a/b', open, () => {})];
+  assert.deepEqual(tableProblems({ rows }), []);
+  const { matches = [] } = createRouter(rows)('/a/b') ?? {};
+  assert.deepEqual(
+    matches.map(({ row, parameters }) => [row.method, { ...parameters }]),
+    [
+      ['GET', { x: 'b' }],
+      ['POST', { y: 'b' }],
+      ['DELETE', {}],
+    ],
+  );
+});
+
 for (const pattern of ['', 'api', 'api/public', '/', '/api/', '//api', '/./api', '/%zz']) {
   test(`refuses "${pattern}" as a pattern`, () => {
     assert.deepEqual(tableProblems({ rows: [rowAt(pattern)] }), [`GET ${pattern}: is not a path pattern`]);
@@ -151,7 +165,10 @@ for (const pattern of ['/a{x}', '/{y}b', '/{a-b}', '/{a}{b}', '/{}', '/{x', '/x}
   });
 }
 
-for (const pattern of ['/:id', '/a/:id', '/*', '/a/*', '/a?', '/a?b={c}', '/a#b', '/[id]', '/<id>']) {
+/** Each of the signs alone, too. */
+const SIGNS = ['*', '?', '#', '[id]', '[', ']', '<id>', '<', '>'];
+
+for (const pattern of ['/:id', '/a/:id', '/a?b={c}', ...SIGNS.flatMap((sign) => [`/${sign}`, `/a${sign}`])]) {
   test(`refuses "${pattern}", in which other routers would see more than a text`, () => {
     assert.deepEqual(tableProblems({ rows: [rowAt(pattern)] }), [`GET ${pattern}: is not a path pattern`]);
   });
@@ -313,17 +330,7 @@ test('covers every path with a rule for /', () => {
   }
 });
 
-const WILDCARDS = [
-  '/api/**',
-  '/api/*',
-  '/api/{id}',
-  '/api/:id',
-  '/:id',
-  '/api/[id]',
-  '/api/<id>',
-  '/a?b',
-  '/a#',
-];
+const WILDCARDS = ['**', '{id}', '{', '}', ':id', ...SIGNS].map((sign) => `/api/${sign}`);
 
 for (const prefix of [
   '',
@@ -336,6 +343,9 @@ for (const prefix of [
   '/%zz',
   '*',
   '?',
+  '/:id',
+  '/a?b',
+  '/a#',
   ...WILDCARDS,
 ]) {
   test(`refuses "${prefix}" as the prefix of a rule [RFC 3986 §2.1, §3.3]`, () => {
