@@ -179,6 +179,16 @@ test('a row and a rule tell the faults of their guards', () => {
   assert.deepEqual(under('/x', bad).problems, [`under /x: ${fault}`]);
 });
 
+test('a row tells what is wrong with all that it takes, and that its handler is missing', () => {
+  const make = post as (...parts: unknown[]) => Row;
+  const schema = 'a schema must have "~standard" of version 1 with a function "validate"';
+  assert.deepEqual(rowFaults(make('/x', open, query({} as never), json({} as never))), [
+    schema,
+    schema,
+    'a row takes query(), but for GET json(), and a handler, nothing else',
+  ]);
+});
+
 test('a row that is whole can be served', () => {
   assert.deepEqual(post('/x', open, json(), () => ({})).faults, []);
 });
