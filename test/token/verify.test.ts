@@ -273,6 +273,7 @@ test('tells with a refusal which key was found, and none when none was', async (
   };
 
   assert.deepEqual(refused(issue({ exp: 1 })), ['expired', signingKey.kid]);
+  assert.deepEqual(refused(issue({ exp: 1 }, { kid: undefined })), ['expired', signingKey.kid]);
   assert.deepEqual(refused(issue({}, {}, foreignKey.privateKey)), ['signature-mismatch', signingKey.kid]);
   assert.deepEqual(refused(issue({}, { alg: 'RS512' })), ['algorithm-refused', undefined]);
 });
