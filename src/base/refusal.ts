@@ -162,9 +162,9 @@ export class Refused {
     this.findings = findings;
   }
 
-  /** The same refusal with more that was learnt. */
+  /** The same refusal with what was learnt. */
   with(findings: Findings): Refused {
-    return new Refused(this.refusal, { ...this.findings, ...findings });
+    return new Refused(this.refusal, findings);
   }
 }
 

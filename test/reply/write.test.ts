@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { reply } from '../../src/reply/handler-reply.ts';
 import { jsonReply, type Reply } from '../../src/reply/reply.ts';
-import { writeReply } from '../../src/reply/write.ts';
+import { hangUp, writeReply } from '../../src/reply/write.ts';
 import { openWire } from '../support/client.ts';
 import { isWhole, parseAnswer, type WireAnswer } from '../support/wire-answer.ts';
 
@@ -62,13 +62,13 @@ test('writes status, fields and content, with the date of Node [RFC 9110 §6.6.1
   assert.equal(Buffer.from(text, 'latin1').toString('utf8'), '{"message":"hällo"}');
 });
 
-test('adds the header fields of the reply and those of the caller', async () => {
-  const { headers } = await exchange(GET, {
-    answer: jsonReply(200, {}, ['A', '1', 'A', '2']),
-    more: ['B', '3'],
+for (const isLast of [false, true]) {
+  test(`adds the header fields of the reply and those of the caller to ${isLast ? 'the last' : 'an'} answer`, async () => {
+    const answer = jsonReply(200, {}, ['A', '1', 'A', '2']);
+    const { headers } = await exchange(GET, { answer, more: ['B', '3'], isLast });
+    assert.deepEqual([headers.get('a'), headers.get('b')], ['1\n2', '3']);
   });
-  assert.deepEqual([headers.get('a'), headers.get('b')], ['1\n2', '3']);
-});
+}
 
 test('answers HEAD as GET without a body [RFC 9110 §9.3.2]', async () => {
   const { headers, text } = await exchange(GET.replace('GET', 'HEAD'), { answer: hello });
@@ -153,4 +153,25 @@ test('leaves a reply that is sent often as it is', async () => {
   await exchange(GET, { answer: hello, more: ['B', '3'], isLast: true });
   await exchange(GET, { answer: hello });
   assert.deepEqual(hello, before);
+});
+
+test('ends the connection without an answer when it is the turn of the request, and not before', { timeout: 60_000 }, async (t) => {
+  const begun: [IncomingMessage, ServerResponse][] = [];
+  const server = createServer((...exchange) => begun.push(exchange) === 2 && server.emit('both'));
+  // Nothing else ends it.
+  server.keepAliveTimeout = 0;
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const wire = await openWire((server.address() as AddressInfo).port);
+  t.after(() => {
+    wire.destroy();
+    server.close();
+  });
+  wire.send(GET + GET);
+  await once(server, 'both');
+  const [[request, response], [, next]] = begun as [(typeof begun)[0], (typeof begun)[0]];
+  hangUp(next);
+  assert.ok(wire.socket.readable && request.socket.writable);
+
+  writeReply(request, response, jsonReply(200, {}), [], false);
+  assert.equal(parseAnswer(await wire.untilClosed()).text, '{}');
 });

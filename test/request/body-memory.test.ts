@@ -1,6 +1,7 @@
 /* What a body costs while it arrives: its bytes, however small its pieces, and nothing once it is not awaited
    any more. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
@@ -16,8 +17,7 @@ setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
 /** A request whose body is being read, and what comes of that. */
-function begin(limitBytes: number) {
-  const request = new IncomingMessage(new Socket());
+function begin(limitBytes: number, request = new IncomingMessage(new Socket())) {
   Object.assign(request.headers, { 'transfer-encoding': 'chunked', 'content-type': 'application/json' });
   request.rawHeaders.push('Content-Type', 'application/json');
   const types = ['application/json'];
@@ -65,4 +65,12 @@ test('a body is not awaited any more once its client has gone', async () => {
   request.socket.destroy();
   request.destroy();
   await assert.rejects(body, (failure) => failure instanceof ClientGone);
+});
+
+test('a body is not awaited at all when its client has gone before', async () => {
+  const request = new IncomingMessage(new Socket());
+  request.socket.destroy();
+  request.destroy();
+  await once(request, 'close');
+  await assert.rejects(begin(10_000, request).body, (failure) => failure instanceof ClientGone);
 });

@@ -150,6 +150,7 @@ describe('a row that takes a body', { timeout: 30_000 }, () => {
   test('takes what only resembles a refused member, or is no member', async () => {
     const bodies = [
       '{"constructor":1}',
+      '{"constructor":null}',
       '{"constructor":{"a":1}}',
       '{"prototype":{}}',
       '["__proto__"]',
@@ -204,6 +205,7 @@ describe('a row that takes a body', { timeout: 30_000 }, () => {
     'application/json;charset=UTF-8',
     'application/json ;\tcharset="utf-8"',
     'application/json; charset=Utf-8; charset="UTF-8"',
+    'application/json; charset= utf-8 ; xcharset=latin1',
     'application/json; version=1',
     'application/json;',
   ];
@@ -255,6 +257,7 @@ describe('a row that takes a body', { timeout: 30_000 }, () => {
     'iso-8859-1',
     'utf-16',
     'utf8',
+    'utf-8x',
     '"latin1"',
     "'utf-8'",
     '',
