@@ -100,6 +100,12 @@ for (const kind of [
     assert.deepEqual(show(refuse(kind).refusal).headers, []));
 }
 
+test('does not challenge for a body or a query, which no token would mend [RFC 6750 §3.1]', () => {
+  for (const reason of ['body-malformed', 'query-refused'] as const) {
+    assert.deepEqual(show(refuse(reason).refusal, { used: 'Bearer' }).headers, []);
+  }
+});
+
 const LOGIN = 'Authentication required';
 
 for (const [refusal, status, body] of [
@@ -247,6 +253,13 @@ test('keeps no reply for each of endlessly many scopes', () => {
   assert.notEqual(replyTo(NO_TOKEN, undefined, last), replyTo(NO_TOKEN, undefined, last));
   assert.deepEqual(replyTo(NO_TOKEN, undefined, last), replyTo(NO_TOKEN, undefined, last));
   assert.equal(replyTo(NO_TOKEN, undefined, ['kept']), kept);
+});
+
+test('keeps the replies apart that name other scopes of the same letters', () => {
+  const replyTo = createRefusalReplies({ ...settingsWith({}), metadataUrl: 'https://api.test/' });
+  const shown = (...scopes: string[]) => replyTo(NO_TOKEN, undefined, scopes).fields.join();
+  assert.match(shown('a', 'bc'), /scope="a bc"/);
+  assert.match(shown('ab', 'c'), /scope="ab c"/);
 });
 
 test('asks for a nonce with its sentence, on the scheme that was used [RFC 9449 §9]', () => {

@@ -155,7 +155,7 @@ test('leaves a reply that is sent often as it is', async () => {
   assert.deepEqual(hello, before);
 });
 
-test('ends the connection without an answer when it is the turn of the request, and not before', { timeout: 60_000 }, async (t) => {
+test('hangs up when it is the turn of the request, and not before', { timeout: 60_000 }, async (t) => {
   const begun: [IncomingMessage, ServerResponse][] = [];
   const server = createServer((...exchange) => begun.push(exchange) === 2 && server.emit('both'));
   // Nothing else ends it.
