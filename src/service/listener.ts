@@ -78,11 +78,9 @@ export function createListener(responder: Responder, clock: Clock) {
   });
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    // It is Node that does not read, since answers lie unread: the sweep bounds that.
-    const isOurPause = connections.get(socket)?.arriving === undefined && socket.isPaused();
-    if (isOurPause && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return;
-
-    refuseArriving(socket, refusalFor(error));
+    const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+    // It is Node that does not read, since answers or a body lie unread: the sweep bounds that.
+    if (!isLate || !socket.isPaused()) refuseArriving(socket, refusalFor(error));
   });
 
   let isStopping = false;

@@ -301,6 +301,17 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     assert.deepEqual(statusesIn(await received), [200, 404, 400]);
   });
 
+  test('refuses garbage also where so many answers wait that Node reads no more', async (t) => {
+    const listener = await openListener(t);
+    const arrival = listener.held();
+    const refused = once(listener.server, 'clientError');
+    const received = exchange(listener.port, `${HELD}${GOOD.repeat(1_000)}${GARBAGE}`);
+    const answer = await arrival;
+    await refused;
+    answer();
+    assert.equal(statusesIn(await received).join(), `${'200,'.repeat(1_001)}400`);
+  });
+
   test('remembers the request under way when an earlier one is done', async (t) => {
     const listener = await openListener(t);
     const wire = await openWire(listener.port);
