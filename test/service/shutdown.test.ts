@@ -101,6 +101,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
       const service = await runProcess(t);
       const wire = await openWire(service.port);
       wire.send('GET /healthz HTTP/1.1\r\n');
+      await service.ask('/nowhere');
       service.child.kill(first);
       await service.logged('shutting down');
       service.child.kill(second);
@@ -109,6 +110,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
         ['shutting down', first],
         ['stopped', 'second-signal'],
       ]);
+      assert.equal(service.logs.at(-2)?.message, 'requests refused');
       assert.equal(await wire.untilClosed(), '');
     });
   }
