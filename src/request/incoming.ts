@@ -38,7 +38,7 @@ export class Incoming<Admitted = unknown> {
 
   /** The query as it is. */
   get searchParams(): URLSearchParams {
-    return new URLSearchParams(this.#exchange.request.url?.slice(this.path.length + 1));
+    return new URLSearchParams(this.#exchange.request.url?.slice(this.path.length));
   }
 
   /** The same, until a row's schema has made something else of it. */
