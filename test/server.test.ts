@@ -10,6 +10,7 @@ import { createInterface } from 'node:readline';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startProvider, type Provider } from './idp/provider.ts';
+import { speakTls, startRawServer } from './idp/raw-server.ts';
 import { ask, exchange, openWire } from './support/client.ts';
 import { DOWN, providerSettings, runProcess, type Environment, type TestProcess } from './support/service.ts';
 
@@ -70,6 +71,22 @@ test('refuses ambiguous framing although NODE_OPTIONS asks for a parser that wou
     );
     assert.match(answers, /^HTTP\/1\.1 400 /);
   }
+});
+
+test('takes no ambiguous framing of the provider either, whatever NODE_OPTIONS asks for [RFC 9112 §6.1]', async (t) => {
+  const provider = await startRawServer((socket) =>
+    speakTls(socket, (secure) =>
+      secure.end(
+        'HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+      ),
+    ),
+  );
+  t.after(() => provider.stop());
+  const service = await runProcess(t, {
+    environment: { NODE_OPTIONS: '--insecure-http-parser', IDP_DOMAIN: `localhost:${provider.port}` },
+  });
+  const { reason } = await service.logged('signing keys could not be fetched');
+  assert.equal(reason, 'connection-failed');
 });
 
 describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
