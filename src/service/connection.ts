@@ -4,7 +4,6 @@
 // arrives: Node does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { nextTick } from 'node:process';
 
 /** Longer than the idle time of load balancers, so that they never send into a closing connection. */
 export const KEEP_ALIVE_MILLIS = 72_000;
@@ -15,9 +14,6 @@ const UNREAD_MILLIS = 90_000;
 /** How long, and how much of, what a client still sends is read and thrown away when the connection ends. */
 const LINGER_MILLIS = 1_000;
 const LINGER_BYTES = 1024 * 1024;
-
-/** While more requests are under way no others are read; what was read before may hold some two thousand. */
-const MOST_UNDER_WAY = 100;
 
 /** How long a request may arrive. */
 export const REQUEST_MILLIS = 15_000;
@@ -50,8 +46,6 @@ export class Connection {
   /** A request has arrived. */
   begin(response: ServerResponse): void {
     this.#underWay.push(response);
-    // At once it would be in vain: Node goes on reading behind each request.
-    if (this.#underWay.length >= MOST_UNDER_WAY) nextTick(this.#pause);
     this.#arrivingSince = undefined;
     response.on('finish', this.#finish);
   }
@@ -72,14 +66,8 @@ export class Connection {
     for (const response of this.#underWay) response.emit('close');
   }
 
-  readonly #pause = (): void => {
-    if (this.#underWay.length >= MOST_UNDER_WAY) this.#socket.pause();
-  };
-
   readonly #finish = (): void => {
     this.#underWay.shift();
-    // Where answers lie unread Node pauses it again.
-    if (this.#underWay.length === MOST_UNDER_WAY - 1) this.#socket.resume();
     this.#writtenAt.shift();
     this.#bytesRead = this.#socket.bytesRead;
     this.#idleSince = undefined;
