@@ -202,6 +202,11 @@ for (const code of [
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'ERR_SSL_WRONG_VERSION_NUMBER',
+  'ERR_TLS_INVALID_PROTOCOL_VERSION',
+  'INVALID_CA',
+  'INVALID_PURPOSE',
+  'PATH_LENGTH_EXCEEDED',
+  'HOSTNAME_MISMATCH',
 ]) {
   test(`fails with certificate-refused when Node says ${code}`, BOUNDED, async (context) => {
     mockLookup(context, Object.assign(new Error(), { code }));
