@@ -17,7 +17,8 @@ import {
 } from '../../faults/process-fixture.ts';
 
 const rows = figures('hostile clients');
-const SLACK = 64;
+/** In MiB: what V8 keeps for a good load alone is up to 60, which comes and goes. */
+const SLACK = 96;
 
 /** Goes on sending bytes, one every `millis`, until the connection ends. */
 function drip(wire: Wire, byte: string, millis: number): void {
@@ -190,7 +191,8 @@ async function withGoodLoad(
     'MiB after': residentMebibytes(pid),
   });
   assertUntroubled(tally);
-  assert.ok(residentMebibytes(pid) - memory < SLACK);
+  const more = residentMebibytes(pid) - memory;
+  assert.ok(more < SLACK, `${more} MiB more`);
   assert.deepEqual(warnings(fixture.service), []);
 }
 
