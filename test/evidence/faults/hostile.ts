@@ -17,7 +17,7 @@ import {
 } from '../../faults/process-fixture.ts';
 
 const rows = figures('hostile clients');
-/** In MiB: what V8 keeps for a good load alone is up to 60, which comes and goes. */
+/** In MiB: what ten clients send ahead in one piece, and V8 keeps of it for a while, is up to 70. */
 const SLACK = 96;
 
 /** Goes on sending bytes, one every `millis`, until the connection ends. */
