@@ -3,11 +3,11 @@
 // proxy nothing goes around it; no redirect is followed, bytes are bounded, the socket is gone at the end.
 // Does not judge the keys: keys/key-set.ts does.
 import type { IncomingMessage } from 'node:http';
-import { get } from 'node:https';
+import { Agent, get } from 'node:https';
 import { Gathering } from '../base/gathering.ts';
 import { parseJsonObject, type JsonObject } from '../base/encoding.ts';
 import { FetchFailure } from './jwks.ts';
-import { OWN_CONNECTION } from './lookup.ts';
+import { lookupOnce } from './lookup.ts';
 import { openTunnel } from './tunnel.ts';
 
 const MAX_BYTES = 512 * 1024;
@@ -28,14 +28,14 @@ export function createKeyFetcher(
   /** What a provider without a discovery document would say in it. */
   const usual = { issuer, jwks_uri: `https://${domain}/.well-known/jwks.json` };
 
-  async function fetchKeySet(signal: AbortSignal) {
-    return fetchJson(jwksUri ?? (await discover(signal)), signal);
+  async function fetchKeySet(way: Way) {
+    return fetchJson(jwksUri ?? (await discover(way)), way);
   }
 
   /** The key-set address (OpenID Connect Discovery §4), found anew at every fetch: a provider may move it. */
-  async function discover(signal: AbortSignal) {
+  async function discover(way: Way) {
     const place = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-    const document = await fetchJson(place, signal, usual);
+    const document = await fetchJson(place, way, usual);
     // OpenID Connect Discovery §4.3: the issuer must be the very one that was asked.
     if (document.issuer !== issuer) throw new FetchFailure('issuer-mismatch');
 
@@ -46,9 +46,13 @@ export function createKeyFetcher(
   }
 
   /** The JSON object at `address`, or what stands in for it when there is nothing (404). */
-  async function fetchJson(address: string, signal: AbortSignal, standIn?: JsonObject) {
-    const socket = proxy && (await openTunnel(proxy, new URL(address), signal));
-    const response = await fetchHead(address, { socket, signal });
+  async function fetchJson(address: string, way: Way, standIn?: JsonObject) {
+    const socket = proxy && (await openTunnel(proxy, new URL(address), way.signal));
+    const own = { signal: way.signal, agent: false, socket };
+    const response = await fetchHead(address, socket ? own : way).catch((failure: unknown) => {
+      if (failure !== STALE) throw failure;
+      return fetchHead(address, own);
+    });
     try {
       const status = response.statusCode ?? 0;
       if (status === 404 && standIn !== undefined) return standIn;
@@ -66,14 +70,23 @@ export function createKeyFetcher(
 
   return () => {
     const signal = AbortSignal.timeout(timeoutMillis);
+    // One connection from discovery to keys, and none to the next fetch.
+    const agent = new Agent({ keepAlive: true });
 
     // The deadline needs nobody's help to end the fetch; the signal ends the connection.
     const deadline = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(new FetchFailure('timeout')));
     });
-    return Promise.race([deadline, fetchKeySet(signal).catch(sortFailure)]);
+    const fetched = fetchKeySet({ agent, signal }).catch(sortFailure);
+    return Promise.race([deadline, fetched]).finally(() => agent.destroy());
   };
 }
+
+/** A connection, and the end of the time for it. */
+type Way = Readonly<{ agent: Agent; signal: AbortSignal }>;
+
+/** Why a request has no answer when its connection, kept from the one before, was closed meanwhile. */
+const STALE = Symbol();
 
 /** The head of the final response; whatever else Node may end a request with is a failure. */
 function fetchHead(address: string, way: object) {
@@ -82,8 +95,8 @@ function fetchHead(address: string, way: object) {
     const headers = { Accept: 'application/json' };
     // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED and NODE_OPTIONS cannot turn them off.
     const strict = { rejectUnauthorized: true, insecureHTTPParser: false };
-    const request = get(address, { ...way, ...strict, ...OWN_CONNECTION, headers }, resolve);
-    request.on('error', reject);
+    const request = get(address, { ...way, ...strict, lookup: lookupOnce, headers }, resolve);
+    request.on('error', (failure) => reject(request.reusedSocket ? STALE : failure));
 
     // Stricter: RFC 9110 §15.2 sets no bound to interim responses; a flood of them costs the processor.
     let interimResponses = 0;

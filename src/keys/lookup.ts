@@ -21,6 +21,3 @@ export const lookupOnce: LookupFunction = (name, options, answered) => {
     for (const tell of all) tell(...answer);
   });
 };
-
-/** Of a request: a connection of its own, to a name that is looked up here. */
-export const OWN_CONNECTION = { agent: false, lookup: lookupOnce } as const;

@@ -3,7 +3,7 @@
 // says on its own is taken for the provider's. Does not bound its time: the signal does.
 import { request } from 'node:http';
 import { FetchFailure } from './jwks.ts';
-import { OWN_CONNECTION } from './lookup.ts';
+import { lookupOnce } from './lookup.ts';
 
 /**
  * A connection to the host and port of `address` through `proxy`, `http://[user:password@]host[:port]`.
@@ -18,8 +18,10 @@ export function openTunnel(proxy: string, { hostname, port }: URL, signal: Abort
     // RFC 9110 §11.7.2, RFC 7617 §2
     ...(username !== '' && { 'Proxy-Authorization': `Basic ${credentials}` }),
   };
+  // A connection of its own, and no credentials but those above.
+  const way = { agent: false, auth: null, lookup: lookupOnce, signal };
   return new Promise((resolve, reject) => {
-    request(proxy, { method: 'CONNECT', path: target, headers, auth: null, signal, ...OWN_CONNECTION })
+    request(proxy, { method: 'CONNECT', path: target, headers, ...way })
       .on('connect', ({ statusCode }, socket, head) => {
         // Stricter: RFC 9110 §9.3.6 takes any 2xx. What a proxy sends on its own is not the provider's.
         if (statusCode === 200 && head.length === 0) return resolve(socket);
