@@ -53,30 +53,23 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
     const measure = method && metrics?.durations(row?.pattern)(method)(status);
     measure?.(millis / 1000);
 
-    if (!accessLog && reason === undefined) return;
+    if (reason === undefined && (!accessLog || isOfProbe(learnt))) return;
 
     tell(learnt, factsOf(learnt, method, status, isWatching ? millis : undefined));
   }
 
-  function tell({ row, reason, request, failure }: Learnt, facts: ReturnType<typeof factsOf>): void {
-    const isProbe = PROBES.has(row?.pattern);
-    if (isProbe && reason === undefined) return;
-
+  function tell(learnt: Learnt, facts: ReturnType<typeof factsOf>): void {
+    const { row, reason, failure } = learnt;
     if (accessLog) log('request', facts);
     if (reason === undefined) return;
 
     if (reason === 'bug') {
-      return log('request failed', {
-        ...facts,
-        method: row && printable(row.method),
-        ...describeBug(failure),
-      });
+      const method = row && printable(row.method);
+      return log('request failed', { ...facts, method, ...describeBug(failure) });
     }
 
     log('request refused', facts);
-    // What a probe asks is no refusal, also with a method that has no row.
-    const isOfProbe = isProbe || PROBES.has(request.url);
-    if (reason !== 'handler' && !isOfProbe) count(reason);
+    if (reason !== 'handler' && !isOfProbe(learnt)) count(reason);
   }
 
   /** The time of an arrival; 0 while nobody asks for it. */
@@ -93,7 +86,8 @@ const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' '
 
 const OTHER_METHOD = printable('_OTHER');
 
-const PROBES = new Set<unknown>(['/healthz', '/readyz']);
+/** Also with a method that has no row: what a probe is told is no refusal. */
+const isOfProbe = ({ request }: Learnt) => /^\/(?:healthz|readyz)(?:\?|$)/.test(String(request.url));
 
 const NO_REQUEST = new Set<unknown>(['malformed-http', 'header_fields_too_large', 'request_timeout']);
 

@@ -28,11 +28,8 @@ function observing(level: LogLevel = 'info', accessLog = false) {
   return { ...observer, clock, told };
 }
 
-const refuse = (
-  observe: ReturnType<typeof createObserver>['observe'],
-  reason: 'expired' | 'scope-missing' | 'keys-unavailable',
-  pattern = '/x',
-) => observe({ ...ARRIVED, row: rowAt(pattern), reason }, 401);
+const refuse = (observe: ReturnType<typeof createObserver>['observe'], reason: 'expired' | 'scope-missing') =>
+  observe({ ...ARRIVED, row: rowAt('/x'), reason }, 401);
 
 test('takes a request whose body did not arrive in time for a refusal only, without method and route', () => {
   const lines: object[] = [];
@@ -188,7 +185,9 @@ test('writes at the end what the running minute has seen, once', () => {
 
 test('counts no probe that finds the service not ready, and tells of it at debug', () => {
   const { observe, told, clock, stop } = observing('debug');
-  for (const pattern of ['/healthz', '/readyz']) refuse(observe, 'keys-unavailable', pattern);
+  for (const url of ['/healthz', '/readyz?full']) {
+    observe({ ...ARRIVED, request: { url, rawHeaders: [] }, reason: 'keys-unavailable' }, 503);
+  }
   assert.deepEqual(
     told().map(({ message }) => message),
     ['request refused', 'request refused'],
