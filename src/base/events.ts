@@ -122,14 +122,14 @@ export function createLog(
   let lastTime = '';
 
   /** Most lines are of the millisecond of the one before. */
-  function timeText(): string {
+  function timeText() {
     const millis = now();
     if (millis !== lastMillis) lastTime = new Date(millis).toISOString();
     lastMillis = millis;
     return lastTime;
   }
 
-  function writeLine(message: LogEvent, fields: Fields): void {
+  function writeLine(message: LogEvent, fields: Fields) {
     // Put together as text: copied into one object with the rest, fields cost twice as much.
     const head = `{"time":"${timeText()}","level":"${LEVELS[message]}","message":"${message}"`;
     const rest = JSON.stringify(fields).slice(1);

@@ -61,7 +61,7 @@ export async function readBody(
 /** RFC 9110 §5.6.6: the value of a parameter may be quoted. */
 const OTHER_CHARSET = /;\s*charset\s*=(?!\s*"?utf-8"?\s*(?:;|$))/i;
 
-function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly string[]): void {
+function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly string[]) {
   // Stricter: RFC 9110 §8.4 has a list, also of codings that change nothing.
   const isPlain = /^(?:identity)?$/i.test(headers['content-encoding'] ?? '');
   // RFC 9110 §12.5.3
@@ -102,7 +102,7 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
 }
 
 /** Level by level, so that the depth of a body cannot exhaust the stack here either. */
-function checkShape(value: unknown): void {
+function checkShape(value: unknown) {
   let level = [value].filter(isContainer);
   let isMemberRefused = false;
   for (let depth = 1; level.length > 0; depth += 1) {

@@ -45,7 +45,7 @@ export const isHost = (text: string) => HOST.test(text) && URL.canParse(`http://
 export function createHostReader() {
   let lastGoodHost: string | undefined;
 
-  return (rawHeaders: readonly string[]): string => {
+  return (rawHeaders: readonly string[]) => {
     const [host = '', ...others] = fieldValues(rawHeaders, 'host');
     const isGood = host === lastGoodHost || isHost(host);
     if (others.length > 0 || !isGood) throw refuse('host-refused');

@@ -64,7 +64,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
   const giveUp = () => end('timeout');
   open();
 
-  function open(): void {
+  function open() {
     received = '';
     flaw = 'closed';
     cancelTimer = clock.after(GREETING_MILLIS, giveUp);
@@ -74,7 +74,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     socket.on('close', lose);
   }
 
-  function greet(): void {
+  function greet() {
     socket.setNoDelay();
     const { username, password, pathname } = url;
     const commands = [
@@ -96,7 +96,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
   }
 
   /** Commands of one turn go out in one write. */
-  function send(words: readonly string[], settle: Settle): void {
+  function send(words: readonly string[], settle: Settle) {
     if (socket.writableCorked === 0) {
       socket.cork();
       setImmediate(() => socket.uncork());
@@ -106,7 +106,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     if (waiting.length === 1) expectReply();
   }
 
-  function read(text: string): void {
+  function read(text: string) {
     const lines = (received + text).split('\r\n');
     if (lines.some(({ length }) => length > MAX_REPLY_LENGTH)) return end('reply-refused');
 
@@ -121,7 +121,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
   }
 
   /** Counted from the last reply: of many commands at once each would be late by a clock of its own. */
-  function expectReply(): void {
+  function expectReply() {
     // Until then all of the greeting has one time.
     if (state !== 'ready') return;
 
@@ -129,12 +129,12 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     if (waiting.length > 0) cancelTimer = clock.after(REPLY_MILLIS, giveUp);
   }
 
-  function end(reason: string): void {
+  function end(reason: string) {
     flaw = reason;
     socket.destroy();
   }
 
-  function lose(): void {
+  function lose() {
     cancelTimer();
     for (const settle of waiting.splice(0)) settle('');
     if (state === 'closed') return;
@@ -181,7 +181,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
 }
 
 /** Over TLS it is open once the certificate has been found good. */
-function openSocket({ protocol, hostname, port }: URL, opened: () => void): Socket {
+function openSocket({ protocol, hostname, port }: URL, opened: () => void) {
   const host = hostname.replace(/^\[|\]$/g, '');
   const options = {
     host,

@@ -43,7 +43,7 @@ export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onF
   let entries = 0;
   let lastEmptied = -Infinity;
 
-  function emptyExpired(nowSeconds: number): void {
+  function emptyExpired(nowSeconds: number) {
     for (const [bucket, names] of buckets) {
       if ((bucket + 1) * bucketSeconds > nowSeconds) continue;
 

@@ -6,7 +6,7 @@ import { createKeyFetcher } from '../keys/fetch.ts';
 import { createKeySet } from '../keys/key-set.ts';
 import { open } from '../routes/access.ts';
 import { tableProblems } from '../routes/router.ts';
-import { get, type Row, type Table } from '../routes/row.ts';
+import { get, type Table } from '../routes/row.ts';
 import { createSenderCheck } from '../sender/caller.ts';
 import { createSharedReplayStore } from '../sender/replay-resp.ts';
 import { createReplayStore } from '../sender/replay.ts';
@@ -91,7 +91,7 @@ export function assembleService(
   if (problems.length > 0) throw new ConfigurationError(problems);
 
   /** The process has keys to judge tokens with, and is not about to end. Throws `Refused`. */
-  function readiness(): object {
+  function readiness() {
     if (checks.front.isStopping) throw unavailable('shutting-down');
     if (!checks.isReady()) throw unavailable('keys-unavailable');
 
@@ -121,7 +121,7 @@ function openReplayStore(
   return createReplayStore(windowSeconds, undefined, () => log('memory of used proofs full', {}));
 }
 
-const probes = (readReadiness = (): object => ({})): readonly Row[] => [
+const probes = (readReadiness = (): object => ({})) => [
   get('/healthz', open, () => ({ status: 'ok' })),
   get('/readyz', open, readReadiness),
 ];

@@ -69,7 +69,7 @@ export function createFront(
   }
 
   /** The reply to a refusal, to a failure of a handler's own, or to a bug. */
-  function replyToFailure(failure: unknown, learnt: Learnt): Reply {
+  function replyToFailure(failure: unknown, learnt: Learnt) {
     if (failure instanceof HandlerReply && failure.isFailure) {
       if (failure.reply.status >= 400) learnt.reason = 'handler';
       return failure.reply;
@@ -92,7 +92,7 @@ export function createFront(
   }
 
   /** What a reply to this origin holds beside its own fields, names and values in turn. */
-  function fieldsBeside(learnt: Learnt, origin: string | undefined): readonly string[] {
+  function fieldsBeside(learnt: Learnt, origin: string | undefined) {
     const shared = learnt.crossOrigin ?? cors.forReading(origin);
     // With these lists, and that of write.ts, most replies would take 2 % longer.
     if (cors.vary.length === 0 && learnt.freshNonce === undefined) return shared;
@@ -128,7 +128,7 @@ export const nonceFields = ({ freshNonce }: Learnt) =>
   freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
 
 /** Every scope that is named where access is decided, when another token would mend the refusal. */
-function scopesFor(refusal: Refusal, { rules = [], row }: Learnt): readonly string[] {
+function scopesFor(refusal: Refusal, { rules = [], row }: Learnt) {
   const isOfToken = ['unauthorized', 'invalid_token'].includes(refusal.kind);
   if (!isOfToken && !('demands' in refusal)) return [];
 

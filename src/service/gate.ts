@@ -101,7 +101,7 @@ export function createGateChecks(front: Front) {
   };
 }
 
-function mayHaveLostFields({ rawHeaders, socket }: GateRequest): boolean {
+function mayHaveLostFields({ rawHeaders, socket }: GateRequest) {
   const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;
   return maxFields !== 0 && rawHeaders.length >= maxFields * 2;
 }

@@ -24,12 +24,12 @@ export const clock: Clock = {
 /** The lines of a turn, of all services in this process: written one by one each would cost a system call. */
 let unwritten = '';
 
-function writeLines(): void {
+function writeLines() {
   process.stdout.write(unwritten);
   unwritten = '';
 }
 
-function writeLater(line: string): void {
+function writeLater(line: string) {
   if (unwritten === '') setImmediate(writeLines);
   unwritten += line;
 }

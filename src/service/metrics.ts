@@ -69,7 +69,7 @@ export function createMetrics(profile: string) {
   const families = makingOnce((_name: string): Sample[] => []);
 
   /** At zero when it is new. */
-  const sample = makingOnce((name: string): Sample => {
+  const sample = makingOnce((name: string) => {
     const made = { name, value: 0 };
     const [family = ''] = name.split(/(?:_bucket|_sum|_count)?\{/);
     families(family).push(made);
@@ -87,22 +87,22 @@ export function createMetrics(profile: string) {
     ),
   );
 
-  function add(name: string, amount = 1): void {
+  function add(name: string, amount = 1) {
     sample(name).value += amount;
   }
 
-  function foresee(start: string, words: readonly string[]): void {
+  function foresee(start: string, words: readonly string[]) {
     for (const word of words) sample(`${start}"${word}"}`);
   }
 
-  function foreseeRows(rows: readonly Row[]): void {
+  function foreseeRows(rows: readonly Row[]) {
     for (const { method, pattern } of rows) {
       durations(pattern)(method)(200);
       if (method === 'GET') durations(pattern)('HEAD')(200);
     }
   }
 
-  function foreseeWords(): void {
+  function foreseeWords() {
     sample('http_server_active_requests');
     foresee('gatehouse_refusals_total{reason=', REASONS);
     foresee('gatehouse_tokens_total{result=', ['remembered', 'verified']);
@@ -110,7 +110,7 @@ export function createMetrics(profile: string) {
   }
 
   /** All of it. */
-  function read(issuers: readonly Issuer[], store: ReplayStore): string {
+  function read(issuers: readonly Issuer[], store: ReplayStore) {
     foreseeWords();
     for (const { name, keys } of issuers) {
       foresee(`gatehouse_key_fetches_total{issuer="${name}",result=`, ['ok', ...FETCH_FLAWS]);
@@ -125,7 +125,7 @@ export function createMetrics(profile: string) {
   }
 
   /** Nothing for a family that has no samples. */
-  function textOf(head: string): string {
+  function textOf(head: string) {
     const [, , family = ''] = head.split(' ');
     const lines = families(family).map(lineOf);
     return lines.length === 0 ? '' : head + lines.join('');
@@ -157,7 +157,7 @@ function createHistogram(labels: string, sample: (name: string) => Sample) {
   buckets.push({ bound: Infinity, count: all });
   const sum = sample(`http_server_request_duration_seconds_sum{${labels}}`);
 
-  return (seconds: number): void => {
+  return (seconds: number) => {
     sum.value += seconds;
     for (const { bound, count } of buckets) {
       if (seconds <= bound) count.value += 1;

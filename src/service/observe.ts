@@ -25,7 +25,7 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
   let period: { readonly since: number; readonly cancel: () => void } | undefined;
 
   /** Writes the last summary, if there is something to say. */
-  function summarize(): void {
+  function summarize() {
     if (period === undefined) return;
 
     const seconds = Math.round((clock.monotonic() - period.since) / 1000);
@@ -36,7 +36,7 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
     counts.clear();
   }
 
-  function count(reason: RefusalReason): void {
+  function count(reason: RefusalReason) {
     period ??= { since: clock.monotonic(), cancel: clock.after(SUMMARY_MILLIS, summarize) };
     for (const name of ['total', reason]) {
       counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -45,7 +45,7 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
   }
 
   /** Once a request; no status when nobody was left to be answered. */
-  function observe(learnt: Learnt, status: number | null): void {
+  function observe(learnt: Learnt, status: number | null) {
     const { row, reason, arrivedAt } = learnt;
     const method = methodOf(learnt);
     const millis = clock.monotonic() - arrivedAt;
@@ -58,7 +58,7 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
     tell(learnt, factsOf(learnt, method, status, isWatching ? millis : undefined));
   }
 
-  function tell(learnt: Learnt, facts: ReturnType<typeof factsOf>): void {
+  function tell(learnt: Learnt, facts: ReturnType<typeof factsOf>) {
     const { row, reason, failure } = learnt;
     if (accessLog) log('request', facts);
     if (reason === undefined) return;
@@ -73,7 +73,7 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
   }
 
   /** The time of an arrival; 0 while nobody asks for it. */
-  function begin(): number {
+  function begin() {
     metrics?.add('http_server_active_requests');
     return isWatching ? clock.monotonic() : 0;
   }
@@ -92,7 +92,7 @@ const isOfProbe = ({ request }: Learnt) => /^\/(?:healthz|readyz)(?:\?|$)/.test(
 const NO_REQUEST = new Set<unknown>(['malformed-http', 'header_fields_too_large', 'request_timeout']);
 
 /** A word of a closed list; nothing for what is no request, though Node may take it for one. */
-function methodOf({ request, reason }: Learnt): Printable | undefined {
+function methodOf({ request, reason }: Learnt) {
   if (NO_REQUEST.has(reason)) return undefined;
   return METHODS.find((method) => method === request.method) ?? OTHER_METHOD;
 }

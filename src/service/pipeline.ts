@@ -4,7 +4,7 @@
 // responder.ts does, which also takes every failure.
 import type { IncomingMessage } from 'node:http';
 import { andThen, isLater, type Later } from '../base/clock.ts';
-import { refuse, refuseMethod, unavailable, type Refused } from '../base/refusal.ts';
+import { refuse, refuseMethod, unavailable } from '../base/refusal.ts';
 import { noContent, replyToResult } from '../reply/handler-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { readBody } from '../request/body.ts';
@@ -45,7 +45,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
   }
 
   /** Who asks, whether they may, and then the row. */
-  function serve(exchange: Exchange, place: Place, presentation: Presentation): Later<Reply> {
+  function serve(exchange: Exchange, place: Place, presentation: Presentation) {
     const { rules, matches } = place;
     const { method, path } = presentation;
     // RFC 9110 §9.3.2: HEAD goes the way of GET.
@@ -67,7 +67,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
   }
 
   /** Query and body, then the handler, then its reply. */
-  function run(exchange: Exchange, row: Row, incoming: Incoming<Caller | undefined>): Later<Reply> {
+  function run(exchange: Exchange, row: Row, incoming: Incoming<Caller | undefined>) {
     const taken = (row.query ?? row.body) ? take(exchange, row, incoming) : undefined;
     return andThen(taken, () =>
       andThen(withinTime(exchange, row.handler(incoming)), (given) => replyToResult(given, row.method)),
@@ -75,7 +75,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
   }
 
   /** Rejects with `Refused`, or with `ClientGone`. */
-  async function take(exchange: Exchange, { query, body }: Row, incoming: Incoming): Promise<void> {
+  async function take(exchange: Exchange, { query, body }: Row, incoming: Incoming) {
     if (query !== undefined) {
       incoming.query = await withinTime(exchange, query.judge(incoming.searchParams));
     }
@@ -87,7 +87,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
   }
 
   /** A handler, or a schema, that takes too long is told to give up, and not awaited any more. */
-  function withinTime(exchange: Exchange, result: unknown): unknown {
+  function withinTime(exchange: Exchange, result: unknown) {
     if (!isLater(result)) return result;
 
     const promise = Promise.resolve(result);
@@ -109,7 +109,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
 export const MAX_FIELDS = 200;
 
 /** What can be wrong with a request before it is looked at. Throws `Refused`. */
-function checkHead({ httpVersion, rawHeaders, headers }: IncomingMessage): void {
+function checkHead({ httpVersion, rawHeaders, headers }: IncomingMessage) {
   const { expect, 'transfer-encoding': coding } = headers;
   // RFC 9112 §2.3, §6.1: Node lets 0.9 and 2.0 pass in a request line, and HTTP/1.0 has no transfer coding.
   const isKnown = httpVersion === '1.1' || (httpVersion === '1.0' && coding === undefined);
@@ -123,7 +123,7 @@ function checkHead({ httpVersion, rawHeaders, headers }: IncomingMessage): void 
   if (!isMet) throw refuse('expectation_failed');
 }
 
-function refuseUnmatched(matches: Place['matches']): Refused {
+function refuseUnmatched(matches: Place['matches']) {
   if (matches.length === 0) return refuse('not_found');
 
   const methods = matches.map(({ row }) => row.method);

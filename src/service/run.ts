@@ -72,7 +72,7 @@ function start({ loaded, table, name }: Plan, isCheck: boolean) {
   if (isCheck) return fetchOnce();
 
   /** A fetch that fails while others are awaited is not made again. */
-  function fetchOnce(): void {
+  function fetchOnce() {
     for (const { keys } of issuers) void keys.refresh().then(keys.close);
   }
 
@@ -120,7 +120,7 @@ function start({ loaded, table, name }: Plan, isCheck: boolean) {
  * Half of the threads look names up, one for each issuer, the proxy and the store: where some names are dead,
  * the others are still found.
  */
-function setThreads({ issuers }: Settings): void {
+function setThreads({ issuers }: Settings) {
   const names = Object.keys(issuers).length + 2;
   process.env.UV_THREADPOOL_SIZE ??= String(2 * names);
 }
