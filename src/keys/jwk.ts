@@ -1,15 +1,21 @@
 // A JSON Web Key becomes a key that can verify, or is turned away with the reason. Trusts nothing in the
 // JWK: type, size and purpose are settled here, because crypto.verify takes whatever key it is given
 // (RFC 8725 §3.1). Does not say whose key it is: the provider's set, or the token that is bound to it, does.
-import { constants, createPublicKey, hash, type VerifyKeyObjectInput } from 'node:crypto';
+import {
+  constants,
+  createPublicKey,
+  hash,
+  type AsymmetricKeyDetails,
+  type VerifyKeyObjectInput,
+} from 'node:crypto';
 import { isTextArray, type JsonObject } from '../base/encoding.ts';
 import type { KeyFlaw } from '../base/events.ts';
 import type { Memory } from '../base/memory.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 
-const SIGNING_KEY = { maxBits: 8192, maxExponentBits: Infinity };
+const SIGNING_KEY = { maxBits: 8192, maxExponent: Infinity };
 // A caller chooses the key of a proof, and a larger one makes the service pay.
-const PROOF_KEY = { maxBits: 4096, maxExponentBits: 32 };
+const PROOF_KEY = { maxBits: 4096, maxExponent: 0xffff_ffff };
 
 /** RFC 7518 §3.4: the two integers side by side, no ASN.1. */
 const ECDSA = { dsaEncoding: 'ieee-p1363' } as const;
@@ -113,7 +119,7 @@ function importPublic(members: JsonObject, algorithm: Algorithm, bounds: typeof 
     const exported = requiredMembers({ ...key.export({ format: 'jwk' }) });
     if (thumbprintOf(exported) !== thumbprint) return 'encoding';
 
-    const flaw = members.kty === 'RSA' ? rsaFlaw(members, bounds) : undefined;
+    const flaw = members.kty === 'RSA' ? rsaFlaw(members, key.asymmetricKeyDetails, bounds) : undefined;
     return flaw ?? seal({ digest, input: { key, ...options }, thumbprint, kid });
   } catch (failure) {
     // OpenSSL's refusals, such as a point that is not on its curve, have a code.
@@ -125,21 +131,16 @@ function importPublic(members: JsonObject, algorithm: Algorithm, bounds: typeof 
 /** RFC 7638 §3: fixed words and base64url need no escapes, so JSON.stringify gives the canonical form. */
 const thumbprintOf = (members: JsonObject) => hash('sha256', JSON.stringify(members), 'base64url');
 
-function rsaFlaw({ n, e }: JsonObject, { maxBits, maxExponentBits }: typeof PROOF_KEY) {
-  const modulus = binaryDigits(n);
-  const exponent = binaryDigits(e);
+function rsaFlaw(
+  { n }: JsonObject,
+  { modulusLength = 0, publicExponent = 0n }: AsymmetricKeyDetails = {},
+  { maxBits, maxExponent }: typeof PROOF_KEY,
+) {
+  const lastByte = Buffer.from(String(n), 'base64url').at(-1) ?? 0;
   // RFC 7518 §3.3: 2048 bits or larger.
-  const bits = modulus.length;
-  if (bits < 2048 || bits > maxBits || modulus.endsWith('0')) return 'size';
+  if (modulusLength < 2048 || modulusLength > maxBits || lastByte % 2 === 0) return 'size';
 
   // RFC 8017 §3.1: an odd exponent of at least 3; with 1 every text would be its own signature.
-  const exponentBits = exponent.length;
-  const isGood = exponentBits >= 2 && exponentBits <= maxExponentBits && exponent.endsWith('1');
-  return isGood ? undefined : 'exponent';
-}
-
-/** Of a Base64urlUInt (RFC 7518 §2), which is big-endian. */
-function binaryDigits(value: unknown) {
-  const digits = Buffer.from(String(value), 'base64url').toString('hex');
-  return BigInt(`0x0${digits}`).toString(2);
+  const isOdd = publicExponent % 2n === 1n;
+  return isOdd && publicExponent > 1 && publicExponent <= maxExponent ? undefined : 'exponent';
 }
