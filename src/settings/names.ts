@@ -6,7 +6,8 @@ import type { Names } from './table.ts';
 
 /** Other tools write names that begin with `ISSUER_` too. */
 const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|ISSUER_[^_]+)_/g;
-const SECTIONS = ['idp', 'issuers', 'api', 'cors', 'resource', 'metrics', 'server', 'log', 'profile'];
+/** Letter case matters in YAML, and is easily overlooked: it plays no part in whose section it is. */
+const SECTIONS = /^(idp|issuers|api|cors|resource|metrics|server|log|profile)(\.|$)/i;
 
 /** Adds variables that are not `known` to the problems, or to the warnings. */
 export function checkVariables(known: readonly Names[], { variables, problems, warnings }: Sources): void {
@@ -27,10 +28,8 @@ export function checkVariables(known: readonly Names[], { variables, problems, w
 export function checkKeys(known: readonly Names[], { keys, problems, warnings }: Sources): void {
   const names = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
   for (const entry of keys) {
-    // Letter case matters in YAML, and is easily overlooked: it plays no part in whose section it is.
-    const section = entry.name.toLowerCase().replace(/\.[^]*/, '');
-    const isEmptySection = entry.value === null && entry.name === section;
-    if (!isEmptySection) checkName(entry, names, SECTIONS.includes(section) ? problems : warnings);
+    const isEmptySection = entry.value === null && /^[^.A-Z]*$/.test(entry.name);
+    if (!isEmptySection) checkName(entry, names, SECTIONS.test(entry.name) ? problems : warnings);
   }
 }
 
