@@ -28,37 +28,32 @@ export function readSources(
   const problems = [...knownProblems];
   const warnings: string[] = [];
   const files: string[] = [];
-  const places = ['environment'];
-  let areFilesRead = true;
+  let lookedIn = 'environment';
 
   function readFile(path: string, parse: typeof parseDotEnv, namedBy?: Entry): Entry[] {
     try {
       const text = readText(path, namedBy !== undefined);
       if (text !== undefined) files.push(path);
-      places.push(`${path} (${text === undefined ? 'not ' : ''}there)`);
+      lookedIn &&= `${lookedIn}, ${path} (${text === undefined ? 'not ' : ''}there)`;
       return parse(text ?? '', path, problems);
     } catch (failure) {
-      areFilesRead = false;
+      lookedIn = '';
       const fault = describeFailure(failure, path);
       problems.push(namedBy === undefined ? fault : problemOf(namedBy, fault));
       return [];
     }
   }
 
-  /** What is called otherwise is not read, and may hold a safeguard. */
-  function checkMisnamed(path: string): void {
-    if (!existsSync(path)) return;
-
-    problems.push(`${path}: is not read; call it application.yml, or name it in CONFIG_FILE`);
-  }
-
   const variables = [...entriesOf(environment), ...readFile(join(directory, '.env'), parseDotEnv)];
   const configFile = find(variables, 'CONFIG_FILE');
-  if (configFile === undefined) checkMisnamed(join(directory, 'application.yaml'));
+  // What is called otherwise is not read, and may hold a safeguard.
+  const misnamed = join(directory, 'application.yaml');
+  if (configFile === undefined && existsSync(misnamed)) {
+    problems.push(`${misnamed}: is not read; call it application.yml, or name it in CONFIG_FILE`);
+  }
 
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
   const keys = readFile(path, parseYaml, configFile);
-  const lookedIn = areFilesRead ? places.join(', ') : '';
   return { variables, keys, files, lookedIn, problems, warnings };
 }
 
