@@ -47,6 +47,8 @@ export function createKeyFetcher(
 
   /** The JSON object at `address`, or what stands in for it when there is nothing (404). */
   async function fetchJson(address: string, way: Way, standIn?: JsonObject) {
+    // Cut off by the deadline, a body without a length ends as if it were whole.
+    way.signal.throwIfAborted();
     const socket = proxy && (await openTunnel(proxy, new URL(address), way.signal));
     const own = { signal: way.signal, agent: false, socket };
     const response = await fetchHead(address, socket ? own : way).catch((failure: unknown) => {

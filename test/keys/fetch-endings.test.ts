@@ -2,6 +2,7 @@
    connection. What it takes for an answer otherwise: fetch-faults.test.ts. */
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import dns from 'node:dns';
 import type { ClientRequest } from 'node:http';
 import type { Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
@@ -272,6 +273,26 @@ for (const [condition, answer, outcome, connections] of KEPT) {
     await server.closed();
   });
 }
+
+test(
+  'asks nothing more after the deadline when it ends a discovery document without a length [RFC 9112 §8]',
+  BOUNDED,
+  async (context) => {
+    const lookup = context.mock.method(dns, 'lookup');
+    const server = await start(context, (socket) =>
+      speakTls(socket, (secure) => {
+        lookup.mock.resetCalls();
+        const document = JSON.stringify({ issuer: source.issuer, jwks_uri: `${source.issuer}keys` });
+        secure.write(`HTTP/1.1 200 OK\r\n\r\n${document}`);
+      }),
+    );
+    const issuer = `https://localhost:${server.port}/`;
+    const source = { domain: 'localhost', issuer, jwksUri: undefined };
+    assert.deepEqual(await flawAtDeadline(source, server), TIMEOUT);
+    await server.closed();
+    assert.equal(lookup.mock.callCount(), 0);
+  },
+);
 
 test(
   'asks over no third connection when the one kept from discovery closes, and the next one',
