@@ -47,10 +47,12 @@ export function createKeyFetcher(
 
   /** The JSON object at `address`, or what stands in for it when there is nothing (404). */
   async function fetchJson(address: string, way: Way, standIn?: JsonObject) {
-    // Cut off by the deadline, a body without a length ends as if it were whole.
-    way.signal.throwIfAborted();
-    const socket = proxy && (await openTunnel(proxy, new URL(address), way.signal));
-    const own = { signal: way.signal, agent: false, socket };
+    const { signal } = way;
+    // Cut off by the deadline, a document without a length ends as if it were whole.
+    signal.throwIfAborted();
+
+    const socket = proxy && (await openTunnel(proxy, new URL(address), signal));
+    const own = { signal, agent: false, socket };
     const response = await fetchHead(address, socket ? own : way).catch((failure: unknown) => {
       if (failure !== STALE) throw failure;
       return fetchHead(address, own);
@@ -93,11 +95,16 @@ const STALE = Symbol();
 /** The head of the final response; whatever else Node may end a request with is a failure. */
 function fetchHead(address: string, way: object) {
   return new Promise<IncomingMessage>((resolve, reject) => {
-    // RFC 9110 §12.5.1
-    const headers = { Accept: 'application/json' };
-    // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED and NODE_OPTIONS cannot turn them off.
-    const strict = { rejectUnauthorized: true, insecureHTTPParser: false };
-    const request = get(address, { ...way, ...strict, lookup: lookupOnce, headers }, resolve);
+    const options = {
+      ...way,
+      // RFC 9110 §12.5.1
+      headers: { Accept: 'application/json' },
+      lookup: lookupOnce,
+      // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED and NODE_OPTIONS cannot turn them off.
+      rejectUnauthorized: true,
+      insecureHTTPParser: false,
+    };
+    const request = get(address, options, resolve);
     request.on('error', (failure) => reject(request.reusedSocket ? STALE : failure));
 
     // Stricter: RFC 9110 §15.2 sets no bound to interim responses; a flood of them costs the processor.
