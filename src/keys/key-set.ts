@@ -22,8 +22,8 @@ export type KeySet = ReturnType<typeof createKeySet>;
 
 /**
  * `issuerName` is the configured one; `fetch` gives the provider's document, or rejects with `FetchFailure`;
- * `waiting` counts the requests that wait, for the keys of other issuers too; `onFetched` takes `ok`, or why
- * a fetch failed.
+ * `waiting` counts the requests that wait, for the keys of other issuers too; `count` is told what came of
+ * every fetch.
  */
 export function createKeySet(
   issuerName: string,
@@ -31,7 +31,7 @@ export function createKeySet(
   clock: Clock,
   log: Log,
   waiting = { requests: 0 },
-  onFetched?: Count,
+  count?: Count,
 ) {
   const issuer = printable(issuerName);
   /** Empty until a fetch brings some, and once they are found to have expired after a failure. */
@@ -138,7 +138,8 @@ export function createKeySet(
     } catch (thrown) {
       noteFailure(thrown instanceof FetchFailure ? thrown : new FetchFailure('unforeseen'));
     }
-    onFetched?.(failure ?? 'ok');
+    const result = failure ?? 'ok';
+    count?.(`gatehouse_key_fetches_total{issuer="${issuerName}",result="${result}"}`);
   }
 
   /** Refreshes are frequent; changes are news, and so is the end of a failure. */

@@ -71,11 +71,8 @@ function assembleIssuers(
   { fetchKeys }: CreateOptions,
 ) {
   return Object.entries(issuers).map(([name, issuer]) => {
-    const onFetched = (result: string) =>
-      metrics?.add(`gatehouse_key_fetches_total{issuer="${name}",result="${result}"}`);
-
     const fetcher = fetchKeys ? () => fetchKeys(issuer, name) : createKeyFetcher(issuer, proxy);
-    const keys = createKeySet(name, fetcher, clock, log, WAITING, onFetched);
+    const keys = createKeySet(name, fetcher, clock, log, WAITING, metrics?.add);
     return { ...issuer, name, clockToleranceSeconds, keys };
   });
 }

@@ -63,7 +63,9 @@ export class KeySetFixture {
       this.clock,
       log,
       waiting,
-      (result) => {
+      (sample) => {
+        const [, result = sample] =
+          /^gatehouse_key_fetches_total\{issuer="idp",result="(.*)"\}$/.exec(sample) ?? [];
         this.results.push(result);
       },
     );
