@@ -7,7 +7,7 @@ import type { Count } from '../base/events.ts';
 import { refuse, unavailable } from '../base/refusal.ts';
 import { requestUri, type Presentation, type UriOptions } from '../request/uri.ts';
 import type { Issuer } from '../token/issuers.ts';
-import { claimsOf, issuerOf, type VerifiedToken } from '../token/verify.ts';
+import { verifiedOf, type VerifiedToken } from '../token/verify.ts';
 import type { Credentials, DpopMode } from './credentials.ts';
 import { createProofVerifier, type ProofOptions } from './dpop-proof.ts';
 import type { ReplayStore } from './replay.ts';
@@ -23,8 +23,9 @@ class AdmittedCaller {
   readonly freshNonce: string | undefined;
 
   constructor(token: VerifiedToken, freshNonce?: string) {
-    this.claims = claimsOf(token);
-    this.#issuer = issuerOf(token);
+    const { claims, issuer } = verifiedOf(token);
+    this.claims = claims;
+    this.#issuer = issuer;
     this.freshNonce = freshNonce;
     Object.freeze(this);
   }
@@ -105,7 +106,7 @@ export function createSenderCheck(
   const verifyProof = createProofVerifier(options);
 
   return (token, credentials, presentation, nowMillis) => {
-    const { cnf } = claimsOf(token);
+    const { cnf } = verifiedOf(token).claims;
     if (credentials.scheme === 'Bearer') {
       // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it. Choice: an operator
       // who turns DPoP off takes bound tokens as if they were not.
@@ -118,9 +119,12 @@ export function createSenderCheck(
     // RFC 9449 §7.1
     if (credentials.proof === undefined) throw refuse('proof-missing');
 
-    const uri = requestUri(presentation, options);
-    const subject = { method: presentation.method, uri, token: credentials.token, nowMillis };
-    const { thumbprint, jti, expiresAt, freshNonce } = verifyProof(credentials.proof, subject);
+    const { thumbprint, jti, expiresAt, freshNonce } = verifyProof(credentials.proof, {
+      method: presentation.method,
+      uri: requestUri(presentation, options),
+      token: credentials.token,
+      nowMillis,
+    });
     // RFC 9449 §4.3(12), second half; §6.1
     if (thumbprint !== boundThumbprint) throw refuse('key-mismatch').with({ freshNonce });
 

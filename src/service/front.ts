@@ -3,6 +3,7 @@
 // no refusal is a 500.
 import { andThen, type Later } from '../base/clock.ts';
 import { Refused, type Refusal } from '../base/refusal.ts';
+import { factsOf } from '../keys/jwk.ts';
 import { createRefusalReplies } from '../reply/challenge.ts';
 import { createCors } from '../reply/cors.ts';
 import { HandlerReply } from '../reply/handler-reply.ts';
@@ -15,7 +16,7 @@ import type { Timing } from '../routes/guards.ts';
 import type { Caller, SenderCheck } from '../sender/caller.ts';
 import { acceptedScheme, parseCredentials } from '../sender/credentials.ts';
 import type { Settings } from '../settings/load.ts';
-import { issuerOf, keyIdOf, type TokenVerifier } from '../token/verify.ts';
+import { verifiedOf, type TokenVerifier } from '../token/verify.ts';
 import type { Learnt } from './exchange.ts';
 import { createObserver, type Surroundings } from './observe.ts';
 
@@ -58,8 +59,9 @@ export function createFront(
     if (credentials === undefined) return undefined;
 
     const checked = andThen(verifyToken(credentials.token), (token) => {
-      learnt.kid = keyIdOf(token);
-      learnt.issuerName = issuerOf(token).name;
+      const { key, issuer } = verifiedOf(token);
+      learnt.kid = factsOf(key).kid;
+      learnt.issuerName = issuer.name;
       return checkSender(token, credentials, presentation, clock.now());
     });
     return andThen(checked, (caller) => {

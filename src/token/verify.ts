@@ -14,11 +14,14 @@ import { mediaType, parseCompact } from './compact.ts';
 import { issuerFor, type Issuer } from './issuers.ts';
 import { payloadOf, verifySignature } from './signature.ts';
 
-/** `kid` as the token names its key; `key` as it was then. */
 interface Verified {
+  /** As the provider wrote them. */
   readonly claims: JsonObject;
+  /** As the token names its key. */
   readonly kid: string | undefined;
+  /** Whose key signed it and whose rules it meets. */
   readonly issuer: Issuer;
+  /** As it was then. */
   readonly key: VerificationKey;
 }
 
@@ -27,14 +30,7 @@ export type VerifiedToken = Sealed<Verified, 'VerifiedToken'>;
 
 const { seal, open } = sealing<Verified, 'VerifiedToken'>();
 
-/** The claims, as the provider wrote them. */
-export const claimsOf = (token: VerifiedToken) => open(token).claims;
-
-/** The provider's name of the key that signed it, if it has one. */
-export const keyIdOf = (token: VerifiedToken) => factsOf(open(token).key).kid;
-
-/** The issuer whose key signed it and whose rules it meets. */
-export const issuerOf = (token: VerifiedToken) => open(token).issuer;
+export const verifiedOf = open;
 
 export type TokenVerifier = ReturnType<typeof createTokenVerifier>;
 

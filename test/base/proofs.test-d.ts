@@ -11,7 +11,7 @@ import type { Credentials } from '../../src/sender/credentials.ts';
 import { claimsFlaw, type TokenOptions } from '../../src/token/claims.ts';
 import type { UnverifiedJws } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature, type SignedPayload } from '../../src/token/signature.ts';
-import { claimsOf, type VerifiedToken } from '../../src/token/verify.ts';
+import { verifiedOf, type VerifiedToken } from '../../src/token/verify.ts';
 
 /** What an attacker, or a hurried developer, has at hand. */
 interface AtHand {
@@ -170,7 +170,7 @@ export const outOfTurn = ({
   // @ts-expect-error no claim rules before the signature
   () => claimsFlaw(jws.payload, jws.header, rules, 1),
   // @ts-expect-error no claims before the claim rules
-  () => claimsOf(signed),
+  () => verifiedOf(signed).claims,
   // @ts-expect-error no sender before the claim rules
   () => sender(signed, credentials, presentation),
   // @ts-expect-error no sender for claims

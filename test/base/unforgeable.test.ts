@@ -9,7 +9,7 @@ import { scope } from '../../src/routes/guards.ts';
 import { isGenuine, type Caller } from '../../src/sender/caller.ts';
 import { parseCompact } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature } from '../../src/token/signature.ts';
-import { claimsOf } from '../../src/token/verify.ts';
+import { verifiedOf } from '../../src/token/verify.ts';
 import { callerWith } from '../support/caller.ts';
 import { runRow } from '../support/row.ts';
 import { GOOD, openVerifier, signingKey } from '../token/issuer.ts';
@@ -59,7 +59,7 @@ for (const [what, [genuine, open]] of Object.entries(PROOFS)) {
 const ALL: typeof PROOFS = {
   ...PROOFS,
   'a signed payload': [signed, payloadOf],
-  'a verified token': [token, claimsOf],
+  'a verified token': [token, verifiedOf],
 };
 
 for (const [what, [, open]] of Object.entries(ALL)) {
@@ -71,7 +71,7 @@ for (const [what, [, open]] of Object.entries(ALL)) {
 }
 
 test('says that a value was not sealed where it is opened', () =>
-  assert.throws(() => claimsOf({} as never), {
+  assert.throws(() => verifiedOf({} as never).claims, {
     name: 'TypeError',
     message: 'this value was not sealed here',
   }));

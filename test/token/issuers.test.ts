@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { createKeySet } from '../../src/keys/key-set.ts';
 import { Refused } from '../../src/base/refusal.ts';
 import type { Issuer } from '../../src/token/issuers.ts';
-import { createTokenVerifier, issuerOf } from '../../src/token/verify.ts';
+import { createTokenVerifier, verifiedOf } from '../../src/token/verify.ts';
 import { TestClock } from '../support/clock.ts';
 import {
   AUDIENCE,
@@ -66,7 +66,7 @@ async function open({ rules = {}, fetched = {}, cacheEntries = 0 }: Partner = {}
   async function judge(token: string): Promise<string> {
     try {
       const verified = await verify(token);
-      return issuerOf(verified).name;
+      return verifiedOf(verified).issuer.name;
     } catch (failure) {
       if (failure instanceof Refused) return failure.refusal.reason;
       throw failure;
@@ -217,7 +217,7 @@ test('with one issuer looks at the key and the signature before the issuer, as e
   );
   await keys.refresh();
   const verify = createTokenVerifier([{ ...RULES, keys }], clock, 0);
-  const claimed = (token: Awaited<ReturnType<typeof verify>>) => issuerOf(token).issuer;
+  const claimed = (token: Awaited<ReturnType<typeof verify>>) => verifiedOf(token).issuer.issuer;
 
   const reasonOf = async (token: string) => {
     try {

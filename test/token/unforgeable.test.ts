@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { importSigningKey } from '../../src/keys/jwk.ts';
 import { parseCompact } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature } from '../../src/token/signature.ts';
-import { claimsOf } from '../../src/token/verify.ts';
+import { verifiedOf } from '../../src/token/verify.ts';
 import { lookAlikes } from '../base/look-alikes.ts';
 import { atOnce } from '../support/clock.ts';
 import { CLAIMS, GOOD, issue, openVerifier, signingKey } from './issuer.ts';
@@ -21,7 +21,7 @@ function signedPayload(token: string): object {
 
 const proofs: readonly [string, object, (proof: never) => unknown][] = [
   ['a signed payload', signedPayload(GOOD), payloadOf],
-  ['a verified token', await (await openVerifier(0))(GOOD), claimsOf],
+  ['a verified token', await (await openVerifier(0))(GOOD), (token) => verifiedOf(token).claims],
 ];
 
 for (const [what, proof, open] of proofs) {
@@ -34,7 +34,7 @@ for (const [what, proof, open] of proofs) {
 }
 
 test('takes no claims from a payload that was signed but not verified', () => {
-  assert.throws(() => claimsOf(signedPayload(issue({ ...forged, exp: 0 })) as never), TypeError);
+  assert.throws(() => verifiedOf(signedPayload(issue({ ...forged, exp: 0 })) as never).claims, TypeError);
 });
 
 test('takes no payload from a verified token', () => {
@@ -44,7 +44,7 @@ test('takes no payload from a verified token', () => {
 test('gives claims that nobody can change for the next request with the same token, however deep', async () => {
   const verify = await openVerifier(1);
   const token = issue({ roles: ['viewer'], cnf: { jkt: 'a' }, nested: [{ deep: [1] }] });
-  const { roles, cnf, nested } = claimsOf(atOnce(verify(token))) as Record<string, any>;
+  const { roles, cnf, nested } = verifiedOf(atOnce(verify(token))).claims as Record<string, any>;
   const changes: readonly (() => void)[] = [
     () => roles.push('editor'),
     () => {
@@ -57,10 +57,13 @@ test('gives claims that nobody can change for the next request with the same tok
       delete nested[0].deep;
     },
     () => {
-      (claimsOf(atOnce(verify(token))) as Record<string, unknown>).scope = 'admin';
+      (verifiedOf(atOnce(verify(token))).claims as Record<string, unknown>).scope = 'admin';
     },
   ];
   for (const change of changes) assert.throws(change, TypeError);
   const asJson = (value: object) => JSON.parse(JSON.stringify(value));
-  assert.deepEqual(asJson(claimsOf(atOnce(verify(token)))), asJson({ ...CLAIMS, roles, cnf, nested }));
+  assert.deepEqual(
+    asJson(verifiedOf(atOnce(verify(token))).claims),
+    asJson({ ...CLAIMS, roles, cnf, nested }),
+  );
 });

@@ -1,6 +1,6 @@
 /* Authorization values: how gatehouse reads the fields and then the token, against the grammar of the RFCs
    and the others. */
-import { claimsOf } from '../../../src/token/verify.ts';
+import { verifiedOf } from '../../../src/token/verify.ts';
 import { parseCredentials, type DpopMode } from '../../../src/sender/credentials.ts';
 import { atOnce } from '../../support/clock.ts';
 import { mutateText } from './mutations.ts';
@@ -118,7 +118,7 @@ export async function fuzzAuthorization(random: Random): Promise<Outcome> {
     const credentials = parseCredentials(rawHeaders, mode);
     isAnonymous = credentials === undefined;
     if (credentials === undefined) return '';
-    return withReading(credentials, spelled(claimsOf(atOnce(newVerifier()(credentials.token)))));
+    return withReading(credentials, spelled(verifiedOf(atOnce(newVerifier()(credentials.token))).claims));
   });
   const reading = readByGrammar(rawHeaders, mode);
   if (reading === undefined) {

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../../../src/base/encoding.ts';
 import { createKeySet } from '../../../src/keys/key-set.ts';
 import type { Log } from '../../../src/base/events.ts';
 import { Refused } from '../../../src/base/refusal.ts';
-import { claimsOf, createTokenVerifier } from '../../../src/token/verify.ts';
+import { verifiedOf, createTokenVerifier } from '../../../src/token/verify.ts';
 import { TestClock } from '../../support/clock.ts';
 import { AUDIENCE, ISSUER, RULES } from '../../token/issuer.ts';
 import { CLIENTS, foreignKey, privateJwk, publicJwk, rsaKey, type Members } from './keys.ts';
@@ -113,7 +113,7 @@ async function judge(document: unknown, token: string): Promise<Verdict> {
   if (reasons.includes('unforeseen')) throw new Error('the key set was not read for an unforeseen reason');
   const verify = createTokenVerifier([{ ...RULES, keys }], new TestClock(NOW * 1000), 0);
   try {
-    return accepted(spelled(claimsOf(await verify(token))));
+    return accepted(spelled(verifiedOf(await verify(token)).claims));
   } catch (failure) {
     if (failure instanceof Refused) return refused(reasons[0] ?? failure.refusal.reason);
     throw failure;

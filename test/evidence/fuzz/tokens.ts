@@ -5,7 +5,7 @@ import { createVerifier } from 'fast-jwt';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { Refused } from '../../../src/base/refusal.ts';
 import { createKeySet, type KeySet } from '../../../src/keys/key-set.ts';
-import { claimsOf, createTokenVerifier, type TokenVerifier } from '../../../src/token/verify.ts';
+import { verifiedOf, createTokenVerifier, type TokenVerifier } from '../../../src/token/verify.ts';
 import { atOnce, TestClock } from '../../support/clock.ts';
 import { AUDIENCE, ISSUER, RULES } from '../../token/issuer.ts';
 import { foreignKey, publicJwk, rsaKey, signPs256, signRs256, type Members, type Signer } from './keys.ts';
@@ -132,7 +132,7 @@ export const newVerifier = (): TokenVerifier =>
 
 /** What a verifier says of the token, which must be the same when it sees the token again. */
 export function judgeToken(token: string, verify = newVerifier()): Verdict {
-  const judge = () => judged(() => spelled(claimsOf(atOnce(verify(token)))));
+  const judge = () => judged(() => spelled(verifiedOf(atOnce(verify(token))).claims));
   const first = judge();
   const again = judge();
   if (spelled(first) !== spelled(again)) throw new Error(`remembered: ${spelled([first, again])}`);
