@@ -36,15 +36,12 @@ const NODE_MAX_FIELDS = 1_000;
 
 /** The gate's checks over a front half. */
 export function createGateChecks(front: Front) {
-  async function admitted<Admitted>(request: GateRequest, access: Access<Admitted>, learnt: Learnt) {
-    if (access.credentials === 'ignored') return access.admit(undefined, front.timing);
-
+  function identify(request: GateRequest, learnt: Learnt) {
     // A second Authorization field may be among those that Node has left out.
     if (mayHaveLostFields(request)) throw refuse('header_fields_too_large');
 
     const { url, originalUrl = url } = request;
-    const presentation = front.present(learnt, originalUrl);
-    return access.admit(await front.identify(learnt, presentation), front.timing);
+    return front.identify(learnt, front.present(learnt, originalUrl));
   }
 
   async function check<Admitted>(request: GateRequest, access: Access<Admitted>): Promise<Verdict<Admitted>> {
@@ -54,8 +51,10 @@ export function createGateChecks(front: Front) {
 
     const learnt: Learnt = { request, arrivedAt: 0, rules: [{ access }] };
     try {
-      const caller = await admitted(request, access, learnt);
-      return { caller, headers: pairsOf(nonceFields(learnt)) };
+      const isOpen = access.credentials === 'ignored';
+      const caller = isOpen ? undefined : await identify(request, learnt);
+      const admitted = access.admit(caller, front.timing);
+      return { caller: admitted, headers: pairsOf(nonceFields(learnt)) };
     } catch (failure) {
       const { status, fields, content } = front.turnAway(failure, learnt);
       return { refusal: { status, headers: pairsOf(fields), body: String(content) || null } };
