@@ -7,13 +7,6 @@ import { Gathering } from '../base/gathering.ts';
 import { ClientGone, refuse, type Refused } from '../base/refusal.ts';
 import { fieldValues } from './fields.ts';
 
-/** What a row takes. */
-interface BodyOptions {
-  readonly limitBytes: number;
-  /** Media types in lower case, without parameters. */
-  readonly types: readonly string[];
-}
-
 /** RFC 8259 §9 sets no bound; what walks JSON by recursion ends at some thousand levels. */
 const MAX_DEPTH = 64;
 
@@ -32,13 +25,15 @@ export function refuseBody(request: IncomingMessage, refused: Refused): void {
 }
 
 /**
- * Gives the JSON value of the body. Rejects with `Refused`, or with `ClientGone` when the client has left.
+ * Gives the JSON value of the body; `types` are the media types that the row takes, in lower case, without
+ * parameters. Rejects with `Refused`, or with `ClientGone` when the client has left.
  */
 export async function readBody(
   request: IncomingMessage,
   response: ServerResponse,
-  { limitBytes, types }: BodyOptions,
-): Promise<unknown> {
+  types: readonly string[],
+  limitBytes: number,
+) {
   const { headers, httpVersion } = request;
   const length = Number(headers['content-length'] ?? 0);
   // RFC 9112 §6.3: what announces a body.

@@ -36,14 +36,9 @@ export class Incoming<Admitted = unknown> {
     this.caller = caller;
   }
 
-  /** The query as it is. */
-  get searchParams(): URLSearchParams {
+  /** The query as it is, until a row's schema has made something else of it. */
+  get query(): URLSearchParams {
     return new URLSearchParams(this.#exchange.request.url?.slice(this.path.length));
-  }
-
-  /** The same, until a row's schema has made something else of it. */
-  get query(): unknown {
-    return this.searchParams;
   }
 
   set query(output: unknown) {

@@ -77,12 +77,12 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
   /** Rejects with `Refused`, or with `ClientGone`. */
   async function take(exchange: Exchange, { query, body }: Row, incoming: Incoming) {
     if (query !== undefined) {
-      incoming.query = await withinTime(exchange, query.judge(incoming.searchParams));
+      incoming.query = await withinTime(exchange, query.judge(incoming.query));
     }
     if (body === undefined) return;
 
     const { types, limitBytes = bodyLimitBytes } = body;
-    const given = await readBody(exchange.request, exchange.response, { types, limitBytes });
+    const given = await readBody(exchange.request, exchange.response, types, limitBytes);
     incoming.body = await withinTime(exchange, body.judge(given));
   }
 

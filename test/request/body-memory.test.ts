@@ -21,7 +21,7 @@ function begin(limitBytes: number, request = new IncomingMessage(new Socket())) 
   Object.assign(request.headers, { 'transfer-encoding': 'chunked', 'content-type': 'application/json' });
   request.rawHeaders.push('Content-Type', 'application/json');
   const types = ['application/json'];
-  return { request, body: readBody(request, new ServerResponse(request), { limitBytes, types }) };
+  return { request, body: readBody(request, new ServerResponse(request), types, limitBytes) };
 }
 
 test('a body that comes byte by byte keeps none of the pieces that brought it', async () => {
