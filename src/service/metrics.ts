@@ -16,7 +16,7 @@ const REASONS = Object.values(SENTENCES).flatMap((sentences) => Object.keys(sent
 /** In seconds, as OpenTelemetry's convention for HTTP servers has them. */
 const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ').map(Number);
 
-/** The head of each family; its name is the third word. */
+/** The head of each family; the names of its samples, and of no others, begin with its third word. */
 const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a request to its answer.
 # TYPE http_server_request_duration_seconds histogram
 # HELP http_server_active_requests Requests that are not answered yet.
@@ -66,13 +66,12 @@ export type Metrics = ReturnType<typeof createMetrics>;
 
 /** `profile` names the table. */
 export function createMetrics(profile: string) {
-  const families = makingOnce((_name: string): Sample[] => []);
+  const samples: Sample[] = [];
 
   /** At zero when it is new. */
   const sample = makingOnce((name: string) => {
     const made = { name, value: 0 };
-    const [family = ''] = name.split(/(?:_bucket|_sum|_count)?\{/);
-    families(family).push(made);
+    samples.push(made);
     return made;
   });
 
@@ -127,7 +126,7 @@ export function createMetrics(profile: string) {
   /** Nothing for a family that has no samples. */
   function textOf(head: string) {
     const [, , family = ''] = head.split(' ');
-    const lines = families(family).map(lineOf);
+    const lines = samples.filter(({ name }) => name.startsWith(family)).map(lineOf);
     return lines.length === 0 ? '' : head + lines.join('');
   }
 
