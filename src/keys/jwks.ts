@@ -30,19 +30,15 @@ export function importKeySet(document: JsonObject) {
 
   const usable: VerificationKey[] = [];
   const skipped: Skipped[] = [];
-  const members: readonly unknown[] = document.keys;
-  for (const member of members) {
+  for (const member of document.keys) {
     const key = isJsonObject(member) ? importSigningKey(member) : 'not-an-object';
-    if (typeof key === 'string') skipped.push({ reason: key, kid: kidOf(member) });
+    const { kid } = Object(member);
+    const name = printable(typeof kid === 'string' ? kid : '');
+    if (typeof key === 'string') skipped.push({ reason: key, kid: name });
     else usable.push(key);
   }
   if (usable.length === 0) throw new FetchFailure('no-usable-key', skipped[0]?.reason);
   return { usable, skipped };
-}
-
-function kidOf(member: unknown): Printable {
-  const kid = isJsonObject(member) ? member.kid : undefined;
-  return printable(typeof kid === 'string' ? kid : '');
 }
 
 /** The one key that bears `kid`, or without `kid` the only one (RFC 7515 §4.1.4, RFC 7517 §4.5). */
