@@ -1,6 +1,6 @@
 // A reply as a value: status, header fields, JSON. Promises: JSON in UTF-8 with Content-Length, never cached,
-// never sniffed, and no field that cannot be written. Does not say which reply a refusal gets (challenge.ts
-// does), or how it is sent (write.ts).
+// never sniffed. Does not look at further fields: those of a refusal are the service's own, handler-reply.ts
+// checks a handler's. Does not say which reply a refusal gets (challenge.ts), or how it is sent (write.ts).
 
 /** Written once, it may be sent often. */
 export interface Reply {
@@ -34,9 +34,8 @@ const ALWAYS = [
   'nosniff',
 ];
 
-/** A JSON reply; `headers` are more fields, in turn. Throws a `TypeError` for what cannot be sent. */
+/** A JSON reply; `headers` are more fields, in turn, that can be sent. Throws a `TypeError` as `jsonText`. */
 export function jsonReply(status: number, body: unknown, headers: readonly string[] = []): Reply {
-  checkFields(headers);
   const content = jsonText(body);
   const length = String(Buffer.byteLength(content));
   return { status, fields: [...ALWAYS, 'Content-Length', length, ...headers], content };
@@ -51,25 +50,4 @@ export function jsonText(body: unknown): string {
   if (text?.[0] !== '{' && text?.[0] !== '[') throw new TypeError('a body that is no JSON object or array');
 
   return text;
-}
-
-// RFC 9110 §5.6.2
-const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
-
-// RFC 9110 §5.5
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-
-/**
- * Gives the fields. Throws a `TypeError`: Node looks at them only when they are written, and then nobody
- * could answer 500 any more.
- */
-export function checkFields(headers: readonly string[]): readonly string[] {
-  for (let index = 0; index < headers.length; index += 2) {
-    const name = headers[index] ?? '';
-    const value = headers[index + 1];
-    if (!NAME.test(name) || value === undefined || !VALUE.test(value)) {
-      throw new TypeError('a header field that cannot be sent');
-    }
-  }
-  return headers;
 }

@@ -1,5 +1,6 @@
 /* What a handler may give, and what it may not say. */
 import assert from 'node:assert/strict';
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { test } from 'node:test';
 import {
   created,
@@ -108,6 +109,57 @@ test('a reply takes no fields that it would lose in silence', () => {
   const fields = { 'Content-Security-Policy': "default-src 'none'" };
   for (const lost of [new globalThis.Headers(fields), new Map(Object.entries(fields)), [['a', 'b']]]) {
     assert.throws(() => reply(200, {}, lost as unknown as Headers), TypeError);
+  }
+});
+
+test('reply takes every name and value that a field can have [RFC 9110 §5.5, §5.6.2]', () => {
+  for (const [name, value] of [
+    ["!#$%&'*+-.^_`|~09AZaz", 'a'],
+    ['A', ''],
+    ['A', '\t !"~\x80\xff'],
+  ] as const) {
+    assert.equal(fieldsOf(reply(200, {}, { [name]: value }))[name.toLowerCase()], value);
+  }
+});
+
+for (const [what, [name, value]] of Object.entries<readonly [name: string, value?: string]>({
+  'a name with a colon': ['A:', '1'],
+  'a name with a space': ['A b', '1'],
+  'a name with a line break': ['A\r\nB', '1'],
+  'a name beyond ASCII': ['Ä', '1'],
+  'a name that is ASCII only in lower case': ['\u212aey', '1'],
+  'an empty name': ['', '1'],
+  'a value with a line break': ['A', '1\r\nB: 2'],
+  'a value with a line feed': ['A', '1\n'],
+  'a value with a null byte': ['A', '\0'],
+  'a value with a deleted character': ['A', '\x7f'],
+  'a value beyond Latin-1': ['A', '中'],
+  'a name without a value': ['A'],
+})) {
+  test(`reply is not made with ${what} [RFC 9110 §5.5, §5.6.2]`, () => {
+    const message = 'a header field that cannot be sent';
+    const headers = { B: '2', [name]: value as string };
+    assert.throws(() => reply(200, {}, headers), { name: 'TypeError', message });
+  });
+}
+
+test('reply takes the very characters in names and values that Node can write [RFC 9110 §5.5, §5.6.2]', () => {
+  const isDone = (action: () => unknown) => {
+    try {
+      action();
+      return true;
+    } catch {
+      return false;
+    }
+  };
+
+  for (let code = 0; code < 0x300; code += 1) {
+    const text = String.fromCharCode(code);
+    assert.deepEqual(
+      [isDone(() => reply(200, {}, { [text]: '' })), isDone(() => reply(200, {}, { A: text }))],
+      [isDone(() => validateHeaderName(text)), isDone(() => validateHeaderValue('A', text))],
+      `the character ${code}`,
+    );
   }
 });
 
