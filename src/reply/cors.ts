@@ -27,8 +27,8 @@ export function isPreflight({ method, rawHeaders }: Presentation): boolean {
 
 /** Fields are names and values in turn; what is said to every listed origin is made here, once. */
 export function createCors(options: CorsOptions) {
-  const permissions = new Map<string, ReturnType<typeof permissionOf>>();
-  for (const origin of options.corsAllowedOrigins) permissions.set(origin, permissionOf(origin, options));
+  const origins = options.corsAllowedOrigins;
+  const permissions = new Map(origins.map((origin) => [origin, permissionOf(origin, options)]));
   const isOn = permissions.size > 0;
 
   return {
