@@ -63,13 +63,11 @@ function accessFaults(access: unknown): readonly string[] {
   return admit === undefined ? ['has no access, such as open or needs()'] : faults;
 }
 
-/** Who writes JavaScript may leave holes in a list, or set something else there. */
-const STRANGE = ['is no row, as get, post, put, patch and del give'];
-
 /** Why no table can have it, beside what is wrong with its pattern; of a copy with parts of its own, too. */
 export const rowFaults = ({ access, query, body, handler, faults }: Row): readonly string[] => [
   ...accessFaults(access),
-  ...(typeof handler === 'function' ? [] : STRANGE),
+  // Who writes JavaScript may leave holes in a list, or set something else there.
+  ...(typeof handler === 'function' ? [] : ['is no row, as get, post, put, patch and del give']),
   ...[query, body].flatMap((taken) => taken?.fault ?? []),
   ...(faults ?? []),
 ];
@@ -83,7 +81,7 @@ export const rowFaults = ({ access, query, body, handler, faults }: Row): readon
 export function under(prefix: string, access: Access<Caller>): PrefixRule {
   const segments = prefix === '/' ? [] : pathSegments(prefix);
   // What other routers would take for any text is here a text that no path has.
-  const isPrefix = segments !== undefined && prefix[0] === '/' && !/[*{}<>?#[\]]|\/:/.test(prefix);
+  const isPrefix = segments !== undefined && !/^[^/]|[*{}<>?#[\]]|\/:/.test(prefix);
   const faults = [
     ...accessFaults(access),
     ...(isPrefix ? [] : ['is no prefix of paths; wildcards and parameters are not for rules']),
