@@ -5,12 +5,7 @@ import { isTextArray } from '../base/encoding.ts';
 import { judge, schemaFault, type Schema } from '../request/schema.ts';
 
 /** The query of a row, by its schema; `judge` throws `Refused`, or rejects with it. */
-export interface QueryTaken<Output> {
-  readonly takes: 'query';
-  /** Why no table can have it. */
-  readonly fault: string | undefined;
-  readonly judge: (query: URLSearchParams) => Later<Output>;
-}
+export type QueryTaken<Output> = ReturnType<typeof query<Output>>;
 
 /** The JSON body of a row; `judge` throws `Refused`, or rejects with it. */
 export interface BodyTaken<Output> {
@@ -45,11 +40,12 @@ const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ va
  *
  * @example get('/api/orders', authenticated, query(Page), ({ query }) => orders.list(query.after))
  */
-export function query<Output>(schema: Schema<Output>): QueryTaken<Output> {
+export function query<Output>(schema: Schema<Output>) {
   return {
-    takes: 'query',
+    takes: 'query' as const,
+    /** Why no table can have it. */
     fault: schemaFault(schema),
-    judge: (given) => judge(schema, valuesOf(given), 'query-refused'),
+    judge: (given: URLSearchParams) => judge(schema, valuesOf(given), 'query-refused'),
   };
 }
 
