@@ -1,6 +1,8 @@
 /* The way to the provider through a forward proxy: what it is asked, what it may answer, and that nothing goes
    around it. */
 import assert from 'node:assert/strict';
+import http, { Agent } from 'node:http';
+import https, { Agent as SecureAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
 import type { FetchFlaw } from '../../src/base/events.ts';
@@ -69,6 +71,24 @@ test('fetches discovery and key set through tunnels of their own, and nothing ar
   assert.deepEqual([discovery, keySet, connections], [1, 1, 2]);
   await closed(provider);
   while (proxy.openSockets > 0) await new Promise(setImmediate);
+});
+
+test('takes no way out that the whole process shares, such as one that NODE_USE_ENV_PROXY sets', async (context) => {
+  const refuse = () => assert.fail('the way of the process');
+  const { globalAgent } = http;
+  const { globalAgent: globalSecureAgent } = https;
+  http.globalAgent = Object.assign(new Agent(), { createConnection: refuse });
+  https.globalAgent = Object.assign(new SecureAgent(), { createConnection: refuse });
+  context.after(() => {
+    http.globalAgent = globalAgent;
+    https.globalAgent = globalSecureAgent;
+  });
+
+  for (const address of [undefined, addressOf(proxy)]) {
+    assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider), undefined, address)), [
+      provider.signingKey.kid,
+    ]);
+  }
 });
 
 test('says who it is to the proxy, percent-decoded, and to nobody else [RFC 9110 §11.7.2, RFC 7617 §2]', async () => {
