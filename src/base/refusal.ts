@@ -154,8 +154,8 @@ interface Findings {
  * leak.
  */
 export class Refused {
-  readonly refusal: Refusal;
-  readonly findings: Findings;
+  readonly refusal;
+  readonly findings;
 
   constructor(refusal: Refusal, findings: Findings = {}) {
     this.refusal = refusal;

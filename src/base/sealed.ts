@@ -13,7 +13,7 @@ export type Sealed<Content, Name extends string> = { readonly [sealedAs]: [Conte
  */
 export function sealing<Content, Name extends string>() {
   class Box {
-    readonly #content: Content;
+    readonly #content;
     declare readonly [sealedAs]: [Content, Name];
 
     constructor(content: Content) {

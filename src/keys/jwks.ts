@@ -9,8 +9,8 @@ const MAX_KEYS = 100;
 
 /** What a fetch of the key set rejects with; `code` is Node's error code or the HTTP status. */
 export class FetchFailure {
-  readonly reason: FetchFlaw;
-  readonly code: string;
+  readonly reason;
+  readonly code;
 
   constructor(reason: FetchFlaw, code: unknown = '') {
     this.reason = reason;

@@ -7,8 +7,8 @@ import { jsonReply, jsonText, type Reply } from './reply.ts';
  * thrown too.
  */
 export class HandlerReply {
-  readonly reply: Reply;
-  readonly isFailure: boolean;
+  readonly reply;
+  readonly isFailure;
 
   constructor(reply: Reply, isFailure: boolean) {
     this.reply = reply;

@@ -12,13 +12,13 @@ export interface ExchangeParts {
 
 /** `Admitted` is whom the row's access has admitted. */
 export class Incoming<Admitted = unknown> {
-  readonly #exchange: ExchangeParts;
+  readonly #exchange;
   /** As it stands in the request, without the query. */
-  readonly path: string;
-  readonly parameters: Readonly<Record<string, string>>;
+  readonly path;
+  readonly parameters;
   /** The time of the request, since the epoch. */
-  readonly nowMillis: number;
-  readonly caller: Admitted;
+  readonly nowMillis;
+  readonly caller;
   /** What the row takes as its body. */
   body: unknown;
 

@@ -2,11 +2,10 @@
 // the token was presented in the way that its binding demands, and one proof made one Caller (RFC 9449 §2).
 // Does not check scopes or claims: routes/guards.ts does.
 import { andThen, type Later } from '../base/clock.ts';
-import { isJsonObject, isTextArray, type JsonObject } from '../base/encoding.ts';
+import { isJsonObject, isTextArray } from '../base/encoding.ts';
 import type { Count } from '../base/events.ts';
 import { refuse, unavailable } from '../base/refusal.ts';
 import { requestUri, type Presentation, type UriOptions } from '../request/uri.ts';
-import type { Issuer } from '../token/issuers.ts';
 import { verifiedOf, type VerifiedToken } from '../token/verify.ts';
 import type { Credentials, DpopMode } from './credentials.ts';
 import { createProofVerifier, type ProofOptions } from './dpop-proof.ts';
@@ -16,11 +15,11 @@ import type { ReplayStore } from './replay.ts';
 const REGISTERED = /^(?:iss|sub|aud|exp|nbf|iat|jti)$/;
 
 class AdmittedCaller {
-  readonly #issuer: Issuer;
+  readonly #issuer;
   /** The claims of the token, as the provider wrote them. */
-  readonly claims: JsonObject;
+  readonly claims;
   /** A nonce that the answer shall carry (RFC 9449 §9). */
-  readonly freshNonce: string | undefined;
+  readonly freshNonce;
 
   constructor(token: VerifiedToken, freshNonce?: string) {
     const { claims, issuer } = verifiedOf(token);

@@ -37,9 +37,9 @@ export abstract class Learnt implements Shared {
 }
 
 export class Exchange extends Learnt {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly arrivedAt: number;
+  readonly request;
+  readonly response;
+  readonly arrivedAt;
   #made: AbortController | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, arrivedAt: number) {
