@@ -25,12 +25,14 @@ export function claimsFlaw(
   nowSeconds: number,
 ) {
   const claims = payloadOf(signed);
+  // RFC 9068 §2.1, §4
+  const isAtJwt = mediaType(header.typ) === 'at+jwt';
   return (
     partiesFlaw(claims, options) ??
     timesFlaw(claims, options, nowSeconds) ??
     subjectFlaw(claims) ??
-    kindFlaw(claims, header) ??
-    demandFlaw(claims, header, options)
+    kindFlaw(claims, isAtJwt) ??
+    demandFlaw(claims, isAtJwt, options)
   );
 }
 
@@ -75,7 +77,7 @@ const ACCESS_PAYLOAD_TYPES: readonly unknown[] = ['bearer', 'dpop', 'jwt', 'at+j
 const ID_TOKEN_MEMBERS = ['nonce', 'at_hash', 'c_hash', 's_hash'];
 
 /** Not another kind of token of the same provider (RFC 8725 §3.11, §3.12). */
-function kindFlaw(claims: JsonObject, header: JsonObject) {
+function kindFlaw(claims: JsonObject, isAtJwt: boolean) {
   const { token_use: use, typ, events } = claims;
   if (use !== undefined && use !== 'access') return 'token-use-refused';
 
@@ -85,19 +87,16 @@ function kindFlaw(claims: JsonObject, header: JsonObject) {
   // RFC 8417 §2.2, OpenID Connect Back-Channel Logout §2.4
   if (events !== undefined) return 'event-token';
 
-  const namesItself = use === 'access' || type === 'bearer' || type === 'dpop' || isAtJwt(header);
+  const namesItself = use === 'access' || type === 'bearer' || type === 'dpop' || isAtJwt;
   const looksLikeIdToken = ID_TOKEN_MEMBERS.some((name) => claims[name] !== undefined);
   return looksLikeIdToken && !namesItself ? 'id-token' : undefined;
 }
 
-/** RFC 9068 §2.1, §4 */
-const isAtJwt = ({ typ }: JsonObject) => mediaType(typ) === 'at+jwt';
-
 /** What the operator asked for beyond that: RFC 9068 §2.2, §4, and claims by name. */
-function demandFlaw(claims: JsonObject, header: JsonObject, options: TokenOptions) {
+function demandFlaw(claims: JsonObject, isAtJwt: boolean, options: TokenOptions) {
   const { client_id: client, jti, iat } = claims;
   const hasClaims = typeof client === 'string' && typeof jti === 'string' && iat !== undefined;
-  const followsProfile = hasClaims && isAtJwt(header);
+  const followsProfile = hasClaims && isAtJwt;
   if (options.tokenType === 'at+jwt' && !followsProfile) return 'profile-required';
 
   const isMissing = (name: string) => claims[name] === undefined || claims[name] === null;
