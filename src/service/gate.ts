@@ -36,11 +36,12 @@ const NODE_MAX_FIELDS = 1_000;
 
 /** The gate's checks over a front half. */
 export function createGateChecks(front: Front) {
-  function identify(request: GateRequest, learnt: Learnt) {
+  function identify({ url, originalUrl = url, rawHeaders, socket }: GateRequest, learnt: Learnt) {
+    const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;
     // A second Authorization field may be among those that Node has left out.
-    if (mayHaveLostFields(request)) throw refuse('header_fields_too_large');
+    const isWhole = maxFields === 0 || rawHeaders.length < maxFields * 2;
+    if (!isWhole) throw refuse('header_fields_too_large');
 
-    const { url, originalUrl = url } = request;
     return front.identify(learnt, front.present(learnt, originalUrl));
   }
 
@@ -98,9 +99,4 @@ export function createGateChecks(front: Front) {
      */
     admit,
   };
-}
-
-function mayHaveLostFields({ rawHeaders, socket }: GateRequest) {
-  const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;
-  return maxFields !== 0 && rawHeaders.length >= maxFields * 2;
 }
