@@ -3,7 +3,6 @@
 // why. Trusts that it is called once a request. Does not decide what a line may hold: base/events.ts does.
 import type { Clock } from '../base/clock.ts';
 import { describeBug, printable, printableSetting, type Log, type Printable } from '../base/events.ts';
-import type { RefusalReason } from '../base/refusal.ts';
 import { traceparentOf } from '../request/fields.ts';
 import type { Learnt } from './exchange.ts';
 import type { Metrics } from './metrics.ts';
@@ -36,7 +35,7 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
     counts.clear();
   }
 
-  function count(reason: RefusalReason) {
+  function count(reason: string) {
     period ??= { since: clock.monotonic(), cancel: clock.after(SUMMARY_MILLIS, summarize) };
     for (const name of ['total', reason]) {
       counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -84,8 +83,6 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
 /** RFC 9110 §9.1, RFC 5789 */
 const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
 
-const OTHER_METHOD = printable('_OTHER');
-
 /** Also with a method that has no row: what a probe is told is no refusal. */
 const isOfProbe = ({ request }: Learnt) => /^\/(?:healthz|readyz)(?:\?|$)/.test(String(request.url));
 
@@ -94,7 +91,7 @@ const NO_REQUEST = new Set<unknown>(['malformed-http', 'header_fields_too_large'
 /** A word of a closed list; nothing for what is no request, though Node may take it for one. */
 function methodOf({ request, reason }: Learnt) {
   if (NO_REQUEST.has(reason)) return undefined;
-  return METHODS.find((method) => method === request.method) ?? OTHER_METHOD;
+  return METHODS.find((method) => method === request.method) ?? printable('_OTHER');
 }
 
 /** What lines may say of a request. One literal: spread into one another objects cost as much as the rest. */
