@@ -19,11 +19,6 @@ interface ResourceOptions {
   readonly dpopMode: DpopMode;
 }
 
-/** Fields that say who may read the reply, in place of those of the settings. */
-export interface Shared {
-  crossOrigin?: readonly string[] | undefined;
-}
-
 const ROOT = '/.well-known/oauth-protected-resource';
 const METHODS = ['GET', 'HEAD'];
 
@@ -44,8 +39,11 @@ export function createResourceMetadata(options: ResourceOptions) {
     'Access-Control-Allow-Headers': '*, Authorization',
   });
 
-  /** `undefined` at other paths. Throws `Refused`. */
-  function describe(learnt: Shared, presentation: Presentation) {
+  /**
+   * `undefined` at other paths. Sets the fields that say who may read the reply, in place of those of the
+   * settings. Throws `Refused`.
+   */
+  function describe(learnt: { crossOrigin?: readonly string[] }, presentation: Presentation) {
     if (!paths.includes(presentation.path)) return undefined;
 
     learnt.crossOrigin = ['Access-Control-Allow-Origin', '*'];

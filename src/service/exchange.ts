@@ -3,7 +3,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { OwnReason } from '../base/events.ts';
 import type { RefusalReason } from '../base/refusal.ts';
-import type { Shared } from '../reply/resource-metadata.ts';
 import { isGone } from '../reply/write.ts';
 import type { Access } from '../routes/access.ts';
 import type { Row } from '../routes/row.ts';
@@ -16,22 +15,23 @@ export interface Head {
 }
 
 /** What is learnt of a request on its way, and told of it at the end. */
-export abstract class Learnt implements Shared {
+export abstract class Learnt {
   abstract readonly request: Head;
   /** By the monotonic clock; 0 while nobody asks for it. */
   abstract readonly arrivedAt: number;
-  crossOrigin?: Shared['crossOrigin'];
+  /** Fields that say who may read the reply, in place of those of the settings. */
+  crossOrigin?: readonly string[];
   row?: Row | undefined;
   /** What decides access before the row does. */
-  rules?: readonly { readonly access: Access<unknown> }[] | undefined;
+  rules?: readonly { readonly access: Access<unknown> }[];
   /** The provider's name of the key that the token was verified with. */
   kid?: string | undefined;
   /** The configured name of its issuer. */
-  issuerName?: string | undefined;
+  issuerName?: string;
   /** A nonce that the reply shall carry. */
   freshNonce?: string | undefined;
   /** Absent when it was served. */
-  reason?: RefusalReason | OwnReason | undefined;
+  reason?: RefusalReason | OwnReason;
   /** What was thrown, with the reason `bug`. */
   failure?: unknown;
 }
@@ -53,7 +53,7 @@ export class Exchange extends Learnt {
    * Tells the handler to give up; by itself when the client has gone before the reply was written. Made when
    * it is first asked for.
    */
-  get ending(): AbortController {
+  get ending() {
     if (this.#made !== undefined) return this.#made;
 
     const { request, response } = this;
