@@ -19,7 +19,7 @@ const refusals = new WeakMap<IncomingMessage, Refused>();
  * For the listener, which alone sees what the rest of a body is. The answer is its reader's; where nobody
  * reads the body, the request has another, which ends the connection.
  */
-export function refuseBody(request: IncomingMessage, refused: Refused): void {
+export function refuseBody(request: IncomingMessage, refused: Refused) {
   refusals.set(request, refused);
   request.emit(REFUSED);
 }

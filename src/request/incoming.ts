@@ -45,7 +45,7 @@ export class Incoming<Admitted = unknown> {
     Object.defineProperty(this, 'query', { value: output });
   }
 
-  get method(): string {
+  get method() {
     return this.#exchange.request.method ?? '';
   }
 
@@ -56,7 +56,7 @@ export class Incoming<Admitted = unknown> {
   }
 
   /** The caller's, when it is well-formed (W3C Trace Context §3.2): for requests of the handler's own. */
-  get traceparent(): string | undefined {
+  get traceparent() {
     return traceparentOf(this.#exchange.request.rawHeaders);
   }
 

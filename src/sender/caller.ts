@@ -29,22 +29,22 @@ class AdmittedCaller {
     Object.freeze(this);
   }
 
-  static isGenuine(caller: AdmittedCaller): boolean {
+  static isGenuine(caller: AdmittedCaller) {
     return #issuer in caller;
   }
 
   /** The `sub` claim: the principal's name, which is unique within the issuer only. */
-  get subject(): string {
+  get subject() {
     return String(this.claims.sub);
   }
 
   /** The `iss` claim. */
-  get issuer(): string {
+  get issuer() {
     return this.#issuer.issuer;
   }
 
   /** As the settings call the issuer; `idp` is the first. */
-  get issuerName(): string {
+  get issuerName() {
     return this.#issuer.name;
   }
 
@@ -68,7 +68,7 @@ class AdmittedCaller {
   }
 
   /** The granted scopes as one space-separated text, or `null` when the token has none to show. */
-  get scopeText(): string | null {
+  get scopeText() {
     const granted = this.claims[this.#issuer.scopeClaim];
     return typeof granted === 'string' ? granted : this.scopes.join(' ') || null;
   }

@@ -106,7 +106,7 @@ export function assembleService(
 }
 
 /** Why a service cannot have this table, whatever its settings are. */
-export const faultsOf = (table: Table): string[] => tableProblems(table, probes());
+export const faultsOf = (table: Table) => tableProblems(table, probes());
 
 function openReplayStore(
   { dpopReplayStore, dpopIatOffsetSeconds, dpopIatLeewaySeconds }: Settings,

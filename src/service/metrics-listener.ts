@@ -8,7 +8,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Settings } from '../settings/load.ts';
 
 /** Does not listen yet. */
-export function createMetricsListener(readText: () => string, clock: Clock): Server {
+export function createMetricsListener(readText: () => string, clock: Clock) {
   // Said aloud, so that NODE_OPTIONS cannot turn it on.
   const server = createServer({ insecureHTTPParser: false }, ({ method, url }, response) => {
     // Pipelined behind the one that ends the connection.

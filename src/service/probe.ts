@@ -7,7 +7,7 @@ import { ConfigurationError, type Settings } from '../settings/load.ts';
 const PROBE_MILLIS = 5_000;
 
 /** Asks `/readyz`, says what came of it, and ends the process. Throws `ConfigurationError`. */
-export function probe({ host = '127.0.0.1', port }: Settings): void {
+export function probe({ host = '127.0.0.1', port }: Settings) {
   if (port === 0) throw new ConfigurationError(['PORT or server.port: 0 is unknown to --probe; set one']);
 
   const end = (answer: unknown) => {

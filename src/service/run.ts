@@ -32,7 +32,7 @@ export const runService = (table: Table): void =>
   });
 
 /** The same for a table that the settings choose. The plan throws `ConfigurationError`. */
-export function runWith(plan: (...sources: Parameters<typeof loadSettings>) => Plan): void {
+export function runWith(plan: (...sources: Parameters<typeof loadSettings>) => Plan) {
   const [word, ...others] = process.argv.slice(2);
   const isKnown = [undefined, '--check', '--probe'].includes(word) && others.length === 0;
   const problems = isKnown ? [] : ['arguments: must be none, or --check, or --probe'];

@@ -18,7 +18,7 @@ export interface Issuer extends TokenOptions {
 }
 
 /** The issuer that is to judge a token with this payload. Throws `Refused`. */
-export function issuerFor({ iss }: JsonObject, issuers: readonly Issuer[]): Issuer {
+export function issuerFor({ iss }: JsonObject, issuers: readonly Issuer[]) {
   // The only one judges every token: what `iss` says is looked at in its turn.
   const claimed = issuers.find(({ issuer }) => issuer === iss || issuers.length === 1);
   if (claimed === undefined) throw refuse('issuer-mismatch');
