@@ -76,7 +76,7 @@ export function createMetrics(profile: string) {
   });
 
   /** By pattern, where a row matched; by method; by status, where there was an answer. */
-  const durations = makingOnce((pattern: string | undefined) =>
+  const durations = makingOnce((pattern?: string) =>
     makingOnce((method: string) =>
       makingOnce((status: number | null) => {
         const route = pattern === undefined ? '' : `http_route=${JSON.stringify(pattern)},`;
@@ -153,11 +153,11 @@ function createHistogram(labels: string, sample: (name: string) => Sample) {
     return { bound, count: sample(`http_server_request_duration_seconds_bucket{${edge}}`) };
   });
   const all = sample(`http_server_request_duration_seconds_count{${labels}}`);
-  buckets.push({ bound: Infinity, count: all });
   const sum = sample(`http_server_request_duration_seconds_sum{${labels}}`);
 
   return (seconds: number) => {
     sum.value += seconds;
+    all.value += 1;
     for (const { bound, count } of buckets) {
       if (seconds <= bound) count.value += 1;
     }
