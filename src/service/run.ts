@@ -77,15 +77,15 @@ function start({ loaded, table, name }: Plan, isCheck: boolean) {
   }
 
   function onFailure(failure: { host?: string; port?: number; code?: unknown }) {
-    const { host: address = 'all addresses', port: taken, code } = failure;
-    if (taken === undefined) throw failure;
+    const { host = 'all addresses', port, code } = failure;
+    if (port === undefined) throw failure;
 
     log('address or port cannot be had', {
-      address: printableSetting(address),
-      port: taken,
+      address: printableSetting(host),
+      port,
       code: printable(String(code)),
     });
-    console.error(`address or port cannot be had: ${address}, port ${taken} (${code})`);
+    console.error(`address or port cannot be had: ${host}, port ${port} (${code})`);
     process.exit(2);
   }
 
