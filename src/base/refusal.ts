@@ -145,7 +145,7 @@ export interface Refusal {
  */
 interface Findings {
   readonly kid?: string | undefined;
-  readonly issuerName?: string | undefined;
+  readonly issuerName?: string;
   readonly freshNonce?: string | undefined;
 }
 

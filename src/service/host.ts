@@ -51,7 +51,7 @@ export function openService(...parts: Parameters<typeof assembleService>) {
   const { front, responder, metricsText, close } = service;
   const { server, stop } = createListener(responder, clock);
   const collected = createMetricsListener(metricsText, clock);
-  let listening: Promise<unknown> | undefined;
+  let listening: unknown;
 
   return {
     ...service,

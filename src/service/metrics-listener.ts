@@ -46,7 +46,7 @@ export async function listenBoth(
   return { port: bound.port, metricsPort: beside?.port, address: bound.address };
 }
 
-async function listen(server: Server, port: number, host: string | undefined) {
+async function listen(server: Server, port: number, host?: string) {
   server.listen({ port, host });
   await once(server, 'listening').catch((failure) => {
     throw Object.assign(failure, { port, host });
