@@ -53,7 +53,8 @@ export function anyScope(...scopes: OneOrMore): Guard {
 export function claimEquals(claim: string, expected: string | number | boolean): Guard {
   const name = `claim ${claim} equals ${expected}`;
   const description = `the claim ${claim} is missing or has another value`;
-  return claimGuard(name, description, [expected ?? undefined], (caller) => caller.claim(claim) === expected);
+  const isDemand = (expected ?? undefined) !== undefined;
+  return claimGuard(name, description, isDemand, (caller) => caller.claim(claim) === expected);
 }
 
 /**
@@ -63,11 +64,11 @@ export function claimEquals(claim: string, expected: string | number | boolean):
  */
 export function claimIncludes(claim: string, values: OneOrMore): Guard {
   // A list that is changed afterwards would demand something else than it says.
-  const wanted = values.slice();
+  const wanted = [...values];
   const name = `claim ${claim} includes ${wanted.join(' ')}`;
   const description = `the claim ${claim} is missing or lacks a required value`;
-  const demanded = wanted.map((required) => required || undefined);
-  return claimGuard(name, description, demanded, (caller) => {
+  const isDemand = wanted.length > 0 && wanted.every(Boolean);
+  return claimGuard(name, description, isDemand, (caller) => {
     const value = caller.claim(claim);
     const members: unknown = typeof value === 'string' ? value.split(' ') : value;
     return Array.isArray(members) && wanted.every((required) => members.includes(required));
@@ -83,7 +84,7 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
 export function claimCheck(what: string, check: (claim: (name: string) => unknown) => unknown): Guard {
   const description = `the claims do not satisfy: ${what}`;
   const passes = (caller: Caller) => check((name) => caller.claim(name)) === true;
-  return claimGuard(`claims ${what}`, description, [check], passes);
+  return claimGuard(`claims ${what}`, description, typeof check === 'function', passes);
 }
 
 /** What a login must be; at least one of the two. */
@@ -141,15 +142,14 @@ function scopeGuard(what: string, description: string, scopes: OneOrMore, demand
 function claimGuard(
   name: string,
   description: string,
-  demanded: readonly unknown[],
+  isDemand: boolean,
   passes: (caller: Caller) => boolean,
 ): Guard {
   // RFC 6750 §3: what an error_description may hold. Stricter: no `=`, after which clients look for values.
   const isShowable = /^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]+$/.test(description);
-  // JavaScript lets what is missing or empty stand here, and tokens would meet that by what they lack.
-  const demandsNothing = demanded.length === 0 || demanded.includes(undefined);
   const showFault = isShowable ? undefined : `${name}: cannot be named in a challenge`;
-  const fault = demandsNothing ? `${name}: demands nothing` : showFault;
+  // JavaScript lets what is missing or empty stand here, and tokens would meet that by what they lack.
+  const fault = isDemand ? showFault : `${name}: demands nothing`;
   const refused = refuse('claim-missing', { description });
   return { name, refused, fault, passes };
 }
