@@ -40,8 +40,9 @@ export function createKeyFetcher(
     if (document.issuer !== issuer) throw new FetchFailure('issuer-mismatch');
 
     const address = document.jwks_uri;
-    const isAddress = typeof address === 'string' && URL.canParse(address);
-    if (!isAddress || new URL(address).protocol !== 'https:') throw new FetchFailure('address-refused');
+    if (typeof address !== 'string' || !/^https:/i.test(address) || !URL.canParse(address)) {
+      throw new FetchFailure('address-refused');
+    }
     return address;
   }
 
