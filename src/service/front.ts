@@ -12,7 +12,6 @@ import { createResourceMetadata } from '../reply/resource-metadata.ts';
 import { createHostReader, fieldValues } from '../request/fields.ts';
 import { targetPath } from '../request/path.ts';
 import type { Presentation } from '../request/uri.ts';
-import type { Timing } from '../routes/guards.ts';
 import type { Caller, SenderCheck } from '../sender/caller.ts';
 import { acceptedScheme, parseCredentials } from '../sender/credentials.ts';
 import type { Settings } from '../settings/load.ts';
@@ -32,7 +31,7 @@ export function createFront(
   checkSender: SenderCheck,
 ) {
   const { clock } = surroundings;
-  const timing: Timing = { ...settings, clock };
+  const timing = { ...settings, clock };
   const { metadataUrl, describe } = createResourceMetadata(settings);
   const replyToRefusal = createRefusalReplies({ ...settings, metadataUrl });
   const observer = createObserver(surroundings, settings.accessLog);

@@ -11,7 +11,7 @@ import type { Issuer } from '../token/issuers.ts';
 /** That of package.json, which is not everywhere where this is. */
 const VERSION = '0.1.0';
 
-const REASONS = Object.values(SENTENCES).flatMap((sentences) => Object.keys(sentences));
+const REASONS = Object.values(SENTENCES).flatMap(Object.keys);
 
 /** In seconds, as OpenTelemetry's convention for HTTP servers has them. */
 const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ').map(Number);

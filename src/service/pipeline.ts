@@ -3,10 +3,9 @@
 // the handler is synchronous; nothing of a body is read, and no handler runs, before access. Does not write:
 // responder.ts does, which also takes every failure.
 import type { IncomingMessage } from 'node:http';
-import { andThen, isLater, type Later } from '../base/clock.ts';
+import { andThen, isLater } from '../base/clock.ts';
 import { refuse, refuseMethod, unavailable } from '../base/refusal.ts';
 import { noContent, replyToResult } from '../reply/handler-reply.ts';
-import type { Reply } from '../reply/reply.ts';
 import { readBody } from '../request/body.ts';
 import { Incoming } from '../request/incoming.ts';
 import type { Presentation } from '../request/uri.ts';
@@ -27,7 +26,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
   const { clock } = front.timing;
   const { bodyLimitBytes, handlerTimeoutSeconds } = front.settings;
 
-  function respond(exchange: Exchange): Later<Reply> {
+  function respond(exchange: Exchange) {
     const { request } = exchange;
     checkHead(request);
     const presentation = front.present(exchange, request.url);

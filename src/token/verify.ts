@@ -2,7 +2,7 @@
 // only looks a key up. Promises: a VerifiedToken has passed every check at the moment it is given out,
 // remembered or not. Does not check guards or the binding to a key: routes/guards.ts and sender/ do.
 import { hash } from 'node:crypto';
-import { andThen, type Clock, type Later } from '../base/clock.ts';
+import { andThen, type Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import type { Count } from '../base/events.ts';
 import { Memory } from '../base/memory.ts';
@@ -48,7 +48,7 @@ export function createTokenVerifier(
   const cache = new Memory<VerifiedToken>(cacheEntries);
 
   /** Remembers the token by its digest. */
-  function verify(token: string, digest: string): Later<VerifiedToken> {
+  function verify(token: string, digest: string) {
     const jws = parseCompact(token);
     if (typeof jws === 'string') throw refuse(jws);
 
