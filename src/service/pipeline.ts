@@ -2,7 +2,6 @@
 // sender → access → query and body → handler → reply. Promises: nothing is awaited while keys are held and
 // the handler is synchronous; nothing of a body is read, and no handler runs, before access. Does not write:
 // responder.ts does, which also takes every failure.
-import type { IncomingMessage } from 'node:http';
 import { andThen, isLater } from '../base/clock.ts';
 import { refuse, refuseMethod, unavailable } from '../base/refusal.ts';
 import { noContent, replyToResult } from '../reply/handler-reply.ts';
@@ -27,9 +26,8 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
   const { bodyLimitBytes, handlerTimeoutSeconds } = front.settings;
 
   function respond(exchange: Exchange) {
-    const { request } = exchange;
-    checkHead(request);
-    const presentation = front.present(exchange, request.url);
+    checkHead(exchange);
+    const presentation = front.present(exchange, exchange.request.url);
 
     const permission = front.cors.forSending(presentation);
     if (permission !== undefined) {
@@ -108,7 +106,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
 export const MAX_FIELDS = 200;
 
 /** What can be wrong with a request before it is looked at. Throws `Refused`. */
-function checkHead({ httpVersion, rawHeaders, headers }: IncomingMessage) {
+function checkHead({ request: { httpVersion, rawHeaders, headers } }: Exchange) {
   const { expect, 'transfer-encoding': coding } = headers;
   // RFC 9112 §2.3, §6.1: Node lets 0.9 and 2.0 pass in a request line, and HTTP/1.0 has no transfer coding.
   const isKnown = httpVersion === '1.1' || (httpVersion === '1.0' && coding === undefined);
