@@ -62,19 +62,11 @@ export type KeyFlaw =
   | 'exponent'
   | 'not-importable';
 
-/** Why a request that was not refused ended otherwise: by a bug, or by a handler's own failure. */
-export type OwnReason = 'bug' | 'handler';
+/** Why a request was not served: it was refused, or there was a bug, or a handler's own failure. */
+export type RequestFlaw = RefusalReason | 'bug' | 'handler';
 
 type Reason =
-  | RefusalReason
-  | FetchFlaw
-  | KeyFlaw
-  | OwnReason
-  | 'SIGTERM'
-  | 'SIGINT'
-  | 'drained'
-  | 'deadline'
-  | 'second-signal';
+  RequestFlaw | FetchFlaw | KeyFlaw | 'SIGTERM' | 'SIGINT' | 'drained' | 'deadline' | 'second-signal';
 
 /** Bounded text of printable ASCII, made by `printable` or `printableSetting`. */
 export type Printable = string & { readonly printable: unique symbol };

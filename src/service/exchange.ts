@@ -1,8 +1,7 @@
 // One request on its way through the pipeline: what was learnt of it, and the signal that tells its handler
 // to give up.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { OwnReason } from '../base/events.ts';
-import type { RefusalReason } from '../base/refusal.ts';
+import type { RequestFlaw } from '../base/events.ts';
 import { isGone } from '../reply/write.ts';
 import type { Access } from '../routes/access.ts';
 import type { Row } from '../routes/row.ts';
@@ -31,7 +30,7 @@ export abstract class Learnt {
   /** A nonce that the reply shall carry. */
   freshNonce?: string | undefined;
   /** Absent when it was served. */
-  reason?: RefusalReason | OwnReason;
+  reason?: RequestFlaw;
   /** What was thrown, with the reason `bug`. */
   failure?: unknown;
 }

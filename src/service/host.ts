@@ -2,7 +2,7 @@
 // signals, files and environment. Promises: several live side by side, and nothing of one that was stopped
 // keeps the process alive.
 import type { Clock } from '../base/clock.ts';
-import { createLog, type Log, type LogLevel } from '../base/events.ts';
+import { createLog, type LogLevel } from '../base/events.ts';
 import type { Table } from '../routes/row.ts';
 import { checkSettings, type GivenSettings } from '../settings/load.ts';
 import { assembleChecks, assembleService, faultsOf, type CreateOptions } from './assemble.ts';
@@ -37,7 +37,7 @@ function writeLater(line: string) {
 const lose = () => {};
 
 /** Lines on standard output, up to a bound of what nobody has read. */
-export function openLog(leastLevel: LogLevel): Log {
+export function openLog(leastLevel: LogLevel) {
   const { stdout } = process;
   // A reader that goes away takes the log with it, not the service; once each, however many logs there are.
   stdout.off('error', lose).on('error', lose);
