@@ -7,17 +7,17 @@ import type { LookupFunction } from 'node:net';
 type Answered = Parameters<LookupFunction>[2];
 
 /** Who waits for an answer, by name. */
-const asking = new Map<string, readonly Answered[]>();
+const asking = new Map<string, Answered[]>();
 
 /** For connections, in place of Node's own. */
 export const lookupOnce: LookupFunction = (name, options, answered) => {
-  const others = asking.get(name);
-  asking.set(name, [...(others ?? []), answered]);
-  if (others !== undefined) return;
+  const waiting = asking.get(name) ?? [];
+  waiting.push(answered);
+  if (waiting.length > 1) return;
 
+  asking.set(name, waiting);
   dns.lookup(name, options, (...answer) => {
-    const all = asking.get(name) ?? [];
     asking.delete(name);
-    for (const tell of all) tell(...answer);
+    for (const tell of waiting) tell(...answer);
   });
 };
