@@ -16,9 +16,10 @@ const FAULT = 'must be up to 20 names, each a letter and up to 15 letters or dig
 export function namesFor(issuer: string, names: Names): Names {
   if (issuer === FIRST) return names;
 
-  const prefix = `ISSUER_${issuer.toUpperCase()}`;
-  const yaml = names.yaml.replace('idp', `issuers.${issuer}`);
-  return { env: names.env.replace('IDP', prefix), yaml };
+  return {
+    env: names.env.replace('IDP', `ISSUER_${issuer.toUpperCase()}`),
+    yaml: names.yaml.replace('idp', `issuers.${issuer}`),
+  };
 }
 
 /** The names of the others: those in ISSUERS, else those in the map. */
