@@ -1,11 +1,11 @@
 // Verified token × credentials × mode → Caller: entitled to be heard under this mode (RFC 9449 §7). Promises:
 // the token was presented in the way that its binding demands, and one proof made one Caller (RFC 9449 §2).
 // Does not check scopes or claims: routes/guards.ts does.
-import { andThen, type Later } from '../base/clock.ts';
+import { andThen } from '../base/clock.ts';
 import { isJsonObject, isTextArray } from '../base/encoding.ts';
 import type { Count } from '../base/events.ts';
 import { refuse, unavailable } from '../base/refusal.ts';
-import { requestUri, type Presentation, type UriOptions } from '../request/uri.ts';
+import type { Presentation } from '../request/uri.ts';
 import { verifiedOf, type VerifiedToken } from '../token/verify.ts';
 import type { Credentials, DpopMode } from './credentials.ts';
 import { createProofVerifier, type ProofOptions } from './dpop-proof.ts';
@@ -83,28 +83,22 @@ export type Caller = AdmittedCaller;
 /** False for anything that merely looks like a Caller. */
 export const { isGenuine } = AdmittedCaller;
 
+export type SenderCheck = ReturnType<typeof createSenderCheck>;
+
+export type SenderOptions = ProofOptions & Readonly<{ dpopMode: DpopMode }>;
+
 /**
  * The checks on how a token is presented at `nowMillis` (since the epoch), in the order of docs/dpop.md. They
- * throw `Refused`, or reject with it.
+ * throw `Refused`, or reject with it. `count`, if there is one, is told what became of every proof.
  */
-export type SenderCheck = (
-  token: VerifiedToken,
-  credentials: Credentials,
-  presentation: Presentation,
-  nowMillis: number,
-) => Later<Caller>;
-
-export type SenderOptions = UriOptions & ProofOptions & Readonly<{ dpopMode: DpopMode }>;
-
-/** `count`, if there is one, is told what became of every proof. */
 export function createSenderCheck(
   options: SenderOptions,
   replayStore: Pick<ReplayStore, 'record'>,
   count?: Count,
-): SenderCheck {
+) {
   const verifyProof = createProofVerifier(options);
 
-  return (token, credentials, presentation, nowMillis) => {
+  return (token: VerifiedToken, credentials: Credentials, presentation: Presentation, nowMillis: number) => {
     const { cnf } = verifiedOf(token).claims;
     if (credentials.scheme === 'Bearer') {
       // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it. Choice: an operator
@@ -115,15 +109,12 @@ export function createSenderCheck(
     }
 
     const boundThumbprint = confirmedThumbprint(cnf);
+    const { proof } = credentials;
     // RFC 9449 §7.1
-    if (credentials.proof === undefined) throw refuse('proof-missing');
+    if (proof === undefined) throw refuse('proof-missing');
 
-    const { thumbprint, jti, expiresAt, freshNonce } = verifyProof(credentials.proof, {
-      method: presentation.method,
-      uri: requestUri(presentation, options),
-      token: credentials.token,
-      nowMillis,
-    });
+    const proven = verifyProof(proof, credentials.token, presentation, nowMillis);
+    const { thumbprint, jti, expiresAt, freshNonce } = proven;
     // RFC 9449 §4.3(12), second half; §6.1
     if (thumbprint !== boundThumbprint) throw refuse('key-mismatch').with({ freshNonce });
 

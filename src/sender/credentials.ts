@@ -42,9 +42,7 @@ export function parseCredentials(rawHeaders: readonly string[], mode: DpopMode):
   if (authorization === undefined) return undefined;
 
   const scheme = acceptedScheme(authorization, mode);
-  if (scheme === undefined || authorization.length === scheme.length) {
-    throw refuse('scheme-refused');
-  }
+  if (scheme === undefined || authorization.length === scheme.length) throw refuse('scheme-refused');
 
   const token = parseToken(authorization.slice(scheme.length));
   // Stricter: RFC 9449 §7.2 would let the server ignore the proof.

@@ -6,14 +6,14 @@ import { isFiniteNumber, isJsonObject, type JsonObject } from '../base/encoding.
 import { Memory } from '../base/memory.ts';
 import { refuse } from '../base/refusal.ts';
 import { factsOf, importProofKey, isProofAlgorithm, type VerificationKey } from '../keys/jwk.ts';
-import { normalUri } from '../request/uri.ts';
+import { normalUri, requestUri, type Presentation, type UriOptions } from '../request/uri.ts';
 import { mediaType, parseCompact } from '../token/compact.ts';
 import { verifySignature } from '../token/signature.ts';
 import { createNonceCheck } from './dpop-nonce.ts';
 
 const MAX_IMPORTED_KEYS = 1_000;
 
-export interface ProofOptions {
+export interface ProofOptions extends UriOptions {
   /** How many seconds a proof's `iat` may lie before now. */
   readonly dpopIatOffsetSeconds: number;
   /** And how many after it. */
@@ -22,33 +22,52 @@ export interface ProofOptions {
   readonly dpopNonceSecret: string | undefined;
 }
 
-/** What a proof must be about. */
-interface ProofSubject {
-  readonly method: string;
-  /** In normal form. */
-  readonly uri: string | undefined;
-  readonly token: string;
-  /** Since the epoch. */
-  readonly nowMillis: number;
-}
-
 /**
- * A verifier of proofs (RFC 9449 §4.3), which throws `Refused`. It gives the thumbprint (RFC 7638) of the
- * proof's key, its `jti`, the seconds since the epoch up to which it could be accepted, and a nonce that the
- * answer shall carry when that of the proof will soon be too old.
+ * A verifier of proofs (RFC 9449 §4.3), each for its token and its request at `nowMillis` (since the epoch),
+ * which throws `Refused`. It gives the thumbprint (RFC 7638) of the proof's key, its `jti`, the seconds since
+ * the epoch up to which it could be accepted, and a nonce that the answer shall carry when that of the proof
+ * will soon be too old.
  */
 export function createProofVerifier(options: ProofOptions) {
-  const { dpopIatOffsetSeconds, dpopNonceSecret } = options;
+  const { dpopIatOffsetSeconds, dpopIatLeewaySeconds, dpopNonceSecret } = options;
   const importedKeys = new Memory<VerificationKey>(MAX_IMPORTED_KEYS);
   const checkNonce = dpopNonceSecret === undefined ? () => undefined : createNonceCheck(dpopNonceSecret);
 
-  return (proof: string, subject: ProofSubject) => {
+  function checkProofClaims(
+    { jti, htm, htu, iat, ath }: JsonObject,
+    token: string,
+    presentation: Presentation,
+    nowSeconds: number,
+  ) {
+    // RFC 9449 §4.3(3), §4.2. Stricter: the length of `jti` is bounded (§11.1).
+    if (typeof jti !== 'string' || jti.length < 1 || jti.length > 256) throw refuse('proof-jti');
+    if (!isFiniteNumber(iat)) throw refuse('proof-iat');
+
+    // RFC 9449 §4.3(8), RFC 9110 §9.1: methods are case-sensitive.
+    if (htm !== presentation.method) throw refuse('proof-htm');
+
+    // RFC 9449 §4.3(9)
+    const uri = requestUri(presentation, options);
+    if (typeof htu !== 'string' || uri === undefined || normalUri(htu) !== uri) throw refuse('proof-htu');
+
+    // RFC 9449 §4.3(11)
+    if (iat < nowSeconds - dpopIatOffsetSeconds) throw refuse('proof-too-old');
+    if (iat > nowSeconds + dpopIatLeewaySeconds) throw refuse('proof-too-new');
+
+    // RFC 9449 §4.3(12), first half
+    if (ath !== hash('sha256', token, 'base64url')) throw refuse('proof-ath');
+
+    return { jti, iat };
+  }
+
+  return (proof: string, token: string, presentation: Presentation, nowMillis: number) => {
     // RFC 9449 §4.3(2)
     const jws = parseCompact(proof);
     if (typeof jws === 'string') throw refuse('proof-malformed');
 
     const { alg, jwk } = checkProofHeader(jws.header);
-    const { jti, iat } = checkProofClaims(jws.payload, subject, options);
+    const nowSeconds = Math.floor(nowMillis / 1000);
+    const { jti, iat } = checkProofClaims(jws.payload, token, presentation, nowSeconds);
 
     // RFC 9449 §4.3(7)
     const key = importProofKey(jwk, alg, importedKeys);
@@ -59,7 +78,7 @@ export function createProofVerifier(options: ProofOptions) {
 
     const { thumbprint } = factsOf(key);
     importedKeys.set(alg + thumbprint, key);
-    const freshNonce = checkNonce(jws.payload.nonce, subject.nowMillis);
+    const freshNonce = checkNonce(jws.payload.nonce, nowMillis);
     return { thumbprint, jti, expiresAt: iat + dpopIatOffsetSeconds, freshNonce };
   };
 }
@@ -78,30 +97,4 @@ function checkProofHeader({ typ, alg, crit, b64, jwk }: JsonObject) {
   if (!isJsonObject(jwk)) throw refuse('proof-key');
 
   return { alg, jwk };
-}
-
-function checkProofClaims(
-  { jti, htm, htu, iat, ath }: JsonObject,
-  { method, uri, token, nowMillis }: ProofSubject,
-  options: ProofOptions,
-) {
-  // RFC 9449 §4.3(3), §4.2. Stricter: the length of `jti` is bounded (§11.1).
-  if (typeof jti !== 'string' || jti.length < 1 || jti.length > 256) throw refuse('proof-jti');
-  if (!isFiniteNumber(iat)) throw refuse('proof-iat');
-
-  // RFC 9449 §4.3(8), RFC 9110 §9.1: methods are case-sensitive.
-  if (htm !== method) throw refuse('proof-htm');
-
-  // RFC 9449 §4.3(9)
-  if (typeof htu !== 'string' || uri === undefined || normalUri(htu) !== uri) throw refuse('proof-htu');
-
-  // RFC 9449 §4.3(11)
-  const nowSeconds = Math.floor(nowMillis / 1000);
-  if (iat < nowSeconds - options.dpopIatOffsetSeconds) throw refuse('proof-too-old');
-  if (iat > nowSeconds + options.dpopIatLeewaySeconds) throw refuse('proof-too-new');
-
-  // RFC 9449 §4.3(12), first half
-  if (ath !== hash('sha256', token, 'base64url')) throw refuse('proof-ath');
-
-  return { jti, iat };
 }

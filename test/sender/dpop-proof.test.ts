@@ -315,19 +315,19 @@ const EXAMPLE =
 const EXAMPLE_TOKEN = 'Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU';
 const EXAMPLE_TIME = 1_562_262_618;
 
-function judgeExample(nowSeconds: number, change: { method?: string; uri?: string; token?: string } = {}) {
+function judgeExample(nowSeconds: number, change: { method?: string; path?: string; token?: string } = {}) {
   const verify = createProofVerifier({
     dpopIatOffsetSeconds: 300,
     dpopIatLeewaySeconds: 30,
     dpopNonceSecret: undefined,
+    publicUrl: 'https://resource.example.org',
+    trustProxy: false,
   });
-  const subject = {
-    method: 'GET',
-    uri: 'https://resource.example.org/protectedresource',
-    token: EXAMPLE_TOKEN,
-  };
+  const { token = EXAMPLE_TOKEN, method = 'GET', path = '/protectedresource' } = change;
+  const presentation = { method, path, host: '', rawHeaders: [] };
+
   try {
-    return verify(EXAMPLE, { ...subject, ...change, nowMillis: nowSeconds * 1000 });
+    return verify(EXAMPLE, token, presentation, nowSeconds * 1000);
   } catch (failure) {
     if (failure instanceof Refused) return failure.refusal.reason;
     throw failure;
@@ -353,6 +353,6 @@ test('refuses the example proof one second outside its window [RFC 9449 §4.3(11
 
 test('refuses the example proof for another method, URI or token [RFC 9449 §4.3(8), (9), (12), E8]', () => {
   assert.equal(judgeExample(EXAMPLE_TIME, { method: 'HEAD' }), 'proof-htm');
-  assert.equal(judgeExample(EXAMPLE_TIME, { uri: 'https://resource.example.org/other' }), 'proof-htu');
+  assert.equal(judgeExample(EXAMPLE_TIME, { path: '/other' }), 'proof-htu');
   assert.equal(judgeExample(EXAMPLE_TIME, { token: `${EXAMPLE_TOKEN}A` }), 'proof-ath');
 });

@@ -6,7 +6,6 @@ import { isJsonObject, type JsonObject } from '../../src/base/encoding.ts';
 import { factsOf, importProofKey, importSigningKey, type VerificationKey } from '../../src/keys/jwk.ts';
 import { Memory } from '../../src/base/memory.ts';
 import { Refused } from '../../src/base/refusal.ts';
-import { normalUri } from '../../src/request/uri.ts';
 import { createProofVerifier } from '../../src/sender/dpop-proof.ts';
 import { parseCompact, type UnverifiedJws } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature } from '../../src/token/signature.ts';
@@ -73,15 +72,13 @@ function verdict({ proof, payload }: Members, token: string): string {
     dpopIatOffsetSeconds: 0,
     dpopIatLeewaySeconds: 0,
     dpopNonceSecret: undefined,
+    publicUrl: textOf(htu),
+    trustProxy: false,
   });
-  const subject = {
-    method: textOf(htm),
-    uri: normalUri(textOf(htu)),
-    token,
-    nowMillis: Number(iat) * 1000,
-  };
+  const presentation = { method: textOf(htm), host: '', path: '', rawHeaders: [] };
+
   try {
-    return verify(textOf(proof), subject).thumbprint;
+    return verify(textOf(proof), token, presentation, Number(iat) * 1000).thumbprint;
   } catch (failure) {
     if (failure instanceof Refused) return failure.refusal.reason;
     throw failure;

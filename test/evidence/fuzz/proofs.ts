@@ -3,7 +3,6 @@
 import { createHash, createPublicKey } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { calculateJwkThumbprint, compactVerify, importJWK, type JWK } from 'jose';
-import { normalUri } from '../../../src/request/uri.ts';
 import { createProofVerifier } from '../../../src/sender/dpop-proof.ts';
 import { CLIENTS, foreignKey, privateJwk, type Members } from './keys.ts';
 import { mutateMembers, mutateText, mutateWhole, NOW, spell } from './mutations.ts';
@@ -13,14 +12,21 @@ import { nonceAt } from '../../support/proof.ts';
 import { compact, GOOD_TOKENS, json } from './tokens.ts';
 
 const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'] as const;
-const RULES = { dpopIatOffsetSeconds: 300, dpopIatLeewaySeconds: 30 };
+const ORIGIN = 'https://api.test';
+
+const RULES = {
+  dpopIatOffsetSeconds: 300,
+  dpopIatLeewaySeconds: 30,
+  publicUrl: ORIGIN,
+  trustProxy: false,
+};
+
 const TOKEN = GOOD_TOKENS[0]!;
 const ATH = createHash('sha256').update(TOKEN).digest('base64url');
 const SECRET = 'a secret of at least thirty-two characters';
 const NONCES = [0, 60_000].map((ageMillis) => nonceAt(SECRET, NOW * 1000 - ageMillis));
 /** The paths of requests; the origin is that of the public URL. */
 const PATHS = ['/api/private', '/api/org/a%2Fb', '/', '/api/a~b/%7e', '/api/%41', '/api/a;b,c'];
-const ORIGIN = 'https://api.test';
 
 const inUri: readonly ((uri: string) => string)[] = [
   (uri) => uri.replace('https', 'HTTPS'),
@@ -194,16 +200,11 @@ async function verifyWithFastJwt(one: Case): Promise<string> {
 /** What a new verifier says, which must be the same once it knows the key. */
 function judge({ proof, path, hasNonces }: Case) {
   const verify = createProofVerifier({ ...RULES, dpopNonceSecret: hasNonces ? SECRET : undefined });
-  const subject = {
-    method: 'GET',
-    uri: normalUri(ORIGIN + path),
-    token: TOKEN,
-    nowMillis: NOW * 1000,
-  };
+  const presentation = { method: 'GET', host: 'api.test', path, rawHeaders: [] };
 
   const once = () =>
     judged(() => {
-      const { thumbprint, jti } = verify(proof, subject);
+      const { thumbprint, jti } = verify(proof, TOKEN, presentation, NOW * 1000);
       return `${thumbprint} ${spelled(jti)}`;
     });
 
