@@ -77,8 +77,7 @@ export function createKeySet(
   /** What is to be said of a key that is not there. */
   function refusal(kid: string | undefined, hasKeys: boolean) {
     // After a failed fetch nobody can tell whether the provider has published the key.
-    const isUnknown = hasKeys && (kid === undefined || failure === undefined);
-    if (isUnknown) return refuse('key-unknown');
+    if (hasKeys && (kid === undefined || failure === undefined)) return refuse('key-unknown');
 
     // Tells the caller to come back at the next attempt, in 1 to 30 seconds (RFC 9110 §10.2.3).
     const seconds = Math.ceil((retryAt - clock.monotonic()) / 1000);
