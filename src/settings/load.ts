@@ -7,8 +7,6 @@ import { find, readSources, type Sources } from './sources.ts';
 import type { Earlier } from './readers.ts';
 import { ISSUER, TABLE, type Names, type Setting, type Table } from './table.ts';
 
-const SAME = 'is the issuer (iss) of another one too; give each its own';
-
 /**
  * Why a service does not start: every problem, one line each, in printable ASCII.
  *
@@ -103,13 +101,8 @@ export function loadTable<Values extends Record<string, unknown>>(
   const { files, problems, warnings } = sources;
   /** What every setting is called that has been asked for. */
   const known: Names[] = [];
+  /** The `iss` of the issuers so far. */
   const taken: unknown[] = [];
-
-  /** A token names its issuer by `iss` alone, so that no two may have the same. Throws `Fault`. */
-  function takeIssuer(issuer: unknown): void {
-    if (taken.includes(issuer)) refuse(SAME);
-    if (issuer !== '') taken.push(issuer);
-  }
 
   /** Reads every setting that is not at fault, as it is called for this issuer. */
   function readTable<Read extends Record<string, unknown>>(part: Table<Read>, issuer = FIRST): Read {
@@ -121,13 +114,18 @@ export function loadTable<Values extends Record<string, unknown>>(
       known.push(names);
 
       try {
-        values[name] = readRow(row, entry.value, values);
-        if (name === 'issuer') takeIssuer(values[name]);
+        const value = readRow(row, entry.value, values);
+        values[name] = value;
+        // A token names its issuer by `iss` alone, so that no two may have the same.
+        if (name === 'issuer' && value) {
+          if (taken.includes(value)) refuse('is the issuer (iss) of another one too; give each its own');
+          taken.push(value);
+        }
       } catch (failure) {
         if (!(failure instanceof Fault)) throw failure;
 
         // Without a place it may stand in a file that could not be read: then it is no problem of its own.
-        if (entry.place !== '') problems.push(problemOf(entry, failure.message));
+        if (entry.place) problems.push(problemOf(entry, failure.message));
       }
     }
 
