@@ -163,7 +163,7 @@ export class Refused {
   }
 
   /** The same refusal with what was learnt. */
-  with(findings: Findings): Refused {
+  with(findings: Findings) {
     return new Refused(this.refusal, findings);
   }
 }

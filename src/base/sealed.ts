@@ -20,7 +20,7 @@ export function sealing<Content, Name extends string>() {
       this.#content = content;
     }
 
-    static open(box: Sealed<Content, Name>): Content {
+    static open(box: Sealed<Content, Name>) {
       if (!(#content in box)) throw new TypeError('this value was not sealed here');
       return box.#content;
     }

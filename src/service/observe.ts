@@ -21,7 +21,7 @@ export interface Surroundings {
 export function createObserver({ log, clock, metrics }: Surroundings, accessLog: boolean) {
   const isWatching = accessLog || metrics !== undefined;
   const counts = new Map<string, number>();
-  let period: { readonly since: number; readonly cancel: () => void } | undefined;
+  let period: { since: number; cancel: () => void } | undefined;
 
   /** Writes the last summary, if there is something to say. */
   function summarize() {
