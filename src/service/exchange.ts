@@ -10,6 +10,8 @@ import type { Row } from '../routes/row.ts';
 export interface Head {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
+  /** Where a framework that rewrites `url` keeps what the client has asked for. */
+  readonly originalUrl?: string | undefined;
   readonly rawHeaders: readonly string[];
 }
 

@@ -42,10 +42,10 @@ export function createFront(
    * The request as the checks read it. Throws `Refused`; and what tells of the resource, since nobody who
    * asks for that has a token yet.
    */
-  function present(learnt: Learnt, target = ''): Presentation {
-    const { method = '', rawHeaders } = learnt.request;
+  function present(learnt: Learnt): Presentation {
+    const { method = '', url = '', originalUrl = url, rawHeaders } = learnt.request;
     const host = readHost(rawHeaders);
-    const presentation = { method, host, path: targetPath(target), rawHeaders };
+    const presentation = { method, host, path: targetPath(originalUrl), rawHeaders };
     const described = describe(learnt, presentation);
     if (described !== undefined) throw new HandlerReply(described, true);
 

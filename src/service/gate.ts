@@ -14,8 +14,6 @@ import { nonceFields, type Front } from './front.ts';
  * came.
  */
 export interface GateRequest extends Head {
-  /** Where a framework that rewrites `url` keeps what the client has asked for. */
-  readonly originalUrl?: string | undefined;
   readonly socket?: unknown;
 }
 
@@ -36,13 +34,13 @@ const NODE_MAX_FIELDS = 1_000;
 
 /** The gate's checks over a front half. */
 export function createGateChecks(front: Front) {
-  function identify({ url, originalUrl = url, rawHeaders, socket }: GateRequest, learnt: Learnt) {
+  function identify({ rawHeaders, socket }: GateRequest, learnt: Learnt) {
     const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;
     // A second Authorization field may be among those that Node has left out.
     const isWhole = maxFields === 0 || rawHeaders.length < maxFields * 2;
     if (!isWhole) throw refuse('header_fields_too_large');
 
-    return front.identify(learnt, front.present(learnt, originalUrl));
+    return front.identify(learnt, front.present(learnt));
   }
 
   async function check<Admitted>(request: GateRequest, access: Access<Admitted>): Promise<Verdict<Admitted>> {

@@ -27,7 +27,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
 
   function respond(exchange: Exchange) {
     checkHead(exchange);
-    const presentation = front.present(exchange, exchange.request.url);
+    const presentation = front.present(exchange);
 
     const permission = front.cors.forSending(presentation);
     if (permission !== undefined) {
