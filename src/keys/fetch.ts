@@ -107,6 +107,8 @@ function fetchHead(address: string, way: object) {
     };
     const request = get(address, options, resolve);
     request.on('error', (failure) => reject(request.reusedSocket ? STALE : failure));
+    // Node listens no more once it is answered, and would end the process for what comes behind the answer.
+    request.on('socket', (socket) => socket.on('error', reject));
 
     // Stricter: RFC 9110 §15.2 sets no bound to interim responses; a flood of them costs the processor.
     let interimResponses = 0;

@@ -5,6 +5,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import dns from 'node:dns';
 import type { ClientRequest } from 'node:http';
 import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import type { KeySource } from '../../src/keys/fetch.ts';
@@ -291,6 +292,38 @@ test(
     assert.deepEqual(await flawAtDeadline(source, server), TIMEOUT);
     await server.closed();
     assert.equal(lookup.mock.callCount(), 0);
+  },
+);
+
+test(
+  'takes the keys, and throws nothing at the process, when bytes that are no TLS follow each answer [F11]',
+  BOUNDED,
+  async (context) => {
+    const server = await start(context, (socket) => {
+      // The client reads at once what is written at once.
+      const joined = new Duplex({
+        read() {},
+        write(chunk: Buffer, _, done) {
+          socket.write(chunk);
+          done();
+        },
+      });
+      socket.on('data', (chunk) => joined.push(chunk));
+      speakTls(joined as Socket, (secure) => {
+        const document = JSON.stringify({ issuer, jwks_uri: `${issuer}keys`, keys: [] });
+        socket.cork();
+        secure.write(
+          `HTTP/1.1 200 OK\r\nKeep-Alive: timeout=0\r\nContent-Length: ${document.length}\r\n\r\n${document}`,
+          () => {
+            socket.write('these are no record of TLS');
+            socket.uncork();
+          },
+        );
+      });
+    });
+    const issuer = `https://localhost:${server.port}/`;
+    await assertOutcome({ domain: 'localhost', issuer, jwksUri: undefined }, 'keys');
+    await server.closed();
   },
 );
 
