@@ -84,7 +84,8 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
 const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
 
 /** Also with a method that has no row: what a probe is told is no refusal. */
-const isOfProbe = ({ request }: Learnt) => /^\/(?:healthz|readyz)(?:\?|$)/.test(String(request.url));
+const isOfProbe = ({ row, request }: Learnt) =>
+  /^\/(?:healthz|readyz)(?:\?|$)/.test(row?.pattern ?? String(request.url));
 
 const NO_REQUEST = new Set<unknown>(['malformed-http', 'header_fields_too_large', 'request_timeout']);
 

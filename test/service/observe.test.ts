@@ -188,11 +188,28 @@ test('counts no probe that finds the service not ready, and tells of it at debug
   for (const url of ['/healthz', '/readyz?full']) {
     observe({ ...ARRIVED, request: { url, rawHeaders: [] }, reason: 'keys-unavailable' }, 503);
   }
+  // As it may be spelled too: the row tells.
+  const spelled = { url: '/%72eadyz', rawHeaders: [] };
+  observe({ ...ARRIVED, request: spelled, row: rowAt('/readyz'), reason: 'keys-unavailable' }, 503);
   assert.deepEqual(
     told().map(({ message }) => message),
-    ['request refused', 'request refused'],
+    ['request refused', 'request refused', 'request refused'],
   );
   assert.deepEqual(clock.pending, []);
   stop();
   assert.deepEqual(told(), []);
 });
+
+for (const url of ['/api/readyz', '/readyz/x', '/healthzz', '/?/healthz', undefined]) {
+  test(`takes ${url} for no probe`, () => {
+    const { observe, told, stop } = observing('info', true);
+    const request = { url, rawHeaders: [] };
+    observe({ ...ARRIVED, request }, 200);
+    observe({ ...ARRIVED, request, reason: 'not_found' }, 404);
+    stop();
+    assert.deepEqual(
+      told().map(({ message }) => message),
+      ['request', 'request', 'requests refused'],
+    );
+  });
+}
