@@ -63,8 +63,11 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
     if (reason === undefined) return;
 
     if (reason === 'bug') {
-      const method = row && printable(row.method);
-      return log('request failed', { ...facts, method, ...describeBug(failure) });
+      return log('request failed', {
+        ...facts,
+        method: row && printable(row.method),
+        ...describeBug(failure),
+      });
     }
 
     log('request refused', facts);
@@ -85,13 +88,13 @@ const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' '
 
 /** Also with a method that has no row: what a probe is told is no refusal. */
 const isOfProbe = ({ row, request }: Learnt) =>
-  /^\/(?:healthz|readyz)(?:\?|$)/.test(row?.pattern ?? String(request.url));
+  /^\/(?:healthz|readyz)(?:\?|$)/.test(row?.pattern ?? request.url ?? '');
 
-const NO_REQUEST = new Set<unknown>(['malformed-http', 'header_fields_too_large', 'request_timeout']);
+const NO_REQUEST: unknown[] = ['malformed-http', 'header_fields_too_large', 'request_timeout'];
 
 /** A word of a closed list; nothing for what is no request, though Node may take it for one. */
 function methodOf({ request, reason }: Learnt) {
-  if (NO_REQUEST.has(reason)) return undefined;
+  if (NO_REQUEST.includes(reason)) return undefined;
   return METHODS.find((method) => method === request.method) ?? printable('_OTHER');
 }
 
