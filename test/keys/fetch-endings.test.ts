@@ -234,47 +234,6 @@ for (const [name, end] of [
   });
 }
 
-type Speaker = (secure: TLSSocket, socket: Socket) => void;
-
-/**
- * Answers discovery over a connection that it says it keeps; what comes there next is for `again`, what comes first over another
- * one for `anew`.
- */
-async function startKeeping(context: TestContext, again: Speaker, anew: Speaker) {
-  const server = await start(context, (socket) =>
-    speakTls(socket, (secure, request) => {
-      if (!request.includes('openid-configuration')) return anew(secure, socket);
-
-      const document = JSON.stringify({ issuer, jwks_uri: `${issuer}keys` });
-      secure.write(`HTTP/1.1 200 OK\r\nContent-Length: ${document.length}\r\n\r\n${document}`);
-      secure.once('data', () => again(secure, socket));
-    }),
-  );
-  const issuer = `https://localhost:${server.port}/`;
-  return { server, source: { domain: 'localhost', issuer, jwksUri: undefined } };
-}
-
-const HALF = `HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n${BODY}`;
-
-const KEPT: [condition: string, answer: string, outcome: Outcome, connections: number][] = [
-  ['without a word', '', 'keys', 2],
-  ['after an interim response', interim(103), 'keys', 2],
-  ['in the middle of the answer', HALF, CUT, 1],
-  ['after eleven interim responses', interim(103).repeat(11), ['status-refused', '103'], 1],
-];
-
-for (const [condition, answer, outcome, connections] of KEPT) {
-  const way = connections === 2 ? 'asks over another connection' : 'fails';
-
-  test(`${way} when the one kept from discovery closes ${condition} [F11]`, BOUNDED, async (context) => {
-    const again: Speaker = (secure) => secure.end(answer);
-    const { server, source } = await startKeeping(context, again, (secure) => secure.end(KEYS));
-    await assertOutcome(source, outcome);
-    assert.equal(server.connections, connections);
-    await server.closed();
-  });
-}
-
 test(
   'asks nothing more after the deadline when it ends a discovery document without a length [RFC 9112 §8]',
   BOUNDED,
@@ -323,18 +282,6 @@ test(
     });
     const issuer = `https://localhost:${server.port}/`;
     await assertOutcome({ domain: 'localhost', issuer, jwksUri: undefined }, 'keys');
-    await server.closed();
-  },
-);
-
-test(
-  'asks over no third connection when the one kept from discovery closes, and the next one',
-  BOUNDED,
-  async (context) => {
-    const reset: Speaker = (_, socket) => socket.resetAndDestroy();
-    const { server, source } = await startKeeping(context, reset, reset);
-    await assertOutcome(source, CUT);
-    assert.equal(server.connections, 2);
     await server.closed();
   },
 );
