@@ -99,16 +99,18 @@ test('a reply has a number for its status, as what it may hold depends on that [
 
 test('a reply inside of a body is a fault, not a part of what is told with 200', () => {
   const failure = fail(403, 'forbidden', 'no');
+  const fault = new TypeError('a reply inside of a body, or of another copy of this package');
   for (const body of [failure, [failure], { data: failure }]) {
-    assert.throws(() => reply(200, body), TypeError);
+    assert.throws(() => reply(200, body), fault);
   }
-  assert.throws(() => replyToResult([failure], 'GET'), TypeError);
+  assert.throws(() => replyToResult([failure], 'GET'), fault);
 });
 
 test('a reply takes no fields that it would lose in silence', () => {
   const fields = { 'Content-Security-Policy': "default-src 'none'" };
+  const fault = new TypeError('header fields are members of an object');
   for (const lost of [new globalThis.Headers(fields), new Map(Object.entries(fields)), [['a', 'b']]]) {
-    assert.throws(() => reply(200, {}, lost as unknown as Headers), TypeError);
+    assert.throws(() => reply(200, {}, lost as unknown as Headers), fault);
   }
 });
 

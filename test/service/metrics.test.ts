@@ -175,6 +175,13 @@ test('counts a duration in every bucket that it does not exceed, and sums all up
   );
 });
 
+test('lists a sample in its own family only, whatever its labels hold', () => {
+  const metrics = createMetrics('x');
+  metrics.durations('/gatehouse_info')('GET')(200);
+  const text = metrics.read([], createReplayStore(60));
+  assert.equal(text.match(/^http_server_request_duration_seconds_count/gm)?.length, 1);
+});
+
 test('tells the age of keys in seconds', () => {
   const keys = { ageMillis: () => 90_000, usable: () => 2 };
   const text = createMetrics('x').read([{ name: 'a', keys }] as unknown as Issuer[], createReplayStore(60));

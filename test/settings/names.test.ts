@@ -72,7 +72,7 @@ for (const yaml of ['profile: A', 'PROFILE: B', 'Profile: A', 'profile:\n  x: 1'
 
 test('warns of unknown settings in other sections, with their lines, and of nothing else', () => {
   const yaml =
-    'spring:\n  main: 2\n  application:\n    name: x\napplication:\n  title: 3\nidpx: [a]\nconstructor: 4\n__proto__: 5';
+    'spring:\n  main: 2\n  application:\n    name: x\napplication:\n  title: 3\nidpx: [a]\nconstructor: 4\n__proto__: 5\nmanagement:\n  metrics: 6';
   const { warnings } = load(withYaml(yaml));
   assert.deepEqual(
     warnings.map((warning) => warning.replace(/\(\/.*\/application\.yml, /, '(')),
@@ -82,6 +82,7 @@ test('warns of unknown settings in other sections, with their lines, and of noth
       'idpx (line 7)',
       'constructor (line 8)',
       '__proto__ (line 9)',
+      'management.metrics (line 11)',
     ].map((place) => `${place}: is not a setting; correct or remove it`),
   );
 });

@@ -89,6 +89,16 @@ for (const [what, make] of Object.entries(IRREGULAR)) {
   }
 }
 
+test('asks for no setting that may stand in a .env that cannot be read, though there is an application.yml', () => {
+  inDirectory({ 'application.yml': 'server:\n  port: 5' }, (directory) => {
+    mkdirSync(join(directory, '.env'));
+    assert.deepEqual(
+      problemsIn(() => loadProfileSettings({}, directory)),
+      [`${directory}/.env: is not a regular file; put one there or remove it`],
+    );
+  });
+});
+
 test('reads a link to a regular file', () => {
   inDirectory({ 'x.yml': 'server:\n  port: 5' }, (directory) => {
     symlinkSync('x.yml', join(directory, 'application.yml'));
