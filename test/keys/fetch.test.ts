@@ -128,6 +128,9 @@ const ADDRESSES: [condition: string, address: (plain: string) => unknown][] = [
   ['without an address', () => undefined],
   ['with an address that is plain http', (plain) => plain],
   ['with an address of another scheme', () => 'file:///etc/passwd'],
+  ['with an address of a scheme that only begins like https', () => 'httpsx://localhost/'],
+  ['with an address that is plain http and holds one of https', (plain) => `${plain}?https://localhost/`],
+  ['with an address of https without a host', () => 'https://'],
   ['with an address that is data', () => 'data:application/json,{"keys":[]}'],
   ['with an address that is relative', () => '/.well-known/jwks.json'],
   ['with an address that is empty', () => ''],
@@ -142,6 +145,11 @@ for (const [condition, address] of ADDRESSES) {
     assert.equal(plain.server.connections, 0);
   });
 }
+
+test('takes an address whose scheme is in capital letters', async () => {
+  provider.discoveryDocument({ jwks_uri: keySetOf(provider).replace('https', 'HTTPS') });
+  assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider))), [provider.signingKey.kid]);
+});
 
 test('makes no connection when an address is plain http [F5]', async (context) => {
   const { address, server } = await startPlain(context);
@@ -179,6 +187,19 @@ test('checks certificates when NODE_TLS_REJECT_UNAUTHORIZED=0 asks for the oppos
   const off = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
   const trusted = { ...off, NODE_EXTRA_CA_CERTS: provider.authorityFile };
   assert.deepEqual(await Promise.all([trusted, off].map(endInProcess)), ['fetched', 'certificate-refused']);
+});
+
+test('refuses a body framed in two ways when NODE_OPTIONS asks for the insecure parser [RFC 9112 §6.3]', async (context) => {
+  const { domain } = await startServer(context, (_, { socket }) => {
+    const head = 'HTTP/1.1 200 OK\r\nContent-Length: 11\r\nTransfer-Encoding: chunked\r\n\r\n';
+    socket?.end(`${head}b\r\n{"keys":[]}\r\n0\r\n\r\n`);
+  });
+  const end = await endInProcess({
+    ADDRESS: `https://${domain}/`,
+    NODE_EXTRA_CA_CERTS: provider.authorityFile,
+    NODE_OPTIONS: '--insecure-http-parser',
+  });
+  assert.equal(end, 'connection-failed');
 });
 
 test('goes to the provider itself when the environment names a proxy', async () => {

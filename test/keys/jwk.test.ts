@@ -29,6 +29,7 @@ const ACCEPTED: Record<string, Record<string, unknown>> = {
   'has a modulus of 2049 bits': { n: integer(2049) },
   'has a modulus of 8192 bits': { n: integer(8192) },
   'has the exponent 3 [RFC 8017 §3.1]': { e: 'Aw' },
+  'has an exponent almost as large as its modulus': { e: integer(2047) },
 };
 
 for (const [condition, change] of Object.entries(ACCEPTED)) {

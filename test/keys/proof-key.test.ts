@@ -65,6 +65,8 @@ const FLAWS: [alg: ProofAlgorithm, change: Members, flaw: KeyFlaw][] = [
   ['PS256', { n: integer(4097) }, 'size'],
   ['RS256', { e: 'AQ' }, 'exponent'],
   ['PS256', { e: integer(33) }, 'exponent'],
+  // 2^32 + 1
+  ['RS256', { e: 'AQAAAAE' }, 'exponent'],
 ];
 
 /** The same number, a byte longer, and with the padding of base64. */
