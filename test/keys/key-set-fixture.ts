@@ -58,14 +58,14 @@ export class KeySetFixture {
     this.clock.advance(12_345);
     const log = createLog('debug', (line) => this.logs.push(JSON.parse(line)), this.clock.now);
     this.keys = createKeySet(
-      'idp',
+      'partner',
       () => this.#fetch(),
       this.clock,
       log,
       waiting,
       (sample) => {
         const [, result = sample] =
-          /^gatehouse_key_fetches_total\{issuer="idp",result="(.*)"\}$/.exec(sample) ?? [];
+          /^gatehouse_key_fetches_total\{issuer="partner",result="(.*)"\}$/.exec(sample) ?? [];
         this.results.push(result);
       },
     );

@@ -51,6 +51,12 @@ for (const [condition, keys, outcome] of WITHOUT_KID) {
   });
 }
 
+test('says that the key is unknown when a token has no kid and two keys are held, after a failed fetch too', async () => {
+  const fixture = await holding(jwk('a'), jwk('b', {}, 0x33));
+  await fixture.fail();
+  assert.equal(fixture.outcome(), 'key-unknown');
+});
+
 const HOSTILE = [
   'A',
   'a ',
@@ -232,7 +238,7 @@ test('logs once more what was loaded and skipped when the same set comes after a
   );
 });
 
-test('tells what each fetch has come to', async () => {
+test('tells what each fetch has come to, and whose keys it was for', async () => {
   const fixture = await holding(jwk('a'));
   await fixture.fail('timeout');
   await fixture.answer({});
@@ -253,10 +259,10 @@ test('says in every line whose keys they are', async () => {
   assert.deepEqual(
     fixture.logs.map(({ message, issuer }) => [message, issuer]),
     [
-      ['signing key skipped', 'idp'],
-      ['signing keys loaded', 'idp'],
-      ['signing keys could not be fetched', 'idp'],
-      ['signing keys expired', 'idp'],
+      ['signing key skipped', 'partner'],
+      ['signing keys loaded', 'partner'],
+      ['signing keys could not be fetched', 'partner'],
+      ['signing keys expired', 'partner'],
     ],
   );
 });
@@ -273,7 +279,7 @@ test('tells with every refusal whose keys were looked for', async () => {
     }
   };
 
-  const whose = { issuerName: 'idp' };
+  const whose = { issuerName: 'partner' };
   assert.deepEqual(told(), ['key-unknown', whose]);
   const unknown = fixture.request('c');
   await fixture.answer(jwk('a'));
