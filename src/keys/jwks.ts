@@ -30,15 +30,19 @@ export function importKeySet(document: JsonObject) {
 
   const usable: VerificationKey[] = [];
   const skipped: Skipped[] = [];
-  for (const member of document.keys) {
+  const members: readonly unknown[] = document.keys;
+  for (const member of members) {
     const key = isJsonObject(member) ? importSigningKey(member) : 'not-an-object';
-    const { kid } = Object(member);
-    const name = printable(typeof kid === 'string' ? kid : '');
-    if (typeof key === 'string') skipped.push({ reason: key, kid: name });
+    if (typeof key === 'string') skipped.push({ reason: key, kid: kidOf(member) });
     else usable.push(key);
   }
   if (usable.length === 0) throw new FetchFailure('no-usable-key', skipped[0]?.reason);
   return { usable, skipped };
+}
+
+function kidOf(member: unknown) {
+  const { kid } = Object(member);
+  return printable(typeof kid === 'string' ? kid : '');
 }
 
 /** The one key that bears `kid`, or without `kid` the only one (RFC 7515 §4.1.4, RFC 7517 §4.5). */

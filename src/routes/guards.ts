@@ -64,10 +64,11 @@ export function claimEquals(claim: string, expected: string | number | boolean):
  */
 export function claimIncludes(claim: string, values: OneOrMore): Guard {
   // A list that is changed afterwards would demand something else than it says.
-  const wanted = [...values];
+  const wanted = values.slice();
   const name = `claim ${claim} includes ${wanted.join(' ')}`;
   const description = `the claim ${claim} is missing or lacks a required value`;
-  const isDemand = wanted.length > 0 && wanted.every(Boolean);
+  // In a copy, since `every` passes over holes.
+  const isDemand = wanted.length > 0 && [...wanted].every(Boolean);
   return claimGuard(name, description, isDemand, (caller) => {
     const value = caller.claim(claim);
     const members: unknown = typeof value === 'string' ? value.split(' ') : value;

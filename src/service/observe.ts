@@ -2,7 +2,14 @@
 // refusals once a minute, so that an operator at the default level sees that callers are turned away, and
 // why. Trusts that it is called once a request. Does not decide what a line may hold: base/events.ts does.
 import type { Clock } from '../base/clock.ts';
-import { describeBug, printable, printableSetting, type Log, type Printable } from '../base/events.ts';
+import {
+  describeBug,
+  printable,
+  printableSetting,
+  type Log,
+  type Printable,
+  type RequestFlaw,
+} from '../base/events.ts';
 import { traceparentOf } from '../request/fields.ts';
 import type { Learnt } from './exchange.ts';
 import type { Metrics } from './metrics.ts';
@@ -35,7 +42,7 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
     counts.clear();
   }
 
-  function count(reason: string) {
+  function count(reason: RequestFlaw) {
     period ??= { since: clock.monotonic(), cancel: clock.after(SUMMARY_MILLIS, summarize) };
     for (const name of ['total', reason]) {
       counts.set(name, (counts.get(name) ?? 0) + 1);

@@ -272,9 +272,15 @@ test('refuses a guard of null, or of an empty value, which tokens hold for what 
     claimEquals('org_id', nothing),
     claimIncludes('roles', ['editor', nothing]),
     claimIncludes('roles', ['']),
+    claimIncludes('roles', new Array(1) as [string]),
   ]) {
     assert.equal(fault, `${name}: demands nothing`);
   }
+});
+
+test('takes no text for a list of values, which would demand its letters [H2]', () => {
+  const text = 'editor' as unknown as [string];
+  assert.throws(() => claimIncludes('roles', text), TypeError);
 });
 
 test('demands what a list of values held when the guard was made [H2]', () => {
