@@ -113,7 +113,7 @@ export async function withServers(
 export async function measureRounds(provider: Provider, figures: Figures): Promise<void> {
   if (cases.length === 0 && !isMeasured('latency')) return;
   const note = noteIn(figures);
-  await withServers(servers, provider, {}, async (running) => {
+  await withServers([...servers, VERIFIER], provider, { REMEMBER: 'true' }, async (running) => {
     for (const server of running) await server.firstAnswer('/api/public');
     await warmUp(running);
     for (let round = 0; round < ROUNDS; round += 1) {

@@ -35,14 +35,17 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const parse = (text) => JSON.parse(utf8.decode(decode(text)));
 
 function isGood(token, known) {
-  if (seen.has(hash('sha256', token, 'base64url'))) return true;
+  const digest = hash('sha256', token, 'base64url');
+  if (seen.has(digest)) return true;
 
   const [head, body, signature] = token.split('.');
   const { alg, kid } = parse(head);
   const { iss, aud, exp, sub } = parse(body);
   const signed = Buffer.from(token.slice(0, token.lastIndexOf('.')), 'latin1');
   const isSigned = alg === 'RS256' && verify('sha256', signed, known.get(kid), decode(signature));
-  return isSigned && iss === issuer && aud === audience && exp > Date.now() / 1000 && sub !== '';
+  const isAccepted = isSigned && iss === issuer && aud === audience && exp > Date.now() / 1000 && sub !== '';
+  if (isAccepted && process.env.REMEMBER === 'true') seen.add(digest);
+  return isAccepted;
 }
 
 const queue = [];
