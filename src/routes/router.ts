@@ -3,15 +3,7 @@ import { pathSegments } from '../request/path.ts';
 import { rowFaults, type PathParameters, type PrefixRule, type Row, type Table } from './row.ts';
 
 /** What stands at a path. */
-export interface Place {
-  /** Those whose prefix covers it. */
-  readonly rules: readonly PrefixRule[];
-  /** The rows whose pattern it matches, at most one for each method. */
-  readonly matches: readonly Readonly<{ row: Row; parameters: PathParameters }>[];
-}
-
-/** A segment of a pattern: a literal text, or the name of a parameter. */
-type Segment = Readonly<{ literal?: string; name?: string }>;
+export type Place = NonNullable<ReturnType<ReturnType<typeof createRouter>>>;
 
 /**
  * Gives what finds the rows whose pattern of literals and `{parameters}` a path matches, and the rules whose
@@ -21,28 +13,25 @@ type Segment = Readonly<{ literal?: string; name?: string }>;
 export function createRouter(rows: readonly Row[], rules: readonly PrefixRule[] = []) {
   // The list may be changed afterwards, as that of the rows may.
   const kept = rules.slice();
-  const routes = rows.map((row) => {
-    const segments = parsePattern(row) ?? [];
-    return { row, segments };
-  });
+  const routes = rows.map((row) => ({ row, segments: parsePattern(row) ?? [] }));
 
-  function search(texts: readonly string[] | undefined): Place | undefined {
+  function search(path: string) {
+    const texts = pathSegments(path);
     if (texts === undefined) return undefined;
 
-    const covers = (prefix: readonly string[]) => prefix.every((text, at) => texts[at] === text);
-    const matches = [];
-    for (const { row, segments } of routes) {
-      const parameters = parametersOf(segments, texts);
-      if (parameters !== undefined) matches.push({ row, parameters });
-    }
-    return { rules: kept.filter(({ prefix }) => covers(prefix)), matches };
+    const isCovering = ({ prefix }: PrefixRule) => prefix.every((text, at) => texts[at] === text);
+    const found = routes.filter(({ segments }) => isMatch(segments, texts));
+    return {
+      /** Those whose prefix covers it. */
+      rules: kept.filter(isCovering),
+      /** The rows whose pattern it matches, at most one for each method. */
+      matches: found.map(({ row, segments }) => ({ row, parameters: parametersOf(segments, texts) })),
+    };
   }
 
   /** What stands at the paths that are spelled like a pattern, found beforehand. */
-  const places = new Map<string, Place | undefined>();
-  const find = (path: string) => places.get(path) ?? search(pathSegments(path));
-  for (const { pattern } of rows) places.set(pattern, find(pattern));
-  return find;
+  const places = new Map(rows.map(({ pattern }) => [pattern, search(pattern)]));
+  return (path: string) => places.get(path) ?? search(path);
 }
 
 /**
@@ -64,7 +53,7 @@ export function tableProblems(table: Table, ownRows: readonly Row[] = []): strin
   ];
 }
 
-function rowProblems(rows: readonly Row[]): string[] {
+function rowProblems(rows: readonly Row[]) {
   const parsed = rows.map((row) => ({ ...row, segments: parsePattern(Object(row)) }));
   return parsed.flatMap(({ segments, ...row }, index) => {
     const { method, pattern } = row;
@@ -87,32 +76,37 @@ function rowProblems(rows: readonly Row[]): string[] {
  */
 const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?!:)(?:[^{}/*<>?#[\]]*|\{\w+\}))+$/;
 
-function parsePattern({ pattern }: Row): readonly Segment[] | undefined {
+/** The segments of a pattern: of each the text that it is, or the name of its parameter. */
+function parsePattern({ pattern }: Row) {
   if (!PATTERN.test(pattern)) return undefined;
 
+  // A brace that is written as an escape is text.
   const written = pattern.split('/');
   return pathSegments(pattern)?.map((literal, index) => {
-    const [, name] = /^\{(.+)\}$/.exec(written[index + 1] ?? '') ?? [];
-    return name === undefined ? { literal } : { name };
+    const isParameter = written[index + 1]?.startsWith('{');
+    return isParameter ? { name: literal.slice(1, -1) } : { literal };
   });
 }
 
-/** The texts at the parameters of a pattern, if these segments match it. */
-function parametersOf(segments: readonly Segment[], texts: readonly string[]): PathParameters | undefined {
-  if (segments.length !== texts.length) return undefined;
+type Segments = NonNullable<ReturnType<typeof parsePattern>>;
 
-  const values: [name: string, text: string][] = [];
-  for (const [index, { literal, name = '' }] of segments.entries()) {
-    const text = texts[index] ?? '';
-    if (literal === undefined) values.push([name, text]);
-    else if (literal !== text) return undefined;
-  }
+/** Whether a path of these segments matches a pattern of those. */
+const isMatch = (segments: Segments, texts: readonly string[]) =>
+  segments.length === texts.length &&
+  segments.every(({ literal }, at) => literal === undefined || literal === texts[at]);
+
+/** The texts of a path at the parameters of a pattern that it matches. */
+function parametersOf(segments: Segments, texts: readonly string[]): PathParameters {
+  const values = segments.flatMap(({ name }, at) => {
+    const text = texts[at] ?? '';
+    return name === undefined ? [] : [[name, text]];
+  });
   return Object.freeze(Object.fromEntries(values));
 }
 
 /** A path that both patterns match, if there is one. */
-function commonPath(one: readonly Segment[], other: readonly Segment[]) {
+function commonPath(one: Segments, other: Segments) {
   // Where one of them has a literal, only that can be common; where both have a parameter, any text is.
   const path = one.map(({ literal }, index) => literal ?? other[index]?.literal ?? 'x');
-  return parametersOf(other, path) && `/${path.map(encodeURIComponent).join('/')}`;
+  return isMatch(other, path) ? `/${path.map(encodeURIComponent).join('/')}` : undefined;
 }

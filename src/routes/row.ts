@@ -25,8 +25,7 @@ export interface RouteRequest<
   Parameters = PathParameters,
   Query = URLSearchParams,
   Body = undefined,
-> extends Pick<Incoming, 'headers' | 'method' | 'path' | 'signal' | 'traceparent' | 'nowMillis'> {
-  readonly caller: Admitted;
+> extends Omit<Incoming<Admitted>, 'parameters' | 'query' | 'body'> {
   readonly parameters: Parameters;
   /** The output of the row's query schema, or without one the query as it is. */
   readonly query: Query;
@@ -37,17 +36,7 @@ export interface RouteRequest<
 type Handler = (incoming: Incoming<Caller | undefined>) => unknown;
 
 /** One row of a table, made by the function of its method. */
-export interface Row {
-  readonly method: Method;
-  readonly pattern: string;
-  readonly access: Access<Caller | undefined>;
-  /** What was given in vain when it was made. */
-  readonly faults: readonly string[];
-  readonly query: QueryTaken<unknown> | undefined;
-  readonly body: BodyTaken<unknown> | undefined;
-  /** Runs once access is granted, and what the row takes is taken. */
-  readonly handler: Handler;
-}
+export type Row = Readonly<ReturnType<ReturnType<typeof rowMaker>>>;
 
 /** A rule for a prefix and everything under it, decided before the row is looked for; made by `under`. */
 export interface PrefixRule {
@@ -64,7 +53,7 @@ function accessFaults(access: unknown): readonly string[] {
 }
 
 /** Why no table can have it, beside what is wrong with its pattern; of a copy with parts of its own, too. */
-export const rowFaults = ({ access, query, body, handler, faults }: Row): readonly string[] => [
+export const rowFaults = ({ access, query, body, handler, faults }: Row) => [
   ...accessFaults(access),
   // Who writes JavaScript may leave holes in a list, or set something else there.
   ...(typeof handler === 'function' ? [] : ['is no row, as get, post, put, patch and del give']),
@@ -128,22 +117,26 @@ type Part = Taken | (((request: never) => unknown) & { readonly takes?: never })
 const isHandler = (part: Part): part is Handler => typeof part === 'function';
 
 function rowMaker(method: Method) {
-  return (pattern: string, access: Access<Caller | undefined>, ...rest: readonly Part[]): Row => {
+  return (pattern: string, access: Access<Caller | undefined>, ...rest: readonly Part[]) => {
     const query = rest.find((part) => part?.takes === 'query');
     // A client may send none with GET, and caches and proxies may drop it (RFC 9110 §9.3.1).
     const body = method === 'GET' ? undefined : rest.find((part) => part?.takes === 'body');
     const handler = rest.find(isHandler);
-    const known = [query, body, handler].filter((part) => part !== undefined);
+    const known = [query, body, handler].filter(Boolean);
     const isWhole = handler !== undefined && known.length === rest.length;
-    const faults = isWhole ? [] : ['a row takes query(), but for GET json(), and a handler, nothing else'];
+    const faults: readonly string[] = isWhole
+      ? []
+      : ['a row takes query(), but for GET json(), and a handler, nothing else'];
 
     return {
       method,
       pattern,
       access,
+      /** What was given in vain when it was made. */
       faults,
       query,
       body,
+      /** Runs once access is granted, and what the row takes is taken. */
       handler: handler ?? (() => {}),
     };
   };

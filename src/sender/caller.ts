@@ -78,7 +78,7 @@ class AdmittedCaller {
 Object.defineProperty(AdmittedCaller.prototype, 'constructor', { value: Object });
 
 /** Whoever presented a verified token as its binding and the mode demand. Only a `SenderCheck` makes one. */
-export type Caller = AdmittedCaller;
+export interface Caller extends AdmittedCaller {}
 
 /** False for anything that merely looks like a Caller. */
 export const { isGenuine } = AdmittedCaller;

@@ -124,6 +124,8 @@ export const construct = (token: VerifiedToken, caller: Caller, rules: SenderOpt
   () => new Caller(token, rules),
   // @ts-expect-error a type is no class
   () => class extends Caller {},
+  // @ts-expect-error what it keeps to itself nobody else can have
+  () => class implements Caller {},
   // @ts-expect-error what made it does not show
   () => new caller.constructor(token, rules),
   // @ts-expect-error what made it does not show

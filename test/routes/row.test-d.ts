@@ -83,6 +83,19 @@ export const tables: readonly Table[] = [
   { rows: [[row]] },
 ];
 
+export const changed = [
+  () => {
+    // @ts-expect-error a row stays as it was made
+    row.access = open;
+  },
+  // @ts-expect-error what is wrong with it too
+  () => row.faults.push('x'),
+  () => {
+    // @ts-expect-error a rule stays as it was made
+    under('/api', both).access = authenticated;
+  },
+];
+
 const handler = () => ({});
 
 const likeARow = {
