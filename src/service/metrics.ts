@@ -16,7 +16,7 @@ const REASONS = Object.values(SENTENCES).flatMap(Object.keys);
 /** In seconds, as OpenTelemetry's convention for HTTP servers has them. */
 const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ').map(Number);
 
-/** The head of each family; the names of its samples, and of no others, begin with its third word. */
+/** The head of each family: two lines. The names of its samples, and of no others, begin with its own. */
 const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a request to its answer.
 # TYPE http_server_request_duration_seconds histogram
 # HELP http_server_active_requests Requests that are not answered yet.
@@ -51,7 +51,7 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 # TYPE nodejs_heap_size_total_bytes gauge
 # HELP nodejs_eventloop_lag_p99_seconds What 99 of 100 timers were late at most since the last look.
 # TYPE nodejs_eventloop_lag_p99_seconds gauge
-`.split(/(?=# HELP)/);
+`;
 
 /** Of all services in this process; they count from the first look. */
 const delays = monitorEventLoopDelay({ resolution: 20 });
@@ -81,10 +81,28 @@ export function createMetrics(profile: string) {
       makingOnce((status: number | null) => {
         const route = pattern === undefined ? '' : `http_route=${JSON.stringify(pattern)},`;
         const answer = status === null ? '' : `,http_response_status_code="${status}"`;
-        return createHistogram(`${route}http_request_method="${method}"${answer}`, sample);
+        return createHistogram(`${route}http_request_method="${method}"${answer}`);
       }),
     ),
   );
+
+  /** What counts the durations, in seconds, of answers that have these labels. */
+  function createHistogram(labels: string) {
+    const buckets = BOUNDS.map((bound) => {
+      const edge = `${labels},le="${numeral(bound)}"`;
+      return { bound, count: sample(`http_server_request_duration_seconds_bucket{${edge}}`) };
+    });
+    const all = sample(`http_server_request_duration_seconds_count{${labels}}`);
+    const sum = sample(`http_server_request_duration_seconds_sum{${labels}}`);
+
+    return (seconds: number) => {
+      sum.value += seconds;
+      all.value += 1;
+      for (const { bound, count } of buckets) {
+        if (seconds <= bound) count.value += 1;
+      }
+    };
+  }
 
   function add(name: string, amount = 1) {
     sample(name).value += amount;
@@ -101,16 +119,13 @@ export function createMetrics(profile: string) {
     }
   }
 
-  function foreseeWords() {
+  /** All of it. */
+  function read(issuers: readonly Issuer[], store: ReplayStore) {
     sample('http_server_active_requests');
     foresee('gatehouse_refusals_total{reason=', REASONS);
     foresee('gatehouse_tokens_total{result=', ['remembered', 'verified']);
     foresee('gatehouse_replay_proofs_total{result=', ['new', 'seen', 'full', 'unavailable']);
-  }
 
-  /** All of it. */
-  function read(issuers: readonly Issuer[], store: ReplayStore) {
-    foreseeWords();
     for (const { name, keys } of issuers) {
       foresee(`gatehouse_key_fetches_total{issuer="${name}",result=`, ['ok', ...FETCH_FLAWS]);
       sample(`gatehouse_keys_age_seconds{issuer="${name}"}`).value = keys.ageMillis() / 1000;
@@ -118,16 +133,17 @@ export function createMetrics(profile: string) {
     }
 
     sample(`gatehouse_info{version="${VERSION}",profile="${profile}"}`).value = 1;
-    const gauges = [store.gauge(), ...processGauges()];
-    for (const [name, value] of gauges) sample(name).value = value;
-    return HEADS.map(textOf).join('');
+    for (const [name, value] of [store.gauge(), ...processGauges()]) {
+      sample(name).value = value;
+    }
+    return HEADS.replace(/# HELP (\S+) .+\n.+\n/g, textOf);
   }
 
   /** Nothing for a family that has no samples. */
-  function textOf(head: string) {
-    const [, , family = ''] = head.split(' ');
-    const lines = samples.filter(({ name }) => name.startsWith(family)).map(lineOf);
-    return lines.length === 0 ? '' : head + lines.join('');
+  function textOf(head: string, family: string) {
+    const some = samples.filter(({ name }) => name.startsWith(family));
+    const lines = some.map(lineOf).join('');
+    return lines && head + lines;
   }
 
   return { add, durations, foreseeRows, read };
@@ -143,24 +159,6 @@ function makingOnce<Key, Value>(make: (key: Key) => Value) {
     const value = make(key);
     made.set(key, value);
     return value;
-  };
-}
-
-/** What counts the durations, in seconds, of answers that have these labels. */
-function createHistogram(labels: string, sample: (name: string) => Sample) {
-  const buckets = BOUNDS.map((bound) => {
-    const edge = `${labels},le="${numeral(bound)}"`;
-    return { bound, count: sample(`http_server_request_duration_seconds_bucket{${edge}}`) };
-  });
-  const all = sample(`http_server_request_duration_seconds_count{${labels}}`);
-  const sum = sample(`http_server_request_duration_seconds_sum{${labels}}`);
-
-  return (seconds: number) => {
-    sum.value += seconds;
-    all.value += 1;
-    for (const { bound, count } of buckets) {
-      if (seconds <= bound) count.value += 1;
-    }
   };
 }
 
