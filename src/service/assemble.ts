@@ -28,9 +28,25 @@ export interface CreateOptions {
 /** What a service and a gate are made of alike. */
 export function assembleChecks(settings: Settings, surroundings: Surroundings, options: CreateOptions = {}) {
   const { clock, log, metrics } = surroundings;
-  if (options.fetchKeys !== undefined) log('signing keys not from the provider', {});
-  const issuers = assembleIssuers(settings, surroundings, options);
-  const replayStore = openReplayStore(settings, surroundings);
+  const { fetchKeys } = options;
+  if (fetchKeys !== undefined) log('signing keys not from the provider', {});
+
+  const issuers = Object.entries(settings.issuers).map(([name, issuer]) => {
+    const { proxy, clockToleranceSeconds } = settings;
+    const fetcher = fetchKeys ? () => fetchKeys(issuer, name) : createKeyFetcher(issuer, proxy);
+    const keys = createKeySet(name, fetcher, clock, log, WAITING, metrics?.add);
+    return { ...issuer, name, clockToleranceSeconds, keys };
+  });
+
+  function openReplayStore() {
+    const { dpopReplayStore, dpopIatOffsetSeconds, dpopIatLeewaySeconds } = settings;
+    if (dpopReplayStore !== undefined) return createSharedReplayStore(dpopReplayStore, clock, log);
+
+    const windowSeconds = dpopIatOffsetSeconds + dpopIatLeewaySeconds;
+    return createReplayStore(windowSeconds, undefined, () => log('memory of used proofs full', {}));
+  }
+
+  const replayStore = openReplayStore();
   const verifyToken = createTokenVerifier(issuers, clock, settings.tokenCacheEntries, metrics?.add);
   const checkSender = createSenderCheck(settings, replayStore, metrics?.add);
   const front = createFront(settings, surroundings, verifyToken, checkSender);
@@ -65,18 +81,6 @@ export function assembleChecks(settings: Settings, surroundings: Surroundings, o
   };
 }
 
-function assembleIssuers(
-  { issuers, proxy, clockToleranceSeconds }: Settings,
-  { clock, log, metrics }: Surroundings,
-  { fetchKeys }: CreateOptions,
-) {
-  return Object.entries(issuers).map(([name, issuer]) => {
-    const fetcher = fetchKeys ? () => fetchKeys(issuer, name) : createKeyFetcher(issuer, proxy);
-    const keys = createKeySet(name, fetcher, clock, log, WAITING, metrics?.add);
-    return { ...issuer, name, clockToleranceSeconds, keys };
-  });
-}
-
 /** A table behind these checks. Throws `ConfigurationError` when the table cannot be served. */
 export function assembleService(
   table: Table,
@@ -107,16 +111,6 @@ export function assembleService(
 
 /** Why a service cannot have this table, whatever its settings are. */
 export const faultsOf = (table: Table) => tableProblems(table, probes());
-
-function openReplayStore(
-  { dpopReplayStore, dpopIatOffsetSeconds, dpopIatLeewaySeconds }: Settings,
-  { clock, log }: Surroundings,
-) {
-  if (dpopReplayStore !== undefined) return createSharedReplayStore(dpopReplayStore, clock, log);
-
-  const windowSeconds = dpopIatOffsetSeconds + dpopIatLeewaySeconds;
-  return createReplayStore(windowSeconds, undefined, () => log('memory of used proofs full', {}));
-}
 
 const probes = (readReadiness = (): object => ({})) => [
   get('/healthz', open, () => ({ status: 'ok' })),
