@@ -4,12 +4,14 @@
 import { undefinedOn } from '../base/encoding.ts';
 import { describeBug, printable, printableSetting } from '../base/events.ts';
 import type { Table } from '../routes/row.ts';
-import { ConfigurationError, loadSettings, type Loaded, type Settings } from '../settings/load.ts';
+import { ConfigurationError, loadSettings, type Loaded } from '../settings/load.ts';
 import { faultsOf } from './assemble.ts';
 import { clock, openLog, openService } from './host.ts';
 import { createMetrics } from './metrics.ts';
 import { probe } from './probe.ts';
 import { inForce, openReport } from './report.ts';
+
+const WRONG_ARGUMENTS = 'arguments: must be none, or --check, or --probe';
 
 /** What a process is to serve. */
 interface Plan {
@@ -26,18 +28,34 @@ interface Plan {
  * @example runService({ rows: [get('/api/orders', needs(scope('read:orders')), listOrders)] });
  */
 export const runService = (table: Table): void =>
-  runWith((environment, directory, problems = []) => {
-    const all = [...problems, ...faultsOf(table)];
-    return { loaded: loadSettings(environment, directory, all), table, name: 'own table' };
-  });
+  runWith(
+    (...sources) => ({
+      loaded: loadSettings(...sources),
+      table,
+      name: 'own table',
+    }),
+    faultsOf(table),
+  );
 
 /** The same for a table that the settings choose. The plan throws `ConfigurationError`. */
-export function runWith(plan: (...sources: Parameters<typeof loadSettings>) => Plan) {
-  const [word, ...others] = process.argv.slice(2);
-  const isKnown = [undefined, '--check', '--probe'].includes(word) && others.length === 0;
-  const problems = isKnown ? [] : ['arguments: must be none, or --check, or --probe'];
+export function runWith(
+  plan: (...sources: Parameters<typeof loadSettings>) => Plan,
+  tableFaults: readonly string[] = [],
+) {
+  const [, , word, second] = process.argv;
+  const isKnown = [undefined, '--check', '--probe'].includes(word) && second === undefined;
+  const problems = isKnown ? tableFaults : [WRONG_ARGUMENTS, ...tableFaults];
+
+  function workingDirectory() {
+    // Throws for a directory that has been removed.
+    const directory = undefinedOn(Error, process.cwd);
+    if (directory !== undefined) return directory;
+
+    throw new ConfigurationError([...problems, 'working directory: is gone; start in another']);
+  }
+
   try {
-    const planned = plan(process.env, workingDirectory(problems), problems);
+    const planned = plan(process.env, workingDirectory(), problems);
     if (word === '--probe') probe(planned.loaded.settings);
     else start(planned, word === '--check');
   } catch (failure) {
@@ -48,32 +66,24 @@ export function runWith(plan: (...sources: Parameters<typeof loadSettings>) => P
   }
 }
 
-function workingDirectory(problems: readonly string[]) {
-  // Throws for a directory that has been removed.
-  const directory = undefinedOn(Error, process.cwd);
-  if (directory !== undefined) return directory;
-
-  throw new ConfigurationError([...problems, 'working directory: is gone; start in another']);
-}
-
 function start({ loaded, table, name }: Plan, isCheck: boolean) {
-  const { settings } = loaded;
-  setThreads(settings);
+  const { settings, warnings } = loaded;
+  // Half of the threads look names up, one for each issuer, the proxy and the store: where some names are
+  // dead, the others are still found.
+  const names = Object.keys(settings.issuers).length + 2;
+  process.env.UV_THREADPOOL_SIZE ??= String(2 * names);
 
   const profile = printable(name);
   const log = isCheck ? openReport(loaded, profile) : openLog(settings.logLevel);
-  loaded.warnings.forEach((setting) =>
-    log('unknown setting ignored', { setting: printableSetting(setting) }),
-  );
+  for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
 
   const metrics = settings.metricsPort === undefined ? undefined : createMetrics(profile);
   const service = openService(table, settings, { clock, log, metrics });
-  const { front, issuers, fetchKeys, listen, stop, close } = service;
   if (isCheck) return fetchOnce();
 
   /** A fetch that fails while others are awaited is not made again. */
   function fetchOnce() {
-    for (const { keys } of issuers) void keys.refresh().then(keys.close);
+    for (const { keys } of service.issuers) void keys.refresh().then(keys.close);
   }
 
   function onFailure(failure: { host?: string; port?: number; code?: unknown }) {
@@ -89,38 +99,27 @@ function start({ loaded, table, name }: Plan, isCheck: boolean) {
     process.exit(2);
   }
 
-  function onListening({ address, ...ports }: Awaited<ReturnType<typeof listen>>) {
-    log('listening', { ...ports, address: printable(address), profile, ...inForce(loaded) });
-    // Choice: Node would end the process, and every request under way with it, for one handler's forgotten
-    // promise.
-    process.on('uncaughtException', (failure) => log('unforeseen failure', describeBug(failure)));
-    // Loading TLS holds up the process for a moment, for which the first answers need not wait.
-    clock.after(20, fetchKeys);
-  }
-
   function end(reason: 'drained' | 'deadline' | 'second-signal') {
-    close();
+    service.close();
     log('stopped', { reason });
     process.exit(reason === 'second-signal' ? 1 : 0);
   }
 
   function onSignal(signal: 'SIGTERM' | 'SIGINT') {
-    if (front.isStopping) return end('second-signal');
+    if (service.front.isStopping) return end('second-signal');
 
-    front.isStopping = true;
+    service.front.isStopping = true;
     log('shutting down', { reason: signal });
-    setTimeout(async () => end(await stop()), settings.shutdownDelaySeconds * 1000);
+    setTimeout(async () => end(await service.stop()), settings.shutdownDelaySeconds * 1000);
   }
 
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
-  listen().then(onListening, onFailure);
-}
-
-/**
- * Half of the threads look names up, one for each issuer, the proxy and the store: where some names are dead,
- * the others are still found.
- */
-function setThreads({ issuers }: Settings) {
-  const names = Object.keys(issuers).length + 2;
-  process.env.UV_THREADPOOL_SIZE ??= String(2 * names);
+  service.listen().then(({ address, ...ports }) => {
+    log('listening', { ...ports, address: printable(address), profile, ...inForce(loaded) });
+    // Choice: Node would end the process, and every request under way with it, for one handler's forgotten
+    // promise.
+    process.on('uncaughtException', (failure) => log('unforeseen failure', describeBug(failure)));
+    // Loading TLS holds up the process for a moment, for which the first answers need not wait.
+    clock.after(20, service.fetchKeys);
+  }, onFailure);
 }
