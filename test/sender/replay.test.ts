@@ -217,7 +217,8 @@ for (const [kind, wrap] of [
   });
 }
 
-test('gives the memory the key, the jti, the last second of the proof and the present one', async () => {
+test('gives the memory the key, the jti as it is spelt, the last second of the proof and the present one', async () => {
+  const jti = ` J\u0000e\u0301 ${'x'.repeat(240)}Y `;
   const records: unknown[][] = [];
 
   const record = (...facts: unknown[]) => {
@@ -226,12 +227,12 @@ test('gives the memory the key, the jti, the last second of the proof and the pr
   };
 
   const ahead = draft();
-  Object.assign(ahead.claims, { iat: NOW + 30, jti: 'j' });
+  Object.assign(ahead.claims, { iat: NOW + 30, jti });
   assert.equal(
     await judge(openSender({ store: { record } }), sealProof(ahead), { nowMillis: NOW * 1000 + 999 }),
     'accepted',
   );
-  assert.deepEqual(records, [[key.thumbprint, 'j', NOW + 330, NOW]]);
+  assert.deepEqual(records, [[key.thumbprint, jti, NOW + 330, NOW]]);
 });
 
 test('accepts the same jti under another key, with the token of that key', async () => {
