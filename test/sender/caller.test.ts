@@ -116,7 +116,7 @@ for (const name of ['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti']) {
   });
 }
 
-for (const name of ['club_sub', 'subclub']) {
+for (const name of ['club_sub', 'subclub', 'Sub', 'ISS']) {
   test(`reads ${name} as the namespace has it, since only its spelling is like a claim that was judged`, () => {
     const caller = callerWith({ [NAMESPACE + name]: 'spaced' }, { IDP_CLAIM_NAMESPACE: NAMESPACE });
     assert.equal(caller.claim(name), 'spaced');
