@@ -6,7 +6,18 @@ import { createReplayStore } from '../../src/sender/replay.ts';
 import { hashOf, nonceAt, sealProof } from '../support/proof.ts';
 import { NOW } from '../token/issuer.ts';
 import { FAULTS, whole, type Fault, type Whole } from './proof-faults.ts';
-import { draft, inClaims, inHeader, judge, key, openSender, URI, verdictOn, type Change } from './stand.ts';
+import {
+  draft,
+  inClaims,
+  inHeader,
+  inKey,
+  judge,
+  key,
+  openSender,
+  URI,
+  verdictOn,
+  type Change,
+} from './stand.ts';
 
 const SECRET = 'a secret that replicas share, of 32';
 const NONCE = nonceAt(SECRET, NOW * 1000);
@@ -262,6 +273,7 @@ for (const [name, values, flaw, clause] of CLAIMS) {
 for (const [name, value] of [
   ['jti', 'x'],
   ['jti', 'x'.repeat(256)],
+  ['jti', '字'.repeat(256)],
   ['jti', '\u0000 "\\ é 字'],
   ['iat', NOW - 0.5],
   ['htu', `${URI}?q=1#f`],
@@ -276,6 +288,13 @@ for (const [name, value] of [
     assert.equal(await verdictOn(inClaims(name, value)), 'accepted');
   });
 }
+
+test('takes a nonce from the claims of a proof and from no other place in it [RFC 9449 §4.2]', async () => {
+  assert.equal(await verdictOn(inClaims('nonce', NONCE), key, { rules }), 'accepted');
+  for (const elsewhere of [inHeader('nonce', NONCE), inKey('nonce', NONCE)]) {
+    assert.equal(await verdictOn(elsewhere, key, { rules }), 'proof-nonce');
+  }
+});
 
 test('refuses a proof whose iat is no finite number [RFC 9449 §4.3(3), E12]', async () => {
   for (const number of ['1e999', '-1e999']) {
