@@ -15,6 +15,8 @@ export const INDEXED = [
   'RFC 9068',
   'RFC 9110',
   'RFC 9449',
+  'RFC 9470',
+  'RFC 9728',
   'Fetch',
 ];
 
