@@ -89,7 +89,7 @@ export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: Cha
     return { ...jsonReply(status, body, headers), closes: CLOSING.includes(reason) };
   }
 
-  return (refusal: Refusal, scheme: Scheme | undefined, scopes: readonly string[] = []): Reply => {
+  return (refusal: Refusal, scheme: Scheme | undefined, scopes = refusal.scopes ?? []): Reply => {
     if (!isPlain(refusal)) return make(refusal, scheme, scopes);
 
     const name = [scheme, refusal.reason, ...scopes].join(' ');
@@ -107,14 +107,11 @@ function parameter(name: string, value: unknown) {
 /**
  * RFC 6750 §3, RFC 9449 §7.1, RFC 9470 §3; without credentials there is no error to name (RFC 6750 §3.1).
  */
-const errorParameters = (
-  { kind, description, demands = [], ...refusal }: Refusal,
-  scopes: readonly string[],
-) => [
+const errorParameters = ({ kind, description, demands = [] }: Refusal, scopes: readonly string[]) => [
   parameter('error', kind !== 'unauthorized' && kind),
   parameter('error_description', description),
   ...demands,
-  parameter('scope', (refusal.scopes ?? scopes).join(' ')),
+  parameter('scope', scopes.join(' ')),
 ];
 
 function bodyOf({ kind, description, scopes, issues }: Refusal, status: number, errorDetail: boolean) {

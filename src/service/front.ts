@@ -88,7 +88,7 @@ export function createFront(
     return replyToRefusal(
       refusal,
       acceptedScheme(authorization, settings.dpopMode),
-      metadataUrl ? scopesFor(refusal, learnt) : [],
+      metadataUrl ? scopesFor(refusal, learnt) : undefined,
     );
   }
 
@@ -128,10 +128,13 @@ export function createFront(
 export const nonceFields = ({ freshNonce }: Learnt) =>
   freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
 
-/** Every scope that is named where access is decided, when another token would mend the refusal. */
+/**
+ * Every scope that is named where access is decided, when another token would mend the refusal: clients ask
+ * for what one challenge names and no more, and the next guard would turn them away again.
+ */
 function scopesFor(refusal: Refusal, { rules = [], row }: Learnt) {
   const isOfToken = ['unauthorized', 'invalid_token'].includes(refusal.kind);
-  if (!isOfToken && !('demands' in refusal)) return [];
+  if (!isOfToken && !('demands' in refusal) && !('scopes' in refusal)) return [];
 
   const guards = [...rules, row].flatMap((part) => part?.access.guards ?? []);
   return [...new Set(guards.flatMap(({ scopes = [] }) => scopes))];

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createResourceMetadata } from '../../src/reply/resource-metadata.ts';
 import { needs, open, optional } from '../../src/routes/access.ts';
-import { anyScope, scope } from '../../src/routes/guards.ts';
+import { anyScope, claimEquals, scope } from '../../src/routes/guards.ts';
 import { get, under } from '../../src/routes/row.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
-import { settingsWith } from '../support/caller.ts';
+import { settingsWith, tokenWith } from '../support/caller.ts';
 import type { Answer } from '../support/client.ts';
 import { startTable } from '../support/table.ts';
 import { startService, type Environment, type TestService } from '../support/service.ts';
@@ -379,4 +379,39 @@ test('a 401 names every scope of the rule and of the row, each once, those of th
       assert.equal(challenges[0]?.split('scope=').length, scopes === '' ? 1 : 2);
     }
   }
+});
+
+test('a 403 for a scope names every scope of the rule and of the row, which one more token then has [RFC 9728 §5.1, RFC 6750 §3]', async (t) => {
+  const app = await startTable(TABLE);
+  t.after(() => app.stop());
+  for (const [path, granted, scopes] of [
+    ['/api/both', '', 'all x y z'],
+    ['/api/both', 'all x', 'all x y z'],
+    ['/api/open', 'x', 'all x'],
+    ['/api/none', 'all', 'all x'],
+    ['/elsewhere', 'all', 'w'],
+    ['/twice', 'v', 'v w'],
+  ] as const) {
+    const { status, challenges } = await app.ask(path, { token: tokenWith({ scope: granted }) });
+    assert.equal(status, 403);
+    assert.ok(challenges[0]?.endsWith(`, scope="${scopes}", ${METADATA}`), challenges[0]);
+    const again = await app.ask(path, { token: tokenWith({ scope: scopes }) });
+    assert.notEqual(again.status, 403);
+  }
+});
+
+test('a 403 for a claim names no scope, which would not mend it [RFC 6750 §3.1]', async (t) => {
+  const row = get('/claim', needs(scope('w'), claimEquals('team', 'a')), () => ({}));
+  const app = await startTable({ rows: [row], environment: RESOURCE });
+  t.after(() => app.stop());
+  const { status, challenges } = await app.ask('/claim', { token: tokenWith({ scope: 'w' }) });
+  assert.equal(status, 403);
+  assert.ok(!challenges.join().includes('scope="'), challenges[0]);
+});
+
+test('without a resource a 403 names the scopes of the guard that turned the token away', async (t) => {
+  const app = await startTable({ ...TABLE, environment: {} });
+  t.after(() => app.stop());
+  const { challenges } = await app.ask('/api/both', { token: tokenWith({ scope: 'all x' }) });
+  assert.match(challenges[0] ?? '', /, scope="x y"$/);
 });
