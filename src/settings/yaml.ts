@@ -20,98 +20,74 @@ const PAIR = new RegExp(`^(${QUOTED}|[^"'](?:.*?[^ ])??) *:( .*)?$`);
 const OTHER = /^[,[\]{}#&*!|>'"%@`]|^[-?:]( |$)|:( |$)| #|^[-+]?\.(inf|Inf|INF)$|^\.(nan|NaN|NAN)$/;
 const NUMBER = /^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+)$/;
 
-interface Line {
-  readonly place: string;
-  readonly indent: number;
-  readonly text: string;
-}
+const NO_PAIR = 'no "key: value", a quoted text that does not end on its line, or a list item without a key';
 
-const isItem = ({ text }: Line) => /^-( |$)/.test(text);
+/** A key whose value stands below it; the root of the document is one too. */
+interface Key {
+  readonly prefix: string;
+  readonly indent: number;
+  readonly outer?: Key;
+  /** What each line below it begins with: blanks, and for the items of a list a dash. */
+  below?: string;
+}
 
 /** Reads the document of a file into its values, in order. Throws `Fault`. */
 export function parseYaml(source: string, file: string): Entry[] {
-  /** Those that are still to be read, the next one last. */
-  const lines = contentLines(source, file).reverse();
   /** Every key so far; that of a map has no entry. */
   const names = new Set<string>();
   const entries: Entry[] = [];
+  /** Those of the list that began last. */
+  let items: Scalar[] = [];
+  const root: Key = { prefix: '', indent: -1 };
+  /** The innermost key that the next line may belong to. */
+  let open = root;
 
-  /** Reads the keys at an indentation. */
-  function readMap(indent: number, prefix: string): void {
-    let next = lines.at(-1);
-    while (next?.indent === indent) {
-      lines.pop();
-      readPair(next, prefix);
-      next = lines.at(-1);
+  function readLine(line: string, place: string): void {
+    const [, start = '', text = ''] = /^( *(?:-(?= |$))?)(.*)/.exec(line) ?? [];
+    const isItem = start.endsWith('-');
+    // With its dash an item is farther right than its key, also when it is indented as much.
+    while (open.indent >= start.length) open = open.outer ?? root;
+
+    if (open.below === undefined) {
+      open.below = start;
+      items = [];
+      const last = entries.pop();
+      if (isItem && last) entries.push({ ...last, value: items });
     }
+    if (open.below !== start || (isItem && open === root)) {
+      fail(place, isItem ? NO_PAIR : 'the indentation fits no map; a value ends on its own line');
+    }
+    if (isItem) items.push(readItem(text, place));
+    else readPair(text, place, start.length);
   }
 
-  /** Reads a key with all that belongs to it. */
-  function readPair({ place, indent, text }: Line, prefix: string): void {
-    const [, written = '', rest = ''] =
-      PAIR.exec(text) ??
-      fail(
-        place,
-        'no "key: value", a quoted text that does not end on its line, or a list item without a key',
-      );
+  function readPair(text: string, place: string, indent: number): void {
+    const [, written = '', rest = ''] = PAIR.exec(text) ?? fail(place, NO_PAIR);
     const key = readScalar(written, place);
     // YAML 1.2.2 §7.4.2: a key is bounded, so that no reader has to look ahead without end.
     if (typeof key !== 'string' || key === '' || written.length > 1000) {
       return fail(place, 'a key that is not text of at most 1000 characters; quote it');
     }
-    const name = prefix + key;
+    const name = open.prefix + key;
     if (names.has(name)) fail(place, 'a key that is set before; remove one');
     names.add(name);
 
-    const isOpen = /^ *(#.*)?$/.test(rest);
-    const value = isOpen ? readBelow(indent, name) : readValue(rest, place);
-    if (value !== undefined) entries.push({ name, value, place });
+    entries.push({ name, value: readValue(rest, place), place });
+    if (/^ *(#.*)?$/.test(rest)) open = { prefix: `${name}.`, indent, outer: open };
   }
 
-  /** The list below a key, or `undefined` for a map. */
-  function readBelow(indent: number, name: string): RawValue | undefined {
-    const below = lines.at(-1);
-    if (below === undefined || below.indent < indent) return null;
-    if (isItem(below)) return readItems(below.indent);
-    if (below.indent === indent) return null;
-
-    readMap(below.indent, `${name}.`);
-    return undefined;
+  for (const [index, line] of source.replace(START, '$1').split(/\r?\n/).entries()) {
+    const place = `${file}, line ${index + 1}`;
+    if (CHARACTER.test(line)) fail(place, 'a tab or another character that is not supported; use spaces');
+    if (/^(%|(---|\.\.\.)( |$))/.test(line)) fail(place, 'a directive or a second document; remove it');
+    if (!/^ *(#|$)/.test(line)) readLine(line, place);
   }
-
-  function readItems(indent: number): RawValue {
-    const items: Scalar[] = [];
-    let next = lines.at(-1);
-    while (next?.indent === indent && isItem(next)) {
-      lines.pop();
-      const item = readValue(next.text.slice(1), next.place);
-      if (typeof item === 'object' && item !== null) return fail(next.place, 'a list inside a list');
-      items.push(item);
-      next = lines.at(-1);
-    }
-    return items;
-  }
-
-  readMap(lines.at(-1)?.indent ?? 0, '');
-  const left = lines.at(-1);
-  if (left !== undefined) fail(left.place, 'the indentation fits no map; a value ends on its own line');
   return entries;
 }
 
-/** The lines that hold something: no comments, no blank lines, no marker, no byte-order mark. */
-function contentLines(source: string, file: string) {
-  const lines: Line[] = [];
-  const all = source.replace(START, '$1').split(/\r?\n/);
-  for (const [index, raw] of all.entries()) {
-    const place = `${file}, line ${index + 1}`;
-    if (CHARACTER.test(raw)) fail(place, 'a tab or another character that is not supported; use spaces');
-    if (/^(%|(---|\.\.\.)( |$))/.test(raw)) fail(place, 'a directive or a second document; remove it');
-    if (/^ *(#|$)/.test(raw)) continue;
-
-    const indent = raw.search(/[^ ]/);
-    lines.push({ place, indent, text: raw.slice(indent) });
-  }
-  return lines;
+function readItem(text: string, place: string): Scalar {
+  const item = readValue(text, place);
+  return typeof item === 'object' && item !== null ? fail(place, 'a list inside a list') : item;
 }
 
 /** The value of what stands after a colon or a dash. */
@@ -131,8 +107,7 @@ function readValue(after: string, place: string): RawValue {
 /** A scalar, resolved by the core schema when it is plain (YAML 1.2.2 §10.3.2). */
 function readScalar(text: string, place: string): Scalar {
   if (text.startsWith('"')) return String(JSON.parse(text));
-  const inner = text.slice(1, -1);
-  if (text.startsWith("'")) return inner.replaceAll("''", "'");
+  if (text.startsWith("'")) return text.slice(1, -1).replaceAll("''", "'");
   if (OTHER.test(text)) fail(place, 'a list item without a key, or a form that is not read; quote it');
   if (/^(null|Null|NULL|~|)$/.test(text)) return null;
   if (/^(true|True|TRUE|false|False|FALSE)$/.test(text)) return text.toLowerCase() === 'true';
