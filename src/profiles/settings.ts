@@ -15,7 +15,7 @@ const scopePolicy = fitting(
 
 /** The settings of the service and those of the profiles. */
 export const PROFILE_TABLE = {
-  profile: setting('PROFILE', '', word('A', 'B'), 'B'),
+  profile: setting('', word('A', 'B'), 'B', 'PROFILE'),
   ...TABLE,
   port: { ...TABLE.port, byDefault: ({ profile }: Earlier) => (profile === 'A' ? 8080 : 3001) },
   dpopMode: {
@@ -23,8 +23,8 @@ export const PROFILE_TABLE = {
     byDefault: ({ profile }: Earlier): DpopMode => (profile === 'A' ? 'ALLOWED' : 'DISABLED'),
   },
   corsAllowedMethods: { ...TABLE.corsAllowedMethods, byDefault: () => METHODS },
-  orgId: setting('IDP_ORG_ID', 'idp.orgId', text, 'org_123456'),
-  scopePolicy: setting('SCOPE_POLICY', 'api.scopePolicy', scopePolicy, false),
+  orgId: setting('idp.orgId', text, 'org_123456'),
+  scopePolicy: setting('api.scopePolicy', scopePolicy, false),
 };
 
 /** Every setting of a service with one of the two profiles. */

@@ -1,11 +1,10 @@
 // Sources and a table → settings, or every problem at once. Does not know what a setting is: table.ts does.
 // Promises: nothing is guessed, and nothing is passed over in silence that may be a setting.
 import { checkRepetitions, Fault, problemOf, refuse, type Entry, type RawValue } from './entry.ts';
-import { FIRST, namesFor, readNames } from './issuers.ts';
-import { checkKeys, checkVariables } from './names.ts';
+import { checkKeys, checkVariables, readIssuers } from './names.ts';
 import { find, readSources, type Sources } from './sources.ts';
 import type { Earlier } from './readers.ts';
-import { ISSUER, TABLE, type Names, type Setting, type Table } from './table.ts';
+import { issuerTable, TABLE, type Names, type Setting, type Table } from './table.ts';
 
 /**
  * Why a service does not start: every problem, one line each, in printable ASCII.
@@ -40,7 +39,7 @@ type Read = ReturnType<typeof loadSettings>['settings'];
 /** Every setting of the service with its value. Units are those of the names. */
 export interface Settings extends Read {}
 
-export type IssuerSettings = typeof ISSUER extends Table<infer Values> ? Values : never;
+export type IssuerSettings = ReturnType<typeof issuerTable> extends Table<infer Values> ? Values : never;
 
 type Given<Values> = Partial<Omit<Values, 'audience' | 'issuers'>> & {
   domain: string;
@@ -71,7 +70,7 @@ export function checkSettings(given: GivenSettings, knownProblems: readonly stri
 }
 
 const IN_CODE: Readonly<Record<string, Pick<Names, 'yaml'>>> = {
-  ...ISSUER,
+  ...issuerTable('idp.'),
   ...TABLE,
   issuers: { yaml: 'issuers' },
 };
@@ -104,14 +103,13 @@ export function loadTable<Values extends Record<string, unknown>>(
   /** The `iss` of the issuers so far. */
   const taken: unknown[] = [];
 
-  /** Reads every setting that is not at fault, as it is called for this issuer. */
-  function readTable<Read extends Record<string, unknown>>(part: Table<Read>, issuer = FIRST): Read {
+  /** Reads every setting that is not at fault. */
+  function readTable<Read extends Record<string, unknown>>(part: Table<Read>): Read {
     const values: Partial<Read> = {};
     for (const name in part) {
       const row = part[name];
-      const names = namesFor(issuer, row);
-      const entry = entryOf(names, sources);
-      known.push(names);
+      const entry = entryOf(row, sources);
+      known.push(row);
 
       try {
         const value = readRow(row, entry.value, values);
@@ -133,8 +131,8 @@ export function loadTable<Values extends Record<string, unknown>>(
     return values as Read;
   }
 
-  const names = [FIRST, ...readNames(sources)];
-  const issuers = Object.fromEntries(names.map((name) => [name, readTable(ISSUER, name)]));
+  const issuers: Record<string, IssuerSettings> = { idp: readTable(issuerTable('idp.')) };
+  for (const name of readIssuers(sources)) issuers[name] = readTable(issuerTable(`issuers.${name}.`));
   const values = readTable(table);
   checkVariables(known, sources);
   checkKeys(known, sources);
@@ -147,8 +145,8 @@ export function loadTable<Values extends Record<string, unknown>>(
 function readRow<Value>(row: Setting<Value>, raw: RawValue, earlier: Earlier): Value {
   if (raw === null) return row.byDefault(earlier);
   // Other programs substitute what is written so; here it would be taken for a host name or an audience.
-  const texts = [raw].flat().filter((part) => typeof part === 'string');
-  if (texts.join().includes('${')) refuse('holds "${", which nothing replaces here; write the value');
+  const isTemplate = [raw].flat().some((part) => typeof part === 'string' && part.includes('${'));
+  if (isTemplate) refuse('holds "${", which nothing replaces here; write the value');
   return row.read(raw, earlier);
 }
 

@@ -1,13 +1,30 @@
-// Names that are set and are no setting's. Promises: what may be a misspelt safeguard is a problem, or in the
-// process environment, where others write too, a warning.
+// Names that are set: those of issuers, and those that are no setting's. Promises: what may be a misspelt
+// safeguard is a problem, or in the process environment, where others write too, a warning.
 import { problemOf, type Entry } from './entry.ts';
-import type { Sources } from './sources.ts';
+import { list, text } from './readers.ts';
+import { find, type Sources } from './sources.ts';
 import type { Names } from './table.ts';
 
 /** Other tools write names that begin with `ISSUER_` too. */
 const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|ISSUER_[^_]+)_/g;
 /** Letter case matters in YAML, and is easily overlooked: it plays no part in whose section it is. */
 const SECTIONS = /^(idp|issuers|api|cors|resource|metrics|server|log|profile)(\.|$)/i;
+const NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
+
+const FAULT = 'must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp';
+
+/** The names of the issuers beside the first: those in ISSUERS, else those in the map `issuers` of YAML. */
+export function readIssuers({ variables, keys, problems }: Sources): readonly string[] {
+  const own = keys.filter(({ name }) => /^issuers\.[^.]*\./i.test(name));
+  const value = own.map(({ name }) => name.split('.')[1] ?? '');
+  const map = { name: 'issuers', value, place: own[0]?.place ?? '' };
+
+  const entry = find(variables, 'ISSUERS') ?? map;
+  const names = [...new Set(list(text)(entry.value))];
+  const good = names.filter((name, index) => NAME.test(name) && index < 20);
+  if (good.length < names.length) problems.push(problemOf(entry, FAULT));
+  return good;
+}
 
 /** Adds variables that are not `known` to the problems, or to the warnings. */
 export function checkVariables(known: readonly Names[], { variables, problems, warnings }: Sources): void {
@@ -36,30 +53,21 @@ export function checkKeys(known: readonly Names[], { keys, problems, warnings }:
 function checkName(entry: Entry, names: readonly string[], faults: string[]): void {
   if (names.includes(entry.name)) return;
 
-  const name = nearest(entry.name, names);
-  const fix = name === undefined ? 'correct' : `write ${name}`;
+  const written = entry.name.toLowerCase();
+  const [nearest] = [0, 1, 2, 3].flatMap((changes) =>
+    names.filter((name) => isNear(written, name.toLowerCase().replace(/ .*/, ''), changes)),
+  );
+  const fix = nearest === undefined ? 'correct' : `write ${nearest}`;
   faults.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
 }
 
-/** The first name with the fewest letters changed, at most three; letter case aside. */
-function nearest(name: string, names: readonly string[]) {
-  const distances = names.map((other) =>
-    distance(name.toLowerCase(), other.toLowerCase().replace(/ .*/, '')),
-  );
-  const least = Math.min(...distances);
-  return least > 3 ? undefined : names[distances.indexOf(least)];
-}
-
-/** How many letters, changed, added or left out, make one text the other; no more than `most`. */
-function distance(one: string, other: string, most = 4): number {
-  if (one === other || most === 0) return 0;
+/** Whether no more letters than so many, changed, added or left out, make one text the other. */
+function isNear(one: string, other: string, changes: number): boolean {
+  if (one === other || changes === 0) return one === other;
   const rest = one.slice(1);
   const otherRest = other.slice(1);
-  if (one[0] === other[0]) return distance(rest, otherRest, most);
+  if (one[0] === other[0]) return isNear(rest, otherRest, changes);
 
-  const left = most - 1;
-  const changed = distance(rest, otherRest, left);
-  const added = distance(rest, other, left);
-  const omitted = distance(one, otherRest, left);
-  return 1 + Math.min(changed, added, omitted);
+  const left = changes - 1;
+  return isNear(rest, otherRest, left) || isNear(rest, other, left) || isNear(one, otherRest, left);
 }

@@ -1,6 +1,6 @@
 /* The table of settings: names and defaults from the code, meanings from .env.example. */
 import { PROFILE_TABLE } from '../../src/profiles/settings.ts';
-import { ISSUER } from '../../src/settings/table.ts';
+import { issuerTable } from '../../src/settings/table.ts';
 import { Fault } from '../../src/settings/entry.ts';
 import { read } from './pages.ts';
 import { code, withKept, type Cells } from './tables.ts';
@@ -27,7 +27,7 @@ function shown(value: unknown): string {
 const { profile, ...others } = PROFILE_TABLE;
 
 /** The settings of the first issuer among those of the service. */
-const ROWS = { profile, ...ISSUER, ...others };
+const ROWS = { profile, ...issuerTable('idp.'), ...others };
 
 type Row = (typeof ROWS)[keyof typeof ROWS];
 

@@ -3,8 +3,7 @@ import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { PROFILE_TABLE } from '../../src/profiles/settings.ts';
-import { namesFor } from '../../src/settings/issuers.ts';
-import { ISSUER, TABLE } from '../../src/settings/table.ts';
+import { issuerTable, TABLE } from '../../src/settings/table.ts';
 import { load, SETTINGS } from './every-setting.ts';
 
 const EXAMPLE = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8');
@@ -15,8 +14,10 @@ const assignments = [...EXAMPLE.matchAll(/((?:^#.*\n)+?)?^(# )?([A-Z_]+)=(.*)$/g
 );
 
 test('.env.example names exactly the settings that there are, each once', () => {
-  const tables = Object.values({ ...ISSUER, ...TABLE, ...PROFILE_TABLE }).flatMap(({ env }) => env || []);
-  const partners = Object.values(ISSUER).map((row) => namesFor('partner', row).env);
+  const tables = Object.values({ ...issuerTable('idp.'), ...TABLE, ...PROFILE_TABLE }).flatMap(
+    ({ env }) => env || [],
+  );
+  const partners = Object.values(issuerTable('issuers.partner.')).map(({ env }) => env);
   const others = ['CONFIG_FILE', 'ISSUERS', ...partners];
   const names = assignments.map(({ name }) => name).sort();
   assert.deepEqual(names, [...tables, ...others].sort());

@@ -175,20 +175,20 @@ test('says nothing of the same iss of issuers whose domains are at fault', () =>
 for (const name of ['Partner', 'a-b', '1a', 'a_b', 'x'.repeat(17), 'idp', 'ü', 'a.b', 'a b', ',']) {
   test(`refuses ${name} as the name of an issuer`, () => {
     const problems = problemsOf({ environment: { ...REQUIRED, ISSUERS: name } });
-    assert.match(
-      problems[0] ?? '',
-      /^ISSUERS \(environment\): must be up to 20 names, each a letter and up to 15/,
+    assert.equal(
+      problems[0],
+      'ISSUERS (environment): must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp',
     );
   });
 }
 
-test('takes a name of one letter and of sixteen letters and digits', () => {
-  for (const name of ['a', 'a234567890123456']) {
+for (const name of ['a', 'a234567890123456', 'api', 'server', 'issuers']) {
+  test(`takes ${name} as the name of an issuer, and its settings from the environment`, () => {
     const prefix = `ISSUER_${name.toUpperCase()}`;
     const own = { ISSUERS: name, [`${prefix}_DOMAIN`]: 'x.test', [`${prefix}_AUDIENCE`]: 'x' };
     assert.deepEqual(Object.keys(issuersOf({ environment: { ...REQUIRED, ...own } })), ['idp', name]);
-  }
-});
+  });
+}
 
 test('refuses a name in YAML that is none, and shows the right spelling of the map', () => {
   const at = (yaml: string) =>
@@ -247,6 +247,18 @@ test('refuses the list of names in another letter case, which would leave the is
   assert.match(
     onlyProblem({ environment: REQUIRED, files: { '.env': 'Issuers=partner\n' } }),
     /^Issuers \(.*\): is not a setting; write ISSUERS or remove it$/,
+  );
+});
+
+test('names the issuer whose name differs in letter case only before one that differs in a letter [H2]', () => {
+  const issuers = ['A', 'B'].flatMap((name) => [
+    [`ISSUER_${name}_DOMAIN`, `${name}.test`],
+    [`ISSUER_${name}_AUDIENCE`, 'x'],
+  ]);
+  const environment = { ...REQUIRED, ISSUERS: 'a, b', ...Object.fromEntries(issuers) };
+  assert.match(
+    onlyProblem({ environment, files: { '.env': 'issuer_b_domain=x\n' } }),
+    /^issuer_b_domain \(.*\): is not a setting; write ISSUER_B_DOMAIN or remove it$/,
   );
 });
 

@@ -44,6 +44,9 @@ const KEYS: readonly (readonly [yaml: string, name: string, nearest: string])[] 
   ['IDP:\n  domain: x', 'IDP.domain', 'idp.domain'],
   ['Cors:\n  allowedOrigin: x', 'Cors.allowedOrigin', 'cors.allowedOrigins'],
   ['SERVER:\n  PORT: 1', 'SERVER.PORT', 'server.port'],
+  // One letter and two from this one, two and three from `server.port`, which stands before it.
+  ['server:\n  hosrt: x', 'server.hosrt', 'server.host'],
+  ['server:\n  hsot: x', 'server.hsot', 'server.host'],
   ['IDP:', 'IDP', 'undefined'],
   ['idp:\n  domain:\n    x: 1', 'idp.domain.x', 'idp.domain'],
   ['idp:\n  Xaudience: x', 'idp.Xaudience', 'idp.audience'],
