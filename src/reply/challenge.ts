@@ -66,27 +66,48 @@ export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: Cha
   const metadata = parameter('resource_metadata', metadataUrl);
 
   /** One field for each accepted scheme (RFC 9110 §11.6.1); the error goes on the one that was used. */
-  function challenges(refusal: Refusal, scheme: Scheme | undefined, scopes: readonly string[]) {
-    // Choice: without an error what is told goes first, which is where clients look.
-    const told = (refusal.kind !== 'unauthorized' && scheme) || schemes[0];
+  function challenges(
+    { kind, description, demands = [] }: Refusal,
+    scheme: Scheme | undefined,
+    scopes: readonly string[],
+  ) {
+    // RFC 6750 §3.1: without credentials there is no error to name. Choice: what is told then goes first,
+    // which is where clients look.
+    const error = kind !== 'unauthorized' && kind;
+    const told = (error && scheme) || schemes[0];
+    // RFC 6750 §3, RFC 9449 §7.1, RFC 9470 §3
+    const parameters = [
+      parameter('error', error),
+      parameter('error_description', description),
+      ...demands,
+      parameter('scope', scopes.join(' ')),
+    ];
 
     return schemes.flatMap((accepted) => {
       const realm = accepted === schemes[0] ? 'realm="api"' : '';
-      const error = accepted === told ? errorParameters(refusal, scopes) : [];
       const algs = accepted === 'DPoP' ? ALGS : '';
-      const parameters = [realm, ...error, algs, metadata].filter(Boolean);
-      return ['WWW-Authenticate', `${accepted} ${parameters.join(', ')}`];
+      const shown = [realm, ...(accepted === told ? parameters : []), algs, metadata].filter(Boolean);
+      return ['WWW-Authenticate', `${accepted} ${shown.join(', ')}`];
     });
   }
 
+  function bodyOf({ kind, description, scopes, issues }: Refusal, status: number) {
+    if (errorDetail && status === 403) {
+      return { error: 'forbidden', message: `Missing permission: ${description}`, required_scopes: scopes };
+    }
+
+    const plain = status === 401 ? 'Authentication required' : description;
+    const message = errorDetail ? (DETAILS[kind] ?? plain) : plain;
+    return { error: kind, message, issues };
+  }
+
   function make(refusal: Refusal, scheme: Scheme | undefined, scopes: readonly string[]) {
-    const { kind, reason } = refusal;
+    const { kind, reason, headers } = refusal;
     const status = STATUSES[kind];
     // RFC 6750 §3, RFC 9110 §11.6.1: what is about credentials or access.
     const isChallenge = status === 401 || status === 403 || kind === 'invalid_request';
-    const headers = isChallenge ? challenges(refusal, scheme, scopes) : refusal.headers;
-    const body = bodyOf(refusal, status, errorDetail);
-    return { ...jsonReply(status, body, headers), closes: CLOSING.includes(reason) };
+    const fields = isChallenge ? challenges(refusal, scheme, scopes) : headers;
+    return { ...jsonReply(status, bodyOf(refusal, status), fields), closes: CLOSING.includes(reason) };
   }
 
   return (refusal: Refusal, scheme: Scheme | undefined, scopes = refusal.scopes ?? []): Reply => {
@@ -102,27 +123,6 @@ export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: Cha
 /** An auth-param of a challenge, if there is something to tell. */
 function parameter(name: string, value: unknown) {
   return value ? `${name}="${value}"` : '';
-}
-
-/**
- * RFC 6750 §3, RFC 9449 §7.1, RFC 9470 §3; without credentials there is no error to name (RFC 6750 §3.1).
- */
-const errorParameters = ({ kind, description, demands = [] }: Refusal, scopes: readonly string[]) => [
-  parameter('error', kind !== 'unauthorized' && kind),
-  parameter('error_description', description),
-  ...demands,
-  parameter('scope', scopes.join(' ')),
-];
-
-function bodyOf({ kind, description, scopes, issues }: Refusal, status: number, errorDetail: boolean) {
-  if (errorDetail && status === 403) {
-    const message = `Missing permission: ${description}`;
-    return { error: 'forbidden', message, required_scopes: scopes };
-  }
-
-  const plain = status === 401 ? 'Authentication required' : description;
-  const message = errorDetail ? (DETAILS[kind] ?? plain) : plain;
-  return { error: kind, message, issues };
 }
 
 const ALGS = parameter('algs', PROOF_ALGORITHMS.join(' '));
