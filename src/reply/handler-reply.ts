@@ -10,7 +10,7 @@ export class HandlerReply {
   readonly reply;
   readonly isFailure;
 
-  constructor(reply: Reply, isFailure: boolean) {
+  constructor(reply: Reply, isFailure = false) {
     this.reply = reply;
     this.isFailure = isFailure;
   }
@@ -42,8 +42,8 @@ const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
  *
  * @example reply(202, { id }, { Location: `/api/jobs/${id}` })
  */
-export function reply(status: number, body?: object, headers: Headers = {}): HandlerReply {
-  return new HandlerReply(makeReply(status, body, headers), false);
+export function reply(status: number, body?: object, headers?: Headers): HandlerReply {
+  return new HandlerReply(makeReply(status, body, headers));
 }
 
 /**
@@ -69,33 +69,29 @@ export const noContent = () => reply(204);
 export function fail(status: number, error: string, message: string): HandlerReply {
   if (status < 400) throw new TypeError(`${status} is not a failure`);
 
-  return new HandlerReply(makeReply(status, { error, message }, {}), true);
+  return new HandlerReply(makeReply(status, { error, message }), true);
 }
 
-function makeReply(status: number, body: object | undefined, headers: Headers): Reply {
+function makeReply(status: number, body?: object, headers?: Headers) {
   const isStatus = Number.isInteger(status) && status >= 200 && status < 600;
   // RFC 9110 §15.3.5, §15.3.6, §15.4.5
   const isTooMuch = body !== undefined && [204, 205, 304].includes(status);
   if (!isStatus || isTooMuch) throw new TypeError(`${status} with such a body`);
 
-  const content = contentOf(body);
-  const length = String(Buffer.byteLength(content));
-  const fields = fieldsOf(body, headers);
+  const isJson = body !== undefined && !(body instanceof Uint8Array);
+  const content = isJson ? jsonText(body) : (body ?? '');
+  const fields = fieldsOf(isJson, headers);
+  if (body !== undefined && !fields.has('content-type')) throw new TypeError('bytes need a Content-Type');
+
   // RFC 9110 §8.6
-  if (status !== 204 && status !== 304) fields.set('content-length', length);
+  if (status !== 204 && status !== 304) fields.set('content-length', String(Buffer.byteLength(content)));
   return { status, fields: [...fields].flat(), content };
 }
 
-function contentOf(body: object | undefined) {
-  if (body instanceof Uint8Array) return body;
-  return body === undefined ? '' : jsonText(body);
-}
-
 /** What the handler says of the body, and what is said where it says nothing. */
-function fieldsOf(body: object | undefined, headers: Headers) {
-  const isBytes = body instanceof Uint8Array;
+function fieldsOf(isJson: boolean, headers: Headers = {}) {
   const fields = new Map([['cache-control', 'no-store']]);
-  if (body !== undefined && !isBytes) fields.set('content-type', 'application/json; charset=utf-8');
+  if (isJson) fields.set('content-type', 'application/json; charset=utf-8');
 
   // Of a `Headers` or a `Map` no member shows.
   if (Symbol.iterator in headers) throw new TypeError('header fields are members of an object');
@@ -108,8 +104,6 @@ function fieldsOf(body: object | undefined, headers: Headers) {
     }
     fields.set(name.toLowerCase(), value);
   }
-  if (isBytes && !fields.has('content-type')) throw new TypeError('bytes need a Content-Type');
-
   return fields.set('x-content-type-options', 'nosniff');
 }
 
@@ -118,9 +112,11 @@ function fieldsOf(body: object | undefined, headers: Headers) {
  * Throws a `TypeError` for all else.
  */
 export function replyToResult(result: unknown, method: string): Reply {
-  // So that one given goes the way of one thrown.
-  if (result instanceof HandlerReply && result.isFailure) throw result;
-  if (result instanceof HandlerReply) return result.reply;
+  if (result instanceof HandlerReply) {
+    // So that one given goes the way of one thrown.
+    if (result.isFailure) throw result;
+    return result.reply;
+  }
   if (result === undefined && method !== 'GET') return noContent().reply;
 
   return jsonReply(200, result);
