@@ -2,7 +2,7 @@
 // is data, so that tables can be printed and checked. Promises: comparisons by type and value, never by
 // substring or coercion.
 import type { Clock } from '../base/clock.ts';
-import { isFiniteNumber, isTextArray } from '../base/encoding.ts';
+import { isFiniteNumber, isListOf } from '../base/encoding.ts';
 import { refuse, type Refused } from '../base/refusal.ts';
 import type { Caller } from '../sender/caller.ts';
 
@@ -106,7 +106,7 @@ export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Gu
   const age = JSON.stringify(maxAgeSeconds) ?? '';
   const wanted = acr?.slice();
   const areKnown = Object.keys(others).length === 0;
-  if (!areKnown || !areWords(wanted ?? [age]) || !/^\d{0,15}$/.test(age)) {
+  if (!areKnown || !isListOf(WORD, wanted ?? [age]) || !/^\d{0,15}$/.test(age)) {
     throw new TypeError('recentLogin needs words for acr, whole maxAgeSeconds from 0, or both');
   }
 
@@ -129,15 +129,11 @@ export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Gu
 /** RFC 6749 §3.3: a scope-token; an `acr` that fits a challenge is spelled alike. */
 const WORD = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
-const areWords = (list: readonly string[]) =>
-  isTextArray(list) && list.length > 0 && list.every((word) => WORD.test(word));
-
 function scopeGuard(what: string, description: string, scopes: OneOrMore, demanded: 'every' | 'some'): Guard {
   const name = `${what} ${scopes.join(' ')}`;
-  const fault = areWords(scopes) ? undefined : `${name}: not all are scopes`;
-  const refused = refuse('scope-missing', { description, scopes });
+  const fault = isListOf(WORD, scopes) ? undefined : `${name}: not all are scopes`;
   const passes = (caller: Caller) => scopes[demanded]((word) => caller.scopes.includes(word));
-  return { name, refused, scopes, fault, passes };
+  return { name, refused: refuse('scope-missing', { description, scopes }), scopes, fault, passes };
 }
 
 function claimGuard(
@@ -151,6 +147,5 @@ function claimGuard(
   const showFault = isShowable ? undefined : `${name}: cannot be named in a challenge`;
   // JavaScript lets what is missing or empty stand here, and tokens would meet that by what they lack.
   const fault = isDemand ? showFault : `${name}: demands nothing`;
-  const refused = refuse('claim-missing', { description });
-  return { name, refused, fault, passes };
+  return { name, refused: refuse('claim-missing', { description }), fault, passes };
 }

@@ -1,7 +1,7 @@
 // What a row takes beside its path: a query or a body, each judged by a schema. Promises: a value reaches a
 // handler only as the schema's output. Does not decide when: the pipeline does, after access.
 import type { Later } from '../base/clock.ts';
-import { isTextArray } from '../base/encoding.ts';
+import { isListOf } from '../base/encoding.ts';
 import { judge, schemaFault, type Schema } from '../request/schema.ts';
 
 /** The query of a row, by its schema; `judge` throws `Refused`, or rejects with it. */
@@ -83,8 +83,7 @@ function optionsFault(limitBytes = 1, types: unknown, others: object) {
     return `limitBytes must be a whole number from 1 to ${MAX_LIMIT_BYTES}`;
   }
 
-  const named = isTextArray(types) ? types : [];
-  const areTypes = named.length > 0 && named.every((type) => MEDIA_TYPE.test(type));
+  const areTypes = isListOf(MEDIA_TYPE, types);
   return areTypes ? undefined : 'types must be a list of media types in lower case, without parameters';
 }
 
