@@ -266,6 +266,17 @@ test('refuses a guard that demands nothing, as JavaScript makes of a missing set
   assert.deepEqual(needs(...none).faults, ['needs nothing; write authenticated, or a guard']);
 });
 
+test('takes false, 0 and an empty text for values that a claim may have to have', () => {
+  for (const expected of [false, 0, '']) {
+    const guard = claimEquals('blocked', expected);
+    assert.equal(guard.fault, undefined);
+    assert.deepEqual(
+      [expected, undefined, null, true].map((blocked) => passes(guard, { blocked })),
+      [true, false, false, false],
+    );
+  }
+});
+
 test('refuses a guard of null, or of an empty value, which tokens hold for what their user lacks [H2]', () => {
   const nothing = null as never;
   for (const { name, fault } of [

@@ -88,16 +88,18 @@ describe('the listener', { timeout: 120_000 }, () => {
     }
   });
 
-  test('answers at once, without 100, a request that expects 100-continue [RFC 9110 §10.1.1]', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    const { port } = await openListener(t);
-    const wire = await openWire(port);
-    wire.send(post('Content-Length: 5\r\nExpect: 100-continue\r\n'));
-    await wire.until((text) => text.endsWith('}'));
-    wire.send('hello');
-    const [answer, ...others] = answersIn(await wire.untilClosed());
-    assert.deepEqual([answer?.status, answer?.fields.get('connection'), others], [405, 'close', []]);
-  });
+  for (const expectation of ['100-continue', '100-Continue']) {
+    test(`answers at once, without 100, a request that expects ${expectation} [RFC 9110 §10.1.1]`, async (t) => {
+      t.mock.timers.enable({ apis: ['setTimeout'] });
+      const { port } = await openListener(t);
+      const wire = await openWire(port);
+      wire.send(post(`Content-Length: 5\r\nExpect: ${expectation}\r\n`));
+      await wire.until((text) => text.endsWith('}'));
+      wire.send('hello');
+      const [answer, ...others] = answersIn(await wire.untilClosed());
+      assert.deepEqual([answer?.status, answer?.fields.get('connection'), others], [405, 'close', []]);
+    });
+  }
 
   test('ignores an offer to upgrade [RFC 9110 §7.8], and closes, since Node would read nothing more', async (t) => {
     const listener = await openListener(t);

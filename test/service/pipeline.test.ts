@@ -117,6 +117,18 @@ test('gives a handler the decoded parameters, and no caller on an open row', asy
   assert.deepEqual(body, { caller: null, nowMillis: clock.now(), parameters: { name: 'a/b', other: 'é' } });
 });
 
+test('gives no caller to the handler of an open row, also where a rule has let that caller in', async (t) => {
+  const app = await startTable({
+    rows: [get('/a/b', open, ({ caller }) => ({ caller: caller ?? null }))],
+    policy: [under('/a', authenticated)],
+  });
+  t.after(() => app.stop());
+  assert.equal((await app.ask('/a/b')).status, 401);
+
+  const { status, body } = await app.ask('/a/b', { token: tokenWith() });
+  assert.deepEqual([status, body], [200, { caller: null }]);
+});
+
 for (const path of ['/not-now', '/not-now-later']) {
   test(`answers the refusal that the handler of ${path} throws, now or later`, async () => {
     const logged = service.logs.length;

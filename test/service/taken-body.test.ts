@@ -141,6 +141,11 @@ describe('a row that takes a body', { timeout: 30_000 }, () => {
     });
   }
 
+  test('takes chunks whose coding is named in another case [RFC 9112 §7]', async () => {
+    const fields = [JSON_TYPE, 'Transfer-Encoding: CHUNKED'];
+    assert.equal((await answerTo({ fields, body: chunked('1') })).status, 200);
+  });
+
   test('takes the last of repeated members, though an earlier one would be refused [RFC 8259 §4]', async () => {
     taken.length = 0;
     await answerTo({ body: '{"a":1,"b":{"__proto__":1},"b":2,"a":3}' });
