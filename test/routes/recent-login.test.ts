@@ -97,6 +97,7 @@ for (const [what, demands] of [
   ['half a second', { maxAgeSeconds: 0.5 }],
   ['an age that is no number', { maxAgeSeconds: NaN }],
   ['an age without end', { maxAgeSeconds: Infinity }],
+  ['an age of 16 digits', { maxAgeSeconds: 1e15 }],
   ['an age beyond whole numbers', { maxAgeSeconds: 1e21 }],
   ['a text for an age', { maxAgeSeconds: '300' }],
   ['null for an age', { acr: ['mfa'], maxAgeSeconds: null }],
@@ -108,6 +109,10 @@ for (const [what, demands] of [
       new TypeError('recentLogin needs words for acr, whole maxAgeSeconds from 0, or both'),
     ));
 }
+
+test('a login can be demanded by an age of up to 15 digits, all of which are told [RFC 9470 §3]', () => {
+  assert.equal(recentLogin({ maxAgeSeconds: 1e15 - 1 }).name, 'login max_age="999999999999999"');
+});
 
 test('a login is demanded as its list of acr was when the guard was made [H2]', () => {
   const acr: [string, ...string[]] = ['mfa'];
