@@ -103,8 +103,10 @@ for (const alg of PROOF_ALGORITHMS) {
     });
   }
 
-  test(`lets use, alg, key_ops and unknown members of a key play no part with ${alg} [docs/dpop.md]`, async () => {
+  test(`lets use, alg, key_ops, unknown members of a key and those of other kinds play no part with ${alg} [docs/dpop.md]`, async () => {
     const members = {
+      // Of keys of other kinds.
+      ...{ crv: 'P-256', e: 'AQAB', n: 'AQ', y: 'AQ', ...key.jwk },
       use: 'enc',
       alg: 'none',
       key_ops: ['sign'],
