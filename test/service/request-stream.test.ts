@@ -2,9 +2,10 @@
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { Socket, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { createListener } from '../../src/service/listener.ts';
+import { RequestStream } from '../../src/service/request-stream.ts';
 import { openWire, type Wire } from '../support/client.ts';
 import { TestClock } from '../support/clock.ts';
 import { post } from '../support/listener.ts';
@@ -79,4 +80,11 @@ test('lets go of what nobody has read once it is answered', async (t) => {
   assert.deepEqual(statusesIn(await wire.until((text) => text.includes('200'))), [200]);
   while (!request.readableEnded) await new Promise(setImmediate);
   assert.equal(request.readableLength, 0);
+});
+
+test('asks for more while what nobody reads yet is less than a stream may hold, and not once it is as much', () => {
+  const request = new RequestStream(new Socket());
+  const most = request.readableHighWaterMark;
+  assert.equal(request.push(Buffer.alloc(most - 1)), true);
+  assert.equal(request.push(Buffer.alloc(1)), false);
 });
