@@ -1,7 +1,7 @@
 // Fetches the provider's key set over HTTPS. Trusts the authorities of Node (and of NODE_EXTRA_CA_CERTS).
 // Promises: whatever the other side does, it settles within one deadline over everything; where there is a
 // proxy nothing goes around it; no redirect is followed, bytes are bounded, the socket is gone at the end.
-// Does not judge the keys: keys/key-set.ts does.
+// Does not judge the keys: keys/jwks.ts does.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { Gathering } from '../base/gathering.ts';

@@ -7,7 +7,7 @@ import { factsOf, importSigningKey, type VerificationKey } from './jwk.ts';
 
 const MAX_KEYS = 100;
 
-/** What a fetch of the key set rejects with; `code` is Node's error code or the HTTP status. */
+/** What a fetch of the key set rejects with; `code` is Node's, the HTTP status, or why a key was skipped. */
 export class FetchFailure {
   readonly reason;
   readonly code;

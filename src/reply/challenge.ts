@@ -1,5 +1,6 @@
 // Refusal → status, challenge and body (docs/refusals.md). Trusts the refusal.
-// Promises: nothing from the request is in the reply; every kind of refusal has its row here.
+// Promises: nothing from the request is in the reply, but what a schema says of it; every kind of refusal has
+// its row here.
 import { isPlain, type Kind, type Refusal, type RefusalReason } from '../base/refusal.ts';
 import { PROOF_ALGORITHMS } from '../keys/jwk.ts';
 import { SCHEMES, type DpopMode, type Scheme } from '../sender/credentials.ts';

@@ -18,11 +18,16 @@ export interface Presentation {
   readonly rawHeaders: readonly string[];
 }
 
-/** The normal form of the URI that was asked for, without its query. Throws `Refused`. */
+/**
+ * The normal form of the URI that was asked for, without its query; `undefined` when it has none, which no
+ * proof fits. Throws `Refused`.
+ */
 export function requestUri(
   { host, path, rawHeaders }: Presentation,
   { publicUrl, trustProxy }: UriOptions,
 ): string | undefined {
+  // RFC 9112 §3.2.1: no path holds a `#`. A URI would end there, where the path was read on.
+  if (path.includes('#')) return undefined;
   if (publicUrl !== undefined) return normalUri(publicUrl + path);
   if (!trustProxy) return normalUri(`http://${host}${path}`);
 

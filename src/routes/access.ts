@@ -1,5 +1,5 @@
 // Access: who may use a row. Promises: what is admitted is a Caller that a sender check made, or nobody where
-// the row says so. Does not read credentials: the pipeline does, where an access asks for them.
+// the row says so. Does not read credentials: service/front.ts does, where an access asks for them.
 import { refuse } from '../base/refusal.ts';
 import { isGenuine, type Caller } from '../sender/caller.ts';
 import type { Guard, Timing } from './guards.ts';

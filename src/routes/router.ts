@@ -2,7 +2,7 @@
 import { pathSegments } from '../request/path.ts';
 import { rowFaults, type PathParameters, type PrefixRule, type Row, type Table } from './row.ts';
 
-/** What stands at a path. */
+/** What stands at a path; shared by all who ask for it. */
 export type Place = NonNullable<ReturnType<ReturnType<typeof createRouter>>>;
 
 /**
@@ -21,11 +21,12 @@ export function createRouter(rows: readonly Row[], rules: readonly PrefixRule[] 
 
     const isCovering = ({ prefix }: PrefixRule) => prefix.every((text, at) => texts[at] === text);
     const found = routes.filter(({ segments }) => isMatch(segments, texts));
+    const matches = found.map(({ row, segments }) => ({ row, parameters: parametersOf(segments, texts) }));
     return {
       /** Those whose prefix covers it. */
-      rules: kept.filter(isCovering),
+      rules: Object.freeze(kept.filter(isCovering)),
       /** The rows whose pattern it matches, at most one for each method. */
-      matches: found.map(({ row, segments }) => ({ row, parameters: parametersOf(segments, texts) })),
+      matches: Object.freeze(matches),
     };
   }
 
@@ -99,7 +100,7 @@ const isMatch = (segments: Segments, texts: readonly string[]) =>
 function parametersOf(segments: Segments, texts: readonly string[]): PathParameters {
   const values = segments.flatMap(({ name }, at) => {
     const text = texts[at] ?? '';
-    return name === undefined ? [] : [[name, text]];
+    return name === undefined ? [] : [[name, text] as const];
   });
   return Object.freeze(Object.fromEntries(values));
 }

@@ -38,7 +38,7 @@ type Handler = (incoming: Incoming<Caller | undefined>) => unknown;
 /** One row of a table, made by the function of its method. */
 export type Row = Readonly<ReturnType<ReturnType<typeof rowMaker>>>;
 
-/** A rule for a prefix and everything under it, decided before the row is looked for; made by `under`. */
+/** A rule for a prefix and everything under it, decided before what has no row is told; made by `under`. */
 export interface PrefixRule {
   readonly prefix: readonly string[];
   readonly access: Access<Caller>;
@@ -62,8 +62,8 @@ export const rowFaults = ({ access, query, body, handler, faults }: Row) => [
 ];
 
 /**
- * A rule for a prefix such as `/api/admin` and everything under it: decided for every path there, before the
- * row is looked for, and beside other rules and the row's own access. What is no prefix stops the start.
+ * A rule for a prefix such as `/api/admin` and everything under it: decided for every path there, whether or
+ * not there is a row, and beside other rules and the row's own access. What is no prefix stops the start.
  *
  * @example runService({ rows, rules: [under('/api/admin', needs(scope('admin')))] });
  */

@@ -28,12 +28,12 @@ export interface CreateOptions {
 /** What a service and a gate are made of alike. */
 export function assembleChecks(settings: Settings, surroundings: Surroundings, options: CreateOptions = {}) {
   const { clock, log, metrics } = surroundings;
-  const { fetchKeys } = options;
-  if (fetchKeys !== undefined) log('signing keys not from the provider', {});
+  const { fetchKeys: fetchInstead } = options;
+  if (fetchInstead !== undefined) log('signing keys not from the provider', {});
 
   const issuers = Object.entries(settings.issuers).map(([name, issuer]) => {
     const { proxy, clockToleranceSeconds } = settings;
-    const fetcher = fetchKeys ? () => fetchKeys(issuer, name) : createKeyFetcher(issuer, proxy);
+    const fetcher = fetchInstead ? () => fetchInstead(issuer, name) : createKeyFetcher(issuer, proxy);
     const keys = createKeySet(name, fetcher, clock, log, WAITING, metrics?.add);
     return { ...issuer, name, clockToleranceSeconds, keys };
   });

@@ -31,7 +31,7 @@ export function createFront(
   checkSender: SenderCheck,
 ) {
   const { clock } = surroundings;
-  const timing = { ...settings, clock };
+  const timing = { clock, clockToleranceSeconds: settings.clockToleranceSeconds };
   const { metadataUrl, describe } = createResourceMetadata(settings);
   const replyToRefusal = createRefusalReplies({ ...settings, metadataUrl });
   const observer = createObserver(surroundings, settings.accessLog);
@@ -129,8 +129,9 @@ export const nonceFields = ({ freshNonce }: Learnt) =>
   freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
 
 /**
- * Every scope that is named where access is decided, when another token would mend the refusal: clients ask
- * for what one challenge names and no more, and the next guard would turn them away again.
+ * Every scope that is named where access is decided, when another token would mend the refusal (RFC 6750 §3).
+ * Choice: those of `anyScope` and of guards that have passed too, since clients ask for what one challenge
+ * names and no more, and the next guard would turn them away again.
  */
 function scopesFor(refusal: Refusal, { rules = [], row }: Learnt) {
   const isOfToken = ['unauthorized', 'invalid_token'].includes(refusal.kind);

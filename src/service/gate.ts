@@ -1,6 +1,6 @@
 // The checks alone, for a server that exists: Host → path → credentials → token → sender → access, and the
-// refusal as our own listener would give it. Reads no body, adds nothing to the request. Does not bound what
-// the host's server lets in.
+// refusal as our own listener would give it. Where an access ignores credentials it is asked at once. Reads
+// no body, adds nothing to the request. Does not bound what the host's server lets in.
 import type { ServerResponse } from 'node:http';
 import { refuse } from '../base/refusal.ts';
 import { pairsOf, type Field } from '../reply/reply.ts';

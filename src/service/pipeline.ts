@@ -1,7 +1,7 @@
 // The way of a request: head → Host → path → (metadata) → (preflight) → rules and row → credentials → token →
-// sender → access → query and body → handler → reply. Promises: nothing is awaited while keys are held and
-// the handler is synchronous; nothing of a body is read, and no handler runs, before access. Does not write:
-// responder.ts does, which also takes every failure.
+// sender → access → query and body → handler → reply. Promises: nothing is awaited while keys are held, the
+// row takes nothing and the handler is synchronous; nothing of a body is read, and no handler runs, before
+// access. Does not write: responder.ts does, which also takes every failure.
 import { andThen, isLater } from '../base/clock.ts';
 import { refuse, refuseMethod, unavailable } from '../base/refusal.ts';
 import { noContent, replyToResult } from '../reply/handler-reply.ts';
@@ -18,7 +18,7 @@ const NO_CONTENT = noContent().reply;
 
 /**
  * For a table in which `tableProblems` finds nothing: gives the reply to a request. Throws what turns it
- * away, or rejects with it: `Refused`, `ClientGone`, `fail`, a bug.
+ * away, or rejects with it: `Refused`, `ClientGone`, `fail`, a bug; and what tells of the resource.
  */
 export function createPipeline({ rows, rules }: Table, front: Front) {
   const findPlace = createRouter(rows, rules);

@@ -37,7 +37,10 @@ export const runService = (table: Table): void =>
     faultsOf(table),
   );
 
-/** The same for a table that the settings choose. The plan throws `ConfigurationError`. */
+/**
+ * The same for a plan, which throws `ConfigurationError`; `tableFaults` are those of a table that is known
+ * before the settings are.
+ */
 export function runWith(
   plan: (...sources: Parameters<typeof loadSettings>) => Plan,
   tableFaults: readonly string[] = [],
@@ -70,8 +73,8 @@ function start({ loaded, table, name }: Plan, isCheck: boolean) {
   const { settings, warnings } = loaded;
   // Half of the threads look names up, one for each issuer, the proxy and the store: where some names are
   // dead, the others are still found.
-  const names = Object.keys(settings.issuers).length + 2;
-  process.env.UV_THREADPOOL_SIZE ??= String(2 * names);
+  const lookups = Object.keys(settings.issuers).length + 2;
+  process.env.UV_THREADPOOL_SIZE ??= String(2 * lookups);
 
   const profile = printable(name);
   const log = isCheck ? openReport(loaded, profile) : openLog(settings.logLevel);

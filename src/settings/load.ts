@@ -131,8 +131,9 @@ export function loadTable<Values extends Record<string, unknown>>(
     return values as Read;
   }
 
+  const others = readIssuers(sources);
   const issuers: Record<string, IssuerSettings> = { idp: readTable(issuerTable('idp.')) };
-  for (const name of readIssuers(sources)) issuers[name] = readTable(issuerTable(`issuers.${name}.`));
+  for (const name of others) issuers[name] = readTable(issuerTable(`issuers.${name}.`));
   const values = readTable(table);
   checkVariables(known, sources);
   checkKeys(known, sources);

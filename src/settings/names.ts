@@ -9,9 +9,10 @@ import type { Names } from './table.ts';
 const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|ISSUER_[^_]+)_/g;
 /** Letter case matters in YAML, and is easily overlooked: it plays no part in whose section it is. */
 const SECTIONS = /^(idp|issuers|api|cors|resource|metrics|server|log|profile)(\.|$)/i;
-const NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
+const ISSUER_NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
 
-const FAULT = 'must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp';
+const ISSUER_FAULT =
+  'must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp';
 
 /** The names of the issuers beside the first: those in ISSUERS, else those in the map `issuers` of YAML. */
 export function readIssuers({ variables, keys, problems }: Sources): readonly string[] {
@@ -21,8 +22,8 @@ export function readIssuers({ variables, keys, problems }: Sources): readonly st
 
   const entry = find(variables, 'ISSUERS') ?? map;
   const names = [...new Set(list(text)(entry.value))];
-  const good = names.filter((name, index) => NAME.test(name) && index < 20);
-  if (good.length < names.length) problems.push(problemOf(entry, FAULT));
+  const good = names.filter((name, index) => ISSUER_NAME.test(name) && index < 20);
+  if (good.length < names.length) problems.push(problemOf(entry, ISSUER_FAULT));
   return good;
 }
 

@@ -45,8 +45,8 @@ export interface Setting<Value> extends Names {
 export type Table<Values> = { readonly [Name in keyof Values]: Setting<Values[Name]> };
 
 /**
- * A setting whose default depends on those before it. `idp.dpopMode` is `IDP_DPOP_MODE` in the environment;
- * what concerns the service itself has no section there.
+ * A setting whose default depends on those before it, or is a fault. Without a name of its own in the
+ * environment it has that of its keys: `idp.dpopMode` is `IDP_DPOP_MODE`; `server.` and `api.` are left out.
  */
 export const derived = <Value>(
   yaml: string,

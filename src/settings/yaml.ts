@@ -20,7 +20,7 @@ const PAIR = new RegExp(`^(${QUOTED}|[^"'](?:.*?[^ ])??) *:( .*)?$`);
 const OTHER = /^[,[\]{}#&*!|>'"%@`]|^[-?:]( |$)|:( |$)| #|^[-+]?\.(inf|Inf|INF)$|^\.(nan|NaN|NAN)$/;
 const NUMBER = /^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+)$/;
 
-const NO_PAIR = 'no "key: value", a quoted text that does not end on its line, or a list item without a key';
+const NO_PAIR = 'no "key: value", a quoted text that does not end on its line, or a list item out of place';
 
 /** A key whose value stands below it; the root of the document is one too. */
 interface Key {
@@ -51,6 +51,7 @@ export function parseYaml(source: string, file: string): Entry[] {
     if (open.below === undefined) {
       open.below = start;
       items = [];
+      // What stands below a key takes the place of the nothing behind it.
       const last = entries.pop();
       if (isItem && last) entries.push({ ...last, value: items });
     }

@@ -1,6 +1,7 @@
-// The order of the checks on an access token (docs/tokens.md). Trusts nothing of its header but `kid`, which
-// only looks a key up. Promises: a VerifiedToken has passed every check at the moment it is given out,
-// remembered or not. Does not check guards or the binding to a key: routes/guards.ts and sender/ do.
+// The order of the checks on an access token (docs/tokens.md). Until the signature is checked it trusts
+// nothing of the header but `kid`, which only looks a key up. Promises: a VerifiedToken has passed every
+// check at the moment it is given out, remembered or not. Does not check guards or the binding to a key:
+// routes/guards.ts and sender/ do.
 import { hash } from 'node:crypto';
 import { andThen, type Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';

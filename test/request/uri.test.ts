@@ -197,6 +197,17 @@ for (const host of IMPOSSIBLE_HOSTS) {
   });
 }
 
+test('gives no URI for a path with a "#", where a URI ends and a path is read on [RFC 9112 §3.2.1, E5]', () => {
+  for (const publicUrl of [undefined, 'https://public.test/base']) {
+    for (const trustProxy of [false, true]) {
+      for (const path of ['/a#', '/a#/b', '/a%23b#c']) {
+        assert.equal(uriOf(['Host', 'a.test'], path, { publicUrl, trustProxy }), undefined, path);
+      }
+      assert.ok(uriOf(['Host', 'a.test'], '/a%23b', { publicUrl, trustProxy })?.endsWith('/a%23b'));
+    }
+  }
+});
+
 test('judges every Host for itself, whatever the request before had [RFC 9112 §3.2]', () => {
   for (const round of [1, 2]) {
     assert.equal(readHost(['Host', 'a.test']), 'a.test', `round ${round}`);

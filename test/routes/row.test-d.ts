@@ -14,10 +14,32 @@ import {
   type Table,
 } from '../../src/routes/row.ts';
 import type { Caller } from '../../src/sender/caller.ts';
+import { is } from '../support/same-type.ts';
 
 const wantsCaller = ({ caller }: RouteRequest<Caller>) => ({ user: caller.subject });
 
 const takesAny = ({ caller }: RouteRequest<Caller | undefined>) => ({ user: caller?.subject });
+
+declare const toldToHandlers: keyof RouteRequest<Caller>;
+
+export const allThatAHandlerIsTold = is<
+  | 'caller'
+  | 'parameters'
+  | 'query'
+  | 'body'
+  | 'headers'
+  | 'method'
+  | 'path'
+  | 'signal'
+  | 'traceparent'
+  | 'nowMillis'
+>()(toldToHandlers);
+
+declare const shownOfRows: keyof Row;
+
+export const allThatARowShows = is<
+  'method' | 'pattern' | 'access' | 'faults' | 'query' | 'body' | 'handler'
+>()(shownOfRows);
 
 const both = needs(scope('read'), claimEquals('org', 'a1'));
 

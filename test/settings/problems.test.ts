@@ -119,7 +119,7 @@ test('still says what is wrong with other sources when one cannot be read, and t
     problems.map((problem) => problem.replace(/\/\S+\//g, '')),
     [
       '.env, line 2: no visible NAME=value on one line, no comment, not empty; mend it, quote #',
-      'application.yml, line 1: no "key: value", a quoted text that does not end on its line, or a list item without a key',
+      'application.yml, line 1: no "key: value", a quoted text that does not end on its line, or a list item out of place',
       'PORT (environment): must be a whole number from 0 to 65535',
       'LOG_LEVEL (.env, line 4): must be one of silent, error, warn, info, debug',
     ],

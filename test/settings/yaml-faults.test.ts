@@ -267,7 +267,7 @@ for (const [what, source, line, reason] of FAULTS) {
 
 /** A document, and what is said of its second line. */
 const WORDINGS: readonly (readonly [source: string, fault: string])[] = [
-  ['z: 0\na', 'no "key: value", a quoted text that does not end on its line, or a list item without a key'],
+  ['z: 0\na', 'no "key: value", a quoted text that does not end on its line, or a list item out of place'],
   ['z: 0\n1: 1', 'a key that is not text of at most 1000 characters; quote it'],
   ['z: 0\nz: 1', 'a key that is set before; remove one'],
   ['z:\n- []', 'a list inside a list'],
@@ -283,6 +283,9 @@ const WORDINGS: readonly (readonly [source: string, fault: string])[] = [
 
 for (const [source, fault] of WORDINGS) {
   test(`says of ${text(source)} ${fault}`, () => {
-    assert.throws(() => parseYaml(source, 'x.yml'), new Fault(`x.yml, line 2: ${fault}`));
+    assert.throws(
+      () => parseYaml(source, 'x.yml'),
+      new Fault(`x.yml, line ${source.split('\n').length}: ${fault}`),
+    );
   });
 }

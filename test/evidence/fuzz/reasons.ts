@@ -50,7 +50,7 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   yaml: Object.fromEntries(
     [
-      'no "key: value", a quoted text that does not end on its line, or a list item without a key',
+      'no "key: value", a quoted text that does not end on its line, or a list item out of place',
       'a directive or a second document; remove it',
       'a key that is not text of at most 1000 characters; quote it',
       'a tab or another character that is not supported; use spaces',
