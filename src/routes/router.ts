@@ -21,7 +21,10 @@ export function createRouter(rows: readonly Row[], rules: readonly PrefixRule[] 
 
     const isCovering = ({ prefix }: PrefixRule) => prefix.every((text, at) => texts[at] === text);
     const found = routes.filter(({ segments }) => isMatch(segments, texts));
-    const matches = found.map(({ row, segments }) => ({ row, parameters: parametersOf(segments, texts) }));
+    const matches = found.map(({ row, segments }) => {
+      const parameters = parametersOf(segments, texts);
+      return { row, parameters };
+    });
     return {
       /** Those whose prefix covers it. */
       rules: Object.freeze(kept.filter(isCovering)),
