@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { SHORTCUTS } from './shortcuts/shortcuts.ts';
 import { VARIANTS } from './variants/variants.ts';
 
 const HERE = new URL('./', import.meta.url);
@@ -19,5 +20,13 @@ for (const { name } of readdirSync(HERE, { withFileTypes: true }).filter((entry)
 for (const { name, file, was } of VARIANTS) {
   test(`the variant ${name} changes one place of ${file}`, () => {
     assert.equal(readFileSync(new URL(file, ROOT), 'utf8').split(was).length, 2);
+  });
+}
+
+for (const { name, changes } of SHORTCUTS) {
+  test(`the shortcut "${name}" is there to be taken out`, () => {
+    for (const { file, was } of changes) {
+      assert.equal(readFileSync(new URL(file, ROOT), 'utf8').split(was).length, 2, file);
+    }
   });
 }

@@ -93,7 +93,7 @@ export const OWN: ServerPlan = {
 };
 
 /** Told by the settings of gatehouse. */
-export const isOurs = ({ file }: ServerPlan): boolean => [GATEHOUSE.file, OWN.file].includes(file);
+export const isOurs = ({ file }: ServerPlan): boolean => file.endsWith('dist/server.js') || file === OWN.file;
 
 /** What reads and parses the body of the POST, and those that judge it too. */
 export const PLAIN_POST: ServerPlan = { ...PLAIN, file: 'servers/plain-post.mjs' };

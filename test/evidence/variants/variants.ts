@@ -1,11 +1,9 @@
 /* The service made in other ways, none of which may change what it accepts. */
 
-export interface Variant {
+import type { Change } from './tree.ts';
+
+export interface Variant extends Change {
   readonly name: string;
-  readonly file: string;
-  /** Stands there once. */
-  readonly was: string;
-  readonly becomes: string;
 }
 
 const ENTRIES = {

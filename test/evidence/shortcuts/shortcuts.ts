@@ -1,0 +1,148 @@
+/* What stands in the code for the sake of speed alone, how the service does without each, and the case in
+   which it is felt most. */
+import type { Change } from '../variants/tree.ts';
+
+/** What is sent: one token again and again, none, new ones, new proofs; `logged` with the access log on. */
+export type Load = 'warm' | 'no-token' | 'logged' | 'cold' | 'proofs';
+
+export interface Shortcut {
+  readonly name: string;
+  readonly load: Load;
+  readonly changes: readonly Change[];
+}
+
+const shortcut = (name: string, load: Load, file: string, was: string, becomes: string): Shortcut => ({
+  name,
+  load,
+  changes: [{ file: `src/${file}`, was, becomes }],
+});
+
+const IN_ONE_PIECE = `response.cork();
+  response.write(content);
+  response.uncork();
+  response.end();`;
+
+const AS_TEXT =
+  'const head = `{"time":"${timeText()}","level":"${LEVELS[message]}","message":"${message}"`;' +
+  `
+    const rest = JSON.stringify(fields).slice(1);
+    write(\`\${head}\${rest === '}' ? '' : ','}\${rest}\\n\`);`;
+
+const AS_OBJECT = `const line = { time: timeText(), level: LEVELS[message], message, ...fields };
+    write(\`\${JSON.stringify(line)}\\n\`);`;
+
+export const SHORTCUTS: readonly Shortcut[] = [
+  shortcut(
+    'the requests of a turn are answered together',
+    'warm',
+    'service/batches.ts',
+    'queue.length === LARGEST_BATCH',
+    'queue.length <= LARGEST_BATCH',
+  ),
+  shortcut(
+    'an answer is written in one piece',
+    'warm',
+    'reply/write.ts',
+    IN_ONE_PIECE,
+    'response.end(content);',
+  ),
+  {
+    name: 'an empty body is over at once',
+    load: 'warm',
+    changes: [
+      {
+        file: 'src/service/request-stream.ts',
+        was: 'isOver(this) && this.listenerCount',
+        becomes: 'isOver(this) && this.readableAborted && this.listenerCount',
+      },
+      {
+        file: 'src/service/request-stream.ts',
+        was: "RequestStream.prototype, 'readableEnded'",
+        becomes: "RequestStream.prototype, 'isReadableEnded'",
+      },
+    ],
+  },
+  shortcut(
+    'the places of literal paths are found beforehand',
+    'warm',
+    'routes/router.ts',
+    'places.set(pattern, find(pattern))',
+    'find(pattern)',
+  ),
+  shortcut(
+    'a host that was good is not judged again',
+    'warm',
+    'request/fields.ts',
+    'host === lastGoodHost ||',
+    "(host === lastGoodHost && host === '') ||",
+  ),
+  shortcut(
+    'a token is searched for each blank, without a pattern',
+    'warm',
+    'sender/credentials.ts',
+    '!SEPARATORS.some((separator) => token.includes(separator))',
+    '!/[ ,\\t\\n\\v\\f\\r\\u00a0]/.test(token) && SEPARATORS.length > 0',
+  ),
+  {
+    name: 'fields of a reply are not copied when none are added',
+    load: 'warm',
+    changes: [
+      {
+        file: 'src/service/front.ts',
+        was: 'cors.vary.length === 0 &&',
+        becomes: 'cors.vary.length < 0 &&',
+      },
+      { file: 'src/reply/write.ts', was: 'beside.length > 0 ?', becomes: 'beside.length >= 0 ?' },
+    ],
+  },
+  shortcut(
+    'the length of a field name is compared before its letters',
+    'warm',
+    'request/fields.ts',
+    'field.length === name.length && ',
+    '',
+  ),
+  shortcut(
+    'the reply to a refusal is made once',
+    'no-token',
+    'reply/challenge.ts',
+    'made.size < MAX_MADE',
+    'made.size > MAX_MADE',
+  ),
+  shortcut(
+    'objects that inherit nothing share a prototype',
+    'cold',
+    'base/encoding.ts',
+    'Object.create(NOTHING)',
+    'Object.create(Object.getPrototypeOf(NOTHING))',
+  ),
+  shortcut(
+    'a token is remembered when it comes again',
+    'cold',
+    'base/memory.ts',
+    'this.#marks[place] === mark',
+    'place >= 0',
+  ),
+  shortcut(
+    'the key of a proof is imported once',
+    'proofs',
+    'keys/jwk.ts',
+    'key ?? importPublic(members, algorithm, PROOF_KEY)',
+    'importPublic(members, algorithm, PROOF_KEY, key && undefined)',
+  ),
+  shortcut(
+    'the lines of a turn are written together',
+    'logged',
+    'service/host.ts',
+    "if (unwritten === '') setImmediate(writeLines);\n  unwritten += line;",
+    'unwritten += line;\n  writeLines();',
+  ),
+  shortcut(
+    'the time of a line is written once a millisecond',
+    'logged',
+    'base/events.ts',
+    'millis !== lastMillis',
+    'millis !== lastMillis || lastMillis > 0',
+  ),
+  shortcut('a line is put together as text', 'logged', 'base/events.ts', AS_TEXT, AS_OBJECT),
+];
