@@ -66,8 +66,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'the places of literal paths are found beforehand',
     'warm',
     'routes/router.ts',
-    'places.set(pattern, find(pattern))',
-    'find(pattern)',
+    'places.get(path) ??',
+    "places.get('') ??",
   ),
   shortcut(
     'a host that was good is not judged again',
