@@ -95,9 +95,6 @@ export function createFront(
   /** What a reply to this origin holds beside its own fields, names and values in turn. */
   function fieldsBeside(learnt: Learnt, origin?: string) {
     const shared = learnt.crossOrigin ?? cors.forReading(origin);
-    // With these lists, and that of write.ts, most replies would take 2 % longer.
-    if (cors.vary.length === 0 && learnt.freshNonce === undefined) return shared;
-
     return [...cors.vary, ...shared, ...nonceFields(learnt)];
   }
 

@@ -14,7 +14,7 @@ import { makeTree } from '../variants/tree.ts';
 import { SHORTCUTS, type Load, type Shortcut } from './shortcuts.ts';
 
 /** New tokens are signed for so many rounds. */
-const ROUNDS: Readonly<Record<Load, number>> = { warm: 11, 'no-token': 11, logged: 11, cold: 5, proofs: 5 };
+const ROUNDS: Readonly<Record<Load, number>> = { warm: 21, 'no-token': 21, logged: 21, cold: 5, proofs: 5 };
 
 const ENVIRONMENT: Readonly<Record<Load, NodeJS.ProcessEnv>> = {
   warm: {},

@@ -41,7 +41,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   ),
   shortcut(
     'an answer is written in one piece',
-    'warm',
+    'no-token',
     'reply/write.ts',
     IN_ONE_PIECE,
     'response.end(content);',
@@ -82,25 +82,6 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'sender/credentials.ts',
     '!SEPARATORS.some((separator) => token.includes(separator))',
     '!/[ ,\\t\\n\\v\\f\\r\\u00a0]/.test(token) && SEPARATORS.length > 0',
-  ),
-  {
-    name: 'fields of a reply are not copied when none are added',
-    load: 'warm',
-    changes: [
-      {
-        file: 'src/service/front.ts',
-        was: 'cors.vary.length === 0 &&',
-        becomes: 'cors.vary.length < 0 &&',
-      },
-      { file: 'src/reply/write.ts', was: 'beside.length > 0 ?', becomes: 'beside.length >= 0 ?' },
-    ],
-  },
-  shortcut(
-    'the length of a field name is compared before its letters',
-    'warm',
-    'request/fields.ts',
-    'field.length === name.length && ',
-    '',
   ),
   shortcut(
     'the reply to a refusal is made once',
