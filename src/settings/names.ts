@@ -55,9 +55,11 @@ function checkName(entry: Entry, names: readonly string[], faults: string[]): vo
   if (names.includes(entry.name)) return;
 
   const written = entry.name.toLowerCase();
-  const [nearest] = [0, 1, 2, 3].flatMap((changes) =>
-    names.filter((name) => isNear(written, name.toLowerCase().replace(/ .*/, ''), changes)),
-  );
+  const nearest = [0, 1, 2, 3]
+    .flatMap((changes) =>
+      names.filter((name) => isNear(written, name.toLowerCase().replace(/ .*/, ''), changes)),
+    )
+    .at(0);
   const fix = nearest === undefined ? 'correct' : `write ${nearest}`;
   faults.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
 }

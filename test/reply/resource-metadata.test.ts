@@ -400,6 +400,14 @@ test('a 403 for a scope names every scope of the rule and of the row, which one 
   }
 });
 
+test('a telling body of a 403 lists the scopes of the guard that refused, its challenge all of them [docs/refusals.md]', async (t) => {
+  const app = await startTable({ ...TABLE, environment: { ...RESOURCE, ERROR_DETAIL: 'true' } });
+  t.after(() => app.stop());
+  const { body, challenges } = await app.ask('/api/both', { token: tokenWith({ scope: 'all x' }) });
+  assert.deepEqual(body.required_scopes, ['x', 'y']);
+  assert.match(challenges[0] ?? '', /, scope="all x y z", /);
+});
+
 test('a 403 for a claim names no scope, which would not mend it [RFC 6750 §3.1]', async (t) => {
   const row = get('/claim', needs(scope('w'), claimEquals('team', 'a')), () => ({}));
   const app = await startTable({ rows: [row], environment: RESOURCE });

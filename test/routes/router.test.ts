@@ -20,6 +20,15 @@ for (const [target, path] of [
     assert.equal(targetPath(target), path));
 }
 
+test('gives a place in which nobody can change the rules and rows for the requests after', () => {
+  const find = createRouter([get('/a', open, () => ({}))], [under('/a', authenticated)]);
+  for (const path of ['/a', '/a/b']) {
+    const place = find(path);
+    assert.ok(Object.isFrozen(place?.rules) && place?.rules.length === 1, path);
+    assert.ok(Object.isFrozen(place?.matches), path);
+  }
+});
+
 for (const target of ['', '*', '?x', 'a/b', 'http://host/a', 'host:443', '\\a']) {
   test(`takes no path from the target "${target}" [RFC 9112 §3.2.2]`, () =>
     assert.throws(

@@ -5,7 +5,11 @@ import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { test } from 'node:test';
 import { SENTENCES } from '../../src/base/refusal.ts';
+import { authenticated } from '../../src/routes/access.ts';
+import { get } from '../../src/routes/row.ts';
 import { createReplayStore } from '../../src/sender/replay.ts';
+import { createService } from '../../src/service/host.ts';
+import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { exchange } from '../support/client.ts';
 import { makeProofKey, PROOF_ALGORITHMS, sealProof } from '../support/proof.ts';
 import { issue, NOW } from '../token/issuer.ts';
@@ -221,6 +225,34 @@ test('refuses targets that are not paths, and paths that begin with another host
         new RegExp(`^HTTP/1.1 ${status} `),
       );
     }
+  }
+});
+
+test('takes a proof for no other path than it names, also where a "#" would end its URI and not the path [RFC 9112 §3.2.1, E5]', async (t) => {
+  const issuer = createTestIssuer();
+  const rows = [
+    get('/a/{id}', authenticated, () => ({ row: 'one' })),
+    get('/a/{id}/b', authenticated, () => ({ row: 'other' })),
+  ];
+  const own = createService(
+    { rows },
+    { ...issuer.settings, dpopMode: 'ALLOWED', host: '127.0.0.1', port: 0 },
+    issuer,
+  );
+  const url = await own.listen();
+  t.after(() => own.stop());
+  const signer = createProofKey();
+  const token = issuer.boundToken(signer);
+
+  for (const [target, status] of [
+    ['/a/1', 200],
+    ['/a/1#', 401],
+    ['/a/1#/b', 401],
+  ] as const) {
+    const proof = createProof(signer, { method: 'GET', url: `${url}/a/1` }, token);
+    const fields = `Host: ${new URL(url).host}\r\nAuthorization: DPoP ${token}\r\nDPoP: ${proof}\r\nConnection: close`;
+    const answer = await exchange(Number(new URL(url).port), `GET ${target} HTTP/1.1\r\n${fields}\r\n\r\n`);
+    assert.match(answer, new RegExp(`^HTTP/1.1 ${status} `), target);
   }
 });
 

@@ -242,6 +242,16 @@ test('the refusals of the gate name the metadata and the scopes of its access [R
   );
 });
 
+test('a 403 of the gate names every scope of its access, as one of the service does [RFC 6750 §3]', async () => {
+  const gate = await openGate(FOUND);
+  const both = needs(scope('read:orders'), scope('pay'));
+  const request = requestWith(...bearer({ scope: 'read:orders' }));
+  const verdict = await gate.check(request, both);
+  const { status, headers } = 'refusal' in verdict ? verdict.refusal : { status: 200, headers: [] };
+  assert.equal(status, 403);
+  assert.match(Object.fromEntries(headers)['WWW-Authenticate'] ?? '', /, scope="read:orders pay", /);
+});
+
 test('the gate answers at the paths of the metadata itself, for every origin [RFC 9728 §3.1]', async (t) => {
   const gate = await openGate(FOUND);
   const url = await serve(t, async (request, response) => {

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after, before, test } from 'node:test';
 import { andThen, isLater } from '../../src/base/clock.ts';
 import { unavailable } from '../../src/base/refusal.ts';
-import { anyScope, claimEquals, scope } from '../../src/routes/guards.ts';
+import { anyScope, claimEquals, scope, type Guard } from '../../src/routes/guards.ts';
 import { authenticated, needs, open } from '../../src/routes/access.ts';
 import { get, post, under } from '../../src/routes/row.ts';
 import { json, query } from '../../src/routes/takes.ts';
@@ -115,6 +115,18 @@ test('answers what an asynchronous handler gives, with the time of the request a
 test('gives a handler the decoded parameters, and no caller on an open row', async () => {
   const { body } = await service.ask('/of/a%2Fb/%C3%A9', { token: tokenWith() });
   assert.deepEqual(body, { caller: null, nowMillis: clock.now(), parameters: { name: 'a/b', other: 'é' } });
+});
+
+test('tells a guard the clock and the tolerance, and no other setting', async (t) => {
+  const told: string[][] = [];
+  const guard: Guard = {
+    ...scope('read'),
+    passes: (_, timing) => told.push(Object.keys(timing).sort()) > 0,
+  };
+  const app = await startTable({ rows: [get('/guarded', needs(guard), () => ({}))] });
+  t.after(() => app.stop());
+  assert.equal((await app.ask('/guarded', { token: tokenWith() })).status, 200);
+  assert.deepEqual(told, [['clock', 'clockToleranceSeconds']]);
 });
 
 test('gives no caller to the handler of an open row, also where a rule has let that caller in', async (t) => {

@@ -182,6 +182,11 @@ for (const name of ['Partner', 'a-b', '1a', 'a_b', 'x'.repeat(17), 'idp', 'ü', 
   });
 }
 
+test('tells names of issuers that are none before what the first issuer lacks', () => {
+  const told = problemsOf({ environment: { ISSUERS: 'Partner' } }).map((problem) => problem.split(' ')[0]);
+  assert.deepEqual(told, ['ISSUERS', 'IDP_DOMAIN', 'IDP_AUDIENCE']);
+});
+
 for (const name of ['a', 'a234567890123456', 'api', 'server', 'issuers']) {
   test(`takes ${name} as the name of an issuer, and its settings from the environment`, () => {
     const prefix = `ISSUER_${name.toUpperCase()}`;

@@ -116,7 +116,7 @@ test('starts from .env and application.yml of the working directory and warns of
   }
 });
 
-test('exits 1 when the working directory is gone', () => {
+test('exits 1 when the working directory is gone, and tells what else is known to be wrong', () => {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
   const words = [
     '-c',
@@ -124,9 +124,14 @@ test('exits 1 when the working directory is gone', () => {
     directory,
     process.execPath,
     fileURLToPath(new URL('../../dist/server.js', import.meta.url)),
+    '--chekc',
   ];
   const env = { PATH: process.env.PATH ?? '', IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'x' };
   const { status, stdout, stderr } = spawnSync('sh', words, { encoding: 'utf8', env });
-  const problem = 'configuration: working directory: is gone; start in another\n';
-  assert.deepEqual([status, stdout, stderr], [1, '', problem]);
+  const problems = [
+    'configuration: arguments: must be none, or --check, or --probe',
+    'configuration: working directory: is gone; start in another',
+    '',
+  ];
+  assert.deepEqual([status, stdout, stderr], [1, '', problems.join('\n')]);
 });

@@ -39,7 +39,7 @@ async function measureInTurns(
 }
 
 /** Waits until the servers take tokens. */
-async function awaitKeys(running: readonly RunningServer[]): Promise<void> {
+export async function awaitKeys(running: readonly RunningServer[]): Promise<void> {
   for (const server of running) {
     let status = 0;
     while (status !== 200) {

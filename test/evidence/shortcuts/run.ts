@@ -5,6 +5,7 @@ import { rmSync } from 'node:fs';
 import { startProvider, type Provider } from '../../idp/provider.ts';
 import { makeProofKey } from '../../support/proof.ts';
 import { sample, throughput, type Job } from '../bench/generators.ts';
+import { awaitKeys } from '../bench/own.ts';
 import { GATEHOUSE, SLICE, WARM } from '../bench/plan.ts';
 import { AUDIENCE, keySet, makeProofs, oneToken, preparePools, RESERVED, SLICES } from '../bench/pools.ts';
 import { leaveServerCore, startServer, type RunningServer } from '../bench/processes.ts';
@@ -43,17 +44,8 @@ function jobOf(load: Load, round: number, { port }: RunningServer): Job {
   return { ...job, scheme: 'DPoP', repeats: false, records };
 }
 
-/** Waits until it takes tokens. */
-async function awaitKeys(server: RunningServer): Promise<void> {
-  let status = 0;
-  while (status !== 200) {
-    const { answer } = await server.firstAnswer(WARM.path, oneToken());
-    status = answer.status;
-  }
-}
-
 async function warmUp(load: Load, server: RunningServer): Promise<void> {
-  await awaitKeys(server);
+  await awaitKeys([server]);
   await sample(server, jobOf(load, -1, server), 0.5);
   if (load === 'cold') return;
 
