@@ -18,7 +18,7 @@ export class Gathering {
   }
 
   /** All of them so far, which are then no longer kept here. */
-  take(): Buffer {
+  release(): Buffer {
     const bytes = this.#buffer.subarray(0, this.#length);
     this.#buffer = Buffer.alloc(0);
     this.#length = 0;

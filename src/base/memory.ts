@@ -27,9 +27,9 @@ export class Memory<Value> {
 
   set(key: string, value: Value): void {
     const mark = markOf(key);
-    const place = mark & (MARKS - 1);
-    const isMarked = this.#marks[place] === mark;
-    this.#marks[place] = mark;
+    const slot = mark & (MARKS - 1);
+    const isMarked = this.#marks[slot] === mark;
+    this.#marks[slot] = mark;
     if (!isMarked || this.#capacityOfAGeneration === 0) return;
 
     if (this.#recent.size >= this.#capacityOfAGeneration) {

@@ -1,6 +1,6 @@
-// Makes the values that prove a check: only the holder of `seal` can make one, and only its own `open` opens
-// it. Promises: no spread, clone, Object.create or constructor call makes a look-alike that opens at run
-// time.
+// Makes the values that prove a check: only the holder of `seal` can make one, and only its own `unseal`
+// opens it. Promises: no spread, clone, Object.create or constructor call makes a look-alike that opens at
+// run time.
 
 declare const sealedAs: unique symbol;
 
@@ -8,7 +8,7 @@ declare const sealedAs: unique symbol;
 export type Sealed<Content, Name extends string> = { readonly [sealedAs]: [Content, Name] };
 
 /**
- * Gives `seal`, to be kept in the file that makes the check, and `open`, which throws a `TypeError` for
+ * Gives `seal`, to be kept in the file that makes the check, and `unseal`, which throws a `TypeError` for
  * look-alikes.
  */
 export function sealing<Content, Name extends string>() {
@@ -20,7 +20,7 @@ export function sealing<Content, Name extends string>() {
       this.#content = content;
     }
 
-    static open(box: Sealed<Content, Name>) {
+    static unseal(box: Sealed<Content, Name>) {
       if (!(#content in box)) throw new TypeError('this value was not sealed here');
       return box.#content;
     }
@@ -30,5 +30,5 @@ export function sealing<Content, Name extends string>() {
   Object.defineProperty(Box.prototype, 'constructor', { value: Object });
 
   const seal = (content: Content): Sealed<Content, Name> => new Box(content);
-  return { seal, open: Box.open };
+  return { seal, unseal: Box.unseal };
 }

@@ -34,8 +34,8 @@ export function createKeyFetcher(
 
   /** The key-set address (OpenID Connect Discovery §4), found anew at every fetch: a provider may move it. */
   async function discover(signal: AbortSignal) {
-    const place = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-    const document = await fetchJson(place, signal, usual);
+    const documentUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+    const document = await fetchJson(documentUrl, signal, usual);
     // OpenID Connect Discovery §4.3: the issuer must be the very one that was asked.
     if (document.issuer !== issuer) throw new FetchFailure('issuer-mismatch');
 
@@ -115,7 +115,7 @@ async function readBody(response: AsyncIterable<Buffer>) {
   for await (const chunk of response) {
     if (body.add(chunk) > MAX_BYTES) throw new FetchFailure('too-large');
   }
-  return body.take();
+  return body.release();
 }
 
 /** Sorts Node's errors by what an operator would do about them, and throws what it makes of them. */

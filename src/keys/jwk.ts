@@ -53,9 +53,9 @@ interface KeyFacts {
 /** A public key that verifies signatures of exactly one algorithm. Only this file makes one. */
 export type VerificationKey = Sealed<KeyFacts, 'VerificationKey'>;
 
-const { seal, open } = sealing<KeyFacts, 'VerificationKey'>();
+const { seal, unseal } = sealing<KeyFacts, 'VerificationKey'>();
 
-export const factsOf = open;
+export const factsOf = unseal;
 
 /** RFC 7518 §6.2.2, §6.3.2, §6.4: only keys that are secret have these; createPublicKey would take them. */
 const SECRET_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];

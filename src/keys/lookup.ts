@@ -4,20 +4,20 @@
 import dns from 'node:dns';
 import type { LookupFunction } from 'node:net';
 
-type Answered = Parameters<LookupFunction>[2];
+type Callback = Parameters<LookupFunction>[2];
 
 /** Who waits for an answer, by name. */
-const asking = new Map<string, Answered[]>();
+const asking = new Map<string, Callback[]>();
 
 /** For connections, in place of Node's own. */
-export const lookupOnce: LookupFunction = (name, options, answered) => {
+export const lookupOnce: LookupFunction = (name, options, callback) => {
   const waiting = asking.get(name) ?? [];
-  waiting.push(answered);
+  waiting.push(callback);
   if (waiting.length > 1) return;
 
   asking.set(name, waiting);
-  dns.lookup(name, options, (...answer) => {
+  dns.lookup(name, options, (...result) => {
     asking.delete(name);
-    for (const tell of waiting) tell(...answer);
+    for (const each of waiting) each(...result);
   });
 };

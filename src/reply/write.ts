@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reply } from './reply.ts';
 
 /** The sockets of which an answer is known that ends the connection. */
-export const ending = new WeakSet<object>();
+export const endingSockets = new WeakSet<object>();
 
 /** The field of an answer that ends its connection (RFC 9112 §9.6). */
 export const CLOSE = ['Connection', 'close'];
@@ -20,7 +20,7 @@ export function writeReply(
 ): void {
   if (isGone(request, response)) return;
 
-  const isEnd = endsConnection(request, isLast || closes);
+  const isEnd = decideEnd(request, isLast || closes);
   const last = isEnd ? CLOSE : [];
   response.writeHead(status, [...fields, ...more, ...last]);
   // In one piece: Node 20 and 22 would send what `end(text)` is given as two.
@@ -31,10 +31,10 @@ export function writeReply(
 }
 
 /**
- * Whether the connection ends with the answer, which is remembered: it does anyhow where bytes that are no
- * request follow, or none are read any more.
+ * Decides whether the connection ends with the answer, and remembers it: it does anyhow where bytes that are
+ * no request follow, or none are read any more.
  */
-export function endsConnection(request: IncomingMessage, isEnd?: boolean) {
+export function decideEnd(request: IncomingMessage, isEnd?: boolean) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;
   // RFC 9112 §6.3: what announces a body.
   const hasBody = coding !== undefined || length !== '0';
@@ -42,7 +42,7 @@ export function endsConnection(request: IncomingMessage, isEnd?: boolean) {
   const isUnread = hasBody && !(request.complete && request.readableFlowing !== null);
   // Node reads nothing more after a request that offers an upgrade, which is ignored (RFC 9110 §7.8).
   const ends = isEnd || isUnread || upgrade !== undefined;
-  if (ends) ending.add(request.socket);
+  if (ends) endingSockets.add(request.socket);
   return ends;
 }
 

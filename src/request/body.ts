@@ -58,9 +58,9 @@ const OTHER_CHARSET = /;\s*charset\s*=(?!\s*"?utf-8"?\s*(?:;|$))/i;
 
 function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly string[]) {
   // Stricter: RFC 9110 §8.4 has a list, also of codings that change nothing.
-  const isPlain = /^(?:identity)?$/i.test(headers['content-encoding'] ?? '');
+  const isUncoded = /^(?:identity)?$/i.test(headers['content-encoding'] ?? '');
   // RFC 9110 §12.5.3
-  if (!isPlain) throw refuse('coding-refused', { headers: ['Accept-Encoding', 'identity'] });
+  if (!isUncoded) throw refuse('coding-refused', { headers: ['Accept-Encoding', 'identity'] });
 
   // RFC 9110 §8.3: the field is no list, and occurs once.
   const [contentType = '', ...others] = fieldValues(rawHeaders, 'content-type');
@@ -87,10 +87,10 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
 
     request.on('close', stop).on(REFUSED, stop);
     // The request keeps its listeners until it is answered, but shall not keep the bytes.
-    request.on('end', () => resolve(body.take()));
+    request.on('end', () => resolve(body.release()));
     request.on('data', (chunk: Buffer) => {
       if (body.add(chunk) <= limitBytes) return;
-      body.take();
+      body.release();
       reject(refuse('body-too-large'));
     });
   });

@@ -7,7 +7,7 @@ import { traceparentOf } from './fields.ts';
 /** Of an exchange: Node's own request, and what tells a handler to give up. */
 export interface ExchangeParts {
   readonly request: IncomingMessage;
-  readonly ending: AbortController;
+  readonly controller: AbortController;
 }
 
 /** `Admitted` is whom the row's access has admitted. */
@@ -62,6 +62,6 @@ export class Incoming<Admitted = unknown> {
 
   /** Aborts when the client has gone, when the handler has taken too long, and at the end of a drain. */
   get signal(): AbortSignal {
-    return this.#exchange.ending.signal;
+    return this.#exchange.controller.signal;
   }
 }

@@ -14,7 +14,7 @@ import type { ReplayStore } from './replay.ts';
 /** Stricter: read as they were judged (RFC 7519 §4.1); a namespace could say another `iss`. */
 const REGISTERED = /^(?:iss|sub|aud|exp|nbf|iat|jti)$/;
 
-class AdmittedCaller {
+class CheckedCaller {
   readonly #issuer;
   /** The claims of the token, as the provider wrote them. */
   readonly claims;
@@ -29,7 +29,7 @@ class AdmittedCaller {
     Object.freeze(this);
   }
 
-  static isGenuine(caller: AdmittedCaller) {
+  static isGenuine(caller: CheckedCaller) {
     return #issuer in caller;
   }
 
@@ -75,13 +75,13 @@ class AdmittedCaller {
 }
 
 // Otherwise `new (caller.constructor)(…)` would make one.
-Object.defineProperty(AdmittedCaller.prototype, 'constructor', { value: Object });
+Object.defineProperty(CheckedCaller.prototype, 'constructor', { value: Object });
 
 /** Whoever presented a verified token as its binding and the mode demand. Only a `SenderCheck` makes one. */
-export interface Caller extends AdmittedCaller {}
+export interface Caller extends CheckedCaller {}
 
 /** False for anything that merely looks like a Caller. */
-export const { isGenuine } = AdmittedCaller;
+export const { isGenuine } = CheckedCaller;
 
 export type SenderCheck = ReturnType<typeof createSenderCheck>;
 
@@ -105,7 +105,7 @@ export function createSenderCheck(
       // who turns DPoP off takes bound tokens as if they were not.
       if (cnf !== undefined && options.dpopMode !== 'DISABLED') throw refuse('bound-token');
 
-      return new AdmittedCaller(token);
+      return new CheckedCaller(token);
     }
 
     const boundThumbprint = confirmedThumbprint(cnf);
@@ -124,7 +124,7 @@ export function createSenderCheck(
       count?.(`gatehouse_replay_proofs_total{result="${recorded}"}`);
       if (recorded !== 'new') throw NOT_NEW[recorded].with({ freshNonce });
 
-      return new AdmittedCaller(token, freshNonce);
+      return new CheckedCaller(token, freshNonce);
     });
   };
 }

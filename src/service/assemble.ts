@@ -13,7 +13,7 @@ import { createReplayStore } from '../sender/replay.ts';
 import { ConfigurationError, type IssuerSettings, type Settings } from '../settings/load.ts';
 import { createTokenVerifier } from '../token/verify.ts';
 import { createFront } from './front.ts';
-import type { Surroundings } from './observe.ts';
+import type { Dependencies } from './observe.ts';
 import { createResponder } from './responder.ts';
 
 /** Requests that wait for keys in the process. */
@@ -26,8 +26,8 @@ export interface CreateOptions {
 }
 
 /** What a service and a gate are made of alike. */
-export function assembleChecks(settings: Settings, surroundings: Surroundings, options: CreateOptions = {}) {
-  const { clock, log, metrics } = surroundings;
+export function assembleChecks(settings: Settings, dependencies: Dependencies, options: CreateOptions = {}) {
+  const { clock, log, metrics } = dependencies;
   const { fetchKeys: fetchInstead } = options;
   if (fetchInstead !== undefined) log('signing keys not from the provider', {});
 
@@ -49,7 +49,7 @@ export function assembleChecks(settings: Settings, surroundings: Surroundings, o
   const replayStore = openReplayStore();
   const verifyToken = createTokenVerifier(issuers, clock, settings.tokenCacheEntries, metrics?.add);
   const checkSender = createSenderCheck(settings, replayStore, metrics?.add);
-  const front = createFront(settings, surroundings, verifyToken, checkSender);
+  const front = createFront(settings, dependencies, verifyToken, checkSender);
 
   return {
     front,
@@ -76,7 +76,7 @@ export function assembleChecks(settings: Settings, surroundings: Surroundings, o
     close: () => {
       for (const { keys } of issuers) keys.close();
       replayStore.close?.();
-      front.stop();
+      front.summarize();
     },
   };
 }
@@ -85,7 +85,7 @@ export function assembleChecks(settings: Settings, surroundings: Surroundings, o
 export function assembleService(
   table: Table,
   settings: Settings,
-  surroundings: Surroundings,
+  dependencies: Dependencies,
   options?: CreateOptions,
 ) {
   const problems = faultsOf(table);
@@ -104,8 +104,8 @@ export function assembleService(
   const set = settings.corsAllowedMethods;
   // What other origins may use: without a setting the methods that the rows have.
   const corsAllowedMethods = set.length > 0 ? set : [...new Set(methods)];
-  const checks = assembleChecks({ ...settings, corsAllowedMethods }, surroundings, options);
-  surroundings.metrics?.foreseeRows(rows);
+  const checks = assembleChecks({ ...settings, corsAllowedMethods }, dependencies, options);
+  dependencies.metrics?.foreseeRows(rows);
   return { ...checks, responder: createResponder({ ...table, rows }, checks.front) };
 }
 

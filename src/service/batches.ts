@@ -11,7 +11,7 @@ import type { Responder } from './responder.ts';
 const LARGEST_BATCH = 64;
 
 /** Gives what takes a request to be answered at the end of the turn. */
-export function createBatches({ begin, work, write }: Responder) {
+export function createBatches({ noteArrival, work, write }: Responder) {
   const queue: Exchange[] = [];
 
   function workOff(): void {
@@ -23,7 +23,7 @@ export function createBatches({ begin, work, write }: Responder) {
   }
 
   return (request: IncomingMessage, response: ServerResponse): void => {
-    queue.push(new Exchange(request, response, begin()));
+    queue.push(new Exchange(request, response, noteArrival()));
     if (queue.length === LARGEST_BATCH) workOff();
     else if (queue.length === 1) setImmediate(workOff);
   };

@@ -54,7 +54,7 @@ export class Exchange extends Learnt {
    * Tells the handler to give up; by itself when the client has gone before the reply was written. Made when
    * it is first asked for.
    */
-  get ending() {
+  get controller() {
     if (this.#made !== undefined) return this.#made;
 
     const { request, response } = this;

@@ -17,7 +17,7 @@ import { acceptedScheme, parseCredentials } from '../sender/credentials.ts';
 import type { Settings } from '../settings/load.ts';
 import { verifiedOf, type TokenVerifier } from '../token/verify.ts';
 import type { Learnt } from './exchange.ts';
-import { createObserver, type Surroundings } from './observe.ts';
+import { createObserver, type Dependencies } from './observe.ts';
 
 /** It tells nothing of the inside. */
 const BUG_REPLY = jsonReply(500, { error: 'server_error', message: 'Internal Server Error' });
@@ -26,21 +26,21 @@ export type Front = ReturnType<typeof createFront>;
 
 export function createFront(
   settings: Settings,
-  surroundings: Surroundings,
+  dependencies: Dependencies,
   verifyToken: TokenVerifier,
   checkSender: SenderCheck,
 ) {
-  const { clock } = surroundings;
+  const { clock } = dependencies;
   const timing = { clock, clockToleranceSeconds: settings.clockToleranceSeconds };
   const { metadataUrl, describe } = createResourceMetadata(settings);
   const replyToRefusal = createRefusalReplies({ ...settings, metadataUrl });
-  const observer = createObserver(surroundings, settings.accessLog);
+  const observer = createObserver(dependencies, settings.accessLog);
   const cors = createCors(settings);
   const readHost = createHostReader();
 
   /**
-   * The request as the checks read it. Throws `Refused`; and what tells of the resource, since nobody who
-   * asks for that has a token yet.
+   * The request as the checks read it. Throws `Refused`; and the document that tells of the resource, as if
+   * it were a failure: nobody who asks for it has a token yet, and the gate answers with it too.
    */
   function present(learnt: Learnt): Presentation {
     const { method = '', url = '', originalUrl = url, rawHeaders } = learnt.request;

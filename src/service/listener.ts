@@ -42,13 +42,13 @@ export function createListener(responder: Responder, clock: Clock) {
   const connections = new Map<Socket, Connection>();
   const enqueue = createBatches(responder);
 
-  function take(request: IncomingMessage, response: ServerResponse): void {
+  function receive(request: IncomingMessage, response: ServerResponse): void {
     connections.get(request.socket)?.begin(response);
     enqueue(request, response);
   }
 
   function turnAway(socket: Socket, refused: Refused, request?: IncomingMessage): void {
-    const makeText = () => replyText(responder.refuse(refused, request), clock.now());
+    const makeText = () => replyText(responder.turnAway(refused, request), clock.now());
     connections.get(socket)?.endWith(makeText);
   }
 
@@ -68,7 +68,7 @@ export function createListener(responder: Responder, clock: Clock) {
   });
 
   // With `checkContinue` Node leaves it to us to tell the client to go on (RFC 9110 §10.1.1).
-  server.on('request', take).on('checkContinue', take).on('checkExpectation', take);
+  server.on('request', receive).on('checkContinue', receive).on('checkExpectation', receive);
 
   server.on('connect', (request) => {
     const { socket } = request;

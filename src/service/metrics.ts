@@ -80,8 +80,8 @@ export function createMetrics(profile: string) {
     makingOnce((method: string) =>
       makingOnce((status: number | null) => {
         const route = pattern === undefined ? '' : `http_route=${JSON.stringify(pattern)},`;
-        const answer = status === null ? '' : `,http_response_status_code="${status}"`;
-        return createHistogram(`${route}http_request_method="${method}"${answer}`);
+        const statusLabel = status === null ? '' : `,http_response_status_code="${status}"`;
+        return createHistogram(`${route}http_request_method="${method}"${statusLabel}`);
       }),
     ),
   );

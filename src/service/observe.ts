@@ -17,7 +17,7 @@ import type { Metrics } from './metrics.ts';
 const SUMMARY_MILLIS = 60_000;
 
 /** What a process gives a service or a gate. */
-export interface Surroundings {
+export interface Dependencies {
   readonly clock: Clock;
   readonly log: Log;
   /** Absent where nothing is counted. */
@@ -25,7 +25,7 @@ export interface Surroundings {
 }
 
 /** With an `accessLog` every request leaves a line, with `metrics` it is counted. */
-export function createObserver({ log, clock, metrics }: Surroundings, accessLog: boolean) {
+export function createObserver({ log, clock, metrics }: Dependencies, accessLog: boolean) {
   const isWatching = accessLog || metrics !== undefined;
   const counts = new Map<string, number>();
   let period: { since: number; cancel: () => void } | undefined;
@@ -61,10 +61,10 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
 
     if (reason === undefined && (!accessLog || isOfProbe(learnt))) return;
 
-    tell(learnt, factsOf(learnt, method, status, isWatching ? millis : undefined));
+    tell(learnt, logFieldsOf(learnt, method, status, isWatching ? millis : undefined));
   }
 
-  function tell(learnt: Learnt, facts: ReturnType<typeof factsOf>) {
+  function tell(learnt: Learnt, facts: ReturnType<typeof logFieldsOf>) {
     const { row, reason, failure } = learnt;
     if (accessLog) log('request', facts);
     if (reason === undefined) return;
@@ -82,12 +82,12 @@ export function createObserver({ log, clock, metrics }: Surroundings, accessLog:
   }
 
   /** The time of an arrival; 0 while nobody asks for it. */
-  function begin() {
+  function noteArrival() {
     metrics?.add('http_server_active_requests');
     return isWatching ? clock.monotonic() : 0;
   }
 
-  return { isWatching, begin, observe, stop: summarize };
+  return { isWatching, noteArrival, observe, summarize };
 }
 
 /** RFC 9110 §9.1, RFC 5789 */
@@ -106,7 +106,7 @@ function methodOf({ request, reason }: Learnt) {
 }
 
 /** What lines may say of a request. One literal: spread into one another objects cost as much as the rest. */
-function factsOf(
+function logFieldsOf(
   { request, row, reason, issuerName, kid }: Learnt,
   method: Printable | undefined,
   status: number | null,

@@ -1,7 +1,7 @@
 // The way of a request: head → Host → path → (metadata) → (preflight) → rules and row → credentials → token →
-// sender → access → query and body → handler → reply. Promises: nothing is awaited while keys are held, the
-// row takes nothing and the handler is synchronous; nothing of a body is read, and no handler runs, before
-// access. Does not write: responder.ts does, which also takes every failure.
+// sender → access → query and body → handler → reply. Promises: nothing is awaited but keys that are not
+// held, the word of a shared replay store, what the row takes, and a handler's promise; nothing of a body is
+// read, and no handler runs, before access. Does not write: responder.ts does, which takes every failure too.
 import { andThen, isLater } from '../base/clock.ts';
 import { refuse, refuseMethod, unavailable } from '../base/refusal.ts';
 import { noContent, replyToResult } from '../reply/handler-reply.ts';
@@ -18,7 +18,7 @@ const NO_CONTENT = noContent().reply;
 
 /**
  * For a table in which `tableProblems` finds nothing: gives the reply to a request. Throws what turns it
- * away, or rejects with it: `Refused`, `ClientGone`, `fail`, a bug; and what tells of the resource.
+ * away, or rejects with it: `Refused`, `ClientGone`, `fail`, a bug; and the document of `present`.
  */
 export function createPipeline({ rows, rules }: Table, front: Front) {
   const findPlace = createRouter(rows, rules);
@@ -92,7 +92,7 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
 
     return new Promise((resolve, reject) => {
       const cancel = clock.after(handlerTimeoutSeconds * 1000, () => {
-        exchange.ending.abort();
+        exchange.controller.abort();
         reject(unavailable('handler-timeout'));
       });
       promise.finally(cancel).then(resolve, reject);

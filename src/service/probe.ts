@@ -10,9 +10,9 @@ const PROBE_MILLIS = 5_000;
 export function probe({ host = '127.0.0.1', port }: Settings) {
   if (port === 0) throw new ConfigurationError(['PORT or server.port: 0 is unknown to --probe; set one']);
 
-  const end = (answer: unknown) => {
-    console.log(`/readyz: ${answer}`);
-    process.exit(answer === 200 ? 0 : 1);
+  const end = (outcome: unknown) => {
+    console.log(`/readyz: ${outcome}`);
+    process.exit(outcome === 200 ? 0 : 1);
   };
 
   setTimeout(end, PROBE_MILLIS, 'no answer in time');

@@ -23,7 +23,7 @@ export class RequestStream extends IncomingMessage {
     }
 
     // Before what comes next: the next piece, or the end.
-    if (this.#unread !== undefined) super.push(this.#unread.take());
+    if (this.#unread !== undefined) super.push(this.#unread.release());
     this.#unread = undefined;
     return super.push(piece);
   }

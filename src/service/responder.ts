@@ -3,7 +3,7 @@
 import { isLater, type Later } from '../base/clock.ts';
 import { ClientGone, type Refused } from '../base/refusal.ts';
 import type { Reply } from '../reply/reply.ts';
-import { ending, endsConnection, hangUp, isGone, writeReply } from '../reply/write.ts';
+import { decideEnd, endingSockets, hangUp, isGone, writeReply } from '../reply/write.ts';
 import type { Table } from '../routes/row.ts';
 import type { Exchange, Head } from './exchange.ts';
 import type { Front } from './front.ts';
@@ -51,15 +51,15 @@ export function createResponder(table: Table, front: Front) {
   function work(exchange: Exchange): Later<Reply | undefined> {
     const { request, response } = exchange;
     // While it waited for its turn. RFC 9112 §9.6: nothing behind the last answer is carried out.
-    if (isGone(request, response) || ending.has(request.socket)) return undefined;
+    if (isGone(request, response) || endingSockets.has(request.socket)) return undefined;
 
-    const reply = answer(exchange);
-    // The others of this turn are worked out before it is written.
-    if (!isLater(reply)) endsConnection(request, front.isStopping || reply?.closes);
+    const reply = runPipeline(exchange);
+    // Decided now, since the others of this turn are worked out before it is written.
+    if (!isLater(reply)) decideEnd(request, front.isStopping || reply?.closes);
     return reply;
   }
 
-  function answer(exchange: Exchange): Later<Reply | undefined> {
+  function runPipeline(exchange: Exchange): Later<Reply | undefined> {
     try {
       const reply = pipeline(exchange);
       return isLater(reply) ? reply.catch((failure: unknown) => replyTo(exchange, failure)) : reply;
@@ -69,10 +69,10 @@ export function createResponder(table: Table, front: Front) {
   }
 
   /** The reply to bytes that never became a request, or to a request that Node hands over with its socket. */
-  const refuse = (refused: Refused, request: Head = { rawHeaders: [] }) =>
-    front.turnAway(refused, { request, arrivedAt: front.begin() });
+  const turnAway = (refused: Refused, request: Head = { rawHeaders: [] }) =>
+    front.turnAway(refused, { request, arrivedAt: front.noteArrival() });
 
-  return { begin: front.begin, work, write, refuse };
+  return { noteArrival: front.noteArrival, work, write, turnAway };
 }
 
 /** Whether the handler has passed on what it was told by its signal. */

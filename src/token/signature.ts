@@ -10,9 +10,9 @@ import type { UnverifiedJws } from './compact.ts';
 /** A payload whose signature holds, without a prototype. Only `verifySignature` makes one. */
 export type SignedPayload = Sealed<JsonObject, 'SignedPayload'>;
 
-const { seal, open } = sealing<JsonObject, 'SignedPayload'>();
+const { seal, unseal } = sealing<JsonObject, 'SignedPayload'>();
 
-export const payloadOf = open;
+export const payloadOf = unseal;
 
 /**
  * The payload as signed by `key`, or `undefined` when the signature does not match (RFC 7515 §5.2(8), RFC

@@ -29,9 +29,9 @@ interface Verified {
 /** An access token that passed every check of this file. Only a `TokenVerifier` makes one. */
 export type VerifiedToken = Sealed<Verified, 'VerifiedToken'>;
 
-const { seal, open } = sealing<Verified, 'VerifiedToken'>();
+const { seal, unseal } = sealing<Verified, 'VerifiedToken'>();
 
-export const verifiedOf = open;
+export const verifiedOf = unseal;
 
 export type TokenVerifier = ReturnType<typeof createTokenVerifier>;
 
@@ -76,7 +76,7 @@ export function createTokenVerifier(
     const remembered = cache.get(digest);
     if (remembered === undefined) return verify(token, digest);
 
-    const { claims, kid, issuer, key } = open(remembered);
+    const { claims, kid, issuer, key } = unseal(remembered);
     return andThen(issuer.keys.find(kid), (current) => {
       // Checks again all that time can change: the key's place in the set, `exp` and `nbf`.
       const isSameKey = factsOf(current).thumbprint === factsOf(key).thumbprint;

@@ -13,16 +13,19 @@ for (const lengths of [[], [0], [1], [1, 1, 1, 1, 1], [5, 0, 3], [1000, 1, 5000]
       sum += piece.length;
       assert.equal(gathering.add(piece), sum);
     }
-    assert.deepEqual(gathering.take(), Buffer.concat(pieces));
+    assert.deepEqual(gathering.release(), Buffer.concat(pieces));
   });
 }
 
 test('begins anew once it has been emptied, and leaves what it gave as it is', () => {
   const gathering = new Gathering();
   gathering.add(Buffer.from('abc'));
-  const first = gathering.take();
+  const first = gathering.release();
   assert.equal(gathering.add(Buffer.from('xy')), 2);
-  assert.deepEqual([String(first), String(gathering.take()), String(gathering.take())], ['abc', 'xy', '']);
+  assert.deepEqual(
+    [String(first), String(gathering.release()), String(gathering.release())],
+    ['abc', 'xy', ''],
+  );
 });
 
 test('takes no longer for many small pieces than they have bytes', () => {
@@ -34,11 +37,11 @@ test('takes no longer for many small pieces than they have bytes', () => {
   });
   // To copy all of them for each takes ten seconds and more.
   assert.ok(millis < 2_000, `${millis} ms`);
-  assert.equal(gathering.take().length, COUNT);
+  assert.equal(gathering.release().length, COUNT);
 });
 
 test('keeps no more than a large piece is long', () => {
   const gathering = new Gathering();
   gathering.add(Buffer.alloc(65_536));
-  assert.equal(gathering.take().buffer.byteLength, 65_536);
+  assert.equal(gathering.release().buffer.byteLength, 65_536);
 });

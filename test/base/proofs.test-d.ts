@@ -140,7 +140,7 @@ export type SealPayload = typeof import('../../src/token/signature.ts').seal;
 // @ts-expect-error not exported
 export type SealToken = typeof import('../../src/token/verify.ts').seal;
 // @ts-expect-error not exported
-export type AdmitCaller = typeof import('../../src/sender/caller.ts').AdmittedCaller;
+export type AdmitCaller = typeof import('../../src/sender/caller.ts').CheckedCaller;
 
 interface Stages extends AtHand {
   readonly rules: TokenOptions;

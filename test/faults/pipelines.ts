@@ -176,12 +176,12 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
   const answer = echo(new Random(seed, 0));
   const { server } = createListener(
     {
-      begin: () => 0,
+      noteArrival: () => 0,
       work: ({ request }) => answer(request),
       write: ({ request, response }, reply) => {
         if (reply !== undefined) writeReply(request, response, reply, [], false);
       },
-      refuse: () => jsonReply(400, {}),
+      turnAway: () => jsonReply(400, {}),
     },
     new TestClock(),
   );

@@ -17,7 +17,7 @@ async function worksOff(names: readonly string[]): Promise<string[]> {
 
   const write = ({ request: { name } }: Named) => done.push(`write ${name}`);
 
-  const enqueue = createBatches({ begin: () => 0, work, write } as never);
+  const enqueue = createBatches({ noteArrival: () => 0, work, write } as never);
   for (const name of names) enqueue({ name } as never, {} as never);
   if (done.length > 0) done.push('turn');
   for (const _ of names) {

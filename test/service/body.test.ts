@@ -95,12 +95,12 @@ describe('a request body', { timeout: 30_000 }, () => {
 
     const { server } = createListener(
       {
-        begin: () => 0,
+        noteArrival: () => 0,
         work: ({ request, response }: Exchange) => {
           answerWhenFull(request, response);
           return new Promise(() => {});
         },
-        refuse: () => assert.fail(),
+        turnAway: () => assert.fail(),
       } as never,
       new TestClock(),
     );

@@ -50,13 +50,13 @@ test('takes a request whose body did not arrive in time for a refusal only, with
     reason: 'request_timeout',
   });
   assert.doesNotMatch(metrics.read([], createReplayStore(60)), /POST/);
-  observer.stop();
+  observer.summarize();
 });
 
 test('tells in the access log how long a request took, in milliseconds to the microsecond', () => {
-  const { observe, told, clock, begin } = observing('info', true);
+  const { observe, told, clock, noteArrival } = observing('info', true);
   clock.advance(5_000);
-  const arrivedAt = begin();
+  const arrivedAt = noteArrival();
   clock.advance(1.23456);
   observe({ ...ARRIVED, arrivedAt, row: ORDERS }, 200);
   assert.equal(told()[0]?.durationMillis, 1.235);
@@ -65,13 +65,13 @@ test('tells in the access log how long a request took, in milliseconds to the mi
 test('counts how long a request took, in seconds, and looks at no clock where nobody asks for that', () => {
   const clock = new TestClock(0);
   const metrics = createMetrics('x');
-  const { begin, observe } = createObserver({ clock, log: () => {}, metrics }, false);
+  const { noteArrival, observe } = createObserver({ clock, log: () => {}, metrics }, false);
   clock.advance(5_000);
-  const arrivedAt = begin();
+  const arrivedAt = noteArrival();
   clock.advance(2_000);
   observe({ arrivedAt, request: { method: 'GET', rawHeaders: [] }, row: ORDERS }, 200);
   assert.match(metrics.read([], createReplayStore(60)), /_seconds_sum\{.*"GET".*\} 2$/m);
-  assert.equal(createObserver({ clock, log: () => {} }, false).begin(), 0);
+  assert.equal(createObserver({ clock, log: () => {} }, false).noteArrival(), 0);
 });
 
 test('tells at debug of a refusal what the access log would tell, its reason and the name of the key among it', () => {
@@ -95,7 +95,7 @@ test('tells at debug of a refusal what the access log would tell, its reason and
 });
 
 test('tells of a bug the method and the pattern of the row, the name of the error and its places', () => {
-  const { observe, told, stop } = observing('error');
+  const { observe, told, summarize } = observing('error');
   const failure = new TypeError('secret');
   observe({ ...ARRIVED, row: rowAt(`/${'long/'.repeat(20)}`), reason: 'bug', failure }, 500);
   observe({ ...ARRIVED, reason: 'bug', failure: 'secret' }, 500);
@@ -112,36 +112,36 @@ test('tells of a bug the method and the pattern of the row, the name of the erro
   assert.deepEqual(others, [
     { message: 'request failed', route: null, status: 500, reason: 'bug', error: 'string' },
   ]);
-  stop();
+  summarize();
   assert.deepEqual(told(), []);
 });
 
 test('counts neither a bug nor what a handler refuses as a refusal', () => {
-  const { observe, told, stop } = observing();
+  const { observe, told, summarize } = observing();
   observe({ ...ARRIVED, row: ORDERS, reason: 'handler' }, 404);
   observe({ ...ARRIVED, row: ORDERS, reason: 'bug', failure: new Error() }, 500);
   assert.equal(told().length, 1);
-  stop();
+  summarize();
   assert.deepEqual(told(), []);
 });
 
 test('says nothing of requests that were served', () => {
-  const { observe, told, clock, stop } = observing('debug');
+  const { observe, told, clock, summarize } = observing('debug');
   observe({ ...ARRIVED, row: ORDERS }, 200);
   assert.deepEqual(clock.pending, []);
-  stop();
+  summarize();
   assert.deepEqual(told(), []);
 });
 
 test('tells of a request that was served in the access log, and nowhere else', () => {
-  const { observe, told, clock, stop } = observing('debug', true);
+  const { observe, told, clock, summarize } = observing('debug', true);
   observe({ ...ARRIVED, row: ORDERS }, 200);
   assert.deepEqual(
     told().map(({ message }) => message),
     ['request'],
   );
   assert.deepEqual(clock.pending, []);
-  stop();
+  summarize();
   assert.deepEqual(told(), []);
 });
 
@@ -172,19 +172,19 @@ test('begins each summary anew, and writes none for a minute without refusals', 
 });
 
 test('writes at the end what the running minute has seen, once', () => {
-  const { observe, told, clock, stop } = observing();
-  stop();
+  const { observe, told, clock, summarize } = observing();
+  summarize();
   assert.deepEqual(told(), []);
   refuse(observe, 'expired');
   clock.advance(59_500);
-  stop();
+  summarize();
   assert.deepEqual(told(), [{ message: 'requests refused', seconds: 60, total: 1, expired: 1 }]);
-  stop();
+  summarize();
   assert.deepEqual([told(), clock.pending], [[], []]);
 });
 
 test('counts no probe that finds the service not ready, and tells of it at debug', () => {
-  const { observe, told, clock, stop } = observing('debug');
+  const { observe, told, clock, summarize } = observing('debug');
   for (const url of ['/healthz', '/readyz?full']) {
     observe({ ...ARRIVED, request: { url, rawHeaders: [] }, reason: 'keys-unavailable' }, 503);
   }
@@ -196,17 +196,17 @@ test('counts no probe that finds the service not ready, and tells of it at debug
     ['request refused', 'request refused', 'request refused'],
   );
   assert.deepEqual(clock.pending, []);
-  stop();
+  summarize();
   assert.deepEqual(told(), []);
 });
 
 for (const url of ['/api/readyz', '/readyz/x', '/healthzz', '/?/healthz', undefined]) {
   test(`takes ${url} for no probe`, () => {
-    const { observe, told, stop } = observing('info', true);
+    const { observe, told, summarize } = observing('info', true);
     const request = { url, rawHeaders: [] };
     observe({ ...ARRIVED, request }, 200);
     observe({ ...ARRIVED, request, reason: 'not_found' }, 404);
-    stop();
+    summarize();
     assert.deepEqual(
       told().map(({ message }) => message),
       ['request', 'request', 'requests refused'],

@@ -19,7 +19,7 @@ const inChunks = (text: string) => [...text].map((letter) => `1\r\n${letter}\r\n
 /** A request that nobody answers or reads, but the test. */
 async function hold(context: TestContext, bytes: string): Promise<[IncomingMessage, ServerResponse, Wire]> {
   const { server } = createListener(
-    { begin: () => 0, work: () => new Promise(() => {}) } as never,
+    { noteArrival: () => 0, work: () => new Promise(() => {}) } as never,
     new TestClock(),
   );
   await once(server.listen(0, '127.0.0.1'), 'listening');

@@ -17,7 +17,7 @@ export function runRow(
   nowMillis = 0,
 ): unknown {
   const request = new IncomingMessage(new Socket());
-  const exchange = { request, response: new ServerResponse(request), ending: new AbortController() };
+  const exchange = { request, response: new ServerResponse(request), controller: new AbortController() };
   const admitted = row.access.admit(caller, timing);
   return row.handler(new Incoming(exchange, '/x', parameters, nowMillis, admitted));
 }

@@ -101,8 +101,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'a token is remembered when it comes again',
     'cold',
     'base/memory.ts',
-    'this.#marks[place] === mark',
-    'place >= 0',
+    'this.#marks[slot] === mark',
+    'slot >= 0',
   ),
   shortcut(
     'the key of a proof is imported once',
