@@ -65,11 +65,17 @@ test('answers GET and HEAD of /metrics, whatever the query, and ends the connect
   assert.ok(head.endsWith('\r\n\r\n'));
 });
 
-test('answers 404 to everything else, and measures nothing for it', async (t) => {
+test('answers 404 without content to everything else, and measures nothing for it', async (t) => {
   const { port, reads } = await listening(t);
   const others = ['/', '/metric', '/metrics/', '/metricsx', '/x/metrics', '//metrics', '/healthz'];
   const requests = [...others.map((target) => askFor(target)), askFor('/metrics', 'POST')];
-  for (const request of requests) assert.deepEqual(statusesIn(await exchange(port, request)), [404]);
+  for (const request of requests) {
+    const answers = answersIn(await exchange(port, request));
+    assert.deepEqual(
+      answers.map(({ status, text }) => [status, text]),
+      [[404, '']],
+    );
+  }
   assert.equal(reads(), 0);
 });
 
@@ -94,6 +100,18 @@ test('ends a connection after five seconds, whatever came on it', async (t) => {
   assert.deepEqual(listener.clock.pending, []);
 });
 
+test('keeps no timer for a connection that is gone', async (t) => {
+  const { server, clock, port } = await listening(t);
+  const accepted = once(server, 'connection');
+  const wire = await openWire(port);
+  const [socket] = await accepted;
+  assert.deepEqual(clock.pending, [5_000]);
+  const closed = once(socket, 'close');
+  wire.destroy();
+  await closed;
+  assert.deepEqual(clock.pending, []);
+});
+
 test('takes no more than twenty connections at a time', async (t) => {
   const listener = await listening(t);
   const wires = [];
@@ -106,7 +124,7 @@ test('takes no more than twenty connections at a time', async (t) => {
 
 const issuer = createTestIssuer();
 
-const serviceOn = (settings: { port: number; metricsPort: number }) =>
+const serviceOn = (settings: { port: number; metricsPort: number; host?: string; metricsHost?: string }) =>
   createService(
     { rows: [get('/a', open, () => ({}))] },
     { ...issuer.settings, host: '127.0.0.1', ...settings },
@@ -120,6 +138,18 @@ async function ports(t: TestContext) {
   t.after(() => taken.close());
   return { taken: (taken.address() as AddressInfo).port, free: await freePort() };
 }
+
+/** No machine has it (RFC 5737 §3). */
+const NOWHERE = '192.0.2.1';
+
+test('listens for metrics where their own setting says, and without one where the service does', async (t) => {
+  const { free } = await ports(t);
+  for (const settings of [{ metricsHost: NOWHERE }, { host: NOWHERE }]) {
+    const service = serviceOn({ port: 0, metricsPort: free, ...settings });
+    await assert.rejects(service.listen(), { code: 'EADDRNOTAVAIL', host: NOWHERE, port: free });
+    await service.stop().catch(() => {});
+  }
+});
 
 const isHeard = async (port: number) => {
   try {
