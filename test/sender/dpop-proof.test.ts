@@ -17,7 +17,7 @@ import {
   URI,
   verdictOn,
   type Change,
-} from './stand.ts';
+} from './sender-fixture.ts';
 
 const SECRET = 'a secret that replicas share, of 32';
 const NONCE = nonceAt(SECRET, NOW * 1000);

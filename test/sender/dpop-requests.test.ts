@@ -14,7 +14,7 @@ import { exchange } from '../support/client.ts';
 import { makeProofKey, PROOF_ALGORITHMS, sealProof } from '../support/proof.ts';
 import { issue, NOW } from '../token/issuer.ts';
 import { BOUND, call, outcome, proofFor, startDpop, startWith, uriOf, type Call } from './dpop-service.ts';
-import { boundTo, draft, judge, key, openSender, ORIGIN, strangersKey } from './stand.ts';
+import { boundTo, draft, judge, key, openSender, ORIGIN, strangersKey } from './sender-fixture.ts';
 
 const service = await startDpop();
 

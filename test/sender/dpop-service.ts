@@ -17,7 +17,7 @@ import { makeProof, type Members, type ProofKey } from '../support/proof.ts';
 import { serve } from '../support/serve.ts';
 import { settingsFrom, startService, type Environment, type TestService } from '../support/service.ts';
 import { AUDIENCE, DOMAIN, issue, keySetOf, NOW, RULES } from '../token/issuer.ts';
-import { key } from './stand.ts';
+import { key } from './sender-fixture.ts';
 
 export const REFUSED = { error: 'invalid_dpop_proof', message: 'Authentication required' };
 export const ALGS = 'algs="ES256 ES384 ES512 EdDSA PS256 RS256"';

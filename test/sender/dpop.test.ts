@@ -14,7 +14,7 @@ import {
   UNBOUND,
   type Call,
 } from './dpop-service.ts';
-import { key, strangersKey } from './stand.ts';
+import { key, strangersKey } from './sender-fixture.ts';
 
 type ProofFlaw = keyof typeof SENTENCES.invalid_dpop_proof;
 

@@ -5,7 +5,7 @@ import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { test } from 'node:test';
 import { makeProofKey, sealProof } from '../support/proof.ts';
-import { draft, judge, key, openSender } from './stand.ts';
+import { draft, judge, key, openSender } from './sender-fixture.ts';
 
 test('imports the key of proofs anew until two of them have verified, and then no more', async (context) => {
   const imports = context.mock.method(crypto, 'createPublicKey').mock;

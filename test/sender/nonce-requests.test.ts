@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { issue } from '../token/issuer.ts';
 import { ALGS, call, outcome, proofFor, startDpop, valuesOf, type Call } from './dpop-service.ts';
-import { key, strangersKey } from './stand.ts';
+import { key, strangersKey } from './sender-fixture.ts';
 
 const SECRET = 'a secret that replicas share, of 32';
 const environment = { IDP_DPOP_NONCE_SECRET: SECRET, SCOPE_POLICY: 'true' };

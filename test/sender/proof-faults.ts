@@ -3,7 +3,7 @@
 import type { SENTENCES } from '../../src/base/refusal.ts';
 import { issue, NOW } from '../token/issuer.ts';
 import type { ProofDraft } from '../support/proof.ts';
-import { draft, key, strangersKey, TOKEN } from './stand.ts';
+import { draft, key, strangersKey, TOKEN } from './sender-fixture.ts';
 
 type ProofFlaw = keyof typeof SENTENCES.invalid_dpop_proof;
 

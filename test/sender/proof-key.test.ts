@@ -12,7 +12,17 @@ import {
   type ProofAlgorithm,
   type ProofKey,
 } from '../support/proof.ts';
-import { boundTo, draft, inHeader, inKey, judge, key, openSender, verdictOn, type Change } from './stand.ts';
+import {
+  boundTo,
+  draft,
+  inHeader,
+  inKey,
+  judge,
+  key,
+  openSender,
+  verdictOn,
+  type Change,
+} from './sender-fixture.ts';
 
 const KEYS = Object.fromEntries(PROOF_ALGORITHMS.map((alg) => [alg, makeProofKey(alg)])) as Record<
   ProofAlgorithm,

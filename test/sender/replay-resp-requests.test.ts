@@ -5,7 +5,7 @@ import type { Answer } from '../support/client.ts';
 import type { TestService } from '../support/service.ts';
 import { BOUND, call, outcome, proofFor, startDpop, UNBOUND } from './dpop-service.ts';
 import { issue, NOW } from '../token/issuer.ts';
-import { key } from './stand.ts';
+import { key } from './sender-fixture.ts';
 import { afterGreeting, startFakeStore, type FakeStore, type Say } from './fake-store.ts';
 
 const silent = afterGreeting(() => undefined);

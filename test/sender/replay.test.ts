@@ -5,7 +5,17 @@ import { createReplayStore, type ReplayVerdict } from '../../src/sender/replay.t
 import { atOnce } from '../support/clock.ts';
 import { makeProofKey, sealProof } from '../support/proof.ts';
 import { NOW, openVerifier } from '../token/issuer.ts';
-import { boundTo, draft, judge, key, openSender, PATH, TOKEN, type Recorder, type Verdict } from './stand.ts';
+import {
+  boundTo,
+  draft,
+  judge,
+  key,
+  openSender,
+  PATH,
+  TOKEN,
+  type Recorder,
+  type Verdict,
+} from './sender-fixture.ts';
 
 /** Thumbprints have a fixed length. */
 const ONE = '1'.repeat(43);
