@@ -4,10 +4,13 @@
 // counted, and no memory.
 import type { RefusalReason } from './refusal.ts';
 
+/** From nothing to everything: each writes its own lines and those of the levels before it. */
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
 
+/** What the setting `LOG_LEVEL` may be. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+/** Every line of the log, by its message, with its level. */
 export const LEVELS = {
   'address or port cannot be had': 'error',
   'signing keys expired': 'error',
@@ -30,6 +33,7 @@ export const LEVELS = {
   'request refused': 'debug',
 } as const;
 
+/** Why a fetch of signing keys has failed, in the words of log and metrics (docs/keys.md). */
 export const FETCH_FLAWS = [
   'timeout',
   'connection-failed',
@@ -47,8 +51,10 @@ export const FETCH_FLAWS = [
   'unforeseen',
 ] as const;
 
+/** One of them. */
 export type FetchFlaw = (typeof FETCH_FLAWS)[number];
 
+/** Why a key of a set, or of a proof, cannot be used (docs/keys.md). */
 export type KeyFlaw =
   | 'not-an-object'
   | 'key-type'
@@ -78,6 +84,7 @@ type Fields = Readonly<Record<string, Value>>;
 
 type LogEvent = keyof typeof LEVELS;
 
+/** Writes the line of an event with its fields, if its level is on. */
 export type Log = (event: LogEvent, fields: Fields) => void;
 
 /** Adds 1 to a sample: the name of a metric with its labels, as Prometheus reads it. */

@@ -119,8 +119,10 @@ export const SENTENCES = {
 
 type Sentences = typeof SENTENCES;
 
+/** What kind of refusal it is, which decides status and challenge. */
 export type Kind = keyof Sentences;
 
+/** Why exactly, for the log and the metrics. */
 export type RefusalReason = { [Each in Kind]: keyof Sentences[Each] }[Kind];
 
 /** One refusal. `kind` is the `error` member of the body; `reason` is what the log says. */
@@ -178,6 +180,7 @@ const PLAIN = Object.fromEntries(
 /** Whether it has nothing of its own to tell. */
 export const isPlain = (refusal: Refusal) => refusal === PLAIN[refusal.reason];
 
+/** What is to be thrown for this reason: its refusal as it is, or with details of its own. */
 export const refuse = (reason: RefusalReason, details?: Omit<Partial<Refusal>, 'kind' | 'reason'>) =>
   new Refused(details === undefined ? PLAIN[reason] : { ...PLAIN[reason], ...details });
 

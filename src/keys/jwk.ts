@@ -32,11 +32,13 @@ const ALGORITHMS = {
   RS256: { kty: 'RSA', crv: undefined, digest: 'sha256', options: {} },
 } as const;
 
+/** The name of an algorithm (RFC 7518 §3.1, RFC 8037 §3.1). */
 export type Algorithm = keyof typeof ALGORITHMS;
 
 /** The algorithms of proofs. Access tokens are signed with RS256 only. */
 export const PROOF_ALGORITHMS = Object.keys(ALGORITHMS);
 
+/** Whether a proof may be signed with it: an exact match, in letter case too. */
 export const isProofAlgorithm = (value: unknown): value is Algorithm =>
   PROOF_ALGORITHMS.some((name) => name === value);
 
@@ -55,6 +57,7 @@ export type VerificationKey = Sealed<KeyFacts, 'VerificationKey'>;
 
 const { seal, unseal } = sealing<KeyFacts, 'VerificationKey'>();
 
+/** What is known of a key. Throws a `TypeError` for look-alikes. */
 export const factsOf = unseal;
 
 /** RFC 7518 §6.2.2, §6.3.2, §6.4: only keys that are secret have these; createPublicKey would take them. */

@@ -18,6 +18,7 @@ const MAX_WAITING = 1_000;
 /** A fetch under way may have begun before the key was published: then one more is awaited. */
 const MAX_FETCHES_AWAITED = 2;
 
+/** The signing keys of one issuer, as `createKeySet` gives them. */
 export type KeySet = ReturnType<typeof createKeySet>;
 
 /**

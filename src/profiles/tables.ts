@@ -4,6 +4,7 @@ import { policyA, policyRowsA, rowsA } from './a.ts';
 import { rowsB } from './b.ts';
 import type { ProfileSettings } from './settings.ts';
 
+/** The rows of the profile that is set, and its rules, if it has any. */
 export function tableOf({ profile, scopePolicy, orgId }: ProfileSettings): Table {
   if (profile === 'B') return { rows: rowsB(orgId) };
   if (!scopePolicy) return { rows: rowsA };

@@ -8,6 +8,7 @@ import type { Caller } from '../sender/caller.ts';
 import type { Access } from './access.ts';
 import type { BodyTaken, QueryTaken } from './takes.ts';
 
+/** A method that a row may have; `HEAD` goes to the row of `GET`. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 type ParameterName<Pattern extends string> = Pattern extends `${string}{${infer Name}}${infer Rest}`

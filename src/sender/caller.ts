@@ -83,8 +83,10 @@ export interface Caller extends CheckedCaller {}
 /** False for anything that merely looks like a Caller. */
 export const { isGenuine } = CheckedCaller;
 
+/** What `createSenderCheck` gives: the only maker of a Caller. */
 export type SenderCheck = ReturnType<typeof createSenderCheck>;
 
+/** How a token must be presented; settings decide. */
 export type SenderOptions = ProofOptions & Readonly<{ dpopMode: DpopMode }>;
 
 /**

@@ -3,7 +3,9 @@
 import { refuse } from '../base/refusal.ts';
 import { fieldValues } from '../request/fields.ts';
 
+/** What the setting `IDP_DPOP_MODE` says of tokens that are bound to a key: no, both, nothing else. */
 export type DpopMode = 'DISABLED' | 'ALLOWED' | 'REQUIRED';
+/** How a token is presented (RFC 6750 §2.1, RFC 9449 §7.1). */
 export type Scheme = 'Bearer' | 'DPoP';
 
 /** The schemes that a mode accepts. */

@@ -13,6 +13,7 @@ import { createNonceCheck } from './dpop-nonce.ts';
 
 const MAX_IMPORTED_KEYS = 1_000;
 
+/** How proofs are judged; settings decide. */
 export interface ProofOptions extends UriOptions {
   /** How many seconds a proof's `iat` may lie before now. */
   readonly dpopIatOffsetSeconds: number;

@@ -18,6 +18,7 @@ const LINGER_BYTES = 1024 * 1024;
 /** How long a request may arrive. */
 export const REQUEST_MILLIS = 15_000;
 
+/** Told of each request and each answer; asked every second whether a limit has passed. */
 export class Connection {
   readonly #socket: Socket;
 

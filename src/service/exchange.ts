@@ -37,6 +37,7 @@ export abstract class Learnt {
   failure?: unknown;
 }
 
+/** A request with its response, until it is answered. */
 export class Exchange extends Learnt {
   readonly request;
   readonly response;

@@ -22,8 +22,10 @@ import { createObserver, type Dependencies } from './observe.ts';
 /** It tells nothing of the inside. */
 const BUG_REPLY = jsonReply(500, { error: 'server_error', message: 'Internal Server Error' });
 
+/** What `createFront` gives. */
 export type Front = ReturnType<typeof createFront>;
 
+/** Puts the front half together; of what it gives only `isStopping` is for others to set. */
 export function createFront(
   settings: Settings,
   dependencies: Dependencies,

@@ -11,6 +11,7 @@ import { createListener } from './listener.ts';
 import { createMetricsListener, listenBoth } from './metrics-listener.ts';
 import { createMetrics } from './metrics.ts';
 
+/** The clocks and the timer of this process. */
 export const clock: Clock = {
   now: Date.now,
   monotonic: () => performance.now(),

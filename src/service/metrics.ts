@@ -62,6 +62,7 @@ interface Sample {
   value: number;
 }
 
+/** What `createMetrics` gives. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** `profile` names the table. */

@@ -9,6 +9,7 @@ import type { Exchange, Head } from './exchange.ts';
 import type { Front } from './front.ts';
 import { createPipeline } from './pipeline.ts';
 
+/** What `createResponder` gives. */
 export type Responder = ReturnType<typeof createResponder>;
 
 /** For a table in which `tableProblems` finds nothing. */

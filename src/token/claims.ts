@@ -1,6 +1,6 @@
-// The rules that the claims of an access token must meet (RFC 7519 §4.1, RFC 9068 §4), in the order of
-// docs/tokens.md. Reads only a SignedPayload. Does not check scopes or other guards (routes/guards.ts), nor
-// the binding to a key (sender/).
+// What the claims of an access token must say (RFC 7519 §4.1, RFC 9068 §4), in the order of docs/tokens.md.
+// Reads only a SignedPayload. Does not check scopes or other guards (routes/guards.ts), nor the binding to a
+// key (sender/).
 import { isFiniteNumber, isTextArray, type JsonObject } from '../base/encoding.ts';
 import { mediaType } from './compact.ts';
 import { payloadOf, type SignedPayload } from './signature.ts';

@@ -12,6 +12,7 @@ export type SignedPayload = Sealed<JsonObject, 'SignedPayload'>;
 
 const { seal, unseal } = sealing<JsonObject, 'SignedPayload'>();
 
+/** The claims of a signed payload. Throws a `TypeError` for look-alikes. */
 export const payloadOf = unseal;
 
 /**

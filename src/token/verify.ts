@@ -20,7 +20,7 @@ interface Verified {
   readonly claims: JsonObject;
   /** As the token names its key. */
   readonly kid: string | undefined;
-  /** Whose key signed it and whose rules it meets. */
+  /** Whose key signed it, and whose demands it meets. */
   readonly issuer: Issuer;
   /** As it was then. */
   readonly key: VerificationKey;
@@ -31,8 +31,10 @@ export type VerifiedToken = Sealed<Verified, 'VerifiedToken'>;
 
 const { seal, unseal } = sealing<Verified, 'VerifiedToken'>();
 
+/** What was verified. Throws a `TypeError` for look-alikes. */
 export const verifiedOf = unseal;
 
+/** What `createTokenVerifier` gives: the only maker of a VerifiedToken. */
 export type TokenVerifier = ReturnType<typeof createTokenVerifier>;
 
 /**

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
-import { codeIn, PAGES, read, ROOT, samplesUnder } from './pages.ts';
+import { SENTENCES } from '../../src/base/refusal.ts';
+import { codeIn, PAGES, read, ROOT, samplesUnder, tableUnder } from './pages.ts';
 
 const isThere = (name: string) => existsSync(new URL(name, ROOT));
 
@@ -92,6 +93,23 @@ test('the gate stands in front of each server in at most eight lines', () => {
     const [lines = ''] = samplesUnder(page, heading, 'ts');
     assert.ok(lines !== '' && lines.trimEnd().split('\n').length <= 8, heading);
   }
+});
+
+test('the README has the sentences that it explains as the service says them', () => {
+  const sentences: readonly string[] = Object.values(SENTENCES).flatMap((some) => Object.values(some));
+  const explained = tableUnder('README.md', 'When a request is refused').map(([sentence = '']) => sentence);
+  assert.ok(explained.length > 3);
+  assert.deepEqual(
+    explained.filter((sentence) => !sentences.includes(sentence)),
+    [],
+  );
+});
+
+test('docs/profiles.md has the defaults of the profiles as docs/settings.md has them', () => {
+  const [port = [], mode = []] = tableUnder('docs/profiles.md', 'Profiles');
+  const settings = read('docs/settings.md');
+  assert.ok(settings.includes(`| \`PORT\` | \`server.port\` | \`${port[1]}\` in A, \`${port[2]}\` in B |`));
+  assert.ok(settings.includes(`| ${mode[0]} | \`idp.dpopMode\` | ${mode[1]} in A, ${mode[2]} in B |`));
 });
 
 test('the README has the settings that it lists as docs/settings.md has them', () => {
