@@ -6,15 +6,15 @@
 const MARKS = 65_536;
 
 /**
- * Remembers what is set for the second time, since what is seen once costs memory and earns nothing: of that
- * at least the last half of `capacity` entries, and at most `capacity`, rounded up to an even number. Keys
- * must end in at least 8 characters of a digest, base64url.
+ * Remembers what is offered for the second time, since what is seen once costs memory and earns nothing: of
+ * that at least the last half of `capacity` entries, and at most `capacity`, rounded up to an even number.
+ * Keys must end in at least 8 characters of a digest, base64url.
  */
 export class Memory<Value> {
   readonly #capacityOfAGeneration: number;
   #recent = new Map<string, Value>();
   #older = new Map<string, Value>();
-  /** Of keys that were set; a later key takes the place of an earlier one. */
+  /** Of keys that were offered; a later key takes the place of an earlier one. */
   readonly #marks = new Int32Array(MARKS);
 
   constructor(capacity: number) {
@@ -25,7 +25,8 @@ export class Memory<Value> {
     return this.#recent.get(key) ?? this.#older.get(key);
   }
 
-  set(key: string, value: Value): void {
+  /** Takes no more than a note of a key that it is offered for the first time. */
+  offer(key: string, value: Value): void {
     const mark = markOf(key);
     const slot = mark & (MARKS - 1);
     const isMarked = this.#marks[slot] === mark;

@@ -78,7 +78,7 @@ export function createProofVerifier(options: ProofOptions) {
     if (verifySignature(jws, key) === undefined) throw refuse('proof-signature');
 
     const { thumbprint } = factsOf(key);
-    importedKeys.set(alg + thumbprint, key);
+    importedKeys.offer(alg + thumbprint, key);
     const freshNonce = checkNonce(jws.payload.nonce, nowMillis);
     return { thumbprint, jti, expiresAt: iat + dpopIatOffsetSeconds, freshNonce };
   };

@@ -23,7 +23,7 @@ export abstract class Learnt {
   /** Fields that say who may read the reply, in place of those of the settings. */
   crossOrigin?: readonly string[];
   row?: Row | undefined;
-  /** What decides access before the row does. */
+  /** What decides access before the row does: rules for a prefix, or what a gate is asked for. */
   rules?: readonly { readonly access: Access<unknown> }[];
   /** The provider's name of the key that the token was verified with. */
   kid?: string | undefined;

@@ -63,7 +63,8 @@ export function createGateChecks(front: Front) {
   async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {
     const verdict = await check(request, access);
     if (response.headersSent) {
-      // Thrown, it would end many a process. The host's time limit has passed, or an `await` is missing.
+      // For the log alone: thrown, it would end many a process. The host's time limit has passed, or an
+      // `await` is missing.
       front.turnAway(new Error(), { request, arrivedAt: 0 });
       return undefined;
     }

@@ -26,6 +26,7 @@ export interface Dependencies {
 
 /** With an `accessLog` every request leaves a line, with `metrics` it is counted. */
 export function createObserver({ log, clock, metrics }: Dependencies, accessLog: boolean) {
+  /** Whether requests that are served are told of too. */
   const isWatching = accessLog || metrics !== undefined;
   const counts = new Map<string, number>();
   let period: { since: number; cancel: () => void } | undefined;

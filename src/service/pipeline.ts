@@ -50,8 +50,8 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
     exchange.row = match?.row;
     exchange.rules = rules;
     const isOpen = match === undefined || match.row.access.credentials === 'ignored';
-    const isCallerRead = rules.length > 0 || !isOpen;
-    const identified = isCallerRead ? front.identify(exchange, presentation) : undefined;
+    const isCallerWanted = rules.length > 0 || !isOpen;
+    const identified = isCallerWanted ? front.identify(exchange, presentation) : undefined;
 
     return andThen(identified, (caller) => {
       for (const { access } of rules) access.admit(caller, front.timing);

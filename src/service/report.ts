@@ -32,10 +32,10 @@ export function openReport(loaded: Loaded, profile: Printable): Log {
 
   return (event, fields) => {
     events.push({ event, ...fields });
-    if (/fetched|lost/.test(event)) {
+    if (event === 'signing keys could not be fetched' || event === 'replay store lost') {
       console.error(`${event}: ${JSON.stringify(fields)}`);
       process.exitCode = 1;
-    } else if (!/loaded|ready/.test(event)) return;
+    } else if (event !== 'signing keys loaded' && event !== 'replay store ready') return;
 
     awaited.delete(fields.issuer);
     if (awaited.size > 0) return;

@@ -41,7 +41,8 @@ export function createResponder(table: Table, front: Front) {
       else if (!isGone(request, response)) hangUp(response);
       if (response.headersSent) status = response.statusCode;
     } catch (failure) {
-      // A handler may have given its bytes away since. The other answers of this turn shall not suffer.
+      // A handler may have given its bytes away since. The bug is noted; it is too late for a reply, and the
+      // other answers of this turn shall not suffer.
       front.replyToFailure(failure, exchange);
       hangUp(response);
     }

@@ -68,7 +68,7 @@ export function createTokenVerifier(
       count?.('gatehouse_tokens_total{result="verified"}');
       const claims = deepFreeze(payloadOf(signed));
       const verified = seal({ claims, kid, issuer, key });
-      cache.set(digest, verified);
+      cache.offer(digest, verified);
       return verified;
     });
   }

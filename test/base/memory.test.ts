@@ -6,9 +6,11 @@ import { Memory } from '../../src/base/memory.ts';
 /** Keys must end in characters of a digest. */
 const keyOf = (name: string) => createHash('sha256').update(name).digest('base64url');
 
-/** Sets it as often as it takes to be remembered. */
+/** Offers it as often as it takes to be remembered. */
 function remember(memory: Memory<string>, ...names: string[]): void {
-  for (const name of [...names].flatMap((each) => [each, each])) memory.set(keyOf(name), `value of ${name}`);
+  for (const name of [...names].flatMap((each) => [each, each])) {
+    memory.offer(keyOf(name), `value of ${name}`);
+  }
 }
 
 function memoryOf(capacity: number, ...names: string[]): Memory<string> {
@@ -25,29 +27,29 @@ test('gives each value by its own key', () => {
   assert.equal(held(memoryOf(6, 'a', 'b', 'c'), 'a', 'b', 'c'), 'abc');
 });
 
-test('gives nothing for a key that was never set and loses nothing over it', () => {
+test('gives nothing for a key that was never offered and loses nothing over it', () => {
   const memory = memoryOf(1, 'a');
   assert.equal(memory.get(keyOf('b')), undefined);
   assert.equal(held(memory, 'a'), 'a');
 });
 
-test('remembers nothing that is set once, however much of it', () => {
+test('remembers nothing that is offered once, however much of it', () => {
   const memory = new Memory<string>(1_000_000);
   const names = Array.from({ length: 1_000 }, (_, index) => `once ${index}`);
-  for (const name of names) memory.set(keyOf(name), `value of ${name}`);
+  for (const name of names) memory.offer(keyOf(name), `value of ${name}`);
   assert.equal(held(memory, ...names), '');
 });
 
-test('remembers what is set again, though as much as it surely has room for was set in between', () => {
+test('remembers what is offered again, though as much as it surely has room for was offered in between', () => {
   const memory = new Memory<string>(200);
   const names = Array.from({ length: 100 }, (_, index) => `name ${index}`);
-  for (const name of [...names, ...names]) memory.set(keyOf(name), `value of ${name}`);
+  for (const name of [...names, ...names]) memory.offer(keyOf(name), `value of ${name}`);
   assert.equal(held(memory, ...names), names.join(''));
 });
 
-test('takes the value that was set last', () => {
+test('takes the value that was offered last', () => {
   const memory = memoryOf(4, 'a');
-  memory.set(keyOf('a'), 'new');
+  memory.offer(keyOf('a'), 'new');
   assert.equal(memory.get(keyOf('a')), 'new');
 });
 

@@ -24,16 +24,16 @@ const importKey = (alg: ProofAlgorithm, change: Members = {}, known = new Memory
 
 /** Importing a key is no reason to remember it: only a signature is. */
 class NoMemory extends Memory<VerificationKey> {
-  override set(): never {
+  override offer(): never {
     throw new Error('a key is to be remembered');
   }
 }
 
 function memoryOf(name: string, key: VerificationKey): Memory<VerificationKey> {
   const memory = new Memory<VerificationKey>(10);
-  // What is set once is not remembered.
-  memory.set(name, key);
-  memory.set(name, key);
+  // What is offered once is not remembered.
+  memory.offer(name, key);
+  memory.offer(name, key);
   return memory;
 }
 
