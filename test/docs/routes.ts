@@ -1,6 +1,7 @@
 /* The tables of routes in words: who may use a row, and the members of what it answers. */
 import { policyA } from '../../src/profiles/a.ts';
 import { tableOf as profileOf } from '../../src/profiles/tables.ts';
+import { HandlerReply } from '../../src/reply/handler-reply.ts';
 import type { Access } from '../../src/routes/access.ts';
 import type { Guard } from '../../src/routes/guards.ts';
 import type { Row } from '../../src/routes/row.ts';
@@ -42,13 +43,21 @@ const accessInWords = ({ name, guards }: Access<unknown>) =>
  * The members of what a row answers to whoever passes its guards; none when it asks for more than can be
  * derived.
  */
-async function members(row: Row): Promise<Cells> {
+export async function membersOf(row: Row): Promise<Cells> {
   const caller = callerWith(claimsForAll(row.access.guards));
   try {
-    return Object.keys(Object(await runRow(row, caller, {}, clock.now())));
+    const body = bodyOf(await runRow(row, caller, {}, clock.now()));
+    return Array.isArray(body) ? [] : Object.keys(Object(body));
   } catch {
     return [];
   }
+}
+
+/** What stands in the answer; nothing where it tells of a failure, or of bytes. */
+function bodyOf(given: unknown): unknown {
+  if (!(given instanceof HandlerReply)) return given;
+  const { content } = given.reply;
+  return given.isFailure || typeof content !== 'string' ? {} : JSON.parse(content);
 }
 
 /** The rows under some settings, less those under others. */
@@ -59,7 +68,7 @@ export const routesTable =
     const rows = profileOf(settingsWith(environment)).rows.filter((row) => !others.includes(row));
     const derived = await Promise.all(
       rows.map(async (row) => {
-        const names = await members(row);
+        const names = await membersOf(row);
         const cells = [row.method, code(row.pattern), accessInWords(row.access)];
         return names.length === 0 ? cells : [...cells, names.map(code).join(', ')];
       }),

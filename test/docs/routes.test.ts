@@ -1,0 +1,29 @@
+/* What the table of routes says of an answer is what a client gets, in whatever way a handler gives it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { created, fail, noContent, reply } from '../../src/reply/handler-reply.ts';
+import { authenticated, needs, open } from '../../src/routes/access.ts';
+import { scope } from '../../src/routes/guards.ts';
+import { del, get, post, type Row } from '../../src/routes/row.ts';
+import { membersOf } from './routes.ts';
+
+const answers: Readonly<Record<string, readonly [row: Row, members: readonly string[]]>> = {
+  'an object': [get('/x', needs(scope('read')), () => ({ id: 1, item: 'tea' })), ['id', 'item']],
+  'a promise of an object': [get('/x', authenticated, async () => ({ id: 1 })), ['id']],
+  'a reply with JSON': [post('/x', open, () => created('/x/1', { id: 1 })), ['id']],
+  'a list': [get('/x', open, () => [1, 2]), []],
+  nothing: [del('/x', open, () => noContent()), []],
+  bytes: [get('/x', open, () => reply(200, Buffer.from('{}'), { 'Content-Type': 'text/plain' })), []],
+  'a failure for a parameter that nobody has': [get('/x/{id}', open, () => fail(404, 'no', 'No')), []],
+  'the same, thrown': [
+    get('/x/{id}', open, () => {
+      throw fail(404, 'no', 'No');
+    }),
+    [],
+  ],
+};
+
+for (const [what, [row, members]] of Object.entries(answers)) {
+  test(`the table of routes has ${members.length} members of a row that gives ${what}`, async () =>
+    assert.deepEqual(await membersOf(row), members));
+}
