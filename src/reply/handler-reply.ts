@@ -8,11 +8,11 @@ import { jsonReply, jsonText, type Reply } from './reply.ts';
  */
 export class HandlerReply {
   readonly reply;
-  readonly isFailure;
+  readonly isThrowable;
 
-  constructor(reply: Reply, isFailure = false) {
+  constructor(reply: Reply, isThrowable = false) {
     this.reply = reply;
-    this.isFailure = isFailure;
+    this.isThrowable = isThrowable;
   }
 
   /** As a part of JSON, or for another copy of this package, it would be told with 200. */
@@ -114,7 +114,7 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
 export function replyToResult(result: unknown, method: string): Reply {
   if (result instanceof HandlerReply) {
     // So that one given goes the way of one thrown.
-    if (result.isFailure) throw result;
+    if (result.isThrowable) throw result;
     return result.reply;
   }
   if (result === undefined && method !== 'GET') return noContent().reply;

@@ -1,6 +1,6 @@
-// The front half of the way of a request, which the pipeline and the gate share: who calls, and what a
-// failure is told. Promises: a Caller comes from credentials, token and sender check in this order; what is
-// no refusal is a 500.
+// The front half of the way of a request, which the pipeline and the gate share: who calls, and what is told
+// of a failure. Promises: a Caller comes from credentials, token and sender check in this order; what is
+// neither a refusal nor a failure of a handler's own is a 500.
 import { andThen, type Later } from '../base/clock.ts';
 import { Refused, type Refusal } from '../base/refusal.ts';
 import { factsOf } from '../keys/jwk.ts';
@@ -41,8 +41,8 @@ export function createFront(
   const readHost = createHostReader();
 
   /**
-   * The request as the checks read it. Throws `Refused`; and the document that tells of the resource, as if
-   * it were a failure: nobody who asks for it has a token yet, and the gate answers with it too.
+   * The request as the checks read it. Throws `Refused`; and the document that tells of the resource, since
+   * nobody who asks for it has a token yet, and the gate answers with it too.
    */
   function present(learnt: Learnt): Presentation {
     const { method = '', url = '', originalUrl = url, rawHeaders } = learnt.request;
@@ -73,7 +73,8 @@ export function createFront(
 
   /** The reply to a refusal, to a failure of a handler's own, or to a bug. */
   function replyToFailure(failure: unknown, learnt: Learnt) {
-    if (failure instanceof HandlerReply && failure.isFailure) {
+    if (failure instanceof HandlerReply && failure.isThrowable) {
+      // The document of `present` is no failure.
       if (failure.reply.status >= 400) learnt.reason = 'handler';
       return failure.reply;
     }

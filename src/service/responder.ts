@@ -1,5 +1,5 @@
 // Request → reply, and writing it: the one place where every failure becomes a reply. Promises: every request
-// gets exactly one reply, only a bug is a 500, and nothing escapes.
+// gets exactly one reply unless its client has gone, a bug is a 500 that tells nothing, and nothing escapes.
 import { isLater, type Later } from '../base/clock.ts';
 import { ClientGone, type Refused } from '../base/refusal.ts';
 import type { Reply } from '../reply/reply.ts';

@@ -57,7 +57,7 @@ export async function membersOf(row: Row): Promise<Cells> {
 function bodyOf(given: unknown): unknown {
   if (!(given instanceof HandlerReply)) return given;
   const { content } = given.reply;
-  return given.isFailure || typeof content !== 'string' ? {} : JSON.parse(content);
+  return given.isThrowable || typeof content !== 'string' ? {} : JSON.parse(content);
 }
 
 /** The rows under some settings, less those under others. */

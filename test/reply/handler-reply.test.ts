@@ -24,7 +24,7 @@ function fieldsOf({ reply: { fields } }: HandlerReply): Record<string, string> {
 
 test('reply gives status, JSON and fields', () => {
   const made = reply(202, { id: 'é' }, { Location: '/jobs/1', 'X-Count': '5' });
-  assert.deepEqual([made.reply.status, made.reply.content, made.isFailure], [202, '{"id":"é"}', false]);
+  assert.deepEqual([made.reply.status, made.reply.content, made.isThrowable], [202, '{"id":"é"}', false]);
   assert.deepEqual(fieldsOf(made), {
     ...AS_JSON,
     location: '/jobs/1',
@@ -71,7 +71,7 @@ test('created says where, and noContent nothing [RFC 9110 §15.3.2, §15.3.5]', 
 
 test('fail gives an error and a message, and may be thrown', () => {
   const failure = fail(404, 'not_found', 'There is no such order');
-  assert.deepEqual([failure.reply.status, failure.isFailure], [404, true]);
+  assert.deepEqual([failure.reply.status, failure.isThrowable], [404, true]);
   assert.equal(failure.reply.content, '{"error":"not_found","message":"There is no such order"}');
   assert.deepEqual(fieldsOf(failure), { ...AS_JSON, 'content-length': '56' });
 });
