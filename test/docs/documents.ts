@@ -9,7 +9,7 @@ export interface Document {
   readonly written: string;
   /** The same with everything that is generated as the code has it today. */
   readonly current: string;
-  /** Rows in which a person has still to say something, by their first cell. */
+  /** Rows in which a person has still to say something, by their first two cells. */
   readonly unsaid: readonly string[];
 }
 
@@ -31,7 +31,7 @@ async function readDocument(name: string): Promise<Document> {
     const generate = BLOCKS[block];
     if (generate === undefined) throw new Error(`${name}: nothing generates "${block}"`);
     const text = await generate(rowsOf(body));
-    unsaid.push(...rowsOf(text).flatMap((row) => (row.includes(UNSAID) ? [`${row[0]}`] : [])));
+    unsaid.push(...rowsOf(text).flatMap((row) => (row.includes(UNSAID) ? [row.slice(0, 2).join(' ')] : [])));
     current += written.slice(end, index) + opening + text + closing;
     end = index + all.length;
   }
