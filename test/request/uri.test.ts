@@ -30,6 +30,7 @@ const EQUIVALENT: Record<string, string[]> = {
   'http://api.test/': [
     'http://api.test',
     'http://api.test:80',
+    'http://api.test:00080',
     'http://api.test/',
     'http://api.test?q',
     'http://api.test#f',
@@ -54,6 +55,8 @@ const EQUIVALENT: Record<string, string[]> = {
   'https://api.test./a': ['https://api.test./a'],
   'http://[::1]:8080/a': ['http://[::1]:8080/a', 'HTTP://[::1]:8080/%61'],
   'http://127.0.0.1/a': ['http://127.0.0.1:80/a'],
+  'http://a~b.test/': ['http://A~b.test'],
+  [`http://${'a'.repeat(255)}/`]: [`http://${'A'.repeat(255)}`],
 };
 
 for (const [normal, spellings] of Object.entries(EQUIVALENT)) {
@@ -122,6 +125,7 @@ const NO_URI = [
   'http://api.test:65536/',
   'http://api.test:-1/',
   'http://api.test:123456/',
+  'http://api.test:000080/',
   'http://a b/',
   'http://a%62/',
   'http://é.test/',
