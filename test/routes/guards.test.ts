@@ -241,7 +241,7 @@ test('takes every character of a scope-token [RFC 6749 §3.3]', () => {
   }
 });
 
-for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u0000', 'a=b']) {
+for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u0000', '\u001f', 'a=b']) {
   test(`refuses a claim name with ${JSON.stringify(text)}, which no challenge can carry [RFC 6750 §3, G16]`, () => {
     for (const guard of [claimEquals(text, 'x'), claimIncludes(text, ['x']), claimCheck(text, () => true)]) {
       assert.match(guard.fault ?? '', /: cannot be named in a challenge$/);
@@ -266,6 +266,11 @@ test('refuses a guard that demands nothing, as JavaScript makes of a missing set
   assert.deepEqual(needs(...none).faults, ['needs nothing; write authenticated, or a guard']);
 });
 
+test('says first of a guard that it demands nothing, since another name would not mend it [H2]', () => {
+  const { name, fault } = claimEquals('é', undefined as never);
+  assert.equal(fault, `${name}: demands nothing`);
+});
+
 test('takes false, 0 and an empty text for values that a claim may have to have', () => {
   for (const expected of [false, 0, '']) {
     const guard = claimEquals('blocked', expected);
@@ -277,13 +282,15 @@ test('takes false, 0 and an empty text for values that a claim may have to have'
   }
 });
 
-test('refuses a guard of null, or of an empty value, which tokens hold for what their user lacks [H2]', () => {
+test('refuses a guard of null, of no function, or of a value that tokens hold for what their user lacks [H2]', () => {
   const nothing = null as never;
   for (const { name, fault } of [
     claimEquals('org_id', nothing),
     claimIncludes('roles', ['editor', nothing]),
     claimIncludes('roles', ['']),
     claimIncludes('roles', new Array(1) as [string]),
+    claimCheck('is here', nothing),
+    claimCheck('is true', true as never),
   ]) {
     assert.equal(fault, `${name}: demands nothing`);
   }

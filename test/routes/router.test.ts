@@ -29,6 +29,12 @@ test('gives a place in which nobody can change the rules and rows for the reques
   }
 });
 
+test('keeps the places of patterns, and none of the endless paths that clients choose', () => {
+  const find = createRouter([get('/a', open, () => ({})), get('/b/{x}', open, () => ({}))]);
+  assert.equal(find('/a'), find('/a'));
+  for (const path of ['/b/1', '/%61', '/nowhere']) assert.notEqual(find(path), find(path), path);
+});
+
 for (const target of ['', '*', '?x', 'a/b', 'http://host/a', 'host:443', '\\a']) {
   test(`takes no path from the target "${target}" [RFC 9112 §3.2.2]`, () =>
     assert.throws(
