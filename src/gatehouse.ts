@@ -16,7 +16,6 @@ export {
   recentLogin,
   type Guard,
   type LoginDemands,
-  type Timing,
 } from './routes/guards.ts';
 export {
   get,

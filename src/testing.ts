@@ -2,10 +2,11 @@
 // No part of the service: nothing of it is loaded but by tests.
 import { STATUSES } from './reply/challenge.ts';
 import { authenticated, type Access } from './routes/access.ts';
+import type { Guard } from './routes/guards.ts';
 import { createRouter } from './routes/router.ts';
 import type { Row, Table } from './routes/row.ts';
 import { faultsOf } from './service/assemble.ts';
-import { clock, createGate, createService, type Gate } from './service/host.ts';
+import { createGate, createService, type Gate } from './service/host.ts';
 import { ConfigurationError } from './settings/load.ts';
 import { createTestIssuer, type TestIssuer } from './test-issuer.ts';
 
@@ -110,25 +111,25 @@ async function askForCredentials(ask: Ask, deciding: Deciding, { bearer }: TestI
   await ask('another method', deciding.length > 1 ? 401 : 405, {}, 'OPTIONS');
 }
 
-const TIMING = { clock, clockToleranceSeconds: 0 };
+const scopesOf = ({ refused }: Guard) => refused.refusal.scopes ?? [];
 
 async function askForScopes(ask: Ask, deciding: Deciding, { bearer, check }: TestIssuer & Gate) {
   const guards = deciding.flatMap((access) => access.guards);
-  const all = guards.flatMap(({ scopes = [] }) => scopes);
+  const all = guards.flatMap(scopesOf);
 
   /** Expects what the first guard says that does not pass: of claims and logins only it knows. */
   async function askWith(what: string, scopes: readonly string[]) {
     const headers = bearer({ scope: scopes.join(' ') });
     const rawHeaders = ['Host', 'localhost', 'Authorization', headers.authorization];
     const verdict = await check({ method: 'GET', url: '/', rawHeaders }, authenticated);
-    const decides = 'caller' in verdict && guards.find((guard) => !guard.passes(verdict.caller, TIMING));
+    const decides = 'caller' in verdict && guards.find((guard) => !guard.passes(verdict.caller));
     await ask(what, decides ? STATUSES[decides.refused.refusal.kind] : 200, headers);
   }
 
   await askWith('neither scopes nor claims', []);
   await askWith('all scopes', all);
-  for (const { name, scopes = [] } of guards) {
-    const others = all.filter((scope) => !scopes.includes(scope));
-    await askWith(`all scopes but for ${name}`, others);
+  for (const guard of guards) {
+    const others = all.filter((scope) => !scopesOf(guard).includes(scope));
+    await askWith(`all scopes but for ${guard.name}`, others);
   }
 }

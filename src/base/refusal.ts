@@ -133,8 +133,8 @@ export interface Refusal {
   readonly description: string;
   /** Those that were demanded. */
   readonly scopes?: readonly string[];
-  /** What was demanded of a login, as it stands in a challenge. */
-  readonly demands?: readonly (string | undefined)[];
+  /** What was demanded, by the names that it has in a challenge. */
+  readonly demands?: object;
   /** Fields of the reply, names and values in turn. */
   readonly headers?: readonly string[];
   /** What a schema says: of each issue where it is, by keys, and why. */

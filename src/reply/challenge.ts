@@ -44,9 +44,6 @@ const CLOSING: readonly RefusalReason[] = [
   'header_fields_too_large',
 ];
 
-/** Scopes may be of a host's own making, request by request: beyond this nothing more is kept. */
-const MAX_MADE = 1_000;
-
 /** How refusals are shown; settings decide. */
 interface ChallengeOptions {
   readonly dpopMode: DpopMode;
@@ -58,37 +55,30 @@ interface ChallengeOptions {
 
 /**
  * Gives what makes the reply to a refusal; `scheme` is that of the caller's credentials, if it was an
- * accepted one. What depends on nothing but reason, scheme and scopes is made once.
+ * accepted one. What depends on nothing but reason and scheme is made once.
  */
 export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: ChallengeOptions) {
   const made = new Map<string, Reply>();
   const schemes = SCHEMES[dpopMode];
-  // RFC 9728 §5.1
-  const metadata = parameter('resource_metadata', metadataUrl);
 
   /** One field for each accepted scheme (RFC 9110 §11.6.1); the error goes on the one that was used. */
-  function challenges(
-    { kind, description, demands = [] }: Refusal,
-    scheme: Scheme | undefined,
-    scopes: readonly string[],
-  ) {
+  function challenges({ kind, description, demands }: Refusal, scheme: Scheme | undefined) {
     // RFC 6750 §3.1: without credentials there is no error to name. Choice: what is told then goes first,
     // which is where clients look.
     const error = kind !== 'unauthorized' && kind;
     const told = (error && scheme) || schemes[0];
-    // RFC 6750 §3, RFC 9449 §7.1, RFC 9470 §3
-    const parameters = [
-      parameter('error', error),
-      parameter('error_description', description),
-      ...demands,
-      parameter('scope', scopes.join(' ')),
-    ];
 
     return schemes.flatMap((accepted) => {
-      const realm = accepted === schemes[0] ? 'realm="api"' : '';
-      const algs = accepted === 'DPoP' ? ALGS : '';
-      const shown = [realm, ...(accepted === told ? parameters : []), algs, metadata].filter(Boolean);
-      return ['WWW-Authenticate', `${accepted} ${shown.join(', ')}`];
+      const parameters = parametersText({
+        realm: accepted === schemes[0] && 'api',
+        // RFC 6750 §3, RFC 9470 §3
+        ...(accepted === told && { error, error_description: description, ...demands }),
+        // RFC 9449 §7.1
+        algs: accepted === 'DPoP' && ALGS,
+        // RFC 9728 §5.1
+        resource_metadata: metadataUrl,
+      });
+      return ['WWW-Authenticate', `${accepted} ${parameters}`];
     });
   }
 
@@ -102,28 +92,29 @@ export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: Cha
     return { error: kind, message, issues };
   }
 
-  function make(refusal: Refusal, scheme: Scheme | undefined, scopes: readonly string[]) {
+  function make(refusal: Refusal, scheme: Scheme | undefined) {
     const { kind, reason, headers } = refusal;
     const status = STATUSES[kind];
     // RFC 6750 §3, RFC 9110 §11.6.1: what is about credentials or access.
     const isChallenge = status === 401 || status === 403 || kind === 'invalid_request';
-    const fields = isChallenge ? challenges(refusal, scheme, scopes) : headers;
+    const fields = isChallenge ? challenges(refusal, scheme) : headers;
     return { ...jsonReply(status, bodyOf(refusal, status), fields), closes: CLOSING.includes(reason) };
   }
 
-  return (refusal: Refusal, scheme: Scheme | undefined, scopes = refusal.scopes ?? []): Reply => {
-    if (!isPlain(refusal)) return make(refusal, scheme, scopes);
+  return (refusal: Refusal, scheme: Scheme | undefined): Reply => {
+    if (!isPlain(refusal)) return make(refusal, scheme);
 
-    const name = [scheme, refusal.reason, ...scopes].join(' ');
-    const reply = made.get(name) ?? make(refusal, scheme, scopes);
-    if (made.size < MAX_MADE) made.set(name, reply);
+    const name = [scheme, refusal.reason].join(' ');
+    const reply = made.get(name) ?? make(refusal, scheme);
+    made.set(name, reply);
     return reply;
   };
 }
 
-/** An auth-param of a challenge, if there is something to tell. */
-function parameter(name: string, value: unknown) {
-  return value ? `${name}="${value}"` : '';
+/** The auth-params of a challenge that have something to tell. */
+export function parametersText(parameters: object): string {
+  const told = Object.entries(parameters).filter(([, value]) => value);
+  return told.map(([name, value]) => `${name}="${value}"`).join(', ');
 }
 
-const ALGS = parameter('algs', PROOF_ALGORITHMS.join(' '));
+const ALGS = PROOF_ALGORITHMS.join(' ');

@@ -2,7 +2,7 @@
 // the row says so. Does not read credentials: service/front.ts does, where an access asks for them.
 import { refuse } from '../base/refusal.ts';
 import { isGenuine, type Caller } from '../sender/caller.ts';
-import type { Guard, Timing } from './guards.ts';
+import type { Guard } from './guards.ts';
 
 /** Who may use a row. `Admitted` is what the handler then receives as `caller`. */
 export interface Access<Admitted> {
@@ -14,7 +14,7 @@ export interface Access<Admitted> {
   /** Why no table can have it. */
   readonly faults?: readonly string[];
   /** The caller as the handler receives it. Throws `Refused` when a required caller or a guard is missing. */
-  readonly admit: (caller: Caller | undefined, timing: Timing) => Admitted;
+  readonly admit: (caller: Caller | undefined) => Admitted;
 }
 
 /**
@@ -60,7 +60,7 @@ export const authenticated: Access<Caller> = {
  * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
  */
 export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
-  const logins = guards.filter(({ refused }) => 'demands' in refused.refusal);
+  const logins = guards.filter(({ refused }) => refused.refusal.reason === 'login-insufficient');
   if (logins.length > 1) throw new TypeError('a row has two recentLogin; make them one');
 
   // JavaScript lets a list that turned out empty stand here.
@@ -73,11 +73,11 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
     credentials: 'required',
     guards: ordered,
     faults: [...nothing, ...guards.flatMap(({ fault = [] }) => fault)],
-    admit: (caller, timing) => {
+    admit: (caller) => {
       const admitted = requireCaller(caller);
       for (const guard of ordered) {
         // A promise is no answer: of a guard that JavaScript made it would let everybody in.
-        if (guard.passes(admitted, timing) !== true) throw guard.refused;
+        if (guard.passes(admitted) !== true) throw guard.refused;
       }
       return admitted;
     },

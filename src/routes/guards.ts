@@ -1,26 +1,18 @@
 // Guards: what an accepted token must also say before a row is run (RFC 6750 §3.1, docs/refusals.md). A guard
 // is data, so that tables can be printed and checked. Promises: comparisons by type and value, never by
 // substring or coercion.
-import type { Clock } from '../base/clock.ts';
-import { isFiniteNumber, isListOf } from '../base/encoding.ts';
+import { isListOf } from '../base/encoding.ts';
 import { refuse, type Refused } from '../base/refusal.ts';
+import { parametersText } from '../reply/challenge.ts';
 import type { Caller } from '../sender/caller.ts';
-
-/** What tells how long ago a login was. */
-export interface Timing {
-  readonly clock: Clock;
-  readonly clockToleranceSeconds: number;
-}
 
 /** What a token must also say, for `needs`. */
 export interface Guard {
   /** As it stands in printed tables, such as `scope read:messages`. */
   readonly name: string;
-  readonly passes: (caller: Caller, timing: Timing) => boolean;
+  readonly passes: (caller: Caller) => boolean;
   /** What is thrown when it does not pass. */
   readonly refused: Refused;
-  /** The scopes that it names. */
-  readonly scopes?: readonly string[];
   /** Why no table can have it. */
   readonly fault?: string | undefined;
 }
@@ -105,23 +97,19 @@ export interface LoginDemands {
 export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Guard {
   const age = JSON.stringify(maxAgeSeconds) ?? '';
   const wanted = acr?.slice();
-  const areKnown = Object.keys(others).length === 0;
-  if (!areKnown || !isListOf(WORD, wanted ?? [age]) || !/^\d{0,15}$/.test(age)) {
+  const areGood = isListOf(WORD, wanted ?? [age]) && /^\d{0,15}$/.test(age);
+  if (!areGood || Object.keys(others).length > 0) {
     throw new TypeError('recentLogin needs words for acr, whole maxAgeSeconds from 0, or both');
   }
 
   // RFC 9470 §3
-  const demands = [wanted && `acr_values="${wanted.join(' ')}"`, age && `max_age="${age}"`];
+  const demands = { acr_values: wanted?.join(' '), max_age: age };
   return {
-    name: `login ${demands.filter(Boolean).join(', ')}`,
+    name: `login ${parametersText(demands)}`,
     refused: refuse('login-insufficient', { demands }),
-    passes: ({ claims }, { clock, clockToleranceSeconds }) => {
-      if (wanted?.every((word) => word !== claims.acr)) return false;
-      if (maxAgeSeconds === undefined) return true;
-
-      const { auth_time: loginSeconds } = claims;
-      const ageSeconds = isFiniteNumber(loginSeconds) ? clock.now() / 1000 - loginSeconds : NaN;
-      return ageSeconds >= -clockToleranceSeconds && ageSeconds <= maxAgeSeconds + clockToleranceSeconds;
+    passes: (caller) => {
+      if (wanted?.every((word) => word !== caller.claims.acr)) return false;
+      return maxAgeSeconds === undefined || caller.hasLoggedInWithin(maxAgeSeconds);
     },
   };
 }
@@ -133,7 +121,8 @@ function scopeGuard(what: string, description: string, scopes: OneOrMore, demand
   const name = `${what} ${scopes.join(' ')}`;
   const fault = isListOf(WORD, scopes) ? undefined : `${name}: not all are scopes`;
   const passes = (caller: Caller) => scopes[demanded]((word) => caller.scopes.includes(word));
-  return { name, refused: refuse('scope-missing', { description, scopes }), scopes, fault, passes };
+  const refused = refuse('scope-missing', { description, scopes, demands: { scope: scopes.join(' ') } });
+  return { name, refused, fault, passes };
 }
 
 function claimGuard(

@@ -2,7 +2,7 @@
 // the token was presented in the way that its binding demands, and one proof made one Caller (RFC 9449 §2).
 // Does not check scopes or claims: routes/guards.ts does.
 import { andThen } from '../base/clock.ts';
-import { isJsonObject, isTextArray } from '../base/encoding.ts';
+import { isFiniteNumber, isJsonObject, isTextArray } from '../base/encoding.ts';
 import type { Count } from '../base/events.ts';
 import { refuse, unavailable } from '../base/refusal.ts';
 import type { Presentation } from '../request/uri.ts';
@@ -16,15 +16,17 @@ const REGISTERED = /^(?:iss|sub|aud|exp|nbf|iat|jti)$/;
 
 class CheckedCaller {
   readonly #issuer;
+  readonly #nowMillis;
   /** The claims of the token, as the provider wrote them. */
   readonly claims;
   /** A nonce that the answer shall carry (RFC 9449 §9). */
   readonly freshNonce;
 
-  constructor(token: VerifiedToken, freshNonce?: string) {
+  constructor(token: VerifiedToken, nowMillis: number, freshNonce?: string) {
     const { claims, issuer } = verifiedOf(token);
     this.claims = claims;
     this.#issuer = issuer;
+    this.#nowMillis = nowMillis;
     this.freshNonce = freshNonce;
     Object.freeze(this);
   }
@@ -72,6 +74,16 @@ class CheckedCaller {
     const granted = this.claims[this.#issuer.scopeClaim];
     return typeof granted === 'string' ? granted : this.scopes.join(' ') || null;
   }
+
+  /** Whether the login that `auth_time` tells of was at most so long before the request. */
+  hasLoggedInWithin(seconds: number) {
+    const { auth_time: loginSeconds } = this.claims;
+    if (!isFiniteNumber(loginSeconds)) return false;
+
+    const { clockToleranceSeconds } = this.#issuer;
+    const ageSeconds = this.#nowMillis / 1000 - loginSeconds;
+    return ageSeconds >= -clockToleranceSeconds && ageSeconds <= seconds + clockToleranceSeconds;
+  }
 }
 
 // Otherwise `new (caller.constructor)(…)` would make one.
@@ -107,7 +119,7 @@ export function createSenderCheck(
       // who turns DPoP off takes bound tokens as if they were not.
       if (cnf !== undefined && options.dpopMode !== 'DISABLED') throw refuse('bound-token');
 
-      return new CheckedCaller(token);
+      return new CheckedCaller(token, nowMillis);
     }
 
     const boundThumbprint = confirmedThumbprint(cnf);
@@ -126,7 +138,7 @@ export function createSenderCheck(
       count?.(`gatehouse_replay_proofs_total{result="${recorded}"}`);
       if (recorded !== 'new') throw NOT_NEW[recorded].with({ freshNonce });
 
-      return new CheckedCaller(token, freshNonce);
+      return new CheckedCaller(token, nowMillis, freshNonce);
     });
   };
 }

@@ -32,10 +32,11 @@ export function assembleChecks(settings: Settings, dependencies: Dependencies, o
   if (fetchInstead !== undefined) log('signing keys not from the provider', {});
 
   const issuers = Object.entries(settings.issuers).map(([name, issuer]) => {
-    const { proxy, clockToleranceSeconds } = settings;
-    const fetcher = fetchInstead ? () => fetchInstead(issuer, name) : createKeyFetcher(issuer, proxy);
+    const fetcher = fetchInstead
+      ? () => fetchInstead(issuer, name)
+      : createKeyFetcher(issuer, settings.proxy);
     const keys = createKeySet(name, fetcher, clock, log, WAITING, metrics?.add);
-    return { ...issuer, name, clockToleranceSeconds, keys };
+    return { ...issuer, name, clockToleranceSeconds: settings.clockToleranceSeconds, keys };
   });
 
   function openReplayStore() {
@@ -57,17 +58,14 @@ export function assembleChecks(settings: Settings, dependencies: Dependencies, o
     issuers,
 
     /** Call it once at the start; after that requests keep the keys fresh. */
-    fetchKeys: () => {
-      for (const { keys } of issuers) void keys.refresh();
-    },
+    fetchKeys: () => issuers.map(({ keys }) => keys.refresh()),
 
     /** Whether there are keys to judge tokens with. */
-    isReady: () => {
+    isReady: () =>
       // All are asked, since asking keeps keys fresh.
-      const ready = issuers.filter(({ keys }) => keys.usable() > 0);
+      issuers.filter(({ keys }) => keys.usable() > 0).length > 0 &&
       // Choice: only the first one's fault holds up a rollout, while it has never had keys.
-      return ready.length > 0 && issuers[0]?.keys.ageMillis() !== Infinity;
-    },
+      issuers[0]?.keys.ageMillis() !== Infinity,
 
     /** What was counted and is now, as text for Prometheus. */
     metricsText: () => metrics?.read(issuers, replayStore) ?? '',

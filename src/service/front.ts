@@ -1,14 +1,14 @@
-// The front half of the way of a request, which the pipeline and the gate share: who calls, and what is told
-// of a failure. Promises: a Caller comes from credentials, token and sender check in this order; what is
-// neither a refusal nor a failure of a handler's own is a 500.
+// The front half of the way of a request, which the pipeline and the gate share: who calls, what is told of a
+// failure, and where to get a token. Promises: a Caller comes from credentials, token and sender check in
+// this order; what is neither a refusal nor a failure of a handler's own is a 500; nothing of a request but
+// its method and fields decides what is told of where to get a token.
 import { andThen, type Later } from '../base/clock.ts';
-import { Refused, type Refusal } from '../base/refusal.ts';
-import { factsOf } from '../keys/jwk.ts';
+import { Refused, refuseMethod, type Refusal } from '../base/refusal.ts';
+import { factsOf, PROOF_ALGORITHMS } from '../keys/jwk.ts';
 import { createRefusalReplies } from '../reply/challenge.ts';
-import { createCors } from '../reply/cors.ts';
-import { HandlerReply } from '../reply/handler-reply.ts';
+import { createCors, isPreflight } from '../reply/cors.ts';
+import { HandlerReply, reply } from '../reply/handler-reply.ts';
 import { jsonReply, type Reply } from '../reply/reply.ts';
-import { createResourceMetadata } from '../reply/resource-metadata.ts';
 import { createHostReader, fieldValues } from '../request/fields.ts';
 import { targetPath } from '../request/path.ts';
 import type { Presentation } from '../request/uri.ts';
@@ -18,6 +18,9 @@ import type { Settings } from '../settings/load.ts';
 import { verifiedOf, type TokenVerifier } from '../token/verify.ts';
 import type { Learnt } from './exchange.ts';
 import { createObserver, type Dependencies } from './observe.ts';
+
+const ROOT = '/.well-known/oauth-protected-resource';
+const METHODS = ['GET', 'HEAD'];
 
 /** It tells nothing of the inside. */
 const BUG_REPLY = jsonReply(500, { error: 'server_error', message: 'Internal Server Error' });
@@ -33,7 +36,6 @@ export function createFront(
   checkSender: SenderCheck,
 ) {
   const { clock } = dependencies;
-  const timing = { clock, clockToleranceSeconds: settings.clockToleranceSeconds };
   const { metadataUrl, describe } = createResourceMetadata(settings);
   const replyToRefusal = createRefusalReplies({ ...settings, metadataUrl });
   const observer = createObserver(dependencies, settings.accessLog);
@@ -48,9 +50,7 @@ export function createFront(
     const { method = '', url = '', originalUrl = url, rawHeaders } = learnt.request;
     const host = readHost(rawHeaders);
     const presentation = { method, host, path: targetPath(originalUrl), rawHeaders };
-    const described = describe(learnt, presentation);
-    if (described !== undefined) throw new HandlerReply(described, true);
-
+    describe(learnt, presentation);
     return presentation;
   }
 
@@ -88,11 +88,8 @@ export function createFront(
     learnt.reason = refusal.reason;
     Object.assign(learnt, findings);
     const [authorization = ''] = fieldValues(learnt.request.rawHeaders, 'authorization');
-    return replyToRefusal(
-      refusal,
-      acceptedScheme(authorization, settings.dpopMode),
-      metadataUrl ? scopesFor(refusal, learnt) : undefined,
-    );
+    const scheme = acceptedScheme(authorization, settings.dpopMode);
+    return replyToRefusal(metadataUrl ? namingScopes(refusal, learnt) : refusal, scheme);
   }
 
   /** What a reply to this origin holds beside its own fields, names and values in turn. */
@@ -112,7 +109,7 @@ export function createFront(
   return {
     ...observer,
     settings,
-    timing,
+    clock,
     cors,
     present,
     identify,
@@ -129,14 +126,67 @@ export const nonceFields = ({ freshNonce }: Learnt) =>
   freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
 
 /**
- * Every scope that is named where access is decided, when another token would mend the refusal (RFC 6750 §3).
- * Choice: those of `anyScope` and of guards that have passed too, since clients ask for what one challenge
- * names and no more, and the next guard would turn them away again.
+ * The refusal with every scope that is named where access is decided, when another token would mend it (RFC
+ * 6750 §3). Choice: those of `anyScope` and of guards that have passed too, since clients ask for what one
+ * challenge names and no more, and the next guard would turn them away again.
  */
-function scopesFor(refusal: Refusal, { rules = [], row }: Learnt) {
-  const isOfToken = ['unauthorized', 'invalid_token'].includes(refusal.kind);
-  if (!isOfToken && !('demands' in refusal) && !('scopes' in refusal)) return [];
+function namingScopes(refusal: Refusal, { rules = [], row }: Learnt) {
+  const isMendable = 'demands' in refusal || /^(unauthorized|invalid_token)$/.test(refusal.kind);
+  if (!isMendable) return refusal;
 
-  const guards = [...rules, row].flatMap((part) => part?.access.guards ?? []);
-  return [...new Set(guards.flatMap(({ scopes = [] }) => scopes))];
+  const scopes = [...rules, row]
+    .flatMap((part) => part?.access.guards ?? [])
+    .flatMap(({ refused }) => refused.refusal.scopes ?? []);
+  const scope = [...new Set(scopes)].join(' ');
+  return { ...refusal, demands: { ...refusal.demands, scope } };
+}
+
+/**
+ * The document by which clients find out where to get a token (RFC 9728): where it is, and what answers who
+ * asks for it, with the same bytes for everybody; nothing without a resource.
+ */
+export function createResourceMetadata(settings: Settings) {
+  if (settings.resourceUrl === undefined) return { describe: () => {} };
+
+  const { origin, pathname } = new URL(settings.resourceUrl);
+  // RFC 9728 §3.1
+  const first = ROOT + pathname.replace(/^\/$/, '');
+  // Choice: clients that keep a slash at the end of their URL find it too, and those that know but a part of
+  // the API, at the root.
+  const paths = [first, `${first}/`, ROOT];
+  // RFC 9728 §7.10
+  const document = reply(200, documentOf(settings), { 'Cache-Control': 'public, max-age=3600' });
+  const preflight = reply(204, undefined, {
+    'Access-Control-Allow-Methods': 'GET, HEAD',
+    'Access-Control-Allow-Headers': '*, Authorization',
+  });
+
+  /** Throws the reply at these paths, or `Refused`; does nothing at others. */
+  function describe(learnt: Learnt, presentation: Presentation) {
+    if (!paths.includes(presentation.path)) return;
+
+    // In place of what the settings say.
+    learnt.crossOrigin = ['Access-Control-Allow-Origin', '*'];
+    if (isPreflight(presentation)) throw new HandlerReply(preflight.reply, true);
+    if (!METHODS.includes(presentation.method)) throw refuseMethod(METHODS);
+
+    throw new HandlerReply(document.reply, true);
+  }
+
+  return { metadataUrl: origin + first, describe };
+}
+
+/** RFC 9728 §2; what has no value is left out (§3.2). */
+function documentOf({ dpopMode, resourceScopes, ...settings }: Settings) {
+  const isRequired = dpopMode === 'REQUIRED';
+  return {
+    resource: settings.resourceUrl,
+    authorization_servers: Object.values(settings.issuers).map(({ issuer }) => issuer),
+    scopes_supported: resourceScopes && [...new Set(resourceScopes)],
+    bearer_methods_supported: isRequired ? undefined : ['header'],
+    resource_name: settings.resourceName,
+    resource_documentation: settings.resourceDocumentation,
+    dpop_signing_alg_values_supported: dpopMode === 'DISABLED' ? undefined : PROOF_ALGORITHMS,
+    dpop_bound_access_tokens_required: isRequired || undefined,
+  };
 }

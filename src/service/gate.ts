@@ -52,7 +52,7 @@ export function createGateChecks(front: Front) {
     try {
       const isOpen = access.credentials === 'ignored';
       const caller = isOpen ? undefined : await identify(request, learnt);
-      const admitted = access.admit(caller, front.timing);
+      const admitted = access.admit(caller);
       return { caller: admitted, headers: pairsOf(nonceFields(learnt)) };
     } catch (failure) {
       const { status, fields, content } = front.turnAway(failure, learnt);

@@ -6,7 +6,7 @@ import { FETCH_FLAWS } from '../base/events.ts';
 import { SENTENCES } from '../base/refusal.ts';
 import type { Row } from '../routes/row.ts';
 import type { ReplayStore } from '../sender/replay.ts';
-import type { Issuer } from '../token/issuers.ts';
+import type { Issuer } from '../token/verify.ts';
 
 /** That of package.json, which is not everywhere where this is. */
 const VERSION = '0.1.0';

@@ -22,8 +22,8 @@ const NO_CONTENT = noContent().reply;
  */
 export function createPipeline({ rows, rules }: Table, front: Front) {
   const findPlace = createRouter(rows, rules);
-  const { clock } = front.timing;
-  const { bodyLimitBytes, handlerTimeoutSeconds } = front.settings;
+  const { clock, settings } = front;
+  const { bodyLimitBytes, handlerTimeoutSeconds } = settings;
 
   function respond(exchange: Exchange) {
     checkHead(exchange);
@@ -54,11 +54,11 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
     const identified = isCallerWanted ? front.identify(exchange, presentation) : undefined;
 
     return andThen(identified, (caller) => {
-      for (const { access } of rules) access.admit(caller, front.timing);
+      for (const { access } of rules) access.admit(caller);
       if (match === undefined) throw refuseUnmatched(matches);
 
       const { row, parameters } = match;
-      const admitted = row.access.admit(caller, front.timing);
+      const admitted = row.access.admit(caller);
       return run(exchange, row, new Incoming(exchange, path, parameters, clock.now(), admitted));
     });
   }

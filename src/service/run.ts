@@ -73,8 +73,7 @@ function start({ loaded, table, name }: Plan, isCheck: boolean) {
   const { settings, warnings } = loaded;
   // Half of the threads look names up, one for each issuer, the proxy and the store: where some names are
   // dead, the others are still found.
-  const lookups = Object.keys(settings.issuers).length + 2;
-  process.env.UV_THREADPOOL_SIZE ??= String(2 * lookups);
+  process.env.UV_THREADPOOL_SIZE ??= String(2 * Object.keys(settings.issuers).length + 4);
 
   const profile = printable(name);
   const log = isCheck ? openReport(loaded, profile) : openLog(settings.logLevel);

@@ -23,23 +23,14 @@ export class ConfigurationError extends Error {
 }
 
 /** What `loadSettings` has found. */
-export interface Loaded<Values = Settings> {
-  readonly settings: Readonly<Values> & {
-    /** Those that are trusted, by name; `idp` is the first. */
-    readonly issuers: Readonly<Record<string, IssuerSettings>>;
-  };
-  /** The paths of the files that were read. */
-  readonly files: readonly string[];
-  /** What is set and is no setting, for the log. */
-  readonly warnings: readonly string[];
-}
+export interface Loaded extends Readonly<ReturnType<typeof loadSettings>> {}
 
-type Read = ReturnType<typeof loadSettings>['settings'];
+type Read = Readonly<Loaded['settings']>;
 
 /** Every setting of the service with its value. Units are those of the names. */
 export interface Settings extends Read {}
 
-export type IssuerSettings = ReturnType<typeof issuerTable> extends Table<infer Values> ? Values : never;
+export type IssuerSettings = Settings['issuers'][string];
 
 type Given<Values> = Partial<Omit<Values, 'audience' | 'issuers'>> & {
   domain: string;
@@ -69,11 +60,7 @@ export function checkSettings(given: GivenSettings, knownProblems: readonly stri
   return loadTable(TABLE, sources).settings;
 }
 
-const IN_CODE: Readonly<Record<string, Pick<Names, 'yaml'>>> = {
-  ...issuerTable('idp.'),
-  ...TABLE,
-  issuers: { yaml: 'issuers' },
-};
+const IN_CODE: Readonly<Record<string, Partial<Names>>> = { ...issuerTable('idp'), ...TABLE, issuers: {} };
 
 /** What a map holds, as it would be called in YAML; getters and what is inherited count, as its type says. */
 const entriesOf = (map: object, prefix = ''): Entry[] =>
@@ -93,10 +80,7 @@ const entriesOf = (map: object, prefix = ''): Entry[] =>
   });
 
 /** Reads the settings of a table from their sources. Throws `ConfigurationError`. */
-export function loadTable<Values extends Record<string, unknown>>(
-  table: Table<Values>,
-  sources: Sources,
-): Loaded<Values> {
+export function loadTable<Values extends Record<string, unknown>>(table: Table<Values>, sources: Sources) {
   const { files, problems, warnings } = sources;
   /** What every setting is called that has been asked for. */
   const known: Names[] = [];
@@ -131,15 +115,25 @@ export function loadTable<Values extends Record<string, unknown>>(
     return values as Read;
   }
 
-  const others = readIssuers(sources);
-  const issuers: Record<string, IssuerSettings> = { idp: readTable(issuerTable('idp.')) };
-  for (const name of others) issuers[name] = readTable(issuerTable(`issuers.${name}.`));
+  const issuers = Object.fromEntries(
+    readIssuers(sources).map((name) => [name, readTable(issuerTable(name))] as const),
+  );
   const values = readTable(table);
   checkVariables(known, sources);
   checkKeys(known, sources);
   if (problems.length > 0) throw new ConfigurationError(problems);
 
-  return { settings: { ...values, issuers }, files, warnings };
+  return {
+    settings: {
+      ...values,
+      /** Those that are trusted, by name; `idp` is the first. */
+      issuers,
+    },
+    /** The paths of the files that were read. */
+    files,
+    /** What is set and is no setting, for the log. */
+    warnings,
+  };
 }
 
 /** `null` is a value that is missing. */

@@ -11,10 +11,10 @@ const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|ISSUER_[^_]+)_/g;
 const SECTIONS = /^(idp|issuers|api|cors|resource|metrics|server|log|profile)(\.|$)/i;
 const ISSUER_NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
 
-const ISSUER_FAULT =
+const NAMES_FAULT =
   'must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp';
 
-/** The names of the issuers beside the first: those in ISSUERS, else those in the map `issuers` of YAML. */
+/** The names of the issuers: `idp`, and those in ISSUERS, else those in the map `issuers` of YAML. */
 export function readIssuers({ variables, keys, problems }: Sources): readonly string[] {
   const own = keys.filter(({ name }) => /^issuers\.[^.]*\./i.test(name));
   const value = own.map(({ name }) => name.split('.')[1] ?? '');
@@ -23,8 +23,8 @@ export function readIssuers({ variables, keys, problems }: Sources): readonly st
   const entry = find(variables, 'ISSUERS') ?? map;
   const names = [...new Set(list(text)(entry.value))];
   const good = names.filter((name, index) => ISSUER_NAME.test(name) && index < 20);
-  if (good.length < names.length) problems.push(problemOf(entry, ISSUER_FAULT));
-  return good;
+  if (good.length < names.length) problems.push(problemOf(entry, NAMES_FAULT));
+  return ['idp', ...good];
 }
 
 /** Adds variables that are not `known` to the problems, or to the warnings. */

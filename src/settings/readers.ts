@@ -56,8 +56,7 @@ export function list(read: Reader<string>, least = 0): Reader<readonly string[]>
   return (raw) => {
     const parts = typeof raw === 'string' ? raw.split(',') : undefined;
     const members = parts?.map((part) => part.trim()) ?? raw;
-    const isLong = isTextArray(members) && members.length >= least;
-    if (isLong) return members.map((member) => read(member));
+    if (isTextArray(members) && members.length >= least) return members.map((member) => read(member));
     refuse(`must be a list of ${least} or more texts, or one text with commas; quote what is no text`);
   };
 }
@@ -141,19 +140,21 @@ export const publicUrl = matching(
   (value) => normalUri(value) !== undefined,
 );
 
-// RFC 6761 §6.3: a name under `localhost` leads no farther than it does.
-const secureUrl = fitting(
-  publicUrl,
-  'must begin with https://, but for loopback (127.x.x.x, [::1], localhost, names under it), and have no "="',
-  (value) => /^(https:|http:\/\/(([\w-]+\.)*localhost|127(\.\d+){3}|\[::1\])([:/]|$))[^=]*$/i.test(value),
-);
+/**
+ * The identifier of a protected resource (RFC 9728 §1.2). RFC 6761 §6.3: a name under `localhost` leads no
+ * farther than it does. Stricter: RFC 9728 §3.1 keeps a slash that ends a path; clients differ over what to
+ * ask for then.
+ */
+const RESOURCE =
+  /^(https:\/\/[^/]+|http:\/\/(([\w-]+\.)*localhost|127(\.\d+){3}|\[::1\])(:\d+)?)\/([^=]*[^=/])?$/;
 
-/** The identifier of a protected resource (RFC 9728 §1.2). */
 export const resourceUrl = fitting(
-  secureUrl,
-  'must not end in "/" after a path; remove it',
-  // Stricter: RFC 9728 §3.1 keeps a slash that ends a path; clients differ over what to ask for then.
-  (value) => !/.\/$/.test(new URL(value).pathname),
+  publicUrl,
+  'must begin with https:// but for loopback, have the origin of PUBLIC_URL, no "=", and no "/" after a path',
+  (value, { publicUrl: shown = value }) => {
+    const { href, origin } = new URL(value);
+    return RESOURCE.test(href) && new URL(String(shown)).origin === origin;
+  },
 );
 
 /** A scope-token (RFC 6749 §3.3) that is the API's own, not one by which a client asks about its user. */

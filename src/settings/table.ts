@@ -62,8 +62,8 @@ export const derived = <Value>(
 export const setting = <Value>(yaml: string, read: Reader<Value>, byDefault: Value, env?: string) =>
   derived(yaml, read, () => byDefault, env);
 
-/** What each issuer has for itself: that of the first in the section `idp.`. */
-export const issuerTable = (section: string) => ({
+/** What the issuer of this name has for itself: the first, `idp`, in a section of its own. */
+export const issuerTable = (name: string, section = `issuers.${name}.`.replace('issuers.idp', 'idp')) => ({
   domain: derived(section + 'domain', host, () =>
     refuse('the issuer base URL is required; set it to the host name of the identity provider'),
   ),
@@ -84,12 +84,6 @@ const replayStore = fitting(
   storeAddress,
   'has no use while IDP_DPOP_MODE is DISABLED; remove it or set the mode',
   (_, { dpopMode }) => dpopMode !== 'DISABLED',
-);
-
-const ownResourceUrl = fitting(
-  resourceUrl,
-  'has another origin than PUBLIC_URL; write both as callers see the service',
-  (url, { publicUrl }) => new URL(String(publicUrl ?? url)).origin === new URL(url).origin,
 );
 
 const metricsPort = fitting(
@@ -122,7 +116,7 @@ export const TABLE = {
   resourceScopes: setting('resource.scopes', list(resourceScope, 1), undefined),
   resourceName: setting('resource.name', text, undefined),
   resourceDocumentation: setting('resource.documentation', httpsUrl, undefined),
-  resourceUrl: derived('resource.url', ownResourceUrl, noResourceUrl),
+  resourceUrl: derived('resource.url', resourceUrl, noResourceUrl),
   corsAllowedOrigins: setting('cors.allowedOrigins', list(origin), []),
   corsAllowCredentials: setting('cors.allowCredentials', boolean, true),
   corsAllowedMethods: setting('cors.allowedMethods', list(methodName), []),
@@ -137,8 +131,9 @@ export const TABLE = {
   accessLog: setting('log.access', boolean, false, 'ACCESS_LOG'),
 };
 
-/** What says more about a resource needs one. */
-function noResourceUrl({ resourceScopes, resourceName, resourceDocumentation }: Earlier): string | undefined {
-  if ((resourceScopes ?? resourceName ?? resourceDocumentation) === undefined) return undefined;
+/** What says more about a resource needs one, also when it is at fault, and then missing here. */
+function noResourceUrl(earlier: Earlier) {
+  const more = ['resourceScopes', 'resourceName', 'resourceDocumentation'];
+  if (more.every((name) => name in earlier && earlier[name] === undefined)) return undefined;
   refuse('is required by RESOURCE_SCOPES, _NAME and _DOCUMENTATION; set it or remove those');
 }

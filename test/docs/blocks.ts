@@ -67,7 +67,7 @@ const KINDS: Readonly<Record<Kind, readonly Refused[]>> = {
   use_dpop_nonce: [refuse('proof-nonce')],
   insufficient_user_authentication: [refuse('login-insufficient')],
   insufficient_scope: [
-    refuse('scope-missing', { ...guarded, scopes: ['<scope>'] }),
+    refuse('scope-missing', { ...guarded, scopes: ['<scope>'], demands: { scope: '<scope>' } }),
     refuse('claim-missing', guarded),
   ],
   temporarily_unavailable: [unavailable('keys-unavailable', 1)],

@@ -27,7 +27,7 @@ function shown(value: unknown): string {
 const { profile, ...others } = PROFILE_TABLE;
 
 /** The settings of the first issuer among those of the service. */
-const ROWS = { profile, ...issuerTable('idp.'), ...others };
+const ROWS = { profile, ...issuerTable('idp'), ...others };
 
 type Row = (typeof ROWS)[keyof typeof ROWS];
 

@@ -9,13 +9,13 @@ import {
   type Guard,
 } from '../../src/routes/guards.ts';
 import { needs } from '../../src/routes/access.ts';
-import { callerWith, timing } from '../support/caller.ts';
+import { callerWith } from '../support/caller.ts';
 import type { Environment } from '../support/service.ts';
 
 type Claims = Record<string, unknown>;
 
 const passes = (guard: Guard, claims: Claims, environment?: Environment) =>
-  guard.passes(callerWith(claims, environment), timing);
+  guard.passes(callerWith(claims, environment));
 
 function check(
   what: string,
@@ -197,12 +197,22 @@ for (const [guard, name, refusal] of [
   [
     scope('a', 'b'),
     'scope a b',
-    { reason: 'scope-missing', description: 'the token lacks a required scope', scopes: ['a', 'b'] },
+    {
+      reason: 'scope-missing',
+      description: 'the token lacks a required scope',
+      scopes: ['a', 'b'],
+      demands: { scope: 'a b' },
+    },
   ],
   [
     anyScope('a', 'b'),
     'any scope of a b',
-    { reason: 'scope-missing', description: 'the token has none of the required scopes', scopes: ['a', 'b'] },
+    {
+      reason: 'scope-missing',
+      description: 'the token has none of the required scopes',
+      scopes: ['a', 'b'],
+      demands: { scope: 'a b' },
+    },
   ],
   [
     claimEquals('org', 'a1'),
@@ -313,8 +323,8 @@ test('admits nobody by a guard that gives a promise [H2]', () => {
   const passes = async () => true;
   const guard = { ...scope('read'), passes } as unknown as Guard;
   const caller = callerWith({ scope: 'read' });
-  assert.throws(() => needs(guard).admit(caller, timing), guard.refused);
-  assert.equal(needs(scope('read')).admit(caller, timing), caller);
+  assert.throws(() => needs(guard).admit(caller), guard.refused);
+  assert.equal(needs(scope('read')).admit(caller), caller);
 });
 
 test('says which guard cannot be named in a challenge', () => {

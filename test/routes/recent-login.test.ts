@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { needs } from '../../src/routes/access.ts';
-import { claimEquals, recentLogin, scope, type LoginDemands, type Timing } from '../../src/routes/guards.ts';
+import { claimEquals, recentLogin, scope, type LoginDemands } from '../../src/routes/guards.ts';
 import { get, under } from '../../src/routes/row.ts';
 import { callerWith, clock, rememberToken, tokenWith } from '../support/caller.ts';
 import { startTable, type Table } from '../support/table.ts';
@@ -12,8 +12,8 @@ const NOW_MILLIS = 1_700_000_000_500;
 
 /** Whether a login with these claims passes half a second after a full one, by default without tolerance. */
 function passes(demands: LoginDemands, claims: Record<string, unknown>, clockToleranceSeconds = 0): boolean {
-  const timing: Timing = { clock: { ...clock, now: () => NOW_MILLIS }, clockToleranceSeconds };
-  return recentLogin(demands).passes(callerWith(claims), timing);
+  const environment = { IDP_CLOCK_TOLERANCE_SECONDS: String(clockToleranceSeconds) };
+  return recentLogin(demands).passes(callerWith(claims, environment, NOW_MILLIS));
 }
 
 for (const [authTime, tolerance, isGood] of [
@@ -71,13 +71,12 @@ test('both are demanded where both are named [RFC 9470 §3]', () => {
 
 test('neither claim is looked for under the namespace of claims', () => {
   const spaced = { 'https://ns.test/acr': 'mfa', 'https://ns.test/auth_time': 1_700_000_000 };
-  const timing: Timing = { clock: { ...clock, now: () => NOW_MILLIS }, clockToleranceSeconds: 0 };
   const environment = { IDP_CLAIM_NAMESPACE: 'https://ns.test/' };
   for (const demands of [{ acr: ['mfa'] }, { maxAgeSeconds: 300 }] as const) {
-    assert.equal(recentLogin(demands).passes(callerWith(spaced, environment), timing), false);
+    assert.equal(recentLogin(demands).passes(callerWith(spaced, environment, NOW_MILLIS)), false);
   }
   const plain = callerWith({ acr: 'mfa', 'https://ns.test/acr': 'pwd' }, environment);
-  assert.equal(recentLogin({ acr: ['mfa'] }).passes(plain, timing), true);
+  assert.equal(recentLogin({ acr: ['mfa'] }).passes(plain), true);
 });
 
 for (const [what, demands] of [
@@ -118,8 +117,7 @@ test('a login is demanded as its list of acr was when the guard was made [H2]', 
   const acr: [string, ...string[]] = ['mfa'];
   const guard = recentLogin({ acr });
   acr.push('pwd');
-  const timing: Timing = { clock, clockToleranceSeconds: 0 };
-  assert.equal(guard.passes(callerWith({ acr: 'pwd' }), timing), false);
+  assert.equal(guard.passes(callerWith({ acr: 'pwd' })), false);
 });
 
 test('a printed table names all that is demanded of a login', () => {

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { SENTENCES } from '../../src/base/refusal.ts';
+import { parametersText } from '../../src/reply/challenge.ts';
 import type { Guard } from '../../src/routes/guards.ts';
 import type { PrefixRule, Row } from '../../src/routes/row.ts';
 import { clock, settingsWith, tokenWith } from '../support/caller.ts';
@@ -195,14 +196,14 @@ for (const { name, table, environment, asIssued, othersAudience } of CASES) {
       /** 403, with what the guard says; 401 for a login. */
       async function refusesAs({ refused: { refusal } }: Guard, claims: Claims): Promise<void> {
         const answer = await ask({ token: token(claims) });
-        if ('demands' in refusal) {
+        if (refusal.reason === 'login-insufficient') {
           assert.deepEqual([answer.status, answer.body.error], [401, refusal.kind]);
-          for (const demand of refusal.demands) assert.ok(answer.challenges[0]?.includes(demand ?? ''));
+          assert.ok(answer.challenges[0]?.includes(parametersText(refusal.demands ?? {})));
           return;
         }
         assert.equal(answer.status, 403);
         const [, description = '', scope] = INSUFFICIENT.exec(answer.challenges.join('|')) ?? [];
-        const scopes = 'scopes' in refusal ? refusal.scopes : undefined;
+        const { scopes } = refusal;
         assert.equal(description, 'description' in refusal && refusal.description);
         assert.equal(scope, scopes?.join(' '));
         const body = errorDetail

@@ -17,7 +17,7 @@ import {
 } from '../../src/routes/row.ts';
 import { json, query } from '../../src/routes/takes.ts';
 import type { Caller } from '../../src/sender/caller.ts';
-import { callerWith, timing } from '../support/caller.ts';
+import { callerWith } from '../support/caller.ts';
 import { runRow } from '../support/row.ts';
 import { schemaOf } from '../support/schemas.ts';
 
@@ -69,9 +69,9 @@ test('a guarded row runs its handler only when every guard passes', () => {
 });
 
 test('a guarded row refuses by the first guard that does not pass', () => {
-  refused(() => both.admit(callerWith({}), timing), 'scope-missing');
+  refused(() => both.admit(callerWith({})), 'scope-missing');
   refused(
-    () => needs(claimEquals('org', 'a1'), scope('read')).admit(callerWith({}), timing),
+    () => needs(claimEquals('org', 'a1'), scope('read')).admit(callerWith({})),
     'claim-missing',
   );
 });

@@ -5,7 +5,8 @@ import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { test } from 'node:test';
 import { SENTENCES } from '../../src/base/refusal.ts';
-import { authenticated } from '../../src/routes/access.ts';
+import { authenticated, needs } from '../../src/routes/access.ts';
+import { recentLogin } from '../../src/routes/guards.ts';
 import { get } from '../../src/routes/row.ts';
 import { createReplayStore } from '../../src/sender/replay.ts';
 import { createService } from '../../src/service/host.ts';
@@ -228,6 +229,31 @@ test('refuses targets that are not paths, and paths that begin with another host
     }
   }
 });
+
+for (const [ageSeconds, status] of [
+  [0, 200],
+  [3_600, 401],
+] as const) {
+  test(`answers ${status} to a proof with the token of a login ${ageSeconds} s ago, where it may be 60 s [RFC 9470 §3]`, async (t) => {
+    const issuer = createTestIssuer();
+    const rows = [get('/recent', needs(recentLogin({ maxAgeSeconds: 60 })), () => ({}))];
+    const settings = { ...issuer.settings, dpopMode: 'REQUIRED', host: '127.0.0.1', port: 0 } as const;
+    const own = createService({ rows }, settings, issuer);
+    const url = await own.listen();
+    t.after(() => own.stop());
+    const signer = createProofKey();
+    const token = issuer.boundToken(signer, { auth_time: Math.floor(Date.now() / 1000) - ageSeconds });
+    const proof = createProof(signer, { method: 'GET', url: `${url}/recent` }, token);
+    const answer = await fetch(`${url}/recent`, {
+      headers: { authorization: `DPoP ${token}`, dpop: proof, connection: 'close' },
+    });
+    assert.equal(answer.status, status);
+    assert.equal(
+      JSON.parse(await answer.text()).error,
+      status === 200 ? undefined : 'insufficient_user_authentication',
+    );
+  });
+}
 
 test('takes a proof for no other path than it names, also where a "#" would end its URI and not the path [RFC 9112 §3.2.1, E5]', async (t) => {
   const issuer = createTestIssuer();

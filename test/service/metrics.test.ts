@@ -18,7 +18,7 @@ import {
 } from '../../src/gatehouse.ts';
 import { createReplayStore } from '../../src/sender/replay.ts';
 import { createMetrics } from '../../src/service/metrics.ts';
-import type { Issuer } from '../../src/token/issuers.ts';
+import type { Issuer } from '../../src/token/verify.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { ask, exchange, openWire } from '../support/client.ts';
 import { readExposition } from '../support/exposition.ts';

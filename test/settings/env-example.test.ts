@@ -14,10 +14,10 @@ const assignments = [...EXAMPLE.matchAll(/((?:^#.*\n)+?)?^(# )?([A-Z_]+)=(.*)$/g
 );
 
 test('.env.example names exactly the settings that there are, each once', () => {
-  const tables = Object.values({ ...issuerTable('idp.'), ...TABLE, ...PROFILE_TABLE }).flatMap(
+  const tables = Object.values({ ...issuerTable('idp'), ...TABLE, ...PROFILE_TABLE }).flatMap(
     ({ env }) => env || [],
   );
-  const partners = Object.values(issuerTable('issuers.partner.')).map(({ env }) => env);
+  const partners = Object.values(issuerTable('partner')).map(({ env }) => env);
   const others = ['CONFIG_FILE', 'ISSUERS', ...partners];
   const names = assignments.map(({ name }) => name).sort();
   assert.deepEqual(names, [...tables, ...others].sort());

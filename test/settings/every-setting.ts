@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadProfileSettings, type ProfileSettings } from '../../src/profiles/settings.ts';
-import { ConfigurationError, type IssuerSettings, type Loaded } from '../../src/settings/load.ts';
+import { ConfigurationError, type IssuerSettings } from '../../src/settings/load.ts';
 
 export type Name = Exclude<keyof ProfileSettings, 'issuers'> | keyof IssuerSettings;
 /** How a value is written in a file or the environment, and what it becomes. */
@@ -407,7 +407,7 @@ export interface Sources {
 }
 
 /** Loads from a directory that holds only these files; no process environment but this. */
-export function load({ environment = {}, files = {} }: Sources): Loaded<ProfileSettings> {
+export function load({ environment = {}, files = {} }: Sources): ReturnType<typeof loadProfileSettings> {
   return inDirectory(files, (directory) => loadProfileSettings(environment, directory));
 }
 

@@ -1,7 +1,6 @@
 /* Signed tokens, and callers made of them as the service makes them, for tests of what comes after the
    token. */
 import { createKeySet } from '../../src/keys/key-set.ts';
-import type { Timing } from '../../src/routes/guards.ts';
 import { createSenderCheck, type Caller, type SenderCheck } from '../../src/sender/caller.ts';
 import { createTokenVerifier, type TokenVerifier } from '../../src/token/verify.ts';
 import { makeSigningKey } from '../idp/keys.ts';
@@ -18,9 +17,6 @@ const REQUIRED: Environment = {
 const key = makeSigningKey();
 /** The time at which tokens are good and callers call. */
 export const clock = new TestClock();
-
-/** What guards tell the age of a login by. */
-export const timing: Timing = { clock, clockToleranceSeconds: 0 };
 
 /** Settings of profile B unless told otherwise. */
 export const settingsWith = (environment: Environment = {}) => settingsFrom({ ...REQUIRED, ...environment });
@@ -66,8 +62,12 @@ export function tokenWith(claims: Record<string, unknown> = {}): string {
   );
 }
 
-/** Whoever presents such a token as Bearer under these settings. Throws `Refused`. */
-export function callerWith(claims: Record<string, unknown>, environment: Environment = {}): Caller {
+/** Whoever presents such a token as Bearer under these settings at this time. Throws `Refused`. */
+export function callerWith(
+  claims: Record<string, unknown>,
+  environment: Environment = {},
+  nowMillis = clock.now(),
+): Caller {
   const token = tokenWith(claims);
   const presentation = {
     method: 'GET',
@@ -79,7 +79,7 @@ export function callerWith(claims: Record<string, unknown>, environment: Environ
     atOnce(verifierWith(environment)(token)),
     { scheme: 'Bearer', token, proof: undefined },
     presentation,
-    clock.now(),
+    nowMillis,
   );
   if (caller instanceof Promise) throw new Error('only a proof needs time');
   return caller;

@@ -1,7 +1,8 @@
 /* What guards demand, in claims: read from what a guard says of itself, and tried out where that leaves
    room. */
+import { parametersText } from '../../src/reply/challenge.ts';
 import type { Guard } from '../../src/routes/guards.ts';
-import { callerWith, clock, timing } from './caller.ts';
+import { callerWith, clock } from './caller.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -14,7 +15,7 @@ export interface Demand {
 /** So many claims of a guard of free form are found out. */
 const MOST_CLAIMS = 4;
 
-export const passes = (guard: Guard, claims: Claims) => guard.passes(callerWith(claims), timing);
+export const passes = (guard: Guard, claims: Claims) => guard.passes(callerWith(claims));
 
 const lackingOne = (values: readonly string[]) =>
   values.map((value) => values.filter((other) => other !== value));
@@ -73,7 +74,7 @@ function claimsFor(guard: Guard, values: readonly unknown[], found: Claims = {})
           }
         : Reflect.get(target, name, target),
   });
-  if (guard.passes(watched, timing)) return found;
+  if (guard.passes(watched)) return found;
 
   const next = asked.find((name) => !Object.hasOwn(found, name));
   if (next === undefined || Object.keys(found).length === MOST_CLAIMS) return undefined;
@@ -97,9 +98,9 @@ function freeDemand(guard: Guard): Demand | undefined {
 }
 
 /** Of the words in which a challenge would say it. */
-function loginDemand(words: readonly (string | undefined)[]): Demand {
-  const [, acrs = ''] = /acr_values="(.+?)"/.exec(words.join(' ')) ?? [];
-  const [, seconds] = /max_age="(\d+)"/.exec(words.join(' ')) ?? [];
+function loginDemand(words: string): Demand {
+  const [, acrs = ''] = /acr_values="(.+?)"/.exec(words) ?? [];
+  const [, seconds] = /max_age="(\d+)"/.exec(words) ?? [];
   const nowSeconds = clock.now() / 1000;
   const kinds = acrs.split(' ').filter(Boolean);
   const held = {
@@ -122,10 +123,8 @@ export function demandOf(guard: Guard): Demand | undefined {
 
 function readDemand(guard: Guard): Demand | undefined {
   const { refusal } = guard.refused;
-  if ('demands' in refusal) return loginDemand(refusal.demands);
-  if ('scopes' in refusal && refusal.scopes !== undefined) {
-    return scopeDemand(refusal.scopes, guard.name.startsWith('any '));
-  }
+  if (refusal.scopes !== undefined) return scopeDemand(refusal.scopes, guard.name.startsWith('any '));
+  if (refusal.demands !== undefined) return loginDemand(parametersText(refusal.demands));
   const [, claim = '', kind, text = ''] = /^claim (\S+) (equals|includes) (.+)$/.exec(guard.name) ?? [];
   if (kind === 'equals') return equalDemand(guard, claim, text);
   if (kind === 'includes') return includingDemand(guard, claim, text);

@@ -8,9 +8,9 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'base/': ['refusal', 'encoding', 'gathering', 'sealed', 'memory', 'clock', 'events'],
   'request/': ['fields', 'uri', 'path', 'schema', 'body', 'incoming'],
   'keys/': ['jwk', 'jwks', 'key-set', 'lookup', 'tunnel', 'fetch'],
-  'token/': ['compact', 'signature', 'claims', 'issuers', 'verify'],
+  'token/': ['compact', 'signature', 'claims', 'verify'],
   'sender/': ['credentials', 'dpop-nonce', 'replay', 'replay-resp', 'dpop-proof', 'caller'],
-  'reply/': ['reply', 'handler-reply', 'write', 'challenge', 'cors', 'resource-metadata'],
+  'reply/': ['reply', 'handler-reply', 'write', 'challenge', 'cors'],
   'routes/': ['guards', 'access', 'takes', 'row', 'router'],
   'settings/': ['entry', 'yaml', 'dot-env', 'sources', 'readers', 'table', 'issuers', 'names', 'load'],
   'service/': [

@@ -4,7 +4,6 @@ import { Socket } from 'node:net';
 import { Incoming } from '../../src/request/incoming.ts';
 import type { Row } from '../../src/routes/row.ts';
 import type { Caller } from '../../src/sender/caller.ts';
-import { timing } from './caller.ts';
 
 /**
  * What the row's handler gives for this caller, when its access admits them. Throws what access and handler
@@ -18,6 +17,6 @@ export function runRow(
 ): unknown {
   const request = new IncomingMessage(new Socket());
   const exchange = { request, response: new ServerResponse(request), controller: new AbortController() };
-  const admitted = row.access.admit(caller, timing);
+  const admitted = row.access.admit(caller);
   return row.handler(new Incoming(exchange, '/x', parameters, nowMillis, admitted));
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { sign, type JsonWebKey } from 'node:crypto';
 import { createKeySet, type KeySet } from '../../src/keys/key-set.ts';
 import { Refused, type Refusal } from '../../src/base/refusal.ts';
-import type { Issuer } from '../../src/token/issuers.ts';
+import type { Issuer } from '../../src/token/verify.ts';
 import { createTokenVerifier, type VerifiedToken } from '../../src/token/verify.ts';
 import { makeSigningKey } from '../idp/keys.ts';
 import { rawJws, signJws, type Algorithm } from '../idp/tokens.ts';

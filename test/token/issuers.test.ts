@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createKeySet } from '../../src/keys/key-set.ts';
 import { Refused } from '../../src/base/refusal.ts';
-import type { Issuer } from '../../src/token/issuers.ts';
+import type { Issuer } from '../../src/token/verify.ts';
 import { createTokenVerifier, verifiedOf } from '../../src/token/verify.ts';
 import { TestClock } from '../support/clock.ts';
 import {

@@ -87,8 +87,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'the reply to a refusal is made once',
     'no-token',
     'reply/challenge.ts',
-    'made.size < MAX_MADE',
-    'made.size > MAX_MADE',
+    'made.set(name, reply);',
+    'made.delete(name);',
   ),
   shortcut(
     'objects that inherit nothing share a prototype',
