@@ -1,4 +1,4 @@
-/* The plan of the house held against its files: the order of the floors, grants, dependencies, and what a
+/* The plan of the layout held against the files: the order of the floors, grants, dependencies, and what a
    reader has to read (CONTRIBUTING.md). The tables of `src/profiles/` may be any number, of any size: they
    are whose the routes are. */
 import { strict as assert } from 'node:assert';
@@ -69,7 +69,7 @@ const TOP_LEVEL = [
   'tsconfig.json',
 ];
 
-/** What the house makes or what git keeps out. */
+/** What a build or a run makes, or git keeps out. */
 const PASSING = ['.git', '.env', 'application.yml', 'coverage', 'dist', 'node_modules'];
 
 const files = readdirSync(`${ROOT}src`, { recursive: true, withFileTypes: true })
@@ -107,7 +107,7 @@ function holds(rule: string, found: Readonly<Record<string, readonly string[]>>)
   assert.ok(each.length === 0, `against the rule of ${rule}\n${each.join('\n')}`);
 }
 
-describe('the house', () => {
+describe('the layout', () => {
   test('has only files of the plan, and tables', () => {
     assert.deepEqual([...order].sort(), files);
   });

@@ -1,5 +1,5 @@
 /* One fault for each way in which a proof is refused, in the order of the checks (docs/dpop.md, RFC 9449
-   §4.3), cheap before dear. */
+   §4.3), inexpensive ones first. */
 import type { SENTENCES } from '../../src/base/refusal.ts';
 import { issue, NOW } from '../token/issuer.ts';
 import type { ProofDraft } from '../support/proof.ts';

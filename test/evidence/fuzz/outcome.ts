@@ -21,7 +21,7 @@ export const accepted = (reading: string): Verdict => ({ accepted: true, reading
 
 export const refused = (reason: string): Verdict => ({ accepted: false, reason });
 
-/** The verdict of gatehouse. Anything thrown that is not a refusal flies on, and fails the run. */
+/** The verdict of gatehouse. Anything thrown that is not a refusal is thrown on, and fails the run. */
 export function judged(action: () => string): Verdict {
   try {
     return accepted(action());
