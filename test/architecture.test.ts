@@ -1,6 +1,6 @@
-/* The plan of the layout held against the files: the order of the floors, grants, dependencies, and what a
-   reader has to read (CONTRIBUTING.md). The tables of `src/profiles/` may be any number, of any size: they
-   are whose the routes are. */
+/* The layout of the repository held against its files: the order of the floors, grants, dependencies, and
+   what a reader has to read (CONTRIBUTING.md). The tables of `src/profiles/` may be any number, of any size:
+   they are whose the routes are. */
 import { strict as assert } from 'node:assert';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
@@ -28,8 +28,8 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'request/': ['type node:http'],
   'keys/jwk.ts': ['node:crypto'],
   'keys/lookup.ts': ['node:dns', 'type node:net'],
-  'keys/fetch.ts': ['node:http', 'node:https', 'node:tls'],
-  'keys/tunnel.ts': ['node:http', 'node:https', 'node:tls'],
+  'keys/fetch.ts': ['type node:http', 'node:https'],
+  'keys/tunnel.ts': ['node:http'],
   'token/signature.ts': ['node:crypto'],
   'token/verify.ts': ['node:crypto'],
   'sender/': ['node:crypto'],
@@ -141,6 +141,19 @@ describe('the layout', () => {
         .map(({ from, names }) => `${from}: ${names.join(', ')}`),
     );
     holds('grants', found);
+  });
+
+  test('grants nothing of Node that nobody imports', () => {
+    const isTaken = (granted: string, to: string) =>
+      files
+        .filter((file) => file === to || folderOf(file) === to)
+        .flatMap((file) => importsOf(texts.get(file) ?? ''))
+        .some(({ from, isType }) => granted === (isType ? `type ${from}` : from));
+
+    const idle = Object.entries(GRANTS).map(
+      ([to, grants]) => [to, grants.filter((granted) => !isTaken(granted, to))] as const,
+    );
+    holds('idle-grants', Object.fromEntries(idle.filter(([, some]) => some.length > 0)));
   });
 
   test('has no index file, and no import that is dynamic or only has an effect', () => {
