@@ -237,12 +237,19 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.equal(report.profile, 'own table');
   });
 
-  test('ends with 1 and the stack when a table cannot even be looked at', async () => {
-    const strange = "get rows() { throw new RangeError('unforeseen'); }";
-    const { code, output, errors } = await runOwnTable(strange, DOWN);
-    assert.deepEqual([code, output], [1, '']);
-    assert.match(errors.join('\n'), /^RangeError: unforeseen\n +at /m);
-  });
+  for (const [what, looks] of [
+    ['even once', 0],
+    ['again', 1],
+  ] as const) {
+    test(`ends with 1 and the stack when a table cannot be looked at ${what}`, async () => {
+      const counted = 'globalThis.looks = (globalThis.looks ?? 0) + 1';
+      const thrown = `if (globalThis.looks > ${looks}) throw new RangeError('unforeseen')`;
+      const strange = `get rows() { ${counted}; ${thrown}; return []; }`;
+      const { code, output, errors } = await runOwnTable(strange, DOWN);
+      assert.deepEqual([code, output], [1, '']);
+      assert.match(errors.join('\n'), /^RangeError: unforeseen\n +at /m);
+    });
+  }
 
   for (const words of [['--check'], []]) {
     test(`reports problems of a table and of the settings at once${words.map((word) => ` with ${word}`)}`, async () => {
