@@ -177,10 +177,6 @@ const PLAIN = Object.fromEntries(
   ),
 ) as Readonly<Record<RefusalReason, Refusal>>;
 
-/** Whether it has nothing of its own to tell. */
-export const isPlain = (refusal: Refusal) => refusal === PLAIN[refusal.reason];
-
-/** What is to be thrown for this reason: its refusal as it is, or with details of its own. */
 export const refuse = (reason: RefusalReason, details?: Omit<Partial<Refusal>, 'kind' | 'reason'>) =>
   new Refused(details === undefined ? PLAIN[reason] : { ...PLAIN[reason], ...details });
 

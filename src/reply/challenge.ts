@@ -1,7 +1,7 @@
 // Refusal → status, challenge and body (docs/refusals.md). Trusts the refusal.
 // Promises: nothing from the request is in the reply, but what a schema says of it; every kind of refusal has
 // its row here.
-import { isPlain, type Kind, type Refusal, type RefusalReason } from '../base/refusal.ts';
+import type { Kind, Refusal, RefusalReason } from '../base/refusal.ts';
 import { PROOF_ALGORITHMS } from '../keys/jwk.ts';
 import { SCHEMES, type DpopMode, type Scheme } from '../sender/credentials.ts';
 import { jsonReply, type Reply } from './reply.ts';
@@ -55,10 +55,11 @@ interface ChallengeOptions {
 
 /**
  * Gives what makes the reply to a refusal; `scheme` is that of the caller's credentials, if it was an
- * accepted one. What depends on nothing but reason and scheme is made once.
+ * accepted one. A reason without details and a guard give the same refusal again and again: the reply is made
+ * once, and each time when it tells of one request alone.
  */
 export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: ChallengeOptions) {
-  const made = new Map<string, Reply>();
+  const made = new WeakMap<Refusal, Map<unknown, Reply>>();
   const schemes = SCHEMES[dpopMode];
 
   /** One field for each accepted scheme (RFC 9110 §11.6.1); the error goes on the one that was used. */
@@ -102,11 +103,13 @@ export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: Cha
   }
 
   return (refusal: Refusal, scheme: Scheme | undefined): Reply => {
-    if (!isPlain(refusal)) return make(refusal, scheme);
+    const { headers, issues } = refusal;
+    if ((headers ?? issues) !== undefined) return make(refusal, scheme);
 
-    const name = [scheme, refusal.reason].join(' ');
-    const reply = made.get(name) ?? make(refusal, scheme);
-    made.set(name, reply);
+    const replies = made.get(refusal) ?? new Map<unknown, Reply>();
+    made.set(refusal, replies);
+    const reply = replies.get(scheme) ?? make(refusal, scheme);
+    replies.set(scheme, reply);
     return reply;
   };
 }

@@ -66,7 +66,7 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
   // JavaScript lets a list that turned out empty stand here.
   const nothing = guards.length === 0 ? ['needs nothing; write authenticated, or a guard'] : [];
   // Choice: nobody is sent to log in again who would then lack something else.
-  const ordered = [...guards.filter((guard) => !logins.includes(guard)), ...logins];
+  const ordered = guards.filter((guard) => guard !== logins[0]).concat(logins);
 
   return {
     name: guards.map((guard) => guard.name).join(', '),

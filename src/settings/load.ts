@@ -60,7 +60,7 @@ export function checkSettings(given: GivenSettings, knownProblems: readonly stri
   return loadTable(TABLE, sources).settings;
 }
 
-const IN_CODE: Readonly<Record<string, Partial<Names>>> = { ...issuerTable('idp'), ...TABLE, issuers: {} };
+const IN_CODE: Record<string, Partial<Names>> = { ...issuerTable('idp'), ...TABLE, issuers: {} };
 
 /** What a map holds, as it would be called in YAML; getters and what is inherited count, as its type says. */
 const entriesOf = (map: object, prefix = ''): Entry[] =>

@@ -15,10 +15,13 @@ const NAMES_FAULT =
   'must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp';
 
 /** The names of the issuers: `idp`, and those in ISSUERS, else those in the map `issuers` of YAML. */
-export function readIssuers({ variables, keys, problems }: Sources): readonly string[] {
+export function readIssuers({ variables, keys, problems }: Sources): string[] {
   const own = keys.filter(({ name }) => /^issuers\.[^.]*\./i.test(name));
-  const value = own.map(({ name }) => name.split('.')[1] ?? '');
-  const map = { name: 'issuers', value, place: own[0]?.place ?? '' };
+  const map = {
+    name: 'issuers',
+    value: own.map(({ name }) => name.split('.')[1] ?? ''),
+    place: own[0]?.place ?? '',
+  };
 
   const entry = find(variables, 'ISSUERS') ?? map;
   const names = [...new Set(list(text)(entry.value))];

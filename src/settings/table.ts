@@ -134,6 +134,7 @@ export const TABLE = {
 /** What says more about a resource needs one, also when it is at fault, and then missing here. */
 function noResourceUrl(earlier: Earlier) {
   const more = ['resourceScopes', 'resourceName', 'resourceDocumentation'];
-  if (more.every((name) => name in earlier && earlier[name] === undefined)) return undefined;
-  refuse('is required by RESOURCE_SCOPES, _NAME and _DOCUMENTATION; set it or remove those');
+  return more.every((name) => name in earlier && earlier[name] === undefined)
+    ? undefined
+    : refuse('is required by RESOURCE_SCOPES, _NAME and _DOCUMENTATION; set it or remove those');
 }

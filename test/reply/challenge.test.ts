@@ -239,10 +239,13 @@ test('gives every refusal the same reply again, whatever was refused before, by 
   }
 });
 
-test('writes the reply to a refusal that has nothing of its own once', () => {
+test('writes the reply to a refusal that is given again once for each scheme, but not what is told of one request', () => {
   const replyTo = createRefusalReplies(settingsWith({}));
   assert.equal(replyTo(EXPIRED, 'Bearer'), replyTo(refuse('expired').refusal, 'Bearer'));
-  assert.notEqual(replyTo(CLAIM, 'Bearer'), replyTo(CLAIM, 'Bearer'));
+  assert.equal(replyTo(CLAIM, 'Bearer'), replyTo(CLAIM, 'Bearer'));
+  assert.notEqual(replyTo(CLAIM, 'Bearer'), replyTo(CLAIM, undefined));
+  assert.notEqual(replyTo(CLAIM, 'Bearer'), replyTo({ ...CLAIM }, 'Bearer'));
+  assert.notEqual(replyTo(NO_METHOD, undefined), replyTo(NO_METHOD, undefined));
 });
 
 test('keeps no reply that names scopes, of which a host may have endlessly many', () => {

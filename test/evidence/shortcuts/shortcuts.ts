@@ -87,8 +87,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'the reply to a refusal is made once',
     'no-token',
     'reply/challenge.ts',
-    'made.set(name, reply);',
-    'made.delete(name);',
+    'replies.set(scheme, reply);',
+    'replies.delete(scheme);',
   ),
   shortcut(
     'objects that inherit nothing share a prototype',
