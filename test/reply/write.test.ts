@@ -14,15 +14,23 @@ interface Exchange {
   readonly answer: Reply;
   readonly more?: readonly string[];
   readonly isLast?: boolean;
-  /** Reads the body to its end before it answers. */
-  readonly readsBody?: boolean;
+  /** Reads the body before it answers, to its end or to its first bytes. */
+  readonly reads?: 'all' | 'some' | undefined;
 }
 
 /** What comes back for a request when it is answered like this. */
 async function exchange(requestText: string, how: Exchange): Promise<WireAnswer> {
-  const { answer, more = [], isLast = false, readsBody = false } = how;
+  const { answer, more = [], isLast = false, reads } = how;
   const server = createServer(async (request, response) => {
-    if (readsBody) {
+    if (reads === 'some') {
+      await once(
+        request.once('data', () => request.pause()),
+        'pause',
+      );
+      // What came with it is known to have ended in the next turn.
+      await new Promise(setImmediate);
+    }
+    if (reads === 'all') {
       await once(
         request.resume().on('data', () => {}),
         'end',
@@ -30,6 +38,7 @@ async function exchange(requestText: string, how: Exchange): Promise<WireAnswer>
     }
     writeReply(request, response, answer, more, isLast);
   });
+
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const wire = await openWire((server.address() as AddressInfo).port);
   wire.send(requestText);
@@ -100,14 +109,15 @@ for (const [what, request, how] of [
   });
 }
 
-for (const [what, request, readsBody] of [
-  ['no body', withField('X: 1'), false],
-  ['an empty body', withField('Content-Length: 0'), false],
-  ['a body that was read to its end', `${withField('Content-Length: 3')}abc`, true],
-  ['a chunked body that was read to its end', CHUNKED, true],
+for (const [what, request, reads] of [
+  ['no body', withField('X: 1'), undefined],
+  ['an empty body', withField('Content-Length: 0'), undefined],
+  ['a body that was read to its end', `${withField('Content-Length: 3')}abc`, 'all'],
+  ['a chunked body that was read to its end', CHUNKED, 'all'],
+  ['a body that has arrived, of which no more is read', `${withField('Content-Length: 3')}abc`, 'some'],
 ] as const) {
   test(`keeps the connection after a request with ${what}`, async () => {
-    const { headers } = await exchange(request, { answer: hello, readsBody });
+    const { headers } = await exchange(request, { answer: hello, reads });
     assert.equal(headers.get('connection'), 'keep-alive');
   });
 }
