@@ -33,13 +33,15 @@ export function readSources(
   function readFile(path: string, parse: typeof parseDotEnv, namedBy?: Entry): Entry[] {
     try {
       const text = readText(path, namedBy !== undefined);
-      if (text !== undefined) files.push(path);
       lookedIn &&= `${lookedIn}, ${path} (${text === undefined ? 'not ' : ''}there)`;
-      return parse(text ?? '', path, problems);
+      if (text === undefined) return [];
+
+      files.push(path);
+      return parse(text, path, problems);
     } catch (failure) {
       lookedIn = '';
       const fault = describeFailure(failure, path);
-      problems.push(namedBy === undefined ? fault : problemOf(namedBy, fault));
+      problems.push(namedBy ? problemOf(namedBy, fault) : fault);
       return [];
     }
   }
