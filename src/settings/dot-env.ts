@@ -2,7 +2,7 @@
 // silence, on Node 20 the one after a line of a blank, on 22 to 26 that after `NAME=` and a blank. Promises:
 // what is neither assignment, comment nor empty is a problem; blanks at the ends of a line are nothing.
 import { parseEnv } from 'node:util';
-import { checkRepetitions, type Entry } from './entry.ts';
+import { noteRepetitions, type Entry } from './entry.ts';
 
 // Stricter: a quoted value ends its line. One whose second quote is missing would swallow the settings below.
 // Stricter: a comment stands behind a blank. Others read `a#b` as a whole, and would mean it so.
@@ -28,6 +28,6 @@ export function parseDotEnv(source: string, file: string, problems: string[]): E
       problems.push(`${place}: no visible NAME=value on one line, no comment, not empty; mend it, quote #`);
     }
   }
-  checkRepetitions(entries, problems);
+  noteRepetitions(entries, problems);
   return entries;
 }

@@ -16,12 +16,12 @@ export interface Entry {
 export class Fault extends Error {}
 
 /** Throws the `Fault` of a value. */
-export function refuse(what: string): never {
+export function throwFault(what: string): never {
   throw new Fault(what);
 }
 
 /** Throws the `Fault` of a line. */
-export function fail(place: string, what: string): never {
+export function throwAt(place: string, what: string): never {
   throw new Fault(`${place}: ${what}`);
 }
 
@@ -31,7 +31,7 @@ export function problemOf({ name, place }: Entry, fault: string): string {
 }
 
 /** Adds a problem for every name that is set again: whichever counted, somebody meant the other. */
-export function checkRepetitions(entries: readonly Entry[], problems: string[]): void {
+export function noteRepetitions(entries: readonly Entry[], problems: string[]): void {
   const places = new Map<string, string>();
   for (const entry of entries) {
     const earlier = places.get(entry.name);

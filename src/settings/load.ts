@@ -1,7 +1,7 @@
 // Sources and a table → settings, or every problem at once. Does not know what a setting is: table.ts does.
 // Promises: nothing is guessed, and nothing is passed over in silence that may be a setting.
-import { checkRepetitions, Fault, problemOf, refuse, type Entry, type RawValue } from './entry.ts';
-import { checkKeys, checkVariables, readIssuers } from './names.ts';
+import { noteRepetitions, Fault, problemOf, throwFault, type Entry, type RawValue } from './entry.ts';
+import { noteKeys, noteVariables, readIssuers } from './names.ts';
 import { find, readSources, type Sources } from './sources.ts';
 import type { Earlier } from './readers.ts';
 import { issuerTable, TABLE, type Names, type Setting, type Table } from './table.ts';
@@ -55,7 +55,7 @@ export const loadSettings = (...given: Parameters<typeof readSources>) =>
 export function checkSettings(given: GivenSettings, knownProblems: readonly string[] = []): Settings {
   const problems = [...knownProblems];
   const keys = entriesOf(given);
-  checkRepetitions(keys, problems);
+  noteRepetitions(keys, problems);
   const sources = { variables: [], keys, files: [], lookedIn: 'code', problems, warnings: problems };
   return loadTable(TABLE, sources).settings;
 }
@@ -100,7 +100,7 @@ export function loadTable<Values extends Record<string, unknown>>(table: Table<V
         values[name] = value;
         // A token names its issuer by `iss` alone, so that no two may have the same.
         if (name === 'issuer' && value) {
-          if (taken.includes(value)) refuse('is the issuer (iss) of another one too; give each its own');
+          if (taken.includes(value)) throwFault('is the issuer (iss) of another one too; give each its own');
           taken.push(value);
         }
       } catch (failure) {
@@ -119,8 +119,8 @@ export function loadTable<Values extends Record<string, unknown>>(table: Table<V
     readIssuers(sources).map((name) => [name, readTable(issuerTable(name))] as const),
   );
   const values = readTable(table);
-  checkVariables(known, sources);
-  checkKeys(known, sources);
+  noteVariables(known, sources);
+  noteKeys(known, sources);
   if (problems.length > 0) throw new ConfigurationError(problems);
 
   return {
@@ -141,7 +141,7 @@ function readRow<Value>(row: Setting<Value>, raw: RawValue, earlier: Earlier): V
   if (raw === null) return row.byDefault(earlier);
   // Other programs substitute what is written so; here it would be taken for a host name or an audience.
   const isTemplate = [raw].flat().some((part) => typeof part === 'string' && part.includes('${'));
-  if (isTemplate) refuse('holds "${", which nothing replaces here; write the value');
+  if (isTemplate) throwFault('holds "${", which nothing replaces here; write the value');
   return row.read(raw, earlier);
 }
 

@@ -31,7 +31,7 @@ export function readIssuers({ variables, keys, problems }: Sources): string[] {
 }
 
 /** Adds variables that are not `known` to the problems, or to the warnings. */
-export function checkVariables(known: readonly Names[], { variables, problems, warnings }: Sources): void {
+export function noteVariables(known: readonly Names[], { variables, problems, warnings }: Sources): void {
   const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
   const prefixes = names.join().match(PREFIXES) ?? [];
   for (const entry of variables) {
@@ -41,20 +41,20 @@ export function checkVariables(known: readonly Names[], { variables, problems, w
     // What Node 20 makes of two lines that --env-file names: the second counts for nothing.
     const isTorn = name.includes('\n');
     const faults = entry.place === 'environment' && !isTorn ? warnings : problems;
-    if (isMeant || isTorn) checkName(entry, names, faults);
+    if (isMeant || isTorn) noteName(entry, names, faults);
   }
 }
 
 /** The same for the keys of YAML. */
-export function checkKeys(known: readonly Names[], { keys, problems, warnings }: Sources): void {
+export function noteKeys(known: readonly Names[], { keys, problems, warnings }: Sources): void {
   const names = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
   for (const entry of keys) {
     const isEmptySection = entry.value === null && /^[^.A-Z]*$/.test(entry.name);
-    if (!isEmptySection) checkName(entry, names, SECTIONS.test(entry.name) ? problems : warnings);
+    if (!isEmptySection) noteName(entry, names, SECTIONS.test(entry.name) ? problems : warnings);
   }
 }
 
-function checkName(entry: Entry, names: readonly string[], faults: string[]): void {
+function noteName(entry: Entry, names: readonly string[], faults: string[]): void {
   if (names.includes(entry.name)) return;
 
   const written = entry.name.toLowerCase();

@@ -2,7 +2,7 @@
 // the value, which may be a secret in the wrong place. Does not know where a value came from: load.ts does.
 import { isTextArray, undefinedOn } from '../base/encoding.ts';
 import { normalUri } from '../request/uri.ts';
-import { refuse, type RawValue } from './entry.ts';
+import { throwFault, type RawValue } from './entry.ts';
 
 /** The values of the settings that stand before one in its table; those at fault are missing. */
 export type Earlier = Readonly<Record<string, unknown>>;
@@ -18,13 +18,13 @@ export function fitting<Value>(
 ): Reader<Value> {
   return (raw, earlier = {}) => {
     const value = read(raw, earlier);
-    return fits(value, earlier) ? value : refuse(fault);
+    return fits(value, earlier) ? value : throwFault(fault);
   };
 }
 
 /** Any text. */
 export const text: Reader<string> = (raw) =>
-  typeof raw === 'string' ? raw : refuse('must be text; quote it');
+  typeof raw === 'string' ? raw : throwFault('must be text; quote it');
 
 /** Text of this form that is good in every other way too. */
 export const matching = (pattern: RegExp, fault: string, isGood = (_: string) => true) =>
@@ -34,7 +34,7 @@ export const matching = (pattern: RegExp, fault: string, isGood = (_: string) =>
 export function integer(min: number, max: number): Reader<number> {
   return (raw) => {
     const value = typeof raw !== 'object' && /^\d{1,15}$/.test(String(raw)) ? Number(raw) : NaN;
-    return value >= min && value <= max ? value : refuse(`must be a whole number from ${min} to ${max}`);
+    return value >= min && value <= max ? value : throwFault(`must be a whole number from ${min} to ${max}`);
   };
 }
 
@@ -43,7 +43,7 @@ export function word<Word extends string>(...words: readonly Word[]): Reader<Wor
   return (raw) => {
     const lower = typeof raw === 'string' && raw.toLowerCase();
     const found = words.find((candidate) => candidate.toLowerCase() === lower);
-    return found ?? refuse(`must be one of ${words.join(', ')}`);
+    return found ?? throwFault(`must be one of ${words.join(', ')}`);
   };
 }
 
@@ -57,7 +57,7 @@ export function list(read: Reader<string>, least = 0): Reader<readonly string[]>
     const parts = typeof raw === 'string' ? raw.split(',') : undefined;
     const members = parts?.map((part) => part.trim()) ?? raw;
     if (isTextArray(members) && members.length >= least) return members.map((member) => read(member));
-    refuse(`must be a list of ${least} or more texts, or one text with commas; quote what is no text`);
+    throwFault(`must be a list of ${least} or more texts, or one text with commas; quote what is no text`);
   };
 }
 
@@ -65,10 +65,10 @@ export function list(read: Reader<string>, least = 0): Reader<readonly string[]>
 export const host: Reader<string> = (raw) => {
   const value = text(raw);
   const [scheme] = /^[a-z][a-z0-9+.-]*:\/\//i.exec(value) ?? [];
-  if (scheme !== undefined) refuse(`has a scheme; remove "${scheme}" and keep the host name`);
-  if (/\s/.test(value)) refuse('has white space; remove it');
-  if (value.includes('@')) refuse('has an "@"; remove it and what stands before it');
-  if (/[/?#\\]/.test(value)) refuse('has a path; remove the "/" and what follows the host name');
+  if (scheme !== undefined) throwFault(`has a scheme; remove "${scheme}" and keep the host name`);
+  if (/\s/.test(value)) throwFault('has white space; remove it');
+  if (value.includes('@')) throwFault('has an "@"; remove it and what stands before it');
+  if (/[/?#\\]/.test(value)) throwFault('has a path; remove the "/" and what follows the host name');
 
   return bareHost(value);
 };

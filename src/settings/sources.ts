@@ -4,7 +4,7 @@ import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { decodeUtf8 } from '../base/encoding.ts';
 import { parseDotEnv } from './dot-env.ts';
-import { fail, Fault, problemOf, type Entry } from './entry.ts';
+import { throwAt, Fault, problemOf, type Entry } from './entry.ts';
 import { parseYaml } from './yaml.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -74,9 +74,9 @@ function readText(path: string, isDemanded: boolean) {
   if (lstatSync(path, { throwIfNoEntry: isDemanded }) === undefined) return undefined;
 
   const status = statSync(path);
-  if (!status.isFile()) fail(path, 'is not a regular file; put one there or remove it');
-  if (status.size > 1_000_000) fail(path, 'is longer than a million bytes; shorten it');
-  return decodeUtf8(readFileSync(path)) ?? fail(path, 'is not UTF-8; save it as such');
+  if (!status.isFile()) throwAt(path, 'is not a regular file; put one there or remove it');
+  if (status.size > 1_000_000) throwAt(path, 'is longer than a million bytes; shorten it');
+  return decodeUtf8(readFileSync(path)) ?? throwAt(path, 'is not UTF-8; save it as such');
 }
 
 function describeFailure(failure: unknown, path: string) {

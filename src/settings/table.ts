@@ -1,7 +1,7 @@
 // Every setting of the service itself: its names, its reader, its default. Does not know where values are.
 // A table of routes of one's own has these and no others; the profiles add theirs in profiles/settings.ts.
 import { LOG_LEVELS } from '../base/events.ts';
-import { refuse } from './entry.ts';
+import { throwFault } from './entry.ts';
 import {
   textWithoutBlanks,
   boolean,
@@ -65,10 +65,10 @@ export const setting = <Value>(yaml: string, read: Reader<Value>, byDefault: Val
 /** What the issuer of this name has for itself: the first, `idp`, in a section of its own. */
 export const issuerTable = (name: string, section = `issuers.${name}.`.replace('issuers.idp', 'idp')) => ({
   domain: derived(section + 'domain', host, () =>
-    refuse('the issuer base URL is required; set it to the host name of the identity provider'),
+    throwFault('the issuer base URL is required; set it to the host name of the identity provider'),
   ),
   audience: derived(section + 'audience', list(textWithoutBlanks, 1), () =>
-    refuse('the audience is required; set it to the identifier of this API at the provider'),
+    throwFault('the audience is required; set it to the identifier of this API at the provider'),
   ),
   issuer: derived(section + 'issuer', issuerUrl, ({ domain }) =>
     domain === undefined ? '' : `https://${domain}/`,
@@ -136,5 +136,5 @@ function noResourceUrl(earlier: Earlier) {
   const more = ['resourceScopes', 'resourceName', 'resourceDocumentation'];
   return more.every((name) => name in earlier && earlier[name] === undefined)
     ? undefined
-    : refuse('is required by RESOURCE_SCOPES, _NAME and _DOCUMENTATION; set it or remove those');
+    : throwFault('is required by RESOURCE_SCOPES, _NAME and _DOCUMENTATION; set it or remove those');
 }

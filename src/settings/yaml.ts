@@ -1,6 +1,6 @@
 // A strict reader of the part of YAML 1.2 that settings need: nested maps, lists, plain and quoted scalars.
 // Promises: what it accepts it reads as YAML 1.2 (core schema) does; all else is a fault that names its line.
-import { fail, type Entry, type RawValue, type Scalar } from './entry.ts';
+import { throwAt, type Entry, type RawValue, type Scalar } from './entry.ts';
 
 /** A byte-order mark, and the bare marker of the only document. */
 const START = /^\uFEFF?((?: *(?:#.*)?\r?\n)*)(?:---(?= *(?: #.*)?(?:\r?\n|$)))?/;
@@ -56,21 +56,21 @@ export function parseYaml(source: string, file: string): Entry[] {
       if (isItem && last) entries.push({ ...last, value: items });
     }
     if (open.below !== start || (isItem && open === root)) {
-      fail(place, isItem ? NO_PAIR : 'the indentation fits no map; a value ends on its own line');
+      throwAt(place, isItem ? NO_PAIR : 'the indentation fits no map; a value ends on its own line');
     }
     if (isItem) items.push(readItem(text, place));
     else readPair(text, place, start.length);
   }
 
   function readPair(text: string, place: string, indent: number): void {
-    const [, written = '', rest = ''] = PAIR.exec(text) ?? fail(place, NO_PAIR);
+    const [, written = '', rest = ''] = PAIR.exec(text) ?? throwAt(place, NO_PAIR);
     const key = readScalar(written, place);
     // YAML 1.2.2 §7.4.2: a key is bounded, so that no reader has to look ahead without end.
     if (typeof key !== 'string' || key === '' || written.length > 1000) {
-      return fail(place, 'a key that is not text of at most 1000 characters; quote it');
+      return throwAt(place, 'a key that is not text of at most 1000 characters; quote it');
     }
     const name = open.prefix + key;
-    if (names.has(name)) fail(place, 'a key that is set before; remove one');
+    if (names.has(name)) throwAt(place, 'a key that is set before; remove one');
     names.add(name);
 
     entries.push({ name, value: readValue(rest, place), place });
@@ -79,8 +79,8 @@ export function parseYaml(source: string, file: string): Entry[] {
 
   for (const [index, line] of source.replace(START, '$1').split(/\r?\n/).entries()) {
     const place = `${file}, line ${index + 1}`;
-    if (CHARACTER.test(line)) fail(place, 'a tab or another character that is not supported; use spaces');
-    if (/^(%|(---|\.\.\.)( |$))/.test(line)) fail(place, 'a directive or a second document; remove it');
+    if (CHARACTER.test(line)) throwAt(place, 'a tab or another character that is not supported; use spaces');
+    if (/^(%|(---|\.\.\.)( |$))/.test(line)) throwAt(place, 'a directive or a second document; remove it');
     if (!/^ *(#|$)/.test(line)) readLine(line, place);
   }
   return entries;
@@ -88,14 +88,14 @@ export function parseYaml(source: string, file: string): Entry[] {
 
 function readItem(text: string, place: string): Scalar {
   const item = readValue(text, place);
-  return typeof item === 'object' && item !== null ? fail(place, 'a list inside a list') : item;
+  return typeof item === 'object' && item !== null ? throwAt(place, 'a list inside a list') : item;
 }
 
 /** The value of what stands after a colon or a dash. */
 function readValue(after: string, place: string): RawValue {
   const [, text = ''] =
     VALUE.exec(after) ??
-    fail(
+    throwAt(
       place,
       'a text or list that does not end on its line, an unknown escape, or something after the value',
     );
@@ -109,7 +109,7 @@ function readValue(after: string, place: string): RawValue {
 function readScalar(text: string, place: string): Scalar {
   if (text.startsWith('"')) return String(JSON.parse(text));
   if (text.startsWith("'")) return text.slice(1, -1).replaceAll("''", "'");
-  if (OTHER.test(text)) fail(place, 'a list item without a key, or a form that is not read; quote it');
+  if (OTHER.test(text)) throwAt(place, 'a list item without a key, or a form that is not read; quote it');
   if (/^(null|Null|NULL|~|)$/.test(text)) return null;
   if (/^(true|True|TRUE|false|False|FALSE)$/.test(text)) return text.toLowerCase() === 'true';
   return NUMBER.test(text) ? Number(text) : text;
