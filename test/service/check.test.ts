@@ -232,6 +232,18 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.deepEqual(problemsOf(await runOwnTable(SHADOW, { ...DOWN, PORT: '0' })), [problem]);
   });
 
+  test('reports arguments that are none beside a table of its own that cannot be served', async () => {
+    assert.deepEqual(problemsOf(await runOwnTable(SHADOW, DOWN, '--verbose')), [
+      'configuration: arguments: must be none, or --check, or --probe',
+      'configuration: GET /healthz and /healthz: both match /healthz',
+    ]);
+  });
+
+  test('ends when a table cannot be served, whatever its main file has begun', async () => {
+    const busy = "rows: [setInterval(() => {}, 1_000) && get('/healthz', open, () => ({}))]";
+    assert.equal(problemsOf(await runOwnTable(busy, DOWN)).length, 1);
+  });
+
   test('says of a table of its own that it is no profile', async () => {
     const report = reportOf(await runOwnTable('rows: []', providerSettings(provider), '--check'));
     assert.equal(report.profile, 'own table');
