@@ -42,7 +42,7 @@ export type Row = Readonly<ReturnType<ReturnType<typeof rowMaker>>>;
 /** A rule for a prefix and everything under it, decided before what has no row is told; made by `under`. */
 export interface PrefixRule {
   readonly prefix: readonly string[];
-  readonly access: Access<unknown>;
+  readonly access: Access<Caller>;
   /** Why no table can have it, a line each. */
   readonly problems: readonly string[];
 }

@@ -77,7 +77,7 @@ class CheckedCaller {
 
   /** Whether the login that `auth_time` tells of was at most so long before the request. */
   hasLoggedInWithin(seconds: number) {
-    const { auth_time: loginSeconds } = this.claims;
+    const loginSeconds = this.claims.auth_time;
     if (!isFiniteNumber(loginSeconds)) return false;
 
     const { clockToleranceSeconds } = this.#issuer;

@@ -3,7 +3,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestFlaw } from '../base/events.ts';
 import { isGone } from '../reply/write.ts';
-import type { PrefixRule, Row } from '../routes/row.ts';
+import type { Access } from '../routes/access.ts';
+import type { Row } from '../routes/row.ts';
 
 /** What is read of a request before its body. */
 export interface Head {
@@ -23,7 +24,7 @@ export abstract class Learnt {
   crossOrigin?: readonly string[];
   row?: Row | undefined;
   /** What decides access before the row does: rules for a prefix, or what a gate is asked for. */
-  rules?: readonly Pick<PrefixRule, 'access'>[];
+  rules?: readonly { readonly access: Access<unknown> }[];
   /** The provider's name of the key that the token was verified with. */
   kid?: string | undefined;
   /** The configured name of its issuer. */

@@ -146,7 +146,7 @@ function namingScopes(refusal: Refusal, { rules = [], row }: Learnt) {
  * asks for it, with the same bytes for everybody; nothing without a resource.
  */
 export function createResourceMetadata(settings: Settings) {
-  if (settings.resourceUrl === undefined) return { describe: () => {} };
+  if (!settings.resourceUrl) return { describe: () => {} };
 
   const { origin, pathname } = new URL(settings.resourceUrl);
   // RFC 9728 §3.1
@@ -177,15 +177,23 @@ export function createResourceMetadata(settings: Settings) {
 }
 
 /** RFC 9728 §2; what has no value is left out (§3.2). */
-function documentOf({ dpopMode, resourceScopes, ...settings }: Settings) {
+function documentOf({
+  dpopMode,
+  issuers,
+  resourceUrl,
+  resourceScopes,
+  resourceName,
+  resourceDocumentation,
+}: Settings) {
   const isRequired = dpopMode === 'REQUIRED';
+
   return {
-    resource: settings.resourceUrl,
-    authorization_servers: Object.values(settings.issuers).map(({ issuer }) => issuer),
+    resource: resourceUrl,
+    authorization_servers: Object.values(issuers).map(({ issuer }) => issuer),
     scopes_supported: resourceScopes && [...new Set(resourceScopes)],
     bearer_methods_supported: isRequired ? undefined : ['header'],
-    resource_name: settings.resourceName,
-    resource_documentation: settings.resourceDocumentation,
+    resource_name: resourceName,
+    resource_documentation: resourceDocumentation,
     dpop_signing_alg_values_supported: dpopMode === 'DISABLED' ? undefined : PROOF_ALGORITHMS,
     dpop_bound_access_tokens_required: isRequired || undefined,
   };

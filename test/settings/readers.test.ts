@@ -418,6 +418,7 @@ const RESOURCES: readonly (readonly [url: string, fault?: string])[] = [
   ['http://api.test/localhost', UNFIT],
   ['http://api.test/https:', UNFIT],
   ['http://api.test/http://localhost', UNFIT],
+  ['http://api.test/https://api.test/v1', UNFIT],
   ['http://127.0.0.256', NO_URL],
   ['http://127.0.1', NO_URL],
   ['https://api.test/scope=x', UNFIT],
