@@ -176,6 +176,15 @@ function piecesOf(random: Random, bytes: Buffer): Buffer[] {
     .filter(({ length }) => length > 0);
 }
 
+/** How many bytes there are once each of them is whole. */
+function endsOf(requests: readonly PlannedRequest[]): number[] {
+  let length = 0;
+  return requests.map(({ bytes }) => {
+    length += bytes.length;
+    return length;
+  });
+}
+
 /** A connection with up to four requests, each with a name of its own. */
 export function bodyCaseFrom(random: Random, credentials: Credentials, name: string): BodyCase {
   const count = random.pick([1, 1, 2, 3, 4]);
@@ -185,7 +194,7 @@ export function bodyCaseFrom(random: Random, credentials: Credentials, name: str
   const bytes = Buffer.concat(requests.map((request) => request.bytes));
   const isCut = random.chance(0.2);
   const length = isCut ? random.below(bytes.length) : bytes.length;
-  const leaves = isCut
+  const drawn = isCut
     ? // A client that stays without going on takes the time of a request.
       random.pick([
         ...Array.from({ length: 25 }, () => 'by closing its side' as const),
@@ -193,5 +202,9 @@ export function bodyCaseFrom(random: Random, credentials: Credentials, name: str
         'not' as const,
       ])
     : random.pick(['not', 'not', 'not', 'not', 'not', 'by closing its side', 'by a reset'] as const);
+
+  // Behind a whole request a client that stays is none that hangs: its connection is kept for the next one.
+  const isIdle = isCut && endsOf(requests).includes(length);
+  const leaves = isIdle && drawn === 'not' ? 'by closing its side' : drawn;
   return { requests, pieces: piecesOf(random, bytes.subarray(0, length)), length, leaves };
 }
