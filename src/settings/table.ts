@@ -63,7 +63,7 @@ export const setting = <Value>(yaml: string, read: Reader<Value>, byDefault: Val
   derived(yaml, read, () => byDefault, env);
 
 /** What the issuer of this name has for itself: the first, `idp`, in a section of its own. */
-export const issuerTable = (name: string, section = `issuers.${name}.`.replace('issuers.idp', 'idp')) => ({
+export const issuerTable = (name: string, section = `issuers.${name}.`.replace('issuers.idp.', 'idp.')) => ({
   domain: derived(section + 'domain', host, () =>
     throwFault('the issuer base URL is required; set it to the host name of the identity provider'),
   ),

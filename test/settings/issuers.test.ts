@@ -187,11 +187,21 @@ test('tells names of issuers that are none before what the first issuer lacks', 
   assert.deepEqual(told, ['ISSUERS', 'IDP_DOMAIN', 'IDP_AUDIENCE']);
 });
 
-for (const name of ['a', 'a234567890123456', 'api', 'server', 'issuers']) {
-  test(`takes ${name} as the name of an issuer, and its settings from the environment`, () => {
+for (const name of ['a', 'a234567890123456', 'api', 'server', 'issuers', 'idp2', 'idpeu']) {
+  test(`takes ${name} as the name of an issuer, and its settings from the environment, YAML and code`, () => {
     const prefix = `ISSUER_${name.toUpperCase()}`;
     const own = { ISSUERS: name, [`${prefix}_DOMAIN`]: 'x.test', [`${prefix}_AUDIENCE`]: 'x' };
-    assert.deepEqual(Object.keys(issuersOf({ environment: { ...REQUIRED, ...own } })), ['idp', name]);
+    const files = { 'application.yml': `issuers:\n  ${name}:\n    domain: x.test\n    audience: x\n` };
+    const other = { domain: 'x.test', audience: 'x' };
+    const given = { domain: 'idp.test', audience: 'x', issuers: { [name]: other } };
+    for (const issuers of [
+      issuersOf({ environment: { ...REQUIRED, ...own } }),
+      issuersOf({ environment: REQUIRED, files }),
+      checkSettings(given).issuers,
+    ]) {
+      assert.deepEqual(Object.keys(issuers), ['idp', name]);
+      assert.equal(issuers[name]?.domain, 'x.test');
+    }
   });
 }
 
