@@ -75,7 +75,10 @@ class CheckedCaller {
     return typeof granted === 'string' ? granted : this.scopes.join(' ') || null;
   }
 
-  /** Whether the login that `auth_time` tells of was at most so long before the request. */
+  /**
+   * Whether the login that `auth_time` tells of was at most so many seconds before the request, give or take
+   * the clock tolerance (RFC 9470 §3); false without one, and for one that is yet to come.
+   */
   hasLoggedInWithin(seconds: number) {
     const loginSeconds = this.claims.auth_time;
     if (!isFiniteNumber(loginSeconds)) return false;
