@@ -59,6 +59,7 @@ export const SENTENCES = {
     'proof-ath': 'the proof is for another token (ath)',
     'proof-signature': 'the proof signature does not match',
     'proof-replayed': 'the proof has been used before (jti)',
+    'proof-repeated': 'the request has more than one DPoP header field',
   },
   use_dpop_nonce: {
     'proof-nonce': 'the proof needs the nonce of this answer (nonce)',
@@ -73,9 +74,8 @@ export const SENTENCES = {
   invalid_request: {
     'malformed-http': 'the request is not well-formed HTTP',
     'host-refused': 'the request needs exactly one Host header field with a host and an optional port',
-    'target-refused': 'the request target is not a path',
+    'target-refused': 'the request target is not a path that can be served',
     'authorization-repeated': 'the request has more than one Authorization header field',
-    'proof-repeated': 'the request has more than one DPoP header field',
     'forwarded-refused': 'the forwarded scheme or host of the request is not one',
     'proof-beside-bearer': 'the request has a DPoP header field beside a Bearer token',
   },
@@ -151,17 +151,26 @@ interface Findings {
   readonly freshNonce?: string | undefined;
 }
 
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
 /**
- * What is thrown to turn a request away. Not an `Error`: it is an answer, and a stack would cost and could
+ * What turns a request away. Returned where a request without a good token gets that far, since V8 walks the
+ * stack for every `throw`; thrown where a body or a query is read. Not an `Error`: a stack would cost and could
  * leak.
  */
 export class Refused {
+  readonly #isGenuine = true;
   readonly refusal;
   readonly findings;
 
   constructor(refusal: Refusal, findings: Findings = {}) {
     this.refusal = refusal;
     this.findings = findings;
+  }
+
+  /** For what was thrown: it may be a revoked proxy, of which `instanceof` throws. */
+  static isGenuine(thrown: unknown): thrown is Refused {
+    return isObject(thrown) && #isGenuine in thrown;
   }
 
   /** The same refusal with what was learnt. */
@@ -189,4 +198,11 @@ export const refuseMethod = (allowed: readonly string[]) =>
   refuse('method_not_allowed', { headers: ['Allow', allowed.join(', ')] });
 
 /** What is thrown when nobody is left to be answered. */
-export class ClientGone {}
+export class ClientGone {
+  readonly #isGenuine = true;
+
+  /** As of `Refused`. */
+  static isGenuine(thrown: unknown): thrown is ClientGone {
+    return isObject(thrown) && #isGenuine in thrown;
+  }
+}

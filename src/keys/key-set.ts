@@ -5,7 +5,7 @@
 import type { Clock, Later } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import { printable, type Count, type FetchFlaw, type Log } from '../base/events.ts';
-import { refuse, unavailable } from '../base/refusal.ts';
+import { refuse, unavailable, type Refused } from '../base/refusal.ts';
 import { factsOf, type VerificationKey } from './jwk.ts';
 import { FetchFailure, keyNamed, importKeySet, type ImportedKeys } from './jwks.ts';
 
@@ -50,10 +50,13 @@ export function createKeySet(
   let lastForUnknownKid = -Infinity;
 
   /**
-   * The key that `kid` names, or without `kid` the only one: at once while it is held, else a promise of it.
-   * Throws `Refused`, or rejects with it, when there is no such key or no answer to be had.
+   * The key that `kid` names, or without `kid` the only one: at once while it is held, else a promise of it; or
+   * why there is no such key, or no answer to be had.
    */
-  function find(kid: string | undefined, fetchesLeft = MAX_FETCHES_AWAITED): Later<VerificationKey> {
+  function find(
+    kid: string | undefined,
+    fetchesLeft = MAX_FETCHES_AWAITED,
+  ): Later<VerificationKey | Refused> {
     const keys = current();
     const key = keyNamed(kid, keys);
     if (key !== undefined) return key;
@@ -62,9 +65,9 @@ export function createKeySet(
     const hasKeys = keys.length > 0;
     const mayFetch = fetchesLeft > 0 && (kid !== undefined || !hasKeys);
     const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
-    if (awaited === undefined) throw refusal(kid, hasKeys).with({ issuerName });
+    if (awaited === undefined) return refusal(kid, hasKeys).with({ issuerName });
 
-    if (waiting.requests >= MAX_WAITING) throw unavailable('too-many-waiting').with({ issuerName });
+    if (waiting.requests >= MAX_WAITING) return unavailable('too-many-waiting').with({ issuerName });
 
     waiting.requests += 1;
     return awaited.then(() => {

@@ -7,12 +7,18 @@ import { jsonReply, jsonText, type Reply } from './reply.ts';
  * thrown too.
  */
 export class HandlerReply {
+  readonly #isGenuine = true;
   readonly reply;
   readonly isThrowable;
 
   constructor(reply: Reply, isThrowable = false) {
     this.reply = reply;
     this.isThrowable = isThrowable;
+  }
+
+  /** For what was thrown: it may be a revoked proxy, of which `instanceof` throws. */
+  static isGenuine(thrown: unknown): thrown is HandlerReply {
+    return typeof thrown === 'object' && thrown !== null && #isGenuine in thrown;
   }
 
   /** As a part of JSON, or for another copy of this package, it would be told with 200. */

@@ -2,10 +2,26 @@
 // made. Promises: it is written once, in one piece, and not at all when nobody can be answered; a body that
 // nobody has read ends the connection. Does not end it: Node does, in the way of service/connection.ts.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Reply } from './reply.ts';
 
-/** The sockets of which an answer is known that ends the connection. */
-export const endingSockets = new WeakSet<object>();
+/** The sockets of which an answer is decided that ends the connection. */
+const endingSockets = new WeakSet<Socket>();
+
+/** Whether an answer is decided that ends the connection: nothing behind it is carried out, or read. */
+export const isEnding = (socket: Socket) => endingSockets.has(socket);
+
+/** Reads nothing more until `resumeReading`: Node would go on whenever it has room for a body or an answer. */
+export function pauseReading(socket: Socket): void {
+  socket.pause();
+  socket.resume = () => socket;
+}
+
+/** Reads again, unless Node has no room. */
+export function resumeReading(socket: Socket): void {
+  Reflect.deleteProperty(socket, 'resume');
+  socket.resume();
+}
 
 /** The field of an answer that ends its connection (RFC 9112 §9.6). */
 export const CLOSE = ['Connection', 'close'];
@@ -31,8 +47,9 @@ export function writeReply(
 }
 
 /**
- * Decides whether the connection ends with the answer, and remembers it: it does anyhow where bytes that are
- * no request follow, or none are read any more.
+ * Decides whether the connection ends with the answer. If so nothing more is read from it, even while earlier
+ * answers are pending: what follows would be kept without a bound. It ends anyhow where bytes that are no request
+ * follow, or none are read any more.
  */
 export function decideEnd(request: IncomingMessage, isEnd?: boolean) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;
@@ -42,8 +59,14 @@ export function decideEnd(request: IncomingMessage, isEnd?: boolean) {
   const isUnread = hasBody && !(request.complete && request.readableFlowing !== null);
   // Node reads nothing more after a request that offers an upgrade, which is ignored (RFC 9110 §7.8).
   const ends = isEnd || isUnread || upgrade !== undefined;
-  if (ends) endingSockets.add(request.socket);
+  if (ends) stopReading(request.socket);
   return ends;
+}
+
+/** Nothing more is read until the connection has ended. */
+export function stopReading(socket: Socket): void {
+  endingSockets.add(socket);
+  pauseReading(socket);
 }
 
 /**

@@ -79,8 +79,8 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
   return new Promise<Buffer>((resolve, reject) => {
     const stop = () => {
       // Whoever closes their side in the middle of a body has left too.
-      const hasLeft = !request.socket.readable;
-      reject(hasLeft ? new ClientGone() : refusals.get(request));
+      const refused = request.socket.readable ? refusals.get(request) : undefined;
+      reject(refused ?? new ClientGone());
     };
 
     if (request.destroyed || refusals.has(request)) stop();

@@ -39,15 +39,18 @@ export const isHost = (text: string) => HOST.test(text) && URL.canParse(`http://
 
 /**
  * Gives a reader of the one good Host of a request (RFC 9112 §3.2), which judges a host once while requests
- * go on naming it, as nearly all do. The reader throws `Refused`.
+ * go on naming it, as nearly all do. Without one it gives nothing: RFC 9112 §3.2 asks only HTTP/1.1 for it, and
+ * the probes of some load balancers have none.
  */
 export function createHostReader() {
   let lastGoodHost: string | undefined;
 
-  return (rawHeaders: readonly string[]) => {
-    const [host = '', ...others] = fieldValues(rawHeaders, 'host');
-    const isGood = host === lastGoodHost || isHost(host);
-    if (others.length > 0 || !isGood) throw refuse('host-refused');
+  return (rawHeaders: readonly string[], httpVersion = '1.1') => {
+    const [host, ...others] = fieldValues(rawHeaders, 'host');
+    if (host === undefined && httpVersion === '1.0') return undefined;
+
+    const isGood = host !== undefined && (host === lastGoodHost || isHost(host));
+    if (others.length > 0 || !isGood) return refuse('host-refused');
 
     lastGoodHost = host;
     return host;

@@ -1,14 +1,15 @@
 // Request target → path → decoded segments: one reading decides both the route and its access. Never parses
 // the target as a URL (`//host/x` would change the host). Promises: one canonical form, or none.
 import { undefinedOn } from '../base/encoding.ts';
-import { refuse } from '../base/refusal.ts';
+import { refuse, type Refused } from '../base/refusal.ts';
 
 /**
- * The path of an origin-form target (RFC 9112 §3.2.1) without its query. Throws `Refused` for any other form.
+ * The path of an origin-form target (RFC 9112 §3.2.1) without its query; any other form is
+ * refused.
  */
-export function targetPath(target: string): string {
+export function targetPath(target: string): string | Refused {
   // Stricter: RFC 9112 §3.2.2 would have us read the absolute form too.
-  if (target[0] !== '/') throw refuse('target-refused');
+  if (target[0] !== '/') return refuse('target-refused');
 
   const end = target.indexOf('?');
   return end < 0 ? target : target.slice(0, end);

@@ -1,7 +1,7 @@
 // The URI of a request as its caller sees it, and the normal form in which a proof's `htu` is compared with
 // it. Trusts PUBLIC_URL, and X-Forwarded-* only under TRUST_PROXY. Promises: equal normal forms only if RFC
 // 3986 §6.2.2 and §6.2.3 make them equivalent.
-import { refuse } from '../base/refusal.ts';
+import { refuse, type Refused } from '../base/refusal.ts';
 import { fieldValues, isHost } from './fields.ts';
 
 /** How callers reach the service; settings decide. `publicUrl` has no trailing slash. */
@@ -10,30 +10,33 @@ export interface UriOptions {
   readonly trustProxy: boolean;
 }
 
-/** A request as the checks read it: its one good Host, its path as it stands there, and its raw fields. */
+/**
+ * A request as the checks read it: its one good Host, if HTTP/1.0 did not leave it out, its path as it stands
+ * there, and its raw fields.
+ */
 export interface Presentation {
   readonly method: string;
-  readonly host: string;
+  readonly host: string | undefined;
   readonly path: string;
   readonly rawHeaders: readonly string[];
 }
 
 /**
  * The normal form of the URI that was asked for, without its query; `undefined` when it has none, which no
- * proof fits. Throws `Refused`.
+ * proof fits; or why the forwarded origin is refused.
  */
 export function requestUri(
   { host, path, rawHeaders }: Presentation,
   { publicUrl, trustProxy }: UriOptions,
-): string | undefined {
+): string | Refused | undefined {
   // RFC 9112 §3.2.1: no path holds a `#`. A URI would end there, where the path was read on.
   if (path.includes('#')) return undefined;
   if (publicUrl !== undefined) return normalUri(publicUrl + path);
-  if (!trustProxy) return normalUri(`http://${host}${path}`);
 
-  const outerScheme = lastHop(rawHeaders, 'x-forwarded-proto') || 'http';
-  const outerHost = lastHop(rawHeaders, 'x-forwarded-host') || host;
-  if (!/^https?$/i.test(outerScheme) || !isHost(outerHost)) throw refuse('forwarded-refused');
+  const outerScheme = (trustProxy && lastHop(rawHeaders, 'x-forwarded-proto')) || 'http';
+  const outerHost = (trustProxy && lastHop(rawHeaders, 'x-forwarded-host')) || host;
+  if (outerHost === undefined) return undefined;
+  if (!/^https?$/i.test(outerScheme) || !isHost(outerHost)) return refuse('forwarded-refused');
 
   return normalUri(`${outerScheme}://${outerHost}${path}`);
 }

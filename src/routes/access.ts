@@ -1,6 +1,6 @@
 // Access: who may use a row. Promises: what is admitted is a Caller that a sender check made, or nobody where
 // the row says so. Does not read credentials: service/front.ts does, where an access asks for them.
-import { refuse } from '../base/refusal.ts';
+import { refuse, type Refused } from '../base/refusal.ts';
 import { isGenuine, type Caller } from '../sender/caller.ts';
 import type { Guard } from './guards.ts';
 
@@ -9,13 +9,39 @@ export interface Access<Admitted> {
   /** As it stands in printed tables. */
   readonly name: string;
   readonly credentials: 'ignored' | 'optional' | 'required';
-  /** In the order in which they decide. */
+  /** They decide in this order, `recentLogin` last. */
   readonly guards: readonly Guard[];
   /** Why no table can have it. */
   readonly faults?: readonly string[];
-  /** The caller as the handler receives it. Throws `Refused` when a required caller or a guard is missing. */
+  /** The caller as the handler receives it, once `refusalOf` has nothing against them. */
   readonly admit: (caller: Caller | undefined) => Admitted;
 }
+
+/**
+ * Why this caller may not pass all of these; `undefined` when they may. Every other guard is decided before a
+ * `recentLogin` (RFC 9470), which is decided only where there is a row to log in for.
+ */
+export function refusalOf(
+  deciding: readonly { readonly access: Access<unknown> }[],
+  caller: Caller | undefined,
+  hasRow: boolean,
+): Refused | undefined {
+  if (caller === undefined) {
+    const isWanted = deciding.some(({ access }) => access.credentials === 'required');
+    return isWanted ? refuse('no-credentials') : undefined;
+  }
+  if (!isGenuine(caller)) throw new TypeError('a caller that no sender check made');
+
+  const guards = deciding.flatMap(({ access }) => access.guards);
+  // A promise is no answer: of a guard that JavaScript made it would let everybody in.
+  const isMissing = (guard: Guard) => guard.passes(caller) !== true;
+  const missing = guards.find((guard) => !isLogin(guard) && isMissing(guard));
+  // Choice: nobody is sent to log in again who would then lack something else.
+  const lacking = missing ?? (hasRow ? guards.find((guard) => isLogin(guard) && isMissing(guard)) : undefined);
+  return lacking?.refused;
+}
+
+const isLogin = ({ refused }: Guard) => refused.refusal.reason === 'login-insufficient';
 
 /**
  * Everyone; credentials are ignored, and the handler gets no caller.
@@ -38,7 +64,7 @@ export const optional: Access<Caller | undefined> = {
   name: 'optional',
   credentials: 'optional',
   guards: [],
-  admit: (caller) => caller && requireCaller(caller),
+  admit: (caller) => caller,
 };
 
 /**
@@ -60,33 +86,21 @@ export const authenticated: Access<Caller> = {
  * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
  */
 export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
-  const logins = guards.filter(({ refused }) => refused.refusal.reason === 'login-insufficient');
-  if (logins.length > 1) throw new TypeError('a row has two recentLogin; make them one');
+  if (guards.filter(isLogin).length > 1) throw new TypeError('a row has two recentLogin; make them one');
 
   // JavaScript lets a list that turned out empty stand here.
   const nothing = guards.length === 0 ? ['needs nothing; write authenticated, or a guard'] : [];
-  // Choice: nobody is sent to log in again who would then lack something else.
-  const ordered = guards.filter((guard) => guard !== logins[0]).concat(logins);
-
   return {
     name: guards.map((guard) => guard.name).join(', '),
     credentials: 'required',
-    guards: ordered,
+    guards,
     faults: [...nothing, ...guards.flatMap(({ fault = [] }) => fault)],
-    admit: (caller) => {
-      const admitted = requireCaller(caller);
-      for (const guard of ordered) {
-        // A promise is no answer: of a guard that JavaScript made it would let everybody in.
-        if (guard.passes(admitted) !== true) throw guard.refused;
-      }
-      return admitted;
-    },
+    admit: requireCaller,
   };
 }
 
 function requireCaller(caller: Caller | undefined) {
-  if (caller === undefined) throw refuse('no-credentials');
-  if (!isGenuine(caller)) throw new TypeError('a caller that no sender check made');
+  if (caller !== undefined && isGenuine(caller)) return caller;
 
-  return caller;
+  throw new TypeError('a caller that no sender check made');
 }

@@ -11,7 +11,7 @@ export interface Guard {
   /** As it stands in printed tables, such as `scope read:messages`. */
   readonly name: string;
   readonly passes: (caller: Caller) => boolean;
-  /** What is thrown when it does not pass. */
+  /** What the caller is told when it does not pass. */
   readonly refused: Refused;
   /** Why no table can have it. */
   readonly fault?: string | undefined;

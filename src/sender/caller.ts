@@ -1,10 +1,10 @@
 // Verified token × credentials × mode → Caller: entitled to be heard under this mode (RFC 9449 §7). Promises:
 // the token was presented in the way that its binding demands, and one proof made one Caller (RFC 9449 §2).
 // Does not check scopes or claims: routes/guards.ts does.
-import { andThen } from '../base/clock.ts';
+import { andThen, type Later } from '../base/clock.ts';
 import { isFiniteNumber, isJsonObject, isTextArray } from '../base/encoding.ts';
 import type { Count } from '../base/events.ts';
-import { refuse, unavailable } from '../base/refusal.ts';
+import { refuse, Refused, unavailable } from '../base/refusal.ts';
 import type { Presentation } from '../request/uri.ts';
 import { verifiedOf, type VerifiedToken } from '../token/verify.ts';
 import type { Credentials, DpopMode } from './credentials.ts';
@@ -106,7 +106,7 @@ export type SenderOptions = ProofOptions & Readonly<{ dpopMode: DpopMode }>;
 
 /**
  * The checks on how a token is presented at `nowMillis` (since the epoch), in the order of docs/dpop.md. They
- * throw `Refused`, or reject with it. `count`, if there is one, is told what became of every proof.
+ * give a Caller, or why it is refused. `count`, if there is one, is told what became of every proof.
  */
 export function createSenderCheck(
   options: SenderOptions,
@@ -115,31 +115,40 @@ export function createSenderCheck(
 ) {
   const verifyProof = createProofVerifier(options);
 
-  return (token: VerifiedToken, credentials: Credentials, presentation: Presentation, nowMillis: number) => {
+  return (
+    token: VerifiedToken,
+    credentials: Credentials,
+    presentation: Presentation,
+    nowMillis: number,
+  ): Later<Caller | Refused> => {
     const { cnf } = verifiedOf(token).claims;
     if (credentials.scheme === 'Bearer') {
       // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it. Choice: an operator
       // who turns DPoP off takes bound tokens as if they were not.
-      if (cnf !== undefined && options.dpopMode !== 'DISABLED') throw refuse('bound-token');
+      if (cnf !== undefined && options.dpopMode !== 'DISABLED') return refuse('bound-token');
 
       return new CheckedCaller(token, nowMillis);
     }
 
     const boundThumbprint = confirmedThumbprint(cnf);
+    if (boundThumbprint instanceof Refused) return boundThumbprint;
+
     const { proof } = credentials;
     // RFC 9449 §7.1
-    if (proof === undefined) throw refuse('proof-missing');
+    if (proof === undefined) return refuse('proof-missing');
 
     const proven = verifyProof(proof, credentials.token, presentation, nowMillis);
+    if (proven instanceof Refused) return proven;
+
     const { thumbprint, jti, expiresAt, freshNonce } = proven;
     // RFC 9449 §4.3(12), second half; §6.1
-    if (thumbprint !== boundThumbprint) throw refuse('key-mismatch').with({ freshNonce });
+    if (thumbprint !== boundThumbprint) return refuse('key-mismatch').with({ freshNonce });
 
     // RFC 9449 §11.1: last, and as one step, so that of many uses at once one is the first.
     const verdict = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
     return andThen(verdict, (recorded) => {
       count?.(`gatehouse_replay_proofs_total{result="${recorded}"}`);
-      if (recorded !== 'new') throw NOT_NEW[recorded].with({ freshNonce });
+      if (recorded !== 'new') return NOT_NEW[recorded].with({ freshNonce });
 
       return new CheckedCaller(token, nowMillis, freshNonce);
     });
@@ -159,14 +168,13 @@ const NOT_NEW = {
  */
 const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256', 'osc'];
 
-/** The thumbprint to which `cnf`, if there is one, binds the token (RFC 9449 §6.1). Throws `Refused`. */
+/** The thumbprint to which `cnf`, if there is one, binds the token (RFC 9449 §6.1), or why it does not. */
 function confirmedThumbprint(cnf: unknown = {}) {
   // Stricter: RFC 7800 §3.1 would let a second method be ignored; one that cannot be checked is refused.
   const isKnown = isJsonObject(cnf) && OTHER_METHODS.every((name) => cnf[name] === undefined);
-  if (!isKnown) throw refuse('confirmation-refused');
+  if (!isKnown) return refuse('confirmation-refused');
 
   const { jkt } = cnf;
-  if (jkt === undefined) throw refuse('not-bound');
-  if (typeof jkt !== 'string') throw refuse('confirmation-refused');
-  return jkt;
+  if (jkt === undefined) return refuse('not-bound');
+  return typeof jkt === 'string' ? jkt : refuse('confirmation-refused');
 }

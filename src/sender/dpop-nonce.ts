@@ -7,7 +7,7 @@ const SLOT_MILLIS = 60_000;
 
 /**
  * The check of a proof's nonce at `nowMillis` (since the epoch); `secret` has at least 32 characters and is
- * the same for all replicas. It gives the nonce to offer when a good one is of the previous slot, and throws
+ * the same for all replicas. It gives the nonce to offer when a good one is of the previous slot, or a
  * `Refused`, with the nonce to use, when there is none that is good.
  */
 export function createNonceCheck(secret: string) {
@@ -24,6 +24,6 @@ export function createNonceCheck(secret: string) {
     if (nonce === nonceOf(slot - 1)) return freshNonce;
 
     // RFC 9449 §4.3(10), §9: a missing nonce is as bad as a wrong one.
-    throw refuse('proof-nonce').with({ freshNonce });
+    return refuse('proof-nonce').with({ freshNonce });
   };
 }

@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto';
 import { isFiniteNumber, isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { Memory } from '../base/memory.ts';
-import { refuse } from '../base/refusal.ts';
+import { refuse, Refused } from '../base/refusal.ts';
 import { factsOf, importProofKey, isProofAlgorithm, type VerificationKey } from '../keys/jwk.ts';
 import { normalUri, requestUri, type Presentation, type UriOptions } from '../request/uri.ts';
 import { mediaType, parseCompact } from '../token/compact.ts';
@@ -24,39 +24,40 @@ export interface ProofOptions extends UriOptions {
 }
 
 /**
- * A verifier of proofs (RFC 9449 §4.3), each for its token and its request at `nowMillis` (since the epoch),
- * which throws `Refused`. It gives the thumbprint (RFC 7638) of the proof's key, its `jti`, the seconds since
- * the epoch up to which it could be accepted, and a nonce that the answer shall carry when that of the proof
- * will soon be too old.
+ * A verifier of proofs (RFC 9449 §4.3), each for its token and its request at `nowMillis` (since the epoch).
+ * It gives the thumbprint (RFC 7638) of the proof's key, its `jti`, the seconds since the epoch up to which it
+ * could be accepted, and a nonce that the answer shall carry when that of the proof will soon be too old; or
+ * why the proof is refused.
  */
 export function createProofVerifier(options: ProofOptions) {
   const { dpopIatOffsetSeconds, dpopIatLeewaySeconds, dpopNonceSecret } = options;
   const importedKeys = new Memory<VerificationKey>(MAX_IMPORTED_KEYS);
   const checkNonce = dpopNonceSecret === undefined ? () => undefined : createNonceCheck(dpopNonceSecret);
 
-  function checkProofClaims(
+  function parseProofClaims(
     { jti, htm, htu, iat, ath }: JsonObject,
     token: string,
     presentation: Presentation,
     nowSeconds: number,
   ) {
     // RFC 9449 §4.3(3), §4.2. Stricter: the length of `jti` is bounded (§11.1).
-    if (typeof jti !== 'string' || jti.length < 1 || jti.length > 256) throw refuse('proof-jti');
-    if (!isFiniteNumber(iat)) throw refuse('proof-iat');
+    if (typeof jti !== 'string' || jti.length < 1 || jti.length > 256) return refuse('proof-jti');
+    if (!isFiniteNumber(iat)) return refuse('proof-iat');
 
     // RFC 9449 §4.3(8), RFC 9110 §9.1: methods are case-sensitive.
-    if (htm !== presentation.method) throw refuse('proof-htm');
+    if (htm !== presentation.method) return refuse('proof-htm');
 
     // RFC 9449 §4.3(9)
     const uri = requestUri(presentation, options);
-    if (typeof htu !== 'string' || uri === undefined || normalUri(htu) !== uri) throw refuse('proof-htu');
+    if (uri instanceof Refused) return uri;
+    if (typeof htu !== 'string' || uri === undefined || normalUri(htu) !== uri) return refuse('proof-htu');
 
     // RFC 9449 §4.3(11)
-    if (iat < nowSeconds - dpopIatOffsetSeconds) throw refuse('proof-too-old');
-    if (iat > nowSeconds + dpopIatLeewaySeconds) throw refuse('proof-too-new');
+    if (iat < nowSeconds - dpopIatOffsetSeconds) return refuse('proof-too-old');
+    if (iat > nowSeconds + dpopIatLeewaySeconds) return refuse('proof-too-new');
 
     // RFC 9449 §4.3(12), first half
-    if (ath !== hash('sha256', token, 'base64url')) throw refuse('proof-ath');
+    if (ath !== hash('sha256', token, 'base64url')) return refuse('proof-ath');
 
     return { jti, iat };
   }
@@ -64,38 +65,45 @@ export function createProofVerifier(options: ProofOptions) {
   return (proof: string, token: string, presentation: Presentation, nowMillis: number) => {
     // RFC 9449 §4.3(2)
     const jws = parseCompact(proof);
-    if (typeof jws === 'string') throw refuse('proof-malformed');
+    if (typeof jws === 'string') return refuse('proof-malformed');
 
-    const { alg, jwk } = checkProofHeader(jws.header);
+    const header = parseProofHeader(jws.header);
+    if (header instanceof Refused) return header;
+
     const nowSeconds = Math.floor(nowMillis / 1000);
-    const { jti, iat } = checkProofClaims(jws.payload, token, presentation, nowSeconds);
+    const claims = parseProofClaims(jws.payload, token, presentation, nowSeconds);
+    if (claims instanceof Refused) return claims;
 
     // RFC 9449 §4.3(7)
+    const { alg, jwk } = header;
     const key = importProofKey(jwk, alg, importedKeys);
-    if (typeof key === 'string') throw refuse('proof-key');
+    if (typeof key === 'string') return refuse('proof-key');
 
     // RFC 9449 §4.3(6)
-    if (verifySignature(jws, key) === undefined) throw refuse('proof-signature');
+    if (verifySignature(jws, key) === undefined) return refuse('proof-signature');
 
     const { thumbprint } = factsOf(key);
     importedKeys.offer(alg + thumbprint, key);
     const freshNonce = checkNonce(jws.payload.nonce, nowMillis);
+    if (freshNonce instanceof Refused) return freshNonce;
+
+    const { jti, iat } = claims;
     return { thumbprint, jti, expiresAt: iat + dpopIatOffsetSeconds, freshNonce };
   };
 }
 
-function checkProofHeader({ typ, alg, crit, b64, jwk }: JsonObject) {
+function parseProofHeader({ typ, alg, crit, b64, jwk }: JsonObject) {
   // RFC 9449 §4.3(4)
-  if (mediaType(typ) !== 'dpop+jwt') throw refuse('proof-type');
+  if (mediaType(typ) !== 'dpop+jwt') return refuse('proof-type');
 
   // RFC 9449 §4.3(5)
-  if (!isProofAlgorithm(alg)) throw refuse('proof-algorithm');
+  if (!isProofAlgorithm(alg)) return refuse('proof-algorithm');
 
   // RFC 7515 §4.1.11, RFC 7797 §6
-  if (crit !== undefined || b64 !== undefined) throw refuse('proof-critical');
+  if (crit !== undefined || b64 !== undefined) return refuse('proof-critical');
 
   // RFC 9449 §4.2
-  if (!isJsonObject(jwk)) throw refuse('proof-key');
+  if (!isJsonObject(jwk)) return refuse('proof-key');
 
   return { alg, jwk };
 }

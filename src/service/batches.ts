@@ -3,7 +3,8 @@
 // times with four (Node 20 and 24). Trusts the responder never to throw. Does not order the answers:
 // node:http does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { andThen } from '../base/clock.ts';
+import { andThen, type Later } from '../base/clock.ts';
+import type { Reply } from '../reply/reply.ts';
 import { Exchange } from './exchange.ts';
 import type { Responder } from './responder.ts';
 
@@ -14,12 +15,14 @@ const LARGEST_BATCH = 64;
 export function createBatches({ noteArrival, work, write }: Responder) {
   const queue: Exchange[] = [];
 
+  function finish(exchange: Exchange, reply: Later<Reply | undefined>): void {
+    void andThen(reply, (one) => write(exchange, one));
+  }
+
   function workOff(): void {
     const batch = queue.splice(0);
-    const replies = batch.map(work);
-    for (const [index, exchange] of batch.entries()) {
-      void andThen(replies[index], (reply) => write(exchange, reply));
-    }
+    const replies = batch.map((exchange) => exchange.run(work));
+    for (const [index, exchange] of batch.entries()) exchange.run(finish, replies[index]);
   }
 
   return (request: IncomingMessage, response: ServerResponse): void => {

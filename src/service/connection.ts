@@ -4,6 +4,8 @@
 // arrives: Node does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { isEnding, pauseReading, resumeReading, stopReading } from '../reply/write.ts';
+import { CLIENT_CLOSED } from './exchange.ts';
 
 /** Longer than the idle time of load balancers, so that they never send into a closing connection. */
 export const KEEP_ALIVE_MILLIS = 72_000;
@@ -15,6 +17,12 @@ const UNREAD_MILLIS = 90_000;
 const LINGER_MILLIS = 1_000;
 const LINGER_BYTES = 1024 * 1024;
 
+/**
+ * How much is read behind a request that waits for its answer: as much as Node reads at a time. Without answers
+ * that pile up Node itself knows no bound.
+ */
+const AHEAD_BYTES = 64 * 1024;
+
 /** How long a request may arrive. */
 export const REQUEST_MILLIS = 15_000;
 
@@ -24,6 +32,11 @@ export class Connection {
 
   /** In the order of their requests, which is the order of the answers (RFC 9112 §9.3.2). */
   readonly #underWay: ServerResponse[] = [];
+
+  /** Up to which byte had been read when each of them began. */
+  readonly #beganAt: number[] = [];
+
+  #isHeld = false;
 
   /** When the first of them, one after the other, were found to be written. */
   readonly #writtenAt: number[] = [];
@@ -42,13 +55,32 @@ export class Connection {
     socket.destroySoon = () => this.#end();
     // Node would start a timer with every answer, and anew with every byte: `isOverdue` counts instead.
     socket.setTimeout = () => socket;
+    socket.on('end', () => this.#tell(CLIENT_CLOSED));
   }
 
   /** A request has arrived. */
   begin(response: ServerResponse): void {
     this.#underWay.push(response);
+    this.#beganAt.push(this.#socket.bytesRead);
     this.#arrivingSince = undefined;
     response.on('finish', this.#finish);
+    if (this.#isFarAhead) this.#hold();
+  }
+
+  /** Whether so much has come since the oldest request under way began that no more is read for now. */
+  get #isFarAhead(): boolean {
+    const { bytesRead } = this.#socket;
+    return bytesRead - (this.#beganAt[0] ?? bytesRead) > AHEAD_BYTES;
+  }
+
+  #hold(): void {
+    this.#isHeld = true;
+    pauseReading(this.#socket);
+  }
+
+  #letGo(): void {
+    this.#isHeld = false;
+    if (!isEnding(this.#socket)) resumeReading(this.#socket);
   }
 
   /** The request of which not all has arrived. */
@@ -64,14 +96,18 @@ export class Connection {
 
   /** The connection is gone. Before version 24 Node tells it only the first of those under way. */
   leave(): void {
-    for (const response of this.#underWay) response.emit('close');
+    this.#tell('close');
+  }
+
+  #tell(event: string | symbol): void {
+    for (const response of this.#underWay) response.emit(event);
   }
 
   readonly #finish = (): void => {
-    this.#underWay.shift();
-    this.#writtenAt.shift();
+    for (const ofEach of [this.#underWay, this.#beganAt, this.#writtenAt]) ofEach.shift();
     this.#bytesRead = this.#socket.bytesRead;
     this.#idleSince = undefined;
+    if (this.#isHeld && !this.#isFarAhead) this.#letGo();
     this.#endWithLastWord();
   };
 
@@ -81,7 +117,7 @@ export class Connection {
    */
   endWith(makeText: () => string): void {
     this.#makeLastWord ??= makeText;
-    this.#throwAway();
+    stopReading(this.#socket);
     this.#endWithLastWord();
   }
 
@@ -108,7 +144,7 @@ export class Connection {
       bytes += chunk.length;
       if (bytes > LINGER_BYTES) socket.pause();
     });
-    socket.resume();
+    resumeReading(socket);
     // Node stops reading unknown to the stream when answers pile up.
     socket._read(0);
   }
@@ -118,7 +154,7 @@ export class Connection {
    * To be asked as `isOverdue` is.
    */
   isLate(nowMillis: number): boolean {
-    if (this.arriving === undefined) return false;
+    if (this.arriving === undefined || this.#isHeld) return false;
 
     this.#arrivingSince ??= nowMillis;
     return nowMillis - this.#arrivingSince >= REQUEST_MILLIS;

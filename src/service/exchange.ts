@@ -1,5 +1,6 @@
 // One request on its way through the pipeline: what was learnt of it, and the signal that tells its handler
 // to give up.
+import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestFlaw } from '../base/events.ts';
 import { isGone } from '../reply/write.ts';
@@ -13,6 +14,8 @@ export interface Head {
   /** Where a framework that rewrites `url` keeps what the client has asked for. */
   readonly originalUrl?: string | undefined;
   readonly rawHeaders: readonly string[];
+  /** HTTP/1.0 may leave out Host. */
+  readonly httpVersion?: string | undefined;
 }
 
 /** What is learnt of a request on its way, and told of it at the end. */
@@ -37,11 +40,18 @@ export abstract class Learnt {
   failure?: unknown;
 }
 
+/** What a response emits when the client has closed its side. */
+export const CLIENT_CLOSED = Symbol('client closed');
+
+/** Node would track when it is collected. */
+const UNTRACKED = { requireManualDestroy: true };
+
 /** A request with its response, until it is answered. */
 export class Exchange extends Learnt {
   readonly request;
   readonly response;
   readonly arrivedAt;
+  readonly #context = new AsyncResource('gatehouse.request', UNTRACKED);
   #made: AbortController | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, arrivedAt: number) {
@@ -52,20 +62,37 @@ export class Exchange extends Learnt {
   }
 
   /**
-   * Tells the handler to give up; by itself when the client has gone before the reply was written. Made when
+   * Runs this in the asynchronous context in which the request arrived, whichever request the queue is worked
+   * off for: tracing depends on it.
+   */
+  run<Result, Rest extends unknown[]>(
+    work: (exchange: Exchange, ...rest: Rest) => Result,
+    ...rest: Rest
+  ): Result {
+    return this.#context.runInAsyncScope(work, undefined, this, ...rest);
+  }
+
+  /** Whether the client has closed its side, as those do who give up, or the connection is gone. */
+  get hasLeft() {
+    return isGone(this.request, this.response) || !this.request.socket.readable;
+  }
+
+  /**
+   * Tells the handler to give up; by itself when the client has left before the reply was written. Made when
    * it is first asked for.
    */
   get controller() {
     if (this.#made !== undefined) return this.#made;
 
-    const { request, response } = this;
+    const { response } = this;
     const controller = new AbortController();
     this.#made = controller;
-    if (isGone(request, response)) controller.abort();
-    // `close` of the request comes too when all is well.
-    response.once('close', () => {
+    const giveUp = () => {
       if (!response.writableFinished) controller.abort();
-    });
+    };
+    if (this.hasLeft) giveUp();
+    // `close` of the request comes too when all is well.
+    response.once('close', giveUp).once(CLIENT_CLOSED, giveUp);
     return controller;
   }
 }

@@ -28,7 +28,7 @@ const BUG_REPLY = jsonReply(500, { error: 'server_error', message: 'Internal Ser
 /** What `createFront` gives. */
 export type Front = ReturnType<typeof createFront>;
 
-/** Puts the front half together; of what it gives only `isStopping` is for others to set. */
+/** Puts the front half together; of what it gives only `isStopping` and `isClosing` are for others to set. */
 export function createFront(
   settings: Settings,
   dependencies: Dependencies,
@@ -41,44 +41,51 @@ export function createFront(
   const observer = createObserver(dependencies, settings.accessLog);
   const cors = createCors(settings);
   const readHost = createHostReader();
+  const nameScopes = createScopeNaming();
 
   /**
-   * The request as the checks read it. Throws `Refused`; and the document that tells of the resource, since
+   * The request as the checks read it, or why it is refused; or the document that tells of the resource, since
    * nobody who asks for it has a token yet, and the gate answers with it too.
    */
-  function present(learnt: Learnt): Presentation {
-    const { method = '', url = '', originalUrl = url, rawHeaders } = learnt.request;
-    const host = readHost(rawHeaders);
-    const presentation = { method, host, path: targetPath(originalUrl), rawHeaders };
-    describe(learnt, presentation);
-    return presentation;
+  function present(learnt: Learnt): Presentation | Refused | HandlerReply {
+    const { method = '', url = '', originalUrl = url, rawHeaders, httpVersion } = learnt.request;
+    const host = readHost(rawHeaders, httpVersion);
+    if (host instanceof Refused) return host;
+
+    const path = targetPath(originalUrl);
+    if (path instanceof Refused) return path;
+
+    const presentation = { method, host, path, rawHeaders };
+    return describe(learnt, presentation) ?? presentation;
   }
 
-  /** Nobody is identified when there are no credentials. Throws `Refused`, or rejects with it. */
-  function identify(learnt: Learnt, presentation: Presentation): Later<Caller | undefined> {
+  /** Nobody is identified when there are no credentials. */
+  function identify(learnt: Learnt, presentation: Presentation): Later<Caller | Refused | undefined> {
     const credentials = parseCredentials(presentation.rawHeaders, settings.dpopMode);
-    if (credentials === undefined) return undefined;
+    if (credentials === undefined || credentials instanceof Refused) return credentials;
 
     const checked = andThen(verifyToken(credentials.token), (token) => {
+      if (token instanceof Refused) return token;
+
       const { key, issuer } = verifiedOf(token);
       learnt.kid = factsOf(key).kid;
       learnt.issuerName = issuer.name;
       return checkSender(token, credentials, presentation, clock.now());
     });
     return andThen(checked, (caller) => {
-      learnt.freshNonce = caller.freshNonce;
+      if (!(caller instanceof Refused)) learnt.freshNonce = caller.freshNonce;
       return caller;
     });
   }
 
-  /** The reply to a refusal, to a failure of a handler's own, or to a bug. */
+  /** The reply to a refusal, to a failure of a handler's own, or to a bug. Never throws. */
   function replyToFailure(failure: unknown, learnt: Learnt) {
-    if (failure instanceof HandlerReply && failure.isThrowable) {
+    if (HandlerReply.isGenuine(failure) && failure.isThrowable) {
       // The document of `present` is no failure.
       if (failure.reply.status >= 400) learnt.reason = 'handler';
       return failure.reply;
     }
-    if (!(failure instanceof Refused)) {
+    if (!Refused.isGenuine(failure)) {
       learnt.reason = 'bug';
       learnt.failure = failure;
       return BUG_REPLY;
@@ -89,7 +96,7 @@ export function createFront(
     Object.assign(learnt, findings);
     const [authorization = ''] = fieldValues(learnt.request.rawHeaders, 'authorization');
     const scheme = acceptedScheme(authorization, settings.dpopMode);
-    return replyToRefusal(metadataUrl ? namingScopes(refusal, learnt) : refusal, scheme);
+    return replyToRefusal(metadataUrl ? nameScopes(refusal, learnt) : refusal, scheme);
   }
 
   /** What a reply to this origin holds beside its own fields, names and values in turn. */
@@ -116,8 +123,10 @@ export function createFront(
     replyToFailure,
     fieldsBeside,
     turnAway,
-    /** Set when the end has begun: then every reply closes its connection. */
+    /** Set when the end has begun: from then on it is not ready. */
     isStopping: false,
+    /** Set when no more connections are taken: from then on every reply closes its connection. */
+    isClosing: false,
   };
 }
 
@@ -126,27 +135,38 @@ export const nonceFields = ({ freshNonce }: Learnt) =>
   freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
 
 /**
- * The refusal with every scope that is named where access is decided, when another token would mend it (RFC
- * 6750 §3). Choice: those of `anyScope` and of guards that have passed too, since clients ask for what one
- * challenge names and no more, and the next guard would turn them away again.
+ * Gives what names in a refusal every scope that is named where access is decided, when another token would
+ * mend it (RFC 6750 §3). Choice: those of `anyScope` and of guards that have passed too, since clients ask for
+ * what one challenge names and no more, and the next guard would turn them away again. The same refusal with the
+ * same scopes is the same value, so that its reply is made once.
  */
-function namingScopes(refusal: Refusal, { rules = [], row }: Learnt) {
-  const isMendable = 'demands' in refusal || /^(unauthorized|invalid_token)$/.test(refusal.kind);
-  if (!isMendable) return refusal;
+function createScopeNaming() {
+  const named = new WeakMap<Refusal, Map<string, Refusal>>();
 
-  const scopes = [...rules, row]
-    .flatMap((part) => part?.access.guards ?? [])
-    .flatMap(({ refused }) => refused.refusal.scopes ?? []);
-  const scope = [...new Set(scopes)].join(' ');
-  return { ...refusal, demands: { ...refusal.demands, scope } };
+  return (refusal: Refusal, { rules = [], row }: Learnt) => {
+    const isMendable = 'demands' in refusal || MENDABLE.includes(refusal.kind);
+    if (!isMendable) return refusal;
+
+    const scopes = [...rules, row]
+      .flatMap((part) => part?.access.guards ?? [])
+      .flatMap(({ refused }) => refused.refusal.scopes ?? []);
+    const scope = [...new Set(scopes)].join(' ');
+    const byScope = named.get(refusal) ?? new Map<string, Refusal>();
+    named.set(refusal, byScope);
+    const kept = byScope.get(scope) ?? { ...refusal, demands: { ...refusal.demands, scope } };
+    byScope.set(scope, kept);
+    return kept;
+  };
 }
+
+const MENDABLE: readonly string[] = ['unauthorized', 'invalid_token'];
 
 /**
  * The document by which clients find out where to get a token (RFC 9728): where it is, and what answers who
  * asks for it, with the same bytes for everybody; nothing without a resource.
  */
 export function createResourceMetadata(settings: Settings) {
-  if (!settings.resourceUrl) return { describe: () => {} };
+  if (!settings.resourceUrl) return { describe: () => undefined };
 
   const { origin, pathname } = new URL(settings.resourceUrl);
   // RFC 9728 §3.1
@@ -155,26 +175,27 @@ export function createResourceMetadata(settings: Settings) {
   // the API, at the root.
   const paths = [first, `${first}/`, ROOT];
   // RFC 9728 §7.10
-  const document = reply(200, documentOf(settings), { 'Cache-Control': 'public, max-age=3600' });
-  const preflight = reply(204, undefined, {
+  const document = early(200, documentOf(settings), { 'Cache-Control': 'public, max-age=3600' });
+  const preflight = early(204, undefined, {
     'Access-Control-Allow-Methods': 'GET, HEAD',
     'Access-Control-Allow-Headers': '*, Authorization',
   });
 
-  /** Throws the reply at these paths, or `Refused`; does nothing at others. */
+  /** The reply at these paths, or why there is none; nothing at others. */
   function describe(learnt: Learnt, presentation: Presentation) {
-    if (!paths.includes(presentation.path)) return;
+    if (!paths.includes(presentation.path)) return undefined;
 
     // In place of what the settings say.
     learnt.crossOrigin = ['Access-Control-Allow-Origin', '*'];
-    if (isPreflight(presentation)) throw new HandlerReply(preflight.reply, true);
-    if (!METHODS.includes(presentation.method)) throw refuseMethod(METHODS);
-
-    throw new HandlerReply(document.reply, true);
+    if (isPreflight(presentation)) return preflight;
+    return METHODS.includes(presentation.method) ? document : refuseMethod(METHODS);
   }
 
   return { metadataUrl: origin + first, describe };
 }
+
+/** It stands where a refusal could, which a reply of a handler's does not. */
+const early = (...parts: Parameters<typeof reply>) => new HandlerReply(reply(...parts).reply, true);
 
 /** RFC 9728 §2; what has no value is left out (§3.2). */
 function documentOf({

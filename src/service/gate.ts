@@ -2,9 +2,10 @@
 // refusal as our own listener would give it. Where an access ignores credentials it is asked at once. Reads
 // no body, adds nothing to the request. Does not bound what the host's server lets in.
 import type { ServerResponse } from 'node:http';
-import { refuse } from '../base/refusal.ts';
+import { refuse, Refused } from '../base/refusal.ts';
+import { HandlerReply } from '../reply/handler-reply.ts';
 import { pairsOf, type Field } from '../reply/reply.ts';
-import type { Access } from '../routes/access.ts';
+import { refusalOf, type Access } from '../routes/access.ts';
 import { ConfigurationError } from '../settings/load.ts';
 import type { Head, Learnt } from './exchange.ts';
 import { nonceFields, type Front } from './front.ts';
@@ -32,15 +33,44 @@ export type Verdict<Admitted> = Admission<Admitted> | Readonly<{ refusal: Refusa
 /** How many fields Node keeps of a request, unless the server's `maxHeadersCount` says otherwise. */
 const NODE_MAX_FIELDS = 1_000;
 
+/**
+ * What the server behind could read otherwise than the checks do, whatever the access asks for. RFC 3986 §5.2.4: it
+ * routes a path with dot segments as it stands, or without them, while a proof holds for the latter. A field that
+ * begins with `:` is of HTTP/2 (RFC 9113 §8.3.1), where `:authority` and Host can disagree.
+ */
+function oddityOf({ url = '', originalUrl = url, rawHeaders }: GateRequest) {
+  const isOfHttp2 = rawHeaders.some((name, index) => index % 2 === 0 && name.startsWith(':'));
+  if (isOfHttp2) return refuse('host-refused');
+
+  const [path = ''] = originalUrl.split('?', 1);
+  const isDot = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
+  return path.split('/').some(isDot) ? refuse('target-refused') : undefined;
+}
+
 /** The gate's checks over a front half. */
 export function createGateChecks(front: Front) {
   function identify({ rawHeaders, socket }: GateRequest, learnt: Learnt) {
     const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;
     // A second Authorization field may be among those that Node has left out.
     const isWhole = maxFields === 0 || rawHeaders.length < maxFields * 2;
-    if (!isWhole) throw refuse('header_fields_too_large');
+    if (!isWhole) return refuse('header_fields_too_large');
 
-    return front.identify(learnt, front.present(learnt));
+    const presentation = front.present(learnt);
+    const isPresented = !(presentation instanceof Refused || presentation instanceof HandlerReply);
+    return isPresented ? front.identify(learnt, presentation) : presentation;
+  }
+
+  /** Whom the access admits, or what they are told instead. */
+  async function decide<Admitted>(request: GateRequest, access: Access<Admitted>, learnt: Learnt) {
+    const refused = oddityOf(request);
+    if (refused !== undefined) return { refused };
+
+    const isOpen = access.credentials === 'ignored';
+    const caller = isOpen ? undefined : await identify(request, learnt);
+    if (caller instanceof Refused || caller instanceof HandlerReply) return { refused: caller };
+
+    const missing = refusalOf([{ access }], caller, true);
+    return missing ? { refused: missing } : { caller: access.admit(caller) };
   }
 
   async function check<Admitted>(request: GateRequest, access: Access<Admitted>): Promise<Verdict<Admitted>> {
@@ -49,15 +79,11 @@ export function createGateChecks(front: Front) {
     if (faults.length > 0) throw new ConfigurationError(faults);
 
     const learnt: Learnt = { request, arrivedAt: 0, rules: [{ access }] };
-    try {
-      const isOpen = access.credentials === 'ignored';
-      const caller = isOpen ? undefined : await identify(request, learnt);
-      const admitted = access.admit(caller);
-      return { caller: admitted, headers: pairsOf(nonceFields(learnt)) };
-    } catch (failure) {
-      const { status, fields, content } = front.turnAway(failure, learnt);
-      return { refusal: { status, headers: pairsOf(fields), body: String(content) || null } };
-    }
+    const decided = await decide(request, access, learnt).catch((failure: unknown) => ({ refused: failure }));
+    if ('caller' in decided) return { caller: decided.caller, headers: pairsOf(nonceFields(learnt)) };
+
+    const { status, fields, content } = front.turnAway(decided.refused, learnt);
+    return { refusal: { status, headers: pairsOf(fields), body: String(content) || null } };
   }
 
   async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {

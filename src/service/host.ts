@@ -67,7 +67,9 @@ export function openService(...parts: Parameters<typeof assembleService>) {
       front.isStopping = true;
       // What listens only then would listen for ever.
       await listening;
-      const outcome = await stop();
+      const outcome = await stop(() => {
+        front.isClosing = true;
+      });
       collected.close();
       collected.closeAllConnections();
       close();

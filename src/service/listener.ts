@@ -2,7 +2,7 @@
 // Trusts the responder for every answer. Promises: whoever connects is refused or timed out by a stated
 // limit; at the end every request under way is answered. Does not end single connections: connection.ts does.
 import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
-import { Server as NetServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import { refuse, type Refused } from '../base/refusal.ts';
 import { pairsOf, type Reply } from '../reply/reply.ts';
@@ -30,6 +30,10 @@ const OPTIONS = {
 const SWEEP_MILLIS = 1_000;
 const STOP_MILLIS = 10_000;
 
+/** For how many turns no new connection must come before the listener closes, and how long that may take. */
+const QUIET_TURNS = 5;
+const QUIET_MILLIS = 250;
+
 /** Gives the server, which does not listen yet, and what stops it. */
 export function createListener(responder: Responder, clock: Clock) {
   const server = createServer({ ...OPTIONS, IncomingMessage: RequestStream });
@@ -38,6 +42,8 @@ export function createListener(responder: Responder, clock: Clock) {
     maxHeadersCount: MAX_FIELDS + 1,
     // A client that has closed its side is answered (RFC 9112 §9.6).
     httpAllowHalfOpen: true,
+    // Node would call it at the end, and reset one whose next request is already in the socket's buffer.
+    closeIdleConnections: () => {},
   });
   const connections = new Map<Socket, Connection>();
   const enqueue = createBatches(responder);
@@ -99,30 +105,56 @@ export function createListener(responder: Responder, clock: Clock) {
 
   server.on('listening', sweep).on('close', () => cancelSweep());
 
+  /** The system has accepted connections that Node has yet to take: closed at once it would reset them. */
+  function whenQuiet(close: () => void): void {
+    let turns = 0;
+    const begin = () => {
+      turns = 0;
+    };
+    const cancel = clock.after(QUIET_MILLIS, () => {
+      turns = Infinity;
+    });
+
+    function turn(): void {
+      turns += 1;
+      if (turns <= QUIET_TURNS) {
+        setImmediate(turn);
+        return;
+      }
+      cancel();
+      server.off('connection', begin);
+      close();
+    }
+
+    server.on('connection', begin);
+    turn();
+  }
+
   /**
    * Takes no new connections, and resolves when the last is gone, at the latest after ten seconds. RFC 9112
-   * §9.6: what is under way is answered, then connections close.
+   * §9.6: what is under way is answered, then connections close. Calls `onClosing` when none is taken any more.
    */
-  const stop = () =>
+  const stop = (onClosing = () => {}) =>
     new Promise<'drained' | 'deadline'>((resolve) => {
       let outcome: 'drained' | 'deadline' = 'drained';
-      isStopping = true;
-      // Closed at once, one whose next request is already in the socket's buffer would be reset.
-      cancelSweep();
-      cancelSweep = clock.after(SWEEP_MILLIS, sweep);
-
       const cancelDeadline = clock.after(STOP_MILLIS, () => {
         outcome = 'deadline';
         for (const socket of connections.keys()) socket.destroy();
       });
 
-      // That of node:http would close those with no request under way at once.
-      NetServer.prototype.close.call(server, () => {
+      function finish(): void {
         cancelDeadline();
-        // Ends the timer by which Node looks for requests that take too long.
-        server.close();
-        // Handlers are told to give up, and lines are written, when the connections have gone.
-        setImmediate(resolve, outcome);
+        // Sockets say `close` after these, and handlers are told to give up then.
+        setImmediate(() => setImmediate(resolve, outcome));
+      }
+
+      whenQuiet(() => {
+        server.close(finish);
+        onClosing();
+        isStopping = true;
+        // Closed at once, one whose next request is already in the socket's buffer would be reset.
+        cancelSweep();
+        cancelSweep = clock.after(SWEEP_MILLIS, sweep);
       });
     });
 

@@ -2,12 +2,14 @@
 // sender → access → query and body → handler → reply. Promises: nothing is awaited but keys that are not
 // held, the word of a shared replay store, what the row takes, and a handler's promise; nothing of a body is
 // read, and no handler runs, before access. Does not write: responder.ts does, which takes every failure too.
-import { andThen, isLater } from '../base/clock.ts';
-import { refuse, refuseMethod, unavailable } from '../base/refusal.ts';
-import { noContent, replyToResult } from '../reply/handler-reply.ts';
+import { andThen, isLater, type Later } from '../base/clock.ts';
+import { refuse, Refused, refuseMethod, unavailable } from '../base/refusal.ts';
+import { HandlerReply, noContent, replyToResult } from '../reply/handler-reply.ts';
+import type { Reply } from '../reply/reply.ts';
 import { readBody } from '../request/body.ts';
 import { Incoming } from '../request/incoming.ts';
 import type { Presentation } from '../request/uri.ts';
+import { refusalOf } from '../routes/access.ts';
 import { createRouter, type Place } from '../routes/router.ts';
 import type { Row, Table } from '../routes/row.ts';
 import type { Caller } from '../sender/caller.ts';
@@ -17,17 +19,21 @@ import type { Front } from './front.ts';
 const NO_CONTENT = noContent().reply;
 
 /**
- * For a table in which `tableProblems` finds nothing: gives the reply to a request. Throws what turns it
- * away, or rejects with it: `Refused`, `ClientGone`, `fail`, a bug; and the document of `present`.
+ * For a table in which `tableProblems` finds nothing: gives the reply to a request, or why it is refused. Throws,
+ * or rejects with, what turns it away once it may be read: `Refused`, `ClientGone`, `fail`, a bug.
  */
 export function createPipeline({ rows, rules }: Table, front: Front) {
   const findPlace = createRouter(rows, rules);
   const { clock, settings } = front;
   const { bodyLimitBytes, handlerTimeoutSeconds } = settings;
 
-  function respond(exchange: Exchange) {
-    checkHead(exchange);
+  function respond(exchange: Exchange): Later<Reply | Refused> {
+    const refused = headRefusal(exchange);
+    if (refused !== undefined) return refused;
+
     const presentation = front.present(exchange);
+    if (presentation instanceof HandlerReply) return presentation.reply;
+    if (presentation instanceof Refused) return presentation;
 
     const permission = front.cors.forSending(presentation);
     if (permission !== undefined) {
@@ -36,13 +42,15 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
     }
 
     const place = findPlace(presentation.path);
-    if (place === undefined) throw refuse('not_found');
-
-    return serve(exchange, place, presentation);
+    return place === undefined ? refuse('not_found') : serve(exchange, place, presentation);
   }
 
   /** Who asks, whether they may, and then the row. */
-  function serve(exchange: Exchange, place: Place, presentation: Presentation) {
+  function serve(
+    exchange: Exchange,
+    place: Place,
+    presentation: Presentation,
+  ): Later<Reply | Refused> {
     const { rules, matches } = place;
     const { method, path } = presentation;
     // RFC 9110 §9.3.2: HEAD goes the way of GET.
@@ -54,8 +62,12 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
     const identified = isCallerWanted ? front.identify(exchange, presentation) : undefined;
 
     return andThen(identified, (caller) => {
-      for (const { access } of rules) access.admit(caller);
-      if (match === undefined) throw refuseUnmatched(matches);
+      if (caller instanceof Refused) return caller;
+
+      const deciding = match === undefined ? rules : [...rules, match.row];
+      const refused = refusalOf(deciding, caller, match !== undefined);
+      if (refused !== undefined) return refused;
+      if (match === undefined) return refuseUnmatched(matches);
 
       const { row, parameters } = match;
       const admitted = row.access.admit(caller);
@@ -105,19 +117,19 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
 /** A request with more is refused: each costs memory for as long as it is under way. */
 export const MAX_FIELDS = 200;
 
-/** What can be wrong with a request before it is looked at. Throws `Refused`. */
-function checkHead({ request: { httpVersion, rawHeaders, headers } }: Exchange) {
+/** What can be wrong with a request before it is looked at. */
+function headRefusal({ request: { httpVersion, rawHeaders, headers } }: Exchange) {
   const { expect, 'transfer-encoding': coding } = headers;
   // RFC 9112 §2.3, §6.1: Node lets 0.9 and 2.0 pass in a request line, and HTTP/1.0 has no transfer coding.
   const isKnown = httpVersion === '1.1' || (httpVersion === '1.0' && coding === undefined);
   // RFC 9112 §6.1: of the others none is understood.
   const isFramed = coding === undefined || coding.toLowerCase() === 'chunked';
-  if (!isKnown || !isFramed) throw refuse('malformed-http');
-  if (rawHeaders.length > 2 * MAX_FIELDS) throw refuse('header_fields_too_large');
+  if (!isKnown || !isFramed) return refuse('malformed-http');
+  if (rawHeaders.length > 2 * MAX_FIELDS) return refuse('header_fields_too_large');
 
   // RFC 9110 §10.1.1: any other expectation may be refused; so is a repeated field, which Node joins.
   const isMet = expect === undefined || expect.toLowerCase() === '100-continue';
-  if (!isMet) throw refuse('expectation_failed');
+  return isMet ? undefined : refuse('expectation_failed');
 }
 
 function refuseUnmatched(matches: Place['matches']) {

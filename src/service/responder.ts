@@ -1,9 +1,9 @@
 // Request → reply, and writing it: the one place where every failure becomes a reply. Promises: every request
 // gets exactly one reply unless its client has gone, a bug is a 500 that tells nothing, and nothing escapes.
 import { isLater, type Later } from '../base/clock.ts';
-import { ClientGone, type Refused } from '../base/refusal.ts';
+import { ClientGone, Refused } from '../base/refusal.ts';
 import type { Reply } from '../reply/reply.ts';
-import { decideEnd, endingSockets, hangUp, isGone, writeReply } from '../reply/write.ts';
+import { decideEnd, hangUp, isEnding, isGone, writeReply } from '../reply/write.ts';
 import type { Table } from '../routes/row.ts';
 import type { Exchange, Head } from './exchange.ts';
 import type { Front } from './front.ts';
@@ -18,14 +18,9 @@ export function createResponder(table: Table, front: Front) {
 
   /** None when nobody is left to be told. Never throws. */
   function replyTo(exchange: Exchange, failure: unknown): Reply | undefined {
-    try {
-      // A handler that has given up because its client has gone has no fault.
-      const isOver = failure instanceof ClientGone || hasGivenUp(exchange, failure);
-      return isOver ? undefined : front.replyToFailure(failure, exchange);
-    } catch {
-      // What was thrown runs code of its own when it is asked what it is.
-      return undefined;
-    }
+    // A handler that has given up because its client has left has no fault.
+    const isOver = ClientGone.isGenuine(failure) || (exchange.hasLeft && isAbort(failure));
+    return isOver ? undefined : front.replyToFailure(failure, exchange);
   }
 
   /**
@@ -37,7 +32,7 @@ export function createResponder(table: Table, front: Front) {
     let status: number | null = null;
     try {
       const more = front.fieldsBeside(exchange, request.headers.origin);
-      if (reply !== undefined) writeReply(request, response, reply, more, front.isStopping);
+      if (reply !== undefined) writeReply(request, response, reply, more, front.isClosing);
       else if (!isGone(request, response)) hangUp(response);
       if (response.headersSent) status = response.statusCode;
     } catch (failure) {
@@ -53,18 +48,23 @@ export function createResponder(table: Table, front: Front) {
   function work(exchange: Exchange): Later<Reply | undefined> {
     const { request, response } = exchange;
     // While it waited for its turn. RFC 9112 §9.6: nothing behind the last answer is carried out.
-    if (isGone(request, response) || endingSockets.has(request.socket)) return undefined;
+    if (isGone(request, response) || isEnding(request.socket)) return undefined;
 
     const reply = runPipeline(exchange);
     // Decided now, since the others of this turn are worked out before it is written.
-    if (!isLater(reply)) decideEnd(request, front.isStopping || reply?.closes);
+    if (!isLater(reply)) decideEnd(request, front.isClosing || reply?.closes);
     return reply;
   }
 
   function runPipeline(exchange: Exchange): Later<Reply | undefined> {
+    const settle = (reply: Reply | Refused) =>
+      reply instanceof Refused ? front.replyToFailure(reply, exchange) : reply;
+
     try {
       const reply = pipeline(exchange);
-      return isLater(reply) ? reply.catch((failure: unknown) => replyTo(exchange, failure)) : reply;
+      if (!isLater(reply)) return settle(reply);
+
+      return reply.then(settle).catch((failure: unknown) => replyTo(exchange, failure));
     } catch (failure) {
       return replyTo(exchange, failure);
     }
@@ -78,5 +78,11 @@ export function createResponder(table: Table, front: Front) {
 }
 
 /** Whether the handler has passed on what it was told by its signal. */
-const hasGivenUp = ({ request, response }: Exchange, failure: unknown) =>
-  isGone(request, response) && Object(failure).name === 'AbortError';
+function isAbort(failure: unknown) {
+  try {
+    return Object(failure).name === 'AbortError';
+  } catch {
+    // What was thrown may run code of its own when it is asked.
+    return false;
+  }
+}

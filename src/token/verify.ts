@@ -4,11 +4,11 @@
 // given out, remembered or not. Does not check guards or the binding to a key: routes/guards.ts and sender/
 // do.
 import { hash } from 'node:crypto';
-import { andThen, type Clock } from '../base/clock.ts';
+import { andThen, type Clock, type Later } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import type { Count } from '../base/events.ts';
 import { Memory } from '../base/memory.ts';
-import { refuse } from '../base/refusal.ts';
+import { refuse, Refused } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import { factsOf, type VerificationKey } from '../keys/jwk.ts';
 import type { KeySet } from '../keys/key-set.ts';
@@ -50,8 +50,8 @@ export type TokenVerifier = ReturnType<typeof createTokenVerifier>;
 
 /**
  * A verifier for these issuers that remembers up to `cacheEntries` verified tokens, by their SHA-256. It
- * verifies the text of a token at once while its key is held, else as soon as keys were fetched. It throws
- * `Refused`, or rejects with it; a refusal found after the key tells its `kid` and its issuer.
+ * verifies the text of a token at once while its key is held, else as soon as keys were fetched. What it gives
+ * instead of a refused token says why; found after the key it tells its `kid` and its issuer.
  */
 export function createTokenVerifier(
   issuers: readonly Issuer[],
@@ -62,23 +62,28 @@ export function createTokenVerifier(
   const cache = new Memory<VerifiedToken>(cacheEntries);
 
   /** Remembers the token by its digest. */
-  function verify(token: string, digest: string) {
+  function verify(token: string, digest: string): Later<VerifiedToken | Refused> {
     const jws = parseCompact(token);
-    if (typeof jws === 'string') throw refuse(jws);
+    if (typeof jws === 'string') return refuse(jws);
 
-    const kid = checkTokenHeader(jws.header);
+    const header = parseTokenHeader(jws.header);
+    if (header instanceof Refused) return header;
+
     // The one bend in the way of a token: what it claims chooses among the issuers, by equality of text, and
     // does nothing else; it is checked in its turn, which is all that the only issuer has it for.
     const issuer = issuers.find((one) => one.issuer === jws.payload.iss || issuers.length === 1);
-    if (issuer === undefined) throw refuse('issuer-mismatch');
+    if (issuer === undefined) return refuse('issuer-mismatch');
 
+    const { kid } = header;
     return andThen(issuer.keys.find(kid), (key) => {
+      if (key instanceof Refused) return key;
+
       const findings = { kid: factsOf(key).kid, issuerName: issuer.name };
       const signed = verifySignature(jws, key);
-      if (signed === undefined) throw refuse('signature-mismatch').with(findings);
+      if (signed === undefined) return refuse('signature-mismatch').with(findings);
 
       const flaw = claimsFlaw(signed, jws.header, issuer, clock.now() / 1000);
-      if (flaw !== undefined) throw refuse(flaw).with(findings);
+      if (flaw !== undefined) return refuse(flaw).with(findings);
 
       count?.('gatehouse_tokens_total{result="verified"}');
       const claims = deepFreeze(payloadOf(signed));
@@ -88,13 +93,15 @@ export function createTokenVerifier(
     });
   }
 
-  return (token: string) => {
+  return (token: string): Later<VerifiedToken | Refused> => {
     const digest = hash('sha256', token, 'base64url');
     const remembered = cache.get(digest);
     if (remembered === undefined) return verify(token, digest);
 
     const { claims, kid, issuer, key } = unseal(remembered);
     return andThen(issuer.keys.find(kid), (current) => {
+      if (current instanceof Refused) return current;
+
       // Checks again all that time can change: the key's place in the set, `exp` and `nbf`.
       const isSameKey = factsOf(current).thumbprint === factsOf(key).thumbprint;
       if (isSameKey && timesFlaw(claims, issuer, clock.now() / 1000) === undefined) {
@@ -121,21 +128,20 @@ function deepFreeze(claims: JsonObject) {
 }
 
 /**
- * Checks the header before any key is looked for, and gives its `kid`. Members that carry keys are never
- * read.
+ * The `kid` of a header that is checked before any key is looked for, or why the header is refused. Members
+ * that carry keys are never read.
  */
-function checkTokenHeader({ alg, crit, b64, typ, kid }: JsonObject) {
+function parseTokenHeader({ alg, crit, b64, typ, kid }: JsonObject) {
   // RFC 7515 §4.1.1, RFC 8725 §2.1, §3.1, §3.2: the verifier names the algorithm, the header must equal it.
-  if (alg !== 'RS256') throw refuse('algorithm-refused');
+  if (alg !== 'RS256') return refuse('algorithm-refused');
 
   // RFC 7515 §4.1.11, RFC 7797 §6: no extension is understood here. Stricter: `b64` without `crit` neither.
-  if (crit !== undefined || b64 !== undefined) throw refuse('critical-header');
+  if (crit !== undefined || b64 !== undefined) return refuse('critical-header');
 
   // RFC 8725 §3.11, RFC 9068 §2.1
   const type = mediaType(typ);
-  if (typ !== undefined && type !== 'jwt' && type !== 'at+jwt') throw refuse('type-refused');
+  if (typ !== undefined && type !== 'jwt' && type !== 'at+jwt') return refuse('type-refused');
 
   // RFC 7515 §4.1.4, RFC 8725 §3.10
-  if (kid !== undefined && typeof kid !== 'string') throw refuse('key-id-malformed');
-  return kid;
+  return kid === undefined || typeof kid === 'string' ? { kid } : refuse('key-id-malformed');
 }

@@ -1,5 +1,5 @@
 /* A key set in front of a provider that answers when the test says so, under a clock that the test moves. */
-import type { Later } from '../../src/base/clock.ts';
+import { andThen, type Later } from '../../src/base/clock.ts';
 import type { JsonObject } from '../../src/base/encoding.ts';
 import { factsOf, type VerificationKey } from '../../src/keys/jwk.ts';
 import { FetchFailure } from '../../src/keys/jwks.ts';
@@ -115,17 +115,7 @@ export class KeySetFixture {
 
   /** What `find` gives: the key, the refusal, or the promise of one of them. */
   look(kid?: string): Later<VerificationKey | Refusal> {
-    const refusalOf = (thrown: unknown) => {
-      if (thrown instanceof Refused) return thrown.refusal;
-      throw thrown;
-    };
-
-    try {
-      const found = this.keys.find(kid);
-      return found instanceof Promise ? found.catch(refusalOf) : found;
-    } catch (thrown) {
-      return refusalOf(thrown);
-    }
+    return andThen(this.keys.find(kid), (found) => (found instanceof Refused ? found.refusal : found));
   }
 
   /** The same in a word: `found`, `waits`, or the reason of the refusal. */

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../src/base/refusal.ts';
 import { atOnce } from '../support/clock.ts';
+import { unlessRefused } from '../support/refused.ts';
 import {
   HOUR,
   holding,
@@ -19,7 +20,7 @@ const kids = (count: number) => Array.from({ length: count }, (_, index) => jwk(
 
 const unusable = (kid: string) => jwk(kid, { use: 'enc' });
 
-const find = ({ keys }: KeySetFixture, kid?: string) => atOnce(keys.find(kid));
+const find = ({ keys }: KeySetFixture, kid?: string) => unlessRefused(atOnce(keys.find(kid)));
 
 test('finds the key that kid names', async () => {
   const fixture = await holding(jwk('a', {}, 0x11), jwk('b', {}, 0x33));

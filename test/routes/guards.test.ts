@@ -8,7 +8,7 @@ import {
   scope,
   type Guard,
 } from '../../src/routes/guards.ts';
-import { needs } from '../../src/routes/access.ts';
+import { needs, refusalOf } from '../../src/routes/access.ts';
 import { callerWith } from '../support/caller.ts';
 import type { Environment } from '../support/service.ts';
 
@@ -323,8 +323,8 @@ test('admits nobody by a guard that gives a promise [H2]', () => {
   const passes = async () => true;
   const guard = { ...scope('read'), passes } as unknown as Guard;
   const caller = callerWith({ scope: 'read' });
-  assert.throws(() => needs(guard).admit(caller), guard.refused);
-  assert.equal(needs(scope('read')).admit(caller), caller);
+  assert.equal(refusalOf([{ access: needs(guard) }], caller, true), guard.refused);
+  assert.equal(refusalOf([{ access: needs(scope('read')) }], caller, true), undefined);
 });
 
 test('says which guard cannot be named in a challenge', () => {

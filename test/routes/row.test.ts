@@ -69,8 +69,9 @@ test('a guarded row runs its handler only when every guard passes', () => {
 });
 
 test('a guarded row refuses by the first guard that does not pass', () => {
-  refused(() => both.admit(callerWith({})), 'scope-missing');
-  refused(() => needs(claimEquals('org', 'a1'), scope('read')).admit(callerWith({})), 'claim-missing');
+  refused(() => runRow(get('/x', both, never), callerWith({})), 'scope-missing');
+  const turned = needs(claimEquals('org', 'a1'), scope('read'));
+  refused(() => runRow(get('/x', turned, never), callerWith({})), 'claim-missing');
 });
 
 test('a guarded row tells its guards by name', () => {

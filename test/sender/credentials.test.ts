@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { Refused, type Refusal } from '../../src/base/refusal.ts';
 import { fieldValues } from '../../src/request/fields.ts';
 import { acceptedScheme, parseCredentials, type DpopMode } from '../../src/sender/credentials.ts';
+import { unlessRefused } from '../support/refused.ts';
 
 const refused = (kind: Refusal['kind'], reason: Refusal['reason']) => (failure: unknown) => {
   assert.ok(failure instanceof Refused);
@@ -12,7 +13,7 @@ const refused = (kind: Refusal['kind'], reason: Refusal['reason']) => (failure: 
 
 const DPOP_MODES = ['DISABLED', 'ALLOWED', 'REQUIRED'] as const;
 
-const parse = (mode: DpopMode, ...rawHeaders: string[]) => parseCredentials(rawHeaders, mode);
+const parse = (mode: DpopMode, ...rawHeaders: string[]) => unlessRefused(parseCredentials(rawHeaders, mode));
 
 test('gives every value of a header field, whatever the case of its name [RFC 9110 §5.1]', () => {
   const raw = [
@@ -183,14 +184,25 @@ test('refuses the scheme that the mode does not accept [docs/dpop.md]', () => {
   );
 });
 
-test('refuses two DPoP fields where DPoP is on, and ignores them where it is off [RFC 9449 §4.3(1)]', () => {
+test('refuses two DPoP fields under the scheme DPoP before it looks at the token [RFC 9449 §4.3(1)]', () => {
   const proofs = ['DPoP', 'p', 'dpop', 'q'];
   for (const mode of ['ALLOWED', 'REQUIRED'] as const) {
-    for (const before of [[], ['Authorization', 'DPoP x.y.z'], ['Authorization', 'Basic x']]) {
-      assert.throws(() => parse(mode, ...before, ...proofs), refused('invalid_request', 'proof-repeated'));
+    for (const token of ['x.y.z', 'not a token']) {
+      const fields = ['Authorization', `DPoP ${token}`, ...proofs];
+      assert.throws(() => parse(mode, ...fields), refused('invalid_dpop_proof', 'proof-repeated'));
     }
   }
-  assert.equal(parse('DISABLED', ...proofs), undefined);
+});
+
+test('takes two DPoP fields for one beside any other scheme, and for nothing where DPoP is off [docs/dpop.md]', () => {
+  const proofs = ['DPoP', 'p', 'dpop', 'q'];
+  for (const mode of DPOP_MODES) {
+    assert.equal(parse(mode, ...proofs), undefined);
+    const basic = ['Authorization', 'Basic x', ...proofs];
+    assert.throws(() => parse(mode, ...basic), refused('unauthorized', 'scheme-refused'));
+  }
+  const bearer = ['Authorization', 'Bearer x.y.z', ...proofs];
+  assert.throws(() => parse('ALLOWED', ...bearer), refused('invalid_request', 'proof-beside-bearer'));
   assert.deepEqual(parse('DISABLED', 'Authorization', 'Bearer x', ...proofs), {
     scheme: 'Bearer',
     token: 'x',

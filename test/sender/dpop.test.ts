@@ -148,7 +148,7 @@ const sentence = (error: string, description: string) =>
 
 const STALE = sentence('invalid_dpop_proof', SENTENCES.invalid_dpop_proof['proof-too-old']);
 const MISMATCH = sentence('invalid_token', SENTENCES.invalid_token['key-mismatch']);
-const TWICE = sentence('invalid_request', SENTENCES.invalid_request['proof-repeated']);
+const TWICE = sentence('invalid_dpop_proof', SENTENCES.invalid_dpop_proof['proof-repeated']);
 const SCOPE = `${sentence('insufficient_scope', 'the token lacks a required scope')}, scope="admin"`;
 
 /** What the challenges say of the caller's error, on the scheme that the caller used. */
@@ -160,7 +160,7 @@ const CHALLENGED: [
 ][] = [
   ['a proof is refused', { claims: { iat: NOW - 301 } }, 401, STALE],
   ['the key is another', { signer: strangersKey }, 401, MISMATCH],
-  ['there are two proofs', { proof: ['p', 'q'] }, 400, TWICE],
+  ['there are two proofs', { proof: ['p', 'q'] }, 401, TWICE],
   [
     'a scope is missing',
     { path: '/api/admin', token: issue({ cnf: { jkt }, scope: 'read:users' }) },
@@ -222,6 +222,7 @@ const CALLS: Record<ProofFlaw, Call> = {
   'proof-ath': { claims: { ath: 'x' } },
   'proof-signature': { header: { jwk: strangersKey.jwk } },
   'proof-replayed': {},
+  'proof-repeated': { proof: ['p', 'q'] },
 };
 
 for (const flaw of Object.keys(CALLS) as ProofFlaw[]) {

@@ -45,7 +45,7 @@ const claim = (name: string, value: unknown) => ({
 type Neighbour = 'not-bound' | 'confirmation-refused' | 'proof-nonce' | 'key-mismatch' | 'replay-memory-full';
 
 /** A flaw without its fault does not compile. */
-export const FAULTS: Readonly<Record<ProofFlaw | Neighbour, Fault>> = {
+export const FAULTS: Readonly<Record<Exclude<ProofFlaw, 'proof-repeated'> | Neighbour, Fault>> = {
   'not-bound': {
     what: 'a token that is not bound [RFC 9449 §7.1]',
     place: 'token',

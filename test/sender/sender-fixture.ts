@@ -5,6 +5,7 @@ import { Refused, type Refusal } from '../../src/base/refusal.ts';
 import { createSenderCheck, type SenderOptions, type SenderCheck } from '../../src/sender/caller.ts';
 import { createReplayStore, type ReplayStore } from '../../src/sender/replay.ts';
 import { draftProof, makeProofKey, sealProof, type ProofDraft } from '../support/proof.ts';
+import { unlessRefused } from '../support/refused.ts';
 import { issue, NOW, openVerifier } from '../token/issuer.ts';
 
 export const ORIGIN = 'https://api.test';
@@ -63,11 +64,13 @@ export async function judge(
     rawHeaders: ['Host', 'inner.test'],
   };
   try {
-    const caller = await sender(
-      await verifyToken(token),
-      { scheme: 'DPoP', token, proof },
-      presentation,
-      nowMillis,
+    const caller = unlessRefused(
+      await sender(
+        unlessRefused(await verifyToken(token)),
+        { scheme: 'DPoP', token, proof },
+        presentation,
+        nowMillis,
+      ),
     );
     assert.equal(caller.subject, 'auth0|user');
     return 'accepted';

@@ -6,6 +6,7 @@ import { createTokenVerifier, type TokenVerifier } from '../../src/token/verify.
 import { makeSigningKey } from '../idp/keys.ts';
 import { signJws } from '../idp/tokens.ts';
 import { atOnce, TestClock } from './clock.ts';
+import { unlessRefused } from './refused.ts';
 import { settingsFrom, type Environment } from './service.ts';
 
 const REQUIRED: Environment = {
@@ -76,11 +77,11 @@ export function callerWith(
     rawHeaders: ['Host', 'api.example'],
   };
   const caller = senderWith(environment)(
-    atOnce(verifierWith(environment)(token)),
+    unlessRefused(atOnce(verifierWith(environment)(token))),
     { scheme: 'Bearer', token, proof: undefined },
     presentation,
     nowMillis,
   );
   if (caller instanceof Promise) throw new Error('only a proof needs time');
-  return caller;
+  return unlessRefused(caller);
 }

@@ -2,6 +2,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Incoming } from '../../src/request/incoming.ts';
+import { refusalOf } from '../../src/routes/access.ts';
 import type { Row } from '../../src/routes/row.ts';
 import type { Caller } from '../../src/sender/caller.ts';
 
@@ -17,6 +18,8 @@ export function runRow(
 ): unknown {
   const request = new IncomingMessage(new Socket());
   const exchange = { request, response: new ServerResponse(request), controller: new AbortController() };
+  const refused = refusalOf([row], caller, true);
+  if (refused !== undefined) throw refused;
   const admitted = row.access.admit(caller);
   return row.handler(new Incoming(exchange, '/x', parameters, nowMillis, admitted));
 }

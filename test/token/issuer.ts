@@ -10,6 +10,7 @@ import { makeSigningKey } from '../idp/keys.ts';
 import { rawJws, signJws, type Algorithm } from '../idp/tokens.ts';
 import { andThen, type Later } from '../../src/base/clock.ts';
 import { TestClock } from '../support/clock.ts';
+import { laterUnlessRefused } from '../support/refused.ts';
 
 export const DOMAIN = 'idp.test';
 export const ISSUER = `https://${DOMAIN}/`;
@@ -91,7 +92,7 @@ export function verifierOver(keys: KeySet, cacheEntries: number, rules: Partial<
   const verify = createTokenVerifier([{ ...RULES, ...rules, keys }], clock, cacheEntries);
   return (token, nowMillis = NOW * 1000) => {
     clock.set(nowMillis);
-    return verify(token);
+    return laterUnlessRefused(verify(token));
   };
 }
 

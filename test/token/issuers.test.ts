@@ -18,6 +18,7 @@ import {
   RULES,
   signingKey,
 } from './issuer.ts';
+import { unlessRefused } from '../support/refused.ts';
 
 const PARTNER = 'https://partner.test/';
 const PARTNERS_AUDIENCE = 'orders-api';
@@ -65,7 +66,7 @@ async function open({ rules = {}, fetched = {}, cacheEntries = 0 }: Partner = {}
 
   async function judge(token: string): Promise<string> {
     try {
-      const verified = await verify(token);
+      const verified = unlessRefused(await verify(token));
       return verifiedOf(verified).issuer.name;
     } catch (failure) {
       if (failure instanceof Refused) return failure.refusal.reason;
@@ -217,11 +218,10 @@ test('with one issuer looks at the key and the signature before the issuer, as e
   );
   await keys.refresh();
   const verify = createTokenVerifier([{ ...RULES, keys }], clock, 0);
-  const claimed = (token: Awaited<ReturnType<typeof verify>>) => verifiedOf(token).issuer.issuer;
 
   const reasonOf = async (token: string) => {
     try {
-      return claimed(await verify(token));
+      return verifiedOf(unlessRefused(await verify(token))).issuer.issuer;
     } catch (failure) {
       if (!(failure instanceof Refused)) throw failure;
       return failure.refusal.reason;

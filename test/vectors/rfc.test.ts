@@ -10,6 +10,7 @@ import { createProofVerifier } from '../../src/sender/dpop-proof.ts';
 import { parseCompact, type UnverifiedJws } from '../../src/token/compact.ts';
 import { payloadOf, verifySignature } from '../../src/token/signature.ts';
 import { listOf, onlyWith, readVectors, textOf, type Members } from './read.ts';
+import { unlessRefused } from '../support/refused.ts';
 
 const object = (value: unknown): JsonObject => (isJsonObject(value) ? value : assert.fail('not an object'));
 
@@ -78,7 +79,7 @@ function verdict({ proof, payload }: Members, token: string): string {
   const presentation = { method: textOf(htm), host: '', path: '', rawHeaders: [] };
 
   try {
-    return verify(textOf(proof), token, presentation, Number(iat) * 1000).thumbprint;
+    return unlessRefused(verify(textOf(proof), token, presentation, Number(iat) * 1000)).thumbprint;
   } catch (failure) {
     if (failure instanceof Refused) return failure.refusal.reason;
     throw failure;
