@@ -5,8 +5,9 @@ import { EventEmitter, once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { createInterface } from 'node:readline';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import {
+  authenticated,
   ConfigurationError,
   createGate,
   createService,
@@ -244,6 +245,45 @@ for (const [what, first] of [
     child.stdout.destroy();
     await once(child.stdout, 'close');
     for (let count = 0; count < 5; count += 1) assert.equal(await statusAt(url), 404);
+  });
+}
+
+const PAST = Date.UTC(2020, 0, 1);
+
+/** As the fake timers of test runners do. */
+function replaceDate(t: TestContext) {
+  const { Date: real } = globalThis;
+  globalThis.Date = class extends real {
+    static override now = () => PAST;
+  } as DateConstructor;
+  t.after(() => {
+    globalThis.Date = real;
+  });
+}
+
+for (const [how, setDate] of [
+  ['another Date', replaceDate],
+  ['a Date.now of its own', ({ mock }: TestContext) => mock.method(Date, 'now', () => PAST)],
+] as const) {
+  test(`a test that sets the date by ${how} sets that of services and gates [contract §10]`, async (t) => {
+    setDate(t);
+    const guarded = get('/a', authenticated, () => ({}));
+    const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
+    const service = createService({ rows: [guarded] }, settings, issuer);
+    t.after(() => service.stop());
+    const gate = await createGate(issuer.settings, issuer);
+    t.after(() => gate.close());
+    const url = `${await service.listen()}/a`;
+
+    const statusesOf = async (token: string) => {
+      const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${token}`];
+      const verdict = await gate.check({ method: 'GET', url: '/a', rawHeaders }, authenticated);
+      const headers = { authorization: `Bearer ${token}`, connection: 'close' };
+      return [(await fetch(url, { headers })).status, 'caller' in verdict];
+    };
+
+    assert.deepEqual(await statusesOf(issuer.token()), [200, true]);
+    assert.deepEqual(await statusesOf(issuer.token({ exp: PAST / 1000 - 1 })), [401, false]);
   });
 }
 
