@@ -265,7 +265,7 @@ for (const [how, setDate] of [
   ['another Date', replaceDate],
   ['a Date.now of its own', ({ mock }: TestContext) => mock.method(Date, 'now', () => PAST)],
 ] as const) {
-  test(`a test that sets the date by ${how} sets that of services and gates [contract §10]`, async (t) => {
+  test(`a test that sets the date by ${how} sets that of services and gates`, async (t) => {
     setDate(t);
     const guarded = get('/a', authenticated, () => ({}));
     const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
