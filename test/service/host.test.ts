@@ -332,3 +332,22 @@ test('a gate whose keys are not from its provider says so at the start, as a war
     [['warn', 'signing keys not from the provider']],
   );
 });
+
+for (const [how, failing] of [
+  ['throws', "fetchKeys() { throw new RangeError('secret'); }"],
+  ['rejects', "fetchKeys: async () => { throw new RangeError('secret'); }"],
+  ['gives no document', 'fetchKeys: async () => undefined'],
+] as const) {
+  test(`a fetch of keys passed in code that ${how} is a bug of that issuer in the log, with its name and place [docs/keys.md]`, async () => {
+    const told = await linesOf(`const gate = await gatehouse.createGate(
+      { domain: 'localhost:1', audience: 'x', logLevel: 'warn' },
+      { ${failing} },
+    );
+    setImmediate(gate.close);`);
+    const { message, issuer: whose, reason, error, frames } = told[1] ?? {};
+    assert.deepEqual([message, whose, reason], ['signing keys could not be fetched', 'idp', 'unforeseen']);
+    assert.equal(error, how === 'gives no document' ? 'TypeError' : 'RangeError');
+    assert.match(String(frames), /\/src\/keys\/key-set\.ts:\d+:\d+/);
+    assert.doesNotMatch(JSON.stringify(told), /secret/);
+  });
+}
