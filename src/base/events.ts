@@ -162,16 +162,21 @@ export function describeBug(error: unknown): Fields {
   }
 }
 
+/** What is a place: a source file or a module of Node, with line and column. */
+const PLACE = /^(?:(?:file:\/\/|\/|[A-Za-z]:\\).*\.[cm]?[jt]sx?|node:[a-z\d_/-]+):\d+:\d+$/;
+
 /**
  * The files with line and column of a stack, without names of functions, which may be made from data. Of a
  * path its end, so that the file and what tells it from others are among them.
  */
 function placesOf(error: Error) {
-  // The stack begins with the message.
-  const trace = String(error.stack).replace(error.message, '');
-  const places = trace.match(/^ +at .*:\d+:\d+\)?$/gm) ?? [];
-  return places.map((place) => {
-    const end = place.slice(-MAX_PLACE_LENGTH).replace(/^(.* \(| +at (async )?)|\)$/g, '');
-    return toPrintable(end, MAX_PLACE_LENGTH);
-  });
+  // The stack begins with the message: that of now, or the one that it had when the stack was first read.
+  const lines = String(error.stack).replace(error.message, '').split('\n');
+  const first = lines.findLastIndex((line) => !/^ +at /.test(line)) + 1;
+  // V8 writes no more than so many: what looks like one above them is text.
+  const calls = lines.slice(first).slice(-Error.stackTraceLimit);
+  return calls
+    .map((line) => line.replace(/^(?:.* \(| +at (?:async )?)(?=\/|\w+:)|\)$/g, ''))
+    .filter((place) => PLACE.test(place))
+    .map((place) => toPrintable(place.slice(-MAX_PLACE_LENGTH), MAX_PLACE_LENGTH));
 }

@@ -11,10 +11,16 @@ const MAX_KEYS = 100;
 export class FetchFailure {
   readonly reason;
   readonly code;
+  readonly #brand = true;
 
   constructor(reason: FetchFlaw, code: unknown = '') {
     this.reason = reason;
     this.code = String(code);
+  }
+
+  /** Whether what was thrown is one. Unlike `instanceof` it stands a revoked proxy. */
+  static is(thrown: unknown): thrown is FetchFailure {
+    return #brand in Object(thrown);
   }
 }
 

@@ -4,7 +4,7 @@
 // keys/fetch.ts does.
 import type { Clock, Later } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
-import { printable, type Count, type FetchFlaw, type Log } from '../base/events.ts';
+import { describeBug, printable, type Count, type FetchFlaw, type Log } from '../base/events.ts';
 import { refuse, unavailable, type Refused } from '../base/refusal.ts';
 import { factsOf, type VerificationKey } from './jwk.ts';
 import { FetchFailure, keyNamed, importKeySet, type ImportedKeys } from './jwks.ts';
@@ -22,9 +22,9 @@ const MAX_FETCHES_AWAITED = 2;
 export type KeySet = ReturnType<typeof createKeySet>;
 
 /**
- * `issuerName` is the configured one; `fetch` gives the provider's document, or rejects with `FetchFailure`;
- * `waiting` counts the requests that wait, for the keys of other issuers too; `count` is told what came of
- * every fetch.
+ * `issuerName` is the configured one; `fetch` gives the provider's document, or rejects with `FetchFailure`,
+ * or with anything that is a bug; `waiting` counts the requests that wait, for the keys of other issuers too;
+ * `count` is told what came of every fetch.
  */
 export function createKeySet(
   issuerName: string,
@@ -139,7 +139,8 @@ export function createKeySet(
       failure = undefined;
       backoffMillis = MIN_BACKOFF_MILLIS;
     } catch (thrown) {
-      noteFailure(thrown instanceof FetchFailure ? thrown : new FetchFailure('unforeseen'));
+      if (FetchFailure.is(thrown)) noteFailure(thrown);
+      else noteFailure(new FetchFailure('unforeseen'), describeBug(thrown));
     }
     const result = failure ?? 'ok';
     count?.(`gatehouse_key_fetches_total{issuer="${issuerName}",result="${result}"}`);
@@ -156,11 +157,17 @@ export function createKeySet(
     log('signing keys loaded', { issuer, usable: usable.length, skipped: skipped.length, kids });
   }
 
-  function noteFailure({ reason, code }: FetchFailure) {
+  function noteFailure({ reason, code }: FetchFailure, bug?: ReturnType<typeof describeBug>) {
     if (reason !== failure) {
       // Infinite when none were ever held, for which JSON says null.
       const heldForSeconds = Math.round(ageMillis() / 1000);
-      log('signing keys could not be fetched', { issuer, reason, code: printable(code), heldForSeconds });
+      log('signing keys could not be fetched', {
+        issuer,
+        ...bug,
+        reason,
+        code: printable(code),
+        heldForSeconds,
+      });
     }
 
     // Jitter, so that replicas that lost the provider together do not come back together.

@@ -13,7 +13,7 @@ import { createMetrics } from './metrics.ts';
 
 /** The clocks and the timer of this process. */
 export const clock: Clock = {
-  now: Date.now,
+  now: () => Date.now(),
   monotonic: () => performance.now(),
 
   after(millis, action) {

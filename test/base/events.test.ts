@@ -40,6 +40,10 @@ const EVENTS: Readonly<Record<Parameters<Log>[0], LogLevel>> = {
 const LEVELS: readonly LogLevel[] = ['silent', 'error', 'warn', 'info', 'debug'];
 const events = Object.entries(EVENTS) as [Parameters<Log>[0], LogLevel][];
 
+/** An error under more calls than V8 writes. */
+const deepError = (message: string, depth = Error.stackTraceLimit): Error =>
+  depth === 0 ? new Error(message) : deepError(message, depth - 1);
+
 describe('the log', () => {
   test('writes one JSON line per event: time, level, message, fields', () => {
     const lines: string[] = [];
@@ -181,13 +185,85 @@ describe('the log', () => {
     }
   });
 
-  test('takes only a whole line for a place', () => {
+  test('takes for a place only a whole line, below the last one that is none [docs/operations.md]', () => {
     const error = new RangeError('m');
-    error.stack = 'RangeError: m\nsecret    at a (b:1:1)\n    at c (d:1:1) secret\n    at e (f:1:1)';
-    assert.deepEqual(describeBug(error).frames, ['f:1:1']);
+    error.stack = [
+      'RangeError: m',
+      '    at a (/a.js:1:1)',
+      'secret    at b (/b.js:1:1)',
+      '    at c (/c.js:1:1) secret',
+      '    at d (<anonymous>)',
+      '    at e (/e.js:1:1)',
+    ].join('\n');
+    assert.deepEqual(describeBug(error).frames, ['/e.js:1:1']);
     const bare = new RangeError('');
-    bare.stack = '    at a (b:1:1)\n    at c (d:1:1)';
-    assert.deepEqual(describeBug(bare).frames, ['b:1:1', 'd:1:1']);
+    bare.stack = '    at a (/b.js:1:1)\n    at c (/d.js:1:1)';
+    assert.deepEqual(describeBug(bare).frames, ['/b.js:1:1', '/d.js:1:1']);
+  });
+
+  test('takes for a place only a source file or a module of Node, with line and column [docs/operations.md]', () => {
+    const places = [
+      'file:///a/b.mjs:1:2',
+      '/a (1)/b.ts:1:2',
+      '/a/b.cts:1:2',
+      'C:\\Program Files (x86)\\b.js:1:2',
+      'node:internal/process/task_queues:1:2',
+    ];
+    const others = [
+      'eyJh.eyJz.c2ln:1:1',
+      '/eyJh.eyJz.c2ln:1:1',
+      'file:///eyJh:1:1',
+      'node:eyJh:1:1',
+      'data:text/javascript,eyJh.js:1:1',
+      'https://eyJh.js:1:1',
+      '/a.js:1:2 eyJh:1:1',
+      'eval at eyJh (/a.js:1:2), <anonymous>:1:1',
+      '/a.js:1',
+      '[eval]:1:1',
+    ];
+    for (const show of [
+      (place: string) => place,
+      (place: string) => `async ${place}`,
+      (place: string) => `secret (${place})`,
+      (place: string) => `secret (/eyJh (${place})`,
+    ]) {
+      const framesOf = (place: string) =>
+        describeBug(Object.assign(new Error(''), { stack: `Error\n    at ${show(place)}` })).frames;
+
+      for (const place of places) assert.deepEqual(framesOf(place), [place], show(place));
+      for (const other of others) assert.deepEqual(framesOf(other), [], show(other));
+    }
+  });
+
+  for (const [what, change] of [
+    ['is changed', (error: Error) => Object.assign(error, { message: 'other' })],
+    ['is cut short', (error: Error) => Object.assign(error, { message: 'one' })],
+    ['is taken away', (error: Error) => Object.assign(error, { message: '' })],
+    ['is that of a cause', (error: Error) => new Error('other', { cause: error })],
+  ] as const) {
+    for (const [where, tail] of [
+      ['within', '\n    at eyJh.eyJz.c2ln:1:1\ntwo'],
+      ['at the end', '\n    at eyJh.eyJz.c2ln:1:1'],
+      ['at the end, like a path', '\n    at a (/eyJh.eyJz.c2ln:1:1)'],
+      ['at the end, like a file', '\n    at a (file:///eyJh.js:1:1)'],
+    ]) {
+      test(`takes for a place no line ${where} of a message that ${what} after the stack was read [docs/operations.md]`, () => {
+        const error = deepError(`one${tail}`);
+        assert.match(error.stack ?? '', /eyJh/);
+        const { frames } = describeBug(change(error));
+        assert.doesNotMatch(JSON.stringify(frames), /eyJh/);
+        assert.match(JSON.stringify(frames), /events\.test\.[jt]s:\d+:\d+/);
+      });
+    }
+  }
+
+  test('takes no text for a place that stands where a stack should be [docs/operations.md]', () => {
+    const text = 'one\n    at eyJh.eyJz.c2ln:1:1';
+    for (const stack of [text, `${text}\n`, `${text}\n    at a (/eyJh.eyJz.c2ln:1:1)`, [text], { text }]) {
+      const assigned = Object.assign(new Error('m'), { stack });
+      const read = Object.defineProperty(new Error('m'), 'stack', { get: () => stack });
+      for (const error of [assigned, read]) assert.deepEqual(describeBug(error).frames, []);
+    }
   });
 
   test('tells of what is thrown without being an error only its type', () => {

@@ -28,16 +28,28 @@ test('changes nothing when a refresh fails [F2]', async () => {
   );
 });
 
-for (const [condition, failure] of [
-  ['an error of another kind', new TypeError('secret')],
-  ['no error', 'secret'],
+const revoked = () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+};
+
+for (const [condition, failure, bug] of [
+  ['an error of another kind', new TypeError('secret'), { error: 'TypeError', frames: true }],
+  ['no error', 'secret', { error: 'string', frames: false }],
+  ['nothing', undefined, { error: 'undefined', frames: false }],
+  ['what cannot be read', revoked(), { error: undefined, frames: false }],
 ] as const) {
-  test(`counts a fetch that rejects with ${condition} as unforeseen, and logs no text of it`, async () => {
+  test(`describes a fetch that rejects with ${condition} like any bug, and logs no text of it [docs/keys.md]`, async () => {
     const fixture = await aged(20 * SECOND);
     await fixture.failWith(failure);
     assert.equal(fixture.outcome('a'), 'found');
-    const expected = { level: 'warn', reason: 'unforeseen', code: '', heldForSeconds: 20 };
-    assert.deepEqual(fixture.logged('signing keys could not be fetched'), [expected]);
+    const [{ error, frames, ...line } = {}, ...others] = fixture.logged('signing keys could not be fetched');
+    assert.deepEqual(line, { level: 'warn', reason: 'unforeseen', code: '', heldForSeconds: 20 });
+    assert.deepEqual({ error, frames: frames !== undefined }, bug);
+    if (bug.frames) assert.match(String(frames), /^[^,]*retry\.test\.[jt]s:\d+:\d+/);
+    assert.deepEqual(others, []);
+    assert.deepEqual(fixture.results, ['ok', 'unforeseen']);
     assert.equal(fixture.clock.pending.length, 1);
   });
 }

@@ -35,10 +35,9 @@ async function openTraced(context: TestContext) {
     prepare: (server) => {
       const { emit } = server;
       // What tracing does to a server (OpenTelemetry's instrumentation of node:http).
-      server.emit = function (event: string, ...rest: unknown[]): boolean {
-        if (event !== 'request') return emit.call(server, event, ...rest);
-        const [request] = rest as [{ url: string }];
-        return storage.run(request.url, () => emit.call(server, event, ...rest));
+      server.emit = (event: string, ...rest: readonly any[]): boolean => {
+        const go = () => Reflect.apply(emit, server, [event, ...rest]);
+        return event === 'request' ? storage.run(rest[0].url, go) : go();
       };
     },
   });

@@ -5,8 +5,9 @@ import { EventEmitter, once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { createInterface } from 'node:readline';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import {
+  authenticated,
   ConfigurationError,
   createGate,
   createService,
@@ -247,6 +248,45 @@ for (const [what, first] of [
   });
 }
 
+const PAST = Date.UTC(2020, 0, 1);
+
+/** As the fake timers of test runners do. */
+function replaceDate(t: TestContext) {
+  const { Date: real } = globalThis;
+  globalThis.Date = class extends real {
+    static override now = () => PAST;
+  } as DateConstructor;
+  t.after(() => {
+    globalThis.Date = real;
+  });
+}
+
+for (const [how, setDate] of [
+  ['another Date', replaceDate],
+  ['a Date.now of its own', ({ mock }: TestContext) => mock.method(Date, 'now', () => PAST)],
+] as const) {
+  test(`a test that sets the date by ${how} sets that of services and gates`, async (t) => {
+    setDate(t);
+    const guarded = get('/a', authenticated, () => ({}));
+    const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
+    const service = createService({ rows: [guarded] }, settings, issuer);
+    t.after(() => service.stop());
+    const gate = await createGate(issuer.settings, issuer);
+    t.after(() => gate.close());
+    const url = `${await service.listen()}/a`;
+
+    const statusesOf = async (token: string) => {
+      const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${token}`];
+      const verdict = await gate.check({ method: 'GET', url: '/a', rawHeaders }, authenticated);
+      const headers = { authorization: `Bearer ${token}`, connection: 'close' };
+      return [(await fetch(url, { headers })).status, 'caller' in verdict];
+    };
+
+    assert.deepEqual(await statusesOf(issuer.token()), [200, true]);
+    assert.deepEqual(await statusesOf(issuer.token({ exp: PAST / 1000 - 1 })), [401, false]);
+  });
+}
+
 /** What a program writes, one JSON text a line; `host` is this file's subject, `gatehouse` the package. */
 async function linesOf(program: string): Promise<Record<string, any>[]> {
   const host = new URL('../../src/service/host.ts', import.meta.url);
@@ -292,3 +332,22 @@ test('a gate whose keys are not from its provider says so at the start, as a war
     [['warn', 'signing keys not from the provider']],
   );
 });
+
+for (const [how, failing] of [
+  ['throws', "fetchKeys() { throw new RangeError('secret'); }"],
+  ['rejects', "fetchKeys: async () => { throw new RangeError('secret'); }"],
+  ['gives no document', 'fetchKeys: async () => undefined'],
+] as const) {
+  test(`a fetch of keys passed in code that ${how} is a bug of that issuer in the log, with its name and place [docs/keys.md]`, async () => {
+    const told = await linesOf(`const gate = await gatehouse.createGate(
+      { domain: 'localhost:1', audience: 'x', logLevel: 'warn' },
+      { ${failing} },
+    );
+    setImmediate(gate.close);`);
+    const { message, issuer: whose, reason, error, frames } = told[1] ?? {};
+    assert.deepEqual([message, whose, reason], ['signing keys could not be fetched', 'idp', 'unforeseen']);
+    assert.equal(error, how === 'gives no document' ? 'TypeError' : 'RangeError');
+    assert.match(String(frames), /\/src\/keys\/key-set\.ts:\d+:\d+/);
+    assert.doesNotMatch(JSON.stringify(told), /secret/);
+  });
+}
