@@ -8,7 +8,7 @@ import type { Names } from './table.ts';
 /** Other tools write names that begin with `ISSUER_` too. */
 const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|ISSUER_[^_]+)_/g;
 /** Letter case matters in YAML, and is easily overlooked: it plays no part in whose section it is. */
-const SECTIONS = /^(idp|issuers|api|cors|resource|metrics|server|log|profile)(\.|$)/i;
+const SECTIONS = /^"?(idp|issuers|api|cors|resource|metrics|server|log|profile)(\.|$)/i;
 const ISSUER_NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
 
 const NAMES_FAULT =
@@ -76,7 +76,9 @@ function noteName(entry: Entry, names: readonly string[], faults: string[]): voi
       names.filter((name) => isNear(written, name.toLowerCase().replace(/ .*/, ''), changes)),
     )
     .at(0);
-  const fix = nearest === undefined ? 'correct' : `write ${nearest}`;
+  const other = nearest === undefined ? 'correct' : `write ${nearest}`;
+  // A key of YAML with a dot in it.
+  const fix = /(^|\.)"/.test(entry.name) ? 'nest the keys that its dots part' : other;
   faults.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
 }
 

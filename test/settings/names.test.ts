@@ -90,6 +90,36 @@ test('warns of unknown settings in other sections, with their lines, and of noth
   );
 });
 
+for (const [yaml, name] of [
+  ['"idp.dpopMode": REQUIRED', '"idp.dpopMode"'],
+  ["'idp.dpopMode': REQUIRED", '"idp.dpopMode"'],
+  ['idp.dpopMode: REQUIRED', '"idp.dpopMode"'],
+  ['IDP.dpopMode: REQUIRED', '"IDP.dpopMode"'],
+  ['idp.:', '"idp."'],
+  ['"server.port": 1', '"server.port"'],
+  ['profile.x: 1', '"profile.x"'],
+  ['"issuers.partner.domain": two.test', '"issuers.partner.domain"'],
+  ['issuers.partner:\n  domain: two.test', '"issuers.partner".domain'],
+  ['idp:\n  "dpop.mode": 1', 'idp."dpop.mode"'],
+] as const) {
+  test(`refuses ${JSON.stringify(yaml)}: a dot in a key parts nothing [YAML 1.2.2 §7.3, H2]`, () => {
+    const problem = onlyProblem(withYaml(yaml));
+    assert.ok(problem.startsWith(`${name} (`), problem);
+    assert.match(problem, /\): is not a setting; nest the keys that its dots part or remove it$/);
+  });
+}
+
+test('takes a key with a dot for no setting below one of the same words', () => {
+  const { settings, warnings } = load(
+    withYaml('application.name: x\nspring:\n  application.name: y\n  "idp.domain": z'),
+  );
+  assert.equal(settings.applicationName, 'gatehouse');
+  assert.deepEqual(
+    warnings.map((warning) => warning.replace(/ \(.*/, '')),
+    ['"application.name"', 'spring."application.name"', 'spring."idp.domain"'],
+  );
+});
+
 /** A name, and the one to write. */
 const VARIABLES: readonly (readonly [name: string, nearest: string | undefined])[] = [
   ['IDP_DPOPMODE', 'IDP_DPOP_MODE'],
