@@ -6,7 +6,7 @@ import { FetchFailure } from './jwks.ts';
 import { lookupOnce } from './lookup.ts';
 
 /**
- * A connection to the host and port of `address` through `proxy`, `http://[user:password@]host[:port]`.
+ * A connection to the host and port of `address` through `proxy`, `http://[user[:password]@]host[:port]`.
  * Rejects with `FetchFailure`.
  */
 export function openTunnel(proxy: string, { hostname, port }: URL, signal: AbortSignal): Promise<object> {

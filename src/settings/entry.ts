@@ -5,7 +5,10 @@ export type Scalar = string | number | boolean | null;
 /** A value as a source has it; the environment and `.env` have only text. */
 export type RawValue = Scalar | readonly Scalar[];
 
-/** One value: its name, in YAML its keys joined by dots, and where it stands, such as `/srv/.env, line 3`. */
+/**
+ * One value: its name, in YAML its keys joined by dots, of which one with a dot is in quotes; and where it
+ * stands, such as `/srv/.env, line 3`.
+ */
 export interface Entry {
   readonly name: string;
   readonly value: RawValue;

@@ -8,11 +8,13 @@ import type { Names } from './table.ts';
 /** Other tools write names that begin with `ISSUER_` too. */
 const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|ISSUER_[^_]+)_/g;
 /** Letter case matters in YAML, and is easily overlooked: it plays no part in whose section it is. */
-const SECTIONS = /^(idp|issuers|api|cors|resource|metrics|server|log|profile)(\.|$)/i;
+const SECTIONS = /^"?(idp|issuers|api|cors|resource|metrics|server|log|profile)(\.|$)/i;
 const ISSUER_NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
 
 const NAMES_FAULT =
   'must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp';
+
+const TORN = 'is not a setting; correct the lines above it, which became a part of its name';
 
 /** The names of the issuers: `idp`, and those in ISSUERS, else those in the map `issuers` of YAML. */
 export function readIssuers({ variables, keys, problems }: Sources): string[] {
@@ -34,15 +36,26 @@ export function readIssuers({ variables, keys, problems }: Sources): string[] {
 export function noteVariables(known: readonly Names[], { variables, problems, warnings }: Sources): void {
   const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
   const prefixes = names.join().match(PREFIXES) ?? [];
-  for (const entry of variables) {
+
+  function isMeant(written: string) {
     // What differs from one of ours in letter case only is meant for it.
-    const name = entry.name.toUpperCase();
-    const isMeant = names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));
-    // What Node 20 makes of two lines that --env-file names: the second counts for nothing.
-    const isTorn = name.includes('\n');
-    const faults = entry.place === 'environment' && !isTorn ? warnings : problems;
-    if (isMeant || isTorn) noteName(entry, names, faults);
+    const name = written.toUpperCase();
+    return names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));
   }
+
+  for (const entry of variables) {
+    if (entry.name.includes('\n')) problems.push(problemOf(withoutKey(entry, isMeant), TORN));
+    else if (isMeant(entry.name)) noteName(entry, names, entry.place === 'environment' ? warnings : problems);
+  }
+}
+
+/**
+ * What may be shown of lines of which Node 20 makes one name, for --env-file: the last one, which counts for
+ * nothing, if it is one of ours. Those above it may be a key, and so may it be (CWE-532).
+ */
+function withoutKey(entry: Entry, isMeant: (name: string) => boolean): Entry {
+  const [, last = ''] = /\n[ \t]*(?:export[ \t]+)?(\w+)\s*$/.exec(entry.name) ?? [];
+  return { ...entry, name: last !== '' && isMeant(last) ? last : 'a name of several lines' };
 }
 
 /** The same for the keys of YAML. */
@@ -63,7 +76,9 @@ function noteName(entry: Entry, names: readonly string[], faults: string[]): voi
       names.filter((name) => isNear(written, name.toLowerCase().replace(/ .*/, ''), changes)),
     )
     .at(0);
-  const fix = nearest === undefined ? 'correct' : `write ${nearest}`;
+  const other = nearest === undefined ? 'correct' : `write ${nearest}`;
+  // A key of YAML with a dot in it.
+  const fix = /(^|\.)"/.test(entry.name) ? 'nest the keys that its dots part' : other;
   faults.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
 }
 

@@ -128,8 +128,8 @@ export const storeAddress = matching(
 
 /** The address of a forward proxy. A backslash is a slash to the URL parser here. */
 export const proxyAddress = matching(
-  /^http:\/\/([^\s:@/?#\\]+:[^\s@/?#\\]+@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?\/?$/i,
-  'must be http://[user:password@]host[:port], with special characters as %XX',
+  /^http:\/\/([^\s:@/?#\\]+(:[^\s@/?#\\]*)?@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?\/?$/i,
+  'must be http://[user[:password]@]host[:port], with special characters as %XX',
   isDecodable,
 );
 

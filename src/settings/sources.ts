@@ -1,8 +1,9 @@
 // Where settings are looked for: the process environment, .env, application.yml or what CONFIG_FILE names.
-// Promises: a file that cannot be read is a problem; one that is not there is none, unless it is named.
+// Promises: a file that cannot be read is a problem; one that is not there, or that Node's permission model
+// hides, is none, unless it is named.
 import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { decodeUtf8 } from '../base/encoding.ts';
+import { decodeUtf8, undefinedOn } from '../base/encoding.ts';
 import { parseDotEnv } from './dot-env.ts';
 import { throwAt, Fault, problemOf, type Entry } from './entry.ts';
 import { parseYaml } from './yaml.ts';
@@ -39,6 +40,11 @@ export function readSources(
       files.push(path);
       return parse(text, path, problems);
     } catch (failure) {
+      if (isDenied(failure) && namedBy === undefined) {
+        lookedIn &&= `${lookedIn}, ${path} (not granted)`;
+        return [];
+      }
+
       lookedIn = '';
       const fault = describeFailure(failure, path);
       problems.push(namedBy ? problemOf(namedBy, fault) : fault);
@@ -50,7 +56,8 @@ export function readSources(
   const configFile = find(variables, 'CONFIG_FILE');
   // What is called otherwise is not read, and may hold a safeguard.
   const misnamed = join(directory, 'application.yaml');
-  if (configFile === undefined && existsSync(misnamed)) {
+  // What this throws is that the permission model hides it.
+  if (configFile === undefined && undefinedOn(Error, () => existsSync(misnamed))) {
     problems.push(`${misnamed}: is not read; call it application.yml, or name it in CONFIG_FILE`);
   }
 
@@ -78,6 +85,10 @@ function readText(path: string, isDemanded: boolean) {
   if (status.size > 1_000_000) throwAt(path, 'is longer than a million bytes; shorten it');
   return decodeUtf8(readFileSync(path)) ?? throwAt(path, 'is not UTF-8; save it as such');
 }
+
+/** Whether Node's permission model hides a file. A mode (`EACCES`) means one that is there. */
+const isDenied = (failure: unknown) =>
+  failure instanceof Error && 'code' in failure && failure.code === 'ERR_ACCESS_DENIED';
 
 function describeFailure(failure: unknown, path: string) {
   if (failure instanceof Fault) return failure.message;

@@ -69,7 +69,8 @@ export function parseYaml(source: string, file: string): Entry[] {
     if (typeof key !== 'string' || key === '' || written.length > 1000) {
       return throwAt(place, 'a key that is not text of at most 1000 characters; quote it');
     }
-    const name = open.prefix + key;
+    // A dot in a key parts nothing: quoted, `"a.b"` is not the `b` below `a`.
+    const name = open.prefix + (/\.|^"/.test(key) ? JSON.stringify(key) : key);
     if (names.has(name)) throwAt(place, 'a key that is set before; remove one');
     names.add(name);
 

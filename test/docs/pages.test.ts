@@ -1,7 +1,7 @@
 /* What the documents name is there: files, headings, scripts, settings; and what the comments of src cite is
    a document. */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
 import { SENTENCES } from '../../src/base/refusal.ts';
@@ -18,6 +18,19 @@ const anchor = (heading: string) =>
 
 const anchorsOf = (page: string) =>
   [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchor(heading));
+
+const SOURCES = readdirSync(new URL('src/', ROOT), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => `src/${name}`);
+
+test('no document and no message has npx fetch a package called gatehouse, which somebody else owns', () => {
+  const fetching = /\b(?:npx|npm exec|npm x)\s+(?!--no-install\s)[^`\n]*\bgatehouse\b/g;
+  const found = [...PAGES, ...SOURCES].map((name) => [name, read(name).match(fetching)] as const);
+  assert.deepEqual(
+    found.filter(([, commands]) => commands !== null),
+    [],
+  );
+});
 
 for (const page of PAGES) {
   test(`${page} links to files and headings that are there`, () => {

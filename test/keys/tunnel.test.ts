@@ -6,6 +6,7 @@ import https, { Agent as SecureAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
 import type { FetchFlaw } from '../../src/base/events.ts';
+import { proxyAddress } from '../../src/settings/readers.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { startProxy, type Proxy } from '../idp/proxy.ts';
 import { cutTls, startRawServer, type RawServer } from '../idp/raw-server.ts';
@@ -99,6 +100,18 @@ test('says who it is to the proxy, percent-decoded, and to nobody else [RFC 9110
     assert.deepEqual([headers['proxy-authorization'], headers.authorization], [basic, undefined]);
   }
 });
+
+for (const userInfo of ['us%20er', 'us%20er:']) {
+  test(`says to the proxy that its password is empty for ${userInfo}@ [RFC 7617 §2]`, async () => {
+    const before = proxy.asked.length;
+    await fetchKeys(sourceOf(provider), undefined, proxyAddress(addressOf(proxy, `${userInfo}@`)));
+    const basic = `Basic ${Buffer.from('us er:').toString('base64')}`;
+    assert.deepEqual(
+      askedSince(before).map(({ headers }) => headers['proxy-authorization']),
+      [basic, basic],
+    );
+  });
+}
 
 for (const [address, target] of [
   ['https://idp.test/keys', 'idp.test:443'],

@@ -204,7 +204,7 @@ test('the service of docs/several-issuers.md takes the tokens of both of its iss
   assert.deepEqual([status, stderr], [0, '200 200 ']);
 });
 
-test('npx gatehouse --check says with which keys the service would run, or why it would not', async (t) => {
+test('npx --no-install gatehouse --check says with which keys the service would run, or why it would not', async (t) => {
   const provider = await startProvider();
   t.after(() => provider.stop());
 

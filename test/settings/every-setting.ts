@@ -204,7 +204,7 @@ export const SETTINGS: readonly SettingRow[] = [
     yaml: 'idp.proxy',
     byDefault: undefined,
     good: [same('http://one.test'), same('http://u%40:p%2F@two.test:3128/'), same('http://[::1]:8080')],
-    bad: ['http://secret@one.test', /must be http:\/\/\[user:password@\]host\[:port\]/],
+    bad: ['http://user:sec@ret@one.test', /must be http:\/\/\[user\[:password\]@\]host\[:port\]/],
   },
   {
     name: 'orgId',

@@ -90,6 +90,36 @@ test('warns of unknown settings in other sections, with their lines, and of noth
   );
 });
 
+for (const [yaml, name] of [
+  ['"idp.dpopMode": REQUIRED', '"idp.dpopMode"'],
+  ["'idp.dpopMode': REQUIRED", '"idp.dpopMode"'],
+  ['idp.dpopMode: REQUIRED', '"idp.dpopMode"'],
+  ['IDP.dpopMode: REQUIRED', '"IDP.dpopMode"'],
+  ['idp.:', '"idp."'],
+  ['"server.port": 1', '"server.port"'],
+  ['profile.x: 1', '"profile.x"'],
+  ['"issuers.partner.domain": two.test', '"issuers.partner.domain"'],
+  ['issuers.partner:\n  domain: two.test', '"issuers.partner".domain'],
+  ['idp:\n  "dpop.mode": 1', 'idp."dpop.mode"'],
+] as const) {
+  test(`refuses ${JSON.stringify(yaml)}: a dot in a key parts nothing [YAML 1.2.2 §7.3, H2]`, () => {
+    const problem = onlyProblem(withYaml(yaml));
+    assert.ok(problem.startsWith(`${name} (`), problem);
+    assert.match(problem, /\): is not a setting; nest the keys that its dots part or remove it$/);
+  });
+}
+
+test('takes a key with a dot for no setting below one of the same words', () => {
+  const { settings, warnings } = load(
+    withYaml('application.name: x\nspring:\n  application.name: y\n  "idp.domain": z'),
+  );
+  assert.equal(settings.applicationName, 'gatehouse');
+  assert.deepEqual(
+    warnings.map((warning) => warning.replace(/ \(.*/, '')),
+    ['"application.name"', 'spring."application.name"', 'spring."idp.domain"'],
+  );
+});
+
 /** A name, and the one to write. */
 const VARIABLES: readonly (readonly [name: string, nearest: string | undefined])[] = [
   ['IDP_DPOPMODE', 'IDP_DPOP_MODE'],
@@ -198,6 +228,28 @@ for (const name of Object.keys(ORCHESTRATED)) {
 test('refuses a name of two lines in the environment, which Node 20 makes of a blank line for --env-file [H2]', () => {
   for (const start of [' ', '\t', ' # a comment', '[section]']) {
     const environment = { ...REQUIRED, [`${start}\nIDP_DPOP_MODE`]: 'REQUIRED' };
-    assert.match(onlyProblem({ environment }), /\?IDP_DPOP_MODE \(environment\): is not a setting; /);
+    assert.match(onlyProblem({ environment }), /^IDP_DPOP_MODE \(environment\): is not a setting; /);
   }
 });
+
+/** What Node 20 makes of a key over several lines in a file for --env-file, and what is shown of it. */
+const TORN: readonly (readonly [name: string, shown: string])[] = [
+  ['U0VDUkVU\n-----END PRIVATE KEY-----\nIDP_DPOP_MODE', 'IDP_DPOP_MODE'],
+  ['U0VDUkVU\r\n-----END PRIVATE KEY-----"\r\nIDP_DOMIAN', 'IDP_DOMIAN'],
+  ['U0VDUkVU\n log_level ', 'log_level'],
+  ['U0VDUkVU\r\n\texport IDP_DOMIAN', 'IDP_DOMIAN'],
+  // The name ends before the padding of the last line.
+  ['U0VDUkVUU0VDUkVU\nU0VDUkVU', 'a name of several lines'],
+  ['U0VDUkVUU0VDUkVU\nIDPU0VDUkVU', 'a name of several lines'],
+  ['U0VDUkVU\n', 'a name of several lines'],
+];
+
+for (const [name, shown] of TORN) {
+  test(`shows of the torn name ${JSON.stringify(name)} nothing of the key in it [CWE-532]`, () => {
+    const problem = onlyProblem({ environment: { ...REQUIRED, [name]: 'REQUIRED' } });
+    assert.equal(
+      problem,
+      `${shown} (environment): is not a setting; correct the lines above it, which became a part of its name`,
+    );
+  });
+}

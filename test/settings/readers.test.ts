@@ -599,10 +599,15 @@ const PROXIES: readonly (readonly [address: string, isGood: boolean])[] = [
   ['http://my_proxy', true],
   ['http://user:secret@proxy.test', true],
   ['http://us%65r:p%40%2F%3A%C3%B6:x@proxy.test:1', true],
-  ['http://user@proxy.test', false],
-  ['http://user:@proxy.test', false],
+  ['http://user@proxy.test', true],
+  ['http://user:@proxy.test', true],
   ['http://:secret@proxy.test', false],
   ['http://@proxy.test', false],
+  ['http://:@proxy.test', false],
+  ['http://user@name@proxy.test', false],
+  ['http://us/er@proxy.test', false],
+  ['http://us\\er@proxy.test', false],
+  ['http://us%zzer@proxy.test', false],
   ['http://user:p@ss@proxy.test', false],
   ['http://user:p/ss@proxy.test', false],
   ['http://user:p\\ss@proxy.test', false],
@@ -634,7 +639,7 @@ const PROXIES: readonly (readonly [address: string, isGood: boolean])[] = [
 
 for (const [address, isGood] of PROXIES) {
   test(`${isGood ? 'takes' : 'refuses'} ${show(address)} as the address of a forward proxy`, () => {
-    const fault = 'must be http://[user:password@]host[:port], with special characters as %XX';
+    const fault = 'must be http://[user[:password]@]host[:port], with special characters as %XX';
     assert.equal(faultOf(proxyAddress, address), isGood ? false : fault);
   });
 }

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import fs, { mkdirSync, symlinkSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { loadProfileSettings } from '../../src/profiles/settings.ts';
 import { processorMillis } from '../support/processor-time.ts';
 import {
@@ -153,6 +153,55 @@ test('says of a file why it cannot be read', () => {
   assert.match(
     onlyProblem({ environment: { ...REQUIRED, CONFIG_FILE: 'a\0b' } }),
     /cannot be read \(ERR_INVALID_ARG_VALUE\); mend/,
+  );
+});
+
+/** Makes a function of the file system fail with this code, for one test. */
+function failWith(t: TestContext, name: 'lstatSync' | 'readFileSync' | 'existsSync', code: string) {
+  t.after(() => {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  });
+  t.mock.method(fs, name, () => {
+    throw Object.assign(new Error(code), { code });
+  });
+  syncBuiltinESMExports();
+}
+
+for (const name of ['.env', 'application.yml']) {
+  test(`refuses ${name} when its mode forbids to read it, since it is there and may hold a safeguard [H2]`, (t) => {
+    inDirectory({ [name]: '' }, (directory) => {
+      failWith(t, 'readFileSync', 'EACCES');
+      assert.deepEqual(
+        problemsIn(() => loadProfileSettings(REQUIRED, directory)),
+        [`${directory}/${name}: cannot be read (EACCES); mend that, or what names it`],
+      );
+    });
+  });
+}
+
+test('passes over the files that the permission model hides, and says so of a setting that is missing', (t) => {
+  for (const name of ['lstatSync', 'existsSync'] as const) failWith(t, name, 'ERR_ACCESS_DENIED');
+  assert.deepEqual(
+    problemsIn(() => loadProfileSettings(REQUIRED, '/srv')),
+    [],
+  );
+  const [problem] = problemsIn(() => loadProfileSettings({ IDP_AUDIENCE: 'x' }, '/srv'));
+  assert.ok(
+    problem?.startsWith(
+      'IDP_DOMAIN or idp.domain (environment, /srv/.env (not granted), /srv/application.yml (not granted)): ',
+    ),
+    problem,
+  );
+});
+
+test('refuses a CONFIG_FILE that the permission model hides', (t) => {
+  failWith(t, 'lstatSync', 'ERR_ACCESS_DENIED');
+  assert.deepEqual(
+    problemsIn(() => loadProfileSettings({ ...REQUIRED, CONFIG_FILE: 'x.yml' }, '/srv')),
+    [
+      'CONFIG_FILE (environment): /srv/x.yml: cannot be read (ERR_ACCESS_DENIED); mend that, or what names it',
+    ],
   );
 });
 

@@ -86,7 +86,7 @@ function flatten(node: ParsedNode | null, prefix: string, into: Reading): Readin
   if (!isMap(node) || (node.flow === true && prefix !== '')) throw new Error('not a map in block style');
   for (const { key, value } of node.items) {
     if (!isScalar(key) || typeof key.value !== 'string') throw new Error('a key that is not text');
-    const path = prefix + key.value;
+    const path = prefix + (/\.|^"/.test(key.value) ? JSON.stringify(key.value) : key.value);
     if (isMap(value)) flatten(value, `${path}.`, into);
     else if (isSeq(value)) into.push([path, value.items.map(scalarOf)]);
     else into.push([path, isScalar(value) ? value.value : null]);
