@@ -273,7 +273,7 @@ test('tells with every refusal whose keys were looked for', async () => {
 
   const told = (kid?: string) => {
     try {
-      return fixture.keys.find(kid);
+      return unlessRefused(atOnce(fixture.keys.find(kid)));
     } catch (failure) {
       if (!(failure instanceof Refused)) throw failure;
       return [failure.refusal.reason, failure.findings];

@@ -218,16 +218,27 @@ test('judges every Host for itself, whatever the request before had [RFC 9112 §
     assert.equal(readHost(['Host', 'a.test']), 'a.test', `round ${round}`);
     assert.equal(readHost(['Host', 'b.test']), 'b.test');
     for (const again of ['a b', 'a b', 'A.test:65536']) {
-      assert.throws(() => readHost(['Host', again]), refused('host-refused'));
+      assert.throws(() => unlessRefused(readHost(['Host', again])), refused('host-refused'));
     }
-    assert.throws(() => readHost(['Host', 'b.test', 'Host', 'b.test']), refused('host-refused'));
-    assert.throws(() => readHost([]), refused('host-refused'));
+    assert.throws(() => unlessRefused(readHost(['Host', 'b.test', 'Host', 'b.test'])), refused('host-refused'));
+    assert.throws(() => unlessRefused(readHost([])), refused('host-refused'));
   }
+});
+
+test('takes a request of HTTP/1.0 without Host, which then has no URI of its own [RFC 9112 §3.2]', () => {
+  assert.equal(readHost([], '1.0'), undefined);
+  assert.throws(() => unlessRefused(readHost(['Host', ''], '1.0')), refused('host-refused'));
+  assert.throws(() => unlessRefused(readHost(['Host', 'a', 'Host', 'a'], '1.0')), refused('host-refused'));
+  const uri = (rawHeaders: readonly string[], publicUrl?: string) =>
+    requestUri({ method: 'GET', host: undefined, path: '/', rawHeaders }, { publicUrl, trustProxy: true });
+  assert.equal(uri([]), undefined);
+  assert.equal(uri(['X-Forwarded-Host', 'a.test']), 'http://a.test/');
+  assert.equal(uri([], 'https://a.test'), 'https://a.test/');
 });
 
 test('refuses a request with no Host or two [RFC 9112 §3.2]', () => {
   for (const fields of [[], ['X-Host', 'a'], ['Host', 'a', 'Host', 'a'], ['Host', 'a', 'host', '']]) {
-    assert.throws(() => readHost(fields), refused('host-refused'));
+    assert.throws(() => unlessRefused(readHost(fields)), refused('host-refused'));
     assert.throws(
       () => uriOf(fields, '/', { publicUrl: undefined, trustProxy: false }),
       refused('host-refused'),

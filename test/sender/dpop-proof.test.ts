@@ -18,6 +18,7 @@ import {
   verdictOn,
   type Change,
 } from './sender-fixture.ts';
+import { unlessRefused } from '../support/refused.ts';
 
 const SECRET = 'a secret that replicas share, of 32';
 const NONCE = nonceAt(SECRET, NOW * 1000);
@@ -346,7 +347,7 @@ function judgeExample(nowSeconds: number, change: { method?: string; path?: stri
   const presentation = { method, path, host: '', rawHeaders: [] };
 
   try {
-    return verify(EXAMPLE, token, presentation, nowSeconds * 1000);
+    return unlessRefused(verify(EXAMPLE, token, presentation, nowSeconds * 1000));
   } catch (failure) {
     if (failure instanceof Refused) return failure.refusal.reason;
     throw failure;

@@ -258,8 +258,8 @@ test('refuses two proofs, in two fields or in one [RFC 9449 §4.3(1), E10]', asy
   const service = SERVICES.ALLOWED;
   const two = [proofFor(service), proofFor(service)];
   for (const [proof, said] of [
-    [two, '400 proof-repeated'],
-    [['', ''], '400 proof-repeated'],
+    [two, '401 proof-repeated'],
+    [['', ''], '401 proof-repeated'],
     [two.join(', '), '401 proof-malformed'],
     [two.join(','), '401 proof-malformed'],
     ['', '401 proof-malformed'],

@@ -103,6 +103,7 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
     held: async () => (await once(holder, 'held'))[0],
     beginStopping: () => {
       front.isStopping = true;
+      front.isClosing = true;
     },
     gone: async (open = 0) => {
       while (left().length > open) await oneCloses();

@@ -81,6 +81,7 @@ export async function startService(plan: InProcess): Promise<TestService> {
     logs,
     beginStopping: () => {
       front.isStopping = true;
+      front.isClosing = true;
     },
     stop: async () => {
       await served.stop();
