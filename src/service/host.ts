@@ -65,11 +65,10 @@ export function openService(...parts: Parameters<typeof assembleService>) {
 
     stop: async () => {
       front.isStopping = true;
+      front.isClosing = true;
       // What listens only then would listen for ever.
       await listening;
-      const outcome = await stop(() => {
-        front.isClosing = true;
-      });
+      const outcome = await stop();
       collected.close();
       collected.closeAllConnections();
       close();

@@ -132,11 +132,16 @@ export function createListener(responder: Responder, clock: Clock) {
 
   /**
    * Takes no new connections, and resolves when the last is gone, at the latest after ten seconds. RFC 9112
-   * §9.6: what is under way is answered, then connections close. Calls `onClosing` when none is taken any more.
+   * §9.6: what is under way is answered, then connections close.
    */
-  const stop = (onClosing = () => {}) =>
+  const stop = () =>
     new Promise<'drained' | 'deadline'>((resolve) => {
       let outcome: 'drained' | 'deadline' = 'drained';
+      isStopping = true;
+      // Closed at once, one whose next request is already in the socket's buffer would be reset.
+      cancelSweep();
+      cancelSweep = clock.after(SWEEP_MILLIS, sweep);
+
       const cancelDeadline = clock.after(STOP_MILLIS, () => {
         outcome = 'deadline';
         for (const socket of connections.keys()) socket.destroy();
@@ -150,11 +155,6 @@ export function createListener(responder: Responder, clock: Clock) {
 
       whenQuiet(() => {
         server.close(finish);
-        onClosing();
-        isStopping = true;
-        // Closed at once, one whose next request is already in the socket's buffer would be reset.
-        cancelSweep();
-        cancelSweep = clock.after(SWEEP_MILLIS, sweep);
       });
     });
 
