@@ -23,15 +23,13 @@ export type KeySet = ReturnType<typeof createKeySet>;
 
 /**
  * `issuerName` is the configured one; `fetch` gives the provider's document, or rejects with `FetchFailure`;
- * `waiting` counts the requests that wait, for the keys of other issuers too; `count` is told what came of
- * every fetch.
+ * `count` is told what came of every fetch.
  */
 export function createKeySet(
   issuerName: string,
   fetch: () => Promise<JsonObject>,
   clock: Clock,
   log: Log,
-  waiting = { requests: 0 },
   count?: Count,
 ) {
   const issuer = printable(issuerName);
@@ -48,6 +46,8 @@ export function createKeySet(
   let cancelRetry = () => {};
   let isClosed = false;
   let lastForUnknownKid = -Infinity;
+  /** Requests that wait for a fetch. */
+  let waiting = 0;
 
   /**
    * The key that `kid` names, or without `kid` the only one: at once while it is held, else a promise of it.
@@ -64,11 +64,11 @@ export function createKeySet(
     const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
     if (awaited === undefined) throw refusal(kid, hasKeys).with({ issuerName });
 
-    if (waiting.requests >= MAX_WAITING) throw unavailable('too-many-waiting').with({ issuerName });
+    if (waiting >= MAX_WAITING) throw unavailable('too-many-waiting').with({ issuerName });
 
-    waiting.requests += 1;
+    waiting += 1;
     return awaited.then(() => {
-      waiting.requests -= 1;
+      waiting -= 1;
       // A fetch that fails is the last that a request waits for.
       const left = failure === undefined ? fetchesLeft - 1 : 0;
       return find(kid, left);

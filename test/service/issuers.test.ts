@@ -62,6 +62,29 @@ test('answers 503 to the tokens of a provider that is dead, and to no others', a
   assert.equal(await statusOf(service, staff.issue()), 200);
 });
 
+test('lets requests wait for the keys of one issuer while as many as may wait for those of another [§7, §14]', async (t) => {
+  let answer = (): void => assert.fail('nobody has asked for the keys of the partner');
+
+  const fetchKeys = async (_: unknown, name: string) => {
+    if (name === 'partner') await new Promise<void>((resolve) => (answer = resolve));
+    return { keys: [(name === 'partner' ? partner : staff).signingKey.publicJwk] };
+  };
+
+  const service = await start(t, { fetchKeys, cold: true });
+  const token = partner.issue();
+  const statuses: number[] = [];
+  const asked = Array.from({ length: 1_001 }, () =>
+    statusOf(service, token).then((status) => statuses.push(status)),
+  );
+  await Promise.race(asked);
+  assert.deepEqual(statuses, [503]);
+
+  assert.equal(await statusOf(service, staff.issue()), 200);
+  answer();
+  await Promise.all(asked);
+  assert.equal(statuses.filter((status) => status === 200).length, 1_000);
+});
+
 test('is ready once the first issuer has keys, though another has never had any', async (t) => {
   await partner.fault('all', 'refuse');
   const service = await start(t);
