@@ -1,6 +1,7 @@
 /* The service in front of several providers: what one of them suffers is nobody else's, and who is ready when
    (docs/several-issuers.md). */
 import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
 import { authenticated, createService, get, type Row } from '../../src/gatehouse.ts';
 import { createTestIssuer } from '../../src/testing.ts';
@@ -63,10 +64,10 @@ test('answers 503 to the tokens of a provider that is dead, and to no others', a
 });
 
 test('lets requests wait for the keys of one issuer while as many as may wait for those of another [§7, §14]', async (t) => {
-  let answer = (): void => assert.fail('nobody has asked for the keys of the partner');
+  const hanging = new EventEmitter();
 
   const fetchKeys = async (_: unknown, name: string) => {
-    if (name === 'partner') await new Promise<void>((resolve) => (answer = resolve));
+    if (name === 'partner') await once(hanging, 'end');
     return { keys: [(name === 'partner' ? partner : staff).signingKey.publicJwk] };
   };
 
@@ -80,7 +81,7 @@ test('lets requests wait for the keys of one issuer while as many as may wait fo
   assert.deepEqual(statuses, [503]);
 
   assert.equal(await statusOf(service, staff.issue()), 200);
-  answer();
+  hanging.emit('end');
   await Promise.all(asked);
   assert.equal(statuses.filter((status) => status === 200).length, 1_000);
 });
