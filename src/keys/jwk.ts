@@ -13,9 +13,10 @@ import type { KeyFlaw } from '../base/events.ts';
 import type { Memory } from '../base/memory.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 
-const SIGNING_KEY = { maxBits: 8192, maxExponent: Infinity };
-// A caller chooses the key of a proof, and a larger one makes the service pay.
-const PROOF_KEY = { maxBits: 4096, maxExponent: 0xffff_ffff };
+// Whoever chooses a key decides what each forged signature costs. Callers choose the keys of proofs.
+const MAX_SIGNING_BITS = 8192;
+const MAX_PROOF_BITS = 4096;
+const MAX_EXPONENT = 0xffff_ffff;
 
 /** RFC 7518 §3.4: the two integers side by side, no ASN.1. */
 const ECDSA = { dsaEncoding: 'ieee-p1363' } as const;
@@ -94,7 +95,7 @@ export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
   if (operations !== undefined && !mayVerify) return 'key-operations';
   if (alg !== undefined && alg !== 'RS256') return 'algorithm';
 
-  return importPublic(members, 'RS256', SIGNING_KEY, kid);
+  return importPublic(members, 'RS256', MAX_SIGNING_BITS, kid);
 }
 
 /**
@@ -110,10 +111,10 @@ export function importProofKey(
   if (typeof members === 'string') return members;
 
   const key = imported.get(algorithm + thumbprintOf(members));
-  return key ?? importPublic(members, algorithm, PROOF_KEY);
+  return key ?? importPublic(members, algorithm, MAX_PROOF_BITS);
 }
 
-function importPublic(members: JsonObject, algorithm: Algorithm, bounds: typeof PROOF_KEY, kid?: string) {
+function importPublic(members: JsonObject, algorithm: Algorithm, maxBits: number, kid?: string) {
   const { digest, options } = ALGORITHMS[algorithm];
   const thumbprint = thumbprintOf(members);
   try {
@@ -122,7 +123,7 @@ function importPublic(members: JsonObject, algorithm: Algorithm, bounds: typeof 
     const exported = requiredMembers({ ...key.export({ format: 'jwk' }) });
     if (thumbprintOf(exported) !== thumbprint) return 'encoding';
 
-    const flaw = members.kty === 'RSA' ? rsaFlaw(members, key.asymmetricKeyDetails, bounds) : undefined;
+    const flaw = members.kty === 'RSA' ? rsaFlaw(members, key.asymmetricKeyDetails, maxBits) : undefined;
     return flaw ?? seal({ digest, input: { key, ...options }, thumbprint, kid });
   } catch (failure) {
     // OpenSSL's refusals, such as a point that is not on its curve, have a code.
@@ -137,13 +138,14 @@ const thumbprintOf = (members: JsonObject) => hash('sha256', JSON.stringify(memb
 function rsaFlaw(
   { n }: JsonObject,
   { modulusLength = 0, publicExponent = 0n }: AsymmetricKeyDetails = {},
-  { maxBits, maxExponent }: typeof PROOF_KEY,
+  maxBits: number,
 ) {
   const lastByte = Buffer.from(String(n), 'base64url').at(-1) ?? 0;
   // RFC 7518 §3.3: 2048 bits or larger.
   if (modulusLength < 2048 || modulusLength > maxBits || lastByte % 2 === 0) return 'size';
 
-  // RFC 8017 §3.1: an odd exponent of at least 3; with 1 every text would be its own signature.
+  // RFC 8017 §3.1: an odd exponent of at least 3; with 1 every text would be its own signature. Stricter: at
+  // most 32 bits, since a verification takes as long as its exponent is.
   const isOdd = publicExponent % 2n === 1n;
-  return isOdd && publicExponent > 1 && publicExponent <= maxExponent ? undefined : 'exponent';
+  return isOdd && publicExponent > 1 && publicExponent <= MAX_EXPONENT ? undefined : 'exponent';
 }

@@ -11,7 +11,8 @@ import { FetchFailure, keyNamed, importKeySet, type ImportedKeys } from './jwks.
 
 const REFRESH_AFTER_MILLIS = 10 * 60_000;
 const MAX_AGE_MILLIS = 60 * 60_000;
-const UNKNOWN_KID_PAUSE_MILLIS = 5_000;
+/** Between fetches that requests cause. */
+const REQUEST_PAUSE_MILLIS = 5_000;
 const MIN_BACKOFF_MILLIS = 1_000;
 const MAX_BACKOFF_MILLIS = 30_000;
 const MAX_WAITING = 1_000;
@@ -23,15 +24,13 @@ export type KeySet = ReturnType<typeof createKeySet>;
 
 /**
  * `issuerName` is the configured one; `fetch` gives the provider's document, or rejects with `FetchFailure`,
- * or with anything that is a bug; `waiting` counts the requests that wait, for the keys of other issuers too;
- * `count` is told what came of every fetch.
+ * or with anything that is a bug; `count` is told what came of every fetch.
  */
 export function createKeySet(
   issuerName: string,
   fetch: () => Promise<JsonObject>,
   clock: Clock,
   log: Log,
-  waiting = { requests: 0 },
   count?: Count,
 ) {
   const issuer = printable(issuerName);
@@ -44,10 +43,13 @@ export function createKeySet(
   let fetchUnderWay: Promise<void> | undefined;
   let failure: FetchFlaw | undefined;
   let backoffMillis = MIN_BACKOFF_MILLIS;
+  let failedAt = 0;
   let retryAt = 0;
   let cancelRetry = () => {};
   let isClosed = false;
   let lastForUnknownKid = -Infinity;
+  /** Requests that wait for a fetch. */
+  let waiting = 0;
 
   /**
    * The key that `kid` names, or without `kid` the only one: at once while it is held, else a promise of it; or
@@ -67,11 +69,11 @@ export function createKeySet(
     const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
     if (awaited === undefined) return refusal(kid, hasKeys).with({ issuerName });
 
-    if (waiting.requests >= MAX_WAITING) return unavailable('too-many-waiting').with({ issuerName });
+    if (waiting >= MAX_WAITING) return unavailable('too-many-waiting').with({ issuerName });
 
-    waiting.requests += 1;
+    waiting += 1;
     return awaited.then(() => {
-      waiting.requests -= 1;
+      waiting -= 1;
       // A fetch that fails is the last that a request waits for.
       const left = failure === undefined ? fetchesLeft - 1 : 0;
       return find(kid, left);
@@ -84,7 +86,8 @@ export function createKeySet(
     if (hasKeys && (kid === undefined || failure === undefined)) return refuse('key-unknown');
 
     // Tells the caller to come back at the next attempt, in 1 to 30 seconds (RFC 9110 §10.2.3).
-    const seconds = Math.ceil((retryAt - clock.monotonic()) / 1000);
+    const nextAt = hasKeys ? retryAt : Math.min(retryAt, failedAt + REQUEST_PAUSE_MILLIS);
+    const seconds = Math.ceil((nextAt - clock.monotonic()) / 1000);
     return unavailable('keys-unavailable', Math.max(1, seconds));
   }
 
@@ -102,7 +105,7 @@ export function createKeySet(
     return fetchUnderWay;
   }
 
-  /** The keys, or none when they are too old. After a failure the next attempt is the timer's alone. */
+  /** The keys, or none when they are too old. After a failure this begins no attempt. */
   function current() {
     const age = ageMillis();
     if (age >= REFRESH_AFTER_MILLIS && failure === undefined) void refresh();
@@ -115,15 +118,16 @@ export function createKeySet(
     return [];
   }
 
-  /** The fetch under way; else, when only a `kid` is unknown, one for it, if its time has come. */
+  /** The fetch under way; else one for requests, if its time has come. */
   function fetchToAwait(isForUnknownKid: boolean) {
-    if (fetchUnderWay !== undefined || !isForUnknownKid) return fetchUnderWay;
+    if (fetchUnderWay !== undefined) return fetchUnderWay;
 
-    // Unknown `kid`s, however many, cause one fetch in five seconds, counted from its start.
+    // Unknown `kid`s, however many, cause one fetch in five seconds, counted from its start. Without keys the
+    // five seconds are counted from the end of the last one, so that a provider which hangs has a rest.
     const now = clock.monotonic();
-    if (now - lastForUnknownKid < UNKNOWN_KID_PAUSE_MILLIS) return undefined;
+    if (now - (isForUnknownKid ? lastForUnknownKid : failedAt) < REQUEST_PAUSE_MILLIS) return undefined;
 
-    lastForUnknownKid = now;
+    if (isForUnknownKid) lastForUnknownKid = now;
     return refresh();
   }
 
@@ -174,7 +178,8 @@ export function createKeySet(
     const delay = backoffMillis * (0.8 + 0.2 * Math.random());
     backoffMillis = Math.min(MAX_BACKOFF_MILLIS, backoffMillis * 2);
     failure = reason;
-    retryAt = clock.monotonic() + delay;
+    failedAt = clock.monotonic();
+    retryAt = failedAt + delay;
     cancelRetry();
     if (!isClosed) cancelRetry = clock.after(delay, () => void refresh());
   }

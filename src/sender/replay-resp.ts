@@ -1,6 +1,6 @@
 // The memory of used proofs that replicas share (RFC 9449 §11.1): one Redis or Valkey, spoken to in RESP2.
 // Trusts its word. Promises: a proof is new only by a reply of the store to it; all else makes it
-// `unavailable`, at once or a second after the last reply. Follows neither Cluster nor Sentinel, and does not
+// `unavailable`, at once or a second after it was sent. Follows neither Cluster nor Sentinel, and does not
 // check that the store forgets nothing before its time: its operator does.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -32,6 +32,9 @@ const GREETING = /^(?:\+PONG$|-NOPERM\b)/;
 /** Takes the reply to a command, or '' when there will be none. Whether the connection may go on after it. */
 type Settle = (reply: string) => boolean;
 
+/** A command that has no reply yet. */
+type Command = Readonly<{ sentAt: number; settle: Settle }>;
+
 /**
  * A store at `redis://[[user]:password@]host[:port][/db]`, or `rediss://` for TLS. It connects at once, and
  * again whenever the connection is lost.
@@ -48,9 +51,9 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
   let pauseMillis = MIN_PAUSE_MILLIS;
   let cancelTimer = () => {};
 
-  // Of the present connection: who waits for a reply, in the order of the commands; what is not a whole reply
+  // Of the present connection: the commands without a reply, the oldest first; what is not a whole reply
   // yet; why it ends.
-  const waiting: Settle[] = [];
+  const waiting: Command[] = [];
   let socket: Socket;
   let received: string;
   let flaw: string;
@@ -102,7 +105,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
       setImmediate(() => socket.uncork());
     }
     socket.write(encode(words));
-    waiting.push(settle);
+    waiting.push({ sentAt: clock.monotonic(), settle });
     if (waiting.length === 1) expectReply();
   }
 
@@ -112,7 +115,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
 
     received = lines.pop() ?? '';
     for (const line of lines) {
-      if (waiting.shift()?.(line)) continue;
+      if (waiting.shift()?.settle(line)) continue;
 
       const [, word = 'reply-refused'] = /^-([A-Z]+)/.exec(line) ?? [];
       return end(word);
@@ -120,13 +123,16 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     if (lines.length > 0) expectReply();
   }
 
-  /** Counted from the last reply: of many commands at once each would be late by a clock of its own. */
+  /** Counted from the sending of the oldest: from the last reply, the thousandth could wait for minutes. */
   function expectReply() {
     // Until then all of the greeting has one time.
     if (state !== 'ready') return;
 
     cancelTimer();
-    if (waiting.length > 0) cancelTimer = clock.after(REPLY_MILLIS, giveUp);
+    const [oldest] = waiting;
+    if (oldest === undefined) return;
+
+    cancelTimer = clock.after(oldest.sentAt + REPLY_MILLIS - clock.monotonic(), giveUp);
   }
 
   function end(reason: string) {
@@ -136,7 +142,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
 
   function lose() {
     cancelTimer();
-    for (const settle of waiting.splice(0)) settle('');
+    for (const { settle } of waiting.splice(0)) settle('');
     if (state === 'closed') return;
 
     state = 'lost';

@@ -16,9 +16,6 @@ import { createFront } from './front.ts';
 import type { Dependencies } from './observe.ts';
 import { createResponder } from './responder.ts';
 
-/** Requests that wait for keys in the process. */
-const WAITING = { requests: 0 };
-
 /** What a service or a gate is given beside its settings; a test issuer will do. */
 export interface CreateOptions {
   /** Instead of fetching the key set of an issuer from its provider: for tests. */
@@ -35,7 +32,7 @@ export function assembleChecks(settings: Settings, dependencies: Dependencies, o
     const fetcher = fetchInstead
       ? () => fetchInstead(issuer, name)
       : createKeyFetcher(issuer, settings.proxy);
-    const keys = createKeySet(name, fetcher, clock, log, WAITING, metrics?.add);
+    const keys = createKeySet(name, fetcher, clock, log, metrics?.add);
     return { ...issuer, name, clockToleranceSeconds: settings.clockToleranceSeconds, keys };
   });
 

@@ -29,7 +29,7 @@ const ACCEPTED: Record<string, Record<string, unknown>> = {
   'has a modulus of 2049 bits': { n: integer(2049) },
   'has a modulus of 8192 bits': { n: integer(8192) },
   'has the exponent 3 [RFC 8017 §3.1]': { e: 'Aw' },
-  'has an exponent almost as large as its modulus': { e: integer(2047) },
+  'has an exponent of 32 bits': { e: integer(32) },
 };
 
 for (const [condition, change] of Object.entries(ACCEPTED)) {
@@ -103,6 +103,9 @@ const REFUSED: [condition: string, change: Record<string, unknown>, flaw: KeyFla
   ['has the exponent 1 [RFC 8017 §3.1]', { e: 'AQ' }, 'exponent'],
   ['has the exponent 2 [RFC 8017 §3.1]', { e: 'Ag' }, 'exponent'],
   ['has the even exponent 65536 [RFC 8017 §3.1]', { e: 'AQAA' }, 'exponent'],
+  ['has the exponent 2^32 + 1', { e: 'AQAAAAE' }, 'exponent'],
+  ['has an exponent of 33 bits', { e: integer(33) }, 'exponent'],
+  ['has an exponent of 3064 bits', { n: integer(8192), e: integer(3064) }, 'exponent'],
 ];
 
 for (const [condition, change, flaw] of REFUSED) {

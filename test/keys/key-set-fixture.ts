@@ -52,8 +52,7 @@ export class KeySetFixture {
   /** The most fetches that were ever under way at the same time. */
   overlap = 0;
 
-  /** `waiting` counts its waiting requests together with those of other sets. */
-  constructor(waiting?: { requests: number }) {
+  constructor() {
     // No process is as old as its clock.
     this.clock.advance(12_345);
     const log = createLog('debug', (line) => this.logs.push(JSON.parse(line)), this.clock.now);
@@ -62,7 +61,6 @@ export class KeySetFixture {
       () => this.#fetch(),
       this.clock,
       log,
-      waiting,
       (sample) => {
         const [, result = sample] =
           /^gatehouse_key_fetches_total\{issuer="partner",result="(.*)"\}$/.exec(sample) ?? [];

@@ -75,7 +75,7 @@ test('opens only what needs no key while keys were never to be had, and recovers
     [200, 200, 200, 503, 401],
   );
   assertUnavailable(await service.ask('/readyz'));
-  assert.equal(provider.counts.connections, 0, 'requests cause no fetch');
+  assert.equal(provider.counts.connections, 0, 'requests cause no fetch so soon');
   await provider.fault('all', undefined);
   await retry(service);
   assert.deepEqual(
@@ -87,9 +87,20 @@ test('opens only what needs no key while keys were never to be had, and recovers
 test('says with Retry-After when the next attempt is due', async (context) => {
   await provider.fault('all', 'refuse');
   const service = await start(context);
-  for (let failure = 0; failure < 5; failure += 1) await retry(service);
+  for (let failure = 0; failure < 2; failure += 1) await retry(service);
   const [delay = 0] = service.clock.pending;
   assert.equal((await privately(service)).headers['retry-after'], String(Math.ceil(delay / SECOND)));
+});
+
+test('takes a good token when its provider is up, though the next attempt is still far away [§7]', async (context) => {
+  await provider.fault('all', 'refuse');
+  const service = await start(context);
+  for (let failure = 0; failure < 5; failure += 1) await retry(service);
+  await provider.fault('all', undefined);
+  service.clock.advance(5 * SECOND);
+  const answers = await Promise.all(Array.from({ length: 20 }, () => privately(service)));
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+  assert.equal(provider.counts.keySet, 1);
 });
 
 /** What the log says of a fetch under each fault of the key set. */

@@ -13,8 +13,8 @@ async function failTimes(fixture: KeySetFixture, times: number): Promise<void> {
 const awaitRetry = ({ clock }: KeySetFixture) =>
   clock.advance(clock.pending[0] ?? assert.fail('no retry is due'));
 
-function retryAfter(fixture: KeySetFixture): number {
-  const refusal = atOnce(fixture.look());
+function retryAfter(fixture: KeySetFixture, kid?: string): number {
+  const refusal = atOnce(fixture.look(kid));
   assert.ok('kind' in refusal && refusal.kind === 'temporarily_unavailable');
   return Number(refusal.headers?.[1]);
 }
@@ -54,7 +54,7 @@ for (const [condition, failure, bug] of [
   });
 }
 
-test('retries after a failure when the time has come, and not at the wish of requests', async () => {
+test('retries after a failure when the time has come, and not at the wish of requests before 5 seconds', async () => {
   const fixture = new KeySetFixture();
   await fixture.fail();
   const [delay = 0] = fixture.clock.pending;
@@ -66,6 +66,51 @@ test('retries after a failure when the time has come, and not at the wish of req
   assert.equal(fixture.fetches, 1);
   fixture.clock.advance(1);
   assert.deepEqual([fixture.outcome('a'), fixture.fetches], ['waits', 2]);
+});
+
+for (const [condition, prepare] of [
+  ['none were ever held', async () => new KeySetFixture()],
+  ['those held are too old', () => aged(HOUR)],
+] as const) {
+  test(`lets a request wait for an attempt of its own when ${condition} and 5 seconds have passed since the last one ended, not before [§7]`, async () => {
+    const fixture = await prepare();
+    await failTimes(fixture, 5);
+    void fixture.keys.refresh();
+    fixture.clock.advance(5 * SECOND);
+    await fixture.fail();
+    const { fetches } = fixture;
+
+    fixture.clock.advance(5 * SECOND - 1);
+    const early = [fixture.outcome('a'), fixture.outcome(), fixture.fetches];
+    assert.deepEqual(early, ['keys-unavailable', 'keys-unavailable', fetches]);
+    fixture.clock.advance(1);
+    const requests = [fixture.request('a'), fixture.request(), fixture.request('a')];
+    assert.equal(fixture.fetches, fetches + 1);
+    await fixture.answer(jwk('a'));
+    assert.deepEqual(await Promise.all(requests), ['found', 'found', 'found']);
+    assert.deepEqual([fixture.clock.pending, fixture.fetches], [[], fetches + 1]);
+  });
+}
+
+test('makes one attempt for requests in 5 seconds while no keys are held, however many come and however often it fails [§7]', async () => {
+  const fixture = new KeySetFixture();
+  await failTimes(fixture, 6);
+  for (let attempt = 7; attempt <= 9; attempt += 1) {
+    fixture.clock.advance(5 * SECOND - 1);
+    assert.deepEqual([fixture.outcome('a'), fixture.fetches], ['keys-unavailable', attempt - 1]);
+    fixture.clock.advance(1);
+    const requests = Array.from({ length: 50 }, () => fixture.request('a'));
+    await fixture.fail();
+    assert.deepEqual(new Set(await Promise.all(requests)), new Set(['keys-unavailable']));
+    assert.deepEqual([fixture.outcome('a'), fixture.fetches], ['keys-unavailable', attempt]);
+  }
+});
+
+test('makes no attempt for requests while keys are held, though 5 seconds have passed since the last one failed', async () => {
+  const fixture = await aged(10 * MINUTE);
+  await failTimes(fixture, 6);
+  fixture.clock.advance(5 * SECOND);
+  assert.deepEqual([fixture.outcome('a'), fixture.outcome(), fixture.fetches], ['found', 'found', 7]);
 });
 
 for (const [when, isEarly] of [
@@ -160,7 +205,7 @@ test('warns once for each change of state', async () => {
 
 test('tells callers to come back when the retry is due, in whole seconds', async () => {
   const fixture = new KeySetFixture();
-  await failTimes(fixture, 4);
+  await failTimes(fixture, 3);
   const [delay = 0] = fixture.clock.pending;
   assert.equal(retryAfter(fixture), Math.ceil(delay / SECOND));
   fixture.clock.advance(delay - 1001);
@@ -169,11 +214,27 @@ test('tells callers to come back when the retry is due, in whole seconds', async
   assert.equal(retryAfter(fixture), 1);
 });
 
+test('tells callers to come back when a request may make an attempt, where the retry is further away', async () => {
+  const fixture = new KeySetFixture();
+  await failTimes(fixture, 6);
+  assert.equal(retryAfter(fixture), 5);
+  fixture.clock.advance(3 * SECOND + 1);
+  assert.equal(retryAfter(fixture), 2);
+});
+
+test('tells callers with an unknown kid to come back when the retry is due, however far away', async () => {
+  const fixture = await aged();
+  await failTimes(fixture, 6);
+  assert.equal(await fixture.verdict('b'), 'keys-unavailable');
+  const [delay = 0] = fixture.clock.pending;
+  assert.equal(retryAfter(fixture, 'b'), Math.ceil(delay / SECOND));
+});
+
 test('tells callers to come back in a second when the retry is due and its timer is late', async () => {
   const fixture = new KeySetFixture();
   fixture.clock.after = () => () => {};
   await fixture.fail();
-  fixture.clock.advance(MINUTE);
+  fixture.clock.advance(2 * SECOND);
   assert.equal(retryAfter(fixture), 1);
 });
 

@@ -148,19 +148,6 @@ test('lets 1,000 requests wait for a fetch, turns the next away for a second, an
   }
 });
 
-test('lets 1,000 requests wait together for the keys of several issuers, and counts none twice', async () => {
-  const waiting = { requests: 0 };
-  const one = new KeySetFixture(waiting);
-  const other = new KeySetFixture(waiting);
-  for (let request = 0; request < 500; request += 1) {
-    assert.deepEqual([one.outcome('a'), other.outcome('a')], ['waits', 'waits']);
-  }
-  assert.deepEqual([one.outcome('a'), other.outcome('a')], ['too-many-waiting', 'too-many-waiting']);
-  await one.answer(jwk('a'));
-  await new Promise(setImmediate);
-  assert.deepEqual([one.outcome('a'), other.outcome('a'), waiting.requests], ['found', 'waits', 501]);
-});
-
 test('lets the requests that waited go when the fetch fails', async () => {
   const fixture = new KeySetFixture();
   const requests = Array.from({ length: 20 }, () => fixture.request('a'));

@@ -321,17 +321,32 @@ describe('what takes too long', () => {
     assert.equal(client.record('c'), 'unavailable');
   });
 
-  test('counts the second from the last reply, so that many commands have their time', async (t) => {
+  test('lets nobody gain time by the replies to those before: a store that answers one in 900 ms keeps the second for a second [§15]', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdicts = ['a', 'b', 'c'].map((jti) => client.record(jti));
     await store.received(GREETING + 3);
-    for (const verdict of verdicts) {
-      client.clock.advance(900);
-      store.sockets[0]?.write('+OK\r\n');
-      assert.equal(await verdict, 'new');
-    }
-    client.clock.advance(60_000);
+    client.clock.advance(900);
+    await deliver(store, '+OK\r\n');
+    client.clock.advance(99);
     assert.equal(client.logs.length, 1);
+    client.clock.advance(1);
+    assert.equal((await client.logged('replay store lost')).reason, 'timeout');
+    assert.deepEqual(await Promise.all(verdicts), ['new', 'unavailable', 'unavailable']);
+  });
+
+  test('gives each command a second from its own sending, also when those before have used theirs up [§15]', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    const verdicts = [client.record('a')];
+    client.clock.advance(600);
+    verdicts.push(client.record('b'));
+    await store.received(GREETING + 2);
+    client.clock.advance(399);
+    await deliver(store, '+OK\r\n');
+    client.clock.advance(600);
+    assert.equal(client.logs.length, 1);
+    client.clock.advance(1);
+    assert.equal((await client.logged('replay store lost')).reason, 'timeout');
+    assert.deepEqual(await Promise.all(verdicts), ['new', 'unavailable']);
   });
 
   test('counts the second from the first command that is due, whatever is sent meanwhile', async (t) => {

@@ -198,7 +198,7 @@ test('the gate is ready once keys are held, and several gates know nothing of ea
   theirs.close();
 });
 
-test('a thousand requests of a process wait for keys, whichever gate they are at, and no more', async () => {
+test('a thousand requests wait for the keys of an issuer at a gate and no more, and those at another gate too [§7]', async () => {
   const fetched = new EventEmitter();
   const waiting = () => once(fetched, 'keys').then(() => issuer.fetchKeys());
   const gates = [
@@ -211,7 +211,7 @@ test('a thousand requests of a process wait for keys, whichever gate they are at
     return 'refusal' in verdict ? verdict.refusal.status : 200;
   };
 
-  const asked = gates.flatMap((gate) => Array.from({ length: 500 }, () => ask(gate)));
+  const asked = gates.flatMap((gate) => Array.from({ length: 1_000 }, () => ask(gate)));
   assert.deepEqual(await Promise.all(gates.map(ask)), [503, 503]);
   fetched.emit('keys');
   assert.deepEqual(new Set(await Promise.all(asked)), new Set([200]));

@@ -1,6 +1,7 @@
 /* The service in front of several providers: what one of them suffers is nobody else's, and who is ready when
    (docs/several-issuers.md). */
 import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
 import { authenticated, createService, get, type Row } from '../../src/gatehouse.ts';
 import { createTestIssuer } from '../../src/testing.ts';
@@ -60,6 +61,29 @@ test('answers 503 to the tokens of a provider that is dead, and to no others', a
   assert.deepEqual([answer.status, answer.body.error], [503, 'temporarily_unavailable']);
   assert.match(answer.headers['retry-after'] ?? '', /^([1-9]|[12]\d|30)$/);
   assert.equal(await statusOf(service, staff.issue()), 200);
+});
+
+test('lets requests wait for the keys of one issuer while as many as may wait for those of another [§7, §14]', async (t) => {
+  const hanging = new EventEmitter();
+
+  const fetchKeys = async (_: unknown, name: string) => {
+    if (name === 'partner') await once(hanging, 'end');
+    return { keys: [(name === 'partner' ? partner : staff).signingKey.publicJwk] };
+  };
+
+  const service = await start(t, { fetchKeys, cold: true });
+  const token = partner.issue();
+  const statuses: number[] = [];
+  const asked = Array.from({ length: 1_001 }, () =>
+    statusOf(service, token).then((status) => statuses.push(status)),
+  );
+  await Promise.race(asked);
+  assert.deepEqual(statuses, [503]);
+
+  assert.equal(await statusOf(service, staff.issue()), 200);
+  hanging.emit('end');
+  await Promise.all(asked);
+  assert.equal(statuses.filter((status) => status === 200).length, 1_000);
 });
 
 test('is ready once the first issuer has keys, though another has never had any', async (t) => {
