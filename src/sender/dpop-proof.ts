@@ -6,7 +6,7 @@ import { isFiniteNumber, isJsonObject, type JsonObject } from '../base/encoding.
 import { Memory } from '../base/memory.ts';
 import { refuse } from '../base/refusal.ts';
 import { factsOf, importProofKey, isProofAlgorithm, type VerificationKey } from '../keys/jwk.ts';
-import { normalUri, requestUri, type Presentation, type UriOptions } from '../request/uri.ts';
+import { isSameUri, requestUri, type Presentation, type UriOptions } from '../request/uri.ts';
 import { mediaType, parseCompact } from '../token/compact.ts';
 import { verifySignature } from '../token/signature.ts';
 import { createNonceCheck } from './dpop-nonce.ts';
@@ -49,7 +49,7 @@ export function createProofVerifier(options: ProofOptions) {
 
     // RFC 9449 §4.3(9)
     const uri = requestUri(presentation, options);
-    if (typeof htu !== 'string' || uri === undefined || normalUri(htu) !== uri) throw refuse('proof-htu');
+    if (typeof htu !== 'string' || uri === undefined || !isSameUri(htu, uri)) throw refuse('proof-htu');
 
     // RFC 9449 §4.3(11)
     if (iat < nowSeconds - dpopIatOffsetSeconds) throw refuse('proof-too-old');
