@@ -13,7 +13,7 @@ export interface Reply {
   readonly closes?: boolean;
 }
 
-/** Not `readonly`, so that a list of them fits the `Headers` of Fetch. */
+/** A header field. Not `readonly`, so that a list of them fits the `Headers` of Fetch. */
 export type Field = [name: string, value: string];
 
 /** Names and values that stand in turn, side by side. */
