@@ -24,13 +24,17 @@ export {
   patch,
   del,
   under,
+  type Handler,
+  type Method,
+  type PathParameters,
   type PrefixRule,
   type RouteRequest,
   type Row,
   type Table,
 } from './routes/row.ts';
-export { json, query, type BodyTakenOptions } from './routes/takes.ts';
+export { json, query, type BodyTaken, type BodyTakenOptions, type QueryTaken } from './routes/takes.ts';
 export { reply, created, noContent, fail, type HandlerReply, type Headers } from './reply/handler-reply.ts';
+export type { Field } from './reply/reply.ts';
 export type { Schema } from './request/schema.ts';
 export type { Caller } from './sender/caller.ts';
 export type { Admission, GateRequest, RefusalReply, Verdict } from './service/gate.ts';

@@ -1,6 +1,7 @@
 // A reply as a value: status, header fields, JSON. Promises: JSON in UTF-8 with Content-Length, never cached,
 // never sniffed. Does not look at further fields: those of a refusal are the service's own, handler-reply.ts
 // checks a handler's. Does not say which reply a refusal gets (challenge.ts), or how it is sent (write.ts).
+import { isJsonObject } from '../base/encoding.ts';
 
 /** Written once, it may be sent often. */
 export interface Reply {
@@ -12,7 +13,7 @@ export interface Reply {
   readonly closes?: boolean;
 }
 
-/** Not `readonly`, so that a list of them fits the `Headers` of Fetch. */
+/** A header field. Not `readonly`, so that a list of them fits the `Headers` of Fetch. */
 export type Field = [name: string, value: string];
 
 /** Names and values that stand in turn, side by side. */
@@ -42,12 +43,31 @@ export function jsonReply(status: number, body: unknown, headers: readonly strin
 }
 
 /**
- * The text of a JSON object or array. Throws a `TypeError` for what has none, such as a `Date`, which is text
- * in JSON.
+ * The text of a plain object, an array, or an instance of a class with something to serialise. Throws a
+ * `TypeError` for what has none, such as a `Date`, which is text in JSON, and for what would become `{}` or
+ * its inner members. Only the outermost value is judged.
  */
 export function jsonText(body: unknown): string {
-  const text = JSON.stringify(body);
+  const text = isSerialisable(body) ? JSON.stringify(body) : '';
   if (text?.[0] !== '{' && text?.[0] !== '[') throw new TypeError('a body that is no JSON object or array');
 
   return text;
+}
+
+function isSerialisable(body: unknown) {
+  if (!isJsonObject(body)) return Array.isArray(body);
+  // These say in JSON what is for a log, or bytes one by one.
+  if (body instanceof Error || ArrayBuffer.isView(body)) return false;
+
+  const { toJSON, then, pipe } = body;
+  if (typeof toJSON === 'function') return true;
+
+  // What is awaited, piped or iterated is not its members.
+  const isSource = [then, pipe].some((member) => typeof member === 'function');
+  if (isSource || Symbol.iterator in body || Symbol.asyncIterator in body) return false;
+
+  // Of plain objects, also of another realm, the prototype is the last one.
+  const prototype: unknown = Object.getPrototypeOf(body);
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
+  return isPlain || Object.keys(body).length > 0;
 }

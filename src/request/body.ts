@@ -53,6 +53,9 @@ export async function readBody(
   return value;
 }
 
+/** RFC 9110 §5.6.4: text in quotes holds no parameter; one that is never closed ends with the field. */
+const QUOTED = /"(?:(utf-8)"|(?:[^"\\]|\\.)*"?)/gi;
+
 /** RFC 9110 §5.6.6: the value of a parameter may be quoted. */
 const OTHER_CHARSET = /;\s*charset\s*=(?!\s*"?utf-8"?\s*(?:;|$))/i;
 
@@ -70,7 +73,8 @@ function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly str
   if (!isTaken) throw refuse('media-type-refused', { headers: ['Accept', types.join(', ')] });
 
   // RFC 8259 §8.1
-  if (OTHER_CHARSET.test(contentType)) throw refuse('charset-refused');
+  const isOther = OTHER_CHARSET.test(contentType.replace(QUOTED, '"$1"'));
+  if (isOther) throw refuse('charset-refused');
 }
 
 function readBytes(request: IncomingMessage, limitBytes: number) {

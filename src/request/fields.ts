@@ -29,10 +29,11 @@ export function traceparentOf(rawHeaders: readonly string[]): string | undefined
 }
 
 /**
- * RFC 9110 §7.2, RFC 3986 §3.2.2: a host name of at most 255 characters, an IPv4 or a bracketed IPv6 address,
- * and an optional port. With a longer name URL would keep Node 20 and 22 busy for milliseconds.
+ * RFC 9110 §7.2, RFC 3986 §3.2.2, §3.2.3: a host name of at most 255 characters, an IPv4 or a bracketed IPv6
+ * address, and an optional port, which may be empty. With a longer name URL would keep Node 20 and 22 busy
+ * for milliseconds.
  */
-const HOST = /^(?:[a-z0-9._-]{1,255}|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
+const HOST = /^(?:[a-z0-9._~-]{1,255}|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i;
 
 /** Whether the text is a host with an optional port; URL knows what is a port and what is an IPv6 address. */
 export const isHost = (text: string) => HOST.test(text) && URL.canParse(`http://${text}`);

@@ -1,6 +1,6 @@
-// The URI of a request as its caller sees it, and the normal form in which a proof's `htu` is compared with
-// it. Trusts PUBLIC_URL, and X-Forwarded-* only under TRUST_PROXY. Promises: equal normal forms only if RFC
-// 3986 §6.2.2 and §6.2.3 make them equivalent.
+// The URI of a request as its caller sees it, and how a proof's `htu` is compared with it. Trusts PUBLIC_URL,
+// and X-Forwarded-* only under TRUST_PROXY. Promises: two URIs are the same only if RFC 3986 §6.2.1 to §6.2.3
+// make them equivalent.
 import { refuse, type Refused } from '../base/refusal.ts';
 import { fieldValues, isHost } from './fields.ts';
 
@@ -22,7 +22,7 @@ export interface Presentation {
 }
 
 /**
- * The normal form of the URI that was asked for, without its query; `undefined` when it has none, which no
+ * The URI that was asked for, as it was spelled, without its query; `undefined` when it has none, which no
  * proof fits; or why the forwarded origin is refused.
  */
 export function requestUri(
@@ -31,14 +31,15 @@ export function requestUri(
 ): string | Refused | undefined {
   // RFC 9112 §3.2.1: no path holds a `#`. A URI would end there, where the path was read on.
   if (path.includes('#')) return undefined;
-  if (publicUrl !== undefined) return normalUri(publicUrl + path);
+  if (publicUrl !== undefined) return publicUrl + path;
+  if (!trustProxy) return host && `http://${host}${path}`;
 
-  const outerScheme = (trustProxy && lastHop(rawHeaders, 'x-forwarded-proto')) || 'http';
-  const outerHost = (trustProxy && lastHop(rawHeaders, 'x-forwarded-host')) || host;
+  const outerScheme = lastHop(rawHeaders, 'x-forwarded-proto') || 'http';
+  const outerHost = lastHop(rawHeaders, 'x-forwarded-host') || host;
   if (outerHost === undefined) return undefined;
   if (!/^https?$/i.test(outerScheme) || !isHost(outerHost)) return refuse('forwarded-refused');
 
-  return normalUri(`${outerScheme}://${outerHost}${path}`);
+  return `${outerScheme}://${outerHost}${path}`;
 }
 
 /** What the nearest proxy added to a list that grows with every hop; empty when there is none. */
@@ -50,6 +51,17 @@ function lastHop(rawHeaders: readonly string[], name: string) {
 const AUTHORITY = String.raw`([a-z0-9._~-]{1,255}|\[[0-9a-f:.]+\])(?::\d{0,5})?`;
 const PATH = String.raw`(?:\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*)?`;
 const URI = new RegExp(String.raw`^https?:\/\/${AUTHORITY}${PATH}(?:\?[^#]*)?(?:#.*)?$`, 'i');
+
+/**
+ * Whether an `htu` names this URI (RFC 9449 §4.3(9)): letter for letter, which holds for a host that has no
+ * normal form too (RFC 3986 §6.2.1), or in normal form.
+ */
+export function isSameUri(htu: string, uri: string): boolean {
+  if (htu === uri) return true;
+
+  const normal = normalUri(uri);
+  return normal !== undefined && normalUri(htu) === normal;
+}
 
 /**
  * The normal form of an absolute http(s) URI without query and fragment (RFC 9449 §4.3(9)); `undefined` for

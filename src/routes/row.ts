@@ -33,11 +33,13 @@ export interface RouteRequest<
   readonly body: Body;
 }
 
-/** The type of its row's maker is what promises it more. */
-type Handler = (incoming: Incoming<Caller | undefined>) => unknown;
+/** What a row runs; the type of its row's maker is what promises it more. */
+export interface Handler {
+  (incoming: Incoming<Caller | undefined>): unknown;
+}
 
 /** One row of a table, made by the function of its method. */
-export type Row = Readonly<ReturnType<ReturnType<typeof rowMaker>>>;
+export interface Row extends Readonly<ReturnType<ReturnType<typeof rowMaker>>> {}
 
 /** A rule for a prefix and everything under it, decided before what has no row is told; made by `under`. */
 export interface PrefixRule {

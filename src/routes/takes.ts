@@ -1,11 +1,15 @@
 // What a row takes beside its path: a query or a body, each judged by a schema. Promises: a value reaches a
 // handler only as the schema's output. Does not decide when: the pipeline does, after access.
-import type { Later } from '../base/clock.ts';
 import { isListOf } from '../base/encoding.ts';
 import { judge, schemaFault, type Schema } from '../request/schema.ts';
 
 /** The query of a row, by its schema; `judge` throws `Refused`, or rejects with it. */
-export type QueryTaken<Output> = ReturnType<typeof query<Output>>;
+export interface QueryTaken<Output> {
+  readonly takes: 'query';
+  /** Why no table can have it. */
+  readonly fault: string | undefined;
+  readonly judge: (given: URLSearchParams) => Output | Promise<Output>;
+}
 
 /** The JSON body of a row; `judge` throws `Refused`, or rejects with it. */
 export interface BodyTaken<Output> {
@@ -14,7 +18,7 @@ export interface BodyTaken<Output> {
   readonly fault: string | undefined;
   readonly limitBytes: number | undefined;
   readonly types: readonly string[];
-  readonly judge: (body: unknown) => Later<Output>;
+  readonly judge: (body: unknown) => Output | Promise<Output>;
 }
 
 /** What a row says of its body beside its schema. */
@@ -40,10 +44,9 @@ const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ va
  *
  * @example get('/api/orders', authenticated, query(Page), ({ query }) => orders.list(query.after))
  */
-export function query<Output>(schema: Schema<Output>) {
+export function query<Output>(schema: Schema<Output>): QueryTaken<Output> {
   return {
-    takes: 'query' as const,
-    /** Why no table can have it. */
+    takes: 'query',
     fault: schemaFault(schema),
     judge: (given: URLSearchParams) => judge(schema, valuesOf(given), 'query-refused'),
   };

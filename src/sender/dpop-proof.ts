@@ -6,7 +6,7 @@ import { isFiniteNumber, isJsonObject, type JsonObject } from '../base/encoding.
 import { Memory } from '../base/memory.ts';
 import { refuse, Refused } from '../base/refusal.ts';
 import { factsOf, importProofKey, isProofAlgorithm, type VerificationKey } from '../keys/jwk.ts';
-import { normalUri, requestUri, type Presentation, type UriOptions } from '../request/uri.ts';
+import { isSameUri, requestUri, type Presentation, type UriOptions } from '../request/uri.ts';
 import { mediaType, parseCompact } from '../token/compact.ts';
 import { verifySignature } from '../token/signature.ts';
 import { createNonceCheck } from './dpop-nonce.ts';
@@ -50,7 +50,7 @@ export function createProofVerifier(options: ProofOptions) {
     // RFC 9449 §4.3(9)
     const uri = requestUri(presentation, options);
     if (uri instanceof Refused) return uri;
-    if (typeof htu !== 'string' || uri === undefined || normalUri(htu) !== uri) return refuse('proof-htu');
+    if (typeof htu !== 'string' || uri === undefined || !isSameUri(htu, uri)) return refuse('proof-htu');
 
     // RFC 9449 §4.3(11)
     if (iat < nowSeconds - dpopIatOffsetSeconds) return refuse('proof-too-old');

@@ -10,7 +10,17 @@ import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { samplesUnder } from '../docs/pages.ts';
 import { startProvider } from '../idp/provider.ts';
-import { installInto, npm, packInto, ROOT, straysOf, type Packed } from '../support/packed.ts';
+import {
+  addNodeTypes,
+  compile,
+  EXPORTED,
+  installInto,
+  npm,
+  packInto,
+  ROOT,
+  straysOf,
+  type Packed,
+} from '../support/packed.ts';
 
 /** All that can be imported from `gatehouse` and `gatehouse/testing`. */
 const NAMES = [
@@ -84,6 +94,19 @@ test('no declaration names a type that TypeScript 5.4 does not have', () => {
     // The types of Node are others for compilers before 5.7, where a Buffer has no kinds.
     assert.doesNotMatch(readFileSync(join(folder, path), 'utf8'), /\b(?:Buffer|Uint8Array)</, path);
   }
+});
+
+test('rows, tables, gates, json() and query() can be exported without annotations by who makes declarations', () => {
+  addNodeTypes(directory);
+  writeFileSync(join(directory, 'exported.ts'), EXPORTED);
+  const flags = '--declaration --emitDeclarationOnly --outDir types --strict --target es2022 --types node';
+  const compiler = join(ROOT, 'node_modules/typescript');
+  for (const resolution of ['--module nodenext', '--module esnext --moduleResolution bundler']) {
+    compile(directory, compiler, ...`${flags} ${resolution}`.split(' '), 'exported.ts');
+  }
+  const made = readFileSync(join(directory, 'types/exported.d.ts'), 'utf8');
+  assert.match(made, /^export declare const routes: (?:import\("gatehouse"\)\.)?Row\[\];$/m);
+  assert.doesNotMatch(made, /dist\/|\bany\b/);
 });
 
 test('nothing in package.json is changed or dropped when it is published', () => {

@@ -1,7 +1,10 @@
 /* What a handler may give, and what it may not say. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { Duplex, Readable, Writable } from 'node:stream';
 import { test } from 'node:test';
+import { runInNewContext } from 'node:vm';
 import {
   created,
   fail,
@@ -240,7 +243,67 @@ const NO_JSON: Readonly<Record<string, object>> = {
   'an object that is nothing in JSON': { toJSON: () => undefined },
   'an object whose JSON throws': { toJSON: () => assert.fail('no JSON') },
   'an object that holds itself': circular,
+  'an error': new Error('inside'),
+  'an error with members': Object.assign(new Error('inside'), { code: 'E_INSIDE' }),
+  'an error that says itself what it is': Object.assign(new Error('inside'), { toJSON: () => ({}) }),
+  'an error of a system call': getSystemError(),
+  'an error of several': new AggregateError([]),
+  'an error of the DOM': new DOMException('inside'),
+  'a map': new Map([['a', 1]]),
+  'a map with members': Object.assign(new Map(), { a: 1 }),
+  'a map of another realm': runInNewContext('new Map()') as object,
+  'a set': new Set([1]),
+  'a weak map': new WeakMap(),
+  'a weak set': new WeakSet(),
+  'a weak reference': new WeakRef({}),
+  'a Buffer': Buffer.from('a'),
+  'a typed array of numbers': new Float64Array(1),
+  'a view of bytes': new DataView(new ArrayBuffer(1)),
+  'a buffer of bytes': new ArrayBuffer(3),
+  'a shared buffer of bytes': new SharedArrayBuffer(3),
+  'a Blob': new Blob(['a']),
+  'a Response': new Response('{}'),
+  'a Request': new Request('http://api.test/'),
+  'header fields': new globalThis.Headers({ a: 'b' }),
+  'a form': new FormData(),
+  'a query': new URLSearchParams('a=b'),
+  'an iterator of an array': [1].values(),
+  'an iterator of its own making': {
+    next: () => ({ done: true }),
+    [Symbol.iterator]: () => [][Symbol.iterator](),
+  },
+  'a generator': (function* () {})(),
+  'a generator that answers later': (async function* () {})(),
+  arguments: (function () {
+    return arguments;
+  })(),
+  'a stream of Node that is read': Readable.from([]),
+  'a stream of Node that is written': new Writable(),
+  'a stream of Node that is both': new Duplex(),
+  'a stream that is read': new ReadableStream(),
+  'a stream that is written': new WritableStream(),
+  'a stream that is both': new TransformStream(),
+  'a promise': Promise.resolve({}),
+  'a promise of another kind': { sql: 'select', then: () => {} },
+  'a pattern': /a/,
+  'a symbol in an object': Object(Symbol('x')),
+  'a function that says itself what it is': Object.assign(() => {}, { toJSON: () => ({ b: 2 }) }),
+  'an instance of a class without members': new (class {
+    #hidden = 1;
+    get hidden() {
+      return this.#hidden;
+    }
+  })(),
 };
+
+/** As `node:fs` throws it. */
+function getSystemError() {
+  try {
+    return readFileSync('/no/such/file');
+  } catch (failure) {
+    return failure as object;
+  }
+}
 
 for (const [what, body] of Object.entries(NO_JSON)) {
   test(`neither a reply nor what a handler gives is ${what} [docs/your-own-api.md]`, () => {
@@ -255,14 +318,37 @@ for (const [what, body] of Object.entries(NO_JSON)) {
 }
 
 for (const [what, body, text] of [
-  ['a map has no members', new Map([['a', 1]]), '{}'],
+  ['a map inside has no members', [new Map([['a', 1]])], '[{}]'],
   ['a promise inside has none', { a: Promise.resolve(1) }, '{"a":{}}'],
+  ['an object without prototype', Object.assign(Object.create(null), { a: 1 }), '{"a":1}'],
+  ['an empty one', Object.create(null), '{}'],
+  ['an empty one that inherits from one', Object.create(Object.create(null)), '{}'],
+  ['an empty one of another realm', runInNewContext('({})'), '{}'],
+  ['a list of another realm', runInNewContext('[]'), '[]'],
+  [
+    'an instance has members',
+    new (class {
+      a = 1;
+    })(),
+    '{"a":1}',
+  ],
+  [
+    'an instance may have members that are nothing',
+    new (class {
+      a = undefined;
+    })(),
+    '{}',
+  ],
+  ['a collection says itself what it is', Object.assign(new Set([1]), { toJSON: () => [1] }), '[1]'],
+  [
+    'texts for names that others have functions for',
+    { then: 'a', pipe: 'b', toJSON: 'c' },
+    '{"then":"a","pipe":"b","toJSON":"c"}',
+  ],
   ['what is no number is null', { a: NaN, b: [Infinity] }, '{"a":null,"b":[null]}'],
   ['what is nothing is left out', { a: undefined, b: () => {} }, '{}'],
   ['a date inside is text', { a: new Date(0) }, '{"a":"1970-01-01T00:00:00.000Z"}'],
-  ['a symbol in an object has no members', Object(Symbol('x')), '{}'],
   ['an object says itself what it is', { toJSON: () => [1] }, '[1]'],
-  ['a function too', Object.assign(() => {}, { toJSON: () => ({ b: 2 }) }), '{"b":2}'],
 ] as const) {
   test(`what a handler gives is read as JSON.stringify does: ${what} [docs/your-own-api.md]`, () => {
     assert.equal(replyToResult(body, 'GET').content, text);
@@ -285,6 +371,21 @@ test('a failure that a handler gives goes the way of one that it throws', () => 
     () => replyToResult(failure, 'GET'),
     (thrown) => thrown === failure,
   );
+});
+
+test('what is no JSON is told of in one sentence, with a Content-Type too [docs/your-own-api.md]', () => {
+  const fault = new TypeError('a body that is no JSON object or array');
+  for (const body of [
+    new Error('inside'),
+    new Map(),
+    new ArrayBuffer(3),
+    new Float64Array(1),
+    new Blob(['a']),
+  ]) {
+    assert.throws(() => replyToResult(body, 'GET'), fault);
+    assert.throws(() => reply(200, body, { 'Content-Type': 'image/png' }), fault);
+  }
+  assert.throws(() => replyToResult(Buffer.from('a'), 'GET'), fault);
 });
 
 test('a handler gives nothing else, and a GET something', () => {

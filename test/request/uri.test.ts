@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Refused } from '../../src/base/refusal.ts';
 import { createHostReader } from '../../src/request/fields.ts';
 import { IMPOSSIBLE_HOSTS, POSSIBLE_HOSTS } from '../support/spellings.ts';
-import { normalUri, requestUri, type UriOptions } from '../../src/request/uri.ts';
+import { isSameUri, normalUri, requestUri, type UriOptions } from '../../src/request/uri.ts';
 import { unlessRefused } from '../support/refused.ts';
 
 /** Each normal form with other spellings of it. */
@@ -171,10 +171,15 @@ for (const text of NO_URI) {
 
 const readHost = createHostReader();
 
-/** The URI of a request with these fields, read as the pipeline does: its Host first. */
-const uriOf = (rawHeaders: readonly string[], path: string, options: UriOptions) => {
+/** The URI of a request with these fields, as it was spelled, read as the pipeline does: its Host first. */
+const spelledUriOf = (rawHeaders: readonly string[], path: string, options: UriOptions) => {
   const host = options.publicUrl === undefined ? unlessRefused(readHost(rawHeaders)) : 'inner.test';
   return unlessRefused(requestUri({ method: 'GET', host, path, rawHeaders }, options));
+};
+
+const uriOf: typeof spelledUriOf = (...request) => {
+  const uri = spelledUriOf(...request);
+  return uri === undefined ? undefined : normalUri(uri);
 };
 
 const refused = (reason: string) => (failure: unknown) => {
@@ -201,6 +206,35 @@ for (const host of IMPOSSIBLE_HOSTS) {
     else assert.throws(() => uriOf(forwarded, '/', options), refused('forwarded-refused'));
   });
 }
+
+for (const [htu, uri, isSame] of [
+  ['http://[2001:DB8:0:0::1]/a', 'http://[2001:DB8:0:0::1]/a', true],
+  ['http://127.1/a', 'http://127.1/a', true],
+  ['http://api.test/a|b', 'http://api.test/a|b', true],
+  ['HTTP://API.test:80/%61?q#f', 'http://api.test/a', true],
+  ['http://example.com/a', 'http://example.com:/a', true],
+  ['http://ho%7Est/a', 'http://ho~st/a', false],
+  ['http://[2001:db8::1]/a', 'http://[2001:DB8:0:0::1]/a', false],
+  ['http://[2001:DB8:0:0::1]/a?q', 'http://[2001:DB8:0:0::1]/a', false],
+  ['http://127.0.0.1/a', 'http://127.1/a', false],
+  ['http://127.1/a', 'http://127.0.0.1/a', false],
+  ['http://127.1/b', 'http://127.1/a', false],
+  ['http://0x7f.1/a', 'http://127.1/a', false],
+  ['', 'http://127.1/a', false],
+] as const) {
+  test(`${isSame ? 'takes' : 'does not take'} the htu ${htu} for ${uri} [RFC 9449 §4.3(9), RFC 3986 §6.2.1, E11]`, () => {
+    assert.equal(isSameUri(htu, uri), isSame);
+  });
+}
+
+test('gives the URI of a request as it was spelled [RFC 9449 §4.3(9)]', () => {
+  const rules = { publicUrl: undefined, trustProxy: true };
+  const forwarded = ['X-Forwarded-Proto', 'HTTPS', 'X-Forwarded-Host', 'Outer.test:'];
+  assert.equal(spelledUriOf(['Host', 'Ho~st:'], '/%61', rules), 'http://Ho~st:/%61');
+  assert.equal(spelledUriOf(['Host', 'a', ...forwarded], '/%61', rules), 'HTTPS://Outer.test:/%61');
+  const published = { publicUrl: 'https://Public.test', trustProxy: false };
+  assert.equal(spelledUriOf([], '/%61', published), 'https://Public.test/%61');
+});
 
 test('gives no URI for a path with a "#", where a URI ends and a path is read on [RFC 9112 §3.2.1, E5]', () => {
   for (const publicUrl of [undefined, 'https://public.test/base']) {

@@ -126,13 +126,15 @@ const behindProxy = await startDpop({ TRUST_PROXY: 'true' });
 const published = await startDpop({ PUBLIC_URL: 'https://api.example/prefix/', TRUST_PROXY: 'true' });
 const FORWARDED = { 'X-Forwarded-Proto': 'http, https', 'X-Forwarded-Host': 'evil.test, api.example' };
 
-const PLACES: [
+type Place = [
   what: string,
   where: typeof service,
   htu: string | undefined,
   headers: Record<string, string>,
   said: string,
-][] = [
+];
+
+const PLACES: Place[] = [
   ['its Host', service, 'http://other.test:99/api/private', { Host: 'Other.test:99' }, '200'],
   ['another Host than its own', service, 'http://other.test/api/private', {}, '401 proof-htu'],
   [
@@ -142,6 +144,15 @@ const PLACES: [
     {},
     '401 proof-htu',
   ],
+  ['its Host with an empty port', service, 'http://other.test/api/private', { Host: 'other.test:' }, '200'],
+  ['its Host with a tilde', service, 'http://ho~st/api/private', { Host: 'ho~st' }, '200'],
+  ...['[2001:DB8:0:0::1]', '127.1', '[0::1]'].map((host): Place => [
+    `its Host ${host}, letter for letter`,
+    service,
+    `http://${host}/api/private`,
+    { Host: host },
+    '200',
+  ]),
   ['a forged Host', service, undefined, { Host: 'evil.test' }, '401 proof-htu'],
   ['forwarded fields that nobody trusts', service, undefined, FORWARDED, '200'],
   ['the place that they name', service, 'https://api.example/api/private', FORWARDED, '401 proof-htu'],
@@ -180,12 +191,12 @@ for (const [what, where, htu, headers, said] of PLACES) {
   });
 }
 
-test('refuses every proof where the URI of the request has no one reading [RFC 9449 §4.3(9)]', async () => {
+test('refuses every proof in other letters where the host has no one reading [RFC 9449 §4.3(9)]', async () => {
   for (const host of ['127.1', '[0::1]']) {
     for (const htu of [
       '',
       'x',
-      `http://${host}/api/private`,
+      `http://${host}/api/private?`,
       'http://127.0.0.1/api/private',
       'http://[::1]/api/private',
     ]) {

@@ -1,5 +1,6 @@
 /* What a handler receives, what it may give, and how its answer goes out (docs/your-own-api.md). */
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import { authenticated, open, optional } from '../../src/routes/access.ts';
 import { del, get, patch, post, put, type RouteRequest } from '../../src/routes/row.ts';
@@ -63,6 +64,13 @@ before(async () => {
       get('/null', open, () => null as never),
       get('/date', open, () => new Date() as never),
       post('/date', open, async () => new Date() as never),
+      get('/map', open, () => new Map([[SECRET, 1]])),
+      get('/error', open, async () => Object.assign(bug(), { code: SECRET })),
+      get('/buffer', open, () => Buffer.from(SECRET)),
+      get('/response', open, async () => new Response(SECRET)),
+      get('/stream', open, () => Readable.from([SECRET])),
+      get('/buffer-in-reply', open, () => reply(200, new ArrayBuffer(3), { 'Content-Type': 'image/png' })),
+      get('/set-in-reply', open, () => reply(200, new Set([SECRET]))),
       get('/nothing', open, (() => {}) as never),
       get('/nothing-later', open, (async () => {}) as never),
       post('/nothing', open, () => {}),
@@ -294,6 +302,13 @@ describe('the answer of a handler', { timeout: 30_000 }, () => {
     ['GET', '/null'],
     ['GET', '/date'],
     ['POST', '/date'],
+    ['GET', '/map'],
+    ['GET', '/error'],
+    ['GET', '/buffer'],
+    ['GET', '/response'],
+    ['GET', '/stream'],
+    ['GET', '/buffer-in-reply'],
+    ['GET', '/set-in-reply'],
     ['GET', '/nothing'],
     ['GET', '/nothing-later'],
     ['HEAD', '/nothing'],

@@ -213,6 +213,12 @@ describe('a row that takes a body', { timeout: 30_000 }, () => {
     'application/json; charset= utf-8 ; xcharset=latin1',
     'application/json; version=1',
     'application/json;',
+    'application/json; profile="a;charset=latin1"',
+    'application/json; profile="a; charset=latin1; b"; charset="utf-8"; c="; charset=x"',
+    'application/json; profile="a\\";charset=latin1"',
+    'application/json; profile=";charset=";charset=utf-8',
+    'application/json; profile="utf-8;charset=latin1"',
+    'application/json; profile="";charset=utf-8',
   ];
   for (const type of TYPES_TAKEN) {
     test(`takes the type ${type} [RFC 9110 §8.3.1, §5.6.6]`, async () => {
@@ -268,9 +274,24 @@ describe('a row that takes a body', { timeout: 30_000 }, () => {
     '',
     '""',
     'utf-8 ;charset=latin1',
+    'latin1; profile="a"',
+    'utf-8; profile="a;b"; charset=latin1',
+    '"utf-8"; profile="utf-8"; charset="latin1"',
+    '"utf-8"x',
+    '"x"utf-8',
+    '"utf-8',
+    'utf-8"',
+    '"utf-8;"',
   ]) {
     test(`refuses the charset ${charset} [RFC 8259 §8.1, RFC 9110 §5.6.6]`, async () => {
-      for (const parameter of ['charset', 'CHARSET', 'a=b;charset', 'charset ']) {
+      for (const parameter of [
+        'charset',
+        'CHARSET',
+        'a=b;charset',
+        'charset ',
+        'a="b;charset=utf-8";charset',
+        'a="\\\\";charset',
+      ]) {
         const fields = [`Content-Type: application/json; ${parameter}=${charset}`];
         await assertRefused({ fields, body: '1' }, 'charset-refused');
       }

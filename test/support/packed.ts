@@ -42,14 +42,63 @@ export function installInto(directory: string, { filename }: Packed): void {
   npm(directory, 'install', '--offline', `./${filename}`);
 }
 
-/** Copies the example into the project, and gives it the types of Node that this one has. */
+/** Gives the project the types of Node that this one has. */
+export function addNodeTypes(directory: string): void {
+  symlinkSync(join(ROOT, 'node_modules/@types'), join(directory, 'node_modules/@types'));
+}
+
+/** Copies the example into the project. */
 export function addExample(directory: string): void {
   const example = join(ROOT, 'test/example');
   for (const name of ['src', 'tsconfig.json']) {
     cpSync(join(example, name), join(directory, name), { recursive: true });
   }
-  symlinkSync(join(ROOT, 'node_modules/@types'), join(directory, 'node_modules/@types'));
+  addNodeTypes(directory);
 }
+
+/** What a project may export without an annotation, though declarations are made of it. */
+export const EXPORTED = `
+import { createGate, createService, created, get, json, needs, open, optional, post, query, reply, scope, under,
+  type Caller, type GateRequest, type GivenSettings, type PathParameters, type RouteRequest, type Schema } from 'gatehouse';
+import { createProofKey, createTestIssuer } from 'gatehouse/testing';
+
+declare const order: Schema<{ readonly item: string }>;
+declare const settings: GivenSettings;
+
+export const body = json();
+export const order1 = json(order, { limitBytes: 5 });
+export const page = query(order);
+export const inputs = { body, page };
+export const wrapped = <Output>(schema: Schema<Output>) => [query(schema), json(schema)] as const;
+export const judged = [page.judge(new URLSearchParams()), order1.judge({})] as const;
+
+export const routes = [get('/a', open, () => ({}))];
+export const one = post('/a/{id}', optional, page, order1, ({ body, query }) => created('/a', { body, query }));
+export const all = [...routes, one] as const;
+export const table = { rows: [...routes, one], rules: [under('/', needs(scope('a')))] };
+export const [{ method, handler }] = [one];
+export const narrowed = routes.map((row) => ({ ...row, access: needs(scope('b')) }));
+export const index = routes.map(({ method, pattern, access }) => ({ method, pattern, guards: access.guards }));
+export const at = <Pattern extends string>(pattern: Pattern) => get(pattern, open, ({ parameters }) => ({ parameters }));
+export const show = ({ parameters }: RouteRequest<Caller, PathParameters<'/a/{id}'>>) => reply(200, { id: parameters.id });
+export const makers = { get, post, json, query, reply };
+export default one;
+
+export const gate = await createGate(settings);
+export const { check, admit } = gate;
+export const later = createGate(settings);
+export const judge = (request: GateRequest) => gate.check(request, optional);
+export const verdict = await gate.check({ method: 'GET', url: '/', rawHeaders: [] }, optional);
+export const refusal = 'refusal' in verdict ? verdict.refusal : undefined;
+export const headers = 'headers' in verdict ? verdict.headers : undefined;
+export class Server {
+  gate = createGate(settings);
+  service = createService(table, settings);
+  own = get('/b', open, () => []);
+}
+export const issuer = createTestIssuer();
+export const key = createProofKey();
+`;
 
 /** Compiles the project by the compiler of this folder; throws what the compiler says. */
 export function compile(directory: string, compiler: string, ...flags: readonly string[]): void {

@@ -6,7 +6,15 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { addExample, compile, installInto, packInto, ROOT, straysOf } from '../../support/packed.ts';
+import {
+  addExample,
+  compile,
+  EXPORTED,
+  installInto,
+  packInto,
+  ROOT,
+  straysOf,
+} from '../../support/packed.ts';
 
 const TOOLS = fileURLToPath(new URL('./node_modules/', import.meta.url));
 
@@ -20,8 +28,9 @@ const RESOLUTIONS: Readonly<Record<string, readonly string[]>> = {
   bundler: ['--module', 'esnext', '--moduleResolution', 'bundler'],
 };
 
+/** Without anything to emit, TypeScript 5.4 does not say what cannot be declared. */
 const FLAGS =
-  '--noEmit --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --allowImportingTsExtensions --target es2022 --types node';
+  '--declaration --emitDeclarationOnly --outDir types --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --allowImportingTsExtensions --target es2022 --types node';
 
 /** What must not compile, a line each. */
 const WRONG = [
@@ -97,7 +106,7 @@ function useOnNode(name: string): void {
 function useWithCompiler(name: string): void {
   const compiler = join(TOOLS, name);
   const { version } = JSON.parse(readFileSync(join(compiler, 'package.json'), 'utf8')) as { version: string };
-  const files = ['src/main.ts', 'src/rows.tests.ts', 'wrong.ts', 'required.cts'];
+  const files = ['src/main.ts', 'src/rows.tests.ts', 'wrong.ts', 'exported.ts', 'required.cts'];
   for (const [resolution, flags] of Object.entries(RESOLUTIONS)) {
     // A bundler has no files of the older kind.
     const some = files.filter((file) => resolution === 'nodenext' || file !== 'required.cts');
@@ -125,6 +134,7 @@ try {
     join(directory, 'wrong.ts'),
     `import { ${names} } from 'gatehouse';\n${refused}void [needs];\n`,
   );
+  writeFileSync(join(directory, 'exported.ts'), EXPORTED);
   const required = `import gatehouse = require('gatehouse');\nimport testing = require('gatehouse/testing');\n`;
   const use = `gatehouse.createService({ rows: [] }, testing.createTestIssuer().settings);\n`;
   writeFileSync(join(directory, 'required.cts'), required + use);
