@@ -22,10 +22,12 @@ const MAX_SEGMENTS = 100;
 
 /**
  * The percent-decoded segments of a path; `undefined` when an escape is broken or not UTF-8 (RFC 3986 §2.1),
- * a segment is empty (trailing slash, `//`) or a dot segment (§3.3), or there are more than a hundred. An
- * encoded slash stays inside its segment.
+ * a segment is empty (trailing slash, `//`) or a dot segment (§3.3), or there are more than a hundred; `/` has
+ * none. An encoded slash stays inside its segment.
  */
 export function pathSegments(path: string): readonly string[] | undefined {
+  if (path === '/') return [];
+
   const escaped = path.slice(1).split('/', MAX_SEGMENTS + 1);
   if (escaped.length > MAX_SEGMENTS) return undefined;
 

@@ -66,7 +66,7 @@ function rowProblems(rows: readonly Row[]) {
 
     const earlierRows = parsed.slice(0, index).filter((row) => row.method === method);
     for (const earlier of earlierRows) {
-      const common = commonPath(earlier.segments ?? [], segments);
+      const common = earlier.segments && commonPath(earlier.segments, segments);
       if (common === undefined) continue;
       problems.push(`${method} ${earlier.pattern} and ${pattern}: both match ${common}`);
     }

@@ -75,9 +75,12 @@ const CASES = TABLES.flatMap((one): readonly Case[] => {
 /** A path that the pattern matches, with a parameter that needs an escape. */
 const pathOf = (pattern: string) => pattern.replace(/\{\w+\}/g, 'any%2Fthing');
 
+/** `/` has none. */
+const partsOf = (path: string) => (path === '/' ? [] : path.slice(1).split('/'));
+
 function segmentsOf(path: string): readonly string[] | undefined {
   try {
-    return path.slice(1).split('/').map(decodeURIComponent);
+    return partsOf(path).map(decodeURIComponent);
   } catch {
     return undefined;
   }
@@ -87,7 +90,7 @@ function segmentsOf(path: string): readonly string[] | undefined {
 function isKnown(rows: readonly Row[], path: string): boolean {
   const segments = segmentsOf(path);
   return rows.some(({ pattern }) => {
-    const parts = pattern.slice(1).split('/');
+    const parts = partsOf(pattern);
 
     const isMatch = (part: string, index: number) => {
       const segment = segments?.[index] ?? '';
