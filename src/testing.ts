@@ -111,10 +111,14 @@ async function askForCredentials(ask: Ask, deciding: Deciding, { bearer }: TestI
   await ask('another method', deciding.length > 1 ? 401 : 405, {}, 'OPTIONS');
 }
 
+const isLogin = ({ refused }: Guard) => refused.refusal.reason === 'login-insufficient';
+
 const scopesOf = ({ refused }: Guard) => refused.refusal.scopes ?? [];
 
 async function askForScopes(ask: Ask, deciding: Deciding, { bearer, check }: TestIssuer & Gate) {
-  const guards = deciding.flatMap((access) => access.guards);
+  const decided = deciding.flatMap((access) => access.guards);
+  // Logins are decided last.
+  const guards = [...decided.filter((one) => !isLogin(one)), ...decided.filter(isLogin)];
   const all = guards.flatMap(scopesOf);
 
   /** Expects what the first guard says that does not pass: of claims and logins only it knows. */

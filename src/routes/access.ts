@@ -15,6 +15,8 @@ export interface Access<Admitted> {
   readonly faults?: readonly string[];
   /** The caller as the handler receives it. Throws `Refused` when a required caller or a guard is missing. */
   readonly admit: (caller: Caller | undefined) => Admitted;
+  /** The same without its `recentLogin`, if it has one: what of a rule decides before the row does. */
+  readonly beforeLogin?: Access<Caller> | undefined;
 }
 
 /**
@@ -66,7 +68,8 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
   // JavaScript lets a list that turned out empty stand here.
   const nothing = guards.length === 0 ? ['needs nothing; write authenticated, or a guard'] : [];
   // Choice: nobody is sent to log in again who would then lack something else.
-  const ordered = guards.filter((guard) => guard !== logins[0]).concat(logins);
+  const others = guards.filter((guard) => guard !== logins[0]);
+  const ordered = others.concat(logins);
 
   return {
     name: guards.map((guard) => guard.name).join(', '),
@@ -81,8 +84,12 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
       }
       return admitted;
     },
+    beforeLogin: logins.length > 0 ? allOf(others) : undefined,
   };
 }
+
+const allOf = ([first, ...more]: readonly Guard[]) =>
+  first === undefined ? authenticated : needs(first, ...more);
 
 function requireCaller(caller: Caller | undefined) {
   if (caller === undefined) throw refuse('no-credentials');

@@ -54,11 +54,15 @@ export function createPipeline({ rows, rules }: Table, front: Front) {
     const identified = isCallerWanted ? front.identify(exchange, presentation) : undefined;
 
     return andThen(identified, (caller) => {
-      for (const { access } of rules) access.admit(caller);
+      for (const { access } of rules) (access.beforeLogin ?? access).admit(caller);
       if (match === undefined) throw refuseUnmatched(matches);
 
       const { row, parameters } = match;
       const admitted = row.access.admit(caller);
+      // RFC 9470 §3: last, since a new login helps nobody who lacks what the row demands.
+      for (const { access } of rules) {
+        if (access.beforeLogin !== undefined) access.admit(caller);
+      }
       return run(exchange, row, new Incoming(exchange, path, parameters, clock.now(), admitted));
     });
   }

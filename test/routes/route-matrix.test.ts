@@ -106,7 +106,7 @@ const covers = ({ prefix }: PrefixRule, path: string) =>
 
 const isLogin = ({ refused }: Guard) => 'demands' in refused.refusal;
 
-/** In the order in which a row decides them. */
+/** In the order in which a row, and the rules for it, decide them. */
 const decided = (guards: readonly Guard[]) => [
   ...guards.filter((guard) => !isLogin(guard)),
   ...guards.filter(isLogin),
@@ -145,7 +145,7 @@ for (const { name, table, environment, asIssued, othersAudience } of CASES) {
       const path = pathOf(pattern);
       const covering = rules.filter((one) => covers(one, path));
       const isRuled = covering.length > 0;
-      const all = [...covering, row].flatMap((one) => decided(one.access.guards));
+      const all = decided([...covering, row].flatMap((one) => one.access.guards));
       const named = new Map(all.map((one) => [one.name, one]));
       const guards = [...named.values()];
       const held = claimsForAll(guards);

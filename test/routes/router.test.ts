@@ -79,9 +79,14 @@ test('finds no segments in a path of more than a hundred [RFC 3986 §3.3]', () =
 
 const rowAt = (pattern: string) => get(pattern, open, () => ({}));
 
-const ROWS = ['/', '/api/public', '/api/org/{orgId}', '/x/{one}/{two}/end', '/files/v1.0/a-b_c', '/caf%C3%A9'].map(
-  rowAt,
-);
+const ROWS = [
+  '/',
+  '/api/public',
+  '/api/org/{orgId}',
+  '/x/{one}/{two}/end',
+  '/files/v1.0/a-b_c',
+  '/caf%C3%A9',
+].map(rowAt);
 
 const router = createRouter(ROWS);
 
