@@ -10,7 +10,7 @@ import { createCors, isPreflight } from '../reply/cors.ts';
 import { HandlerReply, reply } from '../reply/handler-reply.ts';
 import { jsonReply, type Reply } from '../reply/reply.ts';
 import { createHostReader, fieldValues } from '../request/fields.ts';
-import { targetPath } from '../request/path.ts';
+import { metadataPaths, targetPath } from '../request/path.ts';
 import type { Presentation } from '../request/uri.ts';
 import type { Caller, SenderCheck } from '../sender/caller.ts';
 import { acceptedScheme, parseCredentials } from '../sender/credentials.ts';
@@ -19,7 +19,6 @@ import { verifiedOf, type TokenVerifier } from '../token/verify.ts';
 import type { Learnt } from './exchange.ts';
 import { createObserver, type Dependencies } from './observe.ts';
 
-const ROOT = '/.well-known/oauth-protected-resource';
 const METHODS = ['GET', 'HEAD'];
 
 /** It tells nothing of the inside. */
@@ -148,12 +147,7 @@ function namingScopes(refusal: Refusal, { rules = [], row }: Learnt) {
 export function createResourceMetadata(settings: Settings) {
   if (!settings.resourceUrl) return { describe: () => {} };
 
-  const { origin, pathname } = new URL(settings.resourceUrl);
-  // RFC 9728 §3.1
-  const first = ROOT + pathname.replace(/^\/$/, '');
-  // Choice: clients that keep a slash at the end of their URL find it too, and those that know but a part of
-  // the API, at the root.
-  const paths = [first, `${first}/`, ROOT];
+  const paths = metadataPaths(settings.resourceUrl);
   // RFC 9728 §7.10
   const document = reply(200, documentOf(settings), { 'Cache-Control': 'public, max-age=3600' });
   const preflight = reply(204, undefined, {
@@ -173,7 +167,7 @@ export function createResourceMetadata(settings: Settings) {
     throw new HandlerReply(document.reply, true);
   }
 
-  return { metadataUrl: origin + first, describe };
+  return { metadataUrl: new URL(settings.resourceUrl).origin + paths[0], describe };
 }
 
 /** RFC 9728 §2; what has no value is left out (§3.2). */

@@ -17,11 +17,12 @@ import type { Front } from './front.ts';
 const NO_CONTENT = noContent().reply;
 
 /**
- * For a table in which `tableProblems` finds nothing: gives the reply to a request. Throws what turns it
- * away, or rejects with it: `Refused`, `ClientGone`, `fail`, a bug; and the document of `present`.
+ * For a table in which `tableProblems` finds nothing, and rows that no rule closes: gives the reply to a
+ * request. Throws what turns it away, or rejects with it: `Refused`, `ClientGone`, `fail`, a bug; and the
+ * document of `present`.
  */
-export function createPipeline({ rows, rules }: Table, front: Front) {
-  const findPlace = createRouter(rows, rules);
+export function createPipeline({ rows, rules }: Table, front: Front, ownRows?: readonly Row[]) {
+  const findPlace = createRouter(rows, rules, ownRows);
   const { clock, settings } = front;
   const { bodyLimitBytes, handlerTimeoutSeconds } = settings;
 

@@ -271,10 +271,29 @@ test('names the faults of a row with its method and pattern', () => {
   assert.deepEqual(tableProblems({ rows: [row] }), ['GET /a: has no access, such as open or needs()']);
 });
 
-test('takes a copy of a row, and rows beside those of the service', () => {
+test('takes a copy of a row', () => {
   const row: Row = { ...rowAt('/a'), pattern: '/b' };
   assert.deepEqual(tableProblems({ rows: [rowAt('/a'), row] }), []);
-  assert.deepEqual(tableProblems({ rows: [row] }, [rowAt('/{x}')]), ['GET /{x} and /b: both match /b']);
+});
+
+test('refuses rows of any method where the service answers itself', () => {
+  const rows = [rowAt('/a/{x}'), post('/a/b', open, () => {}), del('/{x}/{y}', open, () => {}), rowAt('/a')];
+  const paths = ['/a/b', '/a/b/'];
+  assert.deepEqual(tableProblems({ rows }, paths), [
+    'GET /a/{x}: matches /a/b, where the service answers itself; give it another',
+    'POST /a/b: matches /a/b, where the service answers itself; give it another',
+    'DELETE /{x}/{y}: matches /a/b, where the service answers itself; give it another',
+  ]);
+});
+
+test('covers no path with a rule where the service has rows of its own', () => {
+  const own = rowAt('/own');
+  const find = createRouter([rowAt('/a')], [under('/', authenticated), under('/own', authenticated)], [own]);
+  assert.deepEqual([find('/own')?.rules, find('/own')?.matches[0]?.row], [[], own]);
+  assert.deepEqual(
+    [find('/%6fwn')?.rules, find('/own/x')?.rules.length, find('/a')?.rules.length],
+    [[], 2, 1],
+  );
 });
 
 for (const pattern of [undefined, null, 5, {}]) {
