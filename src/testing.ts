@@ -1,7 +1,7 @@
 // What a team tests its own rows with: the test issuer, and a table of which every row is asked in every way.
 // No part of the service: nothing of it is loaded but by tests.
 import { STATUSES } from './reply/challenge.ts';
-import { authenticated, type Access } from './routes/access.ts';
+import { authenticated, refusalOf, type Access } from './routes/access.ts';
 import type { Guard } from './routes/guards.ts';
 import { createRouter } from './routes/router.ts';
 import type { Row, Table } from './routes/row.ts';
@@ -122,8 +122,9 @@ async function askForScopes(ask: Ask, deciding: Deciding, { bearer, check }: Tes
     const headers = bearer({ scope: scopes.join(' ') });
     const rawHeaders = ['Host', 'localhost', 'Authorization', headers.authorization];
     const verdict = await check({ method: 'GET', url: '/', rawHeaders }, authenticated);
-    const decides = 'caller' in verdict && guards.find((guard) => !guard.passes(verdict.caller));
-    await ask(what, decides ? STATUSES[decides.refused.refusal.kind] : 200, headers);
+    const parts = deciding.map((access) => ({ access }));
+    const refused = 'caller' in verdict && refusalOf(parts, verdict.caller, true);
+    await ask(what, refused ? STATUSES[refused.refusal.kind] : 200, headers);
   }
 
   await askWith('neither scopes nor claims', []);

@@ -1,8 +1,8 @@
 // The settings that only the two profiles have, and the defaults that differ between them.
 import type { DpopMode } from '../sender/credentials.ts';
-import { loadTable } from '../settings/load.ts';
+import { loadTable, type FaultsWith } from '../settings/load.ts';
 import { boolean, fitting, text, word, type Earlier } from '../settings/readers.ts';
-import { readSources } from '../settings/sources.ts';
+import { readSources, type Environment } from '../settings/sources.ts';
 import { setting, TABLE } from '../settings/table.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'];
@@ -31,5 +31,5 @@ export const PROFILE_TABLE = {
 export type ProfileSettings = ReturnType<typeof loadProfileSettings>['settings'];
 
 /** `loadSettings` for a service with one of the two profiles. */
-export const loadProfileSettings = (...given: Parameters<typeof readSources>) =>
-  loadTable(PROFILE_TABLE, readSources(...given));
+export const loadProfileSettings = (environment: Environment, directory: string, faultsWith?: FaultsWith) =>
+  loadTable(PROFILE_TABLE, readSources(environment, directory), faultsWith);

@@ -7,13 +7,18 @@ export type Place = NonNullable<ReturnType<ReturnType<typeof createRouter>>>;
 
 /**
  * Gives what finds the rows whose pattern of literals and `{parameters}` a path matches, and the rules whose
- * prefix covers it; `undefined` when the path has no canonical form. The rows are those in which
- * `tableProblems` finds nothing.
+ * prefix covers it, but not where the service has rows of its own; `undefined` when the path has no canonical
+ * form. The rows are those in which `tableProblems` finds nothing.
  */
-export function createRouter(rows: readonly Row[], rules: readonly PrefixRule[] = []) {
+export function createRouter(
+  rows: readonly Row[],
+  rules: readonly PrefixRule[] = [],
+  ownRows: readonly Row[] = [],
+) {
   // The list may be changed afterwards, as that of the rows may.
   const kept = rules.slice();
-  const routes = rows.map((row) => ({ row, segments: parsePattern(row) ?? [] }));
+  const all = [...ownRows, ...rows];
+  const routes = all.map((row) => ({ row, segments: parsePattern(row) ?? [] }));
 
   function search(path: string) {
     const texts = pathSegments(path);
@@ -25,25 +30,26 @@ export function createRouter(rows: readonly Row[], rules: readonly PrefixRule[] 
       const parameters = parametersOf(segments, texts);
       return { row, parameters };
     });
+    const isOwn = matches.some(({ row }) => ownRows.includes(row));
     return {
       /** Those whose prefix covers it. */
-      rules: Object.freeze(kept.filter(isCovering)),
+      rules: Object.freeze(isOwn ? [] : kept.filter(isCovering)),
       /** The rows whose pattern it matches, at most one for each method. */
       matches: Object.freeze(matches),
     };
   }
 
   /** What stands at the paths that are spelled like a pattern, found beforehand. */
-  const places = new Map(rows.map(({ pattern }) => [pattern, search(pattern)]));
+  const places = new Map(all.map(({ pattern }) => [pattern, search(pattern)]));
   return (path: string) => places.get(path) ?? search(path);
 }
 
 /**
- * Why a table cannot be served beside these rows of the service's own: what in it is no row or rule, or is
- * called otherwise, what is wrong with each, patterns that are none, and rows of one method that overlap,
- * each with a common path.
+ * Why a table cannot be served by a service that answers at these paths itself: what in it is no row or rule,
+ * or is called otherwise, what is wrong with each, patterns that are none or match such a path, and rows of
+ * one method that overlap, each with a common path.
  */
-export function tableProblems(table: Table, ownRows: readonly Row[] = []): string[] {
+export function tableProblems(table: Table, ownPaths: readonly string[] = []): string[] {
   const { rows, rules = [], ...others }: Table = Object(table);
   const strange = Object.keys(others).map(
     (name) => `${name}: is no part of a table, which has rows and rules`,
@@ -52,27 +58,38 @@ export function tableProblems(table: Table, ownRows: readonly Row[] = []): strin
 
   return [
     ...strange,
-    ...rowProblems([...ownRows, ...rows]),
+    // A copy has no holes.
+    ...rowProblems([...rows], ownPaths),
     ...rules.flatMap((rule) => Object(rule).problems ?? 'rules: must be a list of what under gives'),
   ];
 }
 
-function rowProblems(rows: readonly Row[]) {
+function rowProblems(rows: readonly Row[], ownPaths: readonly string[]) {
   const parsed = rows.map((row) => ({ ...row, segments: parsePattern(Object(row)) }));
   return parsed.flatMap(({ segments, ...row }, index) => {
     const { method, pattern } = row;
-    const problems = rowFaults(row).map((fault) => `${method} ${pattern}: ${fault}`);
-    if (segments === undefined) return [...problems, `${method} ${pattern}: is not a path pattern`];
+    const shadow = segments && shadowFaults(segments, ownPaths);
+    const faults = [...rowFaults(row), ...(shadow ?? ['is not a path pattern'])];
+    const problems = faults.map((fault) => `${method} ${pattern}: ${fault}`);
+    if (segments === undefined) return problems;
 
     const earlierRows = parsed.slice(0, index).filter((row) => row.method === method);
     for (const earlier of earlierRows) {
-      const common = commonPath(earlier.segments ?? [], segments);
+      const common = earlier.segments && commonPath(earlier.segments, segments);
       if (common === undefined) continue;
       problems.push(`${method} ${earlier.pattern} and ${pattern}: both match ${common}`);
     }
     return problems;
   });
 }
+
+/** What is wrong with a pattern of these segments where the service answers itself, whatever the method. */
+const shadowFaults = (segments: Segments, ownPaths: readonly string[]) =>
+  ownPaths.flatMap((path) => {
+    const texts = pathSegments(path);
+    const isShadowed = texts !== undefined && isMatch(segments, texts);
+    return isShadowed ? `matches ${path}, where the service answers itself; give it another` : [];
+  });
 
 /**
  * Braces hold a whole segment, and a name occurs once: `PathParameters` would promise more. What other

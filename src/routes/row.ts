@@ -71,7 +71,7 @@ export const rowFaults = ({ access, query, body, handler, faults }: Row) => [
  * @example runService({ rows, rules: [under('/api/admin', needs(scope('admin')))] });
  */
 export function under(prefix: string, access: Access<Caller>): PrefixRule {
-  const segments = prefix === '/' ? [] : pathSegments(prefix);
+  const segments = pathSegments(prefix);
   // What other routers would take for any text is here a text that no path has.
   const isPrefix = segments !== undefined && !/^[^/]|[*{}<>?#[\]]|\/:/.test(prefix);
   const faults = [

@@ -4,13 +4,19 @@ import type { JsonObject } from '../base/encoding.ts';
 import { unavailable } from '../base/refusal.ts';
 import { createKeyFetcher } from '../keys/fetch.ts';
 import { createKeySet } from '../keys/key-set.ts';
+import { metadataPaths } from '../request/path.ts';
 import { open } from '../routes/access.ts';
 import { tableProblems } from '../routes/router.ts';
 import { get, type Table } from '../routes/row.ts';
 import { createSenderCheck } from '../sender/caller.ts';
 import { createSharedReplayStore } from '../sender/replay-resp.ts';
 import { createReplayStore } from '../sender/replay.ts';
-import { ConfigurationError, type IssuerSettings, type Settings } from '../settings/load.ts';
+import {
+  ConfigurationError,
+  type IssuerSettings,
+  type Settings,
+  type SomeSettings,
+} from '../settings/load.ts';
 import { createTokenVerifier } from '../token/verify.ts';
 import { createFront } from './front.ts';
 import type { Dependencies } from './observe.ts';
@@ -83,7 +89,7 @@ export function assembleService(
   dependencies: Dependencies,
   options?: CreateOptions,
 ) {
-  const problems = faultsOf(table);
+  const problems = faultsOf(table, settings);
   if (problems.length > 0) throw new ConfigurationError(problems);
 
   /** The process has keys to judge tokens with, and is not about to end. Throws `Refused`. */
@@ -94,18 +100,23 @@ export function assembleService(
     return { status: 'ready' };
   }
 
-  const rows = [...probes(readiness), ...table.rows];
+  const ownRows = probes(readiness);
+  const rows = [...ownRows, ...table.rows];
   const methods = rows.map(({ method }) => method);
   const set = settings.corsAllowedMethods;
   // What other origins may use: without a setting the methods that the rows have.
   const corsAllowedMethods = set.length > 0 ? set : [...new Set(methods)];
   const checks = assembleChecks({ ...settings, corsAllowedMethods }, dependencies, options);
   dependencies.metrics?.foreseeRows(rows);
-  return { ...checks, responder: createResponder({ ...table, rows }, checks.front) };
+  return { ...checks, responder: createResponder(table, checks.front, ownRows) };
 }
 
-/** Why a service cannot have this table, whatever its settings are. */
-export const faultsOf = (table: Table) => tableProblems(table, probes());
+/** Why a service with these settings cannot have this table; of those that are at fault nothing is known. */
+export function faultsOf(table: Table, { resourceUrl }: SomeSettings = {}) {
+  const ownPaths = probes().map(({ pattern }) => pattern);
+  const more = typeof resourceUrl === 'string' ? metadataPaths(resourceUrl) : [];
+  return tableProblems(table, [...new Set([...ownPaths, ...more])]);
+}
 
 const probes = (readReadiness = (): object => ({})) => [
   get('/healthz', open, () => ({ status: 'ok' })),

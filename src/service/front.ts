@@ -10,7 +10,7 @@ import { createCors, isPreflight } from '../reply/cors.ts';
 import { HandlerReply, reply } from '../reply/handler-reply.ts';
 import { jsonReply, type Reply } from '../reply/reply.ts';
 import { createHostReader, fieldValues } from '../request/fields.ts';
-import { targetPath } from '../request/path.ts';
+import { metadataPaths, targetPath } from '../request/path.ts';
 import type { Presentation } from '../request/uri.ts';
 import type { Caller, SenderCheck } from '../sender/caller.ts';
 import { acceptedScheme, parseCredentials } from '../sender/credentials.ts';
@@ -19,7 +19,6 @@ import { verifiedOf, type TokenVerifier } from '../token/verify.ts';
 import type { Learnt } from './exchange.ts';
 import { createObserver, type Dependencies } from './observe.ts';
 
-const ROOT = '/.well-known/oauth-protected-resource';
 const METHODS = ['GET', 'HEAD'];
 
 /** It tells nothing of the inside. */
@@ -168,12 +167,7 @@ const MENDABLE: readonly string[] = ['unauthorized', 'invalid_token'];
 export function createResourceMetadata(settings: Settings) {
   if (!settings.resourceUrl) return { describe: () => undefined };
 
-  const { origin, pathname } = new URL(settings.resourceUrl);
-  // RFC 9728 §3.1
-  const first = ROOT + pathname.replace(/^\/$/, '');
-  // Choice: clients that keep a slash at the end of their URL find it too, and those that know but a part of
-  // the API, at the root.
-  const paths = [first, `${first}/`, ROOT];
+  const paths = metadataPaths(settings.resourceUrl);
   // RFC 9728 §7.10
   const document = early(200, documentOf(settings), { 'Cache-Control': 'public, max-age=3600' });
   const preflight = early(204, undefined, {
@@ -191,7 +185,7 @@ export function createResourceMetadata(settings: Settings) {
     return METHODS.includes(presentation.method) ? document : refuseMethod(METHODS);
   }
 
-  return { metadataUrl: origin + first, describe };
+  return { metadataUrl: new URL(settings.resourceUrl).origin + paths[0], describe };
 }
 
 /** It stands where a refusal could, which a reply of a handler's does not. */

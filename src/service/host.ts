@@ -84,7 +84,7 @@ export function openService(...parts: Parameters<typeof assembleService>) {
  * @example const url = await createService({ rows }, { domain, audience, port: 0 }).listen();
  */
 export function createService(table: Table, settings: GivenSettings, options?: CreateOptions) {
-  const checked = checkSettings(settings, faultsOf(table));
+  const checked = checkSettings(settings, (some) => faultsOf(table, some));
   const log = openLog(checked.logLevel);
   const metrics = createMetrics('own table');
   const service = openService(table, checked, { clock, log, metrics }, options);

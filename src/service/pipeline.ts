@@ -19,11 +19,12 @@ import type { Front } from './front.ts';
 const NO_CONTENT = noContent().reply;
 
 /**
- * For a table in which `tableProblems` finds nothing: gives the reply to a request, or why it is refused. Throws,
- * or rejects with, what turns it away once it may be read: `Refused`, `ClientGone`, `fail`, a bug.
+ * For a table in which `tableProblems` finds nothing, and rows that no rule closes: gives the reply to a
+ * request, or why it is refused. Throws, or rejects with, what turns it away once it may be read: `Refused`,
+ * `ClientGone`, `fail`, a bug.
  */
-export function createPipeline({ rows, rules }: Table, front: Front) {
-  const findPlace = createRouter(rows, rules);
+export function createPipeline({ rows, rules }: Table, front: Front, ownRows?: readonly Row[]) {
+  const findPlace = createRouter(rows, rules, ownRows);
   const { clock, settings } = front;
   const { bodyLimitBytes, handlerTimeoutSeconds } = settings;
 

@@ -4,7 +4,7 @@ import { isLater, type Later } from '../base/clock.ts';
 import { ClientGone, Refused } from '../base/refusal.ts';
 import type { Reply } from '../reply/reply.ts';
 import { decideEnd, hangUp, isEnding, isGone, writeReply } from '../reply/write.ts';
-import type { Table } from '../routes/row.ts';
+import type { Row, Table } from '../routes/row.ts';
 import type { Exchange, Head } from './exchange.ts';
 import type { Front } from './front.ts';
 import { createPipeline } from './pipeline.ts';
@@ -12,9 +12,9 @@ import { createPipeline } from './pipeline.ts';
 /** What `createResponder` gives. */
 export type Responder = ReturnType<typeof createResponder>;
 
-/** For a table in which `tableProblems` finds nothing. */
-export function createResponder(table: Table, front: Front) {
-  const pipeline = createPipeline(table, front);
+/** For a table in which `tableProblems` finds nothing, and rows that no rule closes. */
+export function createResponder(table: Table, front: Front, ownRows?: readonly Row[]) {
+  const pipeline = createPipeline(table, front, ownRows);
 
   /** None when nobody is left to be told. Never throws. */
   function replyTo(exchange: Exchange, failure: unknown): Reply | undefined {

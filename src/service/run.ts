@@ -4,7 +4,7 @@
 import { undefinedOn } from '../base/encoding.ts';
 import { describeBug, printable, printableSetting } from '../base/events.ts';
 import type { Table } from '../routes/row.ts';
-import { ConfigurationError, loadSettings, type Loaded } from '../settings/load.ts';
+import { ConfigurationError, loadSettings, type FaultsWith, type Loaded } from '../settings/load.ts';
 import { faultsOf } from './assemble.ts';
 import { clock, openLog, openService } from './host.ts';
 import { createMetrics } from './metrics.ts';
@@ -34,31 +34,30 @@ export const runService = (table: Table): void =>
       table,
       name: 'own table',
     }),
-    faultsOf(table),
+    (settings) => faultsOf(table, settings),
   );
 
 /**
- * The same for a plan, which throws `ConfigurationError`; `tableFaults` are those of a table that is known
+ * The same for a plan, which throws `ConfigurationError`; `faultsWith` gives those of a table that is known
  * before the settings are.
  */
 export function runWith(
   plan: (...sources: Parameters<typeof loadSettings>) => Plan,
-  tableFaults: readonly string[] = [],
+  faultsWith: FaultsWith = () => [],
 ) {
-  const [, , word, second] = process.argv;
-  const isKnown = [undefined, '--check', '--probe'].includes(word) && second === undefined;
-  const problems = isKnown ? tableFaults : [WRONG_ARGUMENTS, ...tableFaults];
+  const [, , word, ...others] = process.argv;
+  const problemsWith: FaultsWith = (some) => [...faultsOfWords(word, others), ...faultsWith(some)];
 
   function workingDirectory() {
     // Throws for a directory that has been removed.
     const directory = undefinedOn(Error, process.cwd);
     if (directory !== undefined) return directory;
 
-    throw new ConfigurationError([...problems, 'working directory: is gone; start in another']);
+    throw new ConfigurationError([...problemsWith({}), 'working directory: is gone; start in another']);
   }
 
   try {
-    const planned = plan(process.env, workingDirectory(), problems);
+    const planned = plan(process.env, workingDirectory(), problemsWith);
     if (word === '--probe') probe(planned.loaded.settings);
     else start(planned, word === '--check');
   } catch (failure) {
@@ -67,6 +66,11 @@ export function runWith(
     for (const problem of failure.problems) console.error(`configuration: ${problem}`);
     process.exit(1);
   }
+}
+
+function faultsOfWords(word: string | undefined, others: readonly string[]) {
+  const isKnown = [undefined, '--check', '--probe'].includes(word) && others.length === 0;
+  return isKnown ? [] : [WRONG_ARGUMENTS];
 }
 
 function start({ loaded, table, name }: Plan, isCheck: boolean) {

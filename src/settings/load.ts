@@ -2,7 +2,7 @@
 // Promises: nothing is guessed, and nothing is passed over in silence that may be a setting.
 import { noteRepetitions, Fault, problemOf, throwFault, type Entry, type RawValue } from './entry.ts';
 import { noteKeys, noteVariables, readIssuers } from './names.ts';
-import { find, readSources, type Sources } from './sources.ts';
+import { find, readSources, type Environment, type Sources } from './sources.ts';
 import type { Earlier } from './readers.ts';
 import { issuerTable, TABLE, type Names, type Setting, type Table } from './table.ts';
 
@@ -41,23 +41,29 @@ type Given<Values> = Partial<Omit<Values, 'audience' | 'issuers'>> & {
 export type GivenSettings =
   Settings | (Given<Settings & IssuerSettings> & { issuers?: Record<string, Given<IssuerSettings>> });
 
+/** What of the settings a table is judged by; nothing of one that is at fault. */
+export type SomeSettings = Readonly<{ resourceUrl?: unknown }>;
+
+/** Why a table cannot be served with these settings. */
+export type FaultsWith = (settings: SomeSettings) => readonly string[];
+
 /**
  * Reads the settings of a service with a table of its own, as `runService` does: from an environment, and
- * from `.env` and `application.yml` in a directory. Throws `ConfigurationError` with every problem, those
- * that were known before among them.
+ * from `.env` and `application.yml` in a directory. Throws `ConfigurationError` with every problem, first
+ * those that `faultsWith` gives.
  *
  * @example const { settings } = loadSettings(process.env, process.cwd());
  */
-export const loadSettings = (...given: Parameters<typeof readSources>) =>
-  loadTable(TABLE, readSources(...given));
+export const loadSettings = (environment: Environment, directory: string, faultsWith?: FaultsWith) =>
+  loadTable(TABLE, readSources(environment, directory), faultsWith);
 
 /** Settings in code, by the same rules. Throws `ConfigurationError`. */
-export function checkSettings(given: GivenSettings, knownProblems: readonly string[] = []): Settings {
-  const problems = [...knownProblems];
+export function checkSettings(given: GivenSettings, faultsWith?: FaultsWith): Settings {
+  const problems: string[] = [];
   const keys = entriesOf(given);
   noteRepetitions(keys, problems);
   const sources = { variables: [], keys, files: [], lookedIn: 'code', problems, warnings: problems };
-  return loadTable(TABLE, sources).settings;
+  return loadTable(TABLE, sources, faultsWith).settings;
 }
 
 const IN_CODE: Record<string, Partial<Names>> = { ...issuerTable('idp'), ...TABLE, issuers: {} };
@@ -80,7 +86,11 @@ const entriesOf = (map: object, prefix = ''): Entry[] =>
   });
 
 /** Reads the settings of a table from their sources. Throws `ConfigurationError`. */
-export function loadTable<Values extends Record<string, unknown>>(table: Table<Values>, sources: Sources) {
+export function loadTable<Values extends Record<string, unknown>>(
+  table: Table<Values>,
+  sources: Sources,
+  faultsWith: FaultsWith = () => [],
+) {
   const { files, problems, warnings } = sources;
   /** What every setting is called that has been asked for. */
   const known: Names[] = [];
@@ -121,7 +131,8 @@ export function loadTable<Values extends Record<string, unknown>>(table: Table<V
   const values = readTable(table);
   noteVariables(known, sources);
   noteKeys(known, sources);
-  if (problems.length > 0) throw new ConfigurationError(problems);
+  const all = [...faultsWith(values), ...problems];
+  if (all.length > 0) throw new ConfigurationError(all);
 
   return {
     settings: {

@@ -19,14 +19,9 @@ export type Sources = ReturnType<typeof readSources>;
 
 /**
  * Reads what is set for a process with this environment and working directory; the first of a name wins.
- * Problems that are known already stand before those that it finds.
  */
-export function readSources(
-  environment: Environment,
-  directory: string,
-  knownProblems: readonly string[] = [],
-) {
-  const problems = [...knownProblems];
+export function readSources(environment: Environment, directory: string) {
+  const problems: string[] = [];
   const warnings: string[] = [];
   const files: string[] = [];
   let lookedIn = 'environment';

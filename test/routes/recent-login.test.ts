@@ -1,7 +1,7 @@
 /* The guard `recentLogin` (RFC 9470): what passes it, when it is decided, and what is told. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { needs } from '../../src/routes/access.ts';
+import { needs, open } from '../../src/routes/access.ts';
 import { claimEquals, recentLogin, scope, type LoginDemands } from '../../src/routes/guards.ts';
 import { get, under } from '../../src/routes/row.ts';
 import { callerWith, clock, rememberToken, tokenWith } from '../support/caller.ts';
@@ -140,7 +140,7 @@ const ROWS = [
 
 const RULES = [under('/ruled', needs(recentLogin({ acr: ['mfa'] })))];
 
-async function serve(t: TestContext, table: Omit<Table, 'rows' | 'policy'> = {}) {
+async function serve(t: TestContext, table: Partial<Table> = {}) {
   const app = await startTable({ rows: ROWS, policy: RULES, ...table });
   t.after(() => app.stop());
   return app;
@@ -159,7 +159,7 @@ for (const [what, environment, path, expected] of [
     '/first',
     [`Bearer realm="api", ${LOGIN}, acr_values="mfa phr", max_age="0", scope="pay", ${METADATA}`],
   ],
-  [' of a rule for what is under it', {}, '/ruled/none', [`Bearer realm="api", ${LOGIN}, acr_values="mfa"`]],
+  [' of a rule for what is under it', {}, '/ruled/x', [`Bearer realm="api", ${LOGIN}, acr_values="mfa"`]],
   [
     ' of a rule, and the scopes of its row',
     { RESOURCE_URL: 'https://api.test' },
@@ -190,6 +190,39 @@ test('the login is decided last, wherever it stands: who lacks a scope or a clai
     assert.equal((await app.ask(path, { token: tokenWith(claims) })).status, status, path);
   }
   assert.equal((await app.ask('/first')).body.error, 'unauthorized');
+});
+
+test('the login of a rule is decided after what the row demands, and never where there is no row [RFC 9470]', async (t) => {
+  const rows = [
+    get('/ruled/x', needs(scope('pay')), () => ({})),
+    get('/ruled/login', needs(recentLogin({ maxAgeSeconds: 60 }), scope('pay')), () => ({})),
+    get('/ruled/open', open, () => ({})),
+  ];
+  const policy = [
+    under('/ruled', needs(recentLogin({ acr: ['mfa'] }), claimEquals('org', 'a'))),
+    under('/', needs(scope('any'))),
+  ];
+  const app = await serve(t, { rows, policy });
+  const strong = { acr: 'mfa', auth_time: clock.now() / 1000 };
+  for (const [claims, path, method, status, reason] of [
+    [{}, '/ruled/none', 'GET', 403, 'claim-missing'],
+    [{ org: 'a' }, '/ruled/none', 'GET', 403, 'scope-missing'],
+    [{ org: 'a', scope: 'any' }, '/ruled/none', 'GET', 404, 'not_found'],
+    [{ org: 'a', scope: 'any' }, '/ruled/x', 'POST', 405, 'method_not_allowed'],
+    [{ org: 'a', scope: 'any' }, '/ruled/x', 'GET', 403, 'scope-missing'],
+    [{ org: 'a', scope: 'any' }, '/ruled/login', 'GET', 403, 'scope-missing'],
+    [{ org: 'a', scope: 'any pay' }, '/ruled/x', 'GET', 401, 'login-insufficient'],
+    [{ org: 'a', scope: 'any pay', ...strong, acr: 'pwd' }, '/ruled/login', 'GET', 401, 'login-insufficient'],
+    [{ org: 'a', scope: 'any pay', acr: 'mfa' }, '/ruled/login', 'GET', 401, 'login-insufficient'],
+    [{ org: 'a', scope: 'any' }, '/ruled/open', 'GET', 401, 'login-insufficient'],
+    [{ org: 'a', scope: 'any pay', ...strong }, '/ruled/login', 'GET', 200, undefined],
+    [{ org: 'a', scope: 'any', ...strong }, '/ruled/open', 'GET', 200, undefined],
+  ] as const) {
+    const answer = await app.ask(path, { method, token: tokenWith(claims) });
+    const told = reason && app.logs.at(-1)?.reason;
+    assert.deepEqual([answer.status, told], [status, reason], `${method} ${path} ${JSON.stringify(claims)}`);
+  }
+  assert.equal((await app.ask('/ruled/none')).body.error, 'unauthorized');
 });
 
 test('a login grows too old for a token that is remembered [RFC 9470 §3, D10]', async (t) => {

@@ -75,9 +75,12 @@ const CASES = TABLES.flatMap((one): readonly Case[] => {
 /** A path that the pattern matches, with a parameter that needs an escape. */
 const pathOf = (pattern: string) => pattern.replace(/\{\w+\}/g, 'any%2Fthing');
 
+/** `/` has none. */
+const partsOf = (path: string) => (path === '/' ? [] : path.slice(1).split('/'));
+
 function segmentsOf(path: string): readonly string[] | undefined {
   try {
-    return path.slice(1).split('/').map(decodeURIComponent);
+    return partsOf(path).map(decodeURIComponent);
   } catch {
     return undefined;
   }
@@ -87,7 +90,7 @@ function segmentsOf(path: string): readonly string[] | undefined {
 function isKnown(rows: readonly Row[], path: string): boolean {
   const segments = segmentsOf(path);
   return rows.some(({ pattern }) => {
-    const parts = pattern.slice(1).split('/');
+    const parts = partsOf(pattern);
 
     const isMatch = (part: string, index: number) => {
       const segment = segments?.[index] ?? '';
@@ -103,7 +106,7 @@ const covers = ({ prefix }: PrefixRule, path: string) =>
 
 const isLogin = ({ refused }: Guard) => 'demands' in refused.refusal;
 
-/** In the order in which a row decides them. */
+/** In the order in which a row, and the rules for it, decide them. */
 const decided = (guards: readonly Guard[]) => [
   ...guards.filter((guard) => !isLogin(guard)),
   ...guards.filter(isLogin),
@@ -142,7 +145,7 @@ for (const { name, table, environment, asIssued, othersAudience } of CASES) {
       const path = pathOf(pattern);
       const covering = rules.filter((one) => covers(one, path));
       const isRuled = covering.length > 0;
-      const all = [...covering, row].flatMap((one) => decided(one.access.guards));
+      const all = decided([...covering, row].flatMap((one) => one.access.guards));
       const named = new Map(all.map((one) => [one.name, one]));
       const guards = [...named.values()];
       const held = claimsForAll(guards);

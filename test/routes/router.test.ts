@@ -45,6 +45,7 @@ for (const target of ['', '*', '?x', 'a/b', 'http://host/a', 'host:443', '\\a'])
 }
 
 for (const [path, segments] of [
+  ['/', []],
   ['/api/public', ['api', 'public']],
   ['/%61pi/%70ublic', ['api', 'public']],
   ['/a%2Fb/c', ['a/b', 'c']],
@@ -61,7 +62,7 @@ for (const [path, segments] of [
 }
 
 for (const [what, paths] of [
-  ['an empty segment', ['/', '//', '/a/', '//a', '/a//b', '/a/b//']],
+  ['an empty segment', ['', '//', '/a/', '//a', '/a//b', '/a/b//']],
   ['a dot segment', ['/.', '/..', '/a/.', '/a/../b', '/./a', '/%2e/a', '/a/.%2E', '/a/%2e./b']],
   ['a broken escape', ['/%', '/a%2', '/%zz/a', '/a/%u0061', '/%%41']],
   ['bytes that are not UTF-8', ['/%C0%AF', '/%c0%ae%c0%ae/a', '/%ED%A0%80', '/a/%FF', '/%E4%B8', '/%80']],
@@ -79,15 +80,21 @@ test('finds no segments in a path of more than a hundred [RFC 3986 §3.3]', () =
 
 const rowAt = (pattern: string) => get(pattern, open, () => ({}));
 
-const ROWS = ['/api/public', '/api/org/{orgId}', '/x/{one}/{two}/end', '/files/v1.0/a-b_c', '/caf%C3%A9'].map(
-  rowAt,
-);
+const ROWS = [
+  '/',
+  '/api/public',
+  '/api/org/{orgId}',
+  '/x/{one}/{two}/end',
+  '/files/v1.0/a-b_c',
+  '/caf%C3%A9',
+].map(rowAt);
 
 const router = createRouter(ROWS);
 
 const found = (find: ReturnType<typeof createRouter>, path: string) => find(path)?.matches[0]?.row;
 
 for (const [path, pattern, parameters] of [
+  ['/', '/', {}],
   ['/api/public', '/api/public', {}],
   ['/%61pi/public', '/api/public', {}],
   ['/api/org/7', '/api/org/{orgId}', { orgId: '7' }],
@@ -121,6 +128,7 @@ for (const path of [
 }
 
 for (const [one, other, common] of [
+  ['/', '/', '/'],
   ['/a/b', '/a/b', '/a/b'],
   ['/a/{x}', '/a/b', '/a/b'],
   ['/a/b', '/{x}/b', '/a/b'],
@@ -141,6 +149,7 @@ for (const [one, other, common] of [
 }
 
 for (const [one, other] of [
+  ['/', '/{x}'],
   ['/a', '/b'],
   ['/a', '/a/b'],
   ['/{x}', '/{x}/{y}'],
@@ -169,7 +178,7 @@ test('takes rows of several methods at one path, and finds each of them there', 
   );
 });
 
-for (const pattern of ['', 'api', 'api/public', '/', '/api/', '//api', '/./api', '/%zz']) {
+for (const pattern of ['', 'api', 'api/public', '/api/', '//api', '/./api', '/%zz']) {
   test(`refuses "${pattern}" as a pattern`, () => {
     assert.deepEqual(tableProblems({ rows: [rowAt(pattern)] }), [`GET ${pattern}: is not a path pattern`]);
   });
@@ -263,10 +272,29 @@ test('names the faults of a row with its method and pattern', () => {
   assert.deepEqual(tableProblems({ rows: [row] }), ['GET /a: has no access, such as open or needs()']);
 });
 
-test('takes a copy of a row, and rows beside those of the service', () => {
+test('takes a copy of a row', () => {
   const row: Row = { ...rowAt('/a'), pattern: '/b' };
   assert.deepEqual(tableProblems({ rows: [rowAt('/a'), row] }), []);
-  assert.deepEqual(tableProblems({ rows: [row] }, [rowAt('/{x}')]), ['GET /{x} and /b: both match /b']);
+});
+
+test('refuses rows of any method where the service answers itself', () => {
+  const rows = [rowAt('/a/{x}'), post('/a/b', open, () => {}), del('/{x}/{y}', open, () => {}), rowAt('/a')];
+  const paths = ['/a/b', '/a/b/'];
+  assert.deepEqual(tableProblems({ rows }, paths), [
+    'GET /a/{x}: matches /a/b, where the service answers itself; give it another',
+    'POST /a/b: matches /a/b, where the service answers itself; give it another',
+    'DELETE /{x}/{y}: matches /a/b, where the service answers itself; give it another',
+  ]);
+});
+
+test('covers no path with a rule where the service has rows of its own', () => {
+  const own = rowAt('/own');
+  const find = createRouter([rowAt('/a')], [under('/', authenticated), under('/own', authenticated)], [own]);
+  assert.deepEqual([find('/own')?.rules, find('/own')?.matches[0]?.row], [[], own]);
+  assert.deepEqual(
+    [find('/%6fwn')?.rules, find('/own/x')?.rules.length, find('/a')?.rules.length],
+    [[], 2, 1],
+  );
 });
 
 for (const pattern of [undefined, null, 5, {}]) {
@@ -293,7 +321,7 @@ test('takes several parameters, one in the name of another', () => {
 
 test('finds no place in a path without a canonical form [RFC 3986 §2.1, §3.3]', () => {
   for (const path of [
-    '/',
+    '//',
     '/api/',
     '/api//public',
     '/api/./public',
@@ -341,7 +369,7 @@ test('covers paths with the rules that there were at the start [H2]', () => {
 test('covers every path with a rule for /', () => {
   const rule = under('/', authenticated);
   assert.deepEqual([rule.prefix, rule.problems], [[], []]);
-  for (const path of ['/api/public', '/a', '/%7B/x/y/z', '/nowhere']) {
+  for (const path of ['/', '/api/public', '/a', '/%7B/x/y/z', '/nowhere']) {
     assert.deepEqual(createRouter(ROWS, [rule])(path)?.rules, [rule]);
   }
 });
@@ -379,7 +407,7 @@ test('takes the prefix of a rule by its decoded segments [RFC 3986 §2.4]', () =
 
 test('finds the same at a path and at every other spelling of it', () => {
   const both = createRouter(ROWS, RULES);
-  for (const { pattern } of ROWS.filter((row) => !row.pattern.includes('{'))) {
+  for (const { pattern } of ROWS.filter((row) => /^\/[^{]+$/.test(row.pattern))) {
     const spelled = pattern.replace(/[a-z]/, (letter) => `%${letter.charCodeAt(0).toString(16)}`);
     assert.notEqual(spelled, pattern);
     assert.deepEqual(both(spelled), both(pattern));

@@ -227,7 +227,8 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
   const SHADOW = "rows: [get('/healthz', open, () => ({}))]";
 
   test('reports a table of its own that cannot be served', async () => {
-    const problem = 'configuration: GET /healthz and /healthz: both match /healthz';
+    const problem =
+      'configuration: GET /healthz: matches /healthz, where the service answers itself; give it another';
     assert.deepEqual(problemsOf(await runOwnTable(SHADOW, DOWN, '--check')), [problem]);
     assert.deepEqual(problemsOf(await runOwnTable(SHADOW, { ...DOWN, PORT: '0' })), [problem]);
   });
@@ -235,8 +236,28 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
   test('reports arguments that are none beside a table of its own that cannot be served', async () => {
     assert.deepEqual(problemsOf(await runOwnTable(SHADOW, DOWN, '--verbose')), [
       'configuration: arguments: must be none, or --check, or --probe',
-      'configuration: GET /healthz and /healthz: both match /healthz',
+      'configuration: GET /healthz: matches /healthz, where the service answers itself; give it another',
     ]);
+  });
+
+  test('reports a row where the metadata stands, beside every other problem of the settings [RFC 9728 §3.1]', async () => {
+    const table = "rows: [get('/{a}/{b}', open, () => ({})), get('/.well-known/{x}/mcp', open, () => ({}))]";
+    const resource = { ...DOWN, RESOURCE_URL: 'https://api.test/mcp' };
+
+    const taken = (pattern: string, path: string) =>
+      `configuration: GET ${pattern}: matches ${path}, where the service answers itself; give it another`;
+
+    const problems = [
+      taken('/{a}/{b}', '/.well-known/oauth-protected-resource'),
+      taken('/.well-known/{x}/mcp', '/.well-known/oauth-protected-resource/mcp'),
+    ];
+    assert.deepEqual(problemsOf(await runOwnTable(table, resource)), problems);
+    assert.deepEqual(problemsOf(await runOwnTable(table, { ...resource, PORT: 'x' }, '--check')), [
+      ...problems,
+      'configuration: PORT (environment): must be a whole number from 0 to 65535',
+    ]);
+    const withoutResource = await runOwnTable(table, { ...DOWN, PORT: 'x' });
+    assert.equal(problemsOf(withoutResource).length, 1);
   });
 
   test('ends when a table cannot be served, whatever its main file has begun', async () => {
@@ -269,7 +290,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       assert.deepEqual(
         problemsOf(await runOwnTable(table, { ...DOWN, IDP_DOMAIN: 'a b', PORT: 'x' }, ...words)),
         [
-          'GET /healthz and /healthz: both match /healthz',
+          'GET /healthz: matches /healthz, where the service answers itself; give it another',
           'under ?: is no prefix of paths; wildcards and parameters are not for rules',
           'IDP_DOMAIN (environment): has white space; remove it',
           'PORT (environment): must be a whole number from 0 to 65535',

@@ -11,9 +11,14 @@ import {
   ConfigurationError,
   createGate,
   createService,
+  del,
   get,
+  needs,
   open,
   post,
+  put,
+  scope,
+  under,
   type GivenSettings,
 } from '../../src/gatehouse.ts';
 import { assembleService } from '../../src/service/assemble.ts';
@@ -167,6 +172,60 @@ test('a service whose port is taken says so, and can be ended', async (t) => {
   const second = make({ port: Number(port) });
   await assert.rejects(second.listen(), { code: 'EADDRINUSE' });
   assert.equal(await second.stop(), 'drained');
+});
+
+const RESOURCE = { resourceUrl: 'https://api.test/v1' };
+const METADATA = '/.well-known/oauth-protected-resource';
+
+test('no rule closes the probes and the metadata, whatever its prefix [docs/requests.md]', async (t) => {
+  const rules = ['/', '/healthz', '/readyz', METADATA].map((prefix) => under(prefix, needs(scope('none'))));
+  const service = createService(
+    { rows, rules },
+    { ...issuer.settings, ...RESOURCE, host: '127.0.0.1', port: 0 },
+    issuer,
+  );
+  t.after(() => service.stop());
+  const url = await service.listen();
+  for (const [path, method, status] of [
+    ['/healthz', 'GET', 200],
+    ['/healthz', 'HEAD', 200],
+    ['/healthz', 'POST', 405],
+    ['/%72eadyz', 'GET', 200],
+    [`${METADATA}/v1`, 'GET', 200],
+    ['/healthz/', 'GET', 404],
+    ['/healthz/x', 'GET', 401],
+    ['/a', 'GET', 401],
+  ] as const) {
+    const response = await fetch(url + path, { method, headers: { connection: 'close' } });
+    await response.arrayBuffer();
+    assert.equal(response.status, status, `${method} ${path}`);
+  }
+});
+
+test('a row of any method stops the start where the service answers itself [RFC 9728 §3.1]', () => {
+  const table = {
+    rows: [
+      post('/healthz', open, () => {}),
+      del('/{x}', open, () => {}),
+      put(`${METADATA}/v1`, open, () => {}),
+      get('/.well-known/{x}', open, () => ({})),
+      get(`${METADATA}/v2`, open, () => ({})),
+    ],
+  };
+
+  const why = (row: string, path: string) =>
+    `${row}: matches ${path}, where the service answers itself; give it another`;
+
+  const always = [
+    why('POST /healthz', '/healthz'),
+    why('DELETE /{x}', '/healthz'),
+    why('DELETE /{x}', '/readyz'),
+  ];
+  const { settings } = issuer;
+  assert.throws(() => createService(table, settings), { problems: always });
+  assert.throws(() => createService(table, { ...settings, ...RESOURCE }), {
+    problems: [...always, why(`PUT ${METADATA}/v1`, `${METADATA}/v1`), why('GET /.well-known/{x}', METADATA)],
+  });
 });
 
 test('a service with wrong settings and a wrong table is not made, and every problem is named at once', () => {

@@ -11,6 +11,7 @@ import { json, query } from '../../src/routes/takes.ts';
 import { Exchange } from '../../src/service/exchange.ts';
 import { createService } from '../../src/service/host.ts';
 import { clock, tokenWith, verifyToken } from '../support/caller.ts';
+import { pathSlips } from '../support/spellings.ts';
 import { createTable, startTable, type TableService } from '../support/table.ts';
 
 const SECRET = 'a-secret-of-the-inside';
@@ -219,6 +220,17 @@ test('names all that is wrong with a table, each with its row or rule', () => {
       'under admin: is no prefix of paths; wildcards and parameters are not for rules',
     ],
   });
+});
+
+test('serves a row for /, under any query, and nothing else there [docs/requests.md]', async (t) => {
+  const app = await startTable({ rows: [get('/', open, ({ path }) => ({ path }))] });
+  t.after(() => app.stop());
+  for (const target of ['/', '/?', '/?x=/api']) {
+    const { status, body } = await app.ask(target);
+    assert.deepEqual([status, body], [200, { path: '/' }], target);
+  }
+  assert.equal((await app.ask('/', { method: 'POST' })).status, 405);
+  for (const target of pathSlips('/')) assert.equal((await app.ask(target)).status, 404, target);
 });
 
 test('asks every rule that covers a path, whichever stands first [H2]', async (t) => {

@@ -19,7 +19,7 @@ export function pathSlips(path: string): readonly string[] {
   const tails = ['%2Fx', '%2f', ';x', 'x', '%20', '%00', '.', '#', '%', '%c0%af', '%ed%a0%80', '%3Fx'];
   const heads = ['//', '/./', '/../', '/x/../', '/%2e/', '/%2E%2E/', '//evil.example/', '/x/'];
   const inside = rest === '' ? [] : ['//', '/./', '/x/../', '%2F', '%2f', '\\'];
-  return [
+  const slips = [
     ...ends.map((end) => path + end),
     ...tails.map((tail) => path + tail),
     ...heads.map((head) => head + path.slice(1)),
@@ -27,6 +27,8 @@ export function pathSlips(path: string): readonly string[] {
     `/${first.toUpperCase()}${rest}`,
     path.replace(/[a-z](?=[^a-z]*$)/, (letter) => letter.toUpperCase()),
   ];
+  // Without letters there are no others.
+  return slips.filter((slip) => slip !== path);
 }
 
 /**
