@@ -1,5 +1,6 @@
 // Table → row, by the path of a request. Promises: rows that overlap stop the start.
 import { pathSegments } from '../request/path.ts';
+import { isMatch, overlapFault, parsePattern, patternFault, type Segments } from './pattern.ts';
 import { rowFaults, type PathParameters, type PrefixRule, type Row, type Table } from './row.ts';
 
 /** What stands at a path; shared by all who ask for it. */
@@ -18,7 +19,7 @@ export function createRouter(
   // The list may be changed afterwards, as that of the rows may.
   const kept = rules.slice();
   const all = [...ownRows, ...rows];
-  const routes = all.map((row) => ({ row, segments: parsePattern(row) ?? [] }));
+  const routes = all.map((row) => ({ row, segments: parsePattern(row.pattern) ?? [] }));
 
   function search(path: string) {
     const texts = pathSegments(path);
@@ -65,21 +66,17 @@ export function tableProblems(table: Table, ownPaths: readonly string[] = []): s
 }
 
 function rowProblems(rows: readonly Row[], ownPaths: readonly string[]) {
-  const parsed = rows.map((row) => ({ ...row, segments: parsePattern(Object(row)) }));
+  const copies = rows.map((row) => ({ ...row }));
+  const parsed = copies.map((row) => ({ ...row, segments: parsePattern(row.pattern) }));
   return parsed.flatMap(({ segments, ...row }, index) => {
     const { method, pattern } = row;
     const shadow = segments && shadowFaults(segments, ownPaths);
-    const faults = [...rowFaults(row), ...(shadow ?? ['is not a path pattern'])];
+    const faults = [...rowFaults(row), ...(shadow ?? [patternFault(pattern)])];
     const problems = faults.map((fault) => `${method} ${pattern}: ${fault}`);
-    if (segments === undefined) return problems;
 
     const earlierRows = parsed.slice(0, index).filter((row) => row.method === method);
-    for (const earlier of earlierRows) {
-      const common = earlier.segments && commonPath(earlier.segments, segments);
-      if (common === undefined) continue;
-      problems.push(`${method} ${earlier.pattern} and ${pattern}: both match ${common}`);
-    }
-    return problems;
+    const overlaps = earlierRows.flatMap((earlier) => overlapFault(earlier, { pattern, segments }) ?? []);
+    return [...problems, ...overlaps.map((fault) => `${method} ${fault}`)];
   });
 }
 
@@ -91,31 +88,6 @@ const shadowFaults = (segments: Segments, ownPaths: readonly string[]) =>
     return isShadowed ? `matches ${path}, where the service answers itself; give it another` : [];
   });
 
-/**
- * Braces hold a whole segment, and a name occurs once: `PathParameters` would promise more. What other
- * routers would take for any text, or for a query, would here be a text that no path has.
- */
-const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?!:)(?:[^{}/*<>?#[\]]*|\{\w+\}))+$/;
-
-/** The segments of a pattern: of each the text that it is, or the name of its parameter. */
-function parsePattern({ pattern }: Row) {
-  if (!PATTERN.test(pattern)) return undefined;
-
-  // A brace that is written as an escape is text.
-  const written = pattern.split('/');
-  return pathSegments(pattern)?.map((literal, index) => {
-    const isParameter = written[index + 1]?.startsWith('{');
-    return isParameter ? { name: literal.slice(1, -1) } : { literal };
-  });
-}
-
-type Segments = NonNullable<ReturnType<typeof parsePattern>>;
-
-/** Whether a path of these segments matches a pattern of those. */
-const isMatch = (segments: Segments, texts: readonly string[]) =>
-  segments.length === texts.length &&
-  segments.every(({ literal }, at) => literal === undefined || literal === texts[at]);
-
 /** The texts of a path at the parameters of a pattern that it matches. */
 function parametersOf(segments: Segments, texts: readonly string[]): PathParameters {
   const values = segments.flatMap(({ name }, at) => {
@@ -123,11 +95,4 @@ function parametersOf(segments: Segments, texts: readonly string[]): PathParamet
     return name === undefined ? [] : [[name, text] as const];
   });
   return Object.freeze(Object.fromEntries(values));
-}
-
-/** A path that both patterns match, if there is one. */
-function commonPath(one: Segments, other: Segments) {
-  // Where one of them has a literal, only that can be common; where both have a parameter, any text is.
-  const path = one.map(({ literal }, index) => literal ?? other[index]?.literal ?? 'x');
-  return isMatch(other, path) ? `/${path.map(encodeURIComponent).join('/')}` : undefined;
 }

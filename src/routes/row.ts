@@ -6,6 +6,7 @@ import type { Incoming } from '../request/incoming.ts';
 import { pathSegments } from '../request/path.ts';
 import type { Caller } from '../sender/caller.ts';
 import type { Access } from './access.ts';
+import { prefixFaults } from './pattern.ts';
 import type { BodyTaken, QueryTaken } from './takes.ts';
 
 /** A method that a row may have; `HEAD` goes to the row of `GET`. */
@@ -71,15 +72,9 @@ export const rowFaults = ({ access, query, body, handler, faults }: Row) => [
  * @example runService({ rows, rules: [under('/api/admin', needs(scope('admin')))] });
  */
 export function under(prefix: string, access: Access<Caller>): PrefixRule {
-  const segments = pathSegments(prefix);
-  // What other routers would take for any text is here a text that no path has.
-  const isPrefix = segments !== undefined && !/^[^/]|[*{}<>?#[\]]|\/:/.test(prefix);
-  const faults = [
-    ...accessFaults(access),
-    ...(isPrefix ? [] : ['is no prefix of paths; wildcards and parameters are not for rules']),
-  ];
+  const faults = [...accessFaults(access), ...prefixFaults(prefix)];
   const problems = faults.map((fault) => `under ${prefix}: ${fault}`);
-  return { prefix: segments ?? [], access, problems };
+  return { prefix: pathSegments(prefix) ?? [], access, problems };
 }
 
 /** All that a service answers. */

@@ -57,20 +57,27 @@ export type FaultsWith = (settings: SomeSettings) => readonly string[];
 export const loadSettings = (environment: Environment, directory: string, faultsWith?: FaultsWith) =>
   loadTable(TABLE, readSources(environment, directory), faultsWith);
 
+const NO_SETTINGS = 'settings: are missing; give an object with at least domain and audience';
+
 /** Settings in code, by the same rules. Throws `ConfigurationError`. */
-export function checkSettings(given: GivenSettings, faultsWith?: FaultsWith): Settings {
+export function checkSettings(given: GivenSettings, faultsWith: FaultsWith = () => []): Settings {
+  if (Object(given) !== given) throw new ConfigurationError([...faultsWith({}), NO_SETTINGS]);
+
   const problems: string[] = [];
   const keys = entriesOf(given);
   noteRepetitions(keys, problems);
-  const sources = { variables: [], keys, files: [], lookedIn: 'code', problems, warnings: problems };
+  const sources = { variables: [], keys, files: [], lookedIn: IN_CODE, problems, warnings: problems };
   return loadTable(TABLE, sources, faultsWith).settings;
 }
 
-const IN_CODE: Record<string, Partial<Names>> = { ...issuerTable('idp'), ...TABLE, issuers: {} };
+/** Where settings stand that are called as in `Settings`. */
+const IN_CODE = 'in code';
 
-/** What a map holds, as it would be called in YAML; getters and what is inherited count, as its type says. */
+const OWN_NAMES = { ...issuerTable('idp'), ...TABLE, issuers: {} };
+
+/** What a map holds, by its names in code; getters and what is inherited count, as its type says. */
 const entriesOf = (map: object, prefix = ''): Entry[] =>
-  Object.keys({ ...map, ...IN_CODE }).flatMap((key) => {
+  Object.keys({ ...map, ...OWN_NAMES }).flatMap((key) => {
     const value = Reflect.get(map, key);
     if (value === undefined) return [];
 
@@ -79,10 +86,11 @@ const entriesOf = (map: object, prefix = ''): Entry[] =>
     const members = isMap ? entriesOf(Object(value), `${path}.`) : [];
     if (members.length > 0) return members;
 
-    const name = IN_CODE[path]?.yaml ?? path.replace('issuers.idp.', 'idp.');
+    const name = path.replace('issuers.idp.', '');
+    const place = name === path ? IN_CODE : `${IN_CODE}, as ${path}`;
     // What shows no members is a value, and at fault, such as a Map, a URL or a promise; but not an empty {}.
     const isEmpty = isMap && Reflect.getPrototypeOf(Object(value)) === Object.prototype;
-    return { name, value: isEmpty ? null : value, place: `${path} in code` };
+    return { name, value: isEmpty ? null : value, place };
   });
 
 /** Reads the settings of a table from their sources. Throws `ConfigurationError`. */
@@ -97,22 +105,25 @@ export function loadTable<Values extends Record<string, unknown>>(
   /** The `iss` of the issuers so far. */
   const taken: unknown[] = [];
 
+  /** A token names its issuer by `iss` alone, so that no two may have the same. */
+  function noteIssuer(iss: unknown) {
+    if (taken.includes(iss)) throwFault('is the issuer (iss) of another one too; give each its own');
+    taken.push(iss);
+  }
+
   /** Reads every setting that is not at fault. */
-  function readTable<Read extends Record<string, unknown>>(part: Table<Read>): Read {
+  function readTable<Read extends Record<string, unknown>>(part: Table<Read>, section = ''): Read {
     const values: Partial<Read> = {};
     for (const name in part) {
       const row = part[name];
-      const entry = entryOf(row, sources);
-      known.push(row);
+      const names = namesOf(row, section + name, sources);
+      const entry = entryOf(names, sources);
+      known.push(names);
 
       try {
         const value = readRow(row, entry.value, values);
         values[name] = value;
-        // A token names its issuer by `iss` alone, so that no two may have the same.
-        if (name === 'issuer' && value) {
-          if (taken.includes(value)) throwFault('is the issuer (iss) of another one too; give each its own');
-          taken.push(value);
-        }
+        if (name === 'issuer' && value) noteIssuer(value);
       } catch (failure) {
         if (!(failure instanceof Fault)) throw failure;
 
@@ -126,7 +137,10 @@ export function loadTable<Values extends Record<string, unknown>>(
   }
 
   const issuers = Object.fromEntries(
-    readIssuers(sources).map((name) => [name, readTable(issuerTable(name))] as const),
+    readIssuers(sources).map((name) => {
+      const section = name === 'idp' ? '' : `issuers.${name}.`;
+      return [name, readTable(issuerTable(name), section)] as const;
+    }),
   );
   const values = readTable(table);
   noteVariables(known, sources);
@@ -156,8 +170,12 @@ function readRow<Value>(row: Setting<Value>, raw: RawValue, earlier: Earlier): V
   return row.read(raw, earlier);
 }
 
+/** What a setting is called where it was looked for. */
+const namesOf = (names: Names, inCode: string, { lookedIn }: Sources): Names =>
+  lookedIn === IN_CODE ? { env: '', yaml: inCode } : names;
+
 /** Where a setting stands, or was looked for. */
 function entryOf({ env, yaml }: Names, { variables, keys, lookedIn }: Sources): Entry {
-  const missing = { name: `${env} or ${yaml}`, value: null, place: lookedIn };
+  const missing = { name: env ? `${env} or ${yaml}` : yaml, value: null, place: lookedIn };
   return find(variables, env) ?? find(keys, yaml) ?? missing;
 }

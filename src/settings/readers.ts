@@ -150,7 +150,7 @@ const RESOURCE =
 
 export const resourceUrl = fitting(
   publicUrl,
-  'must begin with https:// but for loopback, have the origin of PUBLIC_URL, no "=", and no "/" after a path',
+  'must be https:// but for loopback, have the origin of the public URL, no "=", and no "/" after a path',
   (value, { publicUrl: shown = value }) => {
     const { href, origin } = new URL(value);
     return RESOURCE.test(href) && new URL(String(shown)).origin === origin;

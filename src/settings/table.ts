@@ -82,7 +82,7 @@ export const issuerTable = (name: string, section = `issuers.${name}.`.replace('
 
 const replayStore = fitting(
   storeAddress,
-  'has no use while IDP_DPOP_MODE is DISABLED; remove it or set the mode',
+  'has no use while the DPoP mode is DISABLED; remove it or set the mode',
   (_, { dpopMode }) => dpopMode !== 'DISABLED',
 );
 
@@ -136,5 +136,5 @@ function noResourceUrl(earlier: Earlier) {
   const more = ['resourceScopes', 'resourceName', 'resourceDocumentation'];
   return more.every((name) => name in earlier && earlier[name] === undefined)
     ? undefined
-    : throwFault('is required by RESOURCE_SCOPES, _NAME and _DOCUMENTATION; set it or remove those');
+    : throwFault('is required by the scopes, name and documentation of a resource; set it or remove those');
 }

@@ -264,8 +264,8 @@ test('a table that cannot be served ends the process with every problem, before 
     ({ status, stderr }) => {
       const lines = String(stderr).trim().split('\n').sort();
       assert.deepEqual(lines, [
-        'configuration: GET /a/{x} and /a/b: both match /a/b',
-        'configuration: GET c: is not a path pattern',
+        'configuration: GET /a/{x} and /a/b: both match /a/b; give one of them another path, or answer for /a/b in the handler of /a/{x}',
+        'configuration: GET c: is not a path pattern; write /c',
       ]);
       return status === 1;
     },

@@ -127,23 +127,27 @@ for (const path of [
   test(`matches ${path} with no row`, () => assert.deepEqual(router(path)?.matches, []));
 }
 
-for (const [one, other, common] of [
-  ['/', '/', '/'],
-  ['/a/b', '/a/b', '/a/b'],
-  ['/a/{x}', '/a/b', '/a/b'],
-  ['/a/b', '/{x}/b', '/a/b'],
-  ['/a/{x}', '/{y}/b', '/a/b'],
-  ['/{x}', '/{y}', '/x'],
-  ['/a%20b/{x}', '/{y}/{z}', '/a%20b/x'],
+const ANOTHER = 'give one of them another path';
+
+for (const [one, other, common, fix] of [
+  ['/', '/', '/', ANOTHER],
+  ['/a/b', '/a/b', '/a/b', ANOTHER],
+  ['/a/{x}', '/a/b', '/a/b', `${ANOTHER}, or answer for /a/b in the handler of /a/{x}`],
+  ['/a/b', '/{x}/b', '/a/b', `${ANOTHER}, or answer for /a/b in the handler of /{x}/b`],
+  ['/a/{x}/{y}', '/a/{z}/c', '/a/x/c', `${ANOTHER}, or answer for /a/{z}/c in the handler of /a/{x}/{y}`],
+  ['/a/{x}', '/{y}/b', '/a/b', ANOTHER],
+  ['/{x}', '/{y}', '/x', ANOTHER],
+  ['/a%20b/{x}', '/{y}/{z}', '/a%20b/x', `${ANOTHER}, or answer for /a%20b/{x} in the handler of /{y}/{z}`],
 ] as const) {
-  test(`refuses the rows ${one} and ${other}, which overlap, with both rows and a path`, () => {
+  test(`refuses the rows ${one} and ${other}, which overlap, with both rows, a path and a way out`, () => {
     for (const patterns of [
       ['/z/z/z', one, other],
       [one, '/z/z/z', other],
       [one, other],
     ]) {
       const rows = patterns.map(rowAt);
-      assert.deepEqual(tableProblems({ rows }), [`GET ${one} and ${other}: both match ${common}`]);
+      const problem = `GET ${one} and ${other}: both match ${common}; ${fix}`;
+      assert.deepEqual(tableProblems({ rows }), [problem]);
     }
   });
 }
@@ -178,25 +182,33 @@ test('takes rows of several methods at one path, and finds each of them there', 
   );
 });
 
-for (const pattern of ['', 'api', 'api/public', '/api/', '//api', '/./api', '/%zz']) {
-  test(`refuses "${pattern}" as a pattern`, () => {
-    assert.deepEqual(tableProblems({ rows: [rowAt(pattern)] }), [`GET ${pattern}: is not a path pattern`]);
-  });
-}
+const A_TEXT = 'a text such as /orders/{id}';
+const NO_WILDCARD = 'a row for each path, without wildcard, and {name} for a segment that varies';
+const PATH_ALONE = 'the path alone: a query is for query(), what is optional for a second row';
+const PARAMETER = 'a parameter as {name}, which is a whole segment, and each name once';
+const SEGMENTS = 'at most a hundred segments, without dot segments and broken escapes';
 
-for (const pattern of ['/a{x}', '/{y}b', '/{a-b}', '/{a}{b}', '/{}', '/{x', '/x}', '/{x}/a/{x}', '/{a/b}']) {
-  test(`refuses "${pattern}", whose parameters no request would have`, () => {
-    assert.deepEqual(tableProblems({ rows: [rowAt(pattern)] }), [`GET ${pattern}: is not a path pattern`]);
-  });
-}
+const noPattern = (fix: string) => `is not a path pattern; write ${fix}`;
 
-/** Each of the signs alone, too. */
-const SIGNS = ['*', '?', '#', '[id]', '[', ']', '<id>', '<', '>'];
-
-for (const pattern of ['/:id', '/a/:id', '/a?b={c}', ...SIGNS.flatMap((sign) => [`/${sign}`, `/a${sign}`])]) {
-  test(`refuses "${pattern}", in which other routers would see more than a text`, () => {
-    assert.deepEqual(tableProblems({ rows: [rowAt(pattern)] }), [`GET ${pattern}: is not a path pattern`]);
-  });
+for (const [fix, ...patterns] of [
+  ['/', '', '//'],
+  ['/api', 'api', '/api/', '//api', 'api/', '//api//'],
+  ['/api/public', 'api/public', '/api//public/'],
+  ['/{id}', ':id', '/:id', '/[id]', '/<id>', '/<int:id>', '/:id/'],
+  ['/a/{id}', '/a/:id', '/a/[id]', '/a/<id>', 'a/:id'],
+  ['/a/{id}/b/{of}', '/a/:id/b/:of', '/a/:id/b/[of]/', '/a/{id}/b/<path:of>'],
+  [NO_WILDCARD, '*', '/*', '/a*', '/a/*', '/a/**', '/[...all]', '/{all...}', '/:all*'],
+  [PATH_ALONE, '/?', '/a?', '/#', '/a#', '/a?b={c}', '/:id?'],
+  [PARAMETER, '/a{x}', '/{y}b', '/{a-b}', '/{a}{b}', '/{}', '/{x', '/x}', '/{x}/a/{x}', '/:x/{x}', '/{a/b}'],
+  [PARAMETER, '/:', '/:a-b', '/a[id]', '/[', '/a[', '/]', '/a]', '/a<id>', '/<', '/a<', '/>', '/a>'],
+  [SEGMENTS, '/./api', '/..', '/%zz', '/a'.repeat(101)],
+] as const) {
+  for (const pattern of patterns) {
+    test(`refuses "${pattern}" as a pattern, and says what to write`, () => {
+      const problems = tableProblems({ rows: [rowAt(pattern)] });
+      assert.deepEqual(problems, [`GET ${pattern}: ${noPattern(fix)}`]);
+    });
+  }
 }
 
 test('takes a colon inside of a segment as the text that it is', () => {
@@ -208,7 +220,7 @@ test('takes a colon inside of a segment as the text that it is', () => {
 const strange = (method?: unknown, pattern?: unknown) => [
   `${method} ${pattern}: has no access, such as open or needs()`,
   `${method} ${pattern}: is no row, as get, post, put, patch and del give`,
-  `${method} ${pattern}: is not a path pattern`,
+  `${method} ${pattern}: ${noPattern(A_TEXT)}`,
 ];
 
 const NO_LISTS = ['rows and rules: must be lists'];
@@ -256,10 +268,10 @@ for (const [what, table, problems] of [
     { rows: [{}, rowAt('b'), rowAt('/a'), rowAt('/a')], rules: [0, under('a', authenticated)] },
     [
       ...strange(),
-      'GET b: is not a path pattern',
-      'GET /a and /a: both match /a',
+      'GET b: is not a path pattern; write /b',
+      `GET /a and /a: both match /a; ${ANOTHER}`,
       NO_RULE,
-      'under a: is no prefix of paths; wildcards and parameters are not for rules',
+      'under a: is no prefix of paths, without wildcards and parameters; write /a',
     ],
   ],
 ] as const) {
@@ -300,7 +312,7 @@ test('covers no path with a rule where the service has rows of its own', () => {
 for (const pattern of [undefined, null, 5, {}]) {
   test(`refuses ${JSON.stringify(pattern)} as a pattern`, () =>
     assert.deepEqual(tableProblems({ rows: [rowAt(pattern as never)] }), [
-      `GET ${pattern}: is not a path pattern`,
+      `GET ${pattern}: ${noPattern(A_TEXT)}`,
     ]));
 }
 
@@ -374,29 +386,23 @@ test('covers every path with a rule for /', () => {
   }
 });
 
-const WILDCARDS = ['**', '{id}', '{', '}', ':id', ...SIGNS].map((sign) => `/api/${sign}`);
+const SUCH = 'one such as /api/admin';
 
-for (const prefix of [
-  '',
-  'api',
-  '/api/',
-  '//',
-  '//api',
-  '/./api',
-  '/api/..',
-  '/%zz',
-  '*',
-  '?',
-  '/:id',
-  '/a?b',
-  '/a#',
-  ...WILDCARDS,
-]) {
-  test(`refuses "${prefix}" as the prefix of a rule [RFC 3986 §2.1, §3.3]`, () => {
-    assert.deepEqual(under(prefix, authenticated).problems, [
-      `under ${prefix}: is no prefix of paths; wildcards and parameters are not for rules`,
-    ]);
-  });
+for (const [fix, ...prefixes] of [
+  ['/', '', '//', '*', '/*', '/**', '/:id', '/{id}', '/[id]/x'],
+  ['/api', 'api', '/api/', '//api', '/api/*', '/api/**', '/api/{id}', '/api/:id', '/api/[id]', '/api/<id>'],
+  ['/api', '/api/:id/*', '/api/{id}/x', 'api/{id}/x/:y/'],
+  ['/api/admin', '/api/admin/', '/api//admin/**'],
+  [SUCH, '/./api', '/api/..', '/%zz', '?', '/a?b', '/a#', '/api/?', '/api/#', '/api*', '/api/{', '/api/}'],
+  [SUCH, '/api/[', '/api/]', '/api/<', '/api/>', '/api/:', '/api/x{id}'],
+] as const) {
+  for (const prefix of prefixes) {
+    test(`refuses "${prefix}" as the prefix of a rule, and says what to write [RFC 3986 §2.1, §3.3]`, () => {
+      assert.deepEqual(under(prefix, authenticated).problems, [
+        `under ${prefix}: is no prefix of paths, without wildcards and parameters; write ${fix}`,
+      ]);
+    });
+  }
 }
 
 test('takes the prefix of a rule by its decoded segments [RFC 3986 §2.4]', () => {

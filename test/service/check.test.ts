@@ -291,7 +291,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
         problemsOf(await runOwnTable(table, { ...DOWN, IDP_DOMAIN: 'a b', PORT: 'x' }, ...words)),
         [
           'GET /healthz: matches /healthz, where the service answers itself; give it another',
-          'under ?: is no prefix of paths; wildcards and parameters are not for rules',
+          'under ?: is no prefix of paths, without wildcards and parameters; write /?',
           'IDP_DOMAIN (environment): has white space; remove it',
           'PORT (environment): must be a whole number from 0 to 65535',
         ].map((problem) => `configuration: ${problem}`),

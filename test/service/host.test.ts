@@ -234,8 +234,8 @@ test('a service with wrong settings and a wrong table is not made, and every pro
     (failure) => {
       assert.ok(failure instanceof ConfigurationError);
       const [ofTable, ofSettings, ...others] = failure.problems;
-      assert.equal(ofTable, 'GET /a and /a: both match /a');
-      assert.match(ofSettings ?? '', /^server\.port \(port in code\): must be a whole number/);
+      assert.equal(ofTable, 'GET /a and /a: both match /a; give one of them another path');
+      assert.match(ofSettings ?? '', /^port \(in code\): must be a whole number/);
       assert.deepEqual(others, []);
       return true;
     },
@@ -259,7 +259,7 @@ test('no service is assembled from a table that cannot be served, whoever has lo
   const table = { rows: [...rows, ...rows] };
   assert.throws(() => assembleService(table, settingsWith({}), { clock, log: () => {} }), {
     name: 'ConfigurationError',
-    problems: ['GET /a and /a: both match /a'],
+    problems: ['GET /a and /a: both match /a; give one of them another path'],
   });
 });
 
@@ -274,7 +274,7 @@ test('a service with a table that is none is not made, and leaves nothing under 
     () => createService({ rows: [get('no path', open, () => ({})), ...rows] }, settings, issuer),
     {
       name: 'ConfigurationError',
-      problems: ['GET no path: is not a path pattern'],
+      problems: ['GET no path: is not a path pattern; write /no path'],
     },
   );
 

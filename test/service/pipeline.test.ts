@@ -191,7 +191,10 @@ test('refuses rows that overlap before anything is served, each pair with a path
   const settings = { domain: 'idp.test', audience: 'api', logLevel: 'silent' } as const;
   assert.throws(() => createService({ rows }, settings), {
     name: 'ConfigurationError',
-    problems: ['GET /a/{b} and /a/b: both match /a/b', 'GET /a/{b} and /a/c: both match /a/c'],
+    problems: [
+      'GET /a/{b} and /a/b: both match /a/b; give one of them another path, or answer for /a/b in the handler of /a/{b}',
+      'GET /a/{b} and /a/c: both match /a/c; give one of them another path, or answer for /a/c in the handler of /a/{b}',
+    ],
   });
 });
 
@@ -211,13 +214,13 @@ test('names all that is wrong with a table, each with its row or rule', () => {
       'GET /a: scope a b: not all are scopes',
       'GET /a: claim ? equals 1: cannot be named in a challenge',
       `POST /b/: ${schema}`,
-      'POST /b/: is not a path pattern',
+      'POST /b/: is not a path pattern; write /b',
       'POST /c: any scope of : not all are scopes',
       `POST /c: ${schema}`,
       'POST /c: limitBytes must be a whole number from 1 to 16777216',
-      'GET /a and /a: both match /a',
+      'GET /a and /a: both match /a; give one of them another path',
       'under admin: scope ": not all are scopes',
-      'under admin: is no prefix of paths; wildcards and parameters are not for rules',
+      'under admin: is no prefix of paths, without wildcards and parameters; write /admin',
     ],
   });
 });

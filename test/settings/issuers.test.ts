@@ -327,13 +327,13 @@ test('names every problem of issuers in code at once', () => {
   const problems = problemsIn(() => checkSettings(given as GivenSettings));
   const shown = problems.map((problem) => problem.replace(/[;,].*/, ''));
   assert.deepEqual(shown, [
-    'issuers (issuers.partner.domain in code): must be up to 20 names',
-    'ISSUER_PARTNER_AUDIENCE or issuers.partner.audience (code): the audience is required',
-    'ISSUER_PARTNER_ISSUER or issuers.partner.issuer (code): is the issuer (iss) of another one too',
-    'issuers.partner.scopeClam (issuers.partner.scopeClam in code): is not a setting',
-    'issuers.partner.port (issuers.partner.port in code): is not a setting',
-    'issuers.Other.domain (issuers.Other.domain in code): is not a setting',
-    'issuers.Other.audience (issuers.Other.audience in code): is not a setting',
+    'issuers (in code): must be up to 20 names',
+    'issuers.partner.audience (in code): the audience is required',
+    'issuers.partner.issuer (in code): is the issuer (iss) of another one too',
+    'issuers.partner.scopeClam (in code): is not a setting',
+    'issuers.partner.port (in code): is not a setting',
+    'issuers.Other.domain (in code): is not a setting',
+    'issuers.Other.audience (in code): is not a setting',
   ]);
 });
 

@@ -134,7 +134,7 @@ for (const { env, yaml, byDefault } of SETTINGS) {
 test('refuses a replay store while DPoP is off, and takes it in the other modes', () => {
   const store = { ...REQUIRED, IDP_DPOP_REPLAY_STORE: 'redis://:secret@store.test' };
   const fault =
-    /^IDP_DPOP_REPLAY_STORE \(environment\): has no use while IDP_DPOP_MODE is DISABLED; remove it or set the mode$/;
+    /^IDP_DPOP_REPLAY_STORE \(environment\): has no use while the DPoP mode is DISABLED; remove it or set the mode$/;
   assert.match(onlyProblem({ environment: store }), fault);
   assert.match(onlyProblem({ environment: { ...store, PROFILE: 'A', IDP_DPOP_MODE: 'disabled' } }), fault);
   for (const mode of ['ALLOWED', 'required']) {
@@ -152,7 +152,7 @@ for (const [name, value] of [
     const environment = { ...REQUIRED, [name]: value };
     assert.match(
       onlyProblem({ environment }),
-      /^RESOURCE_URL or resource\.url \(environment, .*\): is required by RESOURCE_SCOPES, _NAME and _DOCUMENTATION; set it or remove those$/,
+      /^RESOURCE_URL or resource\.url \(environment, .*\): is required by the scopes, name and documentation of a resource; set it or remove those$/,
     );
     const both = problemsOf({ environment: { ...environment, RESOURCE_SCOPES: 'openid' } });
     assert.match(
@@ -172,7 +172,7 @@ test('refuses a list of no scopes, which would turn them off in silence', () => 
 
 test('refuses a resource of another origin than the public URL, and takes one whose path differs', () => {
   const fault =
-    /^RESOURCE_URL \(environment\): must begin with https:\/\/ but for loopback, have the origin of PUBLIC_URL, /;
+    /^RESOURCE_URL \(environment\): must be https:\/\/ but for loopback, have the origin of the public URL, /;
   for (const [publicUrl, resource, isGood] of [
     ['https://api.test', 'https://api.test/mcp', true],
     ['https://api.test/v1', 'https://api.test', true],

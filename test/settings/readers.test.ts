@@ -379,7 +379,7 @@ test('refuses a public URL that proofs could not be compared with [RFC 9449 §4.
 });
 
 const UNFIT =
-  'must begin with https:// but for loopback, have the origin of PUBLIC_URL, no "=", and no "/" after a path';
+  'must be https:// but for loopback, have the origin of the public URL, no "=", and no "/" after a path';
 
 const RESOURCES: readonly (readonly [url: string, fault?: string])[] = [
   ['https://api.test'],

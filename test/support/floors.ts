@@ -11,7 +11,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'token/': ['compact', 'signature', 'claims', 'verify'],
   'sender/': ['credentials', 'dpop-nonce', 'replay', 'replay-resp', 'dpop-proof', 'caller'],
   'reply/': ['reply', 'handler-reply', 'write', 'challenge', 'cors'],
-  'routes/': ['guards', 'access', 'takes', 'row', 'router'],
+  'routes/': ['guards', 'access', 'takes', 'pattern', 'row', 'router'],
   'settings/': ['entry', 'yaml', 'dot-env', 'sources', 'readers', 'table', 'issuers', 'names', 'load'],
   'service/': [
     'metrics',
