@@ -74,8 +74,8 @@ export function createTestIssuer({
   }
 
   return {
-    /** Domain and audience, for `createService` and `createGate`. */
-    settings: { domain, audience, logLevel: 'silent' as const },
+    /** Domain and audience, for `createService` and `createGate`; the log tells of bugs alone. */
+    settings: { domain, audience, logLevel: 'error' as const },
     /** Gives the key set without a network: the option of `createService` and `createGate`. */
     fetchKeys: async () => ({ keys: [jwk] }),
     token,

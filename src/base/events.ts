@@ -149,13 +149,32 @@ export function createLog(
   };
 }
 
-/** What a log may say of a bug: its name and places in the code, never its message, which may hold data. */
+/** An error of our own making. Its sentence is fixed, so that a log may say it. */
+export class UsageError extends TypeError {
+  readonly #sentence;
+
+  constructor(sentence: string) {
+    super(sentence);
+    this.#sentence = printableSetting(sentence);
+  }
+
+  /** As it was made: a message can be changed. */
+  static sentenceOf(error: Error) {
+    return #sentence in error ? error.#sentence : undefined;
+  }
+}
+
+/**
+ * What a log may say of a bug: its name and places in the code, and the sentence of a `UsageError`; never
+ * another message, which may hold data.
+ */
 export function describeBug(error: unknown): Fields {
   try {
     if (!(error instanceof Error)) return { reason: 'bug', error: printable(typeof error) };
 
+    const sentence = UsageError.sentenceOf(error);
     const frames = placesOf(error).slice(0, MAX_FRAMES);
-    return { reason: 'bug', error: printable(String(error.name)), frames };
+    return { reason: 'bug', error: printable(String(error.name)), sentence, frames };
   } catch {
     // Reading what was thrown may run code of its own, which may throw anything.
     return { reason: 'bug' };

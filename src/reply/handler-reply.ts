@@ -1,5 +1,6 @@
 // What a handler may give beside plain JSON: a reply with a status and header fields of its own. Promises:
 // nothing in it decides how the connection is used, who is asked for credentials, or what a browser keeps.
+import { UsageError } from '../base/events.ts';
 import { jsonReply, jsonText, type Reply } from './reply.ts';
 
 /**
@@ -23,7 +24,7 @@ export class HandlerReply {
 
   /** As a part of JSON, or for another copy of this package, it would be told with 200. */
   toJSON(): never {
-    throw new TypeError('a reply inside of a body, or of another copy of this package');
+    throw new UsageError('a reply inside of a body, or of another copy of this package');
   }
 }
 
@@ -73,7 +74,7 @@ export const noContent = () => reply(204);
  * @example orders.get(parameters.id) ?? fail(404, 'not_found', 'There is no such order')
  */
 export function fail(status: number, error: string, message: string): HandlerReply {
-  if (status < 400) throw new TypeError(`${status} is not a failure`);
+  if (status < 400) throw new UsageError('a failure needs a status from 400 to 599');
 
   return new HandlerReply(makeReply(status, { error, message }), true);
 }
@@ -82,12 +83,13 @@ function makeReply(status: number, body?: object, headers?: Headers) {
   const isStatus = Number.isInteger(status) && status >= 200 && status < 600;
   // RFC 9110 §15.3.5, §15.3.6, §15.4.5
   const isTooMuch = body !== undefined && [204, 205, 304].includes(status);
-  if (!isStatus || isTooMuch) throw new TypeError(`${status} with such a body`);
+  if (!isStatus) throw new UsageError('a reply needs a status from 200 to 599');
+  if (isTooMuch) throw new UsageError(`a reply with ${status} has no body`);
 
   const isJson = body !== undefined && !(body instanceof Uint8Array);
   const content = isJson ? jsonText(body) : (body ?? '');
   const fields = fieldsOf(isJson, headers);
-  if (body !== undefined && !fields.has('content-type')) throw new TypeError('bytes need a Content-Type');
+  if (body !== undefined && !fields.has('content-type')) throw new UsageError('bytes need a Content-Type');
 
   // RFC 9110 §8.6
   if (status !== 204 && status !== 304) fields.set('content-length', String(Buffer.byteLength(content)));
@@ -100,13 +102,13 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
   if (isJson) fields.set('content-type', 'application/json; charset=utf-8');
 
   // Of a `Headers` or a `Map` no member shows.
-  if (Symbol.iterator in headers) throw new TypeError('header fields are members of an object');
+  if (Symbol.iterator in headers) throw new UsageError('header fields are members of an object');
 
   for (const [name, value] of Object.entries(headers)) {
-    if (REFUSED_FIELDS.test(name)) throw new TypeError(`${name} is not for a handler to set`);
+    if (REFUSED_FIELDS.test(name)) throw new UsageError(`${name} is not for a handler to set`);
     // Node looks at them only when they are written, and then nobody could answer 500 any more.
     if (!NAME.test(name) || value === undefined || !VALUE.test(value)) {
-      throw new TypeError('a header field that cannot be sent');
+      throw new UsageError('a header field that cannot be sent');
     }
     fields.set(name.toLowerCase(), value);
   }

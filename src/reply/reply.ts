@@ -2,6 +2,7 @@
 // never sniffed. Does not look at further fields: those of a refusal are the service's own, handler-reply.ts
 // checks a handler's. Does not say which reply a refusal gets (challenge.ts), or how it is sent (write.ts).
 import { isJsonObject } from '../base/encoding.ts';
+import { UsageError } from '../base/events.ts';
 
 /** Written once, it may be sent often. */
 export interface Reply {
@@ -49,7 +50,7 @@ export function jsonReply(status: number, body: unknown, headers: readonly strin
  */
 export function jsonText(body: unknown): string {
   const text = isSerialisable(body) ? JSON.stringify(body) : '';
-  if (text?.[0] !== '{' && text?.[0] !== '[') throw new TypeError('a body that is no JSON object or array');
+  if (text?.[0] !== '{' && text?.[0] !== '[') throw new UsageError('a body that is no JSON object or array');
 
   return text;
 }

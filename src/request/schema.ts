@@ -2,6 +2,7 @@
 // told. The types are ours, so that no package is needed. Trusts a schema to judge; never shows what a schema
 // was given.
 import { andThen } from '../base/clock.ts';
+import { UsageError } from '../base/events.ts';
 import { refuse } from '../base/refusal.ts';
 
 interface SchemaIssue {
@@ -45,7 +46,7 @@ export function judge<Output>(
     }
     if ('value' in result) return result.value;
 
-    throw new TypeError('a schema gave neither a value nor issues');
+    throw new UsageError('a schema gave neither a value nor issues');
   });
 }
 

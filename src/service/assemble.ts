@@ -26,12 +26,14 @@ import { createResponder } from './responder.ts';
 export interface CreateOptions {
   /** Instead of fetching the key set of an issuer from its provider: for tests. */
   readonly fetchKeys?: (issuer: IssuerSettings, name: string) => Promise<JsonObject>;
+  /** Called once with what was thrown, for everything that becomes a 500. What it throws itself is ignored. */
+  readonly onError?: (error: unknown) => unknown;
 }
 
 /** What a service and a gate are made of alike. */
 export function assembleChecks(settings: Settings, dependencies: Dependencies, options: CreateOptions = {}) {
   const { clock, log, metrics } = dependencies;
-  const { fetchKeys: fetchInstead } = options;
+  const { fetchKeys: fetchInstead, onError } = options;
   if (fetchInstead !== undefined) log('signing keys not from the provider', {});
 
   const issuers = Object.entries(settings.issuers).map(([name, issuer]) => {
@@ -53,7 +55,7 @@ export function assembleChecks(settings: Settings, dependencies: Dependencies, o
   const replayStore = openReplayStore();
   const verifyToken = createTokenVerifier(issuers, clock, settings.tokenCacheEntries, metrics?.add);
   const checkSender = createSenderCheck(settings, replayStore, metrics?.add);
-  const front = createFront(settings, dependencies, verifyToken, checkSender);
+  const front = createFront(settings, { ...dependencies, onError }, verifyToken, checkSender);
 
   return {
     front,

@@ -77,6 +77,15 @@ export function createFront(
     });
   }
 
+  /** Told of a bug, who embeds the service can do nothing wrong: neither a throw nor a rejection counts. */
+  async function report(failure: unknown) {
+    try {
+      await dependencies.onError?.(failure);
+    } catch {
+      // What is wrong with it is not for this request.
+    }
+  }
+
   /** The reply to a refusal, to a failure of a handler's own, or to a bug. Never throws. */
   function replyToFailure(failure: unknown, learnt: Learnt) {
     if (HandlerReply.isGenuine(failure) && failure.isThrowable) {
@@ -87,6 +96,7 @@ export function createFront(
     if (!Refused.isGenuine(failure)) {
       learnt.reason = 'bug';
       learnt.failure = failure;
+      void report(failure);
       return BUG_REPLY;
     }
 

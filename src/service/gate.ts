@@ -2,6 +2,7 @@
 // refusal as our own listener would give it. Where an access ignores credentials it is asked at once. Reads
 // no body, adds nothing to the request. Does not bound what the host's server lets in.
 import type { ServerResponse } from 'node:http';
+import { UsageError } from '../base/events.ts';
 import { refuse, Refused } from '../base/refusal.ts';
 import { HandlerReply } from '../reply/handler-reply.ts';
 import { pairsOf, type Field } from '../reply/reply.ts';
@@ -29,6 +30,8 @@ export type RefusalReply = Readonly<{ status: number; headers: Field[]; body: st
 
 /** What `check` gives: `'refusal' in verdict` tells which. */
 export type Verdict<Admitted> = Admission<Admitted> | Readonly<{ refusal: RefusalReply }>;
+
+const TOO_LATE = 'the response has begun before admit was through; await it';
 
 /** How many fields Node keeps of a request, unless the server's `maxHeadersCount` says otherwise. */
 const NODE_MAX_FIELDS = 1_000;
@@ -91,7 +94,7 @@ export function createGateChecks(front: Front) {
     if (response.headersSent) {
       // For the log alone: thrown, it would end many a process. The host's time limit has passed, or an
       // `await` is missing.
-      front.turnAway(new Error(), { request, arrivedAt: 0 });
+      front.turnAway(new UsageError(TOO_LATE), { request, arrivedAt: 0 });
       return undefined;
     }
 

@@ -22,6 +22,8 @@ export interface Dependencies {
   readonly log: Log;
   /** Absent where nothing is counted. */
   readonly metrics?: Metrics | undefined;
+  /** As in `CreateOptions`. */
+  readonly onError?: ((error: unknown) => unknown) | undefined;
 }
 
 /** With an `accessLog` every request leaves a line, with `metrics` it is counted. */

@@ -4,7 +4,15 @@ import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { createGate, needs, open, optional, scope, type GateRequest } from '../../src/gatehouse.ts';
+import {
+  claimCheck,
+  createGate,
+  needs,
+  open,
+  optional,
+  scope,
+  type GateRequest,
+} from '../../src/gatehouse.ts';
 import { createGateChecks } from '../../src/service/gate.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { nonceAt } from '../support/proof.ts';
@@ -290,4 +298,80 @@ test('the gate reads settings that are inherited, as those that are its own [H2]
   assert.ok('refusal' in verdict);
   assert.equal(verdict.refusal.status, 401);
   gate.close();
+});
+
+const DOTS = ['/x/../admin', '/.', '/a/./b', '/%2e%2e/admin', '/a/.%2E', '/a/%2e?x', '/..'];
+
+for (const url of DOTS) {
+  test(`the gate refuses ${url} under every access: the server behind may take it as it stands, a proof holds without the dots [RFC 3986 §5.2.4]`, async (t) => {
+    const gate = await openGate({ dpopMode: 'ALLOWED' });
+    t.after(gate.close);
+    for (const asked of [open, optional, access]) {
+      for (const request of [{ url }, { url: '/good', originalUrl: url }]) {
+        const verdict = await gate.check({ ...requestWith(...bearer(READER)), ...request }, asked);
+        assert.ok('refusal' in verdict);
+        assert.equal(verdict.refusal.status, 400);
+        assert.match(String(verdict.refusal.body), /"invalid_request","message":".* a path that can be served"/);
+      }
+    }
+  });
+}
+
+test('the gate admits dots that are no segment, and an encoded slash inside of one [RFC 3986 §3.3]', async (t) => {
+  const gate = await openGate();
+  t.after(gate.close);
+  for (const url of ['/a.b', '/...', '/a/..b', '/%2e%2e%2fadmin', '/a?../b', '/?/../a']) {
+    const verdict = await gate.check({ ...requestWith(...bearer(READER)), url }, access);
+    assert.ok('caller' in verdict, url);
+  }
+});
+
+test('the gate refuses fields of HTTP/2, of which :authority and Host can disagree [RFC 9113 §8.3.1]', async (t) => {
+  const gate = await openGate();
+  t.after(gate.close);
+  for (const field of [':authority', ':path', ':']) {
+    for (const asked of [open, optional, access]) {
+      const verdict = await gate.check(requestWith(...bearer(READER), field, 'api.test'), asked);
+      assert.ok('refusal' in verdict);
+      assert.equal(verdict.refusal.status, 400);
+    }
+  }
+  const verdict = await gate.check(requestWith(...bearer(READER), 'X-A', ':authority'), access);
+  assert.ok('caller' in verdict);
+});
+
+test('the gate takes a request of HTTP/1.0 without Host, and no other [RFC 9112 §3.2]', async (t) => {
+  const gate = await openGate();
+  t.after(gate.close);
+  const request = { method: 'GET', url: '/', rawHeaders: bearer(READER) };
+  assert.ok('caller' in (await gate.check({ ...request, httpVersion: '1.0' }, access)));
+  for (const httpVersion of [undefined, '1.1']) {
+    assert.ok('refusal' in (await gate.check({ ...request, httpVersion }, access)));
+  }
+});
+
+test('a bug in a guard is told once to who gave onError, whatever that does with it', async () => {
+  const bug = new Error('a bug');
+  const faulty = claimCheck('is good', () => {
+    throw bug;
+  });
+  for (const answer of [
+    () => 'thanks',
+    () => assert.fail('in onError'),
+    async () => assert.fail('later in onError'),
+  ]) {
+    const told: unknown[] = [];
+    const onError = (error: unknown) => {
+      told.push(error);
+      return answer();
+    };
+    const gate = await createGate({ ...issuer.settings, logLevel: 'silent' }, { ...issuer, onError });
+    const verdict = await gate.check(requestWith(...bearer()), needs(faulty));
+    assert.ok('refusal' in verdict);
+    assert.equal(verdict.refusal.status, 500);
+    await gate.check(requestWith(), access);
+    await new Promise(setImmediate);
+    assert.deepEqual(told, [bug]);
+    gate.close();
+  }
 });

@@ -93,6 +93,17 @@ before(async () => {
       patch('/rejects/{id}', open, () => Promise.reject(bug())),
       get('/throws-nothing', open, thrown(undefined)),
       get('/throws-strange', open, thrown(strange())),
+      get('/rejects-strange', open, () => Promise.reject(strange())),
+      get('/gives-strange', open, () => strange()),
+      get('/gives-strange-later', open, async () => [strange()]),
+      get('/changed', open, () => {
+        try {
+          return fail(200, 'a', 'b');
+        } catch (error) {
+          throw Object.assign(error as Error, { message: SECRET });
+        }
+      }),
+      get('/throws', open, thrown(bug())),
       get('/refused-field', open, () => reply(200, {}, { 'Set-Cookie': SECRET })),
       post('/schema-throws', open, json(schemaOf(thrown(bug()) as never)), note),
       post('/schema-rejects', open, json(schemaOf(() => Promise.reject(bug()))), note),
@@ -358,13 +369,26 @@ test('what cannot be written ends its connection, and loses no other answer of i
   assert.deepEqual(told, Array(2).fill(['request failed', '/given-away']));
 });
 
-test('what cannot even be asked what it is ends the connection, and nothing else', async () => {
-  const received = await exchange(
-    service.port,
-    'GET /throws-strange HTTP/1.1\r\nHost: a\r\n\r\nGET /list HTTP/1.1\r\nHost: a\r\n\r\n',
-  );
-  assert.equal(received, '');
-  assert.equal((await service.ask('/list')).status, 200);
+test('what cannot even be asked what it is becomes a 500 with its line, and nothing else', async () => {
+  for (const path of ['/throws-strange', '/rejects-strange', '/gives-strange', '/gives-strange-later']) {
+    const before = service.logs.length;
+    const { status, body } = await service.ask(path);
+    assert.deepEqual([status, body.error], [500, 'server_error'], path);
+    const told = service.logs.slice(before).map(({ message, route, reason }) => [message, route, reason]);
+    assert.deepEqual(told, [['request failed', path, 'bug']]);
+  }
+});
+
+test('an error of our own making is logged with its fixed sentence, and no other message is', async () => {
+  for (const [path, sentence] of [
+    ['/refused-field', 'Set-Cookie is not for a handler to set'],
+    ['/map', 'a body that is no JSON object or array'],
+    ['/changed', 'a failure needs a status from 400 to 599'],
+    ['/throws', undefined],
+  ] as const) {
+    await service.ask(path);
+    assert.equal(service.logs.at(-1)?.sentence, sentence, path);
+  }
 });
 
 describe('the methods of a path', { timeout: 30_000 }, () => {

@@ -12,6 +12,7 @@ import {
   createGate,
   createService,
   del,
+  fail,
   get,
   needs,
   open,
@@ -410,3 +411,44 @@ for (const [how, failing] of [
     assert.doesNotMatch(JSON.stringify(told), /secret/);
   });
 }
+
+test('what becomes a 500 is told once to who gave onError, with what was thrown [§11]', async (t) => {
+  const told: unknown[] = [];
+  const onError = (error: unknown) => {
+    told.push(error);
+    throw new Error('in onError');
+  };
+  const bug = new TypeError('a bug');
+  const throwing = () => {
+    throw bug;
+  };
+  const all = [
+    get('/throws', open, throwing),
+    get('/rejects', open, async () => throwing()),
+    get('/wrong', open, () => new Map()),
+    get('/fails', open, () => fail(503, 'busy', 'Busy')),
+    get('/good', open, () => ({})),
+  ];
+  const settings = { ...issuer.settings, host: '127.0.0.1', port: 0, logLevel: 'silent' } as const;
+  const service = createService({ rows: all }, settings, { ...issuer, onError });
+  t.after(() => service.stop());
+  const url = await service.listen();
+  for (const [path, status] of [
+    ['/throws', 500],
+    ['/rejects', 500],
+    ['/wrong', 500],
+    ['/fails', 503],
+    ['/good', 200],
+    ['/nowhere', 404],
+  ] as const) {
+    const response = await fetch(url + path, { headers: { connection: 'close' } });
+    await response.arrayBuffer();
+    assert.equal(response.status, status, path);
+  }
+  assert.deepEqual([told.length, told[0], told[1]], [3, bug, bug]);
+  assert.match(String(told[2]), /^TypeError: a body that is no JSON object or array/);
+});
+
+test('a test issuer lets the log tell of bugs, and of nothing less', () => {
+  assert.equal(issuer.settings.logLevel, 'error');
+});

@@ -14,6 +14,7 @@ import {
   post,
   PREFLIGHT,
 } from '../support/listener.ts';
+import { SENTENCES } from '../../src/base/refusal.ts';
 import { answersIn, assertRefused, MALFORMED, statusesIn } from '../support/raw-answers.ts';
 import { IMPOSSIBLE_HOSTS, POSSIBLE_HOSTS } from '../support/spellings.ts';
 
@@ -133,7 +134,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     const listener = await openListener(t);
     const cases: Record<string, string> = {
       'no Host': get(''),
-      'no Host in HTTP/1.0': get('', 'HTTP/1.0'),
+      'two Hosts in HTTP/1.0': get(HOST + HOST, 'HTTP/1.0'),
       'two Hosts': get(`${HOST}Host: other.test\r\n`),
       'two equal Hosts': get(HOST + HOST),
       'two Hosts in other cases': get(`${HOST}HOST: api.test\r\n`),
@@ -172,6 +173,14 @@ describe('the listener', { timeout: 120_000 }, () => {
     }
   });
 
+  test('serves a request of HTTP/1.0 without Host, as the probes of some load balancers are [RFC 9112 §3.2]', async (t) => {
+    const { port } = await openListener(t);
+    for (const fields of ['', 'X-Forwarded-Host: a b\r\n']) {
+      const [answer] = answersIn(await exchange(port, `${get(fields, 'HTTP/1.0')}`));
+      assert.deepEqual([answer?.status, answer?.text], [200, '{"status":"ok"}'], fields);
+    }
+  });
+
   test('refuses a target that is not a path, and closes', async (t) => {
     const listener = await openListener(t);
     for (const line of [
@@ -181,7 +190,7 @@ describe('the listener', { timeout: 120_000 }, () => {
       'CONNECT api.test:443',
     ]) {
       const received = await exchange(listener.port, `${line} HTTP/1.1\r\n${HOST}\r\n`);
-      assertRefused(received, 400, 'invalid_request', 'the request target is not a path');
+      assertRefused(received, 400, 'invalid_request', SENTENCES.invalid_request['target-refused']);
       assert.equal(listener.logs.at(-1)?.reason, 'target-refused');
     }
     await listener.gone();
