@@ -48,6 +48,15 @@ test('the dashboard is one that can be imported, and names only metrics that the
   assert.deepEqual([typeof dashboard.title, typeof dashboard.schemaVersion], ['string', 'number']);
 });
 
+test('the alerts name only metrics that there are', () => {
+  const named = metricsIn(read('docs/rules.yml'));
+  assert.ok(named.length > 7);
+  assert.deepEqual(
+    named.filter((name) => !NAMES.includes(name)),
+    [],
+  );
+});
+
 test('the page on operations names only metrics that there are, and each of them', () => {
   const named = metricsIn(read('docs/operations.md'));
   assert.deepEqual(
@@ -61,16 +70,16 @@ test('the page on operations names only metrics that there are, and each of them
   );
 });
 
-test('the alerts of the page on operations ask for labels that there are, and for reasons by their names', () => {
+test('the alerts ask for labels that there are, and for reasons by their names', () => {
   const samples = [...familiesWith({}).values()].flatMap((family) => [...family.samples.keys()]);
 
   const isThere = (label: string, value: string) =>
     samples.some((sample) => sample.includes(`${label}="${value}"`));
 
-  const selectors = [...read('docs/operations.md').matchAll(/(\w+)(?:=~|!~|!=|=)"([^"]*)"/g)];
+  const selectors = [...read('docs/rules.yml').matchAll(/(\w+)(?:=~|!~|!=|=)"([^"]*)"/g)];
   const asked = selectors.filter(([, label = '']) => label === 'reason' || label === 'http_route');
   assert.ok(asked.length >= 2);
   for (const [selector, label = '', values = ''] of asked) {
-    for (const value of values.split('\\|')) assert.ok(isThere(label, value), selector);
+    for (const value of values.split('|')) assert.ok(isThere(label, value), selector);
   }
 });

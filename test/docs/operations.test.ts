@@ -71,6 +71,27 @@ test('the manifests of docs/operations.md run the image as the user that it has'
   assert.match(manifests, /readOnlyRootFilesystem: true/);
 });
 
+for (const [language, file] of [
+  ['nginx', 'nginx.conf'],
+  ['haproxy', 'haproxy.cfg'],
+] as const) {
+  test(`docs/operations.md shows of ${file} what it has`, () => {
+    const has = new Set(
+      read(`test/example/${file}`)
+        .split('\n')
+        .map((line) => line.trim()),
+    );
+    const shown = sampleOf(language)
+      .split('\n')
+      .map((line) => line.trim());
+    assert.ok(shown.length > 4);
+    assert.deepEqual(
+      shown.filter((line) => line !== '' && !has.has(line)),
+      [],
+    );
+  });
+}
+
 test('the unit of docs/operations.md does not start again what has a wrong configuration', () => {
   assert.match(unit, /^ExecStart=\/usr\/bin\/node .*\/dist\/server\.js$/m);
   assert.match(unit, /^RestartPreventExitStatus=1$/m);

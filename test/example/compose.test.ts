@@ -97,9 +97,17 @@ test('compose.yaml builds and mounts what is there', () => {
 
 test('nginx.conf leads to the replicas, keeps the Host of the caller, and ends idle connections before they do', () => {
   const conf = read('nginx.conf');
-  assert.match(conf, new RegExp(`server api:${environment.PORT} `));
+  assert.match(conf, new RegExp(`server api:${environment.PORT} max_fails=0;`));
   assert.match(conf, /proxy_set_header Host \$http_host;/);
-  assert.match(conf, /proxy_next_upstream error;/);
-  assert.ok(Number(/keepalive_timeout (\d+)s;/.exec(conf)?.[1]) < 72);
+  assert.match(conf, /proxy_next_upstream error timeout;/);
+  assert.ok(Number(/keepalive_timeout (\d+)ms;/.exec(conf)?.[1]) < 1_000);
   assert.match(String(listAt('services.balancer.ports')[0]), /^127\.0\.0\.1:\d+:8080$/);
+});
+
+test('haproxy.cfg leads to the replicas, and sees one drain before it ends', () => {
+  const conf = read('haproxy.cfg');
+  assert.match(conf, new RegExp(`server-template replica \\d+ api:${environment.PORT} `));
+  assert.match(conf, /option httpchk GET \/readyz$/m);
+  const [, seconds, failures] = /check inter (\d+)s fall (\d+) /.exec(conf) ?? [];
+  assert.ok(Number(seconds) * Number(failures) < Number(environment.SHUTDOWN_DELAY_SECONDS));
 });
