@@ -1,0 +1,140 @@
+/* What a program loads when it enters by a door of src: every file that its imports reach, counted in tokens
+   as a reviewer reads them. Imports of types vanish at run time. Files are named by their paths below src. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { importsOf } from './imports.ts';
+import { tokensOf, type Token } from './tokens.ts';
+
+const SOURCE = fileURLToPath(new URL('../../src', import.meta.url));
+
+/** The text of each file. */
+export type Sources = ReadonlyMap<string, string>;
+
+export interface Closure {
+  /** In the order of their names. */
+  readonly files: readonly string[];
+  readonly tokens: number;
+}
+
+export interface Door {
+  readonly name: string;
+  /** The files by which a program enters. */
+  readonly entries: readonly string[];
+  /** Whether files of `options/` count. */
+  readonly hasOptions?: true;
+  /** The most tokens that it may have. */
+  readonly bound: number;
+}
+
+const CHARACTERS_OF_A_TOKEN = 4;
+
+export const readSources = (): Sources =>
+  new Map(
+    readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
+      .map((name) => name.replaceAll('\\', '/'))
+      .filter((name) => name.endsWith('.ts'))
+      .sort()
+      .map((name) => [name, readFileSync(`${SOURCE}/${name}`, 'utf8')]),
+  );
+
+/**
+ * A regular expression is one token for every four characters, a text one for every line, and a template one
+ * for every line of each of its parts: as leaves of TypeScript's parser the parts hold the signs of the holes
+ * between them. Every other token is a leaf, but for the `>>` of two types that end together.
+ */
+function weightOf({ kind, text, end }: Token, next: Token | undefined): number {
+  if (kind === 'regex') return Math.ceil(text.length / CHARACTERS_OF_A_TOKEN);
+  if (kind === 'text' || kind === 'chunk') return text.split('\n').length;
+  if (kind !== 'sign') return 1;
+
+  const endsHole = text === '}' && next?.kind === 'chunk' && next.start === end;
+  return text === '${' || endsHole ? 0 : 1;
+}
+
+/** The tokens of a source text, comments left out. */
+export function countTokens(source: string): number {
+  const tokens = tokensOf(source.replace(/^#!.*/, ''));
+  return tokens.reduce((sum, token, index) => sum + weightOf(token, tokens[index + 1]), 0);
+}
+
+/** What stands before `import(` or `require(` in a type. */
+const BEFORE_TYPE = ['typeof', 'keyof', 'as', 'extends', 'satisfies', ':', '<', '|', '&'];
+
+/** The modules that are loaded while the program runs. */
+function loadedLater(source: string): string[] {
+  const tokens = tokensOf(source);
+  return tokens.flatMap(({ text }, index) => {
+    const module = tokens[index + 2];
+    const isCall = ['import', 'require'].includes(text) && tokens[index + 1]?.text === '(';
+    const isType = BEFORE_TYPE.includes(tokens[index - 1]?.text ?? '');
+    return isCall && !isType && module?.kind === 'text' ? [module.text.slice(1, -1)] : [];
+  });
+}
+
+/** The files that a file loads. */
+export function filesLoadedBy(file: string, source: string): string[] {
+  const modules = importsOf(source)
+    .filter(({ isType }) => !isType)
+    .map(({ from }) => from);
+  return [...modules, ...loadedLater(source)]
+    .filter((from) => from.startsWith('.'))
+    .map((from) => posix.join(posix.dirname(file), from));
+}
+
+export const isOption = (file: string): boolean => file.startsWith('options/');
+
+/** Throws when a file is loaded that is not there. */
+export function closureOf({ entries, hasOptions }: Omit<Door, 'name' | 'bound'>, sources: Sources): Closure {
+  const files = new Set(entries);
+  let tokens = 0;
+  for (const file of files) {
+    const source = sources.get(file);
+    if (source === undefined) throw new Error(`loaded, but not there: src/${file}`);
+    tokens += countTokens(source);
+    for (const next of filesLoadedBy(file, source)) {
+      if (hasOptions || !isOption(next)) files.add(next);
+    }
+  }
+  return { files: [...files].sort(), tokens };
+}
+
+/** The files of each door. A verifier has none of its own: it loads its ring, which today is not a folder. */
+const ENTRIES: Readonly<Record<string, readonly string[]>> = {
+  verify: [
+    'sender/caller.ts',
+    'sender/credentials.ts',
+    'sender/replay.ts',
+    'keys/key-set.ts',
+    'keys/fetch.ts',
+  ],
+  createGate: ['service/gate.ts', 'service/host.ts'],
+  createService: ['service/host.ts'],
+  gatehouse: ['gatehouse.ts'],
+  runService: ['service/run.ts'],
+  server: ['server.ts'],
+};
+
+const BOUNDS: Readonly<Record<string, number>> = {
+  verify: 11_500,
+  createGate: 17_500,
+  createService: 25_000,
+  runService: 32_000,
+  server: 32_000,
+};
+
+const BOUND_OF_ALL = 38_000;
+
+/** The doors of src: as listed, or where the rings have them. */
+export function doorsOf(sources: Sources): Door[] {
+  const all = [...sources.keys()];
+  const ring = all.filter((file) => file.startsWith('verify/'));
+  const gate = all.filter((file) => file === 'gate.ts');
+
+  const doors = Object.entries(ENTRIES).map(([name, listed]) => {
+    const found = { verify: ring, createGate: gate }[name] ?? [];
+    const bound = BOUNDS[name] ?? Infinity;
+    return { name, entries: found.length > 0 ? found : listed, bound };
+  });
+  return [...doors, { name: 'all of src', entries: all, hasOptions: true, bound: BOUND_OF_ALL }];
+}
