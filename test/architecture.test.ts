@@ -16,12 +16,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
  * All of src but the tables and what no service loads. A capability raises it by the tokens that it needs, in
  * the commit that brings it.
  */
-const MOST_TOKENS = 36_160;
+const MOST_TOKENS = 39_660;
 const MOST_TOKENS_OF_A_FILE = 1_250;
 const USUAL_TOKENS_ON_A_LINE = 26;
 const MOST_TOKENS_ON_A_LINE = 30;
 /** Lines of more than the usual tokens, in all of src. */
-const MOST_FULL_LINES = 44;
+const MOST_FULL_LINES = 52;
 
 /** What of `node:` each file, or each file of a folder, may import; `type` grants only types. */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {
@@ -35,12 +35,14 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'sender/': ['node:crypto'],
   'sender/replay-resp.ts': ['node:net', 'node:tls'],
   'reply/': ['type node:http'],
+  'reply/write.ts': ['type node:net'],
   'settings/dot-env.ts': ['node:util'],
   'settings/sources.ts': ['node:fs', 'node:path'],
   'service/': ['type node:http'],
   'service/connection.ts': ['type node:http', 'type node:net'],
+  'service/exchange.ts': ['node:async_hooks'],
   'service/request-stream.ts': ['node:http'],
-  'service/listener.ts': ['node:http', 'node:net'],
+  'service/listener.ts': ['node:http', 'type node:net'],
   'service/metrics.ts': ['node:perf_hooks'],
   'service/metrics-listener.ts': ['node:events', 'node:http', 'type node:net'],
   'service/probe.ts': ['node:http'],

@@ -174,7 +174,8 @@ export function describeBug(error: unknown): Fields {
 
     const sentence = UsageError.sentenceOf(error);
     const frames = placesOf(error).slice(0, MAX_FRAMES);
-    return { reason: 'bug', error: printable(String(error.name)), sentence, frames };
+    const told = sentence === undefined ? {} : { sentence };
+    return { reason: 'bug', error: printable(String(error.name)), ...told, frames };
   } catch {
     // Reading what was thrown may run code of its own, which may throw anything.
     return { reason: 'bug' };

@@ -155,8 +155,8 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 
 /**
  * What turns a request away. Returned where a request without a good token gets that far, since V8 walks the
- * stack for every `throw`; thrown where a body or a query is read. Not an `Error`: a stack would cost and could
- * leak.
+ * stack for every `throw`; thrown where a body or a query is read. Not an `Error`: a stack would cost and
+ * could leak.
  */
 export class Refused {
   readonly #isGenuine = true;

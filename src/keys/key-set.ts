@@ -52,8 +52,8 @@ export function createKeySet(
   let waiting = 0;
 
   /**
-   * The key that `kid` names, or without `kid` the only one: at once while it is held, else a promise of it; or
-   * why there is no such key, or no answer to be had.
+   * The key that `kid` names, or without `kid` the only one: at once while it is held, else a promise of it;
+   * or why there is no such key, or no answer to be had.
    */
   function find(
     kid: string | undefined,

@@ -80,12 +80,7 @@ export function fail(status: number, error: string, message: string): HandlerRep
 }
 
 function makeReply(status: number, body?: object, headers?: Headers) {
-  const isStatus = Number.isInteger(status) && status >= 200 && status < 600;
-  // RFC 9110 §15.3.5, §15.3.6, §15.4.5
-  const isTooMuch = body !== undefined && [204, 205, 304].includes(status);
-  if (!isStatus) throw new UsageError('a reply needs a status from 200 to 599');
-  if (isTooMuch) throw new UsageError(`a reply with ${status} has no body`);
-
+  checkStatus(status, body !== undefined);
   const isJson = body !== undefined && !(body instanceof Uint8Array);
   const content = isJson ? jsonText(body) : (body ?? '');
   const fields = fieldsOf(isJson, headers);
@@ -94,6 +89,15 @@ function makeReply(status: number, body?: object, headers?: Headers) {
   // RFC 9110 §8.6
   if (status !== 204 && status !== 304) fields.set('content-length', String(Buffer.byteLength(content)));
   return { status, fields: [...fields].flat(), content };
+}
+
+function checkStatus(status: number, hasBody: boolean) {
+  const isStatus = Number.isInteger(status) && status >= 200 && status < 600;
+  if (!isStatus) throw new UsageError('a reply needs a status from 200 to 599');
+
+  // RFC 9110 §15.3.5, §15.3.6, §15.4.5
+  const isTooMuch = hasBody && [204, 205, 304].includes(status);
+  if (isTooMuch) throw new UsageError(`a reply with ${status} has no body`);
 }
 
 /** What the handler says of the body, and what is said where it says nothing. */

@@ -11,7 +11,9 @@ const endingSockets = new WeakSet<Socket>();
 /** Whether an answer is decided that ends the connection: nothing behind it is carried out, or read. */
 export const isEnding = (socket: Socket) => endingSockets.has(socket);
 
-/** Reads nothing more until `resumeReading`: Node would go on whenever it has room for a body or an answer. */
+/**
+ * Reads nothing more until `resumeReading`: Node would go on whenever it has room for a body or an answer.
+ */
 export function pauseReading(socket: Socket): void {
   socket.pause();
   socket.resume = () => socket;
@@ -48,8 +50,8 @@ export function writeReply(
 
 /**
  * Decides whether the connection ends with the answer. If so nothing more is read from it, even while earlier
- * answers are pending: what follows would be kept without a bound. It ends anyhow where bytes that are no request
- * follow, or none are read any more.
+ * answers are pending: what follows would be kept without a bound. It ends anyhow where bytes that are no
+ * request follow, or none are read any more.
  */
 export function decideEnd(request: IncomingMessage, isEnd?: boolean) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;

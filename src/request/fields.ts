@@ -40,8 +40,8 @@ export const isHost = (text: string) => HOST.test(text) && URL.canParse(`http://
 
 /**
  * Gives a reader of the one good Host of a request (RFC 9112 §3.2), which judges a host once while requests
- * go on naming it, as nearly all do. Without one it gives nothing: RFC 9112 §3.2 asks only HTTP/1.1 for it, and
- * the probes of some load balancers have none.
+ * go on naming it, as nearly all do. Without one it gives nothing: RFC 9112 §3.2 asks only HTTP/1.1 for it,
+ * and the probes of some load balancers have none.
  */
 export function createHostReader() {
   let lastGoodHost: string | undefined;

@@ -54,9 +54,10 @@ const URI = new RegExp(String.raw`^https?:\/\/${AUTHORITY}${PATH}(?:\?[^#]*)?(?:
 
 /**
  * Whether an `htu` names this URI (RFC 9449 §4.3(9)): letter for letter, which holds for a host that has no
- * normal form too (RFC 3986 §6.2.1), or in normal form.
+ * normal form too (RFC 3986 §6.2.1), or in normal form. False for what is no text, and where there is no URI.
  */
-export function isSameUri(htu: string, uri: string): boolean {
+export function isSameUri(htu: unknown, uri: string | undefined): boolean {
+  if (typeof htu !== 'string' || uri === undefined) return false;
   if (htu === uri) return true;
 
   const normal = normalUri(uri);

@@ -30,15 +30,20 @@ export function refusalOf(
     const isWanted = deciding.some(({ access }) => access.credentials === 'required');
     return isWanted ? refuse('no-credentials') : undefined;
   }
-  if (!isGenuine(caller)) throw new TypeError('a caller that no sender check made');
 
-  const guards = deciding.flatMap(({ access }) => access.guards);
-  // A promise is no answer: of a guard that JavaScript made it would let everybody in.
-  const isMissing = (guard: Guard) => guard.passes(caller) !== true;
-  const missing = guards.find((guard) => !isLogin(guard) && isMissing(guard));
+  const genuine = requireCaller(caller);
+  let login: Refused | undefined;
+  for (const { access } of deciding) {
+    for (const guard of access.guards) {
+      // A promise is no answer: of a guard that JavaScript made it would let everybody in.
+      if (guard.passes(genuine) === true) continue;
+      if (!isLogin(guard)) return guard.refused;
+
+      login ??= guard.refused;
+    }
+  }
   // Choice: nobody is sent to log in again who would then lack something else.
-  const lacking = missing ?? (hasRow ? guards.find((guard) => isLogin(guard) && isMissing(guard)) : undefined);
-  return lacking?.refused;
+  return hasRow ? login : undefined;
 }
 
 const isLogin = ({ refused }: Guard) => refused.refusal.reason === 'login-insufficient';

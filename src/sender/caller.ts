@@ -8,7 +8,7 @@ import { refuse, Refused, unavailable } from '../base/refusal.ts';
 import type { Presentation } from '../request/uri.ts';
 import { verifiedOf, type VerifiedToken } from '../token/verify.ts';
 import type { Credentials, DpopMode } from './credentials.ts';
-import { createProofVerifier, type ProofOptions } from './dpop-proof.ts';
+import { createProofVerifier, type Proof, type ProofOptions } from './dpop-proof.ts';
 import type { ReplayStore } from './replay.ts';
 
 /** Stricter: read as they were judged (RFC 7519 §4.1); a namespace could say another `iss`. */
@@ -115,6 +115,15 @@ export function createSenderCheck(
 ) {
   const verifyProof = createProofVerifier(options);
 
+  /** RFC 9449 §11.1: last, and as one step, so that of many uses at once one is the first. */
+  function recordOnce({ thumbprint, jti, expiresAt }: Proof, nowMillis: number) {
+    const verdict = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
+    return andThen(verdict, (recorded) => {
+      count?.(`gatehouse_replay_proofs_total{result="${recorded}"}`);
+      return recorded;
+    });
+  }
+
   return (
     token: VerifiedToken,
     credentials: Credentials,
@@ -133,25 +142,21 @@ export function createSenderCheck(
     const boundThumbprint = confirmedThumbprint(cnf);
     if (boundThumbprint instanceof Refused) return boundThumbprint;
 
-    const { proof } = credentials;
     // RFC 9449 §7.1
-    if (proof === undefined) return refuse('proof-missing');
+    if (credentials.proof === undefined) return refuse('proof-missing');
 
-    const proven = verifyProof(proof, credentials.token, presentation, nowMillis);
-    if (proven instanceof Refused) return proven;
+    const proof = verifyProof(credentials.proof, credentials.token, presentation, nowMillis);
+    if (proof instanceof Refused) return proof;
 
-    const { thumbprint, jti, expiresAt, freshNonce } = proven;
+    const { freshNonce } = proof;
     // RFC 9449 §4.3(12), second half; §6.1
-    if (thumbprint !== boundThumbprint) return refuse('key-mismatch').with({ freshNonce });
+    if (proof.thumbprint !== boundThumbprint) return refuse('key-mismatch').with({ freshNonce });
 
-    // RFC 9449 §11.1: last, and as one step, so that of many uses at once one is the first.
-    const verdict = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
-    return andThen(verdict, (recorded) => {
-      count?.(`gatehouse_replay_proofs_total{result="${recorded}"}`);
-      if (recorded !== 'new') return NOT_NEW[recorded].with({ freshNonce });
-
-      return new CheckedCaller(token, nowMillis, freshNonce);
-    });
+    return andThen(recordOnce(proof, nowMillis), (recorded) =>
+      recorded === 'new'
+        ? new CheckedCaller(token, nowMillis, freshNonce)
+        : NOT_NEW[recorded].with({ freshNonce }),
+    );
   };
 }
 

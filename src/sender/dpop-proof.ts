@@ -7,7 +7,7 @@ import { Memory } from '../base/memory.ts';
 import { refuse, Refused } from '../base/refusal.ts';
 import { factsOf, importProofKey, isProofAlgorithm, type VerificationKey } from '../keys/jwk.ts';
 import { isSameUri, requestUri, type Presentation, type UriOptions } from '../request/uri.ts';
-import { mediaType, parseCompact } from '../token/compact.ts';
+import { mediaType, parseCompact, type UnverifiedJws } from '../token/compact.ts';
 import { verifySignature } from '../token/signature.ts';
 import { createNonceCheck } from './dpop-nonce.ts';
 
@@ -23,11 +23,20 @@ export interface ProofOptions extends UriOptions {
   readonly dpopNonceSecret: string | undefined;
 }
 
+/** What is known of a proof that passed. */
+export interface Proof {
+  /** Of its key (RFC 7638). */
+  readonly thumbprint: string;
+  readonly jti: string;
+  /** The seconds since the epoch up to which it could be accepted. */
+  readonly expiresAt: number;
+  /** A nonce that the answer shall carry when that of the proof will soon be too old. */
+  readonly freshNonce: string | undefined;
+}
+
 /**
  * A verifier of proofs (RFC 9449 §4.3), each for its token and its request at `nowMillis` (since the epoch).
- * It gives the thumbprint (RFC 7638) of the proof's key, its `jti`, the seconds since the epoch up to which it
- * could be accepted, and a nonce that the answer shall carry when that of the proof will soon be too old; or
- * why the proof is refused.
+ * It gives what is known of the proof, or why it is refused.
  */
 export function createProofVerifier(options: ProofOptions) {
   const { dpopIatOffsetSeconds, dpopIatLeewaySeconds, dpopNonceSecret } = options;
@@ -50,7 +59,7 @@ export function createProofVerifier(options: ProofOptions) {
     // RFC 9449 §4.3(9)
     const uri = requestUri(presentation, options);
     if (uri instanceof Refused) return uri;
-    if (typeof htu !== 'string' || uri === undefined || !isSameUri(htu, uri)) return refuse('proof-htu');
+    if (!isSameUri(htu, uri)) return refuse('proof-htu');
 
     // RFC 9449 §4.3(11)
     if (iat < nowSeconds - dpopIatOffsetSeconds) return refuse('proof-too-old');
@@ -62,20 +71,8 @@ export function createProofVerifier(options: ProofOptions) {
     return { jti, iat };
   }
 
-  return (proof: string, token: string, presentation: Presentation, nowMillis: number) => {
-    // RFC 9449 §4.3(2)
-    const jws = parseCompact(proof);
-    if (typeof jws === 'string') return refuse('proof-malformed');
-
-    const header = parseProofHeader(jws.header);
-    if (header instanceof Refused) return header;
-
-    const nowSeconds = Math.floor(nowMillis / 1000);
-    const claims = parseProofClaims(jws.payload, token, presentation, nowSeconds);
-    if (claims instanceof Refused) return claims;
-
+  function thumbprintOfSigner(jws: UnverifiedJws, { alg, jwk }: ProofHeader) {
     // RFC 9449 §4.3(7)
-    const { alg, jwk } = header;
     const key = importProofKey(jwk, alg, importedKeys);
     if (typeof key === 'string') return refuse('proof-key');
 
@@ -84,6 +81,23 @@ export function createProofVerifier(options: ProofOptions) {
 
     const { thumbprint } = factsOf(key);
     importedKeys.offer(alg + thumbprint, key);
+    return thumbprint;
+  }
+
+  return (proof: string, token: string, presentation: Presentation, nowMillis: number): Proof | Refused => {
+    // RFC 9449 §4.3(2)
+    const jws = parseCompact(proof);
+    if (typeof jws === 'string') return refuse('proof-malformed');
+
+    const header = parseProofHeader(jws.header);
+    if (header instanceof Refused) return header;
+
+    const claims = parseProofClaims(jws.payload, token, presentation, Math.floor(nowMillis / 1000));
+    if (claims instanceof Refused) return claims;
+
+    const thumbprint = thumbprintOfSigner(jws, header);
+    if (thumbprint instanceof Refused) return thumbprint;
+
     const freshNonce = checkNonce(jws.payload.nonce, nowMillis);
     if (freshNonce instanceof Refused) return freshNonce;
 
@@ -91,6 +105,8 @@ export function createProofVerifier(options: ProofOptions) {
     return { thumbprint, jti, expiresAt: iat + dpopIatOffsetSeconds, freshNonce };
   };
 }
+
+type ProofHeader = Exclude<ReturnType<typeof parseProofHeader>, Refused>;
 
 function parseProofHeader({ typ, alg, crit, b64, jwk }: JsonObject) {
   // RFC 9449 §4.3(4)

@@ -26,14 +26,19 @@ import { createResponder } from './responder.ts';
 export interface CreateOptions {
   /** Instead of fetching the key set of an issuer from its provider: for tests. */
   readonly fetchKeys?: (issuer: IssuerSettings, name: string) => Promise<JsonObject>;
-  /** Called once with what was thrown, for everything that becomes a 500. What it throws itself is ignored. */
+  /**
+   * Called once with what was thrown, for everything that becomes a 500. What it throws itself is ignored.
+   */
   readonly onError?: (error: unknown) => unknown;
 }
 
 /** What a service and a gate are made of alike. */
-export function assembleChecks(settings: Settings, dependencies: Dependencies, options: CreateOptions = {}) {
+export function assembleChecks(
+  settings: Settings,
+  dependencies: Dependencies,
+  { fetchKeys: fetchInstead, onError }: CreateOptions = {},
+) {
   const { clock, log, metrics } = dependencies;
-  const { fetchKeys: fetchInstead, onError } = options;
   if (fetchInstead !== undefined) log('signing keys not from the provider', {});
 
   const issuers = Object.entries(settings.issuers).map(([name, issuer]) => {

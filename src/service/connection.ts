@@ -18,8 +18,8 @@ const LINGER_MILLIS = 1_000;
 const LINGER_BYTES = 1024 * 1024;
 
 /**
- * How much is read behind a request that waits for its answer: as much as Node reads at a time. Without answers
- * that pile up Node itself knows no bound.
+ * How much is read behind a request that waits for its answer: as much as Node reads at a time. Without
+ * answers that pile up Node itself knows no bound.
  */
 const AHEAD_BYTES = 64 * 1024;
 

@@ -87,9 +87,11 @@ export class Exchange extends Learnt {
     const { response } = this;
     const controller = new AbortController();
     this.#made = controller;
+
     const giveUp = () => {
       if (!response.writableFinished) controller.abort();
     };
+
     if (this.hasLeft) giveUp();
     // `close` of the request comes too when all is well.
     response.once('close', giveUp).once(CLIENT_CLOSED, giveUp);

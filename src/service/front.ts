@@ -3,14 +3,14 @@
 // this order; what is neither a refusal nor a failure of a handler's own is a 500; nothing of a request but
 // its method and fields decides what is told of where to get a token.
 import { andThen, type Later } from '../base/clock.ts';
-import { Refused, refuseMethod, type Refusal } from '../base/refusal.ts';
-import { factsOf, PROOF_ALGORITHMS } from '../keys/jwk.ts';
+import { Refused, type Refusal } from '../base/refusal.ts';
+import { factsOf } from '../keys/jwk.ts';
 import { createRefusalReplies } from '../reply/challenge.ts';
-import { createCors, isPreflight } from '../reply/cors.ts';
-import { HandlerReply, reply } from '../reply/handler-reply.ts';
+import { createCors } from '../reply/cors.ts';
+import { HandlerReply } from '../reply/handler-reply.ts';
 import { jsonReply, type Reply } from '../reply/reply.ts';
 import { createHostReader, fieldValues } from '../request/fields.ts';
-import { metadataPaths, targetPath } from '../request/path.ts';
+import { targetPath } from '../request/path.ts';
 import type { Presentation } from '../request/uri.ts';
 import type { Caller, SenderCheck } from '../sender/caller.ts';
 import { acceptedScheme, parseCredentials } from '../sender/credentials.ts';
@@ -18,8 +18,7 @@ import type { Settings } from '../settings/load.ts';
 import { verifiedOf, type TokenVerifier } from '../token/verify.ts';
 import type { Learnt } from './exchange.ts';
 import { createObserver, type Dependencies } from './observe.ts';
-
-const METHODS = ['GET', 'HEAD'];
+import { createResourceMetadata } from './resource-metadata.ts';
 
 /** It tells nothing of the inside. */
 const BUG_REPLY = jsonReply(500, { error: 'server_error', message: 'Internal Server Error' });
@@ -43,8 +42,8 @@ export function createFront(
   const nameScopes = createScopeNaming();
 
   /**
-   * The request as the checks read it, or why it is refused; or the document that tells of the resource, since
-   * nobody who asks for it has a token yet, and the gate answers with it too.
+   * The request as the checks read it, or why it is refused; or the document that tells of the resource,
+   * since nobody who asks for it has a token yet, and the gate answers with it too.
    */
   function present(learnt: Learnt): Presentation | Refused | HandlerReply {
     const { method = '', url = '', originalUrl = url, rawHeaders, httpVersion } = learnt.request;
@@ -145,9 +144,9 @@ export const nonceFields = ({ freshNonce }: Learnt) =>
 
 /**
  * Gives what names in a refusal every scope that is named where access is decided, when another token would
- * mend it (RFC 6750 §3). Choice: those of `anyScope` and of guards that have passed too, since clients ask for
- * what one challenge names and no more, and the next guard would turn them away again. The same refusal with the
- * same scopes is the same value, so that its reply is made once.
+ * mend it (RFC 6750 §3). Choice: those of `anyScope` and of guards that have passed too, since clients ask
+ * for what one challenge names and no more, and the next guard would turn them away again. The same refusal
+ * with the same scopes is the same value, so that its reply is made once.
  */
 function createScopeNaming() {
   const named = new WeakMap<Refusal, Map<string, Refusal>>();
@@ -169,57 +168,3 @@ function createScopeNaming() {
 }
 
 const MENDABLE: readonly string[] = ['unauthorized', 'invalid_token'];
-
-/**
- * The document by which clients find out where to get a token (RFC 9728): where it is, and what answers who
- * asks for it, with the same bytes for everybody; nothing without a resource.
- */
-export function createResourceMetadata(settings: Settings) {
-  if (!settings.resourceUrl) return { describe: () => undefined };
-
-  const paths = metadataPaths(settings.resourceUrl);
-  // RFC 9728 §7.10
-  const document = early(200, documentOf(settings), { 'Cache-Control': 'public, max-age=3600' });
-  const preflight = early(204, undefined, {
-    'Access-Control-Allow-Methods': 'GET, HEAD',
-    'Access-Control-Allow-Headers': '*, Authorization',
-  });
-
-  /** The reply at these paths, or why there is none; nothing at others. */
-  function describe(learnt: Learnt, presentation: Presentation) {
-    if (!paths.includes(presentation.path)) return undefined;
-
-    // In place of what the settings say.
-    learnt.crossOrigin = ['Access-Control-Allow-Origin', '*'];
-    if (isPreflight(presentation)) return preflight;
-    return METHODS.includes(presentation.method) ? document : refuseMethod(METHODS);
-  }
-
-  return { metadataUrl: new URL(settings.resourceUrl).origin + paths[0], describe };
-}
-
-/** It stands where a refusal could, which a reply of a handler's does not. */
-const early = (...parts: Parameters<typeof reply>) => new HandlerReply(reply(...parts).reply, true);
-
-/** RFC 9728 §2; what has no value is left out (§3.2). */
-function documentOf({
-  dpopMode,
-  issuers,
-  resourceUrl,
-  resourceScopes,
-  resourceName,
-  resourceDocumentation,
-}: Settings) {
-  const isRequired = dpopMode === 'REQUIRED';
-
-  return {
-    resource: resourceUrl,
-    authorization_servers: Object.values(issuers).map(({ issuer }) => issuer),
-    scopes_supported: resourceScopes && [...new Set(resourceScopes)],
-    bearer_methods_supported: isRequired ? undefined : ['header'],
-    resource_name: resourceName,
-    resource_documentation: resourceDocumentation,
-    dpop_signing_alg_values_supported: dpopMode === 'DISABLED' ? undefined : PROOF_ALGORITHMS,
-    dpop_bound_access_tokens_required: isRequired || undefined,
-  };
-}

@@ -37,9 +37,10 @@ const TOO_LATE = 'the response has begun before admit was through; await it';
 const NODE_MAX_FIELDS = 1_000;
 
 /**
- * What the server behind could read otherwise than the checks do, whatever the access asks for. RFC 3986 §5.2.4: it
- * routes a path with dot segments as it stands, or without them, while a proof holds for the latter. A field that
- * begins with `:` is of HTTP/2 (RFC 9113 §8.3.1), where `:authority` and Host can disagree.
+ * What the server behind could read otherwise than the checks do, whatever the access asks for. RFC 3986
+ * §5.2.4: it routes a path with dot segments as it stands, or without them, while a proof holds for the
+ * latter. A field that begins with `:` is of HTTP/2 (RFC 9113 §8.3.1), where `:authority` and Host can
+ * disagree.
  */
 function oddityOf({ url = '', originalUrl = url, rawHeaders }: GateRequest) {
   const isOfHttp2 = rawHeaders.some((name, index) => index % 2 === 0 && name.startsWith(':'));

@@ -107,27 +107,31 @@ export function createListener(responder: Responder, clock: Clock) {
 
   /** The system has accepted connections that Node has yet to take: closed at once it would reset them. */
   function whenQuiet(close: () => void): void {
-    let turns = 0;
-    const begin = () => {
-      turns = 0;
+    let turnsLeft = QUIET_TURNS;
+    let isLate = false;
+
+    const beginAnew = () => {
+      turnsLeft = QUIET_TURNS;
     };
+
     const cancel = clock.after(QUIET_MILLIS, () => {
-      turns = Infinity;
+      isLate = true;
     });
 
     function turn(): void {
-      turns += 1;
-      if (turns <= QUIET_TURNS) {
+      turnsLeft -= 1;
+      if (turnsLeft > 0 && !isLate) {
         setImmediate(turn);
         return;
       }
+
       cancel();
-      server.off('connection', begin);
+      server.off('connection', beginAnew);
       close();
     }
 
-    server.on('connection', begin);
-    turn();
+    server.on('connection', beginAnew);
+    setImmediate(turn);
   }
 
   /**

@@ -47,11 +47,7 @@ export function createPipeline({ rows, rules }: Table, front: Front, ownRows?: r
   }
 
   /** Who asks, whether they may, and then the row. */
-  function serve(
-    exchange: Exchange,
-    place: Place,
-    presentation: Presentation,
-  ): Later<Reply | Refused> {
+  function serve(exchange: Exchange, place: Place, presentation: Presentation): Later<Reply | Refused> {
     const { rules, matches } = place;
     const { method, path } = presentation;
     // RFC 9110 §9.3.2: HEAD goes the way of GET.

@@ -50,8 +50,8 @@ export type TokenVerifier = ReturnType<typeof createTokenVerifier>;
 
 /**
  * A verifier for these issuers that remembers up to `cacheEntries` verified tokens, by their SHA-256. It
- * verifies the text of a token at once while its key is held, else as soon as keys were fetched. What it gives
- * instead of a refused token says why; found after the key it tells its `kid` and its issuer.
+ * verifies the text of a token at once while its key is held, else as soon as keys were fetched. What it
+ * gives instead of a refused token says why; found after the key it tells its `kid` and its issuer.
  */
 export function createTokenVerifier(
   issuers: readonly Issuer[],

@@ -90,7 +90,10 @@ test('fail is 400 to 599', () => {
 
 test('a reply has a status from 200 to 599', () => {
   for (const status of [100, 101, 199, 600, 0, -200, 200.5, NaN, Infinity]) {
-    assert.throws(() => reply(status), { name: 'TypeError', message: 'a reply needs a status from 200 to 599' });
+    assert.throws(() => reply(status), {
+      name: 'TypeError',
+      message: 'a reply needs a status from 200 to 599',
+    });
   }
 });
 

@@ -254,7 +254,10 @@ test('judges every Host for itself, whatever the request before had [RFC 9112 §
     for (const again of ['a b', 'a b', 'A.test:65536']) {
       assert.throws(() => unlessRefused(readHost(['Host', again])), refused('host-refused'));
     }
-    assert.throws(() => unlessRefused(readHost(['Host', 'b.test', 'Host', 'b.test'])), refused('host-refused'));
+    assert.throws(
+      () => unlessRefused(readHost(['Host', 'b.test', 'Host', 'b.test'])),
+      refused('host-refused'),
+    );
     assert.throws(() => unlessRefused(readHost([])), refused('host-refused'));
   }
 });
@@ -263,8 +266,10 @@ test('takes a request of HTTP/1.0 without Host, which then has no URI of its own
   assert.equal(readHost([], '1.0'), undefined);
   assert.throws(() => unlessRefused(readHost(['Host', ''], '1.0')), refused('host-refused'));
   assert.throws(() => unlessRefused(readHost(['Host', 'a', 'Host', 'a'], '1.0')), refused('host-refused'));
+
   const uri = (rawHeaders: readonly string[], publicUrl?: string) =>
     requestUri({ method: 'GET', host: undefined, path: '/', rawHeaders }, { publicUrl, trustProxy: true });
+
   assert.equal(uri([]), undefined);
   assert.equal(uri(['X-Forwarded-Host', 'a.test']), 'http://a.test/');
   assert.equal(uri([], 'https://a.test'), 'https://a.test/');

@@ -311,7 +311,10 @@ for (const url of DOTS) {
         const verdict = await gate.check({ ...requestWith(...bearer(READER)), ...request }, asked);
         assert.ok('refusal' in verdict);
         assert.equal(verdict.refusal.status, 400);
-        assert.match(String(verdict.refusal.body), /"invalid_request","message":".* a path that can be served"/);
+        assert.match(
+          String(verdict.refusal.body),
+          /"invalid_request","message":".* a path that can be served"/,
+        );
       }
     }
   });
@@ -361,10 +364,12 @@ test('a bug in a guard is told once to who gave onError, whatever that does with
     async () => assert.fail('later in onError'),
   ]) {
     const told: unknown[] = [];
+
     const onError = (error: unknown) => {
       told.push(error);
       return answer();
     };
+
     const gate = await createGate({ ...issuer.settings, logLevel: 'silent' }, { ...issuer, onError });
     const verdict = await gate.check(requestWith(...bearer()), needs(faulty));
     assert.ok('refusal' in verdict);

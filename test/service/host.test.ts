@@ -414,14 +414,17 @@ for (const [how, failing] of [
 
 test('what becomes a 500 is told once to who gave onError, with what was thrown [§11]', async (t) => {
   const told: unknown[] = [];
+  const bug = new TypeError('a bug');
+
   const onError = (error: unknown) => {
     told.push(error);
     throw new Error('in onError');
   };
-  const bug = new TypeError('a bug');
+
   const throwing = () => {
     throw bug;
   };
+
   const all = [
     get('/throws', open, throwing),
     get('/rejects', open, async () => throwing()),

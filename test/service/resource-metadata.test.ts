@@ -7,7 +7,7 @@ import { needs, open, optional } from '../../src/routes/access.ts';
 import { anyScope, claimEquals, scope } from '../../src/routes/guards.ts';
 import { get, under } from '../../src/routes/row.ts';
 import type { Learnt } from '../../src/service/exchange.ts';
-import { createResourceMetadata } from '../../src/service/front.ts';
+import { createResourceMetadata } from '../../src/service/resource-metadata.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { settingsWith, tokenWith } from '../support/caller.ts';
 import type { Answer } from '../support/client.ts';

@@ -17,6 +17,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
     'metrics',
     'exchange',
     'observe',
+    'resource-metadata',
     'front',
     'pipeline',
     'responder',
