@@ -62,10 +62,12 @@ test('the route matrix is not asked of a table that cannot be served', async () 
 /** A guard that says one thing to the matrix, which asks it first, and another to the service. */
 function fickle(first: boolean): Guard {
   let asked = 0;
+
   const passes = () => {
     asked += 1;
     return (asked % 2 === 1) === first;
   };
+
   return { ...scope('read'), passes };
 }
 

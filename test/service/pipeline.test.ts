@@ -3,13 +3,14 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after, before, test } from 'node:test';
 import { andThen, isLater } from '../../src/base/clock.ts';
-import { unavailable } from '../../src/base/refusal.ts';
+import { refuse, Refused, unavailable } from '../../src/base/refusal.ts';
 import { anyScope, claimEquals, scope, type Guard } from '../../src/routes/guards.ts';
 import { authenticated, needs, open } from '../../src/routes/access.ts';
-import { get, post, under } from '../../src/routes/row.ts';
+import { get, post, under, type Row } from '../../src/routes/row.ts';
 import { json, query } from '../../src/routes/takes.ts';
 import { Exchange } from '../../src/service/exchange.ts';
 import { createService } from '../../src/service/host.ts';
+import { createPipeline } from '../../src/service/pipeline.ts';
 import { clock, tokenWith, verifyToken } from '../support/caller.ts';
 import { pathSlips } from '../support/spellings.ts';
 import { createTable, startTable, type TableService } from '../support/table.ts';
@@ -276,6 +277,50 @@ test('works out an answer without awaiting a promise when the token is known and
   });
   const exchange = new Exchange(request as unknown as IncomingMessage, {} as ServerResponse, 0);
   assert.equal(isLater(responder.work(exchange)), false);
+});
+
+/** A request without a connection, as the pipeline reads it. */
+const requestOf = (method: string, url: string, ...fields: string[]) =>
+  Object.assign(new EventEmitter(), {
+    method,
+    url,
+    headers: { host: 'a' },
+    rawHeaders: ['Host', 'a', ...fields],
+    socket: { writable: true },
+    httpVersion: '1.1',
+  });
+
+for (const [what, asked] of [
+  ['nobody who is asked for', requestOf('GET', '/x')],
+  ['another scheme', requestOf('GET', '/x', 'Authorization', 'Basic x')],
+  ['a token that is none', requestOf('GET', '/x', 'Authorization', 'Bearer x')],
+  ['a forged token', requestOf('GET', '/x', 'Authorization', `Bearer ${tokenWith().slice(0, -6)}AAAAAA`)],
+  ['a token that is too old', requestOf('GET', '/x', 'Authorization', `Bearer ${tokenWith({ exp: 1 })}`)],
+  ['a token without the scope', requestOf('GET', '/y', 'Authorization', `Bearer ${tokenWith()}`)],
+  ['a path with nothing', requestOf('GET', '/nowhere')],
+  ['another method', requestOf('PUT', '/x')],
+  ['another target', requestOf('GET', 'x')],
+  ['two hosts', requestOf('GET', '/x', 'Host', 'b')],
+] as const) {
+  test(`gives the refusal of ${what} without throwing it: V8 walks the stack for every throw`, () => {
+    const rows = [get('/x', authenticated, () => ({})), get('/y', needs(scope('read')), () => ({}))];
+    const respond = createPipeline({ rows }, createTable({ rows }).observer);
+    const exchange = new Exchange(asked as unknown as IncomingMessage, {} as ServerResponse, 0);
+    assert.ok(respond(exchange) instanceof Refused);
+  });
+}
+
+test('makes the reply to a refusal once for each scope that is named, with RESOURCE_URL too [RFC 9728 §5.1]', () => {
+  const reading = get('/x', needs(scope('read')), () => ({}));
+  const writing = get('/y', needs(scope('write')), () => ({}));
+  const environment = { RESOURCE_URL: 'https://api.example' };
+  const { observer } = createTable({ rows: [reading, writing], environment });
+  const reply = (row: Row) =>
+    observer.replyToFailure(refuse('no-credentials'), { request: requestOf('GET', '/'), arrivedAt: 0, row });
+
+  assert.equal(reply(reading), reply(reading));
+  assert.notEqual(reply(reading), reply(writing));
+  assert.match(reply(writing).fields.join(), /scope="write"/);
 });
 
 for (const [when, isGoneBefore] of [
