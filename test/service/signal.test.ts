@@ -166,21 +166,24 @@ describe('the signal', { timeout: 30_000 }, () => {
     ['', 1],
     [' of each request under way', 3],
   ] as const) {
-    test(`${what} aborts when the client closes its side, which then is answered [RFC 9112 §9.6]`.trim(), async (t) => {
-      const { port, held } = await openTable(t);
-      const wire = await openWire(port);
-      wire.socket.allowHalfOpen = true;
-      wire.send(GET.repeat(count));
-      const calls = await Promise.all(Array.from({ length: count }, (_, index) => held(index)));
-      const signals = calls.map(({ signal }) => signal);
-      assert.ok(signals.every(({ aborted }) => !aborted));
-      const given = Promise.all(signals.map((signal) => once(signal, 'abort')));
-      wire.socket.end();
-      await given;
-      for (const { answer } of calls) answer();
-      assert.deepEqual(statusesIn(await wire.untilClosed()), Array(count).fill(200));
-      wire.destroy();
-    });
+    test(
+      `${what} aborts when the client closes its side, which then is answered [RFC 9112 §9.6]`.trim(),
+      async (t) => {
+        const { port, held } = await openTable(t);
+        const wire = await openWire(port);
+        wire.socket.allowHalfOpen = true;
+        wire.send(GET.repeat(count));
+        const calls = await Promise.all(Array.from({ length: count }, (_, index) => held(index)));
+        const signals = calls.map(({ signal }) => signal);
+        assert.ok(signals.every(({ aborted }) => !aborted));
+        const given = Promise.all(signals.map((signal) => once(signal, 'abort')));
+        wire.socket.end();
+        await given;
+        for (const { answer } of calls) answer();
+        assert.deepEqual(statusesIn(await wire.untilClosed()), Array(count).fill(200));
+        wire.destroy();
+      },
+    );
   }
 
   test('is aborted already when it is first read after the client has closed its side', async (t) => {
