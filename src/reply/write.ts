@@ -61,14 +61,11 @@ export function decideEnd(request: IncomingMessage, isEnd?: boolean) {
   const isUnread = hasBody && !(request.complete && request.readableFlowing !== null);
   // Node reads nothing more after a request that offers an upgrade, which is ignored (RFC 9110 §7.8).
   const ends = isEnd || isUnread || upgrade !== undefined;
-  if (ends) stopReading(request.socket);
+  if (ends) {
+    endingSockets.add(request.socket);
+    pauseReading(request.socket);
+  }
   return ends;
-}
-
-/** Nothing more is read until the connection has ended. */
-export function stopReading(socket: Socket): void {
-  endingSockets.add(socket);
-  pauseReading(socket);
 }
 
 /**

@@ -4,7 +4,7 @@
 // arrives: Node does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { isEnding, pauseReading, resumeReading, stopReading } from '../reply/write.ts';
+import { isEnding, pauseReading, resumeReading } from '../reply/write.ts';
 import { CLIENT_CLOSED } from './exchange.ts';
 
 /** Longer than the idle time of load balancers, so that they never send into a closing connection. */
@@ -80,7 +80,8 @@ export class Connection {
 
   #letGo(): void {
     this.#isHeld = false;
-    if (!isEnding(this.#socket)) resumeReading(this.#socket);
+    const isLast = this.#makeLastWord !== undefined || isEnding(this.#socket);
+    if (!isLast) resumeReading(this.#socket);
   }
 
   /** The request of which not all has arrived. */
@@ -117,7 +118,8 @@ export class Connection {
    */
   endWith(makeText: () => string): void {
     this.#makeLastWord ??= makeText;
-    stopReading(this.#socket);
+    // The requests before it may yet wait for their turn: they are carried out.
+    pauseReading(this.#socket);
     this.#endWithLastWord();
   }
 

@@ -18,14 +18,15 @@ import {
   openUsedWire,
   post,
   PREFLIGHT,
+  untilClosing,
 } from '../support/listener.ts';
 import { statusesIn } from '../support/raw-answers.ts';
 import { startTable } from '../support/table.ts';
 
 describe('the end', { timeout: 120_000 }, () => {
-  test('says Connection: close on every answer while stopping [RFC 9112 §9.6]', async (t) => {
+  test('says Connection: close on every answer once it takes no more connections [RFC 9112 §9.6]', async (t) => {
     const listener = await openListener(t);
-    listener.beginStopping();
+    listener.beginClosing();
     const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}${PREFLIGHT}\r\n`;
     const requests: [string, number][] = [
       [GOOD, 200],
@@ -47,7 +48,7 @@ describe('the end', { timeout: 120_000 }, () => {
 
   test('carries out no request behind the answer that says so [RFC 9112 §9.6]', async (t) => {
     const listener = await openListener(t);
-    listener.beginStopping();
+    listener.beginClosing();
     const nowhere = `GET /nowhere HTTP/1.1\r\n${HOST}\r\n`;
     assert.deepEqual(statusesIn(await exchange(listener.port, nowhere.repeat(3))), [404]);
     assert.equal(listener.logs.filter(({ reason }) => reason === 'not_found').length, 1);
@@ -56,7 +57,41 @@ describe('the end', { timeout: 120_000 }, () => {
   test('takes no new connections', async (t) => {
     const listener = await openListener(t);
     const stopped = listener.stop();
+    await listener.closing();
     await assert.rejects(openWire(listener.port), { code: 'ECONNREFUSED' });
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('first takes the connections that the system has accepted: closed at once it would reset them', async (t) => {
+    const listener = await openListener(t);
+    const wires = Array.from({ length: 50 }, () => openWire(listener.port));
+    // Node connects in the next tick, and has taken none of them before the next turn.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    const stopped = listener.stop();
+    assert.equal(listener.sockets.length, 0);
+    const received = wires.map(async (opening) => {
+      const wire = await opening;
+      wire.send(LAST);
+      return statusesIn(await wire.untilClosed());
+    });
+    assert.deepEqual(await Promise.all(received), Array(50).fill([200]));
+    listener.clock.advance(1_000);
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('takes connections that keep coming for a quarter of a second, and no longer', async (t) => {
+    const listener = await openListener(t);
+    const stopped = listener.stop();
+    for (let count = 0; count < 50; count += 1) (await openWire(listener.port)).destroy();
+    listener.clock.advance(249);
+    for (let count = 0; count < 50; count += 1) (await openWire(listener.port)).destroy();
+    assert.equal(listener.server.listening, true);
+    listener.clock.advance(1);
+    // The last of them may be reset.
+    const knock = async () => (await openWire(listener.port)).destroy();
+    while (listener.server.listening) await knock().catch(() => {});
+    await listener.gone();
+    listener.clock.advance(1_000);
     assert.equal(await stopped, 'drained');
   });
 
@@ -74,6 +109,7 @@ describe('the end', { timeout: 120_000 }, () => {
     const unused = await openWire(listener.port);
     while (listener.sockets.length < 4) await once(listener.server, 'connection');
     const stopped = listener.stop();
+    await listener.closing();
     listener.clock.advance(999);
     // What is asked in the last moment is answered, on a used connection and on one that was never used.
     for (const wire of [asking, silent]) wire.send(LAST);
@@ -99,8 +135,9 @@ describe('the end', { timeout: 120_000 }, () => {
     const answer = await arrival;
     half.send(GOOD.slice(0, 20));
     while (listener.sockets[1]?.bytesRead !== 20) await new Promise(setImmediate);
-    listener.beginStopping();
+    listener.beginClosing();
     const stopped = listener.stop();
+    await listener.closing();
     listener.clock.advance(9_999);
     half.send(GOOD.slice(20));
     assert.deepEqual(statusesIn(await half.untilClosed()), [200]);
@@ -120,6 +157,7 @@ describe('the end', { timeout: 120_000 }, () => {
     const [socket] = await accepted;
     while (socket.writableLength === 0) await new Promise(setImmediate);
     const drained = table.drain();
+    await untilClosing(table.server);
     clock.advance(1_000);
     let length = 0;
     client.on('data', (piece) => {
@@ -145,6 +183,7 @@ describe('the end', { timeout: 120_000 }, () => {
     const stopped = listener.stop().then((how) => {
       outcome = how;
     });
+    await listener.closing();
     listener.clock.advance(9_999);
     await new Promise(setImmediate);
     assert.deepEqual(

@@ -7,6 +7,7 @@ import { get, post } from '../../src/routes/row.ts';
 import { json, query } from '../../src/routes/takes.ts';
 import { clock } from '../support/caller.ts';
 import { openWire } from '../support/client.ts';
+import { untilClosing } from '../support/listener.ts';
 import { statusesIn } from '../support/raw-answers.ts';
 import { schemaOf } from '../support/schemas.ts';
 import { startTable, type Table } from '../support/table.ts';
@@ -161,35 +162,68 @@ describe('the signal', { timeout: 30_000 }, () => {
     wire.destroy();
   });
 
-  test('does not abort when the client only closes its side, since it is answered [RFC 9112 §9.6]', async (t) => {
-    const { port, held } = await openTable(t);
+  for (const [what, count] of [
+    ['', 1],
+    [' of each request under way', 3],
+  ] as const) {
+    test(
+      `${what} aborts when the client closes its side, which then is answered [RFC 9112 §9.6]`.trim(),
+      async (t) => {
+        const { port, held } = await openTable(t);
+        const wire = await openWire(port);
+        wire.socket.allowHalfOpen = true;
+        wire.send(GET.repeat(count));
+        const calls = await Promise.all(Array.from({ length: count }, (_, index) => held(index)));
+        const signals = calls.map(({ signal }) => signal);
+        assert.ok(signals.every(({ aborted }) => !aborted));
+        const given = Promise.all(signals.map((signal) => once(signal, 'abort')));
+        wire.socket.end();
+        await given;
+        for (const { answer } of calls) answer();
+        assert.deepEqual(statusesIn(await wire.untilClosed()), Array(count).fill(200));
+        wire.destroy();
+      },
+    );
+  }
+
+  test('is aborted already when it is first read after the client has closed its side', async (t) => {
+    const { port, held, server } = await openTable(t);
+    const accepted = once(server, 'connection');
     const wire = await openWire(port);
     wire.socket.allowHalfOpen = true;
-    wire.send(GET);
-    const { signal, answer } = await held();
+    wire.send(POST);
+    const [socket] = await accepted;
+    const call = await held();
     wire.socket.end();
-    await turns();
-    assert.equal(signal.aborted, false);
-    answer();
+    while (!socket.readableEnded) await turns(1);
+    assert.equal(call.signal.aborted, true);
+    call.answer();
     assert.deepEqual(statusesIn(await wire.untilClosed()), [200]);
     wire.destroy();
   });
 
-  test('aborts at the end of a drain', async (t) => {
-    const { port, held, drain } = await openTable(t);
-    const wire = await openWire(port);
-    wire.send(GET);
-    const { signal } = await held();
-    const drained = drain();
-    clock.advance(9_999);
-    await turns();
-    assert.equal(signal.aborted, false);
-    clock.advance(1);
-    // The process ends when this is said.
-    assert.equal(await drained, 'deadline');
-    assert.equal(signal.aborted, true);
-    assert.equal(await wire.untilClosed(), '');
-  });
+  // In which phase of a turn the deadline comes decides how far away `close` of a socket is.
+  for (const [when, comes] of [
+    ['a timer', setTimeout],
+    ['an immediate', setImmediate],
+  ] as const) {
+    test(`aborts at the end of a drain, before that is said to be over, also when it comes from ${when}`, async (t) => {
+      const { port, held, drain, server } = await openTable(t);
+      const wire = await openWire(port);
+      wire.send(GET.repeat(2));
+      const signals = [(await held(0)).signal, (await held(1)).signal];
+      const drained = drain();
+      await untilClosing(server);
+      clock.advance(9_999);
+      await turns();
+      assert.ok(signals.every(({ aborted }) => !aborted));
+      comes(() => clock.advance(1));
+      // The process ends when this is said.
+      assert.equal(await drained, 'deadline');
+      assert.ok(signals.every(({ aborted }) => aborted));
+      assert.equal(await wire.untilClosed(), '');
+    });
+  }
 });
 
 describe('the time of a handler', { timeout: 30_000 }, () => {

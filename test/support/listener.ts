@@ -37,7 +37,10 @@ export interface TestListener extends ReturnType<typeof createListener> {
   readonly sockets: readonly Socket[];
   /** Resolves with what answers the next `HELD` request. */
   held(): Promise<() => void>;
-  beginStopping(): void;
+  /** From now on every answer closes its connection, as when no more connections are taken. */
+  beginClosing(): void;
+  /** Resolves when no more connections are taken. */
+  closing(): Promise<void>;
   /** Resolves when every connection but those of `open` wires is gone. */
   gone(open?: number): Promise<void>;
 }
@@ -101,14 +104,20 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
     sockets,
     port: (server.address() as AddressInfo).port,
     held: async () => (await once(holder, 'held'))[0],
-    beginStopping: () => {
+    beginClosing: () => {
       front.isStopping = true;
       front.isClosing = true;
     },
+    closing: () => untilClosing(server),
     gone: async (open = 0) => {
       while (left().length > open) await oneCloses();
     },
   };
+}
+
+/** Resolves when a server that is being stopped takes no more connections. */
+export async function untilClosing(server: Server): Promise<void> {
+  while (server.listening) await new Promise(setImmediate);
 }
 
 /** A connection that has had an answer and could have another. */
