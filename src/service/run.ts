@@ -114,9 +114,11 @@ function start({ loaded, table, name }: Plan, isCheck: boolean) {
   function onSignal(signal: 'SIGTERM' | 'SIGINT') {
     if (service.front.isStopping) return end('second-signal');
 
+    const delayMillis = settings.shutdownDelaySeconds * 1000;
     service.front.isStopping = true;
+    service.front.isClosing = delayMillis === 0;
     log('shutting down', { reason: signal });
-    setTimeout(async () => end(await service.stop()), settings.shutdownDelaySeconds * 1000);
+    setTimeout(async () => end(await service.stop()), delayMillis);
   }
 
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);

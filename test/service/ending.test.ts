@@ -33,13 +33,16 @@ const PIECE = 64 * 1024;
 async function openHolding(context: TestContext) {
   const count = { seen: 0, ran: 0 };
   let answer = () => {};
+
   const held = new Promise<object>((resolve) => {
     answer = () => resolve({});
   });
+
   const hold = () => {
     count.ran += 1;
     return held;
   };
+
   const table = await startTable({
     rows: [
       get('/held', open, hold),

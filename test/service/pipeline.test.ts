@@ -315,6 +315,7 @@ test('makes the reply to a refusal once for each scope that is named, with RESOU
   const writing = get('/y', needs(scope('write')), () => ({}));
   const environment = { RESOURCE_URL: 'https://api.example' };
   const { observer } = createTable({ rows: [reading, writing], environment });
+
   const reply = (row: Row) =>
     observer.replyToFailure(refuse('no-credentials'), { request: requestOf('GET', '/'), arrivedAt: 0, row });
 

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { SENTENCES } from '../../src/base/refusal.ts';
 import { startProvider } from '../idp/provider.ts';
 import { openWire } from '../support/client.ts';
+import { statusesIn } from '../support/raw-answers.ts';
 import { providerSettings, runProcess, type TestProcess } from '../support/service.ts';
 
 const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: api.test\r\n\r\n';
@@ -63,10 +64,14 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
       ],
     );
     assert.equal(headers['retry-after'], '1');
-    for (let count = 0; count < 30; count += 1) {
+    const wire = await openWire(service.port);
+    for (let count = 1; count <= 30; count += 1) {
       assert.equal((await service.ask('/api/private', { token: provider.issue() })).status, 200);
-      assert.equal((await service.ask('/healthz')).headers.connection, 'close');
+      wire.send(HEALTH);
+      const received = await wire.until((text) => statusesIn(text).length === count);
+      assert.ok(received.endsWith('Connection: keep-alive\r\nKeep-Alive: timeout=72\r\n\r\n{"status":"ok"}'));
     }
+    wire.destroy();
     service.child.kill('SIGTERM');
     assert.equal(await service.exited, 1);
   });

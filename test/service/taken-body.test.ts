@@ -221,7 +221,7 @@ describe('a row that takes a body', { timeout: 30_000 }, () => {
     'application/json; profile="";charset=utf-8',
   ];
   for (const type of TYPES_TAKEN) {
-    test(`takes the type ${type} [RFC 9110 §8.3.1, §5.6.6]`, async () => {
+    test(`takes the type ${type} [RFC 9110 §8.3.1, §5.6.4, §5.6.6]`, async () => {
       assert.equal((await answerTo({ fields: [`Content-Type: ${type}`], body: '1' })).status, 200);
     });
   }

@@ -108,8 +108,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'the key of a proof is imported once',
     'proofs',
     'keys/jwk.ts',
-    'key ?? importPublic(members, algorithm, PROOF_KEY)',
-    'importPublic(members, algorithm, PROOF_KEY, key && undefined)',
+    'key ?? importPublic(members, algorithm, MAX_PROOF_BITS)',
+    'importPublic(members, algorithm, MAX_PROOF_BITS, key && undefined)',
   ),
   shortcut(
     'the lines of a turn are written together',
