@@ -7,7 +7,7 @@ runService({
     get('/orders', open, () => ({ orders: [] })),
     post('/orders', open, json(), ({ body }) => {
       appendFileSync(process.env.LEDGER, `${body.id}\n`);
-      return created(body);
+      return created(`/orders/${body.id}`, body);
     }),
   ],
 });

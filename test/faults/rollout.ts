@@ -11,7 +11,7 @@ import { getBytes, startLoad, type LoadPlan, type Tally } from '../support/load.
 import { providerSettings, runProcess } from '../support/service.ts';
 import { until } from '../support/watch.ts';
 
-const ENTRY = fileURLToPath(new URL('orders.mjs', import.meta.url));
+const ORDERS = [process.execPath, fileURLToPath(new URL('orders.mjs', import.meta.url))];
 
 export interface RolloutPlan {
   readonly balancer: Balancer;
@@ -53,7 +53,7 @@ export async function rollOut(t: TestContext, plan: RolloutPlan): Promise<Rollou
   const start = async (port: number) => {
     const own = { PORT: String(port), SHUTDOWN_DELAY_SECONDS: String(delaySeconds), LEDGER: ledger };
     const replica = await runProcess(t, {
-      entry: ENTRY,
+      program: ORDERS,
       environment: { ...providerSettings(provider), ...own },
     });
     await replica.logged('signing keys loaded');

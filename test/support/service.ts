@@ -111,8 +111,8 @@ export interface OutOfProcess {
   readonly files?: Readonly<Record<string, string>>;
   /** Words before the command: a program that runs it in its own way. */
   readonly through?: readonly string[];
-  /** What is run. Default: the built service. */
-  readonly entry?: string;
+  /** What is run. Default: the built service by this Node. */
+  readonly program?: readonly string[];
   /** Sees each log line, and says whether to keep it in `logs`. Default: every line is kept. */
   readonly keeps?: (line: Record<string, any>) => boolean;
 }
@@ -125,7 +125,7 @@ export async function startProcess({
   environment = {},
   files = {},
   through = [],
-  entry = SERVER,
+  program = [process.execPath, SERVER],
   keeps = () => true,
 }: OutOfProcess): Promise<TestProcess> {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
@@ -133,7 +133,7 @@ export async function startProcess({
   const { PATH = '', NODE_V8_COVERAGE } = process.env;
   const coverage = NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE };
   const env = { PATH, ...coverage, NODE_EXTRA_CA_CERTS: AUTHORITY, PORT: '0', ...environment };
-  const command = [...through, process.execPath, entry];
+  const command = [...through, ...program];
   const child = spawn(command[0]!, command.slice(1), {
     cwd: directory,
     env,

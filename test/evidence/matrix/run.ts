@@ -1,9 +1,10 @@
 /* Runs the tests, and the built service under the permission model, on every line of Node on which gatehouse
-   claims to run. */
+   claims to run; and puts the package to use on Bun and Deno. Words such as `22 bun` choose some. */
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { askUnderPermission } from './permission.ts';
 import { describeFigures, runTests } from './run-tests.ts';
+import { RUNTIMES, useOn } from './runtimes.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const LINES = [20, 22, 24, 26];
@@ -15,9 +16,11 @@ const binaryOf = (line: number) =>
     : fileURLToPath(new URL(`node_modules/node${line}/bin/node`, import.meta.url));
 
 let isGood = true;
-const asked = process.argv.slice(2).map(Number);
+const asked = process.argv.slice(2);
 
-for (const line of LINES.filter((one) => asked.length === 0 || asked.includes(one))) {
+const isAsked = (name: string) => asked.length === 0 || asked.includes(name);
+
+for (const line of LINES.filter((one) => isAsked(String(one)))) {
   const binary = binaryOf(line);
   const version = execFileSync(binary, ['--version'], { encoding: 'utf8' }).trim();
   const { flags, problems, requests } = await askUnderPermission(binary);
@@ -28,6 +31,13 @@ for (const line of LINES.filter((one) => asked.length === 0 || asked.includes(on
   const figures = await runTests(binary, ROOT);
   console.log(describeFigures(version, figures));
   isGood &&= problems.length === 0 && figures.failed === 0;
+}
+
+for (const name of Object.keys(RUNTIMES).filter(isAsked)) {
+  const { version, answers, problems } = await useOn(name);
+  console.log(`${version}: ${answers} answers, ${problems.length === 0 ? 'as expected' : 'NOT as expected'}`);
+  for (const problem of problems) console.log(`  ${problem}`);
+  isGood &&= problems.length === 0;
 }
 
 process.exitCode = isGood ? 0 : 1;
