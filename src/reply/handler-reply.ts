@@ -111,7 +111,7 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
   for (const [name, value] of Object.entries(headers)) {
     if (REFUSED_FIELDS.test(name)) throw new UsageError(`${name} is not for a handler to set`);
     // Node looks at them only when they are written, and then nobody could answer 500 any more.
-    if (!NAME.test(name) || value === undefined || !VALUE.test(value)) {
+    if (!NAME.test(name) || typeof value !== 'string' || !VALUE.test(value)) {
       throw new UsageError('a header field that cannot be sent');
     }
     fields.set(name.toLowerCase(), value);

@@ -38,8 +38,9 @@ export function writeReply(
 ): void {
   if (isGone(request, response)) return;
 
-  const isEnd = decideEnd(request, isLast || closes);
-  const last = isEnd ? CLOSE : [];
+  const isEnd = decideEnd(request, isLast || closes || response.shouldKeepAlive === false);
+  // Node says so itself of an answer that keeps nothing alive.
+  const last = isEnd && response.shouldKeepAlive ? CLOSE : [];
   response.writeHead(status, [...fields, ...more, ...last]);
   // In one piece: Node 20 and 22 would send what `end(text)` is given as two.
   response.cork();

@@ -58,7 +58,7 @@ export function query<Output>(schema: Schema<Output>): QueryTaken<Output> {
  * the start.
  *
  * @example
- * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => created(orders.add(body)))
+ * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => orders.add(body))
  */
 export function json(schema?: undefined, options?: BodyTakenOptions): BodyTaken<unknown>;
 
@@ -67,7 +67,7 @@ export function json(schema?: undefined, options?: BodyTakenOptions): BodyTaken<
  * 422.
  *
  * @example
- * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => created(orders.add(body)))
+ * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => orders.add(body))
  */
 export function json<Output>(schema: Schema<Output>, options?: BodyTakenOptions): BodyTaken<Output>;
 

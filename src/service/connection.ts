@@ -37,6 +37,7 @@ export class Connection {
   readonly #beganAt: number[] = [];
 
   #isHeld = false;
+  #isFinishing = false;
 
   /** When the first of them, one after the other, were found to be written. */
   readonly #writtenAt: number[] = [];
@@ -64,6 +65,7 @@ export class Connection {
     this.#beganAt.push(this.#socket.bytesRead);
     this.#arrivingSince = undefined;
     response.on('finish', this.#finish);
+    if (this.#isFinishing) response.shouldKeepAlive = false;
     if (this.#isFarAhead) this.#hold();
   }
 
@@ -93,6 +95,18 @@ export class Connection {
   /** Whether every answer is written, and nothing of another request has come. */
   get isIdle(): boolean {
     return this.#underWay.length === 0 && this.#socket.bytesRead === this.#bytesRead;
+  }
+
+  /** A drain begins: the next answer, or the last of those under way, is the last (RFC 9112 §9.6). */
+  finishUp(): void {
+    this.#isFinishing = true;
+    const last = this.#underWay.at(-1);
+    if (last === undefined || last.headersSent || this.arriving !== undefined) return;
+
+    last.shouldKeepAlive = false;
+    this.#isHeld = false;
+    // It may be worked out already: what comes behind it would be carried out, and not answered.
+    pauseReading(this.#socket);
   }
 
   /** The connection is gone. Before version 24 Node tells it only the first of those under way. */

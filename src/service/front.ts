@@ -133,7 +133,7 @@ export function createFront(
     turnAway,
     /** Set when the end has begun: from then on it is not ready. */
     isStopping: false,
-    /** Set when the drain begins: from then on every reply closes its connection. */
+    /** Set when no more connections are taken: from then on every reply closes its connection. */
     isClosing: false,
   };
 }

@@ -65,13 +65,17 @@ export function openService(...parts: Parameters<typeof assembleService>) {
 
     stop: async () => {
       front.isStopping = true;
-      front.isClosing = true;
+      // A connection of which nothing is read keeps no process alive, nor do the timers of a clock.
+      const awake = setInterval(() => {}, 1_000);
       // What listens only then would listen for ever.
       await listening;
-      const outcome = await stop();
+      const outcome = await stop(() => {
+        front.isClosing = true;
+      });
       collected.close();
       collected.closeAllConnections();
       close();
+      clearInterval(awake);
       return outcome;
     },
   };

@@ -136,12 +136,14 @@ export function createListener(responder: Responder, clock: Clock) {
 
   /**
    * Takes no new connections, and resolves when the last is gone, at the latest after ten seconds. RFC 9112
-   * §9.6: what is under way is answered, then connections close.
+   * §9.6: what is under way is answered, then connections close. Calls `onClosing` when no more are taken: told to
+   * close before that, clients would only come again.
    */
-  const stop = () =>
+  const stop = (onClosing = () => {}) =>
     new Promise<'drained' | 'deadline'>((resolve) => {
       let outcome: 'drained' | 'deadline' = 'drained';
       isStopping = true;
+      for (const connection of connections.values()) connection.finishUp();
       // Closed at once, one whose next request is already in the socket's buffer would be reset.
       cancelSweep();
       cancelSweep = clock.after(SWEEP_MILLIS, sweep);
@@ -159,6 +161,7 @@ export function createListener(responder: Responder, clock: Clock) {
 
       whenQuiet(() => {
         server.close(finish);
+        onClosing();
       });
     });
 

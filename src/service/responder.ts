@@ -52,7 +52,8 @@ export function createResponder(table: Table, front: Front, ownRows?: readonly R
 
     const reply = runPipeline(exchange);
     // Decided now, since the others of this turn are worked out before it is written.
-    if (!isLater(reply)) decideEnd(request, front.isClosing || reply?.closes);
+    const isLast = front.isClosing || response.shouldKeepAlive === false;
+    if (!isLater(reply)) decideEnd(request, isLast || reply?.closes);
     return reply;
   }
 

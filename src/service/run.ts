@@ -115,10 +115,11 @@ function start({ loaded, table, name }: Plan, isCheck: boolean) {
     if (service.front.isStopping) return end('second-signal');
 
     const delayMillis = settings.shutdownDelaySeconds * 1000;
+    const drain = async () => end(await service.stop());
     service.front.isStopping = true;
-    service.front.isClosing = delayMillis === 0;
     log('shutting down', { reason: signal });
-    setTimeout(async () => end(await service.stop()), delayMillis);
+    if (delayMillis > 0) setTimeout(drain, delayMillis);
+    else void drain();
   }
 
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
