@@ -1,6 +1,6 @@
 /* Services in a process that is somebody's own: their URL, their end, and what they say at once. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -454,4 +454,24 @@ test('what becomes a 500 is told once to who gave onError, with what was thrown 
 
 test('a test issuer lets the log tell of bugs, and of nothing less', () => {
   assert.equal(issuer.settings.logLevel, 'error');
+});
+
+test('a process that waits for nothing but the end of a service sees that end, whatever connections it has', async () => {
+  const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
+  const script = `
+    import { connect } from 'node:net';
+    import { createService, open, post, json } from ${door};
+    const settings = { domain: 'a.test', audience: 'a', host: '127.0.0.1', port: 0, logLevel: 'silent' };
+    const row = post('/a', open, json(undefined, { limitBytes: 1 }), () => {});
+    const service = createService({ rows: [row] }, settings, { fetchKeys: () => new Promise(() => {}) });
+    const { port } = new URL(await service.listen());
+    const socket = connect(port, '127.0.0.1');
+    socket.write('POST /a HTTP/1.1\\r\\nHost: a\\r\\nContent-Type: application/json\\r\\nContent-Length: 3000000\\r\\n\\r\\n' + 'x'.repeat(3e6));
+    await new Promise((resolve) => socket.once('data', resolve));
+    socket.unref();
+    console.log(await service.stop());
+  `;
+  const words = ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', script];
+  const { stdout, status } = spawnSync(process.execPath, words, { encoding: 'utf8', timeout: 60_000 });
+  assert.deepEqual([stdout, status], ['drained\n', 0]);
 });
