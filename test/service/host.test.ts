@@ -86,13 +86,9 @@ test('a service that is ended says so with the answer to a request under way [RF
   const [answer] = await called;
   const stopped = service.stop();
   // It is said from when no more connections are taken.
-  while (
-    await statusAt(url).then(
-      () => true,
-      () => false,
-    )
-  )
-    await new Promise(setImmediate);
+  await assert.rejects(async () => {
+    for (;;) await statusAt(url);
+  });
   answer();
   assert.equal((await asked).headers.get('connection'), 'close');
   assert.equal(await stopped, 'drained');
