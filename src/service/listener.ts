@@ -113,6 +113,8 @@ export function createListener(responder: Responder, clock: Clock) {
     };
     const cancel = clock.after(QUIET_MILLIS, () => {
       turns = Infinity;
+      // Else one that comes in this turn would begin anew.
+      server.off('connection', begin);
     });
 
     function turn(): void {
