@@ -67,6 +67,13 @@ test('a body is not awaited any more once its client has gone', async () => {
   await assert.rejects(body, (failure) => failure instanceof ClientGone);
 });
 
+test('a body that is closed while its socket still reads is that of a client that has gone, too', async () => {
+  const { request, body } = begin(10_000);
+  Object.defineProperty(request.socket, 'readable', { value: true });
+  request.emit('close');
+  await assert.rejects(body, (failure) => failure instanceof ClientGone);
+});
+
 test('a body is not awaited at all when its client has gone before', async () => {
   const request = new IncomingMessage(new Socket());
   request.socket.destroy();
