@@ -16,7 +16,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
  * All of src but the tables and what no service loads. A capability raises it by the tokens that it needs, in
  * the commit that brings it.
  */
-const MOST_TOKENS = 39_660;
+const MOST_TOKENS = 39_830;
 const MOST_TOKENS_OF_A_FILE = 1_250;
 const USUAL_TOKENS_ON_A_LINE = 26;
 const MOST_TOKENS_ON_A_LINE = 30;
