@@ -136,8 +136,8 @@ export function createListener(responder: Responder, clock: Clock) {
 
   /**
    * Takes no new connections, and resolves when the last is gone, at the latest after ten seconds. RFC 9112
-   * §9.6: what is under way is answered, then connections close. Calls `onClosing` when no more are taken: told
-   * to close before that, clients would only come again.
+   * §9.6: what is under way is answered, then connections close. Calls `onClosing` when no more are taken:
+   * told to close before that, clients would only come again.
    */
   const stop = (onClosing = () => {}) =>
     new Promise<'drained' | 'deadline'>((resolve) => {
