@@ -17,11 +17,21 @@ export const isEnding = (socket: Socket) => endingSockets.has(socket);
 export function pauseReading(socket: Socket): void {
   socket.pause();
   socket.resume = () => socket;
+  socket.off('resume', pauseAgain).on('resume', pauseAgain);
+}
+
+/**
+ * A `resume` that was asked for before is said later, and then Node reads, although the stream is paused and
+ * could not be paused again: what comes while its parser is paused too is an error.
+ */
+function pauseAgain(this: Socket): void {
+  this.emit('pause');
 }
 
 /** Reads again, unless Node has no room. */
 export function resumeReading(socket: Socket): void {
   Reflect.deleteProperty(socket, 'resume');
+  socket.off('resume', pauseAgain);
   socket.resume();
 }
 

@@ -4,6 +4,7 @@ import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
+import { pauseReading, resumeReading } from '../../src/reply/write.ts';
 import { authenticated, open } from '../../src/routes/access.ts';
 import { get, post } from '../../src/routes/row.ts';
 import { json } from '../../src/routes/takes.ts';
@@ -47,6 +48,10 @@ async function openHolding(context: TestContext) {
     rows: [
       get('/held', open, hold),
       get('/now', open, () => ({})),
+      get('/soon', open, async () => {
+        for (let turn = 0; turn < 40; turn += 1) await new Promise(setImmediate);
+        return {};
+      }),
       post('/json', open, json(), () => ({})),
       post('/held-json', open, json(), hold),
       post('/guarded', authenticated, () => ({})),
@@ -187,5 +192,24 @@ describe('behind a request that waits', { timeout: 60_000 }, () => {
     await wire.until((text) => statusesIn(text).length === 8);
     wire.send(large.slice(-50_000) + LAST);
     assert.deepEqual(statusesIn(await wire.untilClosed()), Array(10).fill(200));
+  });
+
+  test('reading that Node was asked to begin before it was stopped does not begin', async (t) => {
+    const { wire, socket, settled } = await openHolding(t);
+    wire.send(NOW);
+    const before = await settled();
+    socket.pause().resume();
+    pauseReading(socket);
+    wire.send(NOW);
+    assert.equal(await settled(), before);
+    resumeReading(socket);
+    assert.deepEqual(statusesIn(await wire.until((text) => statusesIn(text).length === 2)), [200, 200]);
+  });
+
+  test('all are answered however often reading is stopped and begun again by us and by Node [RFC 9112 §9.3.2]', async (t) => {
+    const { wire } = await openHolding(t);
+    const mixed = line('GET /soon') + jsonOf('/json', 90_000) + NOW;
+    wire.send(mixed.repeat(300) + LAST);
+    assert.deepEqual(statusesIn(await wire.untilClosed()), Array(901).fill(200));
   });
 });
