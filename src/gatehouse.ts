@@ -5,8 +5,8 @@ export {
   type GivenSettings,
   type Loaded,
   type Settings,
-} from './settings/load.ts';
-export { open, optional, authenticated, needs, type Access } from './routes/access.ts';
+} from './process/settings/load.ts';
+export { open, optional, authenticated, needs, type Access } from './gate/access.ts';
 export {
   scope,
   anyScope,
@@ -16,7 +16,7 @@ export {
   recentLogin,
   type Guard,
   type LoginDemands,
-} from './routes/guards.ts';
+} from './gate/guards.ts';
 export {
   get,
   post,
@@ -31,13 +31,26 @@ export {
   type RouteRequest,
   type Row,
   type Table,
-} from './routes/row.ts';
-export { json, query, type BodyTaken, type BodyTakenOptions, type QueryTaken } from './routes/takes.ts';
-export { reply, created, noContent, fail, type HandlerReply, type Headers } from './reply/handler-reply.ts';
-export type { Field } from './reply/reply.ts';
-export type { Schema } from './request/schema.ts';
-export type { Caller } from './sender/caller.ts';
-export type { Admission, GateRequest, RefusalReply, Verdict } from './service/gate.ts';
-export type { CreateOptions } from './service/assemble.ts';
-export { createGate, createService, type Gate, type Service } from './service/host.ts';
-export { runService } from './service/run.ts';
+} from './service/routes/route.ts';
+export {
+  json,
+  query,
+  type BodyTaken,
+  type BodyTakenOptions,
+  type QueryTaken,
+} from './service/routes/inputs.ts';
+export {
+  reply,
+  created,
+  noContent,
+  fail,
+  type HandlerReply,
+  type Headers,
+} from './service/routes/handler-reply.ts';
+export type { Field } from './gate/reply.ts';
+export type { Schema } from './service/routes/schema.ts';
+export type { Caller } from './verify/caller.ts';
+export type { Admission, GateRequest, RefusalReply, Verdict } from './gate/gate.ts';
+export type { CreateOptions } from './process/compose.ts';
+export { createGate, createService, type Gate, type Service } from './process/host.ts';
+export { runService } from './process/run.ts';

@@ -2,7 +2,7 @@
 // The door of the service with one of the two profiles.
 import { loadProfileSettings } from './profiles/settings.ts';
 import { tableOf } from './profiles/tables.ts';
-import { runWith } from './service/run.ts';
+import { runWith } from './process/run.ts';
 
 runWith((...sources) => {
   const loaded = loadProfileSettings(...sources);

@@ -9,7 +9,7 @@ import {
   sign,
   type KeyObject,
 } from 'node:crypto';
-import type { JsonObject } from './base/encoding.ts';
+import type { JsonObject } from './verify/base/encoding.ts';
 
 /** Claims or header members beside the usual ones; one given as `undefined` is left out. */
 export type Members = Readonly<Record<string, unknown>>;

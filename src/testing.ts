@@ -1,13 +1,13 @@
 // What a team tests its own rows with: the test issuer, and a table of which every row is asked in every way.
 // No part of the service: nothing of it is loaded but by tests.
-import { STATUSES } from './reply/challenge.ts';
-import { authenticated, refusalOf, type Access } from './routes/access.ts';
-import type { Guard } from './routes/guards.ts';
-import { createRouter } from './routes/router.ts';
-import type { Row, Table } from './routes/row.ts';
-import { faultsOf } from './service/assemble.ts';
-import { createGate, createService, type Gate } from './service/host.ts';
-import { ConfigurationError } from './settings/load.ts';
+import { STATUSES } from './gate/challenge.ts';
+import { authenticated, refusalOf, type Access } from './gate/access.ts';
+import type { Guard } from './gate/guards.ts';
+import { createRouter } from './service/routes/router.ts';
+import type { Row, Table } from './service/routes/route.ts';
+import { faultsOf } from './process/compose.ts';
+import { createGate, createService, type Gate } from './process/host.ts';
+import { ConfigurationError } from './process/settings/load.ts';
 import { createTestIssuer, type TestIssuer } from './test-issuer.ts';
 
 export {

@@ -25,27 +25,30 @@ const MOST_FULL_LINES = 52;
 
 /** What of `node:` each file, or each file of a folder, may import; `type` grants only types. */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {
-  'request/': ['type node:http'],
-  'keys/jwk.ts': ['node:crypto'],
-  'keys/lookup.ts': ['node:dns', 'type node:net'],
-  'keys/fetch.ts': ['type node:http', 'node:https'],
-  'keys/tunnel.ts': ['node:http'],
-  'token/signature.ts': ['node:crypto'],
-  'token/verify.ts': ['node:crypto'],
-  'sender/': ['node:crypto'],
-  'sender/replay-resp.ts': ['node:net', 'node:tls'],
-  'reply/': ['type node:http'],
-  'reply/write.ts': ['type node:net'],
-  'settings/dot-env.ts': ['node:util'],
-  'settings/sources.ts': ['node:fs', 'node:path'],
-  'service/': ['type node:http'],
-  'service/connection.ts': ['type node:http', 'type node:net'],
-  'service/exchange.ts': ['node:async_hooks'],
-  'service/request-stream.ts': ['node:http'],
-  'service/listener.ts': ['node:http', 'type node:net'],
-  'service/metrics.ts': ['node:perf_hooks'],
-  'service/metrics-listener.ts': ['node:events', 'node:http', 'type node:net'],
-  'service/probe.ts': ['node:http'],
+  'verify/keys/jwk.ts': ['node:crypto'],
+  'verify/keys/lookup.ts': ['node:dns', 'type node:net'],
+  'verify/keys/fetch.ts': ['type node:http', 'node:https'],
+  'verify/token/signature.ts': ['node:crypto'],
+  'verify/token/verify.ts': ['node:crypto'],
+  'verify/dpop/nonce.ts': ['node:crypto'],
+  'verify/dpop/replay.ts': ['node:crypto'],
+  'verify/dpop/proof.ts': ['node:crypto'],
+  'gate/gate.ts': ['type node:http'],
+  'service/routes/body.ts': ['type node:http'],
+  'service/routes/incoming.ts': ['type node:http'],
+  'service/http/write.ts': ['type node:net', 'type node:http'],
+  'service/http/exchange.ts': ['node:async_hooks', 'type node:http'],
+  'service/http/connection.ts': ['type node:http', 'type node:net'],
+  'service/http/batches.ts': ['type node:http'],
+  'service/http/request-stream.ts': ['node:http'],
+  'service/http/listener.ts': ['node:http', 'type node:net'],
+  'options/proxy-tunnel.ts': ['node:http'],
+  'options/redis-replay.ts': ['node:net', 'node:tls'],
+  'options/dot-env.ts': ['node:util'],
+  'options/metrics/metrics.ts': ['node:perf_hooks'],
+  'options/metrics/metrics-listener.ts': ['node:events', 'node:http', 'type node:net'],
+  'process/settings/sources.ts': ['node:fs', 'node:path'],
+  'process/probe.ts': ['node:http'],
   'test-issuer.ts': ['node:crypto'],
 };
 
@@ -178,14 +181,14 @@ describe('the layout', () => {
 
   test('reads the process and the clock only where it meets the system', () => {
     const reading =
-      /(?<![\w.'-])process\b(?!')|\bDate\.now\b|\bnew Date\(\)|\bDate\(\)|\bperformance\b|\bhrtime\b/g;
+      /(?<![\w./'-])process\b(?!')|\bDate\.now\b|\bnew Date\(\)|\bDate\(\)|\bperformance\b|\bhrtime\b/g;
     const found = offences((text) => withoutComments(text).match(reading) ?? []);
     const meeting = [
-      'service/host.ts',
-      'service/metrics.ts',
-      'service/probe.ts',
-      'service/report.ts',
-      'service/run.ts',
+      'options/metrics/metrics.ts',
+      'process/host.ts',
+      'process/probe.ts',
+      'process/report.ts',
+      'process/run.ts',
       'test-issuer.ts',
     ];
     assert.deepEqual(Object.keys(found).sort(), meeting);

@@ -26,11 +26,11 @@ function readReport({ parameters }: RouteRequest<Caller>): object {
 }
 `;
 const NEW_TABLE = `// The table of another team, beside the profiles.
-import { fail, noContent } from '../reply/handler-reply.ts';
-import { authenticated, needs, open, optional } from '../routes/access.ts';
-import { claimCheck, claimIncludes, recentLogin, scope } from '../routes/guards.ts';
-import { del, get, post, put, under, type Table } from '../routes/row.ts';
-import { json } from '../routes/takes.ts';
+import { fail, noContent } from '../service/routes/handler-reply.ts';
+import { authenticated, needs, open, optional } from '../gate/access.ts';
+import { claimCheck, claimIncludes, recentLogin, scope } from '../gate/guards.ts';
+import { del, get, post, put, under, type Table } from '../service/routes/route.ts';
+import { json } from '../service/routes/inputs.ts';
 
 const TEAMS = new Map([['blue', 7]]);
 
@@ -72,7 +72,7 @@ function addRows(directory: string): void {
   const withRows = text.replace(last, last + ROWS) + HANDLERS;
   const imports = withRows
     .replace('import { claimCheck,', 'import { anyScope, claimCheck,')
-    .replace(/^import /m, "import { fail } from '../reply/handler-reply.ts';\nimport ");
+    .replace(/^import /m, "import { fail } from '../service/routes/handler-reply.ts';\nimport ");
   writeFileSync(table, imports);
   writeFileSync(join(directory, 'src/profiles/orders.ts'), NEW_TABLE);
 }

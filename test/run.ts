@@ -1,7 +1,7 @@
 /* Runs the tests: those of a folder together in a few processes, since most of them take less time than a
    process needs to begin. With the word `all` also the long ones (`*.long.ts`), each in a process of its own.
-   Other words choose files by their names: `npm test keys/fetch`. What begins with `--` is for Node's own runner,
-   and it prints and exits as that does. */
+   Other words choose files by their names: `npm test verify/keys/fetch`. What begins with `--` is for Node's
+   own runner, and it prints and exits as that does. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,9 +1,9 @@
 // Profile A: one public and one protected route, the profile of the caller, and the optional scope policy.
 // The tables are the whole truth about access.
-import { authenticated, needs, open } from '../routes/access.ts';
-import { anyScope, scope } from '../routes/guards.ts';
-import { get, under, type PrefixRule, type RouteRequest, type Row } from '../routes/row.ts';
-import type { Caller } from '../sender/caller.ts';
+import { authenticated, needs, open } from '../gate/access.ts';
+import { anyScope, scope } from '../gate/guards.ts';
+import { get, under, type PrefixRule, type RouteRequest, type Row } from '../service/routes/route.ts';
+import type { Caller } from '../verify/caller.ts';
 
 // prettier-ignore
 export const rowsA: readonly Row[] = [

@@ -1,9 +1,9 @@
 // Profile B: public, protected, scope-guarded, claim-guarded and optional-authentication routes.
 // The table is the whole truth about access.
-import { authenticated, needs, open, optional } from '../routes/access.ts';
-import { claimCheck, claimEquals, claimIncludes, scope } from '../routes/guards.ts';
-import { get, type RouteRequest, type Row } from '../routes/row.ts';
-import type { Caller } from '../sender/caller.ts';
+import { authenticated, needs, open, optional } from '../gate/access.ts';
+import { claimCheck, claimEquals, claimIncludes, scope } from '../gate/guards.ts';
+import { get, type RouteRequest, type Row } from '../service/routes/route.ts';
+import type { Caller } from '../verify/caller.ts';
 
 const hasPremium = claimCheck(
   'subscription is premium and verified is true',

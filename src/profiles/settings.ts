@@ -1,9 +1,9 @@
 // The settings that only the two profiles have, and the defaults that differ between them.
-import type { DpopMode } from '../sender/credentials.ts';
-import { loadTable, type FaultsWith } from '../settings/load.ts';
-import { boolean, fitting, text, word, type Earlier } from '../settings/readers.ts';
-import { readSources, type Environment } from '../settings/sources.ts';
-import { setting, TABLE } from '../settings/table.ts';
+import type { DpopMode } from '../verify/credentials.ts';
+import { loadTable, type FaultsWith } from '../process/settings/load.ts';
+import { boolean, fitting, text, word, type Earlier } from '../process/settings/readers.ts';
+import { readSources, type Environment } from '../process/settings/sources.ts';
+import { setting, TABLE } from '../process/settings/table.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'];
 

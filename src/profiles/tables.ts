@@ -1,5 +1,5 @@
 // The table that the settings choose: profile A with or without its scope policy, or profile B.
-import type { Table } from '../routes/row.ts';
+import type { Table } from '../service/routes/route.ts';
 import { policyA, policyRowsA, rowsA } from './a.ts';
 import { rowsB } from './b.ts';
 import type { ProfileSettings } from './settings.ts';

@@ -5,8 +5,8 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { policyRowsA, rowsA } from '../../src/profiles/a.ts';
 import { rowsB } from '../../src/profiles/b.ts';
-import { authenticated } from '../../src/routes/access.ts';
-import { type Row } from '../../src/routes/row.ts';
+import { authenticated } from '../../src/gate/access.ts';
+import { type Row } from '../../src/service/routes/route.ts';
 import { ask } from '../support/client.ts';
 import { named, NO_STORE } from '../support/redis.ts';
 import {

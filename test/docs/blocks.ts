@@ -1,7 +1,7 @@
 /* What is generated in the documents, by the name of the block: tables of what src lists. Each gets the rows
    as they stand. */
 import { existsSync, readdirSync } from 'node:fs';
-import { FETCH_FLAWS, LEVELS, type KeyFlaw } from '../../src/base/events.ts';
+import { FETCH_FLAWS, LEVELS, type KeyFlaw } from '../../src/verify/base/events.ts';
 import {
   refuse,
   refuseMethod,
@@ -10,10 +10,10 @@ import {
   type Kind,
   type Refusal,
   type Refused,
-} from '../../src/base/refusal.ts';
-import { createRefusalReplies } from '../../src/reply/challenge.ts';
-import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/routes/guards.ts';
-import type { DpopMode, Scheme } from '../../src/sender/credentials.ts';
+} from '../../src/verify/base/refusal.ts';
+import { createRefusalReplies } from '../../src/gate/challenge.ts';
+import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/gate/guards.ts';
+import type { DpopMode, Scheme } from '../../src/verify/credentials.ts';
 import type { Results } from '../evidence/bench/results.ts';
 import { FLOORS } from '../support/floors.ts';
 import { readReply } from '../support/reply.ts';

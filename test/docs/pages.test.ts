@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
-import { SENTENCES } from '../../src/base/refusal.ts';
+import { SENTENCES } from '../../src/verify/base/refusal.ts';
 import { codeIn, PAGES, read, ROOT, samplesUnder, tableUnder } from './pages.ts';
 
 const isThere = (name: string) => existsSync(new URL(name, ROOT));

@@ -1,10 +1,10 @@
 /* What the table of routes says of an answer is what a client gets, in whatever way a handler gives it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { created, fail, noContent, reply } from '../../src/reply/handler-reply.ts';
-import { authenticated, needs, open } from '../../src/routes/access.ts';
-import { scope } from '../../src/routes/guards.ts';
-import { del, get, post, type Row } from '../../src/routes/row.ts';
+import { created, fail, noContent, reply } from '../../src/service/routes/handler-reply.ts';
+import { authenticated, needs, open } from '../../src/gate/access.ts';
+import { scope } from '../../src/gate/guards.ts';
+import { del, get, post, type Row } from '../../src/service/routes/route.ts';
 import { membersOf } from './routes.ts';
 
 const answers: Readonly<Record<string, readonly [row: Row, members: readonly string[]]>> = {

@@ -1,10 +1,10 @@
 /* The tables of routes in words: who may use a row, and the members of what it answers. */
 import { policyA } from '../../src/profiles/a.ts';
 import { tableOf as profileOf } from '../../src/profiles/tables.ts';
-import { HandlerReply } from '../../src/reply/handler-reply.ts';
-import type { Access } from '../../src/routes/access.ts';
-import type { Guard } from '../../src/routes/guards.ts';
-import type { Row } from '../../src/routes/row.ts';
+import { HandlerReply } from '../../src/service/routes/handler-reply.ts';
+import type { Access } from '../../src/gate/access.ts';
+import type { Guard } from '../../src/gate/guards.ts';
+import type { Row } from '../../src/service/routes/route.ts';
 import { runRow } from '../support/row.ts';
 import { callerWith, clock, settingsWith } from '../support/caller.ts';
 import { claimsForAll } from '../support/demands.ts';

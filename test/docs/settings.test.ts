@@ -1,7 +1,7 @@
 /* docs/settings.md and the samples in it, held against the reader of settings. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { load } from '../settings/every-setting.ts';
+import { load } from '../process/settings/every-setting.ts';
 import { samplesUnder } from './pages.ts';
 
 test('the sample of application.yml in docs/settings.md loads as it stands', () => {

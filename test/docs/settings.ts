@@ -1,7 +1,7 @@
 /* The table of settings: names and defaults from the code, meanings from .env.example. */
 import { PROFILE_TABLE } from '../../src/profiles/settings.ts';
-import { issuerTable } from '../../src/settings/table.ts';
-import { Fault } from '../../src/settings/entry.ts';
+import { issuerTable } from '../../src/process/settings/table.ts';
+import { Fault } from '../../src/process/settings/entry.ts';
 import { read } from './pages.ts';
 import { code, withKept, type Cells } from './tables.ts';
 

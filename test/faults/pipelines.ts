@@ -6,10 +6,10 @@ import type { IncomingMessage } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { setTimeout as pass } from 'node:timers/promises';
-import type { Later } from '../../src/base/clock.ts';
-import { jsonReply, type Reply } from '../../src/reply/reply.ts';
-import { writeReply } from '../../src/reply/write.ts';
-import { createListener } from '../../src/service/listener.ts';
+import type { Later } from '../../src/verify/base/clock.ts';
+import { jsonReply, type Reply } from '../../src/gate/reply.ts';
+import { writeReply } from '../../src/service/http/write.ts';
+import { createListener } from '../../src/service/http/listener.ts';
 import { Random } from '../evidence/fuzz/random.ts';
 import { TestClock } from '../support/clock.ts';
 

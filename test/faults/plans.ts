@@ -1,7 +1,7 @@
 /* The ways in which a provider fails here, and what the log calls them. */
 import type { Fault } from '../idp/faults.ts';
 import type { Provider } from '../idp/provider.ts';
-import type { FetchFlaw } from '../../src/base/events.ts';
+import type { FetchFlaw } from '../../src/verify/base/events.ts';
 
 export interface FaultPlan {
   readonly name: string;

@@ -136,7 +136,7 @@ test('the tests of a team get the names of gatehouse/testing, and nobody gets a 
     found.filter((name) => !['default', 'module.exports', '__esModule'].includes(name)),
     TESTING_NAMES,
   );
-  const inside = `import('gatehouse/dist/token/verify.js').catch(({ code }) => console.log(code))`;
+  const inside = `import('gatehouse/dist/verify/token/verify.js').catch(({ code }) => console.log(code))`;
   assert.equal(node('--eval', inside), 'ERR_PACKAGE_PATH_NOT_EXPORTED');
 });
 

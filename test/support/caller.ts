@@ -1,8 +1,8 @@
 /* Signed tokens, and callers made of them as the service makes them, for tests of what comes after the
    token. */
-import { createKeySet } from '../../src/keys/key-set.ts';
-import { createSenderCheck, type Caller, type SenderCheck } from '../../src/sender/caller.ts';
-import { createTokenVerifier, type TokenVerifier } from '../../src/token/verify.ts';
+import { createKeySet } from '../../src/verify/keys/key-set.ts';
+import { createSenderCheck, type Caller, type SenderCheck } from '../../src/verify/caller.ts';
+import { createTokenVerifier, type TokenVerifier } from '../../src/verify/token/verify.ts';
 import { makeSigningKey } from '../idp/keys.ts';
 import { signJws } from '../idp/tokens.ts';
 import { atOnce, TestClock } from './clock.ts';

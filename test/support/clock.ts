@@ -1,5 +1,5 @@
 /* A clock that stands still until it is told to move, so that no test sleeps. */
-import type { Clock, Later } from '../../src/base/clock.ts';
+import type { Clock, Later } from '../../src/verify/base/clock.ts';
 
 /** Time in milliseconds since the epoch; what was put off with `after` runs when `advance` reaches it. */
 export class TestClock implements Clock {

@@ -102,16 +102,16 @@ export function closureOf({ entries, hasOptions }: Omit<Door, 'name' | 'bound'>,
 /** The files of each door. A verifier has none of its own: it loads its ring, which today is not a folder. */
 const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   verify: [
-    'sender/caller.ts',
-    'sender/credentials.ts',
-    'sender/replay.ts',
-    'keys/key-set.ts',
-    'keys/fetch.ts',
+    'verify/caller.ts',
+    'verify/credentials.ts',
+    'verify/dpop/replay.ts',
+    'verify/keys/key-set.ts',
+    'verify/keys/fetch.ts',
   ],
-  createGate: ['service/gate.ts', 'service/host.ts'],
-  createService: ['service/host.ts'],
+  createGate: ['gate/gate.ts', 'process/host.ts'],
+  createService: ['process/host.ts'],
   gatehouse: ['gatehouse.ts'],
-  runService: ['service/run.ts'],
+  runService: ['process/run.ts'],
   server: ['server.ts'],
 };
 

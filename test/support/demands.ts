@@ -1,7 +1,7 @@
 /* What guards demand, in claims: read from what a guard says of itself, and tried out where that leaves
    room. */
-import { parametersText } from '../../src/reply/challenge.ts';
-import type { Guard } from '../../src/routes/guards.ts';
+import { parametersText } from '../../src/gate/challenge.ts';
+import type { Guard } from '../../src/gate/guards.ts';
 import { callerWith, clock } from './caller.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 /* The answers on a bare connection, one after another, and the shape that a refusal has there. */
 import { strict as assert } from 'node:assert';
-import { SENTENCES } from '../../src/base/refusal.ts';
+import { SENTENCES } from '../../src/verify/base/refusal.ts';
 
 export interface RawAnswer {
   readonly status: number;

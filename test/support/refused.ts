@@ -1,6 +1,6 @@
 /* What the checks return instead of a value when they refuse: for tests of a refusal that is thrown. */
-import { andThen, type Later } from '../../src/base/clock.ts';
-import { Refused } from '../../src/base/refusal.ts';
+import { andThen, type Later } from '../../src/verify/base/clock.ts';
+import { Refused } from '../../src/verify/base/refusal.ts';
 
 /** The value, or the refusal thrown. */
 export function unlessRefused<Value>(value: Value | Refused): Value {

@@ -1,6 +1,6 @@
 /* A reply read back: the header fields that it has beside those of every JSON answer, and its body. */
 import assert from 'node:assert/strict';
-import { jsonReply, type Reply } from '../../src/reply/reply.ts';
+import { jsonReply, type Reply } from '../../src/gate/reply.ts';
 
 export interface ReadReply {
   readonly status: number;

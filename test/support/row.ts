@@ -1,10 +1,10 @@
 /* A row run by itself, for tests of access and handlers without a service. */
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { Incoming } from '../../src/request/incoming.ts';
-import { refusalOf } from '../../src/routes/access.ts';
-import type { Row } from '../../src/routes/row.ts';
-import type { Caller } from '../../src/sender/caller.ts';
+import { Incoming } from '../../src/service/routes/incoming.ts';
+import { refusalOf } from '../../src/gate/access.ts';
+import type { Row } from '../../src/service/routes/route.ts';
+import type { Caller } from '../../src/verify/caller.ts';
 
 /**
  * What the row's handler gives for this caller, when its access admits them. Throws what access and handler

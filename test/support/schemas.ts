@@ -1,5 +1,5 @@
 /* Schemas made by hand (Standard Schema v1), for tests that need no package. */
-import type { Schema } from '../../src/request/schema.ts';
+import type { Schema } from '../../src/service/routes/schema.ts';
 
 type Validate<Output> = Schema<Output>['~standard']['validate'];
 

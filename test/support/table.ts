@@ -1,12 +1,12 @@
 /* Runs the pipeline with a table of its own, for tests of rows that no profile has. */
 import type { Server } from 'node:http';
-import { createFront, type Front } from '../../src/service/front.ts';
-import { createResponder, type Responder } from '../../src/service/responder.ts';
-import { createListener } from '../../src/service/listener.ts';
-import { createLog } from '../../src/base/events.ts';
-import type { PrefixRule, Row } from '../../src/routes/row.ts';
-import type { SenderCheck } from '../../src/sender/caller.ts';
-import type { TokenVerifier } from '../../src/token/verify.ts';
+import { createFront, type Front } from '../../src/gate/front.ts';
+import { createResponder, type Responder } from '../../src/service/http/responder.ts';
+import { createListener } from '../../src/service/http/listener.ts';
+import { createLog } from '../../src/verify/base/events.ts';
+import type { PrefixRule, Row } from '../../src/service/routes/route.ts';
+import type { SenderCheck } from '../../src/verify/caller.ts';
+import type { TokenVerifier } from '../../src/verify/token/verify.ts';
 import { clock, senderWith, settingsWith, verifierWith } from './caller.ts';
 import { serve, type Served } from './serve.ts';
 import type { Environment } from './service.ts';

@@ -1,7 +1,7 @@
 /* Every table of src/profiles: those that settings choose, and any that stands in a file of its own. */
 import { readdirSync } from 'node:fs';
 import { tableOf } from '../../src/profiles/tables.ts';
-import type { Row, Table } from '../../src/routes/row.ts';
+import type { Row, Table } from '../../src/service/routes/route.ts';
 import { settingsWith } from './caller.ts';
 import type { Environment } from './service.ts';
 

@@ -2,13 +2,18 @@
    through. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isJsonObject, type JsonObject } from '../../src/base/encoding.ts';
-import { factsOf, importProofKey, importSigningKey, type VerificationKey } from '../../src/keys/jwk.ts';
-import { Memory } from '../../src/base/memory.ts';
-import { Refused } from '../../src/base/refusal.ts';
-import { createProofVerifier } from '../../src/sender/dpop-proof.ts';
-import { parseCompact, type UnverifiedJws } from '../../src/token/compact.ts';
-import { payloadOf, verifySignature } from '../../src/token/signature.ts';
+import { isJsonObject, type JsonObject } from '../../src/verify/base/encoding.ts';
+import {
+  factsOf,
+  importProofKey,
+  importSigningKey,
+  type VerificationKey,
+} from '../../src/verify/keys/jwk.ts';
+import { Memory } from '../../src/verify/base/cache.ts';
+import { Refused } from '../../src/verify/base/refusal.ts';
+import { createProofVerifier } from '../../src/verify/dpop/proof.ts';
+import { parseCompact, type UnverifiedJws } from '../../src/verify/token/compact.ts';
+import { payloadOf, verifySignature } from '../../src/verify/token/signature.ts';
 import { listOf, onlyWith, readVectors, textOf, type Members } from './read.ts';
 import { unlessRefused } from '../support/refused.ts';
 

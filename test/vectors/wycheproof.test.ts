@@ -4,11 +4,16 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { decodeBase64url, isJsonObject, parseJsonObject, type JsonObject } from '../../src/base/encoding.ts';
-import { importProofKey, importSigningKey, type VerificationKey } from '../../src/keys/jwk.ts';
-import { Memory } from '../../src/base/memory.ts';
-import { parseCompact } from '../../src/token/compact.ts';
-import { verifySignature } from '../../src/token/signature.ts';
+import {
+  decodeBase64url,
+  isJsonObject,
+  parseJsonObject,
+  type JsonObject,
+} from '../../src/verify/base/encoding.ts';
+import { importProofKey, importSigningKey, type VerificationKey } from '../../src/verify/keys/jwk.ts';
+import { Memory } from '../../src/verify/base/cache.ts';
+import { parseCompact } from '../../src/verify/token/compact.ts';
+import { verifySignature } from '../../src/verify/token/signature.ts';
 import { bytesOf, listOf, onlyWith, readVectors, textOf } from './read.ts';
 
 interface Vector {

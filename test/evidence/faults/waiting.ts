@@ -2,9 +2,9 @@
 import { strict as assert } from 'node:assert';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { SENTENCES } from '../../../src/base/refusal.ts';
+import { SENTENCES } from '../../../src/verify/base/refusal.ts';
 import { startProvider } from '../../idp/provider.ts';
-import { afterGreeting, startFakeStore } from '../../sender/fake-store.ts';
+import { afterGreeting, startFakeStore } from '../../options/fake-store.ts';
 import { figures } from '../../support/figures.ts';
 import { getBytes, startLoad } from '../../support/load.ts';
 import { makeProof, makeProofKey } from '../../support/proof.ts';

@@ -2,10 +2,10 @@
    read for a caller who is not admitted, an answer to another request, a connection left hanging. */
 import type { IncomingMessage, Server } from 'node:http';
 import { connect } from 'node:net';
-import { needs, open } from '../../../src/routes/access.ts';
-import { scope } from '../../../src/routes/guards.ts';
-import { get, post } from '../../../src/routes/row.ts';
-import { json } from '../../../src/routes/takes.ts';
+import { needs, open } from '../../../src/gate/access.ts';
+import { scope } from '../../../src/gate/guards.ts';
+import { get, post } from '../../../src/service/routes/route.ts';
+import { json } from '../../../src/service/routes/inputs.ts';
 import { tokenWith } from '../../support/caller.ts';
 import { answersIn, type RawAnswer } from '../../support/raw-answers.ts';
 import { startTable } from '../../support/table.ts';

@@ -1,12 +1,12 @@
 /* Key sets: changed keys and documents, and whether a good token is taken under them. */
 import { createLocalJWKSet, jwtVerify, errors, type CryptoKey, type JSONWebKeySet } from 'jose';
-import { isJsonObject, type JsonObject } from '../../../src/base/encoding.ts';
-import { createKeySet } from '../../../src/keys/key-set.ts';
-import type { Log } from '../../../src/base/events.ts';
-import { Refused } from '../../../src/base/refusal.ts';
-import { verifiedOf, createTokenVerifier } from '../../../src/token/verify.ts';
+import { isJsonObject, type JsonObject } from '../../../src/verify/base/encoding.ts';
+import { createKeySet } from '../../../src/verify/keys/key-set.ts';
+import type { Log } from '../../../src/verify/base/events.ts';
+import { Refused } from '../../../src/verify/base/refusal.ts';
+import { verifiedOf, createTokenVerifier } from '../../../src/verify/token/verify.ts';
 import { TestClock } from '../../support/clock.ts';
-import { AUDIENCE, ISSUER, RULES } from '../../token/issuer.ts';
+import { AUDIENCE, ISSUER, RULES } from '../../verify/token/issuer.ts';
 import { CLIENTS, foreignKey, privateJwk, publicJwk, rsaKey, type Members } from './keys.ts';
 import { mutateMembers, mutateText, mutateValue, NOW } from './mutations.ts';
 import { accepted, judgedByOther, refused, spelled, type Outcome, type Verdict } from './outcome.ts';
@@ -173,7 +173,7 @@ export async function fuzzKeySet(random: Random): Promise<Outcome> {
   const document = documentFrom(random);
   const token = random.pick(TOKENS);
   const input = { document, token };
-  // keys/fetch.ts hands over JSON objects only.
+  // verify/keys/fetch.ts hands over JSON objects only.
   if (!isJsonObject(document)) return { input, ours: refused('not-json'), others: {} };
   const ours = await judge(document, token);
   const jose = await judgedByOther(() => verifyWithJose(document as Members, token));

@@ -1,5 +1,5 @@
 /* What a case came to: what gatehouse said of an input, and what the others said. */
-import { Refused } from '../../../src/base/refusal.ts';
+import { Refused } from '../../../src/verify/base/refusal.ts';
 
 /** `reading` is what was understood, in one spelling, so that two readings can be compared. */
 export type Verdict =

@@ -3,7 +3,7 @@
 import { createHash, createPublicKey } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { calculateJwkThumbprint, compactVerify, importJWK, type JWK } from 'jose';
-import { createProofVerifier } from '../../../src/sender/dpop-proof.ts';
+import { createProofVerifier } from '../../../src/verify/dpop/proof.ts';
 import { CLIENTS, foreignKey, privateJwk, type Members } from './keys.ts';
 import { mutateMembers, mutateText, mutateWhole, NOW, spell } from './mutations.ts';
 import { judged, judgedByOther, spelled, type Outcome } from './outcome.ts';

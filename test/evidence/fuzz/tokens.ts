@@ -3,11 +3,11 @@
 import { createHmac, createPublicKey, sign } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { createLocalJWKSet, jwtVerify } from 'jose';
-import { Refused } from '../../../src/base/refusal.ts';
-import { createKeySet, type KeySet } from '../../../src/keys/key-set.ts';
-import { verifiedOf, createTokenVerifier, type TokenVerifier } from '../../../src/token/verify.ts';
+import { Refused } from '../../../src/verify/base/refusal.ts';
+import { createKeySet, type KeySet } from '../../../src/verify/keys/key-set.ts';
+import { verifiedOf, createTokenVerifier, type TokenVerifier } from '../../../src/verify/token/verify.ts';
 import { atOnce, TestClock } from '../../support/clock.ts';
-import { AUDIENCE, ISSUER, RULES } from '../../token/issuer.ts';
+import { AUDIENCE, ISSUER, RULES } from '../../verify/token/issuer.ts';
 import { foreignKey, publicJwk, rsaKey, signPs256, signRs256, type Members, type Signer } from './keys.ts';
 import { mutateMembers, mutateWhole, NOW, spell } from './mutations.ts';
 import { judged, judgedByOther, spelled, type Outcome, type Verdict } from './outcome.ts';

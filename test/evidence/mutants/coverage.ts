@@ -13,8 +13,8 @@ export interface Coverage {
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** About the fake provider, the demo, the documents and the tools. */
-const NOT_OF_SRC = /^test\/(?:idp|demo|docs|example|package|clauses|evidence|vectors|[a-z]+\.test\.ts)/;
-const OF_SERVER = 'test/server.test.ts';
+const NOT_OF_SRC = /^test\/(?:idp|demo|docs|example|package|clauses|evidence|vectors|[a-z.]+\.test\.ts)/;
+const OF_SERVER = 'test/server.wire.test.ts';
 /** What opens sockets, starts processes or changes all of its own process. */
 const ALONE = /^node:(?:child_process|dns|http|https|module|net|tls|diagnostics_channel)$/;
 
@@ -92,7 +92,7 @@ export const FILES = readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf
  */
 export function coverageOf(file: string): Coverage {
   const source = `src/${file}`;
-  const isNamed = (path: string) => path === `test/${file.replace(/\.ts$/, '.test.ts')}`;
+  const isNamed = (path: string) => path.startsWith(`test/${file.slice(0, -2)}`);
   const isBeside = (path: string) => posix.dirname(path) === `test/${posix.dirname(file)}`;
 
   const distanceOf = ({ path, steps }: Test) => {

@@ -1,7 +1,7 @@
 /* Changes the code one small step at a time and runs the tests that cover it: what no test notices must be
-   explained in equivalents.json. Names choose files (token/claims); `--equivalents` puts the explained ones
-   to the tests too; `--resume` takes over what an earlier run found about texts that are still the same. As
-   many files at a time as there are processors. */
+   explained in equivalents.json. Names choose files (verify/token/claims); `--equivalents` puts the explained
+   ones to the tests too; `--resume` takes over what an earlier run found about texts that are still the same.
+   As many files at a time as there are processors. */
 import { fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

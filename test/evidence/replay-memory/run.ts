@@ -5,7 +5,7 @@
  * full collection.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { createReplayStore } from '../../../src/sender/replay.ts';
+import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
 
 const PROOFS = 1_000_000;
 const WINDOW_SECONDS = 330;

@@ -1,7 +1,7 @@
 /* A handler gets the output of the schema, whoever made it: the compiler is the test. */
-import { open } from '../../../src/routes/access.ts';
-import { get, post } from '../../../src/routes/row.ts';
-import { json, query } from '../../../src/routes/takes.ts';
+import { open } from '../../../src/gate/access.ts';
+import { get, post } from '../../../src/service/routes/route.ts';
+import { json, query } from '../../../src/service/routes/inputs.ts';
 import { is } from '../../support/same-type.ts';
 import { MAKERS, type Order, type Page } from './makers.ts';
 

@@ -3,7 +3,7 @@
 import { type } from 'arktype';
 import * as v from 'valibot';
 import { z } from 'zod';
-import type { Schema } from '../../../src/request/schema.ts';
+import type { Schema } from '../../../src/service/routes/schema.ts';
 
 export interface Order {
   item: string;

@@ -2,9 +2,9 @@
    gets, and what a client is told. The type check before it shows what the compiler makes of them. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { open } from '../../../src/routes/access.ts';
-import { get, post, type Row } from '../../../src/routes/row.ts';
-import { json, query } from '../../../src/routes/takes.ts';
+import { open } from '../../../src/gate/access.ts';
+import { get, post, type Row } from '../../../src/service/routes/route.ts';
+import { json, query } from '../../../src/service/routes/inputs.ts';
 import type { Answer } from '../../support/client.ts';
 import { startTable } from '../../support/table.ts';
 import { MAKERS } from './makers.ts';

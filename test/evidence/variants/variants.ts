@@ -7,7 +7,7 @@ export interface Variant extends Change {
 }
 
 const ENTRIES = {
-  file: 'src/service/assemble.ts',
+  file: 'src/process/compose.ts',
   was: 'clock, settings.tokenCacheEntries',
 };
 
@@ -16,7 +16,7 @@ export const VARIANTS: readonly Variant[] = [
   { name: 'one-token-remembered', ...ENTRIES, becomes: 'clock, 1' },
   {
     name: 'one-request-a-batch',
-    file: 'src/service/batches.ts',
+    file: 'src/service/http/batches.ts',
     was: 'LARGEST_BATCH = 64',
     becomes: 'LARGEST_BATCH = 1',
   },

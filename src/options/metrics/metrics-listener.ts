@@ -1,0 +1,55 @@
+// The listener for who collects metrics, without credentials: whoever reaches it may read. Promises: its
+// limits are its own, so that who hangs or floods takes nothing from the service but the time of an answer;
+// it listens together with the service or not at all.
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Clock } from '../../verify/base/clock.ts';
+import type { Settings } from '../../process/settings/load.ts';
+
+/** Does not listen yet. */
+export function createMetricsListener(readText: () => string, clock: Clock) {
+  // Said aloud, so that NODE_OPTIONS cannot turn it on.
+  const server = createServer({ insecureHTTPParser: false }, ({ method, url }, response) => {
+    // Pipelined behind the one that ends the connection.
+    if (response.socket === null) return;
+
+    const isFound = /^(?:GET|HEAD) \/metrics(?:\?|$)/.test(`${method} ${url}`);
+    response.statusCode = isFound ? 200 : 404;
+    response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
+    // One request a connection, so that the time of one is that of the other.
+    response.shouldKeepAlive = false;
+    response.end(isFound ? readText() : '');
+  });
+
+  server.maxConnections = 20;
+  server.on('connection', (socket) => {
+    socket.on(
+      'close',
+      clock.after(5_000, () => socket.destroy()),
+    );
+  });
+  return server;
+}
+
+/** Gives where they listen. Rejects with what Node says of a `host` and a `port` that cannot be had. */
+export async function listenBoth(
+  { port, host, metricsPort, metricsHost = host }: Settings,
+  server: Server,
+  collected: Server,
+) {
+  const beside = metricsPort === undefined ? undefined : await listen(collected, metricsPort, metricsHost);
+  const bound = await listen(server, port, host).catch((failure) => {
+    collected.close();
+    throw failure;
+  });
+  return { port: bound.port, metricsPort: beside?.port, address: bound.address };
+}
+
+async function listen(server: Server, port: number, host?: string) {
+  server.listen({ port, host });
+  await once(server, 'listening').catch((failure) => {
+    throw Object.assign(failure, { port, host });
+  });
+  return server.address() as AddressInfo;
+}

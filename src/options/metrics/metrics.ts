@@ -1,0 +1,187 @@
+// All that is measured, as text that Prometheus reads (its format 0.0.4). Promises: labels are words of the
+// table, of the settings and of closed lists, never of a request; what can be foreseen is there from the
+// start, at zero. Does not see what happens: whoever does adds it here.
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { FETCH_FLAWS } from '../../verify/base/events.ts';
+import { SENTENCES } from '../../verify/base/refusal.ts';
+import type { Row } from '../../service/routes/route.ts';
+import type { ReplayStore } from '../../verify/dpop/replay.ts';
+import type { Issuer } from '../../verify/token/verify.ts';
+
+/** That of package.json, which is not everywhere where this is. */
+const VERSION = '0.1.0';
+
+const REASONS = Object.values(SENTENCES).flatMap(Object.keys);
+
+/** In seconds, as OpenTelemetry's convention for HTTP servers has them. */
+const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ').map(Number);
+
+/** The head of each family: two lines. Names of its samples, and of no others, begin with the family's. */
+const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a request to its answer.
+# TYPE http_server_request_duration_seconds histogram
+# HELP http_server_active_requests Requests that are not answered yet.
+# TYPE http_server_active_requests gauge
+# HELP gatehouse_refusals_total Requests that were turned away, but for probes.
+# TYPE gatehouse_refusals_total counter
+# HELP gatehouse_tokens_total Tokens that were accepted.
+# TYPE gatehouse_tokens_total counter
+# HELP gatehouse_key_fetches_total Fetches of signing keys.
+# TYPE gatehouse_key_fetches_total counter
+# HELP gatehouse_keys_age_seconds Since the signing keys were fetched; infinite while none were.
+# TYPE gatehouse_keys_age_seconds gauge
+# HELP gatehouse_keys_usable Signing keys that can verify a token now.
+# TYPE gatehouse_keys_usable gauge
+# HELP gatehouse_replay_proofs_total Proofs that passed every other check.
+# TYPE gatehouse_replay_proofs_total counter
+# HELP gatehouse_replay_entries Used proofs that are remembered.
+# TYPE gatehouse_replay_entries gauge
+# HELP gatehouse_replay_store_up Whether the shared memory of used proofs answers.
+# TYPE gatehouse_replay_store_up gauge
+# HELP gatehouse_info What runs.
+# TYPE gatehouse_info gauge
+# HELP process_start_time_seconds Start of the process, since the epoch.
+# TYPE process_start_time_seconds gauge
+# HELP process_cpu_seconds_total Processor time of the process.
+# TYPE process_cpu_seconds_total counter
+# HELP process_resident_memory_bytes Memory of the process.
+# TYPE process_resident_memory_bytes gauge
+# HELP nodejs_heap_size_used_bytes Heap in use.
+# TYPE nodejs_heap_size_used_bytes gauge
+# HELP nodejs_heap_size_total_bytes Heap held.
+# TYPE nodejs_heap_size_total_bytes gauge
+# HELP nodejs_eventloop_lag_p99_seconds What 99 of 100 timers were late at most since the last look.
+# TYPE nodejs_eventloop_lag_p99_seconds gauge
+`;
+
+/** Of all services in this process; they count from the first look. */
+const delays = monitorEventLoopDelay({ resolution: 20 });
+
+/** A line of the text; its name has its labels. */
+interface Sample {
+  readonly name: string;
+  value: number;
+}
+
+/** What `createMetrics` gives. */
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** `profile` names the table. */
+export function createMetrics(profile: string) {
+  const samples: Sample[] = [];
+
+  /** At zero when it is new. */
+  const sample = makingOnce((name: string) => {
+    const made = { name, value: 0 };
+    samples.push(made);
+    return made;
+  });
+
+  /** By pattern, where a row matched; by method; by status, where there was an answer. */
+  const durations = makingOnce((pattern?: string) =>
+    makingOnce((method: string) =>
+      makingOnce((status: number | null) => {
+        const route = pattern === undefined ? '' : `http_route=${JSON.stringify(pattern)},`;
+        const statusLabel = status === null ? '' : `,http_response_status_code="${status}"`;
+        return createHistogram(`${route}http_request_method="${method}"${statusLabel}`);
+      }),
+    ),
+  );
+
+  /** What counts the durations, in seconds, of answers that have these labels. */
+  function createHistogram(labels: string) {
+    const buckets = BOUNDS.map((bound) => {
+      const edge = `${labels},le="${numeral(bound)}"`;
+      return { bound, count: sample(`http_server_request_duration_seconds_bucket{${edge}}`) };
+    });
+    const all = sample(`http_server_request_duration_seconds_count{${labels}}`);
+    const sum = sample(`http_server_request_duration_seconds_sum{${labels}}`);
+
+    return (seconds: number) => {
+      sum.value += seconds;
+      all.value += 1;
+      for (const { bound, count } of buckets) {
+        if (seconds <= bound) count.value += 1;
+      }
+    };
+  }
+
+  function add(name: string, amount = 1) {
+    sample(name).value += amount;
+  }
+
+  function foresee(start: string, words: readonly string[]) {
+    for (const word of words) sample(`${start}"${word}"}`);
+  }
+
+  function foreseeRows(rows: readonly Row[]) {
+    for (const { method, pattern } of rows) {
+      for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
+        // What begins at 1 has not risen for Prometheus: an alert would miss the first 500.
+        for (const status of [200, 500]) durations(pattern)(each)(status);
+      }
+    }
+  }
+
+  /** All of it. */
+  function read(issuers: readonly Issuer[], store: ReplayStore) {
+    sample('http_server_active_requests');
+    foresee('gatehouse_refusals_total{reason=', REASONS);
+    foresee('gatehouse_tokens_total{result=', ['remembered', 'verified']);
+    foresee('gatehouse_replay_proofs_total{result=', ['new', 'seen', 'full', 'unavailable']);
+
+    for (const { name, keys } of issuers) {
+      foresee(`gatehouse_key_fetches_total{issuer="${name}",result=`, ['ok', ...FETCH_FLAWS]);
+      sample(`gatehouse_keys_age_seconds{issuer="${name}"}`).value = keys.ageMillis() / 1000;
+      sample(`gatehouse_keys_usable{issuer="${name}"}`).value = keys.usable();
+    }
+
+    sample(`gatehouse_info{version="${VERSION}",profile="${profile}"}`).value = 1;
+    for (const [name, value] of [store.gauge(), ...processGauges()]) {
+      sample(name).value = value;
+    }
+    return HEADS.replace(/# HELP (\S+) .+\n.+\n/g, textOf);
+  }
+
+  /** Nothing for a family that has no samples. */
+  function textOf(head: string, family: string) {
+    const some = samples.filter(({ name }) => name.startsWith(family));
+    const lines = some.map(lineOf).join('');
+    return lines && head + lines;
+  }
+
+  return { add, durations, foreseeRows, read };
+}
+
+/** Gives what was made for a key before, or makes it. */
+function makingOnce<Key, Value>(make: (key: Key) => Value) {
+  const made = new Map<Key, Value>();
+  return (key: Key): Value => {
+    const before = made.get(key);
+    if (before !== undefined) return before;
+
+    const value = make(key);
+    made.set(key, value);
+    return value;
+  };
+}
+
+const lineOf = ({ name, value }: Sample) => `${name} ${numeral(value)}\n`;
+
+const numeral = (value: number) => (value === Infinity ? '+Inf' : String(value));
+
+function processGauges() {
+  const { user, system } = process.cpuUsage();
+  const { rss, heapUsed, heapTotal } = process.memoryUsage();
+  const lateSeconds = delays.percentile(99) / 1e9;
+  delays.enable();
+  delays.reset();
+  return Object.entries({
+    process_start_time_seconds: performance.timeOrigin / 1000,
+    process_cpu_seconds_total: (user + system) / 1e6,
+    process_resident_memory_bytes: rss,
+    nodejs_heap_size_used_bytes: heapUsed,
+    nodejs_heap_size_total_bytes: heapTotal,
+    // Beyond the 20 ms for which they were set.
+    nodejs_eventloop_lag_p99_seconds: Math.max(0, lateSeconds - 0.02),
+  });
+}

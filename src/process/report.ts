@@ -1,0 +1,47 @@
+// What a service runs with, for an operator to compare with what was meant: in the line `listening`, and in
+// the report of `--check`. Promises: no secret is among it.
+import { printable, printableSetting, type Log, type Printable } from '../verify/base/events.ts';
+import type { Loaded } from './settings/load.ts';
+
+/** What of the settings decides who is served, and where it was read. */
+export function inForce({ settings, files }: Loaded) {
+  const issuers = Object.values(settings.issuers);
+  return {
+    application: printableSetting(settings.applicationName),
+    issuers: issuers.map(({ issuer }) => printableSetting(issuer)),
+    audiences: issuers.flatMap(({ audience }) => audience.map(printableSetting)),
+    dpopMode: printable(settings.dpopMode),
+    replayStore: printable(settings.dpopReplayStore === undefined ? 'process' : 'shared'),
+    crossOrigin: settings.corsAllowedOrigins.length > 0,
+    files: files.map(printableSetting),
+  };
+}
+
+/**
+ * A log for a start that listens on nothing: ends the process once the keys and the store have been heard of,
+ * and tells in the words of the log what it would run with, or what is wrong.
+ */
+export function openReport(loaded: Loaded, profile: Printable): Log {
+  const events: object[] = [];
+  const { issuers, dpopReplayStore } = loaded.settings;
+  /** The names of issuers, and nothing for the store. */
+  const awaited = new Set<unknown>(Object.keys(issuers));
+  if (dpopReplayStore !== undefined) awaited.add(undefined);
+  // Nothing of a store keeps a process alive.
+  setInterval(() => {}, 1_000);
+
+  return (event, fields) => {
+    events.push({ event, ...fields });
+    if (event === 'signing keys could not be fetched' || event === 'replay store lost') {
+      console.error(`${event}: ${JSON.stringify(fields)}`);
+      process.exitCode = 1;
+    } else if (event !== 'signing keys loaded' && event !== 'replay store ready') return;
+
+    awaited.delete(fields.issuer);
+    if (awaited.size > 0) return;
+
+    const report = { profile, ...inForce(loaded), events };
+    if (process.exitCode === undefined) console.log(JSON.stringify(report, undefined, 2));
+    process.exit();
+  };
+}

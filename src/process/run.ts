@@ -1,0 +1,134 @@
+// The whole of a process that is a service: its environment, working directory, signals and exit codes. Exit
+// codes: 0 after a signal, 1 for configuration or a second signal, 2 when the address or port cannot be had.
+// Promises: once it listens, nothing but a signal ends the process, whatever a handler leaves behind.
+import { undefinedOn } from '../verify/base/encoding.ts';
+import { describeBug, printable, printableSetting } from '../verify/base/events.ts';
+import type { Table } from '../service/routes/route.ts';
+import { ConfigurationError, loadSettings, type FaultsWith, type Loaded } from './settings/load.ts';
+import { faultsOf } from './compose.ts';
+import { clock, openLog, openService } from './host.ts';
+import { createMetrics } from '../options/metrics/metrics.ts';
+import { probe } from './probe.ts';
+import { inForce, openReport } from './report.ts';
+
+const WRONG_ARGUMENTS = 'arguments: must be none, or --check, or --probe';
+
+/** What a process is to serve. */
+interface Plan {
+  readonly loaded: Loaded;
+  readonly table: Table;
+  /** What the log and the metrics call the table. */
+  readonly name: string;
+}
+
+/**
+ * Runs a table as the whole service: settings from their sources, a listener, signals, exit codes. Ends the
+ * process when the configuration or the table is wrong, with every problem on standard error.
+ *
+ * @example runService({ rows: [get('/api/orders', needs(scope('read:orders')), listOrders)] });
+ */
+export const runService = (table: Table): void =>
+  runWith(
+    (...sources) => ({
+      loaded: loadSettings(...sources),
+      table,
+      name: 'own table',
+    }),
+    (settings) => faultsOf(table, settings),
+  );
+
+/**
+ * The same for a plan, which throws `ConfigurationError`; `faultsWith` gives those of a table that is known
+ * before the settings are.
+ */
+export function runWith(
+  plan: (...sources: Parameters<typeof loadSettings>) => Plan,
+  faultsWith: FaultsWith = () => [],
+) {
+  const [, , word, ...others] = process.argv;
+  const problemsWith: FaultsWith = (some) => [...faultsOfWords(word, others), ...faultsWith(some)];
+
+  function workingDirectory() {
+    // Throws for a directory that has been removed.
+    const directory = undefinedOn(Error, process.cwd);
+    if (directory !== undefined) return directory;
+
+    throw new ConfigurationError([...problemsWith({}), 'working directory: is gone; start in another']);
+  }
+
+  try {
+    const planned = plan(process.env, workingDirectory(), problemsWith);
+    if (word === '--probe') probe(planned.loaded.settings);
+    else start(planned, word === '--check');
+  } catch (failure) {
+    if (!(failure instanceof ConfigurationError)) throw failure;
+
+    for (const problem of failure.problems) console.error(`configuration: ${problem}`);
+    process.exit(1);
+  }
+}
+
+function faultsOfWords(word: string | undefined, others: readonly string[]) {
+  const isKnown = [undefined, '--check', '--probe'].includes(word) && others.length === 0;
+  return isKnown ? [] : [WRONG_ARGUMENTS];
+}
+
+function start({ loaded, table, name }: Plan, isCheck: boolean) {
+  const { settings, warnings } = loaded;
+  // Half of the threads look names up, one for each issuer, the proxy and the store: where some names are
+  // dead, the others are still found.
+  process.env.UV_THREADPOOL_SIZE ??= String(2 * Object.keys(settings.issuers).length + 4);
+
+  const profile = printable(name);
+  const log = isCheck ? openReport(loaded, profile) : openLog(settings.logLevel);
+  for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
+
+  const metrics = settings.metricsPort === undefined ? undefined : createMetrics(profile);
+  const service = openService(table, settings, { clock, log, metrics });
+  if (isCheck) return fetchOnce();
+
+  /** A fetch that fails while others are awaited is not made again. */
+  function fetchOnce() {
+    for (const { keys } of service.issuers) void keys.refresh().then(keys.close);
+  }
+
+  function onFailure(failure: { host?: string; port?: number; code?: unknown }) {
+    const { host = 'all addresses', port, code } = failure;
+    if (port === undefined) throw failure;
+
+    log('address or port cannot be had', {
+      address: printableSetting(host),
+      port,
+      code: printable(String(code)),
+    });
+    console.error(`address or port cannot be had: ${host}, port ${port} (${code})`);
+    process.exit(2);
+  }
+
+  function end(reason: 'drained' | 'deadline' | 'second-signal') {
+    service.close();
+    log('stopped', { reason });
+    process.exit(reason === 'second-signal' ? 1 : 0);
+  }
+
+  function onSignal(signal: 'SIGTERM' | 'SIGINT') {
+    if (service.front.isStopping) return end('second-signal');
+
+    const delayMillis = settings.shutdownDelaySeconds * 1000;
+    const drain = async () => end(await service.stop());
+    service.front.isStopping = true;
+    log('shutting down', { reason: signal });
+    if (delayMillis > 0) setTimeout(drain, delayMillis);
+    else void drain();
+  }
+
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
+  service.listen().then(({ address, ...ports }) => {
+    log('listening', { ...ports, address: printable(address), profile, ...inForce(loaded) });
+    // Choice: Node would end the process, and every request under way with it, for one handler's forgotten
+    // promise.
+    process.on('uncaughtException', (failure) => log('unforeseen failure', describeBug(failure)));
+    // Loading TLS holds up the process for a moment, for which the first answers need not wait.
+    clock.after(20, service.fetchKeys);
+  }, onFailure);
+}

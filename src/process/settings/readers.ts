@@ -1,0 +1,171 @@
+// Readers of single values: raw → typed, or a fault that says what to change. Promises: a fault never repeats
+// the value, which may be a secret in the wrong place. Does not know where a value came from: load.ts does.
+import { isTextArray, undefinedOn } from '../../verify/base/encoding.ts';
+import { normalUri } from '../../verify/request/uri.ts';
+import { throwFault, type RawValue } from './entry.ts';
+
+/** The values of the settings that stand before one in its table; those at fault are missing. */
+export type Earlier = Readonly<Record<string, unknown>>;
+
+/** Reads one raw value. Throws `Fault`. */
+export type Reader<Value> = (raw: RawValue, earlier?: Earlier) => Value;
+
+/** What another reader gives, if it fits, to the values before it too. */
+export function fitting<Value>(
+  read: Reader<Value>,
+  fault: string,
+  fits: (value: Value, earlier: Earlier) => boolean,
+): Reader<Value> {
+  return (raw, earlier = {}) => {
+    const value = read(raw, earlier);
+    return fits(value, earlier) ? value : throwFault(fault);
+  };
+}
+
+/** Any text. */
+export const text: Reader<string> = (raw) =>
+  typeof raw === 'string' ? raw : throwFault('must be text; quote it');
+
+/** Text of this form that is good in every other way too. */
+export const matching = (pattern: RegExp, fault: string, isGood = (_: string) => true) =>
+  fitting(text, fault, (value) => pattern.test(value) && isGood(value));
+
+/** A whole number within bounds. */
+export function integer(min: number, max: number): Reader<number> {
+  return (raw) => {
+    const value = typeof raw !== 'object' && /^\d{1,15}$/.test(String(raw)) ? Number(raw) : NaN;
+    return value >= min && value <= max ? value : throwFault(`must be a whole number from ${min} to ${max}`);
+  };
+}
+
+/** One of the words, in either case. */
+export function word<Word extends string>(...words: readonly Word[]): Reader<Word> {
+  return (raw) => {
+    const lower = typeof raw === 'string' && raw.toLowerCase();
+    const found = words.find((candidate) => candidate.toLowerCase() === lower);
+    return found ?? throwFault(`must be one of ${words.join(', ')}`);
+  };
+}
+
+/** `true` or `false`, in either case. */
+export const boolean: Reader<boolean> = (raw) =>
+  typeof raw === 'boolean' ? raw : word('true', 'false')(raw) === 'true';
+
+/** A list of at least so many texts, or one text with commas between them. */
+export function list(read: Reader<string>, least = 0): Reader<readonly string[]> {
+  return (raw) => {
+    const parts = typeof raw === 'string' ? raw.split(',') : undefined;
+    const members = parts?.map((part) => part.trim()) ?? raw;
+    if (isTextArray(members) && members.length >= least) return members.map((member) => read(member));
+    throwFault(`must be a list of ${least} or more texts, or one text with commas; quote what is no text`);
+  };
+}
+
+/** A host name with an optional port, and nothing else of a URL. */
+export const host: Reader<string> = (raw) => {
+  const value = text(raw);
+  const [scheme] = /^[a-z][a-z0-9+.-]*:\/\//i.exec(value) ?? [];
+  if (scheme !== undefined) throwFault(`has a scheme; remove "${scheme}" and keep the host name`);
+  if (/\s/.test(value)) throwFault('has white space; remove it');
+  if (value.includes('@')) throwFault('has an "@"; remove it and what stands before it');
+  if (/[/?#\\]/.test(value)) throwFault('has a path; remove the "/" and what follows the host name');
+
+  return bareHost(value);
+};
+
+const bareHost = matching(
+  /^([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[1-9]\d*)?$/i,
+  'is not a host name with an optional ":port"; write it as the provider shows it',
+  (value) => {
+    const url = `https://${value}/`;
+    // The URL parser knows which of them are addresses, and which ports there are.
+    return URL.canParse(url) && new URL(url).host === value.toLowerCase().replace(/:443$/, '');
+  },
+);
+
+export const textWithoutBlanks = matching(/^[^\s\0]+$/, 'is empty, or has white space or a NUL; remove it');
+
+export const secret = matching(/[^]{32}/, 'must have at least 32 characters');
+
+/** A method name (RFC 9110 §9.1). */
+export const methodName = matching(/^[A-Z]+$/, 'must be a method name in upper case');
+
+/** The name of a header field (RFC 9110 §5.1), and no `*`, which would mean all of them. */
+export const fieldName = matching(
+  /^[\w!#$%&'+.^`|~-]+$/,
+  'must be the name of a header field; list each, without "*"',
+);
+
+export const urlPrefix = matching(
+  /^\S*$/,
+  'must be the beginning of a URL, such as https://api.example.com/, without white space',
+  URL.canParse,
+);
+
+/** An absolute URL with neither user information nor fragment. */
+export const httpsUrl = matching(
+  /^https:\/\/[^/\s@#\\][^\s@#\\]*$/i,
+  'must be a URL that begins with https://, without white space, "@" or "#"',
+  URL.canParse,
+);
+
+/** The same without a query (OpenID Connect Discovery §2). */
+export const issuerUrl = matching(
+  /^https:\/\/[^/?\s@#\\][^?\s@#\\]*$/i,
+  'must be a URL that begins with https://, without white space, "@", "#" or "?"',
+  URL.canParse,
+);
+
+const isDecodable = (value: string) =>
+  URL.canParse(value) && undefinedOn(URIError, () => decodeURIComponent(value)) !== undefined;
+
+/** The address of a replay store. */
+export const storeAddress = matching(
+  /^rediss?:\/\/([^\s:@/?#]*:[^\s@/?#]+@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?(\/\d{0,9})?$/i,
+  'must be redis://[[user]:password@]host[:port][/database], or rediss://, with special characters as %XX',
+  isDecodable,
+);
+
+/** The address of a forward proxy. A backslash is a slash to the URL parser here. */
+export const proxyAddress = matching(
+  /^http:\/\/([^\s:@/?#\\]+(:[^\s@/?#\\]*)?@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?\/?$/i,
+  'must be http://[user[:password]@]host[:port], with special characters as %XX',
+  isDecodable,
+);
+
+/** A public URL in a spelling that proofs can be compared with (RFC 9449 §4.3(9)). */
+export const publicUrl = matching(
+  /^[^?#]*$/,
+  'must be a URL that begins with https:// or http://, in its normal form, without "@", "#" or "?"',
+  (value) => normalUri(value) !== undefined,
+);
+
+/**
+ * The identifier of a protected resource (RFC 9728 §1.2). RFC 6761 §6.3: a name under `localhost` leads no
+ * farther than it does. Stricter: RFC 9728 §3.1 keeps a slash that ends a path; clients differ over what to
+ * ask for then.
+ */
+const RESOURCE =
+  /^(https:\/\/[^/]+|http:\/\/(([\w-]+\.)*localhost|127(\.\d+){3}|\[::1\])(:\d+)?)\/([^=]*[^=/])?$/;
+
+export const resourceUrl = fitting(
+  publicUrl,
+  'must be https:// but for loopback, have the origin of the public URL, no "=", and no "/" after a path',
+  (value, { publicUrl: shown = value }) => {
+    const { href, origin } = new URL(value);
+    return RESOURCE.test(href) && new URL(String(shown)).origin === origin;
+  },
+);
+
+/** A scope-token (RFC 6749 §3.3) that is the API's own, not one by which a client asks about its user. */
+export const resourceScope = matching(
+  /^(?!(openid|offline_access)$)[\x21\x23-\x5b\x5d-\x7e]+$/,
+  'must be a scope of this API, without white space, quotes or "\\"; neither openid nor offline_access',
+);
+
+/** A web origin exactly as browsers send it. */
+export const origin = matching(
+  /^https?:[^*]*$/,
+  'must be an origin as browsers send it: scheme, lower-case host, port unless default; no "*" or last "/"',
+  (value) => URL.canParse(value) && new URL(value).origin === value,
+);

@@ -1,0 +1,133 @@
+// What is told of requests, from the one record that each leaves: lines in the log, counts, and a summary of
+// refusals once a minute, so that an operator at the default level sees that callers are turned away, and
+// why. Trusts that it is called once a request. Does not decide what a line may hold: verify/base/events.ts
+// does.
+import type { Clock } from '../../verify/base/clock.ts';
+import {
+  describeBug,
+  printable,
+  printableSetting,
+  type Log,
+  type Printable,
+  type RequestFlaw,
+} from '../../verify/base/events.ts';
+import { traceparentOf } from '../../verify/request/fields.ts';
+import type { Learnt } from './exchange.ts';
+import type { Metrics } from '../../options/metrics/metrics.ts';
+
+const SUMMARY_MILLIS = 60_000;
+
+/** What a process gives a service or a gate. */
+export interface Dependencies {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Absent where nothing is counted. */
+  readonly metrics?: Metrics | undefined;
+  /** As in `CreateOptions`. */
+  readonly onError?: ((error: unknown) => unknown) | undefined;
+}
+
+/** With an `accessLog` every request leaves a line, with `metrics` it is counted. */
+export function createObserver({ log, clock, metrics }: Dependencies, accessLog: boolean) {
+  /** Whether requests that are served are told of too. */
+  const isWatching = accessLog || metrics !== undefined;
+  const counts = new Map<string, number>();
+  let period: { since: number; cancel: () => void } | undefined;
+
+  /** Writes the last summary, if there is something to say. */
+  function summarize() {
+    if (period === undefined) return;
+
+    const seconds = Math.round((clock.monotonic() - period.since) / 1000);
+    log('requests refused', { seconds, ...Object.fromEntries(counts) });
+
+    period.cancel();
+    period = undefined;
+    counts.clear();
+  }
+
+  function count(reason: RequestFlaw) {
+    period ??= { since: clock.monotonic(), cancel: clock.after(SUMMARY_MILLIS, summarize) };
+    for (const name of ['total', reason]) {
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+    metrics?.add(`gatehouse_refusals_total{reason="${reason}"}`);
+  }
+
+  /** Once a request; no status when nobody was left to be answered. */
+  function observe(learnt: Learnt, status: number | null) {
+    const { row, reason, arrivedAt } = learnt;
+    const method = methodOf(learnt);
+    const millis = clock.monotonic() - arrivedAt;
+    metrics?.add('http_server_active_requests', -1);
+    const measure = method && metrics?.durations(row?.pattern)(method)(status);
+    measure?.(millis / 1000);
+
+    if (reason === undefined && (!accessLog || isOfProbe(learnt))) return;
+
+    tell(learnt, logFieldsOf(learnt, method, status, isWatching ? millis : undefined));
+  }
+
+  function tell(learnt: Learnt, facts: ReturnType<typeof logFieldsOf>) {
+    const { row, reason, failure } = learnt;
+    if (accessLog) log('request', facts);
+    if (reason === undefined) return;
+
+    if (reason === 'bug') {
+      return log('request failed', {
+        ...facts,
+        method: row && printable(row.method),
+        ...describeBug(failure),
+      });
+    }
+
+    log('request refused', facts);
+    if (reason !== 'handler' && !isOfProbe(learnt)) count(reason);
+  }
+
+  /** The time of an arrival; 0 while nobody asks for it. */
+  function noteArrival() {
+    metrics?.add('http_server_active_requests');
+    return isWatching ? clock.monotonic() : 0;
+  }
+
+  return { isWatching, noteArrival, observe, summarize };
+}
+
+/** RFC 9110 §9.1, RFC 5789 */
+const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
+
+/** Also with a method that has no row: what a probe is told is no refusal. */
+const isOfProbe = ({ row, request }: Learnt) =>
+  /^\/(?:healthz|readyz)(?:\?|$)/.test(row?.pattern ?? request.url ?? '');
+
+const NO_REQUEST: unknown[] = ['malformed-http', 'header_fields_too_large', 'request_timeout'];
+
+/** A word of a closed list; nothing for what is no request, though Node may take it for one. */
+function methodOf({ request, reason }: Learnt) {
+  if (NO_REQUEST.includes(reason)) return undefined;
+  return METHODS.find((method) => method === request.method) ?? printable('_OTHER');
+}
+
+/** What lines may say of a request. One literal: spread into one another objects cost as much as the rest. */
+function logFieldsOf(
+  { request, row, reason, issuerName, kid }: Learnt,
+  method: Printable | undefined,
+  status: number | null,
+  millis: number | undefined,
+) {
+  const traceparent = traceparentOf(request.rawHeaders);
+  const [, traceId, parentId] = traceparent?.split('-').map(printable) ?? [];
+  return {
+    method: method ?? null,
+    route: method && row ? printableSetting(row.pattern) : null,
+    status,
+    durationMillis: millis && Math.round(millis * 1000) / 1000,
+    reason,
+
+    issuer: issuerName === undefined ? undefined : printable(issuerName),
+    kid: kid === undefined ? undefined : printable(kid),
+    traceId,
+    parentId,
+  };
+}

@@ -1,0 +1,208 @@
+// The closed list of ways in which a request is turned away. Promises: each has one fixed sentence, which
+// holds no value from the request and fits RFC 6750 §3 (printable ASCII, no " or \). Does not decide status,
+// challenge or body: gate/challenge.ts does.
+
+/**
+ * Why a request is turned away: by kind, which is the `error` member of the body, the reasons that the log
+ * names, each with what the client is told; empty where that is nothing, or where a guard brings it.
+ */
+export const SENTENCES = {
+  unauthorized: {
+    'no-credentials': '',
+    'scheme-refused': '',
+  },
+  /** 401, RFC 6750 §3.1 */
+  invalid_token: {
+    'credentials-malformed': 'the scheme is not followed by exactly one space and one token',
+    'token-malformed': 'the token is not three parts of canonical base64url',
+    'header-malformed': 'the token header is not a JSON object in UTF-8',
+    'payload-malformed': 'the token payload is not a JSON object in UTF-8',
+    'algorithm-refused': 'the token is not signed with RS256',
+    'critical-header': 'the token header names critical members (crit or b64)',
+    'type-refused': 'the token header names another type (typ) than an access token',
+    'key-id-malformed': 'the key identifier (kid) of the token is not text',
+    'key-unknown': 'the token names no usable signing key of the issuer',
+    'signature-mismatch': 'the token signature does not match',
+    'issuer-mismatch': 'the token has another issuer (iss)',
+    'audience-mismatch': 'the token is not for this audience (aud)',
+    'expiry-malformed': 'the token has no expiry (exp) that is a number',
+    expired: 'the token has expired',
+    'not-before-malformed': 'the start of validity (nbf) of the token is not a number',
+    'not-yet-valid': 'the token is not valid yet',
+    'issued-at-malformed': 'the time of issue (iat) of the token is not a number',
+    'subject-malformed': 'the token has no subject (sub) that is text',
+    'token-use-refused': 'the token is for another use (token_use) than access',
+    'payload-type-refused': 'the token payload names another type (typ) than an access token',
+    'event-token': 'the token is a security event or logout token (events)',
+    'id-token': 'the token is an ID token, not an access token',
+    'profile-required': 'the token is not of the at+jwt profile with client_id, iat and jti',
+    'claim-required': 'the token lacks a claim that this service requires',
+    'bound-token': 'the token is bound to a key and was presented as Bearer',
+    'not-bound': 'the token is not bound to a key (cnf.jkt) and was presented as DPoP',
+    'confirmation-refused': 'the token names a confirmation (cnf) that cannot be checked here',
+    'key-mismatch': 'the token is bound to another key than that of the proof',
+  },
+  /** 401, RFC 9449 §7.1 */
+  invalid_dpop_proof: {
+    'proof-missing': 'the request has no DPoP proof',
+    'proof-malformed': 'the proof is not one JWS of canonical base64url and JSON objects',
+    'proof-type': 'the proof header does not say that it is of type dpop+jwt (typ)',
+    'proof-algorithm': 'the proof is not signed with an accepted algorithm (alg)',
+    'proof-critical': 'the proof header names critical members (crit or b64)',
+    'proof-key': 'the proof has no public key (jwk) that fits its algorithm',
+    'proof-jti': 'the proof has no identifier (jti) of 1 to 256 characters',
+    'proof-iat': 'the proof has no time of issue (iat) that is a number',
+    'proof-htm': 'the proof is for another method (htm)',
+    'proof-htu': 'the proof is for another URI (htu)',
+    'proof-too-old': 'the proof is too old (iat)',
+    'proof-too-new': 'the proof is from the future (iat)',
+    'proof-ath': 'the proof is for another token (ath)',
+    'proof-signature': 'the proof signature does not match',
+    'proof-replayed': 'the proof has been used before (jti)',
+    'proof-repeated': 'the request has more than one DPoP header field',
+  },
+  use_dpop_nonce: {
+    'proof-nonce': 'the proof needs the nonce of this answer (nonce)',
+  },
+  insufficient_scope: {
+    'scope-missing': '',
+    'claim-missing': '',
+  },
+  insufficient_user_authentication: {
+    'login-insufficient': 'the login of the token is not recent or strong enough',
+  },
+  invalid_request: {
+    'malformed-http': 'the request is not well-formed HTTP',
+    'host-refused': 'the request needs exactly one Host header field with a host and an optional port',
+    'target-refused': 'the request target is not a path that can be served',
+    'authorization-repeated': 'the request has more than one Authorization header field',
+    'forwarded-refused': 'the forwarded scheme or host of the request is not one',
+    'proof-beside-bearer': 'the request has a DPoP header field beside a Bearer token',
+  },
+  /** Why the service cannot decide now: never a statement about the token. */
+  temporarily_unavailable: {
+    'keys-unavailable': 'The signing keys are temporarily unavailable',
+    'replay-memory-full': 'The memory of used proofs is full',
+    'replay-store-unavailable': 'The memory of used proofs is temporarily unavailable',
+    'too-many-waiting': 'Too many requests are waiting for the signing keys',
+    'handler-timeout': 'The answer took too long',
+    'shutting-down': 'The service is shutting down',
+  },
+  // Requests that end before a route is looked for, or without one.
+  not_found: { not_found: 'There is nothing at this path' },
+  method_not_allowed: { method_not_allowed: 'This method is not supported here' },
+  request_timeout: { request_timeout: 'The request did not arrive in time' },
+  expectation_failed: { expectation_failed: 'The expectation of the request cannot be met' },
+  header_fields_too_large: { header_fields_too_large: 'The header fields of the request are too large' },
+  // Why a body or a query is refused, once access is granted.
+  invalid_body: {
+    'body-missing': 'The request has no body',
+    'body-malformed': 'The body is not JSON in UTF-8',
+    'body-too-deep': 'The body is nested too deeply',
+    'body-member-refused': 'The body has a member that is not taken',
+  },
+  unsupported_media_type: {
+    'coding-refused': 'The body has a content coding',
+    'media-type-refused': 'The body is not of a media type that is taken here',
+    'charset-refused': 'The body is not declared as UTF-8',
+  },
+  content_too_large: {
+    'body-too-large': 'The body is too large',
+  },
+  unprocessable_content: {
+    'body-refused': 'The body does not fit',
+  },
+  invalid_query: {
+    'query-refused': 'The query does not fit',
+  },
+};
+
+type Sentences = typeof SENTENCES;
+
+/** What kind of refusal it is, which decides status and challenge. */
+export type Kind = keyof Sentences;
+
+/** Why exactly, for the log and the metrics. */
+export type RefusalReason = { [Each in Kind]: keyof Sentences[Each] }[Kind];
+
+/** One refusal. `kind` is the `error` member of the body; `reason` is what the log says. */
+export interface Refusal {
+  readonly kind: Kind;
+  readonly reason: RefusalReason;
+  /** What the client is told: the sentence, or that of a guard. */
+  readonly description: string;
+  /** Those that were demanded. */
+  readonly scopes?: readonly string[];
+  /** What was demanded, by the names that it has in a challenge. */
+  readonly demands?: object;
+  /** Fields of the reply, names and values in turn. */
+  readonly headers?: readonly string[];
+  /** What a schema says: of each issue where it is, by keys, and why. */
+  readonly issues?: readonly object[];
+}
+
+/**
+ * What was learnt on the way to a refusal: the key of the token, by the provider's name; its issuer, by the
+ * configured one; a nonce to offer.
+ */
+interface Findings {
+  readonly kid?: string | undefined;
+  readonly issuerName?: string;
+  readonly freshNonce?: string | undefined;
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+/**
+ * What turns a request away. Returned where a request without a good token gets that far, since V8 walks the
+ * stack for every `throw`; thrown where a body or a query is read. Not an `Error`: a stack would cost and
+ * could leak.
+ */
+export class Refused {
+  readonly #isGenuine = true;
+  readonly refusal;
+  readonly findings;
+
+  constructor(refusal: Refusal, findings: Findings = {}) {
+    this.refusal = refusal;
+    this.findings = findings;
+  }
+
+  /** For what was thrown: it may be a revoked proxy, of which `instanceof` throws. */
+  static isGenuine(thrown: unknown): thrown is Refused {
+    return isObject(thrown) && #isGenuine in thrown;
+  }
+
+  /** The same refusal with what was learnt. */
+  with(findings: Findings) {
+    return new Refused(this.refusal, findings);
+  }
+}
+
+/** Of each reason the refusal that has no details; every request that is turned away for it shares it. */
+const PLAIN = Object.fromEntries(
+  Object.entries(SENTENCES).flatMap(([kind, sentences]) =>
+    Object.entries(sentences).map(([reason, description]) => [reason, { kind, reason, description }]),
+  ),
+) as Readonly<Record<RefusalReason, Refusal>>;
+
+export const refuse = (reason: RefusalReason, details?: Omit<Partial<Refusal>, 'kind' | 'reason'>) =>
+  new Refused(details === undefined ? PLAIN[reason] : { ...PLAIN[reason], ...details });
+
+/** RFC 9110 §10.2.3: when to come back. */
+export const unavailable = (reason: keyof Sentences['temporarily_unavailable'], seconds = 1) =>
+  refuse(reason, { headers: ['Retry-After', String(seconds)] });
+
+/** RFC 9110 §15.5.6: `allowed` are the methods of the rows at this path. */
+export const refuseMethod = (allowed: readonly string[]) =>
+  refuse('method_not_allowed', { headers: ['Allow', allowed.join(', ')] });
+
+/** What is thrown when nobody is left to be answered. */
+export class ClientGone {
+  readonly #isGenuine = true;
+
+  /** As of `Refused`. */
+  static isGenuine(thrown: unknown): thrown is ClientGone {
+    return isObject(thrown) && #isGenuine in thrown;
+  }
+}

@@ -1,0 +1,62 @@
+/* docs/dpop.md held against the running service and the code. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { SENTENCES } from '../../src/verify/base/refusal.ts';
+import { clausesIn, commentsOf } from '../clauses/citations.ts';
+import { startProvider, type Provider } from '../idp/provider.ts';
+import { startService } from '../support/service.ts';
+import { codeIn, read, tableUnder } from './pages.ts';
+
+describe('docs/dpop.md on the eight combinations of RFC 9449 §7', () => {
+  const rows = tableUnder('docs/dpop.md', 'Scheme, proof and binding');
+  let provider: Provider;
+
+  before(async () => {
+    provider = await startProvider();
+  });
+
+  after(() => provider.stop());
+
+  for (const [column, IDP_DPOP_MODE] of ['DISABLED', 'ALLOWED', 'REQUIRED'].entries()) {
+    test(`says what the mode ${IDP_DPOP_MODE} answers`, async (context) => {
+      const service = await startService({ provider, environment: { IDP_DPOP_MODE } });
+      context.after(() => service.stop());
+      assert.equal(rows.length, 8);
+      for (const [scheme, field, bound, ...cells] of rows) {
+        const token = provider.issue(bound === 'yes' ? { cnf: { jkt: 'x'.repeat(43) } } : {});
+        const proof: Record<string, string> = field === 'yes' ? { DPoP: 'x' } : {};
+        const headers = { Authorization: `${scheme} ${token}`, ...proof };
+        const { status, body } = await service.ask('/api/private', { headers });
+        const answer = body.error === undefined ? `${status}` : `${status} \`${body.error}\``;
+        // A proof that decides is at fault here.
+        const expected = cells[column]?.replace('the proof decides', '401 `invalid_dpop_proof`');
+        assert.equal(answer, expected, `${scheme} ${field} ${bound}`);
+      }
+    });
+  }
+});
+
+const flaws = {
+  ...SENTENCES.invalid_token,
+  ...SENTENCES.invalid_dpop_proof,
+  ...SENTENCES.invalid_request,
+  ...SENTENCES.temporarily_unavailable,
+};
+
+const reasons = [...Object.keys(flaws), 'proof-nonce'];
+
+for (const [clause = '', , where = '', refusal = ''] of tableUnder(
+  'docs/dpop.md',
+  'The order of the checks',
+)) {
+  test(`docs/dpop.md names for ${clause} reasons that exist and files that cite it`, () => {
+    assert.deepEqual(
+      codeIn(refusal).filter((reason) => !reasons.includes(reason)),
+      [],
+    );
+    for (const file of codeIn(where)) {
+      const cited = commentsOf(read(`src/${file}`)).flatMap(clausesIn);
+      assert.ok(cited.includes(`RFC 9449 ${clause}`), `${file} does not cite it`);
+    }
+  });
+}

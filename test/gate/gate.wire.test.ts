@@ -1,0 +1,382 @@
+/* The gate in front of a server that exists: what it admits, what it refuses, and what it leaves alone. */
+import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import {
+  claimCheck,
+  createGate,
+  needs,
+  open,
+  optional,
+  scope,
+  type GateRequest,
+} from '../../src/gatehouse.ts';
+import { createGateChecks } from '../../src/gate/gate.ts';
+import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
+import { nonceAt } from '../support/proof.ts';
+import { createTable } from '../support/table.ts';
+
+const issuer = createTestIssuer();
+const access = needs(scope('read:orders'));
+const READER = { scope: 'read:orders' };
+
+const openGate = (settings: object = {}) => createGate({ ...issuer.settings, ...settings }, issuer);
+
+const requestWith = (...rawHeaders: string[]): GateRequest => ({
+  method: 'GET',
+  url: '/orders',
+  rawHeaders: ['Host', 'api.test', ...rawHeaders],
+});
+
+const bearer = (claims: object = {}) => ['Authorization', issuer.bearer({ ...claims }).authorization];
+
+/** A server of the host's own behind the gate; gives its address. */
+async function serve(t: TestContext, handler: (request: IncomingMessage, response: ServerResponse) => void) {
+  const server = createServer(handler).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('refuses to judge by an access that no table could have, with every fault', async () => {
+  const gate = await openGate();
+  const wrong = needs(scope('a b'), scope('"'));
+  await assert.rejects(
+    async () => gate.check({ method: 'GET', url: '/', rawHeaders: ['Host', 'a'] }, wrong),
+    {
+      problems: ['scope a b: not all are scopes', 'scope ": not all are scopes'],
+    },
+  );
+  await assert.rejects(
+    gate.check({ method: 'GET', url: '/', rawHeaders: ['Host', 'a'] }, needs(scope('"'))),
+    {
+      problems: ['scope ": not all are scopes'],
+    },
+  );
+  gate.close();
+});
+
+test('the gate admits a caller who passes, and leaves the answer to the host', async (t) => {
+  const gate = await openGate();
+  const url = await serve(t, async (request, response) => {
+    const admission = await gate.admit(request, response, access);
+    if (admission !== undefined) response.end(admission.caller.subject);
+  });
+  const response = await fetch(url, { headers: issuer.bearer(READER) });
+  assert.deepEqual([response.status, await response.text()], [200, 'test-user']);
+  assert.equal(response.headers.get('cache-control'), null);
+});
+
+test('the gate answers a caller who may not pass, with every challenge also where a field was set before', async (t) => {
+  const gate = await openGate({ dpopMode: 'ALLOWED' });
+  const url = await serve(t, async (request, response) => {
+    response.setHeader('X-Powered-By', 'the host');
+    response.setHeader('Cache-Control', 'public');
+    await gate.admit(request, response, access);
+  });
+  const refused = await fetch(url);
+  const challenges = refused.headers.get('www-authenticate') ?? '';
+  assert.deepEqual(
+    [refused.status, await refused.json()],
+    [401, { error: 'unauthorized', message: 'Authentication required' }],
+  );
+  assert.match(challenges, /^Bearer realm="api", DPoP algs=/);
+  assert.equal(refused.headers.get('cache-control'), 'no-store');
+  const forbidden = await fetch(url, { headers: issuer.bearer() });
+  assert.deepEqual([forbidden.status, Object(await forbidden.json()).error], [403, 'insufficient_scope']);
+});
+
+test('the gate fails for nobody whom the host has answered before access was decided, and admits nobody then', async (t) => {
+  const gate = await openGate();
+  const admissions: unknown[] = [];
+  const url = await serve(t, async (request, response) => {
+    const admission = gate.admit(request, response, access);
+    response.end('late');
+    admissions.push(await admission.catch((failure: unknown) => failure));
+  });
+  for (const headers of [{}, issuer.bearer(READER)]) await (await fetch(url, { headers })).text();
+  assert.deepEqual(admissions, [undefined, undefined]);
+});
+
+test('the gate tells the log where the host has answered before access was decided', async () => {
+  const { observer, logs } = createTable({ rows: [] });
+  const { admit } = createGateChecks(observer);
+  const request = requestWith();
+  assert.equal(await admit(request, { headersSent: true } as ServerResponse, access), undefined);
+  assert.deepEqual(
+    logs.map(({ level, message, reason }) => [level, message, reason]),
+    [
+      ['debug', 'request refused', 'no-credentials'],
+      ['error', 'request failed', 'bug'],
+    ],
+  );
+});
+
+test("the gate gives the host's answer the nonce that is due [RFC 9449 §9]", async (t) => {
+  const secret = 'a'.repeat(32);
+  const gate = await openGate({ dpopMode: 'ALLOWED', dpopNonceSecret: secret });
+  const url = await serve(t, async (request, response) => {
+    if ((await gate.admit(request, response, access)) !== undefined) response.end();
+  });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+  const nonce = nonceAt(secret, Date.now() - 60_000);
+  const dpop = createProof(key, { method: 'GET', url: `${url}/` }, token, { nonce });
+  const admitted = await fetch(url, { headers: { authorization: `DPoP ${token}`, dpop } });
+  assert.equal(admitted.status, 200);
+  assert.notEqual(admitted.headers.get('dpop-nonce') ?? nonce, nonce);
+});
+
+test('the gate judges a request that is only described, as a framework hands it over', async () => {
+  const gate = await openGate();
+  const admitted = await gate.check(requestWith(...bearer(READER)), access);
+  assert.ok('caller' in admitted);
+  assert.deepEqual([admitted.caller.subject, admitted.headers], ['test-user', []]);
+  const verdict = await gate.check(requestWith(...bearer(READER), ...bearer(READER)), access);
+  assert.ok('refusal' in verdict);
+  assert.equal(verdict.refusal.status, 400);
+});
+
+test('the gate reads no credentials where access ignores them, and takes their absence where they are optional', async () => {
+  const gate = await openGate();
+  assert.deepEqual(await gate.check(requestWith('Authorization', 'Basic eA=='), open), {
+    caller: undefined,
+    headers: [],
+  });
+  assert.deepEqual(await gate.check(requestWith(), optional), { caller: undefined, headers: [] });
+  const verdict = await gate.check(requestWith('Authorization', 'Basic eA=='), optional);
+  assert.equal('refusal' in verdict && verdict.refusal.status, 401);
+});
+
+for (const [what, pairs, maxHeadersCount, status] of [
+  ['as many fields as Node keeps by default', 1_000, null, 431],
+  ['one field fewer', 999, null, 200],
+  ['as many fields as its server keeps', 50, 50, 431],
+  ['many fields where its server keeps all', 1_500, 0, 200],
+] as const) {
+  test(`the gate answers ${status} to a request with ${what}, among which one may be lost`, async () => {
+    const gate = await openGate();
+    const { rawHeaders } = requestWith(...bearer(READER));
+    const filling = Array.from({ length: pairs - rawHeaders.length / 2 }, () => ['X', 'x']).flat();
+    const socket = { server: { maxHeadersCount } };
+    const request = { ...requestWith(), rawHeaders: [...rawHeaders, ...filling], socket };
+    const verdict = await gate.check(request, access);
+    assert.equal('refusal' in verdict ? verdict.refusal.status : 200, status);
+  });
+}
+
+test('the gate compares a proof with what the client has asked for, not with what a framework made of it [RFC 9449 §4.3(9)]', async () => {
+  const gate = await openGate({ dpopMode: 'REQUIRED' });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+
+  const present = (claims: object) => {
+    const proof = issuer.proof(key, { method: 'GET', url: 'http://api.test/api/orders?x=1' }, token, {
+      ...claims,
+    });
+    return requestWith('Authorization', `DPoP ${token}`, 'DPoP', proof);
+  };
+
+  const mounted = { ...present({}), url: '/orders', originalUrl: '/api/orders?x=1' };
+  assert.ok('caller' in (await gate.check(mounted, access)));
+  const replayed = await gate.check(mounted, access);
+  assert.equal('refusal' in replayed && replayed.refusal.status, 401);
+  const rewritten = await gate.check({ ...present({}), url: '/orders' }, access);
+  assert.equal('refusal' in rewritten && rewritten.refusal.status, 401);
+});
+
+test('the gate lets a listed origin read its refusals', async () => {
+  const gate = await openGate({ corsAllowedOrigins: ['https://app.test'] });
+  const verdict = await gate.check(requestWith('Origin', 'https://app.test'), access);
+  const fields = 'refusal' in verdict ? Object.fromEntries(verdict.refusal.headers) : {};
+  assert.deepEqual([fields['Access-Control-Allow-Origin'], fields.Vary], ['https://app.test', 'Origin']);
+});
+
+test('the gate is ready once keys are held, and several gates know nothing of each other', async () => {
+  const other = createTestIssuer();
+  const gate = await openGate();
+  const theirs = await createGate(other.settings, other);
+  await gate.check(requestWith(...bearer(READER)), access);
+  assert.equal(gate.isReady(), true);
+  const verdict = await theirs.check(requestWith(...bearer(READER)), access);
+  assert.equal('refusal' in verdict && verdict.refusal.status, 401);
+  gate.close();
+  theirs.close();
+});
+
+test('a thousand requests wait for the keys of an issuer at a gate and no more, and those at another gate too [§7]', async () => {
+  const fetched = new EventEmitter();
+  const waiting = () => once(fetched, 'keys').then(() => issuer.fetchKeys());
+  const gates = [
+    await createGate(issuer.settings, { fetchKeys: waiting }),
+    await createGate(issuer.settings, { fetchKeys: waiting }),
+  ];
+
+  const ask = async (gate = gates[0]!) => {
+    const verdict = await gate.check(requestWith(...bearer(READER)), access);
+    return 'refusal' in verdict ? verdict.refusal.status : 200;
+  };
+
+  const asked = gates.flatMap((gate) => Array.from({ length: 1_000 }, () => ask(gate)));
+  assert.deepEqual(await Promise.all(gates.map(ask)), [503, 503]);
+  fetched.emit('keys');
+  assert.deepEqual(new Set(await Promise.all(asked)), new Set([200]));
+  for (const gate of gates) gate.close();
+});
+
+test('the gate refuses settings with every problem at once', async () => {
+  const settings = { domain: 'https://idp.test', audience: '', port: -1 };
+  await assert.rejects(createGate(settings, issuer), ({ problems }: { problems: readonly string[] }) => {
+    assert.deepEqual(
+      problems.map((problem) => problem.replace(/\).*/, '')),
+      ['domain (in code', 'audience (in code', 'port (in code'],
+    );
+    return true;
+  });
+});
+
+const FOUND = { resourceUrl: 'https://api.test/mcp', corsAllowedOrigins: ['https://app.test'] };
+const METADATA = '/.well-known/oauth-protected-resource/mcp';
+
+test('the refusals of the gate name the metadata and the scopes of its access [RFC 9728 §5.1]', async () => {
+  const gate = await openGate(FOUND);
+  const verdict = await gate.check(requestWith(), access);
+  const fields = 'refusal' in verdict ? Object.fromEntries(verdict.refusal.headers) : {};
+  assert.equal(
+    fields['WWW-Authenticate'],
+    `Bearer realm="api", scope="read:orders", resource_metadata="https://api.test${METADATA}"`,
+  );
+});
+
+test('a 403 of the gate names every scope of its access, as one of the service does [RFC 6750 §3]', async () => {
+  const gate = await openGate(FOUND);
+  const both = needs(scope('read:orders'), scope('pay'));
+  const request = requestWith(...bearer({ scope: 'read:orders' }));
+  const verdict = await gate.check(request, both);
+  const { status, headers } = 'refusal' in verdict ? verdict.refusal : { status: 200, headers: [] };
+  assert.equal(status, 403);
+  assert.match(Object.fromEntries(headers)['WWW-Authenticate'] ?? '', /, scope="read:orders pay", /);
+});
+
+test('the gate answers at the paths of the metadata itself, for every origin [RFC 9728 §3.1]', async (t) => {
+  const gate = await openGate(FOUND);
+  const url = await serve(t, async (request, response) => {
+    const admission = await gate.admit(request, response, access);
+    if (admission !== undefined) response.end(admission.caller.subject);
+  });
+  for (const path of [METADATA, `${METADATA}/?x`]) {
+    const found = await fetch(url + path, { headers: { origin: 'https://app.test' } });
+    assert.deepEqual(
+      [found.status, found.headers.get('access-control-allow-origin'), Object(await found.json()).resource],
+      [200, '*', 'https://api.test/mcp'],
+    );
+  }
+  const refused = await fetch(url + METADATA, { method: 'POST' });
+  assert.deepEqual([refused.status, refused.headers.get('allow')], [405, 'GET, HEAD']);
+  assert.equal((await fetch(`${url}/mcp`, { headers: issuer.bearer(READER) })).status, 200);
+});
+
+test('the gate describes a preflight of the metadata as a Response of Fetch takes it [RFC 9728 §3.1]', async () => {
+  const gate = await openGate(FOUND);
+  const asking = requestWith('Origin', 'https://app.test', 'Access-Control-Request-Method', 'GET');
+  const verdict = await gate.check({ ...asking, method: 'OPTIONS', url: METADATA }, access);
+  assert.ok('refusal' in verdict);
+  assert.equal(new Response(verdict.refusal.body, verdict.refusal).status, 204);
+});
+
+test('the gate admits at those paths where there is no resource to be found', async () => {
+  const gate = await openGate();
+  const verdict = await gate.check({ ...requestWith(...bearer(READER)), url: METADATA }, access);
+  assert.ok('caller' in verdict);
+});
+
+test('the gate reads settings that are inherited, as those that are its own [H2]', async () => {
+  const gate = await createGate(Object.create({ ...issuer.settings, dpopMode: 'REQUIRED' }), issuer);
+  const verdict = await gate.check(requestWith(...bearer(READER)), access);
+  assert.ok('refusal' in verdict);
+  assert.equal(verdict.refusal.status, 401);
+  gate.close();
+});
+
+const DOTS = ['/x/../admin', '/.', '/a/./b', '/%2e%2e/admin', '/a/.%2E', '/a/%2e?x', '/..'];
+
+for (const url of DOTS) {
+  test(`the gate refuses ${url} under every access: the server behind may take it as it stands, a proof holds without the dots [RFC 3986 §5.2.4]`, async (t) => {
+    const gate = await openGate({ dpopMode: 'ALLOWED' });
+    t.after(gate.close);
+    for (const asked of [open, optional, access]) {
+      for (const request of [{ url }, { url: '/good', originalUrl: url }]) {
+        const verdict = await gate.check({ ...requestWith(...bearer(READER)), ...request }, asked);
+        assert.ok('refusal' in verdict);
+        assert.equal(verdict.refusal.status, 400);
+        assert.match(
+          String(verdict.refusal.body),
+          /"invalid_request","message":".* a path that can be served"/,
+        );
+      }
+    }
+  });
+}
+
+test('the gate admits dots that are no segment, and an encoded slash inside of one [RFC 3986 §3.3]', async (t) => {
+  const gate = await openGate();
+  t.after(gate.close);
+  for (const url of ['/a.b', '/...', '/a/..b', '/%2e%2e%2fadmin', '/a?../b', '/?/../a']) {
+    const verdict = await gate.check({ ...requestWith(...bearer(READER)), url }, access);
+    assert.ok('caller' in verdict, url);
+  }
+});
+
+test('the gate refuses fields of HTTP/2, of which :authority and Host can disagree [RFC 9113 §8.3.1]', async (t) => {
+  const gate = await openGate();
+  t.after(gate.close);
+  for (const field of [':authority', ':path', ':']) {
+    for (const asked of [open, optional, access]) {
+      const verdict = await gate.check(requestWith(...bearer(READER), field, 'api.test'), asked);
+      assert.ok('refusal' in verdict);
+      assert.equal(verdict.refusal.status, 400);
+    }
+  }
+  const verdict = await gate.check(requestWith(...bearer(READER), 'X-A', ':authority'), access);
+  assert.ok('caller' in verdict);
+});
+
+test('the gate takes a request of HTTP/1.0 without Host, and no other [RFC 9112 §3.2]', async (t) => {
+  const gate = await openGate();
+  t.after(gate.close);
+  const request = { method: 'GET', url: '/', rawHeaders: bearer(READER) };
+  assert.ok('caller' in (await gate.check({ ...request, httpVersion: '1.0' }, access)));
+  for (const httpVersion of [undefined, '1.1']) {
+    assert.ok('refusal' in (await gate.check({ ...request, httpVersion }, access)));
+  }
+});
+
+test('a bug in a guard is told once to who gave onError, whatever that does with it', async () => {
+  const bug = new Error('a bug');
+  const faulty = claimCheck('is good', () => {
+    throw bug;
+  });
+  for (const answer of [
+    () => 'thanks',
+    () => assert.fail('in onError'),
+    async () => assert.fail('later in onError'),
+  ]) {
+    const told: unknown[] = [];
+
+    const onError = (error: unknown) => {
+      told.push(error);
+      return answer();
+    };
+
+    const gate = await createGate({ ...issuer.settings, logLevel: 'silent' }, { ...issuer, onError });
+    const verdict = await gate.check(requestWith(...bearer()), needs(faulty));
+    assert.ok('refusal' in verdict);
+    assert.equal(verdict.refusal.status, 500);
+    await gate.check(requestWith(), access);
+    await new Promise(setImmediate);
+    assert.deepEqual(told, [bug]);
+    gate.close();
+  }
+});

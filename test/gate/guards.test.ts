@@ -1,0 +1,342 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  anyScope,
+  claimCheck,
+  claimEquals,
+  claimIncludes,
+  scope,
+  type Guard,
+} from '../../src/gate/guards.ts';
+import { needs, refusalOf } from '../../src/gate/access.ts';
+import { callerWith } from '../support/caller.ts';
+import type { Environment } from '../support/service.ts';
+
+type Claims = Record<string, unknown>;
+
+const passes = (guard: Guard, claims: Claims, environment?: Environment) =>
+  guard.passes(callerWith(claims, environment));
+
+function check(
+  what: string,
+  guard: Guard,
+  cases: { readonly held: readonly Claims[]; readonly missing: readonly Claims[] },
+): void {
+  for (const claims of cases.held) {
+    test(`${what} passes ${JSON.stringify(claims)}`, () => assert.equal(passes(guard, claims), true));
+  }
+  for (const claims of cases.missing) {
+    test(`${what} refuses ${JSON.stringify(claims)}`, () => assert.equal(passes(guard, claims), false));
+  }
+}
+
+check('a guard of two scopes', scope('read', 'write'), {
+  held: [
+    { scope: 'read write' },
+    { scope: 'write admin read' },
+    { scope: ['read', 'write'] },
+    { scope: ' read  write' },
+  ],
+  missing: [
+    {},
+    { scope: '' },
+    { scope: 'read' },
+    { scope: 'write' },
+    { scope: 'read:all write' },
+    { scope: 'spread write' },
+    { scope: 'readwrite' },
+    { scope: 'read\twrite' },
+    { scope: 'read\nwrite' },
+    { scope: 'read,write' },
+    { scope: 'READ WRITE' },
+    { scope: ['read write'] },
+    { scope: ['read'] },
+    { scope: ['read', 'write', 7] },
+    { scope: [['read', 'write']] },
+    { scope: { read: true, write: true } },
+    { scope: 7 },
+    { scope: null },
+    { scope: true },
+    { scp: 'read write' },
+    { scopes: 'read write' },
+  ],
+});
+
+check('a guard of any of two scopes', anyScope('read:users', 'write:users'), {
+  held: [
+    { scope: 'read:users' },
+    { scope: 'write:users' },
+    { scope: 'x write:users read:users' },
+    { scope: ['write:users'] },
+  ],
+  missing: [
+    {},
+    { scope: '' },
+    { scope: 'read' },
+    { scope: 'users' },
+    { scope: 'read:users:all' },
+    { scope: 'read:users\twrite:users' },
+    { scope: ['read:users write:users'] },
+    { scope: 7 },
+  ],
+});
+
+check('a guard of a text claim', claimEquals('org', 'a1'), {
+  held: [{ org: 'a1' }],
+  missing: [
+    {},
+    { org: 'a' },
+    { org: 'a12' },
+    { org: 'A1' },
+    { org: ' a1' },
+    { org: ['a1'] },
+    { org: null },
+    { org: { toString: 'a1' } },
+    { org: true },
+  ],
+});
+
+check('a guard of a number claim', claimEquals('level', 1), {
+  held: [{ level: 1 }, { level: 1.0 }],
+  missing: [{}, { level: '1' }, { level: true }, { level: [1] }, { level: 2 }, { level: 0 }, { level: null }],
+});
+
+check('a guard of a boolean claim', claimEquals('verified', false), {
+  held: [{ verified: false }],
+  missing: [
+    {},
+    { verified: 'false' },
+    { verified: 0 },
+    { verified: '' },
+    { verified: null },
+    { verified: true },
+    { verified: [] },
+  ],
+});
+
+check('a guard of included values', claimIncludes('roles', ['editor', 'viewer']), {
+  held: [
+    { roles: ['editor', 'viewer'] },
+    { roles: ['viewer', 'x', 'editor', 7, null] },
+    { roles: 'editor viewer' },
+    { roles: 'viewer admin editor' },
+  ],
+  missing: [
+    {},
+    { roles: ['editor'] },
+    { roles: ['viewer'] },
+    { roles: 'editor' },
+    { roles: 'editors viewers' },
+    { roles: 'editor\tviewer' },
+    { roles: 'editor,viewer' },
+    { roles: ['editor viewer'] },
+    { roles: [['editor'], ['viewer']] },
+    { roles: { editor: 1, viewer: 1 } },
+    { roles: { 0: 'editor', 1: 'viewer', length: 2 } },
+    { roles: ['Editor', 'Viewer'] },
+    { roles: [] },
+    { roles: '' },
+    { roles: 7 },
+    { roles: null },
+    { roles: true },
+  ],
+});
+
+for (const verdict of [true, false, 1, 'true', {}, undefined, null]) {
+  const passed = verdict === true;
+
+  test(`a claim check that returns ${JSON.stringify(verdict)} ${passed ? 'passes' : 'refuses'} the caller [docs/refusals.md]`, () => {
+    assert.equal(
+      passes(
+        claimCheck('something', () => verdict),
+        {},
+      ),
+      passed,
+    );
+  });
+}
+
+test('a claim check that returns a promise refuses the caller', () => {
+  assert.equal(
+    passes(
+      claimCheck('something', async () => true),
+      {},
+    ),
+    false,
+  );
+});
+
+test('a claim check reads claims by name', () => {
+  const guard = claimCheck('a equals b', (claim) => claim('a') !== undefined && claim('a') === claim('b'));
+  assert.equal(passes(guard, { a: 1, b: 1 }), true);
+  assert.equal(passes(guard, { a: 1, b: 2 }), false);
+});
+
+const NAMESPACE = { IDP_CLAIM_NAMESPACE: 'https://ns.example/' };
+
+for (const [what, guard] of [
+  ['claim equals', claimEquals('org', 'a1')],
+  ['claim includes', claimIncludes('org', ['a1'])],
+  ['claim check', claimCheck('org is a1', (claim) => claim('org') === 'a1')],
+] as const) {
+  test(`${what} reads the namespaced claim, even null, and else the plain one [docs/settings.md IDP_CLAIM_NAMESPACE]`, () => {
+    assert.equal(passes(guard, { org: 'a1' }, NAMESPACE), true);
+    assert.equal(passes(guard, { 'https://ns.example/org': 'a1' }, NAMESPACE), true);
+    assert.equal(passes(guard, { org: 'x', 'https://ns.example/org': 'a1' }, NAMESPACE), true);
+    assert.equal(passes(guard, { org: 'a1', 'https://ns.example/org': null }, NAMESPACE), false);
+    assert.equal(passes(guard, { 'https://ns.example/org': 'a1' }), false);
+  });
+}
+
+test('a scope guard reads the claim that the settings name', () => {
+  assert.equal(passes(scope('read'), { scp: ['read'] }, { IDP_SCOPE_CLAIM: 'scp' }), true);
+  assert.equal(passes(scope('read'), { scope: 'read' }, { IDP_SCOPE_CLAIM: 'scp' }), false);
+});
+
+for (const [guard, name, refusal] of [
+  [
+    scope('a', 'b'),
+    'scope a b',
+    {
+      reason: 'scope-missing',
+      description: 'the token lacks a required scope',
+      scopes: ['a', 'b'],
+      demands: { scope: 'a b' },
+    },
+  ],
+  [
+    anyScope('a', 'b'),
+    'any scope of a b',
+    {
+      reason: 'scope-missing',
+      description: 'the token has none of the required scopes',
+      scopes: ['a', 'b'],
+      demands: { scope: 'a b' },
+    },
+  ],
+  [
+    claimEquals('org', 'a1'),
+    'claim org equals a1',
+    { reason: 'claim-missing', description: 'the claim org is missing or has another value' },
+  ],
+  [
+    claimIncludes('roles', ['x', 'y']),
+    'claim roles includes x y',
+    { reason: 'claim-missing', description: 'the claim roles is missing or lacks a required value' },
+  ],
+  [
+    claimCheck('a is b', () => true),
+    'claims a is b',
+    { reason: 'claim-missing', description: 'the claims do not satisfy: a is b' },
+  ],
+] as const) {
+  test(`the guard "${name}" is data: its name and its refusal [RFC 6750 §3.1]`, () => {
+    assert.equal(guard.name, name);
+    assert.deepEqual(guard.refused.refusal, { kind: 'insufficient_scope', ...refusal });
+  });
+}
+
+for (const word of ['', 'a b', 'a"b', 'a\\b', 'a\tb', 'a\u007f', 'é', '\u0000', ' ']) {
+  test(`refuses ${JSON.stringify(word)} as a scope [RFC 6749 §3.3]`, () => {
+    assert.equal(scope(word).fault, `scope ${word}: not all are scopes`);
+    assert.equal(scope('good', word).fault, `scope good ${word}: not all are scopes`);
+    assert.equal(anyScope(word).fault, `any scope of ${word}: not all are scopes`);
+  });
+}
+
+test('takes every character of a scope-token [RFC 6749 §3.3]', () => {
+  for (const word of ['!', '#', '[', ']', '~', 'read:messages', 'https://a.example/x?y=z']) {
+    const { name, fault } = scope(word);
+    assert.deepEqual([name, fault], [`scope ${word}`, undefined]);
+  }
+});
+
+for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u0000', '\u001f', 'a=b']) {
+  test(`refuses a claim name with ${JSON.stringify(text)}, which no challenge can carry [RFC 6750 §3, G16]`, () => {
+    for (const guard of [claimEquals(text, 'x'), claimIncludes(text, ['x']), claimCheck(text, () => true)]) {
+      assert.match(guard.fault ?? '', /: cannot be named in a challenge$/);
+    }
+  });
+}
+
+test('takes every character of an error_description in what a claim check demands [RFC 6750 §3]', () => {
+  for (const what of ['!', '#', '[', ']', '~', ' ', 'https://ns.example/x']) {
+    const { name, fault } = claimCheck(what, () => true);
+    assert.deepEqual([name, fault], [`claims ${what}`, undefined]);
+  }
+});
+
+test('refuses a guard that demands nothing, as JavaScript makes of a missing setting or an empty list [H2]', () => {
+  const absent = undefined as never;
+  const none = [] as unknown as readonly [never];
+  const guards = [claimEquals('org_id', absent), claimIncludes('roles', none), claimCheck('x', absent)];
+  for (const { name, fault } of guards) assert.equal(fault, `${name}: demands nothing`);
+  assert.equal(scope(...none).fault, 'scope : not all are scopes');
+  assert.equal(scope('read', absent).fault, 'scope read : not all are scopes');
+  assert.deepEqual(needs(...none).faults, ['needs nothing; write authenticated, or a guard']);
+});
+
+test('says first of a guard that it demands nothing, since another name would not mend it [H2]', () => {
+  const { name, fault } = claimEquals('é', undefined as never);
+  assert.equal(fault, `${name}: demands nothing`);
+});
+
+test('takes false, 0 and an empty text for values that a claim may have to have', () => {
+  for (const expected of [false, 0, '']) {
+    const guard = claimEquals('blocked', expected);
+    assert.equal(guard.fault, undefined);
+    assert.deepEqual(
+      [expected, undefined, null, true].map((blocked) => passes(guard, { blocked })),
+      [true, false, false, false],
+    );
+  }
+});
+
+test('refuses a guard of null, of no function, or of a value that tokens hold for what their user lacks [H2]', () => {
+  const nothing = null as never;
+  for (const { name, fault } of [
+    claimEquals('org_id', nothing),
+    claimIncludes('roles', ['editor', nothing]),
+    claimIncludes('roles', ['']),
+    claimIncludes('roles', new Array(1) as [string]),
+    claimCheck('is here', nothing),
+    claimCheck('is true', true as never),
+  ]) {
+    assert.equal(fault, `${name}: demands nothing`);
+  }
+});
+
+test('takes no text for a list of values, which would demand its letters [H2]', () => {
+  const text = 'editor' as unknown as [string];
+  assert.throws(() => claimIncludes('roles', text), TypeError);
+});
+
+test('demands what a list of values held when the guard was made [H2]', () => {
+  const values: [string, ...string[]] = ['editor'];
+  const guard = claimIncludes('roles', values);
+  values.length = 0 as 1;
+  assert.equal(passes(guard, { roles: [] }), false);
+  assert.equal(passes(guard, { roles: ['editor'] }), true);
+});
+
+test('admits nobody by a guard that gives a promise [H2]', () => {
+  const passes = async () => true;
+  const guard = { ...scope('read'), passes } as unknown as Guard;
+  const caller = callerWith({ scope: 'read' });
+  assert.equal(refusalOf([{ access: needs(guard) }], caller, true), guard.refused);
+  assert.equal(refusalOf([{ access: needs(scope('read')) }], caller, true), undefined);
+});
+
+test('says which guard cannot be named in a challenge', () => {
+  assert.equal(claimEquals('é', 'x').fault, 'claim é equals x: cannot be named in a challenge');
+});
+
+test('can demand that the subject is not the client itself [D9]', () => {
+  const isUser = claimCheck(
+    'the subject is not the client',
+    (claim) => typeof claim('client_id') === 'string' && claim('sub') !== claim('client_id'),
+  );
+  assert.ok(passes(isUser, { client_id: 'c', sub: 'u' }));
+  assert.ok(!passes(isUser, { client_id: 'c', sub: 'c' }));
+  assert.ok(!passes(isUser, { sub: 'u' }));
+});

@@ -1,0 +1,230 @@
+/* A store on loopback that speaks RESP2 as a test says, for what a real one does not do on demand; and ours in front of it, with a clock
+   in hand. Shares no code with src. */
+import { EventEmitter, once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import type { TestContext } from 'node:test';
+import type { Later } from '../../src/verify/base/clock.ts';
+import { createLog } from '../../src/verify/base/events.ts';
+import { createSharedReplayStore } from '../../src/options/redis-replay.ts';
+import type { ReplayVerdict } from '../../src/verify/dpop/replay.ts';
+import { TestClock } from '../support/clock.ts';
+
+/** Who waits longer than this for what never comes fails, and closes what the test has opened. */
+const PATIENCE_MILLIS = 20_000;
+
+/** What `find` finds, as soon as a change makes it find something. */
+async function when<Value>(changes: EventEmitter, find: () => Value | undefined): Promise<Value> {
+  const signal = AbortSignal.timeout(PATIENCE_MILLIS);
+  for (;;) {
+    const found = find();
+    if (found !== undefined) return found;
+    await once(changes, 'change', { signal });
+  }
+}
+
+/** The bytes to say to a command; nothing for `undefined`. */
+export type Say = (words: readonly string[], socket: Socket) => string | undefined;
+
+/** What a good store says, which has recorded nothing yet. */
+export function goodStore(): Say {
+  const names = new Set<string>();
+  return ([command, name = '']) => {
+    if (command === 'PING') return '+PONG\r\n';
+    if (command !== 'SET') return '+OK\r\n';
+    if (names.has(name)) return '$-1\r\n';
+    names.add(name);
+    return '+OK\r\n';
+  };
+}
+
+/** A good greeting, and this to every `SET`. */
+export const afterGreeting =
+  (say: Say | string): Say =>
+  (words, socket) => {
+    if (words[0] !== 'SET') return goodStore()(words, socket);
+    return typeof say === 'string' ? say : say(words, socket);
+  };
+
+/** Every whole command at the start of the bytes, and what is left of them. */
+function parseCommands(bytes: Buffer): { commands: string[][]; rest: Buffer } {
+  const commands: string[][] = [];
+  let rest = bytes;
+  for (;;) {
+    let at = 0;
+
+    const line = (type: string): number => {
+      const end = rest.indexOf('\r\n', at);
+      const text = rest.toString('latin1', at, end === -1 ? rest.length : end);
+      if (text !== '' && text[0] !== type) throw new Error(`is not RESP2: ${JSON.stringify(text)}`);
+      at = end === -1 ? Infinity : end + 2;
+      return Number(text.slice(1));
+    };
+
+    const words: string[] = [];
+    const count = line('*');
+    while (words.length < count && at < rest.length) {
+      const length = line('$');
+      words.push(rest.toString('utf8', at, at + length));
+      at += length + 2;
+    }
+    if (rest.length === 0 || at > rest.length || words.length < count) return { commands, rest };
+    commands.push(words);
+    rest = rest.subarray(at);
+  }
+}
+
+export interface FakeStore {
+  readonly port: number;
+  /** Every command so far, of all connections. */
+  readonly commands: readonly (readonly string[])[];
+  /** The bytes of each piece in which commands came. */
+  readonly pieces: readonly string[];
+  /** Every connection that was made so far. */
+  readonly sockets: readonly Socket[];
+  /** What it says from now on. */
+  say: Say;
+  /** The `count`-th command, past or to come. */
+  received(count: number): Promise<readonly string[]>;
+  /** The `count`-th connection, past or to come. */
+  connected(count: number): Promise<Socket>;
+  close(): Promise<void>;
+}
+
+export async function startFakeStore(
+  context: TestContext,
+  say: Say = goodStore(),
+  tls?: TlsOptions,
+  port = 0,
+): Promise<FakeStore> {
+  const commands: string[][] = [];
+  const pieces: string[] = [];
+  const sockets: Socket[] = [];
+  const changes = new EventEmitter();
+
+  const accept = (socket: Socket) => {
+    let rest: Buffer = Buffer.alloc(0);
+    sockets.push(socket);
+    changes.emit('change');
+    socket.setNoDelay();
+    socket.on('error', () => {});
+    socket.on('data', (bytes: Buffer) => {
+      pieces.push(bytes.toString('latin1'));
+      const parsed = parseCommands(Buffer.concat([rest, bytes]));
+      rest = parsed.rest;
+      for (const words of parsed.commands) {
+        commands.push(words);
+        const reply = store.say(words, socket);
+        if (reply !== undefined) socket.write(reply);
+      }
+      changes.emit('change');
+    });
+  };
+
+  const server = tls === undefined ? createServer(accept) : createTlsServer(tls, accept);
+  server.on('tlsClientError', () => {});
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+
+  const store: FakeStore = {
+    port: (server.address() as AddressInfo).port,
+    commands,
+    pieces,
+    sockets,
+    say,
+    received: (count) => when(changes, () => commands[count - 1]),
+    connected: (count) => when(changes, () => sockets[count - 1]),
+    close: async () => {
+      if (!server.listening) return;
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await once(server, 'close');
+    },
+  };
+  context.after(store.close);
+  return store;
+}
+
+/** Sends bytes to whoever has connected last; resolves when they have been read there. */
+export async function deliver({ sockets }: FakeStore, bytes: string): Promise<void> {
+  await new Promise((resolve) => sockets.at(-1)?.write(bytes, resolve));
+  // On loopback what has been written is there at the next look, which comes between two of these.
+  for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+}
+
+export interface Client {
+  readonly clock: TestClock;
+  /** Every log line so far, parsed. */
+  readonly logs: readonly Record<string, unknown>[];
+  /** The `count`-th line with this message, past or to come. */
+  logged(message: string, count?: number): Promise<Record<string, unknown>>;
+  /** The milliseconds of the `count`-th timer that was set, past or to come; up to the hundredth. */
+  timer(count: number): Promise<number>;
+  /** Resolves once the store has been greeted, whether that is told of or not. */
+  greeted(): Promise<true>;
+  /** Resolves once the store is lost and the next attempt waits for its time, whether that is told of or not. */
+  lost(): Promise<true>;
+  /** Records a proof with this `jti`, which can be accepted for `lifeSeconds` more. */
+  record(jti: string, lifeSeconds?: number): Later<ReplayVerdict>;
+  close(): void;
+}
+
+const MOST_TIMERS = 100;
+
+export const THUMBPRINT = 'T'.repeat(43);
+export const NOW = 1_800_000_000;
+
+/** Our side of a store, closed when the test is over. */
+export function openClient(context: TestContext, address: string): Client {
+  const clock = new TestClock(NOW * 1000);
+  const logs: Record<string, unknown>[] = [];
+  const timers: number[] = [];
+  const changes = new EventEmitter();
+
+  const write = (line: string) => {
+    logs.push(JSON.parse(line));
+    changes.emit('change');
+  };
+
+  const after = (millis: number, action: () => void) => {
+    // Of the later ones nobody asks, and there may be a great many.
+    if (timers.length < MOST_TIMERS) timers.push(millis);
+    changes.emit('change');
+    const cancel = clock.after(millis, action);
+    return () => {
+      cancel();
+      changes.emit('change');
+    };
+  };
+
+  const store = createSharedReplayStore(address, { ...clock, after }, createLog('debug', write, clock.now));
+  const close = () => store.close?.();
+  context.after(close);
+
+  const logged = (message: string, count = 1) =>
+    when(changes, () => logs.filter((line) => line.message === message)[count - 1]);
+
+  const timer = (count: number) => when(changes, () => timers[count - 1]);
+
+  const isUp = () => store.gauge()[1] === 1;
+  // The timer of the greeting is cancelled then.
+  const greeted = () => when(changes, () => (isUp() ? true : undefined));
+  // And another one is set then.
+  const lost = () => when(changes, () => (isUp() ? undefined : true));
+
+  const record = (jti: string, lifeSeconds = 300) => store.record(THUMBPRINT, jti, NOW + lifeSeconds, NOW);
+  return { clock, logs, logged, timer, greeted, lost, record, close };
+}
+
+export interface Pair {
+  readonly store: FakeStore;
+  readonly client: Client;
+}
+
+/** A fake store and our side of it, which has been greeted. */
+export async function startPair(context: TestContext, say?: Say): Promise<Pair> {
+  const store = await startFakeStore(context, say);
+  const client = openClient(context, `redis://127.0.0.1:${store.port}`);
+  await client.logged('replay store ready');
+  return { store, client };
+}

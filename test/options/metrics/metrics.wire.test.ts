@@ -1,0 +1,346 @@
+/* What is measured, held against the traffic that was sent. */
+import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { test, type TestContext } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { FETCH_FLAWS } from '../../../src/verify/base/events.ts';
+import { SENTENCES } from '../../../src/verify/base/refusal.ts';
+import {
+  createService,
+  fail,
+  get,
+  needs,
+  open,
+  post,
+  scope,
+  type GivenSettings,
+} from '../../../src/gatehouse.ts';
+import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
+import { createMetrics } from '../../../src/options/metrics/metrics.ts';
+import type { Issuer } from '../../../src/verify/token/verify.ts';
+import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
+import { ask, exchange, openWire } from '../../support/client.ts';
+import { readExposition } from '../../support/exposition.ts';
+
+const issuer = createTestIssuer();
+
+const DURATION = 'http_server_request_duration_seconds';
+
+const rows = [
+  get('/orders/{id}', needs(scope('read:orders')), () => ({})),
+  get('/open', open, () => ({})),
+  get('/missing', open, () => fail(404, 'not_found', 'None')),
+  get('/bug', open, () => Promise.reject(new Error('secret'))),
+  get('/"quoted\\', open, () => ({})),
+  post('/orders', open, () => ({})),
+];
+
+async function start(t: TestContext, settings: Partial<GivenSettings> = {}, fetchKeys = issuer.fetchKeys) {
+  const given = { ...issuer.settings, host: '127.0.0.1', port: 0, dpopMode: 'ALLOWED' as const, ...settings };
+  const service = createService({ rows }, given, { fetchKeys });
+  const url = await service.listen();
+  t.after(() => service.stop());
+  const port = Number(new URL(url).port);
+  const all = () => readExposition(service.metricsText());
+
+  /** The value of a sample; 0 for what is not there would hide that it is not there from the start. */
+  const value = (sample: string) => {
+    const [name = ''] = sample.split('{');
+    const family = [...all()].find(([key]) => name === key || name.startsWith(`${key}_`));
+    return family?.[1].samples.get(sample);
+  };
+
+  /** How many answers there were. */
+  const answers = (labels: string) => value(`${DURATION}_count{${labels}}`);
+  return { service, url, port, all, value, answers };
+}
+
+const labelsOf = (route: string | undefined, method: string, status: number) =>
+  `${route === undefined ? '' : `http_route="${route}",`}http_request_method="${method}",http_response_status_code="${status}"`;
+
+test('has every family from the start, and every foreseeable series at zero', async (t) => {
+  const { all, value } = await start(t, {}, () => new Promise(() => {}));
+  const families = all();
+  assert.deepEqual([...families].map(([name, { type }]) => `${name} ${type}`).sort(), [
+    'gatehouse_info gauge',
+    'gatehouse_key_fetches_total counter',
+    'gatehouse_keys_age_seconds gauge',
+    'gatehouse_keys_usable gauge',
+    'gatehouse_refusals_total counter',
+    'gatehouse_replay_entries gauge',
+    'gatehouse_replay_proofs_total counter',
+    'gatehouse_tokens_total counter',
+    'http_server_active_requests gauge',
+    'http_server_request_duration_seconds histogram',
+    'nodejs_eventloop_lag_p99_seconds gauge',
+    'nodejs_heap_size_total_bytes gauge',
+    'nodejs_heap_size_used_bytes gauge',
+    'process_cpu_seconds_total counter',
+    'process_resident_memory_bytes gauge',
+    'process_start_time_seconds gauge',
+  ]);
+  const reasons = [...Object.values(SENTENCES).flatMap((sentences) => Object.keys(sentences))];
+
+  const wordsOf = (name: string, label: string) =>
+    [...(families.get(name)?.samples ?? [])].map(([sample, count]) => {
+      assert.equal(count, 0, sample);
+      return new RegExp(`${label}="([^"]*)"\\}$`).exec(sample)?.[1];
+    });
+
+  assert.deepEqual(wordsOf('gatehouse_refusals_total', 'reason').sort(), reasons.sort());
+  assert.deepEqual(wordsOf('gatehouse_tokens_total', 'result'), ['remembered', 'verified']);
+  assert.deepEqual(wordsOf('gatehouse_replay_proofs_total', 'result'), [
+    'new',
+    'seen',
+    'full',
+    'unavailable',
+  ]);
+  assert.deepEqual(wordsOf('gatehouse_key_fetches_total', 'result'), ['ok', ...FETCH_FLAWS]);
+  assert.equal(value('gatehouse_key_fetches_total{issuer="idp",result="ok"}'), 0);
+
+  const counts = [...(families.get(DURATION)?.samples ?? [])].filter(([name]) => name.includes('_count{'));
+  assert.deepEqual(
+    counts.map(([name, count]) => `${name.slice(name.indexOf('{') + 1, -1)} ${count}`).sort(),
+    [...rows.map(({ method, pattern }) => [method, pattern]), ['GET', '/healthz'], ['GET', '/readyz']]
+      .flatMap(([method = '', pattern = '']) =>
+        (method === 'GET' ? ['GET', 'HEAD'] : [method]).flatMap((each) =>
+          // An alert sees the first 500 of a series only if the series was there before (docs/rules.yml).
+          [200, 500].map((status) => `${labelsOf(pattern.replace(/["\\]/g, '\\$&'), each, status)} 0`),
+        ),
+      )
+      .sort(),
+  );
+});
+
+test('counts answers by method, route and status, with their seconds, and no path of a caller', async (t) => {
+  const { port, answers, all, value } = await start(t);
+  const token = issuer.token({ scope: 'read:orders' });
+  for (const id of ['one', 'two']) await ask(port, `/orders/${id}?secret`, { token });
+  await ask(port, '/orders/one', { token, method: 'HEAD' });
+  await ask(port, '/orders/one', { method: 'PURGE' });
+  await ask(port, '/orders/one', { method: 'PATCH' });
+  await ask(port, '/orders/one');
+  await ask(port, '/missing');
+  await ask(port, '/bug');
+  await ask(port, '/%22quoted%5C');
+  await ask(port, '/healthz');
+  assert.equal(answers(labelsOf('/orders/{id}', 'GET', 200)), 2);
+  assert.equal(answers(labelsOf('/orders/{id}', 'HEAD', 200)), 1);
+  assert.equal(answers(labelsOf('/orders/{id}', 'GET', 401)), 1);
+  assert.equal(answers(labelsOf(undefined, '_OTHER', 405)), 1);
+  assert.equal(answers(labelsOf(undefined, 'PATCH', 405)), 1);
+  assert.equal(answers(labelsOf('/missing', 'GET', 404)), 1);
+  assert.equal(answers(labelsOf('/bug', 'GET', 500)), 1);
+  assert.equal(answers(labelsOf('/\\"quoted\\\\', 'GET', 200)), 1);
+  assert.equal(answers(labelsOf('/healthz', 'GET', 200)), 1);
+  const seconds = value(`${DURATION}_sum{${labelsOf('/orders/{id}', 'GET', 200)}}`) ?? 0;
+  assert.ok(seconds > 0 && seconds < 10, `${seconds} s`);
+  assert.ok(![...all()].some(([, { samples }]) => /one|secret|PURGE/.test([...samples.keys()].join())));
+});
+
+test('counts a preflight and who asks for the metadata as requests that no row has matched', async (t) => {
+  const settings = { corsAllowedOrigins: ['https://app.test'], resourceUrl: 'https://api.test' };
+  const { port, answers } = await start(t, settings);
+  const headers = { Origin: 'https://app.test', 'Access-Control-Request-Method': 'GET' };
+  await ask(port, '/open', { method: 'OPTIONS', headers });
+  await ask(port, '/.well-known/oauth-protected-resource');
+  assert.equal(answers(labelsOf(undefined, 'OPTIONS', 204)), 1);
+  assert.equal(answers(labelsOf(undefined, 'GET', 200)), 1);
+});
+
+test('has the boundaries of OpenTelemetry', async (t) => {
+  const { all } = await start(t);
+  const labels = labelsOf('/open', 'GET', 200);
+  const names = [...(all().get(DURATION)?.samples.keys() ?? [])].filter((name) => name.includes(labels));
+  const bounds = names.flatMap((name) => /le="([^"]+)"/.exec(name)?.[1] ?? []);
+  assert.equal(bounds.join(' '), '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 +Inf');
+});
+
+test('counts a duration in every bucket that it does not exceed, and sums all up', () => {
+  const metrics = createMetrics('x');
+  const measure = metrics.durations('/a')('GET')(200);
+  for (const seconds of [0.005, 0.0051, 0.3, 11]) measure(seconds);
+  const { samples = [] } = readExposition(metrics.read([], createReplayStore(60))).get(DURATION) ?? {};
+  assert.deepEqual(
+    [...samples].map(([name, value]) => `${/le="[^"]+"|sum|count/.exec(name)} ${value}`),
+    [
+      ...['0.005" 1', '0.01" 2', '0.025" 2', '0.05" 2', '0.075" 2', '0.1" 2', '0.25" 2', '0.5" 3'],
+      ...['0.75" 3', '1" 3', '2.5" 3', '5" 3', '7.5" 3', '10" 3', '+Inf" 4'],
+    ]
+      .map((bucket) => `le="${bucket}`)
+      .concat('count 4', 'sum 11.3101'),
+  );
+});
+
+test('lists a sample in its own family only, whatever its labels hold', () => {
+  const metrics = createMetrics('x');
+  metrics.durations('/gatehouse_info')('GET')(200);
+  const text = metrics.read([], createReplayStore(60));
+  assert.equal(text.match(/^http_server_request_duration_seconds_count/gm)?.length, 1);
+});
+
+test('tells the age of keys in seconds', () => {
+  const keys = { ageMillis: () => 90_000, usable: () => 2 };
+  const text = createMetrics('x').read([{ name: 'a', keys }] as unknown as Issuer[], createReplayStore(60));
+  assert.equal(
+    readExposition(text)
+      .get('gatehouse_keys_age_seconds')
+      ?.samples.get('gatehouse_keys_age_seconds{issuer="a"}'),
+    90,
+  );
+});
+
+test('counts refusals by reason, and neither probes nor what a handler refuses', async (t) => {
+  const { port, value } = await start(t, {}, () => new Promise(() => {}));
+  for (const path of ['/orders/a', '/orders/b', '/nothing', '/missing', '/bug', '/readyz']) {
+    await ask(port, path);
+  }
+  assert.equal(value('gatehouse_refusals_total{reason="no-credentials"}'), 2);
+  assert.equal(value('gatehouse_refusals_total{reason="not_found"}'), 1);
+  await ask(port, '/readyz', { method: 'DELETE' });
+  assert.equal(value('gatehouse_refusals_total{reason="keys-unavailable"}'), 0);
+  assert.equal(value('gatehouse_refusals_total{reason="method_not_allowed"}'), 0);
+});
+
+test('counts what never became a request as a refusal only, and CONNECT as a request', async (t) => {
+  const { port, value, answers, all } = await start(t);
+  const before = [...(all().get(DURATION)?.samples ?? [])];
+  await exchange(port, 'garbage\r\n\r\n');
+  await exchange(port, `GET /open HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`);
+  await exchange(port, `GET /open HTTP/1.1\r\nHost: a\r\n${'X: x\r\n'.repeat(201)}\r\n`);
+  await exchange(port, 'GET /open HTTP/2.0\r\nHost: a\r\n\r\n');
+  assert.equal(value('gatehouse_refusals_total{reason="malformed-http"}'), 2);
+  assert.equal(value('gatehouse_refusals_total{reason="header_fields_too_large"}'), 2);
+  assert.deepEqual([...(all().get(DURATION)?.samples ?? [])], before);
+  await exchange(port, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+  assert.equal(answers(labelsOf(undefined, 'CONNECT', 400)), 1);
+  assert.equal(value('http_server_active_requests'), 0);
+});
+
+test('counts tokens that were verified and that were remembered, and proofs by what their memory said', async (t) => {
+  const { port, url, value } = await start(t);
+  const token = issuer.token({ scope: 'read:orders' });
+  for (let use = 0; use < 4; use += 1) await ask(port, '/orders/a', { token });
+  // What is seen once is not remembered.
+  assert.equal(value('gatehouse_tokens_total{result="verified"}'), 2);
+  assert.equal(value('gatehouse_tokens_total{result="remembered"}'), 2);
+  await ask(port, '/orders/a', { token: issuer.token({ exp: 1 }) });
+  assert.equal(value('gatehouse_tokens_total{result="verified"}'), 2);
+
+  const key = createProofKey();
+  const bound = issuer.boundToken(key, { scope: 'read:orders' });
+  const dpop = createProof(key, { method: 'GET', url: `${url}/orders/a` }, bound);
+  const headers = { Authorization: `DPoP ${bound}`, DPoP: dpop };
+  const statuses = [await ask(port, '/orders/a', { headers }), await ask(port, '/orders/a', { headers })];
+  assert.deepEqual(
+    statuses.map(({ status }) => status),
+    [200, 401],
+  );
+  assert.equal(value('gatehouse_replay_proofs_total{result="new"}'), 1);
+  assert.equal(value('gatehouse_replay_proofs_total{result="seen"}'), 1);
+  assert.equal(value('gatehouse_replay_entries'), 1);
+});
+
+test('counts fetches of keys by issuer and result, and tells their age and how many there are', async (t) => {
+  const { port, value, service } = await start(t);
+  await ask(port, '/orders/a', { token: issuer.token() });
+  assert.equal(value('gatehouse_key_fetches_total{issuer="idp",result="ok"}'), 1);
+  assert.equal(value('gatehouse_keys_usable{issuer="idp"}'), 1);
+  assert.ok((value('gatehouse_keys_age_seconds{issuer="idp"}') ?? 100) < 60);
+
+  const without = await start(t, {}, () => Promise.reject(new Error('x')));
+  await ask(without.port, '/orders/a', { token: issuer.token() });
+  assert.equal(without.value('gatehouse_key_fetches_total{issuer="idp",result="unforeseen"}'), 1);
+  assert.equal(without.value('gatehouse_keys_usable{issuer="idp"}'), 0);
+  assert.match(without.service.metricsText(), /^gatehouse_keys_age_seconds\{issuer="idp"\} \+Inf$/m);
+  assert.equal(typeof service.metricsText(), 'string');
+});
+
+test('tells whether a shared memory of proofs answers in place of how many it has', async (t) => {
+  const { all, value } = await start(t, { dpopReplayStore: 'redis://127.0.0.1:1' });
+  assert.equal(value('gatehouse_replay_store_up'), 0);
+  assert.equal(all().has('gatehouse_replay_entries'), false);
+});
+
+test('tells how many requests are under way, and of clients that have left how long they waited, without a status', async (t) => {
+  const calls = new EventEmitter();
+  const row = get('/held', open, ({ signal }) => {
+    const gone = once(signal, 'abort');
+    calls.emit('call', gone);
+    return gone.then(() => ({}));
+  });
+  const service = createService({ rows: [row] }, { ...issuer.settings, host: '127.0.0.1', port: 0 }, issuer);
+  const port = Number(new URL(await service.listen()).port);
+  t.after(() => service.stop());
+  const call = once(calls, 'call');
+  const wire = await openWire(port);
+  wire.send('GET /held HTTP/1.1\r\nHost: a\r\n\r\n');
+  const [gone] = await call;
+  assert.match(service.metricsText(), /^http_server_active_requests 1$/m);
+  wire.socket.resetAndDestroy();
+  await gone;
+  await new Promise(setImmediate);
+  const text = service.metricsText();
+  assert.match(text, /^http_server_active_requests 0$/m);
+  assert.deepEqual(text.match(/_count\{http_route="\/held".* 1$/gm), [
+    '_count{http_route="/held",http_request_method="GET"} 1',
+  ]);
+});
+
+test('has no more series whatever paths, methods and tokens callers make up', async (t) => {
+  const { port, all } = await start(t);
+  const sizeOf = () => [...all().values()].reduce((sum, { samples }) => sum + samples.size, 0);
+  const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PURGE', 'LINK'];
+
+  async function flood(count: number): Promise<void> {
+    for (let index = 0; index < count; index += 1) {
+      const method = methods[index % methods.length] ?? 'GET';
+      for (const path of [`/${Math.random()}`, `/orders/${Math.random()}?${Math.random()}`, '/open']) {
+        await ask(port, path, { method, token: `${Math.random()}.${index}.x` });
+      }
+    }
+  }
+
+  await flood(methods.length);
+  const before = sizeOf();
+  await flood(50);
+  assert.equal(sizeOf(), before);
+});
+
+test('names the version of the package and the table', async (t) => {
+  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
+  const { value } = await start(t);
+  assert.equal(value(`gatehouse_info{version="${version}",profile="own table"}`), 1);
+});
+
+test('tells of the process', async (t) => {
+  const { value } = await start(t);
+  const started = value('process_start_time_seconds') ?? 0;
+  assert.ok(Math.abs(started + process.uptime() - Date.now() / 1000) < 1);
+
+  const secondsNow = () => Object.values(process.cpuUsage()).reduce((sum, micros) => sum + micros / 1e6, 0);
+
+  const before = secondsNow();
+  const seconds = value('process_cpu_seconds_total') ?? 0;
+  assert.ok(before <= seconds && seconds <= secondsNow(), `${seconds} s`);
+  const resident = value('process_resident_memory_bytes') ?? 0;
+  const used = value('nodejs_heap_size_used_bytes') ?? 0;
+  const held = value('nodejs_heap_size_total_bytes') ?? 0;
+  assert.ok(2 ** 20 < used && used < held && held < resident && resident < 2 ** 32);
+});
+
+test('tells by how much timers were late at most, anew with every look', async (t) => {
+  const { value } = await start(t);
+  const lag = () => value('nodejs_eventloop_lag_p99_seconds') ?? NaN;
+  assert.ok(lag() >= 0);
+  // Node counts from the first of its own timers on.
+  await setTimeout(100);
+  const end = performance.now() + 400;
+  while (performance.now() < end);
+  await setTimeout(1);
+  const late = lag();
+  assert.ok(late > 0.3 && late < 60, `${late} s`);
+  // No timer has run since.
+  assert.equal(lag(), 0);
+});

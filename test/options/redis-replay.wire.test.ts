@@ -1,0 +1,647 @@
+/* The store that replicas share, in front of one that does what a test says: what is sent, what each reply means, and that everything
+   else is no admission. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, Socket, type AddressInfo } from 'node:net';
+import { describe, test, type TestContext } from 'node:test';
+import type { Writable } from 'node:stream';
+import type { TlsOptions } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { createSharedReplayStore } from '../../src/options/redis-replay.ts';
+import { TestClock } from '../support/clock.ts';
+import {
+  afterGreeting,
+  deliver,
+  goodStore,
+  openClient,
+  startFakeStore,
+  startPair,
+  THUMBPRINT,
+  type Say,
+} from './fake-store.ts';
+
+const GREETING = 1;
+const silent = afterGreeting(() => undefined);
+
+/** No pause before another attempt is longer. */
+const RETRY_MILLIS = 2_000;
+
+describe('what is sent to the store', () => {
+  test('records a proof under the hash of its key and jti, once, for as long as it can be accepted and a minute [RFC 9449 §11.1, E3]', async (t) => {
+    const { store, client } = await startPair(t);
+    assert.equal(await client.record('a "jti" of é'), 'new');
+    assert.equal(await client.record('a "jti" of é'), 'seen');
+    const name = createHash('sha256').update(`${THUMBPRINT}"a \\"jti\\" of é"`).digest('base64url');
+    const command = ['SET', `gatehouse:dpop:${name}`, '1', 'NX', 'EX', '361'];
+    assert.deepEqual(store.commands.slice(GREETING), [command, command]);
+  });
+
+  for (const [lifeSeconds, seconds] of [
+    [0, 61],
+    [1, 62],
+    [0.5, 62],
+    [299.999, 361],
+    [330, 391],
+    [-1, 61],
+    [-500, 61],
+    [1e9, 1e9 + 61],
+  ] as const) {
+    test(`lets the store keep a proof for ${seconds} s that can be accepted for ${lifeSeconds} s more`, async (t) => {
+      const { store, client } = await startPair(t);
+      assert.equal(await client.record('jti', lifeSeconds), 'new');
+      assert.equal(store.commands.at(-1)?.at(-1), String(seconds));
+    });
+  }
+
+  for (const [address, greeting] of [
+    ['redis://HOST', [['PING']]],
+    ['redis://HOST/', [['PING']]],
+    ['redis://HOST/0', [['PING']]],
+    ['redis://HOST/00', [['PING']]],
+    ['redis://HOST/070', [['SELECT', '70'], ['PING']]],
+    ['redis://HOST/12', [['SELECT', '12'], ['PING']]],
+    ['redis://:secret@HOST', [['AUTH', 'secret'], ['PING']]],
+    ['redis://user:secret@HOST/3', [['AUTH', 'user', 'secret'], ['SELECT', '3'], ['PING']]],
+    ['redis://us%65r:p%40ss%20w%C3%B6rd%0D%0A@HOST', [['AUTH', 'user', 'p@ss wörd\r\n'], ['PING']]],
+  ] as const) {
+    test(`greets with ${greeting.map(([word]) => word).join(', ')} for ${address}, and only then sends a proof`, async (t) => {
+      const store = await startFakeStore(t);
+      const client = openClient(t, address.replace('HOST', `127.0.0.1:${store.port}`));
+      assert.equal(client.record('too early'), 'unavailable');
+      await client.logged('replay store ready');
+      assert.deepEqual(store.commands, greeting);
+      assert.equal(await client.record('jti'), 'new');
+    });
+  }
+
+  for (const [address, host, port] of [
+    ['redis://store.test', 'store.test', 6379],
+    ['redis://store.test:7000', 'store.test', 7000],
+    ['redis://[::1]:7001', '::1', 7001],
+    ['rediss://[2001:db8::7]', '2001:db8::7', 6379],
+  ] as const) {
+    test(`connects to port ${port} of ${host} for ${address}`, (t) => {
+      const connections = t.mock.method(Socket.prototype, 'connect', function (this: Socket) {
+        return this;
+      });
+      openClient(t, address);
+      const [first] = connections.mock.calls[0]?.arguments as unknown[];
+      // From net.connect Node hands it over in a list.
+      const asked = (Array.isArray(first) ? first[0] : first) as { host: string; port: number };
+      assert.deepEqual([asked.host, asked.port], [host, port]);
+    });
+  }
+
+  test('sends the commands of one turn in one write', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    // What a socket hands over to the system.
+    const single = t.mock.method(Socket.prototype, '_write');
+    const joined = t.mock.method(Socket.prototype as Writable, '_writev' as '_write');
+    for (let count = 0; count < 200; count += 1) void client.record(`jti ${count}`);
+    await store.received(GREETING + 200);
+    assert.equal(single.mock.callCount() + joined.mock.callCount(), 1);
+  });
+
+  test('sends a command at once, also while the last one has no reply', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    for (let count = 1; count <= 20; count += 1) {
+      void client.record(`jti ${count}`);
+      // Less than what a system waits for before it says that something small has arrived.
+      for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+      assert.equal(store.commands.length, GREETING + count);
+    }
+  });
+});
+
+describe('what a reply means', () => {
+  for (const reply of [
+    '-OOM command not allowed',
+    '-NOPERM no permissions',
+    '-ERR unknown',
+    '-ERR',
+    '-MOVEDX 1',
+  ]) {
+    test(`takes ${reply} for this one proof, and goes on`, async (t) => {
+      const say = goodStore();
+      const { store, client } = await startPair(
+        t,
+        afterGreeting((words, socket) => (store.commands.length === 2 ? `${reply}\r\n` : say(words, socket))),
+      );
+      const verdicts = await Promise.all([client.record('a'), client.record('b'), client.record('a')]);
+      assert.deepEqual(verdicts, ['unavailable', 'new', 'new']);
+      assert.equal(store.sockets.length, 1);
+      assert.equal(client.logs.length, 1);
+    });
+  }
+
+  for (const word of ['READONLY', 'LOADING', 'MASTERDOWN', 'NOAUTH', 'CLUSTERDOWN', 'MOVED']) {
+    test(`ends the connection at ${word}, for everything that waits, and makes another`, async (t) => {
+      const { store, client } = await startPair(t, afterGreeting(`-${word} for people\r\n`));
+      const verdicts = await Promise.all([client.record('a'), client.record('b')]);
+      assert.deepEqual(verdicts, ['unavailable', 'unavailable']);
+      assert.equal((await client.logged('replay store lost')).reason, word);
+      store.say = goodStore();
+      client.clock.advance(RETRY_MILLIS);
+      await client.greeted();
+      assert.equal(await client.record('a'), 'new');
+    });
+  }
+
+  for (const reply of [
+    ':1',
+    ':0',
+    '$2\r\nOK',
+    '$0\r\n',
+    '$-1 ',
+    '$-2',
+    '*-1',
+    '*1\r\n+OK',
+    '_',
+    '#t',
+    '+ok',
+    '+OK ',
+    ' +OK',
+    '+OK\n+OK',
+    '+QUEUED',
+    '+PONG',
+    'OK',
+    '',
+    '\0',
+    'HTTP/1.1 400 Bad Request',
+    '\u00ff\u00fe',
+  ]) {
+    test(`ends the connection at ${JSON.stringify(reply)}, which is no reply to SET`, async (t) => {
+      const { client } = await startPair(t, afterGreeting(`${reply}\r\n`));
+      assert.equal(await client.record('jti'), 'unavailable');
+      assert.equal((await client.logged('replay store lost')).reason, 'reply-refused');
+    });
+  }
+
+  for (const [command, reply, reason] of [
+    ['AUTH', '-WRONGPASS invalid username-password pair or user is disabled.', 'WRONGPASS'],
+    ['AUTH', '-ERR AUTH <password> called without any password configured', 'ERR'],
+    ['AUTH', '-NOPERM', 'NOPERM'],
+    ['AUTH', '+PONG', 'reply-refused'],
+    ['SELECT', '-ERR DB index is out of range', 'ERR'],
+    ['SELECT', '$-1', 'reply-refused'],
+    ['PING', '-NOAUTH Authentication required.', 'NOAUTH'],
+    ['PING', '-LOADING Redis is loading the dataset in memory', 'LOADING'],
+    ['PING', '-NOPERMX', 'NOPERMX'],
+    ['PING', '+OK', 'reply-refused'],
+    ['PING', '+PONG ', 'reply-refused'],
+    ['PING', ' +PONG', 'reply-refused'],
+    ['PING', '-ERR -NOPERM', 'ERR'],
+    ['PING', '$4\r\nPONG', 'reply-refused'],
+  ] as const) {
+    test(`does not take ${JSON.stringify(reply)} to ${command} for a greeting`, async (t) => {
+      const good = goodStore();
+      const say: Say = (words, socket) => (words[0] === command ? `${reply}\r\n` : good(words, socket));
+      const store = await startFakeStore(t, say);
+      const client = openClient(t, `redis://user:secret@127.0.0.1:${store.port}/1`);
+      assert.equal((await client.logged('replay store lost')).reason, reason);
+      assert.equal(client.record('jti'), 'unavailable');
+      assert.equal(client.logs.length, 1);
+    });
+  }
+
+  test('takes NOPERM to PING for a good greeting, since the rights to record suffice', async (t) => {
+    const good = goodStore();
+
+    const say: Say = (words, socket) =>
+      words[0] === 'PING' ? "-NOPERM this user may not run 'ping'\r\n" : good(words, socket);
+
+    const { client } = await startPair(t, say);
+    assert.equal(await client.record('jti'), 'new');
+  });
+
+  test('ends the connection at a reply that nobody asked for', async (t) => {
+    const { store, client } = await startPair(t);
+    store.sockets[0]?.write('+OK\r\n');
+    assert.equal((await client.logged('replay store lost')).reason, 'reply-refused');
+    assert.equal(client.record('jti'), 'unavailable');
+  });
+
+  test('ends the connection at what is said before the greeting', async (t) => {
+    const store = await startFakeStore(t);
+    const client = openClient(t, `redis://127.0.0.1:${store.port}`);
+    await store.connected(1);
+    store.sockets[0]?.write('220 mail.example.com ESMTP\r\n');
+    assert.equal((await client.logged('replay store lost')).reason, 'reply-refused');
+  });
+
+  test('takes an error of 64 KiB, and ends the connection at one that is longer', async (t) => {
+    const longest = `-ERR ${'x'.repeat(64 * 1024 - 5)}`;
+    const { client, store } = await startPair(t, afterGreeting(`${longest}\r\n`));
+    assert.equal(await client.record('a'), 'unavailable');
+    store.say = goodStore();
+    assert.equal(await client.record('a'), 'new');
+    store.say = afterGreeting(`${longest}x\r\n`);
+    assert.equal(await client.record('b'), 'unavailable');
+    assert.equal((await client.logged('replay store lost')).reason, 'reply-refused');
+  });
+
+  test('ends the connection at 64 KiB without an end, before the time is over', async (t) => {
+    const { client } = await startPair(t, afterGreeting('-'.repeat(64 * 1024 + 1)));
+    assert.equal(await client.record('jti'), 'unavailable');
+    assert.equal((await client.logged('replay store lost')).reason, 'reply-refused');
+  });
+
+  test('takes more than 64 KiB of short replies', async (t) => {
+    const { client, store } = await startPair(t, afterGreeting(`-OOM ${'x'.repeat(100)}\r\n`));
+    const verdicts = Array.from({ length: 2_000 }, (_, index) => client.record(`jti ${index}`));
+    assert.deepEqual(new Set(await Promise.all(verdicts)), new Set(['unavailable']));
+    assert.equal(store.sockets.length, 1);
+  });
+});
+
+describe('pieces of replies', () => {
+  const replies = '+OK\r\n$-1\r\n-OOM x\r\n+OK\r\n';
+
+  test('reads replies that are cut anywhere', async (t) => {
+    for (let cut = 0; cut <= replies.length; cut += 1) {
+      const { store, client } = await startPair(t, silent);
+      const verdicts = ['a', 'b', 'c', 'd'].map((jti) => client.record(jti));
+      await store.received(GREETING + 4);
+      await deliver(store, replies.slice(0, cut));
+      await deliver(store, replies.slice(cut));
+      assert.deepEqual(await Promise.all(verdicts), ['new', 'seen', 'unavailable', 'new'], `cut ${cut}`);
+    }
+  });
+
+  test('admits nothing whose reply was cut off by the end of the connection, wherever that was', async (t) => {
+    const whole = ['new', 'seen', 'unavailable', 'new'];
+    for (let cut = 0; cut < replies.length; cut += 1) {
+      const { store, client } = await startPair(t, silent);
+      const verdicts = ['a', 'b', 'c', 'd'].map((jti) => client.record(jti));
+      await store.received(GREETING + 4);
+      store.sockets[0]?.end(replies.slice(0, cut));
+      const count = replies.slice(0, cut).split('\r\n').length - 1;
+      const expected = whole.map((verdict, index) => (index < count ? verdict : 'unavailable'));
+      assert.deepEqual(await Promise.all(verdicts), expected, `cut ${cut}`);
+      assert.equal((await client.logged('replay store lost')).reason, 'closed');
+    }
+  });
+
+  test('is not ready whose greeting was cut off by the end of the connection, wherever that was', async (t) => {
+    const greeting = '+OK\r\n+OK\r\n+PONG\r\n';
+    for (let cut = 0; cut < greeting.length; cut += 1) {
+      const store = await startFakeStore(t, () => undefined);
+      const client = openClient(t, `redis://user:secret@127.0.0.1:${store.port}/1`);
+      await store.received(3);
+      store.sockets[0]?.end(greeting.slice(0, cut));
+      assert.equal((await client.logged('replay store lost')).reason, 'closed', `cut ${cut}`);
+      assert.equal(client.logs.length, 1);
+    }
+  });
+
+  test('admits nothing when the connection is reset while a reply is due', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    const verdict = client.record('jti');
+    await store.received(GREETING + 1);
+    store.sockets[0]?.resetAndDestroy();
+    assert.equal(await verdict, 'unavailable');
+    assert.equal((await client.logged('replay store lost')).reason, 'ECONNRESET');
+  });
+});
+
+describe('what takes too long', () => {
+  test('waits a second for a reply, and no longer', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    const verdicts = [client.record('a'), client.record('b')];
+    await store.received(GREETING + 2);
+    client.clock.advance(999);
+    assert.equal(client.logs.length, 1);
+    client.clock.advance(1);
+    assert.deepEqual(await Promise.all(verdicts), ['unavailable', 'unavailable']);
+    assert.equal((await client.logged('replay store lost')).reason, 'timeout');
+    assert.equal(client.record('c'), 'unavailable');
+  });
+
+  test('lets nobody gain time by the replies to those before: a store that answers one in 900 ms keeps the second for a second [§15]', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    const verdicts = ['a', 'b', 'c'].map((jti) => client.record(jti));
+    await store.received(GREETING + 3);
+    client.clock.advance(900);
+    await deliver(store, '+OK\r\n');
+    client.clock.advance(99);
+    assert.equal(client.logs.length, 1);
+    client.clock.advance(1);
+    assert.equal((await client.logged('replay store lost')).reason, 'timeout');
+    assert.deepEqual(await Promise.all(verdicts), ['new', 'unavailable', 'unavailable']);
+  });
+
+  test('gives each command a second from its own sending, also when those before have used theirs up [§15]', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    const verdicts = [client.record('a')];
+    client.clock.advance(600);
+    verdicts.push(client.record('b'));
+    await store.received(GREETING + 2);
+    client.clock.advance(399);
+    await deliver(store, '+OK\r\n');
+    client.clock.advance(600);
+    assert.equal(client.logs.length, 1);
+    client.clock.advance(1);
+    assert.equal((await client.logged('replay store lost')).reason, 'timeout');
+    assert.deepEqual(await Promise.all(verdicts), ['new', 'unavailable']);
+  });
+
+  test('counts the second from the first command that is due, whatever is sent meanwhile', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    const verdicts = [client.record('a')];
+    await store.received(GREETING + 1);
+    client.clock.advance(600);
+    verdicts.push(client.record('b'));
+    await store.received(GREETING + 2);
+    client.clock.advance(400);
+    assert.deepEqual(await Promise.all(verdicts), ['unavailable', 'unavailable']);
+  });
+
+  test('counts no second while nothing is due, and begins with the next command', async (t) => {
+    const { store, client } = await startPair(t);
+    assert.equal(await client.record('a'), 'new');
+    client.clock.advance(3_600_000);
+    store.say = silent;
+    const verdict = client.record('b');
+    await store.received(GREETING + 2);
+    client.clock.advance(999);
+    assert.equal(client.logs.length, 1);
+    client.clock.advance(1);
+    assert.equal(await verdict, 'unavailable');
+  });
+
+  test('lets nobody gain time by a reply in small pieces', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    const verdict = client.record('jti');
+    await store.received(GREETING + 1);
+    for (const piece of ['+', 'O', 'K']) {
+      await deliver(store, piece);
+      client.clock.advance(300);
+    }
+    client.clock.advance(100);
+    assert.equal(await verdict, 'unavailable');
+    assert.equal((await client.logged('replay store lost')).reason, 'timeout');
+  });
+
+  test('gives the whole greeting two seconds, whatever comes of it meanwhile', async (t) => {
+    const store = await startFakeStore(t, () => undefined);
+    const client = openClient(t, `redis://user:secret@127.0.0.1:${store.port}/1`);
+    await store.received(3);
+    client.clock.advance(1_900);
+    await deliver(store, '+OK\r\n+OK\r\n');
+    client.clock.advance(99);
+    assert.equal(client.logs.length, 0);
+    client.clock.advance(1);
+    assert.equal((await client.logged('replay store lost')).reason, 'timeout');
+  });
+
+  test('lets ten thousand wait, and answers the next at once', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    const verdicts = Array.from({ length: 10_000 }, (_, index) => client.record(`jti ${index}`));
+    assert.equal(client.record('one more'), 'unavailable');
+    await store.received(GREETING + 10_000);
+    assert.equal(client.record('one more'), 'unavailable');
+    store.sockets[0]?.write('+OK\r\n');
+    assert.equal(await verdicts[0], 'new');
+    const last = client.record('one more');
+    assert.equal(client.record('and one more'), 'unavailable');
+    await store.received(GREETING + 10_001);
+    store.sockets[0]?.write('$-1\r\n'.repeat(10_000));
+    assert.deepEqual(new Set(await Promise.all([...verdicts.slice(1), last])), new Set(['seen']));
+  });
+});
+
+describe('the connection', () => {
+  for (const [random, share] of [
+    [0, 0.5],
+    [0.5, 0.75],
+    [1, 1],
+  ] as const) {
+    test(`is tried again after a pause that doubles from 50 ms to 2 s, of which ${share} by chance, with one line in the log`, async (t) => {
+      t.mock.method(Math, 'random', () => random);
+      const store = await startFakeStore(t, (_, socket) => void socket.destroy());
+      const client = openClient(t, `redis://127.0.0.1:${store.port}`);
+      for (const [attempt, pause] of [50, 100, 200, 400, 800, 1_600, 2_000, 2_000].entries()) {
+        assert.equal(await client.timer(2 * attempt + 1), 2_000);
+        assert.equal(await client.timer(2 * attempt + 2), pause * share);
+        assert.equal(client.clock.pending.length, 1);
+        client.clock.advance(pause);
+      }
+      await client.timer(17);
+      assert.equal(client.logs.length, 1);
+    });
+  }
+
+  test('is tried again after 50 ms once a proof has been recorded, and not as soon as it greets', async (t) => {
+    t.mock.method(Math, 'random', () => 1);
+    const { store, client } = await startPair(t, afterGreeting('-READONLY x\r\n'));
+
+    const lose = async () => {
+      assert.equal(await client.record('jti'), 'unavailable');
+      await client.lost();
+      const [millis] = client.clock.pending;
+      client.clock.advance(RETRY_MILLIS);
+      await client.greeted();
+      return millis;
+    };
+
+    for (const pause of [50, 100, 200]) assert.equal(await lose(), pause);
+    store.say = goodStore();
+    assert.equal(await client.record('jti'), 'new');
+    store.say = afterGreeting('-READONLY x\r\n');
+    assert.equal(await lose(), 50);
+  });
+
+  for (const reply of ['-READONLY x', '-MOVED 1 other.test:6379', ':1']) {
+    test(`is told of once, whenever it is greeted again, while a store that greets well says ${reply} to proofs`, async (t) => {
+      const { store, client } = await startPair(t, afterGreeting(`${reply}\r\n`));
+      for (let attempt = 1; attempt <= 3; attempt += 1) {
+        const verdicts = await Promise.all([client.record('a'), client.record('b')]);
+        assert.deepEqual(verdicts, ['unavailable', 'unavailable']);
+        await client.lost();
+        client.clock.advance(RETRY_MILLIS);
+        await client.greeted();
+      }
+      const told = () => client.logs.map(({ message }) => message);
+      assert.deepEqual(told(), ['replay store ready', 'replay store lost']);
+      store.say = goodStore();
+      assert.equal(await client.record('a'), 'new');
+      assert.equal(await client.record('b'), 'new');
+      assert.deepEqual(told(), ['replay store ready', 'replay store lost', 'replay store ready']);
+
+      // From now on its greeting counts again.
+      store.sockets.at(-1)?.resetAndDestroy();
+      await client.logged('replay store lost', 2);
+      client.clock.advance(RETRY_MILLIS);
+      await client.logged('replay store ready', 3);
+    });
+  }
+
+  test('is told of each time that a store which records comes and goes', async (t) => {
+    const { store, client } = await startPair(t);
+    for (let count = 1; count <= 2; count += 1) {
+      assert.equal(await client.record(`jti ${count}`), 'new');
+      const waiting = client.record('left');
+      store.sockets.at(-1)?.resetAndDestroy();
+      await waiting;
+      await client.logged('replay store lost', count);
+      client.clock.advance(RETRY_MILLIS);
+      await client.logged('replay store ready', count + 1);
+    }
+    assert.equal(client.logs.length, 5);
+  });
+
+  test('is told of once when it is lost and once when it is ready, also when it never was there', async (t) => {
+    const store = await startFakeStore(t);
+    const { port } = store;
+    await store.close();
+    const client = openClient(t, `redis://user:secret@127.0.0.1:${port}`);
+    const lost = await client.logged('replay store lost');
+    assert.deepEqual([lost.level, lost.reason], ['warn', 'ECONNREFUSED']);
+    await client.timer(2);
+    client.clock.advance(RETRY_MILLIS);
+    await client.timer(4);
+    await startFakeStore(t, goodStore(), undefined, port);
+    client.clock.advance(RETRY_MILLIS);
+    assert.equal((await client.logged('replay store ready')).level, 'info');
+    assert.equal(await client.record('jti'), 'new');
+    assert.equal(client.logs.length, 2);
+    assert.doesNotMatch(JSON.stringify(client.logs), /secret|user|redis:|127\.0\.0\.1/);
+  });
+
+  test('is not made to a name that nobody has, which is told of', async (t) => {
+    const client = openClient(t, 'redis://:secret@store.invalid');
+    assert.match(String((await client.logged('replay store lost')).reason), /^(ENOTFOUND|EAI_AGAIN)$/);
+    assert.equal(client.record('jti'), 'unavailable');
+  });
+
+  test('shows of what a store says nothing but the first word of an error, in capitals', async (t) => {
+    for (const [reply, reason] of [
+      ['-SECRET of the store', 'SECRET'],
+      ['-secret of the store', 'reply-refused'],
+      [`-${'S'.repeat(1_000)}`, 'S'.repeat(64)],
+      ['secret', 'reply-refused'],
+      ['+OK -SECRET', 'reply-refused'],
+    ] as const) {
+      const store = await startFakeStore(t, () => `${reply}\r\n`);
+      const client = openClient(t, `redis://127.0.0.1:${store.port}`);
+      assert.equal((await client.logged('replay store lost')).reason, reason);
+    }
+  });
+
+  test('ends with the service, without a line or another attempt', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    const verdict = client.record('jti');
+    await store.received(GREETING + 1);
+    client.close();
+    assert.equal(await verdict, 'unavailable');
+    assert.equal(client.record('jti'), 'unavailable');
+    assert.deepEqual(client.clock.pending, []);
+    assert.equal(client.logs.length, 1);
+  });
+
+  test('ends for good when whoever reads that it is lost ends it', async (t) => {
+    const clock = new TestClock();
+    const store = await startFakeStore(t, (_, socket) => void socket.destroy());
+    const ended = new Promise<void>((resolve) => {
+      const log = () => {
+        shared.close?.();
+        resolve();
+      };
+
+      const shared = createSharedReplayStore(`redis://127.0.0.1:${store.port}`, clock, log);
+    });
+    await ended;
+    assert.deepEqual(clock.pending, []);
+  });
+
+  test('keeps no process alive that has nothing else to do', async (t) => {
+    const store = await startFakeStore(t);
+    const program = fileURLToPath(new URL('waiting-process.ts', import.meta.url));
+    const words = ['--import', 'tsx', program, `redis://127.0.0.1:${store.port}`];
+    const { stdout } = await promisify(execFile)(process.execPath, words);
+    assert.equal(stdout, 'replay store ready\n');
+  });
+
+  for (const state of ['while it is made', 'while it is greeted', 'between two attempts']) {
+    test(`ends with the service ${state}, without a line or another attempt`, async (t) => {
+      const say: Say = (_, socket) => (state === 'between two attempts' ? void socket.destroy() : undefined);
+      const store = await startFakeStore(t, say);
+      const client = openClient(t, `redis://127.0.0.1:${store.port}`);
+      if (state === 'while it is greeted') await store.received(1);
+      if (state === 'between two attempts') await client.logged('replay store lost');
+      const lines = client.logs.length;
+      client.close();
+      assert.deepEqual(client.clock.pending, []);
+      client.clock.advance(60_000);
+      await new Promise(setImmediate);
+      assert.deepEqual(client.clock.pending, []);
+      assert.equal(client.logs.length, lines);
+    });
+  }
+});
+
+describe('over TLS', () => {
+  const file = (name: string) => readFileSync(new URL(`../idp/tls/${name}.pem`, import.meta.url));
+  const certificate = (name: string): TlsOptions => ({ cert: file(name), key: file(`${name}-key`) });
+
+  async function startTlsPair(t: TestContext, name: string, host: string) {
+    const names: unknown[] = [];
+
+    const SNICallback: TlsOptions['SNICallback'] = (serverName, done) => {
+      names.push(serverName);
+      done(null);
+    };
+
+    const store = await startFakeStore(t, goodStore(), { ...certificate(name), SNICallback });
+    const client = openClient(t, `rediss://:secret@${host}:${store.port}`);
+    return { store, client, names };
+  }
+
+  for (const [host, serverNames] of [
+    ['localhost', ['localhost']],
+    ['127.0.0.1', []],
+  ] as const) {
+    test(`records with a store whose certificate is for ${host}, and names it only if that is a name [RFC 6066 §3]`, async (t) => {
+      const { client, names } = await startTlsPair(t, 'provider', host);
+      await client.logged('replay store ready');
+      assert.equal(await client.record('jti'), 'new');
+      assert.equal(await client.record('jti'), 'seen');
+      assert.deepEqual(names, serverNames);
+    });
+  }
+
+  for (const [name, reason] of [
+    ['other-host', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+    ['expired', 'CERT_HAS_EXPIRED'],
+  ] as const) {
+    for (const told of ['', '0']) {
+      test(`says nothing to a store with the certificate ${name}${told && ', NODE_TLS_REJECT_UNAUTHORIZED or not'}`, async (t) => {
+        if (told !== '') process.env.NODE_TLS_REJECT_UNAUTHORIZED = told;
+        t.after(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
+        const { store, client } = await startTlsPair(t, name, 'localhost');
+        assert.equal((await client.logged('replay store lost')).reason, reason);
+        assert.deepEqual(store.pieces, []);
+        assert.equal(client.record('jti'), 'unavailable');
+      });
+    }
+  }
+
+  test('says nothing to a store that has no TLS', async (t) => {
+    const pieces: Buffer[] = [];
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.on('data', (piece) => pieces.push(piece));
+      socket.write('-ERR what is this\r\n');
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => server.close());
+    const client = openClient(t, `rediss://:secret@127.0.0.1:${(server.address() as AddressInfo).port}`);
+    await client.logged('replay store lost');
+    assert.doesNotMatch(Buffer.concat(pieces).toString('latin1'), /secret|AUTH|PING/);
+  });
+});

@@ -1,0 +1,437 @@
+/* The document by which clients find out where to get a token (RFC 9728), on the wire. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { HandlerReply } from '../../src/service/routes/handler-reply.ts';
+import type { Reply } from '../../src/gate/reply.ts';
+import { needs, open, optional } from '../../src/gate/access.ts';
+import { anyScope, claimEquals, scope } from '../../src/gate/guards.ts';
+import { get, under } from '../../src/service/routes/route.ts';
+import type { Learnt } from '../../src/service/http/exchange.ts';
+import { createResourceMetadata } from '../../src/options/resource-metadata.ts';
+import { startProvider, type Provider } from '../idp/provider.ts';
+import { settingsWith, tokenWith } from '../support/caller.ts';
+import type { Answer } from '../support/client.ts';
+import { startTable } from '../support/table.ts';
+import { startService, type Environment, type TestService } from '../support/service.ts';
+
+const ROOT = '/.well-known/oauth-protected-resource';
+const RESOURCE = { RESOURCE_URL: 'https://api.test/v1' };
+const APP = 'https://app.test';
+const POLICY = { PROFILE: 'A', SCOPE_POLICY: 'true', CORS_ALLOWED_ORIGINS: APP };
+
+let provider: Provider;
+let service: TestService;
+
+before(async () => {
+  provider = await startProvider();
+  service = await startService({ provider, environment: { ...POLICY, ...RESOURCE } });
+});
+
+after(async () => {
+  await service.stop();
+  await provider.stop();
+});
+
+/** What is told at a path of where to get a token, if anything is. */
+function replyAt(path: string, { describe }: ReturnType<typeof createResourceMetadata>): Reply | undefined {
+  const learnt: Learnt = { request: { rawHeaders: [] }, arrivedAt: 0 };
+  const described = describe(learnt, { method: 'GET', host: 'x', path, rawHeaders: [] });
+  if (described === undefined) return undefined;
+  assert.ok(described instanceof HandlerReply);
+  return described.reply;
+}
+
+/** The document under these settings, asked for as a client would. */
+function documentWith(environment: Environment): Record<string, unknown> {
+  const made = createResourceMetadata(settingsWith({ ...RESOURCE, ...environment }));
+  const { pathname } = new URL(String(made.metadataUrl));
+  return JSON.parse(String(replyAt(pathname, made)?.content));
+}
+
+const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'];
+
+for (const [what, environment, expected] of [
+  ['no more than a URL', {}, { bearer_methods_supported: ['header'] }],
+  [
+    'DPoP allowed',
+    { IDP_DPOP_MODE: 'ALLOWED' },
+    { bearer_methods_supported: ['header'], dpop_signing_alg_values_supported: ALGORITHMS },
+  ],
+  [
+    'DPoP required',
+    { IDP_DPOP_MODE: 'REQUIRED' },
+    { dpop_signing_alg_values_supported: ALGORITHMS, dpop_bound_access_tokens_required: true },
+  ],
+  [
+    'all that can be said',
+    {
+      RESOURCE_SCOPES: 'read, write, read',
+      RESOURCE_NAME: 'Bücher',
+      RESOURCE_DOCUMENTATION: 'https://docs.test/api?x',
+    },
+    {
+      scopes_supported: ['read', 'write'],
+      bearer_methods_supported: ['header'],
+      resource_name: 'Bücher',
+      resource_documentation: 'https://docs.test/api?x',
+    },
+  ],
+] as const satisfies readonly (readonly [string, Environment, object])[]) {
+  test(`the document with ${what} has its members and no empty one [RFC 9728 §2, §3.2]`, () => {
+    assert.deepEqual(documentWith(environment), {
+      resource: 'https://api.test/v1',
+      authorization_servers: ['https://idp.example/'],
+      ...expected,
+    });
+  });
+}
+
+for (const url of [
+  'https://API.test',
+  'https://api.test/',
+  'https://api.test:443/a%2fb',
+  'http://[::1]:1/x',
+]) {
+  test(`the document names the resource ${url} as it is written [RFC 9728 §2]`, () => {
+    assert.equal(documentWith({ RESOURCE_URL: url }).resource, url);
+  });
+}
+
+test('the document names the issuer as tokens do, with its slash or without [RFC 9728 §2]', () => {
+  for (const issuer of ['https://idp.test', 'https://idp.test/tenant/', 'https://idp.test/a//']) {
+    assert.deepEqual(documentWith({ IDP_ISSUER: issuer }).authorization_servers, [issuer]);
+  }
+});
+
+test('the document names every issuer, the first one first [RFC 9728 §2]', () => {
+  const others = {
+    ISSUERS: 'b, a',
+    ISSUER_A_DOMAIN: 'a.test',
+    ISSUER_A_AUDIENCE: 'x',
+    ISSUER_B_DOMAIN: 'b.test',
+    ISSUER_B_ISSUER: 'https://b.test/realm',
+    ISSUER_B_AUDIENCE: 'x',
+  };
+  const { authorization_servers: servers } = documentWith({ ...others, IDP_ISSUER: 'https://z.test' });
+  assert.deepEqual(servers, ['https://z.test', 'https://b.test/realm', 'https://a.test/']);
+});
+
+for (const [resource, metadata, paths] of [
+  ['https://api.test', `https://api.test${ROOT}`, [ROOT, `${ROOT}/`]],
+  ['https://API.test:443/', `https://api.test${ROOT}`, [ROOT, `${ROOT}/`]],
+  ['http://localhost:1/mcp', `http://localhost:1${ROOT}/mcp`, [`${ROOT}/mcp`, `${ROOT}/mcp/`, ROOT]],
+  ['https://api.test/a%2Fb/c', `https://api.test${ROOT}/a%2Fb/c`, [`${ROOT}/a%2Fb/c`, ROOT]],
+] as const) {
+  test(`the document of ${resource} is at the path that the host and its path make, at the same with a slash, and at the root [RFC 9728 §3.1]`, () => {
+    const made = createResourceMetadata(settingsWith({ RESOURCE_URL: resource }));
+    assert.equal(made.metadataUrl, metadata);
+    for (const path of paths) {
+      assert.equal(replyAt(path, made)?.status, 200, path);
+    }
+  });
+}
+
+/** The fields that say who may keep and who may read it. */
+const shared = ({ headers }: Answer) =>
+  Object.fromEntries(
+    Object.entries(headers).filter(([name]) =>
+      /^(access-control|cache-control|vary|location|allow$)/.test(name),
+    ),
+  );
+
+const PUBLIC = { 'cache-control': 'public, max-age=3600', 'access-control-allow-origin': '*' };
+/** With a list of origins every answer says so, also one that is the same for all of them. */
+const LISTED = { ...PUBLIC, vary: 'Origin' };
+const PLACES = [`${ROOT}/v1`, `${ROOT}/v1/`, ROOT, `${ROOT}/v1?x=/../y`];
+
+describe('in a service with a scope policy and a list of origins', () => {
+  for (const path of PLACES) {
+    for (const origin of [undefined, APP, 'https://other.test', 'null']) {
+      test(`${path} is answered to ${origin ?? 'no origin'}, without a token, for everybody to keep and to read [RFC 9728 §3, §7.10]`, async () => {
+        const headers = origin === undefined ? {} : { origin };
+        const answer = await service.ask(path, { headers });
+        assert.deepEqual([answer.status, shared(answer)], [200, LISTED]);
+        assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8');
+        assert.equal(answer.body.resource, 'https://api.test/v1');
+        const head = await service.ask(path, { method: 'HEAD', headers });
+        assert.deepEqual([head.status, head.text, shared(head)], [200, '', LISTED]);
+        assert.equal(head.headers['content-length'], answer.headers['content-length']);
+      });
+    }
+
+    test(`${path} is answered whatever credentials come with it`, async () => {
+      for (const authorization of ['Bearer x', 'Basic x', '']) {
+        assert.equal((await service.ask(path, { headers: { authorization } })).status, 200);
+      }
+    });
+
+    test(`a preflight for ${path} lets every origin send every field [Fetch standard §3.2.2]`, async () => {
+      for (const origin of [APP, 'https://other.test', 'null']) {
+        const headers = { origin, 'access-control-request-method': 'GET' };
+        const answer = await service.ask(path, { method: 'OPTIONS', headers });
+        assert.deepEqual(
+          [answer.status, answer.text, shared(answer)],
+          [
+            204,
+            '',
+            {
+              'access-control-allow-headers': '*, Authorization',
+              'access-control-allow-methods': 'GET, HEAD',
+              'access-control-allow-origin': '*',
+              'cache-control': 'no-store',
+              vary: 'Origin',
+            },
+          ],
+        );
+      }
+    });
+
+    for (const [what, method, headers] of [
+      ['POST', 'POST', {}],
+      ['DELETE', 'DELETE', { origin: APP }],
+      ['OPTIONS without Origin', 'OPTIONS', { 'access-control-request-method': 'GET' }],
+      ['OPTIONS that is no preflight', 'OPTIONS', { origin: APP }],
+    ] as const) {
+      test(`${what} on ${path} is told the methods, and every origin can read that [RFC 9110 §15.5.6]`, async () => {
+        const answer = await service.ask(path, { method, headers });
+        assert.deepEqual(
+          [answer.status, answer.body.error, shared(answer)],
+          [
+            405,
+            'method_not_allowed',
+            {
+              allow: 'GET, HEAD',
+              'access-control-allow-origin': '*',
+              'cache-control': 'no-store',
+              vary: 'Origin',
+            },
+          ],
+        );
+      });
+    }
+  }
+
+  for (const path of [
+    `${ROOT}/`,
+    `${ROOT}/v2`,
+    `${ROOT}/v1//`,
+    `${ROOT}/v1/x`,
+    `${ROOT}/%76%31`,
+    '/.well-known/OAuth-protected-resource',
+    '/.well-known/openid-configuration',
+    `//api.test${ROOT}`,
+  ]) {
+    test(`${path} is not one of its paths`, async () => {
+      const answer = await service.ask(path, { headers: { origin: 'https://other.test' } });
+      assert.deepEqual(
+        [answer.status, shared(answer)],
+        [404, { 'cache-control': 'no-store', vary: 'Origin' }],
+      );
+    });
+  }
+
+  test('a preflight elsewhere is answered by the list of origins alone', async () => {
+    const headers = { origin: 'https://other.test', 'access-control-request-method': 'GET' };
+    const answer = await service.ask('/api/private', { method: 'OPTIONS', headers });
+    assert.deepEqual(shared(answer), { 'cache-control': 'no-store', vary: 'Origin' });
+  });
+
+  test('a refused method leaves its line in the log, and the document none', async () => {
+    const before = service.logs.length;
+    await service.ask(ROOT);
+    assert.equal(service.logs.length, before);
+    await service.ask(ROOT, { method: 'PUT' });
+    assert.deepEqual(
+      service.logs.slice(before).map(({ reason }) => reason),
+      ['method_not_allowed'],
+    );
+  });
+});
+
+test('without a list of origins its answers vary with none [RFC 9728 §7.10]', async (t) => {
+  const app = await startTable({ rows: [], environment: RESOURCE });
+  t.after(() => app.stop());
+  assert.deepEqual(shared(await app.ask(PLACES[0] ?? '', { headers: { origin: APP } })), PUBLIC);
+  const { headers } = await app.ask(PLACES[0] ?? '', { method: 'PUT' });
+  assert.deepEqual([headers['access-control-allow-origin'], headers.vary], ['*', undefined]);
+});
+
+test('nothing is at its paths without a resource', async (t) => {
+  const off = await startService({ provider });
+  t.after(() => off.stop());
+  for (const path of PLACES) assert.equal((await off.ask(path)).status, 404);
+});
+
+test('document and challenge are the same whatever Host, forwarded fields and query say [G15]', async () => {
+  const headers = {
+    host: 'evil.test',
+    'x-forwarded-host': 'evil.test',
+    'x-forwarded-proto': 'http',
+    forwarded: 'host=evil.test',
+  };
+  const usual = await service.ask(ROOT);
+  const { text } = await service.ask(`${ROOT}?resource=https://evil.test`, { headers });
+  assert.equal(text, usual.text);
+  const { challenges } = await service.ask('/api/private?resource_metadata=x', { headers });
+  assert.deepEqual(challenges, (await service.ask('/api/private')).challenges);
+});
+
+const METADATA = `resource_metadata="https://api.test${ROOT}/v1"`;
+
+/** Parameters of each challenge, `algs` aside. */
+const parameters = ({ challenges }: Answer) =>
+  challenges.map((challenge) => challenge.replace(/algs="[^"]*", /, ''));
+
+const ADMIN = '/api/admin';
+
+for (const [what, path, request, expected] of [
+  ['a row without scopes', '/api/private', {}, [`Bearer realm="api", ${METADATA}`, `DPoP ${METADATA}`]],
+  ['a row with a scope', ADMIN, {}, [`Bearer realm="api", scope="admin", ${METADATA}`, `DPoP ${METADATA}`]],
+  [
+    'a row with one scope of several',
+    '/api/users',
+    {},
+    [`Bearer realm="api", scope="read:users write:users", ${METADATA}`, `DPoP ${METADATA}`],
+  ],
+  [
+    'a path without a row under a rule',
+    '/api/users/x/y',
+    { headers: { authorization: 'Basic x' } },
+    [`Bearer realm="api", scope="read:users write:users", ${METADATA}`, `DPoP ${METADATA}`],
+  ],
+  [
+    'an empty scheme',
+    ADMIN,
+    { headers: { authorization: 'DPoP' } },
+    [`Bearer realm="api", scope="admin", ${METADATA}`, `DPoP ${METADATA}`],
+  ],
+  [
+    'a bad Bearer token',
+    ADMIN,
+    { token: 'a.b' },
+    [
+      `Bearer realm="api", error="invalid_token", error_description="the token is not three parts of canonical base64url", scope="admin", ${METADATA}`,
+      `DPoP ${METADATA}`,
+    ],
+  ],
+  [
+    'a bad DPoP token',
+    ADMIN,
+    { headers: { authorization: 'DPoP a.b' } },
+    [
+      `Bearer realm="api", ${METADATA}`,
+      `DPoP error="invalid_token", error_description="the token is not three parts of canonical base64url", scope="admin", ${METADATA}`,
+    ],
+  ],
+  [
+    'two Authorization fields, as a 400',
+    ADMIN,
+    { headers: { authorization: ['Bearer a', 'Bearer b'] } },
+    [
+      `Bearer realm="api", error="invalid_request", error_description="the request has more than one Authorization header field", ${METADATA}`,
+      `DPoP ${METADATA}`,
+    ],
+  ],
+] as const) {
+  test(`the challenges for ${what} end with the metadata, and name the scopes where another token would help [RFC 9728 §5.1, RFC 6750 §3]`, async () => {
+    const answer = await service.ask(path, request as object);
+    assert.deepEqual(parameters(answer), expected);
+  });
+}
+
+test('a token that lacks a scope is told which and where, once each, in the challenge of its scheme [RFC 9728 §5.1]', async () => {
+  const answer = await service.ask(ADMIN, { token: provider.issue({ scope: 'other' }) });
+  assert.equal(answer.status, 403);
+  assert.deepEqual(parameters(answer), [
+    `Bearer realm="api", error="insufficient_scope", error_description="the token lacks a required scope", scope="admin", ${METADATA}`,
+    `DPoP ${METADATA}`,
+  ]);
+});
+
+test('bytes that are no request are told the metadata too [RFC 9728 §5.1]', async (t) => {
+  const required = await startService({ provider, environment: { ...RESOURCE, IDP_DPOP_MODE: 'REQUIRED' } });
+  t.after(() => required.stop());
+  const { challenges } = await required.ask('*');
+  assert.match(
+    challenges[0] ?? '',
+    /^DPoP realm="api", error="invalid_request", .*, resource_metadata="[^"]+"$/,
+  );
+});
+
+const TABLE = {
+  rows: [
+    get('/api/both', needs(scope('x', 'y'), anyScope('y', 'z')), () => ({})),
+    get('/api/open', open, () => ({})),
+    get('/elsewhere', needs(scope('w')), () => ({})),
+    get('/twice', needs(anyScope('v', 'w'), scope('w')), () => ({})),
+    get('/same', needs(scope('w', 'w')), () => ({})),
+    get('/optional', optional, () => ({})),
+  ],
+  policy: [under('/api', needs(scope('all', 'x')))],
+  environment: RESOURCE,
+};
+
+test('a 401 names every scope of the rule and of the row, each once, those of the rule first [RFC 9728 §5.1]', async (t) => {
+  const app = await startTable(TABLE);
+  t.after(() => app.stop());
+  for (const [path, scopes] of [
+    ['/api/both', 'scope="all x y z", '],
+    ['/api/open', 'scope="all x", '],
+    ['/api/none', 'scope="all x", '],
+    ['/elsewhere', 'scope="w", '],
+    ['/twice', 'scope="v w", '],
+    ['/same', 'scope="w", '],
+    ['/optional', ''],
+  ] as const) {
+    for (const headers of [{ authorization: 'Basic x' }, { authorization: 'Bearer a.b.c' }]) {
+      const { status, challenges } = await app.ask(path, { headers });
+      assert.equal(status, 401);
+      assert.equal(challenges.length, 1);
+      assert.ok(challenges[0]?.endsWith(`, ${scopes}${METADATA}`), challenges[0]);
+      assert.equal(challenges[0]?.split('scope=').length, scopes === '' ? 1 : 2);
+    }
+  }
+});
+
+test('a 403 for a scope names every scope of the rule and of the row, which one more token then has [RFC 9728 §5.1, RFC 6750 §3]', async (t) => {
+  const app = await startTable(TABLE);
+  t.after(() => app.stop());
+  for (const [path, granted, scopes] of [
+    ['/api/both', '', 'all x y z'],
+    ['/api/both', 'all x', 'all x y z'],
+    ['/api/open', 'x', 'all x'],
+    ['/api/none', 'all', 'all x'],
+    ['/elsewhere', 'all', 'w'],
+    ['/twice', 'v', 'v w'],
+  ] as const) {
+    const { status, challenges } = await app.ask(path, { token: tokenWith({ scope: granted }) });
+    assert.equal(status, 403);
+    assert.ok(challenges[0]?.endsWith(`, scope="${scopes}", ${METADATA}`), challenges[0]);
+    const again = await app.ask(path, { token: tokenWith({ scope: scopes }) });
+    assert.notEqual(again.status, 403);
+  }
+});
+
+test('a telling body of a 403 lists the scopes of the guard that refused, its challenge all of them [docs/refusals.md]', async (t) => {
+  const app = await startTable({ ...TABLE, environment: { ...RESOURCE, ERROR_DETAIL: 'true' } });
+  t.after(() => app.stop());
+  const { body, challenges } = await app.ask('/api/both', { token: tokenWith({ scope: 'all x' }) });
+  assert.deepEqual(body.required_scopes, ['x', 'y']);
+  assert.match(challenges[0] ?? '', /, scope="all x y z", /);
+});
+
+test('a 403 for a claim names no scope, which would not mend it [RFC 6750 §3.1]', async (t) => {
+  const row = get('/claim', needs(scope('w'), claimEquals('team', 'a')), () => ({}));
+  const app = await startTable({ rows: [row], environment: RESOURCE });
+  t.after(() => app.stop());
+  const { status, challenges } = await app.ask('/claim', { token: tokenWith({ scope: 'w' }) });
+  assert.equal(status, 403);
+  assert.ok(!challenges.join().includes('scope="'), challenges[0]);
+});
+
+test('without a resource a 403 names the scopes of the guard that turned the token away', async (t) => {
+  const app = await startTable({ ...TABLE, environment: {} });
+  t.after(() => app.stop());
+  const { challenges } = await app.ask('/api/both', { token: tokenWith({ scope: 'all x' }) });
+  assert.match(challenges[0] ?? '', /, scope="x y"$/);
+});

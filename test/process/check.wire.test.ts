@@ -1,0 +1,339 @@
+/* `--check`: what the service would run with, or every reason why it would not; and arguments that are none. */
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { basename } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { startProvider, type Provider } from '../idp/provider.ts';
+import { startProxy } from '../idp/proxy.ts';
+import { startRawServer } from '../idp/raw-server.ts';
+import { fetchKeys, sourceOf } from '../verify/keys/fetch-fixture.ts';
+import { afterGreeting, startFakeStore } from '../options/fake-store.ts';
+import { DOWN, providerSettings, runProcess } from '../support/service.ts';
+import { runCommand, SERVER, type Outcome } from './commands.ts';
+
+let provider: Provider;
+
+before(async () => {
+  provider = await startProvider();
+});
+
+after(() => provider.stop());
+
+const check = (environment: Record<string, string> = {}, files?: Record<string, string>) =>
+  runCommand(['--check'], { ...providerSettings(provider), ...environment }, files);
+
+/** What it said of a configuration that is good. */
+function reportOf({ code, output, errors }: Outcome): Record<string, any> {
+  assert.deepEqual([code, errors], [0, []]);
+  return JSON.parse(output);
+}
+
+/** What it said of one that is not; nothing else is said. */
+function problemsOf({ code, output, errors }: Outcome): readonly string[] {
+  assert.deepEqual([code, output], [1, '']);
+  return errors;
+}
+
+const eventIn = (report: Record<string, any>, name: string) =>
+  report.events.find(({ event }: { event: string }) => event === name);
+
+describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
+  test('says with which issuers, audiences, keys, mode and sources the service would run, and exits with 0', async () => {
+    const report = reportOf(
+      await check(
+        { IDP_DPOP_MODE: 'REQUIRED', IDP_STRAY: '1' },
+        { '.env': 'PORT=0\n', 'application.yml': '' },
+      ),
+    );
+    const { profile, application, issuers, audiences, dpopMode, replayStore, files } = report;
+    assert.deepEqual(
+      [profile, application, issuers, audiences, dpopMode, replayStore],
+      ['B', 'gatehouse', [provider.issuer], [provider.audience], 'REQUIRED', 'process'],
+    );
+    assert.deepEqual(
+      files.map((file: string) => basename(file)),
+      ['.env', 'application.yml'],
+    );
+    assert.deepEqual(eventIn(report, 'signing keys loaded').kids, [provider.signingKey.kid]);
+    assert.match(eventIn(report, 'unknown setting ignored').setting, /^IDP_STRAY /);
+  });
+
+  test('fetches the keys once, whatever the level of the log, and does not need its port', async (t) => {
+    const own = await startProvider();
+    t.after(() => own.stop());
+    const taken = createServer().listen(0);
+    t.after(() => taken.close());
+    await once(taken, 'listening');
+    const PORT = String((taken.address() as AddressInfo).port);
+    const report = reportOf(
+      await runCommand(['--check'], { ...providerSettings(own), PORT, LOG_LEVEL: 'silent' }),
+    );
+    assert.deepEqual(eventIn(report, 'signing keys loaded').kids, [own.signingKey.kid]);
+    assert.equal(eventIn(report, 'signing key skipped'), undefined);
+    assert.deepEqual([own.counts.discovery, own.counts.keySet], [1, 1]);
+  });
+
+  test('says which keys are skipped, which is no failure while one is usable', async (t) => {
+    const own = await startProvider();
+    t.after(() => own.stop());
+    const { keys } = await fetchKeys(sourceOf(own));
+    own.publish({ keys: [...(keys as object[]), { kty: 'EC', kid: 'other' }] });
+    const report = reportOf(await runCommand(['--check'], providerSettings(own)));
+    const { reason, kid } = eventIn(report, 'signing key skipped');
+    assert.deepEqual([reason, kid], ['key-type', 'other']);
+    own.publish({ keys: [{ kty: 'EC', kid: 'other' }] });
+    const lines = problemsOf(await runCommand(['--check'], providerSettings(own)));
+    assert.match(lines.join(), /^signing keys could not be fetched: .*"no-usable-key"/);
+  });
+
+  test('fetches the keys of every issuer, and waits for each of them', async (t) => {
+    const partner = await startProvider({ host: '127.0.0.1' });
+    t.after(() => partner.stop());
+    const PARTNER = {
+      ISSUERS: 'partner',
+      ISSUER_PARTNER_DOMAIN: partner.domain,
+      ISSUER_PARTNER_AUDIENCE: 'urn:partner',
+    };
+    const report = reportOf(await check(PARTNER));
+    assert.deepEqual(report.issuers, [provider.issuer, partner.issuer]);
+    const loaded = report.events.map(({ issuer, kids }: Record<string, unknown>) => [issuer, kids]).sort();
+    assert.deepEqual(loaded, [
+      ['idp', [provider.signingKey.kid]],
+      ['partner', [partner.signingKey.kid]],
+    ]);
+    await partner.fault('all', 'hang-before-headers');
+    const faulty = await startProvider();
+    t.after(() => faulty.stop());
+    await faulty.fault('discovery', { status: 500 });
+    const lines = problemsOf(await check({ ...PARTNER, ...providerSettings(faulty) }));
+    const named = lines.map((line) => /"issuer":"(\w+)","reason":"([\w-]+)"/.exec(line)?.slice(1));
+    assert.deepEqual(named, [
+      ['idp', 'status-refused'],
+      ['partner', 'timeout'],
+    ]);
+    // Also from who has failed seconds before.
+    assert.equal(faulty.counts.discovery, 1);
+  });
+
+  test('works beside a service that runs with the same settings', async (t) => {
+    const service = await runProcess(t, { environment: providerSettings(provider) });
+    reportOf(await check({ PORT: String(service.port) }));
+    assert.equal((await service.ask('/healthz')).status, 200);
+  });
+
+  test('reports every configuration problem as a start would, one line each', async () => {
+    const lines = problemsOf(await runCommand(['--check'], { IDP_DOMAIN: 'https://idp.test', PORT: 'x' }));
+    assert.deepEqual(
+      lines.map((line) => /^configuration: (\w+)/.exec(line)?.[1]),
+      ['IDP_DOMAIN', 'IDP_AUDIENCE', 'PORT'],
+    );
+  });
+
+  test('reports keys and store together when neither can be had, and shows no secret', async () => {
+    const lines = problemsOf(
+      await check({
+        ...DOWN,
+        IDP_PROXY: 'http://us:sesame@127.0.0.1:1',
+        IDP_DPOP_MODE: 'ALLOWED',
+        IDP_DPOP_REPLAY_STORE: 'redis://us:sesame@127.0.0.1:1',
+        IDP_DPOP_NONCE_SECRET: 'sesame'.repeat(8),
+      }),
+    );
+    assert.deepEqual(lines.map((line) => line.replace(/: .*/, '')).sort(), [
+      'replay store lost',
+      'signing keys could not be fetched',
+    ]);
+    assert.match(lines.join(), /"proxy-failed","code":"ECONNREFUSED"/);
+    assert.match(lines.join(), /replay store lost: \{"reason":"ECONNREFUSED"\}/);
+    assert.doesNotMatch(lines.join(), /sesame/);
+  });
+
+  test('greets the store with its password, records nothing in it, and shows the password nowhere', async (t) => {
+    const store = await startFakeStore(t, afterGreeting('+OK\r\n'));
+    const environment = {
+      IDP_DPOP_MODE: 'ALLOWED',
+      IDP_DPOP_REPLAY_STORE: `redis://:sesame@127.0.0.1:${store.port}`,
+    };
+    const outcome = await check(environment);
+    const report = reportOf(outcome);
+    assert.equal(report.replayStore, 'shared');
+    assert.ok(eventIn(report, 'replay store ready'));
+    assert.deepEqual(
+      store.commands.map(([command]) => command),
+      ['AUTH', 'PING'],
+    );
+    assert.doesNotMatch(outcome.output, /sesame|redis:/);
+  });
+
+  test('fails when the store does not take the password, or says nothing in time', async (t) => {
+    const refusing = await startFakeStore(t, ([command]) =>
+      command === 'AUTH' ? '-WRONGPASS x\r\n' : '+OK\r\n',
+    );
+    const silent = await startFakeStore(t, () => undefined);
+    for (const { port } of [refusing, silent]) {
+      const address = `redis://:sesame@127.0.0.1:${port}`;
+      const environment = { IDP_DPOP_MODE: 'ALLOWED', IDP_DPOP_REPLAY_STORE: address };
+      // What else there is to tell is no word of the store.
+      const lines = problemsOf(await check({ ...environment, IDP_STRAY: '1' }));
+      // The machine may be so busy that the keys, or what was refused, are late as well.
+      const losses = lines.filter((line) => line.startsWith('replay store'));
+      const reason = /^replay store lost: \{"reason":"(.*)"\}$/.exec(losses.join())?.[1] ?? '';
+      assert.ok(['timeout', port === refusing.port ? 'WRONGPASS' : ''].includes(reason), lines.join());
+    }
+  });
+
+  test('fetches through the proxy, and through no other that the environment names, and fails when it refuses', async (t) => {
+    const proxy = await startProxy();
+    t.after(() => proxy.stop());
+    const nowhere = 'http://127.0.0.1:9';
+    const others = {
+      // Some lines of Node warn of the next one.
+      NODE_NO_WARNINGS: '1',
+      NODE_USE_ENV_PROXY: '1',
+      HTTP_PROXY: nowhere,
+      HTTPS_PROXY: nowhere,
+      http_proxy: nowhere,
+    };
+    reportOf(await check({ ...others, IDP_PROXY: `http://us:sesame@127.0.0.1:${proxy.port}` }));
+    assert.equal(proxy.asked.length, 2);
+    const refusing = await startRawServer((socket) =>
+      socket.once('data', () => socket.end('HTTP/1.1 407 X\r\n\r\n')),
+    );
+    t.after(() => refusing.stop());
+    const lines = problemsOf(await check({ IDP_PROXY: `http://us:sesame@localhost:${refusing.port}` }));
+    assert.equal(lines.length, 1);
+    assert.match(lines[0] ?? '', /^signing keys could not be fetched: .*"proxy-refused","code":"407"/);
+    assert.doesNotMatch(lines.join(), /sesame/);
+  });
+
+  test('ends within the time of a fetch when the provider says nothing', async (t) => {
+    const hanging = await startProvider();
+    t.after(() => hanging.stop());
+    await hanging.fault('all', 'hang-before-headers');
+    const lines = problemsOf(await runCommand(['--check'], providerSettings(hanging)));
+    assert.match(lines.join(), /^signing keys could not be fetched: .*"timeout"/);
+  });
+
+  /** How a main file ends that serves a table of its own. */
+  function runOwnTable(table: string, environment: Record<string, string>, ...words: string[]) {
+    const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
+    const code = `import { get, needs, open, runService, scope, under } from ${door}; runService({ ${table} });`;
+    const tsx = ['--import', import.meta.resolve('tsx')];
+    const program = [process.execPath, ...tsx, '--input-type=module', '--eval', code, ''];
+    return runCommand(words, environment, {}, program);
+  }
+
+  const SHADOW = "rows: [get('/healthz', open, () => ({}))]";
+
+  test('reports a table of its own that cannot be served', async () => {
+    const problem =
+      'configuration: GET /healthz: matches /healthz, where the service answers itself; give it another';
+    assert.deepEqual(problemsOf(await runOwnTable(SHADOW, DOWN, '--check')), [problem]);
+    assert.deepEqual(problemsOf(await runOwnTable(SHADOW, { ...DOWN, PORT: '0' })), [problem]);
+  });
+
+  test('reports arguments that are none beside a table of its own that cannot be served', async () => {
+    assert.deepEqual(problemsOf(await runOwnTable(SHADOW, DOWN, '--verbose')), [
+      'configuration: arguments: must be none, or --check, or --probe',
+      'configuration: GET /healthz: matches /healthz, where the service answers itself; give it another',
+    ]);
+  });
+
+  test('reports a row where the metadata stands, beside every other problem of the settings [RFC 9728 §3.1]', async () => {
+    const table = "rows: [get('/{a}/{b}', open, () => ({})), get('/.well-known/{x}/mcp', open, () => ({}))]";
+    const resource = { ...DOWN, RESOURCE_URL: 'https://api.test/mcp' };
+
+    const taken = (pattern: string, path: string) =>
+      `configuration: GET ${pattern}: matches ${path}, where the service answers itself; give it another`;
+
+    const problems = [
+      taken('/{a}/{b}', '/.well-known/oauth-protected-resource'),
+      taken('/.well-known/{x}/mcp', '/.well-known/oauth-protected-resource/mcp'),
+    ];
+    assert.deepEqual(problemsOf(await runOwnTable(table, resource)), problems);
+    assert.deepEqual(problemsOf(await runOwnTable(table, { ...resource, PORT: 'x' }, '--check')), [
+      ...problems,
+      'configuration: PORT (environment): must be a whole number from 0 to 65535',
+    ]);
+    const withoutResource = await runOwnTable(table, { ...DOWN, PORT: 'x' });
+    assert.equal(problemsOf(withoutResource).length, 1);
+  });
+
+  test('ends when a table cannot be served, whatever its main file has begun', async () => {
+    const busy = "rows: [setInterval(() => {}, 1_000) && get('/healthz', open, () => ({}))]";
+    assert.equal(problemsOf(await runOwnTable(busy, DOWN)).length, 1);
+  });
+
+  test('says of a table of its own that it is no profile', async () => {
+    const report = reportOf(await runOwnTable('rows: []', providerSettings(provider), '--check'));
+    assert.equal(report.profile, 'own table');
+  });
+
+  for (const [what, looks] of [
+    ['even once', 0],
+    ['again', 1],
+  ] as const) {
+    test(`ends with 1 and the stack when a table cannot be looked at ${what}`, async () => {
+      const counted = 'globalThis.looks = (globalThis.looks ?? 0) + 1';
+      const thrown = `if (globalThis.looks > ${looks}) throw new RangeError('unforeseen')`;
+      const strange = `get rows() { ${counted}; ${thrown}; return []; }`;
+      const { code, output, errors } = await runOwnTable(strange, DOWN);
+      assert.deepEqual([code, output], [1, '']);
+      assert.match(errors.join('\n'), /^RangeError: unforeseen\n +at /m);
+    });
+  }
+
+  for (const words of [['--check'], []]) {
+    test(`reports problems of a table and of the settings at once${words.map((word) => ` with ${word}`)}`, async () => {
+      const table = `${SHADOW}, rules: [under('\u00fc', needs(scope('x')))]`;
+      assert.deepEqual(
+        problemsOf(await runOwnTable(table, { ...DOWN, IDP_DOMAIN: 'a b', PORT: 'x' }, ...words)),
+        [
+          'GET /healthz: matches /healthz, where the service answers itself; give it another',
+          'under ?: is no prefix of paths, without wildcards and parameters; write /?',
+          'IDP_DOMAIN (environment): has white space; remove it',
+          'PORT (environment): must be a whole number from 0 to 65535',
+        ].map((problem) => `configuration: ${problem}`),
+      );
+    });
+  }
+
+  test('loses nothing but its report when nobody reads it', async () => {
+    const program = ['sh', '-c', 'exec "$@" >&-', 'sh', process.execPath, SERVER];
+    const { code, errors } = await runCommand(['--check'], providerSettings(provider), {}, program);
+    assert.deepEqual([code, errors], [0, []]);
+  });
+});
+
+describe('the arguments', { concurrency: 4, timeout: 120_000 }, () => {
+  const ARGUMENTS = 'configuration: arguments: must be none, or --check, or --probe';
+
+  for (const words of [
+    ['--check', '--probe'],
+    ['--probe', '--check'],
+    ['--check', '--check'],
+    ['check'],
+    ['-c'],
+    ['--CHECK'],
+    ['--check=1'],
+    ['--help'],
+    ['start'],
+    ['--check', ''],
+    [''],
+  ]) {
+    test(`are a configuration error that names the two when they are ${JSON.stringify(words)}`, async () => {
+      assert.deepEqual(problemsOf(await runCommand(words, DOWN)), [ARGUMENTS]);
+    });
+  }
+
+  test('are reported beside every problem of the settings', async () => {
+    const lines = problemsOf(await runCommand(['--verbose', 'sesame'], { PORT: 'x' }));
+    assert.equal(lines[0], ARGUMENTS);
+    assert.deepEqual(
+      lines.slice(1).map((line) => /^configuration: (\w+)/.exec(line)?.[1]),
+      ['IDP_DOMAIN', 'IDP_AUDIENCE', 'PORT'],
+    );
+    assert.doesNotMatch(lines.join(), /sesame/);
+  });
+});

@@ -1,0 +1,477 @@
+/* Services in a process that is somebody's own: their URL, their end, and what they say at once. */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { createInterface } from 'node:readline';
+import { test, type TestContext } from 'node:test';
+import {
+  authenticated,
+  ConfigurationError,
+  createGate,
+  createService,
+  del,
+  fail,
+  get,
+  needs,
+  open,
+  post,
+  put,
+  scope,
+  under,
+  type GivenSettings,
+} from '../../src/gatehouse.ts';
+import { assembleService } from '../../src/process/compose.ts';
+import { createTestIssuer } from '../../src/testing.ts';
+import { startFakeStore } from '../options/fake-store.ts';
+import { clock, settingsWith } from '../support/caller.ts';
+import { ask } from '../support/client.ts';
+import { withReason } from '../support/skipped.ts';
+import { runCommand } from './commands.ts';
+
+const issuer = createTestIssuer();
+
+const rows = [get('/a', open, () => ({}))];
+
+const make = (settings: Partial<GivenSettings> = {}) =>
+  createService({ rows }, { ...issuer.settings, host: '127.0.0.1', port: 0, ...settings }, issuer);
+
+const ADDRESSES = Object.values(networkInterfaces()).flatMap((some = []) =>
+  some.map(({ address }) => address),
+);
+
+const statusAt = async (url: string) =>
+  (await fetch(`${url}/a`, { headers: { connection: 'close' } })).status;
+
+for (const [host, name] of [
+  ['127.0.0.1', '127.0.0.1'],
+  ['::1', '[::1]'],
+  [undefined, 'localhost'],
+] as const) {
+  const what = `a service on ${host ?? 'all addresses'} gives a URL that can be asked [RFC 3986 §3.2.2]`;
+  const isThere = host === undefined || ADDRESSES.includes(host);
+  const missing = isThere ? undefined : 'the system has no such address';
+
+  test(withReason(what, missing), { skip: !isThere }, async (t) => {
+    const service = make({ host });
+    t.after(() => service.stop());
+    const url = await service.listen();
+    assert.equal(new URL(url).hostname, name);
+    assert.equal(await statusAt(url), 200);
+  });
+}
+
+test('several services live in one process, and one that ends takes no other with it', async (t) => {
+  const services = [make(), make()];
+  const urls = await Promise.all(services.map((service) => service.listen()));
+  t.after(() => services[1]?.stop());
+  assert.equal(await services[0]?.stop(), 'drained');
+  await assert.rejects(statusAt(urls[0] ?? ''));
+  assert.equal(await statusAt(urls[1] ?? ''), 200);
+});
+
+test('as many services as one likes live in one process without a warning of Node', async (t) => {
+  const warnings: Error[] = [];
+  const note = (warning: Error) => warnings.push(warning);
+  process.on('warning', note);
+  t.after(() => process.off('warning', note));
+  await Promise.all(Array.from({ length: 30 }, () => make().stop()));
+  await new Promise(setImmediate);
+  assert.deepEqual(warnings, []);
+});
+
+test('a service that is ended says so with the answer to a request under way [RFC 9112 §9.6]', async () => {
+  const calls = new EventEmitter();
+  const held = () => new Promise<object>((resolve) => calls.emit('call', () => resolve({})));
+  const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
+  const service = createService({ rows: [get('/held', open, held)] }, settings, issuer);
+  const url = await service.listen();
+  const called = once(calls, 'call');
+  const asked = fetch(`${url}/held`);
+  const [answer] = await called;
+  const stopped = service.stop();
+  answer();
+  assert.equal((await asked).headers.get('connection'), 'close');
+  assert.equal(await stopped, 'drained');
+});
+
+for (const [which, set, methods] of [
+  ['of its rows', {}, 'GET, POST'],
+  ['that are set, also when it is one', { corsAllowedMethods: ['PUT'] }, 'PUT'],
+] as const) {
+  test(`a service with a table of its own lets other origins use the methods ${which} [docs/requests.md]`, async (t) => {
+    const settings = {
+      ...issuer.settings,
+      host: '127.0.0.1',
+      port: 0,
+      corsAllowedOrigins: ['https://a.test'],
+    };
+    const table = { rows: [...rows, post('/a', open, () => {})] };
+    const service = createService(table, { ...settings, ...set }, issuer);
+    t.after(() => service.stop());
+    const { port } = new URL(await service.listen());
+    const headers = { Origin: 'https://a.test', 'Access-Control-Request-Method': 'GET' };
+    const answer = await ask(Number(port), '/a', { method: 'OPTIONS', headers });
+    assert.equal(answer.headers['access-control-allow-methods'], methods);
+  });
+}
+
+test('a service fetches keys when it listens, and a gate when it is made, before anybody asks', async (t) => {
+  const fetched: string[] = [];
+
+  const options = (name: string) => ({
+    fetchKeys: () => {
+      fetched.push(name);
+      return issuer.fetchKeys();
+    },
+  });
+
+  const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
+  const service = createService({ rows }, settings, options('service'));
+  t.after(() => service.stop());
+  assert.deepEqual(fetched, []);
+  await service.listen();
+  const gate = await createGate(issuer.settings, options('gate'));
+  gate.close();
+  assert.deepEqual(fetched, ['service', 'gate']);
+});
+
+test('a service that is ended leaves the store of its replicas', { timeout: 60_000 }, async (t) => {
+  const store = await startFakeStore(t);
+  const dpopReplayStore = `redis://127.0.0.1:${store.port}`;
+  const service = make({ dpopMode: 'ALLOWED', dpopReplayStore });
+  await service.listen();
+  const socket = await store.connected(1);
+  const left = once(socket, 'close');
+  assert.equal(await service.stop(), 'drained');
+  await left;
+});
+
+test('a service can be ended before it listens, and twice', async () => {
+  const service = make();
+  assert.equal(await service.stop(), 'drained');
+  assert.equal(await service.stop(), 'drained');
+});
+
+for (const [what, settings] of [
+  ['', {}],
+  [' also for who collects metrics', { metricsPort: 0, metricsHost: '127.0.0.1' }],
+] as const) {
+  test(`a service that is ended while it begins to listen${what} does not listen afterwards`, async () => {
+    const service = make(settings);
+    const listening = service.listen();
+    assert.equal(await service.stop(), 'drained');
+    await assert.rejects(statusAt(await listening));
+  });
+}
+
+test('a service whose port is taken says so, and can be ended', async (t) => {
+  const first = make();
+  t.after(() => first.stop());
+  const { port } = new URL(await first.listen());
+  const second = make({ port: Number(port) });
+  await assert.rejects(second.listen(), { code: 'EADDRINUSE' });
+  assert.equal(await second.stop(), 'drained');
+});
+
+const RESOURCE = { resourceUrl: 'https://api.test/v1' };
+const METADATA = '/.well-known/oauth-protected-resource';
+
+test('no rule closes the probes and the metadata, whatever its prefix [docs/requests.md]', async (t) => {
+  const rules = ['/', '/healthz', '/readyz', METADATA].map((prefix) => under(prefix, needs(scope('none'))));
+  const service = createService(
+    { rows, rules },
+    { ...issuer.settings, ...RESOURCE, host: '127.0.0.1', port: 0 },
+    issuer,
+  );
+  t.after(() => service.stop());
+  const url = await service.listen();
+  for (const [path, method, status] of [
+    ['/healthz', 'GET', 200],
+    ['/healthz', 'HEAD', 200],
+    ['/healthz', 'POST', 405],
+    ['/%72eadyz', 'GET', 200],
+    [`${METADATA}/v1`, 'GET', 200],
+    ['/healthz/', 'GET', 404],
+    ['/healthz/x', 'GET', 401],
+    ['/a', 'GET', 401],
+  ] as const) {
+    const response = await fetch(url + path, { method, headers: { connection: 'close' } });
+    await response.arrayBuffer();
+    assert.equal(response.status, status, `${method} ${path}`);
+  }
+});
+
+test('a row of any method stops the start where the service answers itself [RFC 9728 §3.1]', () => {
+  const table = {
+    rows: [
+      post('/healthz', open, () => {}),
+      del('/{x}', open, () => {}),
+      put(`${METADATA}/v1`, open, () => {}),
+      get('/.well-known/{x}', open, () => ({})),
+      get(`${METADATA}/v2`, open, () => ({})),
+    ],
+  };
+
+  const why = (row: string, path: string) =>
+    `${row}: matches ${path}, where the service answers itself; give it another`;
+
+  const always = [
+    why('POST /healthz', '/healthz'),
+    why('DELETE /{x}', '/healthz'),
+    why('DELETE /{x}', '/readyz'),
+  ];
+  const { settings } = issuer;
+  assert.throws(() => createService(table, settings), { problems: always });
+  assert.throws(() => createService(table, { ...settings, ...RESOURCE }), {
+    problems: [...always, why(`PUT ${METADATA}/v1`, `${METADATA}/v1`), why('GET /.well-known/{x}', METADATA)],
+  });
+});
+
+test('a service with wrong settings and a wrong table is not made, and every problem is named at once', () => {
+  assert.throws(
+    () => createService({ rows: [...rows, ...rows] }, { ...issuer.settings, port: -1 }),
+    (failure) => {
+      assert.ok(failure instanceof ConfigurationError);
+      const [ofTable, ofSettings, ...others] = failure.problems;
+      assert.equal(ofTable, 'GET /a and /a: both match /a; give one of them another path');
+      assert.match(ofSettings ?? '', /^port \(in code\): must be a whole number/);
+      assert.deepEqual(others, []);
+      return true;
+    },
+  );
+});
+
+test('a service with wrong settings is not made, and every problem is named', () => {
+  const settings = { domain: 'https://idp.test/', port: -1, nonsense: 1 } as object;
+  assert.throws(
+    () => make(settings),
+    (failure) => {
+      assert.ok(failure instanceof ConfigurationError);
+      assert.equal(failure.problems.length, 3);
+      for (const name of Object.keys(settings)) assert.ok(failure.message.includes(name), failure.message);
+      return true;
+    },
+  );
+});
+
+test('no service is assembled from a table that cannot be served, whoever has looked at it before', () => {
+  const table = { rows: [...rows, ...rows] };
+  assert.throws(() => assembleService(table, settingsWith({}), { clock, log: () => {} }), {
+    name: 'ConfigurationError',
+    problems: ['GET /a and /a: both match /a; give one of them another path'],
+  });
+});
+
+test('a service with a table that is none is not made, and leaves nothing under way', async (t) => {
+  const store = createServer().listen(0, '127.0.0.1');
+  t.after(() => store.close());
+  await once(store, 'listening');
+  const { port } = store.address() as AddressInfo;
+  const dpopReplayStore = `redis://127.0.0.1:${port}`;
+  const settings = { ...issuer.settings, dpopMode: 'ALLOWED', dpopReplayStore } as const;
+  assert.throws(
+    () => createService({ rows: [get('no path', open, () => ({})), ...rows] }, settings, issuer),
+    {
+      name: 'ConfigurationError',
+      problems: ['GET no path: is not a path pattern; write /no path'],
+    },
+  );
+
+  // Connections come in the order in which they were made, and this is the first.
+  const own = connect(port, '127.0.0.1');
+  const [first] = await once(store, 'connection');
+  assert.equal(first.remotePort, own.localPort);
+  own.destroy();
+});
+
+for (const [what, first] of [
+  ['', ''],
+  [
+    ' although somebody else writes to it',
+    "new (await import('node:stream')).PassThrough().pipe(process.stdout);",
+  ],
+] as const) {
+  test(`a standard output that is gone takes the log with it, and no service${what}`, async (t) => {
+    const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
+    const settings = { domain: 'localhost:1', audience: 'x', host: '127.0.0.1', port: 0, logLevel: 'debug' };
+    const made = `createService({ rows: [] }, ${JSON.stringify(settings)})`;
+    const code = `import { createService } from ${door}; ${first} console.error(await ${made}.listen());`;
+    const words = ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', code];
+    const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'pipe'] });
+    t.after(() => child.kill('SIGKILL'));
+    const [url] = await once(createInterface(child.stderr), 'line');
+    child.stdout.destroy();
+    await once(child.stdout, 'close');
+    for (let count = 0; count < 5; count += 1) assert.equal(await statusAt(url), 404);
+  });
+}
+
+const PAST = Date.UTC(2020, 0, 1);
+
+/** As the fake timers of test runners do. */
+function replaceDate(t: TestContext) {
+  const { Date: real } = globalThis;
+  globalThis.Date = class extends real {
+    static override now = () => PAST;
+  } as DateConstructor;
+  t.after(() => {
+    globalThis.Date = real;
+  });
+}
+
+for (const [how, setDate] of [
+  ['another Date', replaceDate],
+  ['a Date.now of its own', ({ mock }: TestContext) => mock.method(Date, 'now', () => PAST)],
+] as const) {
+  test(`a test that sets the date by ${how} sets that of services and gates`, async (t) => {
+    setDate(t);
+    const guarded = get('/a', authenticated, () => ({}));
+    const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
+    const service = createService({ rows: [guarded] }, settings, issuer);
+    t.after(() => service.stop());
+    const gate = await createGate(issuer.settings, issuer);
+    t.after(() => gate.close());
+    const url = `${await service.listen()}/a`;
+
+    const statusesOf = async (token: string) => {
+      const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${token}`];
+      const verdict = await gate.check({ method: 'GET', url: '/a', rawHeaders }, authenticated);
+      const headers = { authorization: `Bearer ${token}`, connection: 'close' };
+      return [(await fetch(url, { headers })).status, 'caller' in verdict];
+    };
+
+    assert.deepEqual(await statusesOf(issuer.token()), [200, true]);
+    assert.deepEqual(await statusesOf(issuer.token({ exp: PAST / 1000 - 1 })), [401, false]);
+  });
+}
+
+/** What a program writes, one JSON text a line; `host` is this file's subject, `gatehouse` the package. */
+async function linesOf(program: string): Promise<Record<string, any>[]> {
+  const host = new URL('../../src/process/host.ts', import.meta.url);
+  const gatehouse = new URL('../../src/gatehouse.ts', import.meta.url);
+  const code = `import * as host from '${host}'; import * as gatehouse from '${gatehouse}'; ${program}`;
+  const tsx = ['--import', import.meta.resolve('tsx')];
+  const command = [process.execPath, ...tsx, '--input-type=module', '--eval', code];
+  const { output } = await runCommand([], {}, {}, command);
+  return output
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+}
+
+test('lines of one turn are lost above a bound too, and counted [H3]', async () => {
+  const told = await linesOf(`const log = host.openLog('info');
+    for (let line = 0; line < 20_000; line += 1) log('listening', {});
+    setImmediate(() => process.stdout.write('', () => log('stopped', {})));`);
+  const [dropped, stopped] = told.slice(-2);
+  assert.ok(told.length < 20_000, `${told.length} lines`);
+  assert.deepEqual([told.length - 2 + dropped?.lines, stopped?.message], [20_000, 'stopped']);
+});
+
+test('a gate leaves no line in an access log: it sees no answer', async () => {
+  const told = await linesOf(`const { createGate, needs, scope } = gatehouse;
+    const gate = await createGate({ domain: 'localhost:1', audience: 'x', accessLog: true });
+    await gate.check({ method: 'GET', url: '/', rawHeaders: ['Host', 'a'] }, needs(scope('x')));
+    gate.close();`);
+  const messages = told.map(({ message }) => message);
+  assert.deepEqual(
+    messages.filter((message) => message.startsWith('request')),
+    ['requests refused'],
+  );
+});
+
+test('a gate whose keys are not from its provider says so at the start, as a warning', async () => {
+  const told = await linesOf(`const gate = await gatehouse.createGate(
+      { domain: 'localhost:1', audience: 'x', logLevel: 'warn' },
+      { fetchKeys: () => new Promise(() => {}) },
+    );`);
+  assert.deepEqual(
+    told.map(({ level, message }) => [level, message]),
+    [['warn', 'signing keys not from the provider']],
+  );
+});
+
+for (const [how, failing] of [
+  ['throws', "fetchKeys() { throw new RangeError('secret'); }"],
+  ['rejects', "fetchKeys: async () => { throw new RangeError('secret'); }"],
+  ['gives no document', 'fetchKeys: async () => undefined'],
+] as const) {
+  test(`a fetch of keys passed in code that ${how} is a bug of that issuer in the log, with its name and place [docs/keys.md]`, async () => {
+    const told = await linesOf(`const gate = await gatehouse.createGate(
+      { domain: 'localhost:1', audience: 'x', logLevel: 'warn' },
+      { ${failing} },
+    );
+    setImmediate(gate.close);`);
+    const { message, issuer: whose, reason, error, frames } = told[1] ?? {};
+    assert.deepEqual([message, whose, reason], ['signing keys could not be fetched', 'idp', 'unforeseen']);
+    assert.equal(error, how === 'gives no document' ? 'TypeError' : 'RangeError');
+    assert.match(String(frames), /\/src\/verify\/keys\/key-set\.ts:\d+:\d+/);
+    assert.doesNotMatch(JSON.stringify(told), /secret/);
+  });
+}
+
+test('what becomes a 500 is told once to who gave onError, with what was thrown [§11]', async (t) => {
+  const told: unknown[] = [];
+  const bug = new TypeError('a bug');
+
+  const onError = (error: unknown) => {
+    told.push(error);
+    throw new Error('in onError');
+  };
+
+  const throwing = () => {
+    throw bug;
+  };
+
+  const all = [
+    get('/throws', open, throwing),
+    get('/rejects', open, async () => throwing()),
+    get('/wrong', open, () => new Map()),
+    get('/fails', open, () => fail(503, 'busy', 'Busy')),
+    get('/good', open, () => ({})),
+  ];
+  const settings = { ...issuer.settings, host: '127.0.0.1', port: 0, logLevel: 'silent' } as const;
+  const service = createService({ rows: all }, settings, { ...issuer, onError });
+  t.after(() => service.stop());
+  const url = await service.listen();
+  for (const [path, status] of [
+    ['/throws', 500],
+    ['/rejects', 500],
+    ['/wrong', 500],
+    ['/fails', 503],
+    ['/good', 200],
+    ['/nowhere', 404],
+  ] as const) {
+    const response = await fetch(url + path, { headers: { connection: 'close' } });
+    await response.arrayBuffer();
+    assert.equal(response.status, status, path);
+  }
+  assert.deepEqual([told.length, told[0], told[1]], [3, bug, bug]);
+  assert.match(String(told[2]), /^TypeError: a body that is no JSON object or array/);
+});
+
+test('a test issuer lets the log tell of bugs, and of nothing less', () => {
+  assert.equal(issuer.settings.logLevel, 'error');
+});
+
+test('a process that waits for nothing but the end of a service sees that end, whatever connections it has', async () => {
+  const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
+  const script = `
+    import { connect } from 'node:net';
+    import { createService, open, post, json } from ${door};
+    const settings = { domain: 'a.test', audience: 'a', host: '127.0.0.1', port: 0, logLevel: 'silent' };
+    const row = post('/a', open, json(undefined, { limitBytes: 1 }), () => {});
+    const service = createService({ rows: [row] }, settings, { fetchKeys: () => new Promise(() => {}) });
+    const { port } = new URL(await service.listen());
+    const socket = connect(port, '127.0.0.1');
+    socket.write('POST /a HTTP/1.1\\r\\nHost: a\\r\\nContent-Type: application/json\\r\\nContent-Length: 3000000\\r\\n\\r\\n' + 'x'.repeat(3e6));
+    await new Promise((resolve) => socket.once('data', resolve));
+    socket.unref();
+    console.log(await service.stop());
+  `;
+  const words = ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', script];
+  const { stdout, status } = spawnSync(process.execPath, words, { encoding: 'utf8', timeout: 60_000 });
+  assert.deepEqual([stdout, status], ['drained\n', 0]);
+});

@@ -1,0 +1,72 @@
+/* What tells a caller, without a token, that the service lives and whether it is ready (docs/requests.md). */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { SENTENCES } from '../../src/verify/base/refusal.ts';
+import { FetchFailure } from '../../src/verify/keys/jwks.ts';
+import { startProvider, type Provider } from '../idp/provider.ts';
+import { TestClock } from '../support/clock.ts';
+import { startService } from '../support/service.ts';
+import { askRaw } from '../support/wire-answer.ts';
+
+let provider: Provider;
+
+before(async () => {
+  provider = await startProvider();
+});
+
+after(() => provider.stop());
+
+for (const PROFILE of ['A', 'B']) {
+  test(`tells in profile ${PROFILE} that it lives and whether it is ready, whatever the credentials [docs/requests.md]`, async (t) => {
+    let canFetch = false;
+
+    const fetchKeys = async () => {
+      if (canFetch) return { keys: [provider.signingKey.publicJwk] };
+      throw new FetchFailure('timeout');
+    };
+
+    const running = await startService({ provider, environment: { PROFILE }, fetchKeys });
+    t.after(() => running.stop());
+    const headers = { Authorization: ['Bearer a', 'Bearer b'] };
+
+    const state = async () => {
+      const answers = [await running.ask('/healthz', { headers }), await running.ask('/readyz', { headers })];
+      return answers.map(({ status, text }) => [status, text]);
+    };
+
+    const unready = (message: string) => [503, JSON.stringify({ error: 'temporarily_unavailable', message })];
+    assert.deepEqual(await state(), [
+      [200, '{"status":"ok"}'],
+      unready(SENTENCES.temporarily_unavailable['keys-unavailable']),
+    ]);
+    assert.equal((await running.ask('/readyz')).headers['retry-after'], '1');
+    canFetch = true;
+    await running.keys.refresh();
+    assert.deepEqual(await state(), [
+      [200, '{"status":"ok"}'],
+      [200, '{"status":"ready"}'],
+    ]);
+    assert.equal((await running.ask('/readyz', { method: 'HEAD' })).status, 200);
+    assert.equal((await running.ask('/healthz', { method: 'POST' })).status, 405);
+    const kept = await askRaw(running.port, 'GET /healthz HTTP/1.1', 'Host: a');
+    running.beginStopping();
+    assert.deepEqual(await state(), [
+      [200, '{"status":"ok"}'],
+      unready(SENTENCES.temporarily_unavailable['shutting-down']),
+    ]);
+    const closed = await askRaw(running.port, 'GET /healthz HTTP/1.1', 'Host: a');
+    assert.deepEqual(
+      [kept.headers.get('connection'), closed.headers.get('connection')],
+      ['keep-alive', 'close'],
+    );
+  });
+}
+
+test('fetches keys no more once it is stopped, though it held none', async () => {
+  const clock = new TestClock();
+  const fetchKeys = () => Promise.reject(new FetchFailure('timeout'));
+  const running = await startService({ provider, clock, fetchKeys });
+  assert.equal(clock.pending.length, 1);
+  await running.stop();
+  assert.deepEqual(clock.pending, []);
+});

@@ -1,0 +1,123 @@
+/* Settings in code: by the rules of the other sources, and none is passed over in silence. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createGate, createService, type Table } from '../../../src/gatehouse.ts';
+import { checkSettings, type GivenSettings } from '../../../src/process/settings/load.ts';
+import { load, problemsIn, REQUIRED } from './every-setting.ts';
+
+const GIVEN = { domain: 'idp.test', audience: 'https://api.test' };
+
+const problemsOf = (given: object) => problemsIn(() => checkSettings(given as GivenSettings));
+
+const OBJECTS: readonly [what: string, name: string, value: object][] = [
+  ['a URL', 'proxy', new URL('http://proxy.test:3128')],
+  ['a URL', 'publicUrl', new URL('https://api.test')],
+  ['a URL', 'jwksUri', new URL('https://idp.test/keys')],
+  ['a promise', 'dpopNonceSecret', Promise.resolve('s'.repeat(32))],
+  ['a promise', 'dpopMode', Promise.resolve('REQUIRED')],
+  ['an object without members', 'dpopMode', {}],
+  ['an object without a prototype', 'dpopMode', Object.create(null)],
+  ['a list of an object without a prototype', 'requiredClaims', [Object.create(null)]],
+  ['a set', 'requiredClaims', new Set(['scp'])],
+  ['a list with a hole', 'requiredClaims', [, 'scp']],
+  ['a list with a hole, which a token without an audience would meet,', 'audience', [, 'https://api.test']],
+];
+
+for (const [what, name, value] of OBJECTS) {
+  test(`refuses ${what} as ${name} in code, which would count as absent in silence [H2]`, () => {
+    const problems = problemsOf({ ...GIVEN, [name]: value });
+    assert.equal(problems.length, 1);
+    assert.match(problems[0] ?? '', new RegExp(`^${name} \\(in code\\): must be `));
+  });
+}
+
+for (const [what, name, issuers] of [
+  ['a map of issuers', 'issuers', new Map([['partner', GIVEN]])],
+  ['issuers that show none', 'issuers', Object.create({ partner: GIVEN })],
+  ['an issuer that is a map', 'issuers.partner', { partner: new Map(Object.entries(GIVEN)) }],
+  ['an issuer of which nothing is set', 'issuers.partner', { partner: { domain: undefined } }],
+  ['an empty issuer', 'issuers.partner', { partner: {} }],
+] as const) {
+  test(`refuses ${what} in code, whom nobody would trust in silence [H2]`, () => {
+    const [problem = '', ...others] = problemsOf({ ...GIVEN, issuers });
+    assert.deepEqual(others, []);
+    assert.ok(problem.startsWith(`${name} (in code): is not a setting`), problem);
+  });
+}
+
+test('takes no issuers in code for none', () => {
+  for (const issuers of [{}, undefined]) assert.deepEqual(problemsOf({ ...GIVEN, issuers }), []);
+});
+
+test('refuses a setting beside issuers that were loaded, one of which would be lost in silence [H2]', () => {
+  const { settings } = load({ environment: REQUIRED });
+  const { issuers } = settings;
+  assert.deepEqual(problemsOf({ ...GIVEN, domain: undefined, audience: undefined, issuers }), []);
+  assert.deepEqual(problemsOf({ issuers, tokenType: 'at+jwt' }), [
+    'tokenType (in code): is set before; remove one (in code, as issuers.idp.tokenType)',
+  ]);
+});
+
+test('reads settings in code that are getters of a class, or inherited [H2]', () => {
+  class Own {
+    readonly domain = 'idp.test';
+    readonly audience = 'https://api.test';
+
+    get dpopMode() {
+      return 'REQUIRED' as const;
+    }
+
+    get issuers() {
+      return { partner: { domain: 'partner.test', audience: 'orders-api' } };
+    }
+  }
+
+  const { dpopMode, issuers } = checkSettings(new Own());
+  assert.deepEqual([dpopMode, Object.keys(issuers)], ['REQUIRED', ['idp', 'partner']]);
+  assert.equal(checkSettings(Object.create(new Own())).issuers.idp?.domain, 'idp.test');
+});
+
+test('names settings in code as the caller wrote them, those that are missing, misspelt or at odds too', () => {
+  const resource = { ...GIVEN, publicUrl: 'https://other.test', resourceUrl: 'https://api.test' };
+  for (const [given, problem] of [
+    [{ ...GIVEN, dpopIatOffsetSeconds: -1 }, 'dpopIatOffsetSeconds (in code): must be a whole number'],
+    [{ audience: 'x' }, 'domain (in code): the issuer base URL is required'],
+    [{ ...GIVEN, dpopmode: 'REQUIRED' }, 'dpopmode (in code): is not a setting; write dpopMode or'],
+    [{ ...GIVEN, accesslog: true }, 'accesslog (in code): is not a setting; write accessLog or'],
+    [{ ...GIVEN, resourceName: 'x' }, 'resourceUrl (in code): is required by the scopes, name and'],
+    [{ ...GIVEN, dpopReplayStore: 'redis://a' }, 'dpopReplayStore (in code): has no use while the DPoP mode'],
+    [{ ...GIVEN, issuers: { other: { domain: 'x' } } }, 'issuers.other.audience (in code): the audience is'],
+    [
+      { ...GIVEN, issuers: { idp: { tokentype: 'any' } } },
+      'tokentype (in code, as issuers.idp.tokentype): is',
+    ],
+    [resource, 'resourceUrl (in code): must be https:// but for loopback, have the origin of the public URL'],
+  ] as const) {
+    const [found = '', ...others] = problemsOf(given);
+    assert.ok(found.startsWith(problem) && others.length === 0, [found, ...others].join('\n'));
+    assert.ok(!/[A-Z]_[A-Z]|\b(idp|server|api|resource)\./.test(found.replace('as issuers.idp', '')), found);
+  }
+});
+
+test('names every setting in code as its type does, whatever is wrong with it', () => {
+  const { settings } = load({ environment: REQUIRED });
+  const names = Object.keys({ ...settings.issuers.idp, ...settings });
+  const own = names.filter((name) => !['issuers', 'profile', 'orgId', 'scopePolicy'].includes(name));
+  assert.ok(own.length > 30);
+  for (const name of own) {
+    const found = problemsOf({ ...GIVEN, [name]: [[]] });
+    assert.ok(found[0]?.startsWith(`${name} (in code): `), `${name}: ${found}`);
+  }
+});
+
+test('says that there are no settings, and what is wrong with the table', async () => {
+  const problem = 'settings: are missing; give an object with at least domain and audience';
+  const make = createService as (table?: Table, settings?: unknown) => unknown;
+  const open = createGate as (settings?: unknown) => Promise<unknown>;
+  for (const none of [undefined, null, 'https://idp.test', 5]) {
+    assert.deepEqual(problemsOf(none as never), [problem]);
+    await assert.rejects(open(none), { name: 'ConfigurationError', problems: [problem] });
+    assert.throws(() => make({ rows: [] }, none), { name: 'ConfigurationError', problems: [problem] });
+    assert.throws(() => make(undefined, none), { problems: ['rows and rules: must be lists', problem] });
+  }
+});

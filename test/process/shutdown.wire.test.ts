@@ -1,0 +1,122 @@
+/* How the process that operators run ends: signals, readiness meanwhile, exit codes (docs/operations.md). */
+import { strict as assert } from 'node:assert';
+import { describe, test } from 'node:test';
+import { SENTENCES } from '../../src/verify/base/refusal.ts';
+import { startProvider } from '../idp/provider.ts';
+import { openWire } from '../support/client.ts';
+import { statusesIn } from '../support/raw-answers.ts';
+import { providerSettings, runProcess, type TestProcess } from '../support/service.ts';
+
+const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: api.test\r\n\r\n';
+
+/** What the log says of the end; other lines may come at any time. */
+const reasons = ({ logs }: TestProcess) =>
+  logs
+    .filter(({ message }) => ['shutting down', 'stopped'].includes(message))
+    .map(({ message, reason }) => [message, reason]);
+
+describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`exits with 0 after ${signal}, once idle and unused connections are closed`, async (t) => {
+      const service = await runProcess(t);
+      const [idle, unused, asking] = await Promise.all([
+        openWire(service.port),
+        openWire(service.port),
+        openWire(service.port),
+      ]);
+      for (const wire of [idle, asking]) {
+        wire.send(HEALTH);
+        await wire.until((text) => text.endsWith('}'));
+      }
+      service.child.kill(signal);
+      await service.logged('shutting down');
+      asking.send(HEALTH);
+      assert.match(
+        await asking.untilClosed(),
+        /Connection: keep-alive[^]*HTTP\/1\.1 200 OK[^]*Connection: close/,
+      );
+      assert.equal((await idle.untilClosed()).match(/HTTP/g)?.length, 1);
+      assert.equal(await unused.untilClosed(), '');
+      assert.equal(await service.exited, 0);
+      assert.deepEqual(reasons(service), [
+        ['shutting down', signal],
+        ['stopped', 'drained'],
+      ]);
+    });
+  }
+
+  test('is not ready but serves on for SHUTDOWN_DELAY_SECONDS', async (t) => {
+    const provider = await startProvider();
+    t.after(() => provider.stop());
+    const service = await runProcess(t, {
+      environment: { ...providerSettings(provider), SHUTDOWN_DELAY_SECONDS: '60' },
+    });
+    await service.logged('signing keys loaded');
+    assert.equal((await service.ask('/readyz')).status, 200);
+    service.child.kill('SIGTERM');
+    await service.logged('shutting down');
+    const { status, headers, body } = await service.ask('/readyz');
+    assert.deepEqual(
+      [status, body],
+      [
+        503,
+        { error: 'temporarily_unavailable', message: SENTENCES.temporarily_unavailable['shutting-down'] },
+      ],
+    );
+    assert.equal(headers['retry-after'], '1');
+    const wire = await openWire(service.port);
+    for (let count = 1; count <= 30; count += 1) {
+      assert.equal((await service.ask('/api/private', { token: provider.issue() })).status, 200);
+      wire.send(HEALTH);
+      const received = await wire.until((text) => statusesIn(text).length === count);
+      assert.ok(received.endsWith('Connection: keep-alive\r\nKeep-Alive: timeout=72\r\n\r\n{"status":"ok"}'));
+    }
+    wire.destroy();
+    service.child.kill('SIGTERM');
+    assert.equal(await service.exited, 1);
+  });
+
+  test('exits with 0 when SHUTDOWN_DELAY_SECONDS have passed', async (t) => {
+    const service = await runProcess(t, { environment: { SHUTDOWN_DELAY_SECONDS: '1' } });
+    service.child.kill('SIGTERM');
+    assert.equal(await service.exited, 0);
+  });
+
+  test('exits with 0 without waiting for keys that are being fetched', async (t) => {
+    const provider = await startProvider();
+    t.after(() => provider.stop());
+    await provider.fault('all', 'hang-before-headers');
+    const service = await runProcess(t, { environment: providerSettings(provider) });
+    while (provider.openSockets === 0) await new Promise(setImmediate);
+    service.child.kill('SIGTERM');
+    assert.equal(await service.exited, 0);
+    assert.deepEqual(
+      service.logs.filter(({ message }) => message === 'signing keys could not be fetched'),
+      [],
+    );
+  });
+
+  for (const [first, second] of [
+    ['SIGTERM', 'SIGTERM'],
+    ['SIGINT', 'SIGINT'],
+    ['SIGTERM', 'SIGINT'],
+    ['SIGINT', 'SIGTERM'],
+  ] as const) {
+    test(`exits with 1 at once when ${second} follows ${first}, whatever is under way`, async (t) => {
+      const service = await runProcess(t);
+      const wire = await openWire(service.port);
+      wire.send('GET /healthz HTTP/1.1\r\n');
+      await service.ask('/nowhere');
+      service.child.kill(first);
+      await service.logged('shutting down');
+      service.child.kill(second);
+      assert.equal(await service.exited, 1);
+      assert.deepEqual(reasons(service), [
+        ['shutting down', first],
+        ['stopped', 'second-signal'],
+      ]);
+      assert.equal(service.logs.at(-2)?.message, 'requests refused');
+      assert.equal(await wire.untilClosed(), '');
+    });
+  }
+});

@@ -1,0 +1,363 @@
+/* The process that operators run: exit codes, where it listens, its keys, its logs, and what it survives. */
+import { strict as assert } from 'node:assert';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { startProvider, type Provider } from './idp/provider.ts';
+import { speakTls, startRawServer } from './idp/raw-server.ts';
+import { ask, exchange, openWire } from './support/client.ts';
+import { DOWN, providerSettings, runProcess, type Environment, type TestProcess } from './support/service.ts';
+
+let provider: Provider;
+
+before(async () => {
+  provider = await startProvider();
+});
+
+after(() => provider.stop());
+
+async function listen(context: TestContext): Promise<Server> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  context.after(() => server.close());
+  return server;
+}
+
+const portOf = (server: Server) => (server.address() as AddressInfo).port;
+
+/** Runs this module in the process before the service. */
+const preload = (code: string): Environment => ({
+  NODE_OPTIONS: `--enable-source-maps --import=data:text/javascript;base64,${Buffer.from(code).toString('base64')}`,
+});
+
+/** Loaded in another way, Node has begun its threads before the service; not every system counts them. */
+const canCountThreads =
+  process.platform === 'linux' && existsSync(new URL('../dist/package.json', import.meta.url));
+
+for (const [what, own, isForEach] of [
+  ['has a thread to look up the name of each issuer, whatever becomes of the others [F13]', {}, true],
+  ['has as many threads as its operator says', { UV_THREADPOOL_SIZE: '4' }, false],
+] as const) {
+  test(`${what} (on Linux, as built)`, { skip: !canCountThreads }, async (t) => {
+    const names = [...'abcdefghijklmnopqrst'];
+    const settings = names.flatMap((name, index) => [
+      [`ISSUER_${name.toUpperCase()}_DOMAIN`, `localhost:${index + 2}`],
+      [`ISSUER_${name.toUpperCase()}_AUDIENCE`, 'https://api.test'],
+    ]);
+    const issuers = { IDP_DOMAIN: 'localhost:1', ISSUERS: names.join(), ...Object.fromEntries(settings) };
+    const service = await runProcess(t, { environment: { ...issuers, ...own } });
+    await service.logged('signing keys could not be fetched');
+    const [, threads] =
+      /^Threads:\s+(\d+)$/m.exec(readFileSync(`/proc/${service.child.pid}/status`, 'utf8')) ?? [];
+    assert.equal(Number(threads) > 46, isForEach, threads);
+  });
+}
+
+test('refuses ambiguous framing although NODE_OPTIONS asks for a parser that would not [RFC 9112 §6.1, G8]', async (t) => {
+  const service = await runProcess(t, {
+    environment: { NODE_OPTIONS: '--insecure-http-parser', METRICS_PORT: '0', HOST: '127.0.0.1' },
+  });
+  const { metricsPort } = await service.logged('listening');
+  for (const port of [service.port, Number(metricsPort)]) {
+    const answers = await exchange(
+      port,
+      'GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    );
+    assert.match(answers, /^HTTP\/1\.1 400 /);
+  }
+});
+
+test('takes no ambiguous framing of the provider either, whatever NODE_OPTIONS asks for [RFC 9112 §6.1]', async (t) => {
+  const provider = await startRawServer((socket) =>
+    speakTls(socket, (secure) =>
+      secure.end(
+        'HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+      ),
+    ),
+  );
+  t.after(() => provider.stop());
+  const service = await runProcess(t, {
+    environment: { NODE_OPTIONS: '--insecure-http-parser', IDP_DOMAIN: `localhost:${provider.port}` },
+  });
+  const { reason } = await service.logged('signing keys could not be fetched');
+  assert.equal(reason, 'connection-failed');
+});
+
+describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
+  test('exits with 1 and every configuration problem on standard error, before it listens', async (t) => {
+    const service = await runProcess(t, {
+      environment: { IDP_DOMAIN: 'https://idp.test', IDP_AUDIENCE: '', PORT: 'x' },
+    });
+    assert.equal(await service.exited, 1);
+    const lines = service.errors().split('\n');
+    assert.deepEqual(
+      lines.map((line) => /^configuration: (\w+)/.exec(line)?.[1]),
+      ['IDP_DOMAIN', 'IDP_AUDIENCE', 'PORT', undefined],
+    );
+    assert.deepEqual([lines.at(-1), service.logs], ['', []]);
+  });
+
+  for (const [level, host, address] of [
+    ['silent', undefined, 'all addresses'],
+    ['error', '127.0.0.1', '127.0.0.1'],
+  ] as const) {
+    test(`exits with 2 and names address and port when the port is taken, at LOG_LEVEL=${level}`, async (t) => {
+      const port = portOf(await listen(t));
+      const service = await runProcess(t, {
+        environment: { PORT: String(port), LOG_LEVEL: level, ...(host !== undefined && { HOST: host }) },
+      });
+      assert.equal(await service.exited, 2);
+      const message = 'address or port cannot be had';
+      assert.equal(service.errors(), `${message}: ${address}, port ${port} (EADDRINUSE)\n`);
+      const line = { level: 'error', message, address, port, code: 'EADDRINUSE' };
+      assert.deepEqual(
+        service.logs.map(({ time, ...others }) => others),
+        level === 'silent' ? [] : [line],
+      );
+    });
+  }
+
+  test('exits with 2 when its address is not to be had', async (t) => {
+    const service = await runProcess(t, { environment: { HOST: '192.0.2.1' } });
+    assert.equal(await service.exited, 2);
+    assert.equal(service.logs[0]?.code, 'EADDRNOTAVAIL');
+  });
+
+  test('exits with 1 and the stack when it cannot start for a reason that nobody foresaw', async (t) => {
+    const code =
+      "import { Server } from 'node:net'; Server.prototype.listen = () => { throw new Error('unforeseen'); };";
+    const service = await runProcess(t, { environment: preload(code) });
+    assert.deepEqual([await service.exited, service.logs], [1, []]);
+    assert.match(service.errors(), /Error: unforeseen\n +at /);
+  });
+
+  test('says where it listens when PORT=0 picks the port, and what is in force', async (t) => {
+    const environment = {
+      HOST: '127.0.0.1',
+      PROFILE: 'a',
+      IDP_ISSUER: `https://idp.test/${'tenant/'.repeat(20)}`,
+      CORS_ALLOWED_ORIGINS: 'https://app.test',
+    };
+    const service = await runProcess(t, { environment });
+    const { time, ...line } = await service.logged('listening');
+    assert.deepEqual(line, {
+      level: 'info',
+      message: 'listening',
+      port: service.port,
+      address: '127.0.0.1',
+      profile: 'A',
+      application: 'gatehouse',
+      issuers: [environment.IDP_ISSUER],
+      audiences: [DOWN.IDP_AUDIENCE],
+      dpopMode: 'ALLOWED',
+      replayStore: 'process',
+      crossOrigin: true,
+      files: [],
+    });
+    assert.ok(service.port > 0);
+    assert.equal((await service.ask('/healthz')).status, 200);
+  });
+
+  test('listens on the port that is set, on all addresses', async (t) => {
+    const runOnFreePort = async (triesLeft: number): Promise<[number, TestProcess]> => {
+      const other = createServer().listen(0);
+      await once(other, 'listening');
+      const port = portOf(other);
+      await new Promise((resolve) => other.close(resolve));
+      const service = await runProcess(t, { environment: { PORT: String(port) } });
+      // Somebody else may have taken the port in between.
+      return service.port === 0 && triesLeft > 0 && (await service.exited) === 2
+        ? runOnFreePort(triesLeft - 1)
+        : [port, service];
+    };
+
+    const [port, service] = await runOnFreePort(4);
+    assert.equal(service.port, port);
+    const { address, dpopMode, crossOrigin } = await service.logged('listening');
+    assert.match(address, /^(::|0\.0\.0\.0)$/);
+    assert.deepEqual([dpopMode, crossOrigin], ['DISABLED', false]);
+    assert.equal((await service.ask('/healthz')).status, 200);
+  });
+
+  test('logs JSON lines with time, level and message, at the level that is set', async (t) => {
+    const files = { 'application.yml': 'idp:\n  audience: https://api.test\ntracing:\n  on: yes\n' };
+    const [loud, usual] = await Promise.all(
+      ['debug', 'info'].map((level) => runProcess(t, { environment: { LOG_LEVEL: level }, files })),
+    );
+    for (const service of [loud!, usual!]) {
+      await service.logged('signing keys could not be fetched');
+      assert.equal((await service.ask('/nowhere')).status, 404);
+      service.child.kill('SIGTERM');
+      await service.exited;
+      for (const line of service.logs) {
+        assert.deepEqual(Object.keys(line).slice(0, 3), ['time', 'level', 'message']);
+        assert.equal(new Date(line.time).toISOString(), line.time);
+        assert.ok(Math.abs(Date.parse(line.time) - Date.now()) < 3_600_000);
+      }
+      assert.match(service.logs[0]?.setting, /^tracing\.on \(\S+, line 4\): is not a setting;/);
+    }
+    const messages = [
+      'unknown setting ignored',
+      'listening',
+      'signing keys could not be fetched',
+      'request refused',
+      'shutting down',
+      'requests refused',
+      'stopped',
+    ];
+    // Under load the keys may be fetched for a second time.
+    const messagesOf = ({ logs }: TestProcess) => [...new Set(logs.map(({ message }) => message))];
+    assert.deepEqual(messagesOf(loud!), messages);
+    assert.deepEqual(
+      messagesOf(usual!),
+      messages.filter((message) => message !== 'request refused'),
+    );
+  });
+
+  test('runs with nothing but what was built', async (t) => {
+    const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    cpSync(fileURLToPath(new URL('../dist', import.meta.url)), join(directory, 'dist'), { recursive: true });
+    const surroundings = { cwd: directory, env: { ...DOWN, PORT: '0' } };
+    const child = spawn(process.execPath, ['dist/server.js'], {
+      ...surroundings,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    t.after(() => child.kill('SIGKILL'));
+    const [line] = await once(createInterface(child.stdout), 'line');
+    assert.equal((await ask(JSON.parse(line).port, '/api/public')).status, 200);
+    child.kill('SIGINT');
+    assert.deepEqual(await once(child, 'exit'), [0, null]);
+  });
+
+  test('listens while the provider is down, is not ready, and refuses nobody for it but callers with a token', async (t) => {
+    const service = await runProcess(t);
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const token = `${part({ alg: 'RS256', kid: 'a' })}.${part({})}.AAAA`;
+    await service.logged('signing keys could not be fetched');
+    const asked = [
+      ['/healthz'],
+      ['/api/public'],
+      ['/readyz'],
+      ['/api/private'],
+      ['/api/private', token],
+    ] as const;
+    const answers = await Promise.all(
+      asked.map(([path, held]) => service.ask(path, held === undefined ? {} : { token: held })),
+    );
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 503, 401, 503],
+    );
+  });
+
+  test('fetches the keys at the start, and again by itself after a failure', async (t) => {
+    const late = await startProvider();
+    t.after(() => late.stop());
+    await late.fault('all', 'refuse');
+    const [usual, delayed] = await Promise.all(
+      [provider, late].map((from) => runProcess(t, { environment: providerSettings(from) })),
+    );
+    await delayed!.logged('signing keys could not be fetched');
+    await late.fault('all', undefined);
+    for (const [from, service] of [
+      [provider, usual!],
+      [late, delayed!],
+    ] as const) {
+      await service.logged('signing keys loaded');
+      assert.equal((await service.ask('/readyz')).status, 200);
+      assert.equal((await service.ask('/api/private', { token: from.issue() })).status, 200);
+    }
+  });
+
+  test('loses its logs, not the service, when standard output is gone', async (t) => {
+    const service = await runProcess(t, { environment: { LOG_LEVEL: 'debug' } });
+    service.child.stdout!.destroy();
+    await once(service.child.stdout!, 'close');
+    for (let count = 0; count < 5; count += 1) assert.equal((await service.ask('/nowhere')).status, 404);
+    assert.equal((await service.ask('/healthz')).status, 200);
+    service.child.kill('SIGTERM');
+    assert.deepEqual([await service.exited, service.errors()], [0, '']);
+  });
+
+  test('loses lines above a bound, counted, and nothing else when nobody reads its log [H3]', async (t) => {
+    const service = await runProcess(t, { environment: { LOG_LEVEL: 'debug' } });
+    await service.logged('signing keys could not be fetched');
+    service.child.stdout!.pause();
+    const before = service.logs.length;
+    const refusals = 16_000;
+    for (let sent = 0; sent < refusals; sent += 1_000) {
+      const wire = await openWire(service.port);
+      wire.send('GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_000));
+      await wire.until((text) => text.split('HTTP/1.1 404').length > 1_000);
+      wire.destroy();
+    }
+    assert.equal((await service.ask('/healthz')).status, 200);
+
+    const dropped = () => service.logs.filter(({ message }) => message === 'log lines dropped');
+    service.child.stdout!.resume();
+    let sent = refusals;
+    for (; dropped().length === 0; sent += 1) await service.ask('/nowhere');
+
+    const told = () =>
+      service.logs.filter(({ message }) => message === 'request refused').length +
+      dropped().reduce((sum, { lines }) => sum + lines, 0);
+
+    while (told() < sent) await new Promise(setImmediate);
+    assert.equal(told(), sent);
+    const unread = service.logs.slice(before, service.logs.indexOf(dropped()[0]!));
+    const bytes = unread.reduce((sum, line) => sum + JSON.stringify(line).length + 1, 0);
+    assert.ok(bytes > 2 ** 20 && bytes < 2 * 2 ** 20, `${bytes} bytes waited, with those in the pipe`);
+  });
+
+  test('goes on after what handlers leave behind fails, and tells where and not what [H4]', async (t) => {
+    const leftBehind = [
+      "setTimeout(() => { throw new RangeError('secret'); })",
+      "Promise.reject(new TypeError('secret'))",
+      "new EventEmitter().emit('error', new SyntaxError('secret'))",
+      "Promise.reject('secret')",
+      "server.emit('error', new URIError('secret'))",
+    ];
+    const code = [
+      "import { EventEmitter } from 'node:events'; import { Server } from 'node:net';",
+      'let server; const { listen } = Server.prototype;',
+      'Server.prototype.listen = function (...all) { server = this; return listen.apply(this, all); };',
+      `const faults = [${leftBehind.map((fault) => `() => { ${fault}; }`).join(', ')}];`,
+      "process.on('SIGUSR2', () => faults.shift()());",
+    ];
+    const service = await runProcess(t, { environment: preload(code.join('\n')) });
+    for (const [index, name] of ['RangeError', 'TypeError', 'SyntaxError', /Reject/, 'URIError'].entries()) {
+      service.child.kill('SIGUSR2');
+      const { level, reason, error, frames } = await service.logged('unforeseen failure', index + 1);
+      assert.deepEqual([level, reason], ['error', 'bug']);
+      assert.match(error, new RegExp(name));
+      assert.ok(Array.isArray(frames));
+      assert.equal((await service.ask('/healthz')).status, 200);
+    }
+    service.child.kill('SIGTERM');
+    assert.deepEqual([await service.exited, service.errors()], [0, '']);
+    assert.doesNotMatch(JSON.stringify(service.logs), /secret/);
+  });
+
+  test('names for a 500 places in the source when source maps are on', async (t) => {
+    const code = `const { stringify } = JSON;
+      JSON.stringify = (value) => {
+        if (value?.message?.includes('public endpoint')) throw new RangeError('secret');
+        return stringify(value);
+      };`;
+    const service = await runProcess(t, { environment: preload(code) });
+    assert.equal((await service.ask('/api/public')).status, 500);
+    const { method, route, reason, error, frames } = await service.logged('request failed');
+    assert.deepEqual([method, route, reason, error], ['GET', '/api/public', 'bug', 'RangeError']);
+    const isInSource = (place: string) => place.includes('/src/gate/reply.ts');
+    assert.ok(frames.some(isInSource), frames.join('\n'));
+    assert.equal((await service.ask('/healthz')).status, 200);
+    assert.doesNotMatch(JSON.stringify(service.logs), /secret/);
+  });
+});

@@ -1,0 +1,175 @@
+/* Since when a connection is idle, unread or ended, by the times that the sweep shows it: no byte of the
+   client counts. */
+import { strict as assert } from 'node:assert';
+import { EventEmitter } from 'node:events';
+import { test } from 'node:test';
+import { Connection } from '../../../src/service/http/connection.ts';
+
+const SECOND = 1_000;
+
+class FakeSocket extends EventEmitter {
+  readonly received: string[] = [];
+  bytesRead = 0;
+  isPaused = true;
+  writableEnded = false;
+
+  get writable(): boolean {
+    return !this.writableEnded;
+  }
+
+  end(text = ''): void {
+    this.received.push(text);
+    this.writableEnded = true;
+  }
+
+  destroySoon(): void {}
+
+  pause(): void {
+    this.isPaused = true;
+  }
+
+  resume(): void {
+    this.isPaused = false;
+  }
+
+  _read(): void {}
+}
+
+function open() {
+  const socket = new FakeSocket();
+  const connection = new Connection(socket as never);
+
+  /** A request arrives; what is given has its answer written, and finished. */
+  const ask = (complete = true) => {
+    const response = Object.assign(new EventEmitter(), { writableEnded: false, req: { complete } });
+    connection.begin(response as never);
+
+    const write = () => {
+      response.writableEnded = true;
+    };
+
+    return { write, finish: () => response.emit('finish') };
+  };
+
+  /** The second in which a limit is found to have passed, asked every second from this one on. */
+  const overdueFrom = (second: number, until = second + 1_000) => {
+    for (let now = second; now <= until; now += 1) {
+      if (connection.isOverdue(now * SECOND)) return now;
+    }
+    return undefined;
+  };
+
+  return { socket, connection, ask, overdueFrom };
+}
+
+test('keeps an idle connection for 72 seconds', () => {
+  assert.equal(open().overdueFrom(5), 77);
+});
+
+test('counts the 72 seconds anew from the last answer finished [G14]', () => {
+  const { ask, overdueFrom } = open();
+  assert.equal(overdueFrom(0, 40), undefined);
+  const { write, finish } = ask();
+  write();
+  finish();
+  assert.equal(overdueFrom(41), 113);
+});
+
+test('waits without limit for an answer that is not written yet', () => {
+  const { ask, overdueFrom } = open();
+  ask();
+  assert.equal(overdueFrom(0, 4_000), undefined);
+});
+
+test('is idle while every answer is written and nothing of another request has come', () => {
+  const { socket, connection, ask } = open();
+  assert.equal(connection.isIdle, true);
+  socket.bytesRead = 30;
+  assert.equal(connection.isIdle, false);
+  const { write, finish } = ask();
+  write();
+  assert.equal(connection.isIdle, false);
+  finish();
+  assert.equal(connection.isIdle, true);
+  socket.bytesRead = 40;
+  assert.equal(connection.isIdle, false);
+});
+
+test('gives a request 15 seconds to arrive, each for itself', () => {
+  const { connection, ask } = open();
+  const isLate = (second: number) => connection.isLate(second * SECOND);
+  ask();
+  assert.deepEqual([isLate(0), isLate(90)], [false, false]);
+  ask(false);
+  assert.deepEqual([isLate(91), isLate(105), isLate(106)], [false, false, true]);
+  ask(false);
+  assert.deepEqual([isLate(107), isLate(121), isLate(122)], [false, false, true]);
+});
+
+test('gives a client 90 seconds from the oldest answer unread, however many it reads and however many follow [G14]', () => {
+  const { ask, overdueFrom } = open();
+  const first = ask();
+  const second = ask();
+  assert.equal(overdueFrom(0, 30), undefined);
+  first.write();
+  second.write();
+  assert.equal(overdueFrom(31, 80), undefined);
+  ask().write();
+  first.finish();
+  assert.equal(overdueFrom(81), 121);
+});
+
+test('counts each answer from when it was written, and one behind an answer that is not written from then', () => {
+  const { ask, overdueFrom } = open();
+  const first = ask();
+  const second = ask();
+  second.write();
+  assert.equal(overdueFrom(0, 200), undefined);
+  first.write();
+  assert.equal(overdueFrom(201, 250), undefined);
+  const third = ask();
+  third.write();
+  assert.equal(overdueFrom(251, 260), undefined);
+  first.finish();
+  second.finish();
+  assert.equal(overdueFrom(261), 341);
+});
+
+test('gives a client that has been answered for the last time one second to close', () => {
+  const { socket, overdueFrom } = open();
+  socket.destroySoon();
+  assert.deepEqual([socket.received, socket.isPaused], [[''], false]);
+  assert.equal(overdueFrom(7), 8);
+});
+
+test('throws away what comes behind the last answer up to a mebibyte, then reads no more', () => {
+  const { socket } = open();
+  const requests: Buffer[] = [];
+  socket.on('data', (chunk) => requests.push(chunk));
+  socket.destroySoon();
+  socket.emit('data', Buffer.alloc(1024 * 1024));
+  assert.equal(socket.isPaused, false);
+  socket.emit('data', Buffer.alloc(1));
+  assert.deepEqual([socket.isPaused, requests], [true, []]);
+});
+
+test('says the last word after the answers under way, and only the first one', () => {
+  const { socket, connection, ask } = open();
+  const first = ask();
+  const second = ask();
+  connection.endWith(() => 'malformed');
+  connection.endWith(() => assert.fail('a second word'));
+  first.finish();
+  assert.deepEqual(socket.received, []);
+  second.finish();
+  assert.deepEqual(socket.received, ['malformed']);
+});
+
+test('says nothing behind an answer that has ended the connection', () => {
+  const { socket, connection, ask } = open();
+  const { finish } = ask();
+  connection.endWith(() => assert.fail('a word behind the end'));
+  socket.destroySoon();
+  finish();
+  assert.deepEqual(socket.received, ['']);
+});

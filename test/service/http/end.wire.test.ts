@@ -1,0 +1,200 @@
+/* The end of the listener: no new connections, answers to what is under way, a deadline
+   (docs/operations.md). */
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { describe, test } from 'node:test';
+import { open } from '../../../src/gate/access.ts';
+import { get } from '../../../src/service/routes/route.ts';
+import { clock } from '../../support/caller.ts';
+import { exchange, openWire } from '../../support/client.ts';
+import {
+  GARBAGE,
+  GOOD,
+  HELD,
+  HOST,
+  LAST,
+  openListener,
+  openUsedWire,
+  post,
+  PREFLIGHT,
+  untilClosing,
+} from '../../support/listener.ts';
+import { statusesIn } from '../../support/raw-answers.ts';
+import { startTable } from '../../support/table.ts';
+
+describe('the end', { timeout: 120_000 }, () => {
+  test('says Connection: close on every answer once it takes no more connections [RFC 9112 §9.6]', async (t) => {
+    const listener = await openListener(t);
+    listener.beginClosing();
+    const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}${PREFLIGHT}\r\n`;
+    const requests: [string, number][] = [
+      [GOOD, 200],
+      [`HEAD /healthz HTTP/1.1\r\n${HOST}\r\n`, 200],
+      [preflight, 204],
+      [`GET /api/private HTTP/1.1\r\n${HOST}\r\n`, 401],
+      [`GET /nowhere HTTP/1.1\r\n${HOST}\r\n`, 404],
+      [post(''), 405],
+      [`GET /readyz HTTP/1.1\r\n${HOST}\r\n`, 503],
+      [GARBAGE, 400],
+    ];
+    for (const [bytes, status] of requests) {
+      assert.match(
+        await exchange(listener.port, bytes),
+        new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\nConnection: close\\r\\n`),
+      );
+    }
+  });
+
+  test('carries out no request behind the answer that says so [RFC 9112 §9.6]', async (t) => {
+    const listener = await openListener(t);
+    listener.beginClosing();
+    const nowhere = `GET /nowhere HTTP/1.1\r\n${HOST}\r\n`;
+    assert.deepEqual(statusesIn(await exchange(listener.port, nowhere.repeat(3))), [404]);
+    assert.equal(listener.logs.filter(({ reason }) => reason === 'not_found').length, 1);
+  });
+
+  test('takes no new connections', async (t) => {
+    const listener = await openListener(t);
+    const stopped = listener.stop();
+    await listener.closing();
+    await assert.rejects(openWire(listener.port), { code: 'ECONNREFUSED' });
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('first takes the connections that the system has accepted: closed at once it would reset them', async (t) => {
+    const listener = await openListener(t);
+    const wires = Array.from({ length: 50 }, () => openWire(listener.port));
+    // Node connects in the next tick, and has taken none of them before the next turn.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    const stopped = listener.stop();
+    assert.equal(listener.sockets.length, 0);
+    const received = wires.map(async (opening) => {
+      const wire = await opening;
+      wire.send(LAST);
+      return statusesIn(await wire.untilClosed());
+    });
+    assert.deepEqual(await Promise.all(received), Array(50).fill([200]));
+    listener.clock.advance(1_000);
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('takes connections that keep coming for a quarter of a second, and no longer', async (t) => {
+    const listener = await openListener(t);
+    const stopped = listener.stop();
+    for (let count = 0; count < 50; count += 1) (await openWire(listener.port)).destroy();
+    listener.clock.advance(249);
+    for (let count = 0; count < 50; count += 1) (await openWire(listener.port)).destroy();
+    assert.equal(listener.server.listening, true);
+    // As the real clock says it: in a turn that still takes a connection.
+    setTimeout(() => listener.clock.advance(1));
+    const knock = async () => (await openWire(listener.port)).destroy();
+    // The last of them may be reset.
+    while (listener.server.listening) await knock().catch(() => {});
+    await listener.gone();
+    listener.clock.advance(1_000);
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('leaves no timer behind', async (t) => {
+    const listener = await openListener(t);
+    assert.equal(await listener.stop(), 'drained');
+    assert.deepEqual(listener.clock.pending, []);
+  });
+
+  test('closes connections with no request under way after one second, not at once', async (t) => {
+    const listener = await openListener(t);
+    const idle = await openUsedWire(listener.port);
+    const asking = await openUsedWire(listener.port);
+    const silent = await openWire(listener.port);
+    const unused = await openWire(listener.port);
+    while (listener.sockets.length < 4) await once(listener.server, 'connection');
+    const stopped = listener.stop();
+    await listener.closing();
+    listener.clock.advance(999);
+    // What is asked in the last moment is answered, on a used connection and on one that was never used.
+    for (const wire of [asking, silent]) wire.send(LAST);
+    assert.deepEqual(statusesIn(await asking.untilClosed()), [200, 200]);
+    assert.deepEqual(statusesIn(await silent.untilClosed()), [200]);
+    await listener.gone(2);
+    assert.deepEqual(
+      listener.sockets.map(({ destroyed }) => destroyed),
+      [false, true, true, false],
+    );
+    listener.clock.advance(1);
+    assert.deepEqual(statusesIn(await idle.untilClosed()), [200]);
+    assert.equal(await unused.untilClosed(), '');
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('answers requests under way, and those half arrived, after the idle connections are closed', async (t) => {
+    const listener = await openListener(t);
+    const busy = await openWire(listener.port);
+    const half = await openWire(listener.port);
+    const arrival = listener.held();
+    busy.send(HELD);
+    const answer = await arrival;
+    half.send(GOOD.slice(0, 20));
+    while (listener.sockets[1]?.bytesRead !== 20) await new Promise(setImmediate);
+    listener.beginClosing();
+    const stopped = listener.stop();
+    await listener.closing();
+    listener.clock.advance(9_999);
+    half.send(GOOD.slice(20));
+    assert.deepEqual(statusesIn(await half.untilClosed()), [200]);
+    answer();
+    assert.deepEqual(statusesIn(await busy.untilClosed()), [200]);
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('lets a client read an answer that is written already, and closes the connection then [RFC 9112 §9.6]', async (t) => {
+    // More than the buffers of two sockets hold.
+    const text = 'x'.repeat(12_000_000);
+    const table = await startTable({ rows: [get('/large', open, () => ({ text }))] });
+    t.after(() => table.stop());
+    const accepted = once(table.server, 'connection') as Promise<[Socket]>;
+    const client = connect(table.port, '127.0.0.1').pause();
+    client.write(`GET /large HTTP/1.1\r\n${HOST}\r\n`);
+    const [socket] = await accepted;
+    while (socket.writableLength === 0) await new Promise(setImmediate);
+    const drained = table.drain();
+    await untilClosing(table.server);
+    clock.advance(1_000);
+    let length = 0;
+    client.on('data', (piece) => {
+      length += piece.length;
+    });
+    client.resume();
+    while (length < text.length) await once(client, 'data');
+    // Nothing is under way on it any more.
+    clock.advance(1_000);
+    assert.equal(await drained, 'drained');
+  });
+
+  test('is not held up beyond ten seconds by a request that does not end', async (t) => {
+    const listener = await openListener(t);
+    const busy = await openWire(listener.port);
+    const half = await openWire(listener.port);
+    const arrival = listener.held();
+    busy.send(HELD);
+    await arrival;
+    half.send('GET');
+    while (listener.sockets[1]?.bytesRead !== 3) await new Promise(setImmediate);
+    let outcome = 'waiting';
+    const stopped = listener.stop().then((how) => {
+      outcome = how;
+    });
+    await listener.closing();
+    listener.clock.advance(9_999);
+    await new Promise(setImmediate);
+    assert.deepEqual(
+      [outcome, ...listener.sockets.map(({ destroyed }) => destroyed)],
+      ['waiting', false, false],
+    );
+    listener.clock.advance(1);
+    await stopped;
+    assert.equal(outcome, 'deadline');
+    assert.deepEqual([await busy.untilClosed(), await half.untilClosed()], ['', '']);
+    await listener.gone();
+  });
+});

@@ -1,0 +1,215 @@
+/* What is read of a connection while an answer on it waits: nothing behind an answer that ends it, and else a
+   bounded piece (docs/operations.md). */
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { describe, test, type TestContext } from 'node:test';
+import { pauseReading, resumeReading } from '../../../src/service/http/write.ts';
+import { authenticated, open } from '../../../src/gate/access.ts';
+import { get, post } from '../../../src/service/routes/route.ts';
+import { json } from '../../../src/service/routes/inputs.ts';
+import { clock, tokenWith } from '../../support/caller.ts';
+import { exchange, openWire } from '../../support/client.ts';
+import { statusesIn } from '../../support/raw-answers.ts';
+import { startTable } from '../../support/table.ts';
+
+const HOST = 'Host: a\r\n';
+const HELD = `GET /held HTTP/1.1\r\n${HOST}\r\n`;
+const NOW = `GET /now HTTP/1.1\r\n${HOST}\r\n`;
+const LAST = `GET /now HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`;
+
+const line = (start: string, fields = '', body = '') => `${start} HTTP/1.1\r\n${HOST}${fields}\r\n${body}`;
+
+const jsonOf = (path: string, length: number, fields = '') =>
+  line(
+    `POST ${path}`,
+    `${fields}Content-Type: application/json\r\nContent-Length: ${length}\r\n`,
+    `"${'x'.repeat(length - 2)}"`,
+  );
+
+/** What Node reads of a socket at once. */
+const PIECE = 64 * 1024;
+
+/** A table whose rows `/held` wait until `answer` is called; the sender check of guarded rows waits with them. */
+async function openHolding(context: TestContext) {
+  const count = { seen: 0, ran: 0 };
+  let answer = () => {};
+
+  const held = new Promise<object>((resolve) => {
+    answer = () => resolve({});
+  });
+
+  const hold = () => {
+    count.ran += 1;
+    return held;
+  };
+
+  const table = await startTable({
+    rows: [
+      get('/held', open, hold),
+      get('/now', open, () => ({})),
+      get('/soon', open, async () => {
+        for (let turn = 0; turn < 40; turn += 1) await new Promise(setImmediate);
+        return {};
+      }),
+      post('/json', open, json(), () => ({})),
+      post('/held-json', open, json(), hold),
+      post('/guarded', authenticated, () => ({})),
+      post('/guarded-json', authenticated, json(), () => ({})),
+    ],
+    sender:
+      (usual) =>
+      (...checked) =>
+        held.then(() => usual(...checked)),
+  });
+  context.after(() => table.stop());
+  table.server.on('request', () => {
+    count.seen += 1;
+  });
+  const accepted = once(table.server, 'connection');
+  const wire = await openWire(table.port);
+  context.after(wire.destroy);
+  const [socket] = (await accepted) as [Socket];
+
+  /** Some turns in which the service serves others. */
+  const others = async () => {
+    for (let round = 0; round < 3; round += 1) {
+      assert.deepEqual(statusesIn(await exchange(table.port, LAST)), [200]);
+    }
+  };
+
+  /** Waits until no more is read. */
+  const settled = async () => {
+    let bytesRead: number;
+    do {
+      ({ bytesRead } = socket);
+      await others();
+    } while (socket.bytesRead > bytesRead);
+    return bytesRead;
+  };
+
+  return { ...table, wire, socket, count, answer, settled };
+}
+
+const fields = 'X: 1\r\n'.repeat(250);
+
+const ENDINGS: Readonly<Record<string, readonly [bytes: string, status: number]>> = {
+  'a body that nobody reads': [line('POST /nowhere', 'Content-Length: 5\r\n', 'hello'), 404],
+  'a chunked body that nobody reads': [line('GET /now', 'Transfer-Encoding: chunked\r\n'), 200],
+  'a body for another method': [line('POST /now', 'Content-Length: 5\r\n', 'hello'), 405],
+  'a body that is too large': [
+    line('POST /json', 'Content-Type: application/json\r\nContent-Length: 9999999999\r\n'),
+    413,
+  ],
+  'another expectation': [line('GET /now', 'Expect: x\r\n'), 417],
+  'an offer to upgrade': [line('GET /now', 'Connection: upgrade\r\nUpgrade: x\r\n'), 200],
+  CONNECT: [line('CONNECT a:443'), 400],
+  'two Hosts': [line('GET /now', HOST), 400],
+  'too many fields': [line('GET /now', fields), 431],
+  'a field that is too long': [line('GET /now', `X: ${'x'.repeat(20_000)}\r\n`), 431],
+  'bytes that are no request': ['garbage\r\n\r\n', 400],
+  'a coding that is not understood': [line('POST /json', 'Transfer-Encoding: gzip, chunked\r\n'), 400],
+  'HTTP/1.0': [`GET /now HTTP/1.0\r\n${HOST}\r\n`, 200],
+  'Connection: close': [LAST, 200],
+};
+
+describe('behind a request whose answer ends the connection', { timeout: 60_000 }, () => {
+  for (const [what, [ending, status]] of Object.entries(ENDINGS)) {
+    test(`nothing more is read, and all before it is answered: ${what} [RFC 9112 §9.6]`, async (t) => {
+      const { wire, socket, count, answer, settled } = await openHolding(t);
+      wire.send(NOW + HELD + ending);
+      const before = await settled();
+      // What follows shows Node that a request which asked for the end is not the last, or fills a body.
+      wire.send(NOW.repeat(100_000));
+      assert.ok((await settled()) <= before + 2 * PIECE);
+      assert.ok(count.seen < 5_000);
+      answer();
+      assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200, status]);
+      // The client has a second to close, by a sweep that comes every second.
+      const closed = once(socket, 'close');
+      for (let second = 0; second < 2; second += 1) clock.advance(1_000);
+      await closed;
+    });
+
+    test(`all before it is answered where it comes in one piece: ${what} [RFC 9112 §9.3.2]`, async (t) => {
+      const { wire, answer, settled } = await openHolding(t);
+      wire.send(NOW + HELD + NOW + ending + NOW.repeat(10_000));
+      await settled();
+      answer();
+      assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200, 200, status]);
+    });
+  }
+
+  test('nothing more is read while the caller is checked, once a body has come that nobody reads', async (t) => {
+    const { wire, count, answer, settled } = await openHolding(t);
+    const fieldsOf = `Authorization: Bearer ${tokenWith()}\r\nContent-Length: 5\r\n`;
+    wire.send(line('POST /guarded', fieldsOf, 'hello'));
+    const before = await settled();
+    wire.send(HELD.repeat(100_000));
+    assert.ok((await settled()) <= before + 3 * PIECE);
+    assert.ok(count.seen < 10_000);
+    answer();
+    assert.deepEqual(statusesIn(await wire.untilClosed()), [200]);
+  });
+});
+
+describe('behind a request that waits', { timeout: 60_000 }, () => {
+  test('only so much is read, and the rest when it is answered, for a connection that goes on', async (t) => {
+    const { wire, socket, count, answer, settled } = await openHolding(t);
+    const total = 20_000;
+    wire.send(HELD.repeat(total));
+    assert.ok((await settled()) <= 4 * PIECE);
+    assert.ok(count.ran < 8_000, `${count.ran} handlers run`);
+    answer();
+    await wire.until((text) => text.split('HTTP/1.1 200').length > total);
+    wire.send(HELD.repeat(total) + LAST);
+    assert.deepEqual(statusesIn(await wire.untilClosed()), Array(2 * total + 1).fill(200));
+    assert.equal(count.ran, 2 * total);
+    assert.equal(socket.bytesRead, HELD.length * 2 * total + LAST.length);
+  });
+
+  for (const [what, path, length, token] of [
+    ['a check of the caller', '/guarded-json', 10_000, () => `Authorization: Bearer ${tokenWith()}\r\n`],
+    ['a handler', '/held-json', 100_000, () => ''],
+  ] as const) {
+    test(`bodies are read up to one more, and all are answered: ${what} [docs/operations.md]`, async (t) => {
+      const { wire, answer, settled } = await openHolding(t);
+      const bodies = jsonOf(path, length, token()).repeat(100);
+      wire.send(bodies + LAST);
+      assert.ok((await settled()) <= 4 * PIECE + 100_000);
+      answer();
+      assert.deepEqual(statusesIn(await wire.untilClosed()), Array(101).fill(200));
+    });
+  }
+
+  test('a body behind others is read on when they are answered, whatever has been read ahead', async (t) => {
+    const { wire, answer, settled } = await openHolding(t);
+    const small = jsonOf('/json', 30_000);
+    const large = jsonOf('/json', 100_000);
+    wire.send(HELD + small.repeat(5) + large + HELD + large.slice(0, -50_000));
+    await settled();
+    answer();
+    await wire.until((text) => statusesIn(text).length === 8);
+    wire.send(large.slice(-50_000) + LAST);
+    assert.deepEqual(statusesIn(await wire.untilClosed()), Array(10).fill(200));
+  });
+
+  test('reading that Node was asked to begin before it was stopped does not begin', async (t) => {
+    const { wire, socket, settled } = await openHolding(t);
+    wire.send(NOW);
+    const before = await settled();
+    socket.pause().resume();
+    pauseReading(socket);
+    wire.send(NOW);
+    assert.equal(await settled(), before);
+    resumeReading(socket);
+    assert.deepEqual(statusesIn(await wire.until((text) => statusesIn(text).length === 2)), [200, 200]);
+  });
+
+  test('all are answered however often reading is stopped and begun again by us and by Node [RFC 9112 §9.3.2]', async (t) => {
+    const { wire } = await openHolding(t);
+    const mixed = line('GET /soon') + jsonOf('/json', 90_000) + NOW;
+    wire.send(mixed.repeat(300) + LAST);
+    assert.deepEqual(statusesIn(await wire.untilClosed()), Array(901).fill(200));
+  });
+});

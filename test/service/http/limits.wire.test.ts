@@ -1,0 +1,247 @@
+/* What the listener decides about a request before its route does: expectations, upgrades, sizes and times
+   (docs/requests.md, docs/operations.md). */
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { describe, test } from 'node:test';
+import { exchange, openWire } from '../../support/client.ts';
+import {
+  CONNECT,
+  GARBAGE,
+  get,
+  GOOD,
+  HOST,
+  LAST,
+  openListener,
+  openUsedWire,
+  ORIGIN,
+  post,
+  PREFLIGHT,
+} from '../../support/listener.ts';
+import { answersIn, assertRefused, statusesIn } from '../../support/raw-answers.ts';
+
+const TOO_LARGE = 'The header fields of the request are too large';
+
+describe('the listener', { timeout: 120_000 }, () => {
+  test('refuses any other expectation than 100-continue, and one beside it, in the shape of every answer [RFC 9110 §10.1.1]', async (t) => {
+    const listener = await openListener(t);
+    const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}Expect: x\r\n${PREFLIGHT}\r\n`;
+    const others = [
+      '200-ok',
+      '100-continue, 200-ok',
+      '200-ok; 100-continue',
+      '100-continue=1',
+      '"100-continue"',
+      '',
+    ];
+    const requests = [
+      ...others.map((expectation) => get(`${HOST}Expect: ${expectation}\r\n`)),
+      get(`${HOST}Expect: 100-continue\r\nExpect: 200-ok\r\n`),
+      get(`${HOST}Expect: 200-ok\r\n`, 'HTTP/1.0'),
+      get('Expect: 200-ok\r\n'),
+      preflight,
+    ];
+    for (const bytes of requests) {
+      assertRefused(
+        await exchange(listener.port, bytes),
+        417,
+        'expectation_failed',
+        'The expectation of the request cannot be met',
+      );
+      assert.equal(listener.logs.at(-1)?.reason, 'expectation_failed');
+    }
+    const [answer] = answersIn(
+      await exchange(listener.port, get(`${HOST}Expect: 200-ok\r\nOrigin: ${ORIGIN}\r\n`)),
+    );
+    assert.deepEqual([answer?.status, answer?.fields.get('access-control-allow-origin')], [417, ORIGIN]);
+    await listener.gone();
+  });
+
+  test('charges no client with the time in which nothing is read of it, since answers lie unread [docs/operations.md]', async (t) => {
+    const { port, server } = await openListener(t);
+    const connected = once(server, 'connection') as Promise<[Socket]>;
+    const socket = connect(port, '127.0.0.1').pause();
+    const [accepted] = await connected;
+    const count = 20_000;
+    socket.write(GOOD.repeat(count - 1) + LAST);
+    while (!accepted.isPaused()) await new Promise(setImmediate);
+
+    // What Node says of a request of which it has read a part.
+    const late = Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+    server.emit('clientError', late, accepted);
+    let received = '';
+    socket.setEncoding('latin1').on('data', (piece) => {
+      received += piece;
+    });
+    socket.resume();
+    await once(socket, 'close');
+    assert.equal(received.split('HTTP/1.1 200 ').length - 1, count);
+  });
+
+  test('says Vary: Origin also where no request was understood, once origins are set [docs/requests.md]', async (t) => {
+    const { port } = await openListener(t);
+    const plain = await openListener(t, { environment: {} });
+    for (const bytes of [GARBAGE, CONNECT, get(''), get(`${HOST}Expect: 200-ok\r\n`)]) {
+      assert.equal(answersIn(await exchange(port, bytes))[0]?.fields.get('vary'), 'Origin', bytes);
+      assert.equal(answersIn(await exchange(plain.port, bytes))[0]?.fields.get('vary'), undefined, bytes);
+    }
+  });
+
+  for (const expectation of ['100-continue', '100-Continue']) {
+    test(`answers at once, without 100, a request that expects ${expectation} [RFC 9110 §10.1.1]`, async (t) => {
+      t.mock.timers.enable({ apis: ['setTimeout'] });
+      const { port } = await openListener(t);
+      const wire = await openWire(port);
+      wire.send(post(`Content-Length: 5\r\nExpect: ${expectation}\r\n`));
+      await wire.until((text) => text.endsWith('}'));
+      wire.send('hello');
+      const [answer, ...others] = answersIn(await wire.untilClosed());
+      assert.deepEqual([answer?.status, answer?.fields.get('connection'), others], [405, 'close', []]);
+    });
+  }
+
+  test('ignores an offer to upgrade [RFC 9110 §7.8], and closes, since Node would read nothing more', async (t) => {
+    const listener = await openListener(t);
+    for (const offer of ['websocket', 'h2c', 'TLS/1.2']) {
+      const received = await exchange(
+        listener.port,
+        get(`${HOST}Connection: Upgrade\r\nUpgrade: ${offer}\r\n`) + LAST,
+      );
+      assert.deepEqual(
+        answersIn(received).map(({ status, fields }) => [status, fields.get('connection')]),
+        [[200, 'close']],
+      );
+    }
+    await listener.gone();
+  });
+
+  test('refuses header fields of more than 16 KiB [RFC 6585 §5, C3]', async (t) => {
+    const listener = await openListener(t);
+    assert.equal(Reflect.get(listener.server, 'maxHeaderSize'), 16_384);
+    const withField = (length: number) => get(`${HOST}Connection: close\r\nX: ${'x'.repeat(length)}\r\n`);
+    assert.deepEqual(statusesIn(await exchange(listener.port, withField(16_000))), [200]);
+    const tooLarge = [
+      withField(16_384),
+      get(`${HOST}${'x'.repeat(16_384)}: a\r\n`),
+      `GET /${'x'.repeat(16_384)} HTTP/1.1\r\n${HOST}\r\n`,
+    ];
+    for (const bytes of tooLarge) {
+      assertRefused(await exchange(listener.port, bytes), 431, 'header_fields_too_large', TOO_LARGE);
+    }
+    assert.equal(listener.logs.at(-1)?.reason, 'header_fields_too_large');
+    await listener.gone();
+  });
+
+  test('takes 200 header fields and refuses more, with none of them unseen [RFC 6585 §5, G5]', async (t) => {
+    const { port, logs } = await openListener(t);
+    const asked = `GET /api/private HTTP/1.1\r\n${HOST}Connection: close\r\nAuthorization: Bearer a\r\n`;
+    const ask = (count: number, more = '') => exchange(port, `${asked}${'x:\r\n'.repeat(count)}${more}\r\n`);
+    assert.deepEqual([statusesIn(await ask(197)), logs.at(-1)?.reason], [[401], 'token-malformed']);
+    const repeated = 'Authorization: Bearer b\r\n';
+    assert.deepEqual(
+      [statusesIn(await ask(196, repeated)), logs.at(-1)?.reason],
+      [[400], 'authorization-repeated'],
+    );
+    for (const count of [198, 1_000, 2_500, 3_900]) {
+      assertRefused(await ask(count), 431, 'header_fields_too_large', TOO_LARGE);
+      assert.equal(logs.at(-1)?.reason, 'header_fields_too_large');
+    }
+  });
+
+  test('times out a header that does not come [RFC 9110 §15.5.9, G8]', async (t) => {
+    const prepare = (server: Server) =>
+      void Object.assign(server, { headersTimeout: 1, connectionsCheckingInterval: 10 });
+
+    const listener = await openListener(t, { prepare });
+    for (const begun of ['GET', 'GET /healthz HTTP/1.1\r\nHos', `GET /healthz HTTP/1.1\r\n${HOST}`]) {
+      assertRefused(
+        await exchange(listener.port, begun),
+        408,
+        'request_timeout',
+        'The request did not arrive in time',
+      );
+      assert.equal(listener.logs.at(-1)?.reason, 'request_timeout');
+    }
+    await listener.gone();
+  });
+
+  test('takes no more requests from a client that does not read than their answers have room [G8]', async (t) => {
+    const listener = await openListener(t);
+    let taken = 0;
+    listener.server.on('request', () => {
+      taken += 1;
+    });
+    const accepted = once(listener.server, 'connection') as Promise<[Socket]>;
+    const client = connect(listener.port, '127.0.0.1').pause();
+    const [socket] = await accepted;
+    client.write(get(HOST).repeat(200_000));
+    while (socket.writableLength === 0) await new Promise(setImmediate);
+    for (let turn = 0; turn < 1_000; turn += 1) await new Promise(setImmediate);
+    // The buffers of two sockets hold some ten thousand answers.
+    assert.ok(taken < 100_000, `${taken} requests`);
+    client.destroy();
+    await listener.gone();
+  });
+
+  test('ends a connection 72 seconds after its last answer, whatever bytes arrive meanwhile [RFC 9112 §9.3, G8, G14]', async (t) => {
+    const listener = await openListener(t);
+    const wires = [await openUsedWire(listener.port), await openUsedWire(listener.port)];
+    const [quiet, dripping] = listener.sockets;
+    // A timer of the socket would begin anew with every byte.
+    assert.deepEqual([quiet?.timeout, dripping?.timeout], [undefined, undefined]);
+
+    const drip = async () => {
+      const { bytesRead } = dripping!;
+      // Nothing of a request: RFC 9112 §2.2 has empty lines before one passed over.
+      wires[1]!.send('\r\n');
+      while (dripping!.bytesRead === bytesRead && !dripping!.destroyed) await new Promise(setImmediate);
+    };
+
+    for (let second = 0; second < 72; second += 12) {
+      await drip();
+      listener.pass(12);
+    }
+    assert.deepEqual([quiet?.destroyed, dripping?.destroyed], [false, false]);
+    await drip();
+    listener.pass(1);
+    assert.deepEqual([quiet?.destroyed, dripping?.destroyed], [true, true]);
+    await listener.gone();
+  });
+
+  test('gives a client that does not read 90 seconds, whatever bytes it sends meanwhile [G8, G14]', async (t) => {
+    const listener = await openListener(t);
+    const accepted = once(listener.server, 'connection') as Promise<[Socket]>;
+    const client = connect(listener.port, '127.0.0.1').pause();
+    const [socket] = await accepted;
+    // More answers than the buffers of two sockets hold.
+    client.write(get(HOST).repeat(60_000));
+    while (socket.writableLength === 0) await new Promise(setImmediate);
+    for (let second = 0; second < 90; second += 15) {
+      client.write('\r\n');
+      await new Promise(setImmediate);
+      listener.pass(15);
+    }
+    assert.equal(socket.destroyed, false);
+    listener.pass(1);
+    assert.equal(socket.destroyed, true);
+    client.destroy();
+    await listener.gone();
+  });
+
+  test('has the limits that it promises [docs/operations.md]', async (t) => {
+    const { server } = await openListener(t);
+    const limits = {
+      headersTimeout: 10_000,
+      requestTimeout: 15_000,
+      keepAliveTimeout: 72_000,
+      connectionsCheckingInterval: 1_000,
+      maxRequestsPerSocket: 0,
+      maxHeadersCount: 201,
+    };
+    assert.deepEqual(
+      Object.fromEntries(Object.keys(limits).map((name) => [name, Reflect.get(server, name)])),
+      limits,
+    );
+  });
+});

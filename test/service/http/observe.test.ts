@@ -1,0 +1,215 @@
+/* What an operator learns of refused and failed requests: lines at debug and error, and the summary at
+   info. */
+import { strict as assert } from 'node:assert';
+import { test } from 'node:test';
+import { createLog, type Log, type LogLevel } from '../../../src/verify/base/events.ts';
+import { open } from '../../../src/gate/access.ts';
+import { get } from '../../../src/service/routes/route.ts';
+import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
+import { createMetrics } from '../../../src/options/metrics/metrics.ts';
+import { createObserver } from '../../../src/service/http/observe.ts';
+import { TestClock } from '../../support/clock.ts';
+
+const MINUTE = 60_000;
+
+const ARRIVED = { arrivedAt: 0, request: { rawHeaders: [] } };
+
+const rowAt = (pattern: string) => get(pattern, open, () => ({}));
+
+const ORDERS = rowAt('/api/orders/{id}');
+
+function observing(level: LogLevel = 'info', accessLog = false) {
+  const clock = new TestClock(0);
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog(level, (line) => lines.push(JSON.parse(line)), clock.now);
+  const observer = createObserver({ log, clock }, accessLog);
+  /** What was logged since this was last asked, without time and level. */
+  const told = () => lines.splice(0).map(({ time, level: _, ...line }) => line);
+  return { ...observer, clock, told };
+}
+
+const refuse = (observe: ReturnType<typeof createObserver>['observe'], reason: 'expired' | 'scope-missing') =>
+  observe({ ...ARRIVED, row: rowAt('/x'), reason }, 401);
+
+test('takes a request whose body did not arrive in time for a refusal only, without method and route', () => {
+  const lines: object[] = [];
+  const clock = new TestClock();
+  const metrics = createMetrics('x');
+
+  const log: Log = (message, { method, route, status, reason }) =>
+    lines.push({ message, method, route, status, reason });
+
+  const observer = createObserver({ clock, log, metrics }, true);
+  const request = { method: 'POST', url: '/orders', rawHeaders: [] };
+  observer.observe({ arrivedAt: 0, request, row: ORDERS, reason: 'request_timeout' }, 408);
+  assert.deepEqual(lines[0], {
+    message: 'request',
+    method: null,
+    route: null,
+    status: 408,
+    reason: 'request_timeout',
+  });
+  assert.doesNotMatch(metrics.read([], createReplayStore(60)), /POST/);
+  observer.summarize();
+});
+
+test('tells in the access log how long a request took, in milliseconds to the microsecond', () => {
+  const { observe, told, clock, noteArrival } = observing('info', true);
+  clock.advance(5_000);
+  const arrivedAt = noteArrival();
+  clock.advance(1.23456);
+  observe({ ...ARRIVED, arrivedAt, row: ORDERS }, 200);
+  assert.equal(told()[0]?.durationMillis, 1.235);
+});
+
+test('counts how long a request took, in seconds, and looks at no clock where nobody asks for that', () => {
+  const clock = new TestClock(0);
+  const metrics = createMetrics('x');
+  const { noteArrival, observe } = createObserver({ clock, log: () => {}, metrics }, false);
+  clock.advance(5_000);
+  const arrivedAt = noteArrival();
+  clock.advance(2_000);
+  observe({ arrivedAt, request: { method: 'GET', rawHeaders: [] }, row: ORDERS }, 200);
+  assert.match(metrics.read([], createReplayStore(60)), /_seconds_sum\{.*"GET".*\} 2$/m);
+  assert.equal(createObserver({ clock, log: () => {} }, false).noteArrival(), 0);
+});
+
+test('tells at debug of a refusal what the access log would tell, its reason and the name of the key among it', () => {
+  const { observe, told } = observing('debug');
+  const kid = `key\n${'1'.repeat(100)}`;
+  const request = { ...ARRIVED.request, method: 'GET' };
+  observe({ ...ARRIVED, request, row: ORDERS, reason: 'expired', issuerName: 'idp', kid }, 401);
+  observe({ ...ARRIVED, request, reason: 'not_found' }, 404);
+  assert.deepEqual(told(), [
+    {
+      message: 'request refused',
+      method: 'GET',
+      route: '/api/orders/{id}',
+      status: 401,
+      reason: 'expired',
+      issuer: 'idp',
+      kid: `key?${'1'.repeat(60)}`,
+    },
+    { message: 'request refused', method: 'GET', route: null, status: 404, reason: 'not_found' },
+  ]);
+});
+
+test('tells of a bug the method and the pattern of the row, the name of the error and its places', () => {
+  const { observe, told, summarize } = observing('error');
+  const failure = new TypeError('secret');
+  observe({ ...ARRIVED, row: rowAt(`/${'long/'.repeat(20)}`), reason: 'bug', failure }, 500);
+  observe({ ...ARRIVED, reason: 'bug', failure: 'secret' }, 500);
+  const [{ frames, ...first } = {}, ...others] = told();
+  assert.deepEqual(first, {
+    message: 'request failed',
+    method: 'GET',
+    route: `/${'long/'.repeat(20)}`,
+    status: 500,
+    reason: 'bug',
+    error: 'TypeError',
+  });
+  assert.match(String(frames), /observe\.test\.[jt]s:\d+:\d+/);
+  assert.deepEqual(others, [
+    { message: 'request failed', route: null, status: 500, reason: 'bug', error: 'string' },
+  ]);
+  summarize();
+  assert.deepEqual(told(), []);
+});
+
+test('counts neither a bug nor what a handler refuses as a refusal', () => {
+  const { observe, told, summarize } = observing();
+  observe({ ...ARRIVED, row: ORDERS, reason: 'handler' }, 404);
+  observe({ ...ARRIVED, row: ORDERS, reason: 'bug', failure: new Error() }, 500);
+  assert.equal(told().length, 1);
+  summarize();
+  assert.deepEqual(told(), []);
+});
+
+test('says nothing of requests that were served', () => {
+  const { observe, told, clock, summarize } = observing('debug');
+  observe({ ...ARRIVED, row: ORDERS }, 200);
+  assert.deepEqual(clock.pending, []);
+  summarize();
+  assert.deepEqual(told(), []);
+});
+
+test('tells of a request that was served in the access log, and nowhere else', () => {
+  const { observe, told, clock, summarize } = observing('debug', true);
+  observe({ ...ARRIVED, row: ORDERS }, 200);
+  assert.deepEqual(
+    told().map(({ message }) => message),
+    ['request'],
+  );
+  assert.deepEqual(clock.pending, []);
+  summarize();
+  assert.deepEqual(told(), []);
+});
+
+test('sums up refusals by reason a minute after the first', () => {
+  const { observe, told, clock } = observing();
+  clock.advance(5_000);
+  refuse(observe, 'expired');
+  clock.advance(MINUTE - 1);
+  refuse(observe, 'scope-missing');
+  refuse(observe, 'expired');
+  assert.deepEqual(told(), []);
+  clock.advance(1);
+  assert.deepEqual(told(), [
+    { message: 'requests refused', seconds: 60, total: 3, expired: 2, 'scope-missing': 1 },
+  ]);
+});
+
+test('begins each summary anew, and writes none for a minute without refusals', () => {
+  const { observe, told, clock } = observing();
+  refuse(observe, 'expired');
+  clock.advance(MINUTE);
+  told();
+  clock.advance(10 * MINUTE);
+  assert.deepEqual([told(), clock.pending], [[], []]);
+  refuse(observe, 'scope-missing');
+  clock.advance(MINUTE);
+  assert.deepEqual(told(), [{ message: 'requests refused', seconds: 60, total: 1, 'scope-missing': 1 }]);
+});
+
+test('writes at the end what the running minute has seen, once', () => {
+  const { observe, told, clock, summarize } = observing();
+  summarize();
+  assert.deepEqual(told(), []);
+  refuse(observe, 'expired');
+  clock.advance(59_500);
+  summarize();
+  assert.deepEqual(told(), [{ message: 'requests refused', seconds: 60, total: 1, expired: 1 }]);
+  summarize();
+  assert.deepEqual([told(), clock.pending], [[], []]);
+});
+
+test('counts no probe that finds the service not ready, and tells of it at debug', () => {
+  const { observe, told, clock, summarize } = observing('debug');
+  for (const url of ['/healthz', '/readyz?full']) {
+    observe({ ...ARRIVED, request: { url, rawHeaders: [] }, reason: 'keys-unavailable' }, 503);
+  }
+  // As it may be spelled too: the row tells.
+  const spelled = { url: '/%72eadyz', rawHeaders: [] };
+  observe({ ...ARRIVED, request: spelled, row: rowAt('/readyz'), reason: 'keys-unavailable' }, 503);
+  assert.deepEqual(
+    told().map(({ message }) => message),
+    ['request refused', 'request refused', 'request refused'],
+  );
+  assert.deepEqual(clock.pending, []);
+  summarize();
+  assert.deepEqual(told(), []);
+});
+
+for (const url of ['/api/readyz', '/readyz/x', '/healthzz', '/?/healthz', undefined]) {
+  test(`takes ${url} for no probe`, () => {
+    const { observe, told, summarize } = observing('info', true);
+    const request = { url, rawHeaders: [] };
+    observe({ ...ARRIVED, request }, 200);
+    observe({ ...ARRIVED, request, reason: 'not_found' }, 404);
+    summarize();
+    assert.deepEqual(
+      told().map(({ message }) => message),
+      ['request', 'request', 'requests refused'],
+    );
+  });
+}

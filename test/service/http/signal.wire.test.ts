@@ -1,0 +1,331 @@
+/* The signal that tells a handler to give up, and how long it may take. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { describe, test, type TestContext } from 'node:test';
+import { open } from '../../../src/gate/access.ts';
+import { get, post } from '../../../src/service/routes/route.ts';
+import { json, query } from '../../../src/service/routes/inputs.ts';
+import { clock } from '../../support/caller.ts';
+import { openWire } from '../../support/client.ts';
+import { untilClosing } from '../../support/listener.ts';
+import { statusesIn } from '../../support/raw-answers.ts';
+import { schemaOf } from '../../support/schemas.ts';
+import { startTable, type Table } from '../../support/table.ts';
+
+interface Held {
+  readonly signal: AbortSignal;
+  /** Ends the handler. */
+  readonly answer: () => void;
+  readonly fail: (failure: unknown) => void;
+}
+
+const turns = async (count = 5) => {
+  for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
+};
+
+/** A service whose handlers wait; `held` has one entry for each that was called, when it is due. */
+async function openTable(context: TestContext, environment: Table['environment'] = {}) {
+  const calls: Held[] = [];
+
+  const hold = (request: { readonly signal: AbortSignal }) =>
+    new Promise<object>((resolve, reject) =>
+      calls.push({
+        get signal() {
+          return request.signal;
+        },
+        answer: () => resolve({ held: true }),
+        fail: reject,
+      }),
+    );
+
+  const endless = schemaOf(() => new Promise<never>(() => {}));
+  const table = await startTable({
+    rows: [
+      get('/hold', open, hold),
+      post('/hold', open, json(), hold),
+      post('/endless', open, json(endless), hold),
+      get('/endless', open, query(endless), hold),
+      get('/now', open, () => ({})),
+    ],
+    environment,
+  });
+  context.after(() => table.stop());
+
+  const held = async (index = 0): Promise<Held> => {
+    while (calls[index] === undefined) await new Promise(setImmediate);
+    return calls[index];
+  };
+
+  return { ...table, calls, held };
+}
+
+const GET = 'GET /hold HTTP/1.1\r\nHost: a\r\n\r\n';
+const POST = 'POST /hold HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n1';
+const NOW = 'GET /now HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+
+describe('the signal', { timeout: 30_000 }, () => {
+  test('of each request under way aborts when the client has gone before their answers', async (t) => {
+    const { port, held } = await openTable(t);
+    const wire = await openWire(port);
+    wire.send(GET.repeat(3));
+    const signals = [await held(0), await held(1), await held(2)].map(({ signal }) => signal);
+    wire.socket.resetAndDestroy();
+    await Promise.all(signals.map((signal) => signal.aborted || once(signal, 'abort')));
+  });
+
+  for (const [what, bytes] of [
+    ['a GET', GET],
+    ['a POST whose body was read', POST],
+  ] as const) {
+    test(`of ${what} aborts when the client has gone before the answer`, async (t) => {
+      const { port, held, logs } = await openTable(t);
+      const wire = await openWire(port);
+      wire.send(bytes);
+      const { signal, answer } = await held();
+      assert.equal(signal.aborted, false);
+      wire.socket.resetAndDestroy();
+      await once(signal, 'abort');
+      answer();
+      await turns();
+      assert.deepEqual(logs, []);
+    });
+
+    test(`of ${what} is aborted already when it is first read after the client has gone`, async (t) => {
+      const { port, held, server } = await openTable(t);
+      const accepted = once(server, 'connection');
+      const wire = await openWire(port);
+      wire.send(bytes);
+      const [socket] = await accepted;
+      const call = await held();
+      const gone = new Promise((resolve) => socket.once('close', resolve));
+      wire.socket.resetAndDestroy();
+      await gone;
+      await turns();
+      assert.equal(call.signal.aborted, true);
+    });
+
+    test(`of ${what} does not abort while the client waits, nor when it has its answer`, async (t) => {
+      const { port, held } = await openTable(t);
+      const wire = await openWire(port);
+      wire.send(bytes);
+      const { signal, answer } = await held();
+      await turns();
+      assert.equal(signal.aborted, false);
+      answer();
+      await wire.until((text) => text.endsWith('}'));
+      wire.send(NOW);
+      assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200]);
+      await turns();
+      assert.equal(signal.aborted, false);
+    });
+  }
+
+  test('is no fault of a handler that passes it on when the client has gone', async (t) => {
+    const { port, held, logs } = await openTable(t);
+    for (const [index, name] of ['AbortError', 'TypeError'].entries()) {
+      const wire = await openWire(port);
+      wire.send(GET);
+      const { signal, fail } = await held(index);
+      wire.socket.resetAndDestroy();
+      await once(signal, 'abort');
+      fail(name === 'AbortError' ? signal.reason : new TypeError('a bug'));
+      await turns();
+    }
+    assert.deepEqual(
+      logs.map(({ error }) => error),
+      ['TypeError'],
+    );
+  });
+
+  test('is a fault of a handler that passes it on while the client waits', async (t) => {
+    const { port, held, logs } = await openTable(t);
+    const wire = await openWire(port);
+    wire.send(GET);
+    const { fail } = await held();
+    fail(AbortSignal.abort().reason);
+    assert.deepEqual(statusesIn(await wire.until((text) => text.endsWith('}'))), [500]);
+    assert.deepEqual(
+      logs.map(({ error }) => error),
+      ['AbortError'],
+    );
+    wire.destroy();
+  });
+
+  test('is one for a request, however often it is read', async (t) => {
+    const { port, held } = await openTable(t);
+    const wire = await openWire(port);
+    wire.send(GET + GET);
+    const first = await held(0);
+    const second = await held(1);
+    assert.equal(first.signal, first.signal);
+    assert.notEqual(first.signal, second.signal);
+    wire.destroy();
+  });
+
+  for (const [what, count] of [
+    ['', 1],
+    [' of each request under way', 3],
+  ] as const) {
+    test(
+      `${what} aborts when the client closes its side, which then is answered [RFC 9112 §9.6]`.trim(),
+      async (t) => {
+        const { port, held } = await openTable(t);
+        const wire = await openWire(port);
+        wire.socket.allowHalfOpen = true;
+        wire.send(GET.repeat(count));
+        const calls = await Promise.all(Array.from({ length: count }, (_, index) => held(index)));
+        const signals = calls.map(({ signal }) => signal);
+        assert.ok(signals.every(({ aborted }) => !aborted));
+        const given = Promise.all(signals.map((signal) => once(signal, 'abort')));
+        wire.socket.end();
+        await given;
+        for (const { answer } of calls) answer();
+        assert.deepEqual(statusesIn(await wire.untilClosed()), Array(count).fill(200));
+        wire.destroy();
+      },
+    );
+  }
+
+  test('is aborted already when it is first read after the client has closed its side', async (t) => {
+    const { port, held, server } = await openTable(t);
+    const accepted = once(server, 'connection');
+    const wire = await openWire(port);
+    wire.socket.allowHalfOpen = true;
+    wire.send(POST);
+    const [socket] = await accepted;
+    const call = await held();
+    wire.socket.end();
+    while (!socket.readableEnded) await turns(1);
+    assert.equal(call.signal.aborted, true);
+    call.answer();
+    assert.deepEqual(statusesIn(await wire.untilClosed()), [200]);
+    wire.destroy();
+  });
+
+  // In which phase of a turn the deadline comes decides how far away `close` of a socket is.
+  for (const [when, comes] of [
+    ['a timer', setTimeout],
+    ['an immediate', setImmediate],
+  ] as const) {
+    test(`aborts at the end of a drain, before that is said to be over, also when it comes from ${when}`, async (t) => {
+      const { port, held, drain, server } = await openTable(t);
+      const wire = await openWire(port);
+      wire.send(GET.repeat(2));
+      const signals = [(await held(0)).signal, (await held(1)).signal];
+      const drained = drain();
+      await untilClosing(server);
+      clock.advance(9_999);
+      await turns();
+      assert.ok(signals.every(({ aborted }) => !aborted));
+      comes(() => clock.advance(1));
+      // The process ends when this is said.
+      assert.equal(await drained, 'deadline');
+      assert.ok(signals.every(({ aborted }) => aborted));
+      assert.equal(await wire.untilClosed(), '');
+    });
+  }
+});
+
+describe('the time of a handler', { timeout: 30_000 }, () => {
+  test('ends it with 503 and aborts its signal, and the connection goes on', async (t) => {
+    const { port, held, logs } = await openTable(t, { HANDLER_TIMEOUT_SECONDS: '2' });
+    for (const [index, bytes] of [GET, POST].entries()) {
+      const wire = await openWire(port);
+      wire.send(bytes);
+      const { signal } = await held(index);
+      clock.advance(1_999);
+      await turns();
+      assert.equal(signal.aborted, false);
+      clock.advance(1);
+      const received = await wire.until((text) => text.endsWith('}'));
+      assert.deepEqual(statusesIn(received), [503]);
+      assert.match(received, /\r\nRetry-After: 1\r\n/);
+      assert.match(received, /"error":"temporarily_unavailable"/);
+      assert.equal(signal.aborted, true);
+      assert.deepEqual([logs.at(-1)?.level, logs.at(-1)?.reason], ['debug', 'handler-timeout']);
+      wire.send(NOW);
+      assert.deepEqual(statusesIn(await wire.untilClosed()), [503, 200]);
+    }
+  });
+
+  test('is 30 seconds without a setting', async (t) => {
+    const { port, held } = await openTable(t);
+    const wire = await openWire(port);
+    wire.send(GET);
+    await held();
+    clock.advance(29_999);
+    await turns();
+    clock.advance(1);
+    assert.deepEqual(statusesIn(await wire.until((text) => text.endsWith('}'))), [503]);
+    wire.destroy();
+  });
+
+  test('is without end when it is 0', async (t) => {
+    const { port, held } = await openTable(t, { HANDLER_TIMEOUT_SECONDS: '0' });
+    const wire = await openWire(port);
+    wire.send(GET);
+    const { answer, signal } = await held();
+    clock.advance(60_000);
+    await turns();
+    assert.equal(signal.aborted, false);
+    answer();
+    assert.deepEqual(statusesIn(await wire.until((text) => text.endsWith('}'))), [200]);
+    wire.destroy();
+  });
+
+  test('leaves nothing behind when the handler is in time', async (t) => {
+    const { port, held } = await openTable(t);
+    const before = clock.pending.length;
+    const wire = await openWire(port);
+    wire.send(GET);
+    const { answer } = await held();
+    assert.equal(clock.pending.length, before + 1);
+    answer();
+    await wire.until((text) => text.endsWith('}'));
+    assert.equal(clock.pending.length, before);
+    wire.destroy();
+  });
+
+  test('is over once: what the handler gives or throws later is for nobody, and no fault', async (t) => {
+    const { port, held, logs } = await openTable(t);
+    const unhandled: unknown[] = [];
+    const noteUnhandled = (failure: unknown) => void unhandled.push(failure);
+    process.on('unhandledRejection', noteUnhandled);
+    t.after(() => process.off('unhandledRejection', noteUnhandled));
+    for (const index of [0, 1]) {
+      const wire = await openWire(port);
+      wire.send(GET);
+      const call = await held(index);
+      clock.advance(30_000);
+      await wire.until((text) => text.endsWith('}'));
+      if (index === 0) call.answer();
+      else call.fail(new TypeError('late'));
+      await turns();
+      // Also when it is read for the first time.
+      assert.equal(call.signal.aborted, true);
+      wire.send(NOW);
+      assert.deepEqual(statusesIn(await wire.untilClosed()), [503, 200]);
+    }
+    assert.deepEqual(
+      [unhandled, logs.map(({ reason }) => reason)],
+      [[], ['handler-timeout', 'handler-timeout']],
+    );
+  });
+
+  for (const [what, bytes] of [
+    ['a body', POST],
+    ['a query', GET],
+  ] as const) {
+    test(`holds for the schema of ${what} too`, async (t) => {
+      const { port, calls } = await openTable(t);
+      const wire = await openWire(port);
+      const before = clock.pending.length;
+      wire.send(bytes.replace('/hold', '/endless'));
+      while (clock.pending.length === before) await new Promise(setImmediate);
+      clock.advance(30_000);
+      assert.deepEqual(statusesIn(await wire.until((text) => text.endsWith('}'))), [503]);
+      assert.deepEqual(calls, []);
+      wire.destroy();
+    });
+  }
+});

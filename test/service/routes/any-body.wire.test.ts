@@ -1,0 +1,14 @@
+/* Bodies of any shape and cut, a few of those that the fuzzer sends (test/evidence/fuzz/bodies.ts). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fuzzBodies } from '../../evidence/fuzz/bodies.ts';
+
+test(
+  'every body gets the answer that is its own, and no connection is left hanging, whatever arrives',
+  { timeout: 60_000 },
+  async () => {
+    const { faults, answers } = await fuzzBodies(20_261_122, 600);
+    assert.deepEqual(faults, []);
+    assert.ok(answers > 300, `${answers} answers`);
+  },
+);

@@ -1,0 +1,83 @@
+/* What a body costs while it arrives: its bytes, however small its pieces, and nothing once it is not awaited
+   any more. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { ClientGone } from '../../../src/verify/base/refusal.ts';
+import { readBody } from '../../../src/service/routes/body.ts';
+
+const PIECE_BYTES = 65_536;
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+/** A request whose body is being read, and what comes of that. */
+function begin(limitBytes: number, request = new IncomingMessage(new Socket())) {
+  Object.assign(request.headers, { 'transfer-encoding': 'chunked', 'content-type': 'application/json' });
+  request.rawHeaders.push('Content-Type', 'application/json');
+  const types = ['application/json'];
+  return { request, body: readBody(request, new ServerResponse(request), types, limitBytes) };
+}
+
+test('a body that comes byte by byte keeps none of the pieces that brought it', async () => {
+  const { request, body } = begin(10_000);
+  const text = JSON.stringify('x'.repeat(998));
+  const memories: WeakRef<ArrayBufferLike>[] = [];
+  for (const character of text) {
+    const piece = Buffer.alloc(PIECE_BYTES, character);
+    memories.push(new WeakRef(piece.buffer));
+    request.emit('data', piece.subarray(0, 1));
+  }
+  // What a reference was made to lives as long as the job that made it.
+  await new Promise(setImmediate);
+  collect();
+  const kept = memories.filter((memory) => memory.deref() !== undefined).length;
+  assert.ok(kept < 10, `${kept} of ${text.length} pieces are kept`);
+
+  request.emit('end');
+  assert.equal(await body, 'x'.repeat(998));
+});
+
+test('a body that is too large leaves none of its bytes behind, though its request lives on', async () => {
+  const before = process.memoryUsage().arrayBuffers;
+  const { request, body } = begin(1_000_000);
+  request.emit('data', Buffer.alloc(32_000_000));
+  await assert.rejects(body, ({ refusal }) => refusal.reason === 'body-too-large');
+  let kept = Infinity;
+  // What a collection lets go of is counted some turns later on a busy machine.
+  for (let turn = 0; turn < 100 && kept >= 8_000_000; turn += 1) {
+    collect();
+    await nextTurn();
+    kept = process.memoryUsage().arrayBuffers - before;
+  }
+  assert.ok(kept < 8_000_000, `${kept} bytes are kept`);
+  assert.equal(request.listenerCount('data'), 1);
+});
+
+test('a body is not awaited any more once its client has gone', async () => {
+  const { request, body } = begin(10_000);
+  request.emit('data', Buffer.from('{'));
+  request.socket.destroy();
+  request.destroy();
+  await assert.rejects(body, (failure) => failure instanceof ClientGone);
+});
+
+test('a body that is closed while its socket still reads is that of a client that has gone, too', async () => {
+  const { request, body } = begin(10_000);
+  Object.defineProperty(request.socket, 'readable', { value: true });
+  request.emit('close');
+  await assert.rejects(body, (failure) => failure instanceof ClientGone);
+});
+
+test('a body is not awaited at all when its client has gone before', async () => {
+  const request = new IncomingMessage(new Socket());
+  request.socket.destroy();
+  request.destroy();
+  await once(request, 'close');
+  await assert.rejects(begin(10_000, request).body, (failure) => failure instanceof ClientGone);
+});

@@ -1,0 +1,399 @@
+/* What a handler may give, and what it may not say. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { Duplex, Readable, Writable } from 'node:stream';
+import { test } from 'node:test';
+import { runInNewContext } from 'node:vm';
+import {
+  created,
+  fail,
+  HandlerReply,
+  noContent,
+  reply,
+  replyToResult,
+  type Headers,
+} from '../../../src/service/routes/handler-reply.ts';
+
+const ALWAYS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+const AS_JSON = { ...ALWAYS, 'content-type': 'application/json; charset=utf-8' };
+
+/** The fields of a reply by name in lower case; none may occur twice. */
+function fieldsOf({ reply: { fields } }: HandlerReply): Record<string, string> {
+  const names = fields.filter((_, index) => index % 2 === 0);
+  assert.equal(new Set(names.map((name) => name.toLowerCase())).size, names.length);
+  return Object.fromEntries(names.map((name, index) => [name.toLowerCase(), fields[index * 2 + 1] ?? '']));
+}
+
+test('reply gives status, JSON and fields', () => {
+  const made = reply(202, { id: 'é' }, { Location: '/jobs/1', 'X-Count': '5' });
+  assert.deepEqual([made.reply.status, made.reply.content, made.isThrowable], [202, '{"id":"é"}', false]);
+  assert.deepEqual(fieldsOf(made), {
+    ...AS_JSON,
+    location: '/jobs/1',
+    'x-count': '5',
+    'content-length': '11',
+  });
+});
+
+test('reply without a body has no type, and a length but where there can be no content [RFC 9110 §8.6]', () => {
+  for (const status of [200, 201, 202, 205, 404, 500, 599]) {
+    assert.equal(reply(status).reply.content, '');
+    assert.deepEqual(fieldsOf(reply(status)), { ...ALWAYS, 'content-length': '0' });
+  }
+  for (const status of [204, 304]) assert.deepEqual(fieldsOf(reply(status)), ALWAYS);
+});
+
+test('reply gives bytes with the type that is said', () => {
+  const bytes = Uint8Array.of(1, 2, 255);
+  const made = reply(200, bytes, { 'content-TYPE': 'image/png' });
+  assert.equal(made.reply.content, bytes);
+  assert.deepEqual(fieldsOf(made), { ...ALWAYS, 'content-type': 'image/png', 'content-length': '3' });
+  assert.throws(() => reply(200, bytes), { name: 'TypeError', message: 'bytes need a Content-Type' });
+});
+
+test('reply lets a handler say how long and how its JSON may be kept and read, but not whether it is sniffed', () => {
+  const said: Headers = {
+    'Cache-Control': 'public, max-age=60',
+    'Content-Type': 'application/problem+json',
+    'X-Content-Type-Options': 'sniff',
+  };
+  assert.deepEqual(fieldsOf(reply(200, {}, said)), {
+    'cache-control': 'public, max-age=60',
+    'content-type': 'application/problem+json',
+    'x-content-type-options': 'nosniff',
+    'content-length': '2',
+  });
+});
+
+test('created says where, and noContent nothing [RFC 9110 §15.3.2, §15.3.5]', () => {
+  assert.deepEqual([created('/a/1').reply.status, fieldsOf(created('/a/1')).location], [201, '/a/1']);
+  assert.equal(created('/a/1', [1]).reply.content, '[1]');
+  assert.deepEqual([noContent().reply.status, noContent().reply.content], [204, '']);
+});
+
+test('fail gives an error and a message, and may be thrown', () => {
+  const failure = fail(404, 'not_found', 'There is no such order');
+  assert.deepEqual([failure.reply.status, failure.isThrowable], [404, true]);
+  assert.equal(failure.reply.content, '{"error":"not_found","message":"There is no such order"}');
+  assert.deepEqual(fieldsOf(failure), { ...AS_JSON, 'content-length': '56' });
+});
+
+test('fail is 400 to 599', () => {
+  for (const status of [400, 599]) assert.equal(fail(status, 'a', 'b').reply.status, status);
+  for (const status of [200, 399]) {
+    const message = 'a failure needs a status from 400 to 599';
+    assert.throws(() => fail(status, 'a', 'b'), { name: 'TypeError', message });
+  }
+  for (const status of [600, NaN, 404.5]) assert.throws(() => fail(status, 'a', 'b'), TypeError);
+});
+
+test('a reply has a status from 200 to 599', () => {
+  for (const status of [100, 101, 199, 600, 0, -200, 200.5, NaN, Infinity]) {
+    assert.throws(() => reply(status), {
+      name: 'TypeError',
+      message: 'a reply needs a status from 200 to 599',
+    });
+  }
+});
+
+test('a reply has a number for its status, as what it may hold depends on that [RFC 9110 §15.3.5]', () => {
+  for (const status of ['204', [304], new Number(205)]) {
+    assert.throws(() => reply(status as number, { a: 1 }), TypeError);
+  }
+});
+
+test('a reply inside of a body is a fault, not a part of what is told with 200', () => {
+  const failure = fail(403, 'forbidden', 'no');
+  const fault = new TypeError('a reply inside of a body, or of another copy of this package');
+  for (const body of [failure, [failure], { data: failure }]) {
+    assert.throws(() => reply(200, body), fault);
+  }
+  assert.throws(() => replyToResult([failure], 'GET'), fault);
+});
+
+test('a reply takes no fields that it would lose in silence', () => {
+  const fields = { 'Content-Security-Policy': "default-src 'none'" };
+  const fault = new TypeError('header fields are members of an object');
+  for (const lost of [new globalThis.Headers(fields), new Map(Object.entries(fields)), [['a', 'b']]]) {
+    assert.throws(() => reply(200, {}, lost as unknown as Headers), fault);
+  }
+});
+
+test('reply takes every name and value that a field can have [RFC 9110 §5.5, §5.6.2]', () => {
+  for (const [name, value] of [
+    ["!#$%&'*+-.^_`|~09AZaz", 'a'],
+    ['A', ''],
+    ['A', '\t !"~\x80\xff'],
+  ] as const) {
+    assert.equal(fieldsOf(reply(200, {}, { [name]: value }))[name.toLowerCase()], value);
+  }
+});
+
+for (const [what, [name, value]] of Object.entries<readonly [name: string, value?: string]>({
+  'a name with a colon': ['A:', '1'],
+  'a name with a space': ['A b', '1'],
+  'a name with a line break': ['A\r\nB', '1'],
+  'a name beyond ASCII': ['Ä', '1'],
+  'a name that is ASCII only in lower case': ['\u212aey', '1'],
+  'an empty name': ['', '1'],
+  'a value with a line break': ['A', '1\r\nB: 2'],
+  'a value with a line feed': ['A', '1\n'],
+  'a value with a null byte': ['A', '\0'],
+  'a value with a deleted character': ['A', '\x7f'],
+  'a value beyond Latin-1': ['A', '中'],
+  'a name without a value': ['A'],
+})) {
+  test(`reply is not made with ${what} [RFC 9110 §5.5, §5.6.2]`, () => {
+    const message = 'a header field that cannot be sent';
+    const headers = { B: '2', [name]: value as string };
+    assert.throws(() => reply(200, {}, headers), { name: 'TypeError', message });
+  });
+}
+
+test('reply takes the very characters in names and values that Node can write [RFC 9110 §5.5, §5.6.2]', () => {
+  const isDone = (action: () => unknown) => {
+    try {
+      action();
+      return true;
+    } catch {
+      return false;
+    }
+  };
+
+  for (let code = 0; code < 0x300; code += 1) {
+    const text = String.fromCharCode(code);
+    assert.deepEqual(
+      [isDone(() => reply(200, {}, { [text]: '' })), isDone(() => reply(200, {}, { A: text }))],
+      [isDone(() => validateHeaderName(text)), isDone(() => validateHeaderValue('A', text))],
+      `the character ${code}`,
+    );
+  }
+});
+
+test('a reply with 204, 205 or 304 has no body [RFC 9110 §15.3.5, §15.3.6, §15.4.5]', () => {
+  for (const status of [204, 205, 304]) assert.throws(() => reply(status, {}), TypeError);
+});
+
+const REFUSED = [
+  'Connection',
+  'Content-Length',
+  'Keep-Alive',
+  'Proxy-Authenticate',
+  'Proxy-Authorization',
+  'Proxy-Connection',
+  'Set-Cookie',
+  'TE',
+  'Trailer',
+  'Transfer-Encoding',
+  'Upgrade',
+  'WWW-Authenticate',
+];
+
+for (const name of REFUSED) {
+  test(`a reply does not say ${name} [RFC 9110 §7.6.1, §8.6, §11.6.1]`, () => {
+    for (const spelling of [name, name.toLowerCase(), name.toUpperCase()]) {
+      assert.throws(() => reply(200, {}, { [spelling]: 'x' }), {
+        name: 'TypeError',
+        message: `${spelling} is not for a handler to set`,
+      });
+    }
+  });
+}
+
+test('a reply says what only resembles these [RFC 9110 §7.6.1]', () => {
+  for (const name of [
+    'X-Connection',
+    'Connection-Id',
+    'X-Set-Cookie',
+    'Upgrade-Notice',
+    'X-Rate',
+    'Test',
+    'Proxy',
+  ]) {
+    assert.equal(fieldsOf(reply(200, {}, { [name]: 'x' }))[name.toLowerCase()], 'x');
+  }
+});
+
+test('a reply has no field that cannot be sent [RFC 9110 §5.1, §5.5]', () => {
+  for (const name of ['', 'a b', 'a:b', 'a\r\nb', 'é', 'a\0']) {
+    assert.throws(() => reply(200, {}, { [name]: 'x' }), TypeError, JSON.stringify(name));
+  }
+  for (const value of ['a\r\nSet-Cookie: b', 'a\nb', '\0', '\u20ac', '\x7f']) {
+    assert.throws(() => reply(200, {}, { 'X-A': value }), TypeError, JSON.stringify(value));
+    assert.throws(() => created(value), TypeError);
+  }
+});
+
+const circular: { self?: object } = {};
+circular.self = circular;
+
+/** What TypeScript takes for objects, and has no JSON, or is something else in it. */
+const NO_JSON: Readonly<Record<string, object>> = {
+  'a date, which is text in JSON': new Date(),
+  'a date that is none, which is null in JSON': new Date(NaN),
+  'an address, which is text in JSON': new URL('https://a.example/'),
+  'a text in an object': Object('text'),
+  'a number in an object': Object(5),
+  'a truth value in an object': Object(true),
+  'a big number in an object': Object(1n),
+  'a big number inside': { amount: 1n },
+  'a function': () => {},
+  'a class': class {},
+  'an object that is text in JSON': { toJSON: () => '{}' },
+  'an object that is a number in JSON': { toJSON: () => 5 },
+  'an object that is null in JSON': { toJSON: () => null },
+  'an object that is nothing in JSON': { toJSON: () => undefined },
+  'an object whose JSON throws': { toJSON: () => assert.fail('no JSON') },
+  'an object that holds itself': circular,
+  'an error': new Error('inside'),
+  'an error with members': Object.assign(new Error('inside'), { code: 'E_INSIDE' }),
+  'an error that says itself what it is': Object.assign(new Error('inside'), { toJSON: () => ({}) }),
+  'an error of a system call': getSystemError(),
+  'an error of several': new AggregateError([]),
+  'an error of the DOM': new DOMException('inside'),
+  'a map': new Map([['a', 1]]),
+  'a map with members': Object.assign(new Map(), { a: 1 }),
+  'a map of another realm': runInNewContext('new Map()') as object,
+  'a set': new Set([1]),
+  'a weak map': new WeakMap(),
+  'a weak set': new WeakSet(),
+  'a weak reference': new WeakRef({}),
+  'a Buffer': Buffer.from('a'),
+  'a typed array of numbers': new Float64Array(1),
+  'a view of bytes': new DataView(new ArrayBuffer(1)),
+  'a buffer of bytes': new ArrayBuffer(3),
+  'a shared buffer of bytes': new SharedArrayBuffer(3),
+  'a Blob': new Blob(['a']),
+  'a Response': new Response('{}'),
+  'a Request': new Request('http://api.test/'),
+  'header fields': new globalThis.Headers({ a: 'b' }),
+  'a form': new FormData(),
+  'a query': new URLSearchParams('a=b'),
+  'an iterator of an array': [1].values(),
+  'an iterator of its own making': {
+    next: () => ({ done: true }),
+    [Symbol.iterator]: () => [][Symbol.iterator](),
+  },
+  'a generator': (function* () {})(),
+  'a generator that answers later': (async function* () {})(),
+  arguments: (function () {
+    return arguments;
+  })(),
+  'a stream of Node that is read': Readable.from([]),
+  'a stream of Node that is written': new Writable(),
+  'a stream of Node that is both': new Duplex(),
+  'a stream that is read': new ReadableStream(),
+  'a stream that is written': new WritableStream(),
+  'a stream that is both': new TransformStream(),
+  'a promise': Promise.resolve({}),
+  'a promise of another kind': { sql: 'select', then: () => {} },
+  'a pattern': /a/,
+  'a symbol in an object': Object(Symbol('x')),
+  'a function that says itself what it is': Object.assign(() => {}, { toJSON: () => ({ b: 2 }) }),
+  'an instance of a class without members': new (class {
+    #hidden = 1;
+    get hidden() {
+      return this.#hidden;
+    }
+  })(),
+};
+
+/** As `node:fs` throws it. */
+function getSystemError() {
+  try {
+    return readFileSync('/no/such/file');
+  } catch (failure) {
+    return failure as object;
+  }
+}
+
+for (const [what, body] of Object.entries(NO_JSON)) {
+  test(`neither a reply nor what a handler gives is ${what} [docs/your-own-api.md]`, () => {
+    for (const make of [
+      () => reply(200, body),
+      () => created('/a', body),
+      () => replyToResult(body, 'GET'),
+    ]) {
+      assert.throws(make, Error);
+    }
+  });
+}
+
+for (const [what, body, text] of [
+  ['a map inside has no members', [new Map([['a', 1]])], '[{}]'],
+  ['a promise inside has none', { a: Promise.resolve(1) }, '{"a":{}}'],
+  ['an object without prototype', Object.assign(Object.create(null), { a: 1 }), '{"a":1}'],
+  ['an empty one', Object.create(null), '{}'],
+  ['an empty one that inherits from one', Object.create(Object.create(null)), '{}'],
+  ['an empty one of another realm', runInNewContext('({})'), '{}'],
+  ['a list of another realm', runInNewContext('[]'), '[]'],
+  [
+    'an instance has members',
+    new (class {
+      a = 1;
+    })(),
+    '{"a":1}',
+  ],
+  [
+    'an instance may have members that are nothing',
+    new (class {
+      a = undefined;
+    })(),
+    '{}',
+  ],
+  ['a collection says itself what it is', Object.assign(new Set([1]), { toJSON: () => [1] }), '[1]'],
+  [
+    'texts for names that others have functions for',
+    { then: 'a', pipe: 'b', toJSON: 'c' },
+    '{"then":"a","pipe":"b","toJSON":"c"}',
+  ],
+  ['what is no number is null', { a: NaN, b: [Infinity] }, '{"a":null,"b":[null]}'],
+  ['what is nothing is left out', { a: undefined, b: () => {} }, '{}'],
+  ['a date inside is text', { a: new Date(0) }, '{"a":"1970-01-01T00:00:00.000Z"}'],
+  ['an object says itself what it is', { toJSON: () => [1] }, '[1]'],
+] as const) {
+  test(`what a handler gives is read as JSON.stringify does: ${what} [docs/your-own-api.md]`, () => {
+    assert.equal(replyToResult(body, 'GET').content, text);
+    assert.equal(reply(200, body).reply.content, text);
+  });
+}
+
+test('a handler gives JSON, a reply or nothing', () => {
+  assert.deepEqual([replyToResult({ a: 1 }, 'GET').status, replyToResult([], 'POST').content], [200, '[]']);
+  const made = reply(299);
+  assert.equal(replyToResult(made, 'GET'), made.reply);
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+    assert.equal(replyToResult(undefined, method).status, 204);
+  }
+});
+
+test('a failure that a handler gives goes the way of one that it throws', () => {
+  const failure = fail(400, 'a', 'b');
+  assert.throws(
+    () => replyToResult(failure, 'GET'),
+    (thrown) => thrown === failure,
+  );
+});
+
+test('what is no JSON is told of in one sentence, with a Content-Type too [docs/your-own-api.md]', () => {
+  const fault = new TypeError('a body that is no JSON object or array');
+  for (const body of [
+    new Error('inside'),
+    new Map(),
+    new ArrayBuffer(3),
+    new Float64Array(1),
+    new Blob(['a']),
+  ]) {
+    assert.throws(() => replyToResult(body, 'GET'), fault);
+    assert.throws(() => reply(200, body, { 'Content-Type': 'image/png' }), fault);
+  }
+  assert.throws(() => replyToResult(Buffer.from('a'), 'GET'), fault);
+});
+
+test('a handler gives nothing else, and a GET something', () => {
+  for (const result of [null, 'text', 5, true, 1n, Symbol('x'), () => {}]) {
+    assert.throws(() => replyToResult(result, 'POST'), TypeError);
+  }
+  assert.throws(() => replyToResult(undefined, 'GET'), TypeError);
+});

@@ -1,0 +1,433 @@
+/* What a handler receives, what it may give, and how its answer goes out (docs/your-own-api.md). */
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { after, before, describe, test } from 'node:test';
+import { authenticated, open, optional } from '../../../src/gate/access.ts';
+import { del, get, patch, post, put, type RouteRequest } from '../../../src/service/routes/route.ts';
+import { json, query } from '../../../src/service/routes/inputs.ts';
+import { created, fail, noContent, reply } from '../../../src/service/routes/handler-reply.ts';
+import { clock, tokenWith } from '../../support/caller.ts';
+import { exchange } from '../../support/client.ts';
+import { answersIn } from '../../support/raw-answers.ts';
+import { schemaOf } from '../../support/schemas.ts';
+import { startTable, type TableService } from '../../support/table.ts';
+import { askRaw } from '../../support/wire-answer.ts';
+
+const SECRET = 'a-secret-of-the-inside';
+
+const bug = () => new TypeError(SECRET);
+
+const thrown = (value: unknown) => (): object => {
+  throw value;
+};
+
+/** What cannot even be asked what it is. */
+function strange(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
+
+/** A promise of another kind, as query builders are. */
+const thenable = <Value>(value: Value): PromiseLike<Value> => ({
+  then: (resolve, reject) => Promise.resolve(value).then(resolve, reject),
+});
+
+/** What the handlers have received. */
+const received: RouteRequest<unknown, unknown, unknown, unknown>[] = [];
+
+function note(request: RouteRequest<unknown, unknown, unknown, unknown>): object {
+  received.push(request);
+  return {};
+}
+
+/** A reply whose bytes belong to somebody else by the time that it is written. */
+function givenAway() {
+  const bytes = new Uint8Array(8);
+  const made = reply(200, bytes, { 'Content-Type': 'image/png' });
+  structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+  return made;
+}
+
+const ALL = schemaOf((value) => ({ value: { all: value } }));
+
+let service: TableService;
+
+before(async () => {
+  service = await startTable({
+    rows: [
+      get('/note/{name}', optional, note),
+      post('/note/{other}', authenticated, query(ALL), json(ALL), note),
+      put('/note/{name}', open, note),
+      get('/given-away', open, givenAway),
+      get('/text', open, () => 'text' as never),
+      get('/null', open, () => null as never),
+      get('/date', open, () => new Date() as never),
+      post('/date', open, async () => new Date() as never),
+      get('/map', open, () => new Map([[SECRET, 1]])),
+      get('/error', open, async () => Object.assign(bug(), { code: SECRET })),
+      get('/buffer', open, () => Buffer.from(SECRET)),
+      get('/response', open, async () => new Response(SECRET)),
+      get('/stream', open, () => Readable.from([SECRET])),
+      get('/buffer-in-reply', open, () => reply(200, new ArrayBuffer(3), { 'Content-Type': 'image/png' })),
+      get('/set-in-reply', open, () => reply(200, new Set([SECRET]))),
+      get('/nothing', open, (() => {}) as never),
+      get('/nothing-later', open, (async () => {}) as never),
+      post('/nothing', open, () => {}),
+      post('/nothing-later', open, async () => {}),
+      get('/list', open, () => [1, 2]),
+      get('/thenable', open, () => thenable({ a: 1 })),
+      get('/thenable-reply', open, () => thenable(reply(202))),
+      get('/reply', open, () => reply(203, { a: 1 }, { 'X-A': 'b', 'Cache-Control': 'max-age=5' })),
+      get('/bytes', open, () => reply(200, Buffer.from('"\xe9"', 'latin1'), { 'Content-Type': 'image/x' })),
+      get('/not-modified', open, () => reply(304)),
+      post('/created', open, async () => created('/created/1', { id: 1 })),
+      post('/reset', open, () => reply(205)),
+      del('/gone', open, () => noContent()),
+      get('/fails', open, () => fail(404, 'not_found', 'None')),
+      get('/fails-later', open, async () => fail(409, 'conflict', 'Twice')),
+      get('/throws-fail', open, thrown(fail(400, 'bad', 'Bad'))),
+      get('/rejects-with-fail', open, () => Promise.reject(fail(422, 'odd', 'Odd'))),
+      get('/throws-reply', open, thrown(reply(404, {}))),
+      post('/throws', open, thrown(bug())),
+      patch('/rejects/{id}', open, () => Promise.reject(bug())),
+      get('/throws-nothing', open, thrown(undefined)),
+      get('/throws-strange', open, thrown(strange())),
+      get('/rejects-strange', open, () => Promise.reject(strange())),
+      get('/gives-strange', open, () => strange()),
+      get('/gives-strange-later', open, async () => [strange()]),
+      get('/changed', open, () => {
+        try {
+          return fail(200, 'a', 'b');
+        } catch (error) {
+          throw Object.assign(error as Error, { message: SECRET });
+        }
+      }),
+      get('/throws', open, thrown(bug())),
+      get('/refused-field', open, () => reply(200, {}, { 'Set-Cookie': SECRET })),
+      post('/schema-throws', open, json(schemaOf(thrown(bug()) as never)), note),
+      post('/schema-rejects', open, json(schemaOf(() => Promise.reject(bug()))), note),
+      post('/schema-says-nothing', open, json(schemaOf((() => ({})) as never)), note),
+      get('/query-throws', open, query(schemaOf(thrown(bug()) as never)), note),
+      post('/later', open, json(schemaOf(async (value) => ({ value: [value] }))), ({ body }) => ({ body })),
+      post('/refuses-later', open, json(schemaOf(async () => ({ issues: [{ message: 'no' }] }))), note),
+      get('/query-later', open, query(schemaOf(async () => ({ value: 'later' }))), ({ query }) => ({
+        query,
+      })),
+    ],
+  });
+});
+
+after(() => service.stop());
+
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+
+async function receivedOf(path: string, ...lines: readonly string[]) {
+  received.length = 0;
+  await askRaw(service.port, `GET ${path} HTTP/1.1`, 'Host: a', ...lines);
+  return received[0]!;
+}
+
+describe('a handler', { timeout: 30_000 }, () => {
+  test('receives the output of its schemas, and the parameters of its own pattern', async () => {
+    received.length = 0;
+    const token = tokenWith({ sub: 'someone' });
+    const request = { method: 'POST', token, headers: JSON_TYPE, body: '{"a":1}' };
+    await service.ask('/note/x%2Fy?b=1&b=2&c=', request);
+    const [{ caller, parameters, query, body, method, path, nowMillis }] = received as never as [any];
+    assert.deepEqual(
+      [caller.subject, parameters, { ...query.all }, body, method, path, nowMillis],
+      [
+        'someone',
+        { other: 'x/y' },
+        { b: ['1', '2'], c: '' },
+        { all: { a: 1 } },
+        'POST',
+        '/note/x%2Fy',
+        clock.now(),
+      ],
+    );
+  });
+
+  test('receives without schemas the query as it is, and no body', async () => {
+    const { query, body, caller, parameters, path } = await receivedOf(
+      '/note/%C3%A9?a=1&a=2&b=%zz&c=x+y?&d=%E4',
+    );
+    assert.ok(query instanceof URLSearchParams);
+    assert.deepEqual(
+      [[...query], body, caller, parameters, path],
+      [
+        [
+          ['a', '1'],
+          ['a', '2'],
+          ['b', '%zz'],
+          ['c', 'x y?'],
+          ['d', '\ufffd'],
+        ],
+        undefined,
+        undefined,
+        { name: 'é' },
+        '/note/%C3%A9',
+      ],
+    );
+    assert.deepEqual([...((await receivedOf('/note/a')).query as URLSearchParams)], []);
+    assert.deepEqual([...((await receivedOf('/note/a?')).query as URLSearchParams)], []);
+  });
+
+  test('receives header fields without the token and the proof [RFC 9449 §11.1]', async () => {
+    const token = tokenWith();
+    const fields = [`Authorization: Bearer ${token}`, 'DPoP: x.y.z', 'X-A: b', 'Cookie: c=d'];
+    const { headers } = await receivedOf('/note/a', ...fields);
+    assert.deepEqual({ ...headers }, { host: 'a', 'x-a': 'b', cookie: 'c=d' });
+    assert.ok(!JSON.stringify(received).includes(token));
+  });
+
+  test('receives HEAD for the method when it is asked by HEAD', async () => {
+    received.length = 0;
+    await service.ask('/note/a', { method: 'HEAD' });
+    assert.equal(received[0]?.method, 'HEAD');
+  });
+
+  const ID = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const SPAN = '00f067aa0ba902b7';
+  for (const value of [
+    `00-${ID}-${SPAN}-01`,
+    `00-${ID}-${SPAN}-ff`,
+    `01-${ID}-${SPAN}-00`,
+    `cc-${ID}-${SPAN}-01-what.ever`,
+    `fe-${ID}-${SPAN}-01-`,
+  ]) {
+    test(`receives the traceparent ${value} [W3C Trace Context §3.2.2, §4.3]`, async () => {
+      assert.equal((await receivedOf('/note/a', `traceparent: ${value}`)).traceparent, value);
+    });
+  }
+
+  for (const [what, ...values] of [
+    ['no traceparent'],
+    ['two of them', `00-${ID}-${SPAN}-01`, `00-${ID}-${SPAN}-01`],
+    ['an empty one', ''],
+    ['version ff', `ff-${ID}-${SPAN}-01`],
+    ['version 00 with more', `00-${ID}-${SPAN}-01-more`],
+    ['version 00 with a dash at its end', `00-${ID}-${SPAN}-01-`],
+    ['a later version that goes on without a dash', `01-${ID}-${SPAN}-011`],
+    ['a trace of zeros', `00-${'0'.repeat(32)}-${SPAN}-01`],
+    ['a parent of zeros', `00-${ID}-${'0'.repeat(16)}-01`],
+    ['capital letters', `00-${ID.toUpperCase()}-${SPAN}-01`],
+    ['a short trace', `00-${ID.slice(1)}-${SPAN}-01`],
+    ['a long parent', `00-${ID}-${SPAN}0-01`],
+    ['no flags', `00-${ID}-${SPAN}`],
+    ['flags that are no number', `00-${ID}-${SPAN}-0g`],
+    ['two in one', `00-${ID}-${SPAN}-01, 00-${ID}-${SPAN}-01`],
+  ] as const) {
+    test(`receives no traceparent for ${what} [W3C Trace Context §3.2.2]`, async () => {
+      const lines = values.map((value) => `traceparent: ${value}`);
+      assert.equal((await receivedOf('/note/a', ...lines)).traceparent, undefined);
+    });
+  }
+});
+
+describe('the answer of a handler', { timeout: 30_000 }, () => {
+  const asked = async (method: string, path: string, body?: string) => {
+    const { status, text, headers } = await service.ask(path, {
+      method,
+      ...(body !== undefined && { body, headers: JSON_TYPE }),
+    });
+    return { status, text, headers };
+  };
+
+  for (const [method, path, status, text] of [
+    ['GET', '/list', 200, '[1,2]'],
+    ['GET', '/thenable', 200, '{"a":1}'],
+    ['GET', '/thenable-reply', 202, ''],
+    ['POST', '/nothing', 204, ''],
+    ['POST', '/nothing-later', 204, ''],
+    ['DELETE', '/gone', 204, ''],
+    ['POST', '/reset', 205, ''],
+    ['GET', '/not-modified', 304, ''],
+    ['POST', '/created', 201, '{"id":1}'],
+    ['GET', '/fails', 404, '{"error":"not_found","message":"None"}'],
+    ['GET', '/fails-later', 409, '{"error":"conflict","message":"Twice"}'],
+    ['GET', '/throws-fail', 400, '{"error":"bad","message":"Bad"}'],
+    ['GET', '/rejects-with-fail', 422, '{"error":"odd","message":"Odd"}'],
+    ['GET', '/query-later', 200, '{"query":"later"}'],
+  ] as const) {
+    test(`is ${status} at ${method} ${path}, and only of a failure is told, at debug`, async () => {
+      const before = service.logs.length;
+      const answer = await asked(method, path);
+      assert.deepEqual([answer.status, answer.text], [status, text]);
+      const told = service.logs.slice(before);
+      assert.deepEqual(
+        told.map(({ level, message, status: logged, reason }) => [level, message, logged, reason]),
+        status < 400 ? [] : [['debug', 'request refused', status, 'handler']],
+      );
+    });
+  }
+
+  test('has fields of its own, and the place of what was created', async () => {
+    const { headers } = await asked('GET', '/reply');
+    assert.deepEqual(
+      [headers['x-a'], headers['cache-control'], headers['x-content-type-options']],
+      ['b', 'max-age=5', 'nosniff'],
+    );
+    assert.equal((await asked('POST', '/created')).headers.location, '/created/1');
+  });
+
+  test('has bytes as they are', async () => {
+    const received = await exchange(
+      service.port,
+      'GET /bytes HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+    );
+    const [answer] = answersIn(received);
+    assert.deepEqual([answer?.fields.get('content-type'), answer?.text], ['image/x', '"\xe9"']);
+  });
+
+  for (const path of ['/reply', '/bytes', '/fails', '/list', '/not-modified']) {
+    test(`has to HEAD at ${path} the same fields without the body [RFC 9110 §9.3.2]`, async () => {
+      const full = await asked('GET', path);
+      const head = await asked('HEAD', path);
+      const { date: _, ...fields } = full.headers;
+      const { date: __, ...headFields } = head.headers;
+      assert.deepEqual([headFields, head.text], [fields, '']);
+    });
+  }
+
+  test('is framed in every case: 205 has a length, 204 and 304 have none [RFC 9110 §15.3.6, §8.6]', async () => {
+    for (const [method, path, length] of [
+      ['POST', '/reset', '0'],
+      ['DELETE', '/gone', undefined],
+      ['GET', '/not-modified', undefined],
+    ] as const) {
+      const { headers } = await asked(method, path);
+      assert.deepEqual([headers['content-length'], headers['transfer-encoding']], [length, undefined]);
+    }
+  });
+
+  test('comes later, through schemas that answer later', async () => {
+    assert.equal((await asked('POST', '/later', '1')).text, '{"body":[1]}');
+    const refused = await asked('POST', '/refuses-later', '1');
+    assert.deepEqual([refused.status, JSON.parse(refused.text).issues], [422, [{ path: [], message: 'no' }]]);
+  });
+
+  for (const [method, path, pattern = path] of [
+    ['GET', '/text'],
+    ['GET', '/null'],
+    ['GET', '/date'],
+    ['POST', '/date'],
+    ['GET', '/map'],
+    ['GET', '/error'],
+    ['GET', '/buffer'],
+    ['GET', '/response'],
+    ['GET', '/stream'],
+    ['GET', '/buffer-in-reply'],
+    ['GET', '/set-in-reply'],
+    ['GET', '/nothing'],
+    ['GET', '/nothing-later'],
+    ['HEAD', '/nothing'],
+    ['GET', '/throws-reply'],
+    ['GET', '/throws-nothing'],
+    ['POST', '/throws'],
+    ['PATCH', '/rejects/7', '/rejects/{id}'],
+    ['GET', '/refused-field'],
+    ['POST', '/schema-throws'],
+    ['POST', '/schema-rejects'],
+    ['POST', '/schema-says-nothing'],
+    ['GET', '/query-throws'],
+  ] as const) {
+    test(`is 500 at ${method} ${path} for a bug, whose row is in the log and whose message is nowhere`, async () => {
+      const before = service.logs.length;
+      const { status, text } = await asked(method, path, method === 'POST' ? '{"a":1}' : undefined);
+      assert.equal(status, 500);
+      if (method !== 'HEAD') assert.equal(text, '{"error":"server_error","message":"Internal Server Error"}');
+      const lines = service.logs.slice(before);
+      assert.deepEqual(
+        lines.map(({ level, message, reason, method: logged, route }) => [
+          level,
+          message,
+          reason,
+          logged,
+          route,
+        ]),
+        [['error', 'request failed', 'bug', method === 'HEAD' ? 'GET' : method, pattern]],
+      );
+      assert.doesNotMatch(JSON.stringify(lines), new RegExp(SECRET));
+    });
+  }
+});
+
+test('what cannot be written ends its connection, and loses no other answer of its turn', async () => {
+  const request = Buffer.from('GET /note/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  const lost = Buffer.from('GET /given-away HTTP/1.1\r\nHost: a\r\n\r\n');
+  const before = service.logs.length;
+  const sent = [lost, request, lost, request].map((bytes) => exchange(service.port, bytes));
+  const received = await Promise.all(sent);
+  assert.deepEqual(
+    received.map((text) => answersIn(text).map(({ status }) => status)),
+    [[], [200], [], [200]],
+  );
+  // Whoever wrote the handler is told where.
+  const told = service.logs.slice(before).map(({ message, route }) => [message, route]);
+  assert.deepEqual(told, Array(2).fill(['request failed', '/given-away']));
+});
+
+test('what cannot even be asked what it is becomes a 500 with its line, and nothing else', async () => {
+  for (const path of ['/throws-strange', '/rejects-strange', '/gives-strange', '/gives-strange-later']) {
+    const before = service.logs.length;
+    const { status, body } = await service.ask(path);
+    assert.deepEqual([status, body.error], [500, 'server_error'], path);
+    const told = service.logs.slice(before).map(({ message, route, reason }) => [message, route, reason]);
+    assert.deepEqual(told, [['request failed', path, 'bug']]);
+  }
+});
+
+test('an error of our own making is logged with its fixed sentence, and no other message is', async () => {
+  for (const [path, sentence] of [
+    ['/refused-field', 'Set-Cookie is not for a handler to set'],
+    ['/map', 'a body that is no JSON object or array'],
+    ['/changed', 'a failure needs a status from 400 to 599'],
+    ['/throws', undefined],
+  ] as const) {
+    await service.ask(path);
+    assert.equal(service.logs.at(-1)?.sentence, sentence, path);
+  }
+});
+
+describe('the methods of a path', { timeout: 30_000 }, () => {
+  test('are those of its rows: others are 405 with Allow [RFC 9110 §15.5.6]', async (t) => {
+    const ok = () => ({});
+    const table = await startTable({
+      rows: [
+        get('/a/{id}', authenticated, ok),
+        put('/a/{name}', authenticated, ok),
+        del('/a/special', authenticated, ok),
+        post('/b', open, ok),
+      ],
+    });
+    t.after(() => table.stop());
+    for (const [path, method, allowed] of [
+      ['/a/1', 'POST', 'GET, HEAD, PUT'],
+      ['/a/1', 'DELETE', 'GET, HEAD, PUT'],
+      ['/a/special', 'PATCH', 'GET, HEAD, PUT, DELETE'],
+      ['/b', 'GET', 'POST'],
+      ['/b', 'HEAD', 'POST'],
+      ['/b', 'OPTIONS', 'POST'],
+    ] as const) {
+      const { status, headers, challenges } = await table.ask(path, { method });
+      assert.deepEqual([status, headers.allow, challenges], [405, allowed, []]);
+      assert.equal(table.logs.at(-1)?.reason, 'method_not_allowed');
+    }
+    assert.equal((await table.ask('/a/special', { method: 'DELETE', token: tokenWith() })).status, 200);
+  });
+
+  test('have parameters each by its own name', async (t) => {
+    const give = ({ parameters }: { readonly parameters: object }) => ({ parameters });
+    const table = await startTable({
+      rows: [get('/a/{id}', open, give), put('/a/{name}', open, give), post('/a/x', open, give)],
+    });
+    t.after(() => table.stop());
+    const asked = await Promise.all(['GET', 'PUT', 'POST'].map((method) => table.ask('/a/x', { method })));
+    assert.deepEqual(
+      asked.map(({ body }) => body.parameters),
+      [{ id: 'x' }, { name: 'x' }, {}],
+    );
+  });
+});

@@ -1,0 +1,124 @@
+/* What a row may say that it takes, and what its schema is given of a query. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Refused } from '../../../src/verify/base/refusal.ts';
+import { json, query } from '../../../src/service/routes/inputs.ts';
+import { atOnce } from '../../support/clock.ts';
+import { processorMillis } from '../../support/processor-time.ts';
+import { schemaOf } from '../../support/schemas.ts';
+
+const AS_IT_IS = schemaOf((value) => ({ value }));
+
+const queryOf = (text: string) => atOnce(query(AS_IT_IS).judge(new URLSearchParams(text)));
+
+test('a query is an object without prototype: text for one value, a list for several', () => {
+  const values = queryOf('a=1&b=&c&a=2&d=x%20y+z&a=3&e%2E=%zz') as object;
+  assert.equal(Object.getPrototypeOf(values), null);
+  assert.deepEqual({ ...values }, { a: ['1', '2', '3'], b: '', c: '', d: 'x y z', 'e.': '%zz' });
+});
+
+test('a query has the names that objects inherit only when the client has sent them', () => {
+  const values = queryOf('__proto__=1&constructor=2&__proto__=3') as Record<string, unknown>;
+  assert.deepEqual(Object.entries(values), [
+    ['__proto__', ['1', '3']],
+    ['constructor', '2'],
+  ]);
+  assert.equal((queryOf('') as Record<string, unknown>).toString, undefined);
+});
+
+test('a query of many names costs no more than to read it', () => {
+  const names = Array.from({ length: 50_000 }, (_, index) => index.toString(36));
+  let values: unknown;
+  const millis = processorMillis(() => {
+    values = queryOf([...names, ...names].join('&'));
+  });
+  // To look for each name among all takes minutes.
+  assert.ok(millis < 5_000, `${millis} ms`);
+  assert.equal(Object.keys(Object(values)).length, names.length);
+});
+
+test('a query that its schema refuses is query-refused, with the issues', () => {
+  const page = query(schemaOf(() => ({ issues: [{ message: 'no', path: ['page'] }] })));
+  assert.throws(
+    () => page.judge(new URLSearchParams()),
+    (failure) => {
+      assert.ok(failure instanceof Refused && failure.refusal.reason === 'query-refused');
+      assert.deepEqual(failure.refusal.issues, [{ path: ['page'], message: 'no' }]);
+      return true;
+    },
+  );
+});
+
+test('a body that its schema refuses later is body-refused, later', async () => {
+  const order = json(schemaOf(async () => ({ issues: [] })));
+  await assert.rejects(
+    async () => order.judge({}),
+    (failure) => failure instanceof Refused && failure.refusal.reason === 'body-refused',
+  );
+});
+
+test('a row that takes what is no schema cannot be served', () => {
+  for (const schema of [null, {}, () => {}, 'text']) {
+    assert.match(json(schema as never).fault ?? '', /~standard/);
+    assert.match(query(schema as never).fault ?? '', /~standard/);
+  }
+  assert.match(query(undefined as never).fault ?? '', /~standard/);
+  assert.equal(query(schemaOf(() => ({ issues: [] }))).fault, undefined);
+});
+
+test('a row does not take any body for want of a schema that was written, such as a misspelt one [H2]', () => {
+  const schemas: Record<string, undefined> = {};
+  assert.match(json(schemas.Ordr).fault ?? '', /~standard/);
+  assert.deepEqual([json().fault, json(AS_IT_IS).fault], [undefined, undefined]);
+});
+
+test('a row that takes a body has no option that would be passed over in silence [H2]', () => {
+  for (const options of [{ limit: 10 }, { limitBytes: 10, type: ['text/x'] }]) {
+    assert.equal(json(AS_IT_IS, options).fault, 'json has no other options than limitBytes and types');
+  }
+});
+
+test('a schema that gives another promise than that of the language is awaited, not taken for a value', async () => {
+  const given = { value: 'unjudged', then: (resolve: (result: object) => void) => resolve({ issues: [] }) };
+  const order = json(schemaOf(() => given));
+  await assert.rejects(async () => order.judge({}), Refused);
+});
+
+test('a row that takes a body has a limit of 1 to 16,777,216 bytes, or that of the settings', () => {
+  for (const limitBytes of [1, 102_400, 16_777_216]) {
+    const body = json(undefined, { limitBytes });
+    assert.deepEqual([body.limitBytes, body.fault], [limitBytes, undefined]);
+  }
+  assert.equal(json().limitBytes, undefined);
+  for (const limitBytes of [0, -1, 1.5, NaN, Infinity, 16_777_217, '10']) {
+    assert.match(json(undefined, { limitBytes: limitBytes as never }).fault ?? '', /16777216/);
+  }
+});
+
+const TYPES_FAULT = 'types must be a list of media types in lower case, without parameters';
+
+test('a row that takes a body names media types in lower case, without parameters', () => {
+  assert.deepEqual(json().types, ['application/json']);
+  const types = ['application/merge-patch+json', 'application/vnd.a-b.c_d+json'] as const;
+  assert.deepEqual(json(undefined, { types }).types, types);
+  assert.equal(json(undefined, { types }).fault, undefined);
+  for (const type of [
+    'Application/json',
+    'application/json; charset=utf-8',
+    'json',
+    'a/b/c',
+    '*',
+    'a/ b',
+    '',
+    5,
+  ]) {
+    assert.equal(json(undefined, { types: [type as string] }).fault, TYPES_FAULT);
+    assert.equal(json(undefined, { types: ['application/json', type as string] }).fault, TYPES_FAULT);
+  }
+});
+
+test('a row that names no media type, or names one that is not in a list, cannot be served', () => {
+  for (const types of [[], 'application/json', null, {}] as never[]) {
+    assert.equal(json(undefined, { types }).fault, TYPES_FAULT);
+  }
+});

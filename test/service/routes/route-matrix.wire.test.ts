@@ -1,0 +1,328 @@
+/* Every row of every table × every way to ask for it: who is admitted and who is not. What is added, a row or
+   a table, is tested without a word here. Handlers do not run, and nothing is taken for them: what they answer
+   is their own. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { SENTENCES } from '../../../src/verify/base/refusal.ts';
+import { parametersText } from '../../../src/gate/challenge.ts';
+import type { Guard } from '../../../src/gate/guards.ts';
+import type { PrefixRule, Row } from '../../../src/service/routes/route.ts';
+import { clock, settingsWith, tokenWith } from '../../support/caller.ts';
+import type { Answer, Ask } from '../../support/client.ts';
+import { claimsForAll, demandOf, passes, type Claims } from '../../support/demands.ts';
+import { pathSlips, sameSpellings } from '../../support/spellings.ts';
+import { startTable, type TableService } from '../../support/table.ts';
+import { TABLES, type NamedTable } from '../../support/tables.ts';
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND'];
+const BARE = 'Bearer realm="api"';
+
+const INSUFFICIENT =
+  /^Bearer realm="api", error="insufficient_scope", error_description="([^"]+)"(?:, scope="([^"]+)")?$/;
+
+interface Case extends NamedTable {
+  /** What the issuer whose tokens are presented makes of these claims. */
+  readonly asIssued: (claims: Claims) => Claims;
+  /** An audience that is another issuer's, if there is one. */
+  readonly othersAudience: string;
+}
+
+const TWO_ISSUERS = {
+  ISSUERS: 'partner',
+  ISSUER_PARTNER_DOMAIN: 'partner.example',
+  ISSUER_PARTNER_AUDIENCE: 'orders-api',
+  ISSUER_PARTNER_SCOPE_CLAIM: 'scp',
+  ISSUER_PARTNER_CLAIM_NAMESPACE: 'https://partner.example/claims/',
+};
+
+/** What is the same at every issuer. */
+const UNNAMED = ['exp', 'acr', 'auth_time'];
+
+/** The claims as the partner names them, and none as the first issuer does. */
+function asPartnerIssues({ scope: scp, ...others }: Claims): Claims {
+  const named = Object.entries(others).map(([name, value]) => [
+    UNNAMED.includes(name) ? name : `${TWO_ISSUERS.ISSUER_PARTNER_CLAIM_NAMESPACE}${name}`,
+    value,
+  ]);
+  const parties = { iss: 'https://partner.example/', aud: TWO_ISSUERS.ISSUER_PARTNER_AUDIENCE };
+  return { ...parties, scope: 'of no meaning here', scp, ...Object.fromEntries(named) };
+}
+
+/**
+ * Each table with one issuer, and with two of which each presents its tokens. The bodies that `ERROR_DETAIL`
+ * selects are the same for every table: those of profile B stand for all.
+ */
+const CASES = TABLES.flatMap((one): readonly Case[] => {
+  const alone: Case = { ...one, asIssued: (claims) => claims, othersAudience: 'orders-api' };
+  const two: Case = {
+    ...alone,
+    name: `${one.name} with the tokens of the first of two issuers`,
+    environment: { ...one.environment, ...TWO_ISSUERS },
+  };
+  const second: Case = {
+    ...two,
+    name: `${one.name} with the tokens of the second of two issuers`,
+    asIssued: asPartnerIssues,
+    othersAudience: 'https://api.example',
+  };
+  const cases = [alone, two, second];
+  if (one.environment.PROFILE !== 'B') return cases;
+
+  const environment = { ...one.environment, ERROR_DETAIL: 'true' };
+  return [...cases, { ...alone, name: `${one.name} in detail`, environment }];
+});
+
+/** A path that the pattern matches, with a parameter that needs an escape. */
+const pathOf = (pattern: string) => pattern.replace(/\{\w+\}/g, 'any%2Fthing');
+
+/** `/` has none. */
+const partsOf = (path: string) => (path === '/' ? [] : path.slice(1).split('/'));
+
+function segmentsOf(path: string): readonly string[] | undefined {
+  try {
+    return partsOf(path).map(decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether any row has this path, read as RFC 3986 §2.4 says. */
+function isKnown(rows: readonly Row[], path: string): boolean {
+  const segments = segmentsOf(path);
+  return rows.some(({ pattern }) => {
+    const parts = partsOf(pattern);
+
+    const isMatch = (part: string, index: number) => {
+      const segment = segments?.[index] ?? '';
+      return part.startsWith('{') ? !['', '.', '..'].includes(segment) : decodeURIComponent(part) === segment;
+    };
+
+    return parts.length === segments?.length && parts.every(isMatch);
+  });
+}
+
+const covers = ({ prefix }: PrefixRule, path: string) =>
+  prefix.every((text, index) => segmentsOf(path)?.[index] === text);
+
+const isLogin = ({ refused }: Guard) => 'demands' in refused.refusal;
+
+/** In the order in which a row, and the rules for it, decide them. */
+const decided = (guards: readonly Guard[]) => [
+  ...guards.filter((guard) => !isLogin(guard)),
+  ...guards.filter(isLogin),
+];
+
+for (const { name, table, environment, asIssued, othersAudience } of CASES) {
+  describe(name, () => {
+    const { rows, rules = [] } = table;
+    const { errorDetail } = settingsWith(environment);
+    /** The rows that have admitted a request, one for each time. */
+    const admissions: Row[] = [];
+    let service: TableService;
+
+    before(async () => {
+      const watched = rows.map((row): Row => ({
+        ...row,
+        query: undefined,
+        body: undefined,
+        handler: () => {
+          admissions.push(row);
+          return { admitted: row.pattern };
+        },
+      }));
+      service = await startTable({
+        rows: watched,
+        policy: rules,
+        environment: { ...environment, IDP_DPOP_MODE: 'DISABLED' },
+      });
+    });
+    after(() => service.stop());
+
+    for (const row of rows) describe(`${row.method} ${row.pattern}`, () => testRow(row));
+
+    function testRow(row: Row): void {
+      const { method, pattern, access } = row;
+      const path = pathOf(pattern);
+      const covering = rules.filter((one) => covers(one, path));
+      const isRuled = covering.length > 0;
+      const all = decided([...covering, row].flatMap((one) => one.access.guards));
+      const named = new Map(all.map((one) => [one.name, one]));
+      const guards = [...named.values()];
+      const held = claimsForAll(guards);
+      /** Not so when no claims are known that pass a guard of free form. */
+      const isOpenable = guards.every((guard) => passes(guard, held));
+      const needsCaller = access.credentials === 'required' || isRuled;
+      const readsToken = access.credentials !== 'ignored' || isRuled;
+
+      const token = (claims: Claims) => tokenWith(asIssued(claims));
+      const good = () => token(held);
+      const expired = () => token({ ...held, exp: Math.floor(clock.now() / 1000) });
+      const forged = () => good().replace(/.{8}$/, (end) => (end === 'AAAAAAAA' ? 'BBBBBBBB' : 'AAAAAAAA'));
+
+      /** Asks by the row's method, and for GET by HEAD too, and makes sure that they answer alike. */
+      async function ask(request: Ask = {}): Promise<Answer> {
+        const answer = await service.ask(path, { method, ...request });
+        const { 'cache-control': cacheControl, 'x-content-type-options': sniffing } = answer.headers;
+        assert.deepEqual([cacheControl, sniffing], ['no-store', 'nosniff']);
+        if (method !== 'GET') return answer;
+
+        const head = await service.ask(path, { ...request, method: 'HEAD' });
+        const { date: _, ...fields } = answer.headers;
+        const { date: __, ...headFields } = head.headers;
+        assert.deepEqual([head.status, headFields, head.text], [answer.status, fields, '']);
+        return answer;
+      }
+
+      async function admits(request: Ask): Promise<void> {
+        const before = admissions.length;
+        const answer = await ask(request);
+        const admitted = admissions.slice(before);
+        assert.ok(admitted.length > 0 && admitted.every((one) => one === row));
+        assert.deepEqual([answer.status, answer.challenges], [200, []]);
+      }
+
+      async function refuses(request: Ask, error: string, challenge: string): Promise<void> {
+        const before = admissions.length;
+        const answer = await ask(request);
+        assert.deepEqual([answer.status, answer.challenges], [401, [challenge]]);
+        const message =
+          errorDetail && error === 'invalid_token'
+            ? 'The access token is invalid or has expired'
+            : 'Authentication required';
+        assert.equal(answer.text, JSON.stringify({ error, message }));
+        assert.equal(admissions.length, before);
+      }
+
+      const invalid = (description: string) =>
+        `${BARE}, error="invalid_token", error_description="${description}"`;
+
+      /** 403, with what the guard says; 401 for a login. */
+      async function refusesAs({ refused: { refusal } }: Guard, claims: Claims): Promise<void> {
+        const answer = await ask({ token: token(claims) });
+        if (refusal.reason === 'login-insufficient') {
+          assert.deepEqual([answer.status, answer.body.error], [401, refusal.kind]);
+          assert.ok(answer.challenges[0]?.includes(parametersText(refusal.demands ?? {})));
+          return;
+        }
+        assert.equal(answer.status, 403);
+        const [, description = '', scope] = INSUFFICIENT.exec(answer.challenges.join('|')) ?? [];
+        const { scopes } = refusal;
+        assert.equal(description, 'description' in refusal && refusal.description);
+        assert.equal(scope, scopes?.join(' '));
+        const body = errorDetail
+          ? { error: 'forbidden', message: `Missing permission: ${description}`, required_scopes: scopes }
+          : { error: 'insufficient_scope', message: description };
+        assert.equal(answer.text, JSON.stringify(body));
+      }
+
+      if (isOpenable) test('admits whoever holds all', () => admits({ token: good() }));
+
+      if (needsCaller) {
+        test('refuses a caller without credentials', () => refuses({}, 'unauthorized', BARE));
+
+        test('refuses another scheme', () =>
+          refuses({ headers: { Authorization: 'Basic dTpw' } }, 'unauthorized', BARE));
+
+        test("refuses a token in the query, and a probe's name for a login [RFC 9700, G3, G6]", async () => {
+          const headers = { 'User-Agent': 'kube-probe/1.30' };
+          const answer = await service.ask(`${path}?access_token=${good()}`, { method, headers });
+          assert.deepEqual([answer.status, answer.body.error], [401, 'unauthorized']);
+        });
+      } else {
+        test('admits a caller without credentials', () => admits({}));
+      }
+
+      if (readsToken) {
+        test('refuses a token that has expired', () =>
+          refuses({ token: expired() }, 'invalid_token', invalid(SENTENCES.invalid_token.expired)));
+
+        test('refuses a forged signature [D6]', () =>
+          refuses(
+            { token: forged() },
+            'invalid_token',
+            invalid(SENTENCES.invalid_token['signature-mismatch']),
+          ));
+
+        test('refuses a token of an issuer that is not trusted [D2]', () => {
+          const stranger = tokenWith({ ...asIssued(held), iss: 'https://stranger.example/' });
+          return refuses(
+            { token: stranger },
+            'invalid_token',
+            invalid(SENTENCES.invalid_token['issuer-mismatch']),
+          );
+        });
+
+        test('refuses a token for the audience of another issuer [D11]', () => {
+          const forOther = tokenWith({ ...asIssued(held), aud: othersAudience });
+          return refuses(
+            { token: forOther },
+            'invalid_token',
+            invalid(SENTENCES.invalid_token['audience-mismatch']),
+          );
+        });
+
+        test('refuses two Authorization fields', async () => {
+          const answer = await ask({ headers: { Authorization: [`Bearer ${good()}`, `Bearer ${good()}`] } });
+          assert.deepEqual([answer.status, answer.body.error], [400, 'invalid_request']);
+        });
+      } else {
+        test('ignores credentials, however bad', async () => {
+          const values = ['', 'Basic x', 'Bearer', `Bearer ${expired()}`, ['Bearer a', 'Bearer b']];
+          for (const Authorization of values) await admits({ headers: { Authorization } });
+        });
+      }
+
+      for (const guard of isOpenable ? guards : []) {
+        const others = claimsForAll(guards.filter((one) => one !== guard));
+        for (const missing of demandOf(guard)?.missing ?? []) {
+          test(`refuses ${JSON.stringify(missing)} for the guard "${guard.name}"`, async () => {
+            const claims = { ...others, ...missing };
+            assert.ok(!passes(guard, claims));
+            await refusesAs(guards.find((one) => !passes(one, claims)) ?? guard, claims);
+          });
+        }
+      }
+
+      const whom = isRuled ? 'only of callers that its policy admits' : 'before it reads a token';
+      test(`refuses another method ${whom}`, async () => {
+        const own = rows.filter((one) => isKnown([one], path)).map((one) => one.method);
+        const allowed = own.flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one]));
+        const refused = [405, allowed, 'method_not_allowed'];
+        for (const other of METHODS.filter((one) => !allowed.includes(one))) {
+          for (const [request, policed] of [
+            [{ token: good() }, refused],
+            [{ token: expired() }, [401, undefined, 'invalid_token']],
+            [{}, [401, undefined, 'unauthorized']],
+          ] as const) {
+            const { status, headers, body } = await service.ask(path, { method: other, ...request });
+            const expected = isRuled ? policed : refused;
+            // What answers HEAD has no body.
+            const error = other === 'HEAD' ? expected[2] : body.error;
+            assert.deepEqual([status, headers.allow?.split(', '), error], expected, other);
+          }
+        }
+      });
+
+      test('is not found under another spelling, whoever calls [G2]', async () => {
+        const elsewhere = (slip: string) => !isKnown(rows, slip) && !rules.some((one) => covers(one, slip));
+        const stale = expired();
+        const asked = pathSlips(path)
+          .filter(elsewhere)
+          .map(async (slip) => [slip, await service.ask(slip, { method, token: stale })] as const);
+        for (const [slip, { status, body, challenges }] of await Promise.all(asked)) {
+          assert.deepEqual([status, body.error, challenges], [404, 'not_found', []], slip);
+        }
+      });
+
+      test('is the same under encoded letters and with a query', async () => {
+        for (const spelling of sameSpellings(path)) {
+          const before = admissions.length;
+          const { status } = await service.ask(spelling, { method });
+          assert.equal(status, needsCaller ? 401 : 200, spelling);
+          await service.ask(spelling, { method, token: good() });
+          assert.equal(admissions.length > before, isOpenable || !needsCaller, spelling);
+        }
+      });
+    }
+  });
+}

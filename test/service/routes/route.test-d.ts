@@ -1,0 +1,136 @@
+/* What a handler gets follows from its row: the compiler is the test. Each marked line must be an error, or
+   the type check fails. */
+import { authenticated, needs, open, optional } from '../../../src/gate/access.ts';
+import { claimEquals, scope } from '../../../src/gate/guards.ts';
+import {
+  del,
+  get,
+  patch,
+  post,
+  put,
+  under,
+  type Row,
+  type RouteRequest,
+  type Table,
+} from '../../../src/service/routes/route.ts';
+import type { Caller } from '../../../src/verify/caller.ts';
+import { is } from '../../support/same-type.ts';
+
+const wantsCaller = ({ caller }: RouteRequest<Caller>) => ({ user: caller.subject });
+
+const takesAny = ({ caller }: RouteRequest<Caller | undefined>) => ({ user: caller?.subject });
+
+declare const toldToHandlers: keyof RouteRequest<Caller>;
+
+export const allThatAHandlerIsTold = is<
+  | 'caller'
+  | 'parameters'
+  | 'query'
+  | 'body'
+  | 'headers'
+  | 'method'
+  | 'path'
+  | 'signal'
+  | 'traceparent'
+  | 'nowMillis'
+>()(toldToHandlers);
+
+declare const shownOfRows: keyof Row;
+
+export const allThatARowShows = is<
+  'method' | 'pattern' | 'access' | 'faults' | 'query' | 'body' | 'handler'
+>()(shownOfRows);
+
+const both = needs(scope('read'), claimEquals('org', 'a1'));
+
+export const rows = [
+  // @ts-expect-error no caller on an open row
+  get('/1', open, wantsCaller),
+  // @ts-expect-error perhaps no caller on an optional row
+  get('/2', optional, wantsCaller),
+  get('/3', authenticated, wantsCaller),
+  get('/4', both, wantsCaller),
+  get('/5', optional, takesAny),
+  get('/6', both, takesAny),
+  // @ts-expect-error a body is an object
+  get('/7', open, () => 'text'),
+];
+
+export const incomplete = [
+  // @ts-expect-error a row has an access
+  () => get('/8', takesAny),
+  // @ts-expect-error a guarded row has a guard
+  () => needs(),
+  // @ts-expect-error a scope guard has a scope
+  () => scope(),
+  // @ts-expect-error a scope is a text
+  () => scope(7),
+  // @ts-expect-error a guard is not yet an access
+  () => get('/9', scope('read'), takesAny),
+  // @ts-expect-error nor is a name of a scope a guard
+  () => needs('read'),
+];
+
+export const writing = [
+  // @ts-expect-error no caller on an open row, by whatever method
+  () => post('/1', open, wantsCaller),
+  // @ts-expect-error no caller on an open row
+  () => put('/2', open, wantsCaller),
+  // @ts-expect-error perhaps no caller on an optional row
+  () => patch('/3', optional, wantsCaller),
+  // @ts-expect-error perhaps no caller on an optional row
+  () => del('/4', optional, wantsCaller),
+];
+
+const row = get('/api/x', open, takesAny);
+
+export const tables: readonly Table[] = [
+  { rows: [row], rules: [under('/api', authenticated), under('/', both)] },
+  { rows: [{ ...row, pattern: '/copied' }] },
+  // @ts-expect-error a rule asks for a caller: an open one would be none
+  { rows: [row], rules: [under('/api', open)] },
+  // @ts-expect-error nor does an optional one
+  { rows: [row], rules: [under('/api', optional)] },
+  // @ts-expect-error a rule has an access
+  { rows: [row], rules: [under('/api')] },
+  // @ts-expect-error an access is not yet a rule
+  { rows: [row], rules: [both] },
+  // @ts-expect-error a rule is no row
+  { rows: [under('/api', both)] },
+  // @ts-expect-error rows are a list
+  { rows: row },
+  // @ts-expect-error a table has rows
+  { rules: [under('/api', both)] },
+  // @ts-expect-error rows stand side by side
+  { rows: [[row]] },
+];
+
+export const changed = [
+  () => {
+    // @ts-expect-error a row stays as it was made
+    row.access = open;
+  },
+  // @ts-expect-error what is wrong with it too
+  () => row.faults.push('x'),
+  () => {
+    // @ts-expect-error a rule stays as it was made
+    under('/api', both).access = authenticated;
+  },
+];
+
+const handler = () => ({});
+
+const likeARow = {
+  method: 'GET',
+  pattern: '/x',
+  access: open,
+  query: undefined,
+  body: undefined,
+  handler,
+} as const;
+
+// @ts-expect-error a row is judged when it is made
+export const forgedRow: Row = likeARow;
+
+// @ts-expect-error a handler reads the caller that the pipeline checked; nothing can be passed off as one
+export const forged: Caller = { subject: 'x', claims: {}, scopes: [], scopeText: null, claim: () => 1 };

@@ -1,0 +1,426 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { pathSegments, targetPath } from '../../../src/gate/path.ts';
+import { authenticated, open } from '../../../src/gate/access.ts';
+import { createRouter, tableProblems } from '../../../src/service/routes/router.ts';
+import { del, get, post, under, type Row, type Table } from '../../../src/service/routes/route.ts';
+import { Refused } from '../../../src/verify/base/refusal.ts';
+import { unlessRefused } from '../../support/refused.ts';
+
+for (const [target, path] of [
+  ['/', '/'],
+  ['/a/b', '/a/b'],
+  ['/a?x=/b', '/a'],
+  ['/a?', '/a'],
+  ['/a?x?y', '/a'],
+  ['//host/x', '//host/x'],
+  ['/a%3Fb', '/a%3Fb'],
+  ['/a#b?c', '/a#b'],
+] as const) {
+  test(`takes the path ${path} from the target ${target} [RFC 9112 §3.2.1]`, () =>
+    assert.equal(targetPath(target), path));
+}
+
+test('gives a place in which nobody can change the rules and rows for the requests after', () => {
+  const find = createRouter([get('/a', open, () => ({}))], [under('/a', authenticated)]);
+  for (const path of ['/a', '/a/b']) {
+    const place = find(path);
+    assert.ok(Object.isFrozen(place?.rules) && place?.rules.length === 1, path);
+    assert.ok(Object.isFrozen(place?.matches), path);
+  }
+});
+
+test('keeps the places of patterns, and none of the endless paths that clients choose', () => {
+  const find = createRouter([get('/a', open, () => ({})), get('/b/{x}', open, () => ({}))]);
+  assert.equal(find('/a'), find('/a'));
+  for (const path of ['/b/1', '/%61', '/nowhere']) assert.notEqual(find(path), find(path), path);
+});
+
+for (const target of ['', '*', '?x', 'a/b', 'http://host/a', 'host:443', '\\a']) {
+  test(`takes no path from the target "${target}" [RFC 9112 §3.2.2]`, () =>
+    assert.throws(
+      () => unlessRefused(targetPath(target)),
+      (failure) => failure instanceof Refused && failure.refusal.reason === 'target-refused',
+    ));
+}
+
+for (const [path, segments] of [
+  ['/', []],
+  ['/api/public', ['api', 'public']],
+  ['/%61pi/%70ublic', ['api', 'public']],
+  ['/a%2Fb/c', ['a/b', 'c']],
+  ['/a%252Fb', ['a%2Fb']],
+  ['/a;b/c=d', ['a;b', 'c=d']],
+  ['/a+b', ['a+b']],
+  ['/%E4%B8%AD', ['中']],
+  ['/...', ['...']],
+  ['/.a/a.', ['.a', 'a.']],
+  ['/.%20', ['. ']],
+] as const) {
+  test(`decodes each segment of ${path} once [RFC 3986 §2.4]`, () =>
+    assert.deepEqual(pathSegments(path), segments));
+}
+
+for (const [what, paths] of [
+  ['an empty segment', ['', '//', '/a/', '//a', '/a//b', '/a/b//']],
+  ['a dot segment', ['/.', '/..', '/a/.', '/a/../b', '/./a', '/%2e/a', '/a/.%2E', '/a/%2e./b']],
+  ['a broken escape', ['/%', '/a%2', '/%zz/a', '/a/%u0061', '/%%41']],
+  ['bytes that are not UTF-8', ['/%C0%AF', '/%c0%ae%c0%ae/a', '/%ED%A0%80', '/a/%FF', '/%E4%B8', '/%80']],
+] as const) {
+  for (const path of paths) {
+    test(`finds no segments in ${path} with ${what} [RFC 3986 §2.1, §3.3]`, () =>
+      assert.equal(pathSegments(path), undefined));
+  }
+}
+
+test('finds no segments in a path of more than a hundred [RFC 3986 §3.3]', () => {
+  assert.equal(pathSegments('/a'.repeat(100))?.length, 100);
+  assert.equal(pathSegments('/a'.repeat(101)), undefined);
+});
+
+const rowAt = (pattern: string) => get(pattern, open, () => ({}));
+
+const ROWS = [
+  '/',
+  '/api/public',
+  '/api/org/{orgId}',
+  '/x/{one}/{two}/end',
+  '/files/v1.0/a-b_c',
+  '/caf%C3%A9',
+].map(rowAt);
+
+const router = createRouter(ROWS);
+
+const found = (find: ReturnType<typeof createRouter>, path: string) => find(path)?.matches[0]?.row;
+
+for (const [path, pattern, parameters] of [
+  ['/', '/', {}],
+  ['/api/public', '/api/public', {}],
+  ['/%61pi/public', '/api/public', {}],
+  ['/api/org/7', '/api/org/{orgId}', { orgId: '7' }],
+  ['/api/org/a%2Fb', '/api/org/{orgId}', { orgId: 'a/b' }],
+  ['/x/y/z/end', '/x/{one}/{two}/end', { one: 'y', two: 'z' }],
+  ['/files/v1.0/a-b_c', '/files/v1.0/a-b_c', {}],
+  ['/caf%c3%a9', '/caf%C3%A9', {}],
+] as const) {
+  test(`matches ${path} with the row ${pattern} on decoded segments`, () => {
+    const match = router(path)?.matches[0];
+    assert.equal(
+      match?.row,
+      ROWS.find((row) => row.pattern === pattern),
+    );
+    assert.deepEqual({ ...match?.parameters }, parameters);
+  });
+}
+
+for (const path of [
+  '/api',
+  '/api/public/x',
+  '/api/Public',
+  '/API/public',
+  '/api%2Fpublic',
+  '/api/org',
+  '/api/org/7/8',
+  '/x/y/z/End',
+  '/files/v1x0/a-b_c',
+]) {
+  test(`matches ${path} with no row`, () => assert.deepEqual(router(path)?.matches, []));
+}
+
+const ANOTHER = 'give one of them another path';
+
+for (const [one, other, common, fix] of [
+  ['/', '/', '/', ANOTHER],
+  ['/a/b', '/a/b', '/a/b', ANOTHER],
+  ['/a/{x}', '/a/b', '/a/b', `${ANOTHER}, or answer for /a/b in the handler of /a/{x}`],
+  ['/a/b', '/{x}/b', '/a/b', `${ANOTHER}, or answer for /a/b in the handler of /{x}/b`],
+  ['/a/{x}/{y}', '/a/{z}/c', '/a/x/c', `${ANOTHER}, or answer for /a/{z}/c in the handler of /a/{x}/{y}`],
+  ['/a/{x}', '/{y}/b', '/a/b', ANOTHER],
+  ['/{x}', '/{y}', '/x', ANOTHER],
+  ['/a%20b/{x}', '/{y}/{z}', '/a%20b/x', `${ANOTHER}, or answer for /a%20b/{x} in the handler of /{y}/{z}`],
+] as const) {
+  test(`refuses the rows ${one} and ${other}, which overlap, with both rows, a path and a way out`, () => {
+    for (const patterns of [
+      ['/z/z/z', one, other],
+      [one, '/z/z/z', other],
+      [one, other],
+    ]) {
+      const rows = patterns.map(rowAt);
+      const problem = `GET ${one} and ${other}: both match ${common}; ${fix}`;
+      assert.deepEqual(tableProblems({ rows }), [problem]);
+    }
+  });
+}
+
+for (const [one, other] of [
+  ['/', '/{x}'],
+  ['/a', '/b'],
+  ['/a', '/a/b'],
+  ['/{x}', '/{x}/{y}'],
+  ['/a/{x}', '/b/{x}'],
+  ['/a/{x}/c', '/a/{x}/d'],
+  ['/a', '/A'],
+] as const) {
+  test(`takes the rows ${one} and ${other}, which have no path in common`, () => {
+    const rows = [one, other].map(rowAt);
+    assert.deepEqual(tableProblems({ rows }), []);
+    for (const { pattern } of rows) assert.equal(found(createRouter(rows), pattern)?.pattern, pattern);
+  });
+}
+
+test('takes rows of several methods at one path, and finds each of them there', () => {
+  const rows = [rowAt('/a/{x}'), post('/a/{y}', open, () => {}), del('/a/b', open, () => {})];
+  assert.deepEqual(tableProblems({ rows }), []);
+  const { matches = [] } = createRouter(rows)('/a/b') ?? {};
+  assert.deepEqual(
+    matches.map(({ row, parameters }) => [row.method, { ...parameters }]),
+    [
+      ['GET', { x: 'b' }],
+      ['POST', { y: 'b' }],
+      ['DELETE', {}],
+    ],
+  );
+});
+
+const A_TEXT = 'a text such as /orders/{id}';
+const NO_WILDCARD = 'a row for each path, without wildcard, and {name} for a segment that varies';
+const PATH_ALONE = 'the path alone: a query is for query(), what is optional for a second row';
+const PARAMETER = 'a parameter as {name}, which is a whole segment, and each name once';
+const SEGMENTS = 'at most a hundred segments, without dot segments and broken escapes';
+
+const noPattern = (fix: string) => `is not a path pattern; write ${fix}`;
+
+for (const [fix, ...patterns] of [
+  ['/', '', '//'],
+  ['/api', 'api', '/api/', '//api', 'api/', '//api//'],
+  ['/api/public', 'api/public', '/api//public/'],
+  ['/{id}', ':id', '/:id', '/[id]', '/<id>', '/<int:id>', '/:id/'],
+  ['/a/{id}', '/a/:id', '/a/[id]', '/a/<id>', 'a/:id'],
+  ['/a/{id}/b/{of}', '/a/:id/b/:of', '/a/:id/b/[of]/', '/a/{id}/b/<path:of>'],
+  [NO_WILDCARD, '*', '/*', '/a*', '/a/*', '/a/**', '/[...all]', '/{all...}', '/:all*'],
+  [PATH_ALONE, '/?', '/a?', '/#', '/a#', '/a?b={c}', '/:id?'],
+  [PARAMETER, '/a{x}', '/{y}b', '/{a-b}', '/{a}{b}', '/{}', '/{x', '/x}', '/{x}/a/{x}', '/:x/{x}', '/{a/b}'],
+  [PARAMETER, '/:', '/:a-b', '/a[id]', '/[', '/a[', '/]', '/a]', '/a<id>', '/<', '/a<', '/>', '/a>'],
+  [SEGMENTS, '/./api', '/..', '/%zz', '/a'.repeat(101)],
+] as const) {
+  for (const pattern of patterns) {
+    test(`refuses "${pattern}" as a pattern, and says what to write`, () => {
+      const problems = tableProblems({ rows: [rowAt(pattern)] });
+      assert.deepEqual(problems, [`GET ${pattern}: ${noPattern(fix)}`]);
+    });
+  }
+}
+
+test('takes a colon inside of a segment as the text that it is', () => {
+  const router = createRouter([rowAt('/orders:batch')]);
+  assert.equal(found(router, '/orders:batch')?.pattern, '/orders:batch');
+});
+
+/** Of what is no row; its method and pattern are those that it has. */
+const strange = (method?: unknown, pattern?: unknown) => [
+  `${method} ${pattern}: has no access, such as open or needs()`,
+  `${method} ${pattern}: is no row, as get, post, put, patch and del give`,
+  `${method} ${pattern}: ${noPattern(A_TEXT)}`,
+];
+
+const NO_LISTS = ['rows and rules: must be lists'];
+
+const NO_RULE = 'rules: must be a list of what under gives';
+
+for (const [what, table, problems] of [
+  ['an empty object', { rows: [{}] }, strange()],
+  ['null and false', { rows: [null, false] }, [...strange(), ...strange()]],
+  ['a text', { rows: ['/a'] }, strange()],
+  ['a function', { rows: [rowAt] }, strange()],
+  ['a list of rows in the list', { rows: [[rowAt('/a')]] }, strange()],
+  ['a hole', { rows: Object.assign([rowAt('/a')], { 2: rowAt('/b') }) }, strange()],
+  ['a rule among the rows', { rows: [under('/a', authenticated)] }, strange().slice(1)],
+  ['no rows', {}, NO_LISTS],
+  ['a row in place of a list', { rows: rowAt('/a') }, NO_LISTS],
+  ['null in place of a list', { rows: null }, NO_LISTS],
+  ['a list that is none', { rows: new Set([rowAt('/a')]) }, NO_LISTS],
+  ['nothing in place of a table', undefined, NO_LISTS],
+  [
+    'rows in place of a table',
+    [rowAt('/a')],
+    ['0: is no part of a table, which has rows and rules', ...NO_LISTS],
+  ],
+  [
+    'rows by another name',
+    { row: [rowAt('/a')] },
+    ['row: is no part of a table, which has rows and rules', ...NO_LISTS],
+  ],
+  [
+    'a row without a handler',
+    { rows: [{ ...rowAt('/a'), handler: undefined }] },
+    ['GET /a: is no row, as get, post, put, patch and del give'],
+  ],
+  [
+    'rules by another name',
+    { rows: [rowAt('/a')], rule: [under('/a', authenticated)] },
+    ['rule: is no part of a table, which has rows and rules'],
+  ],
+  ['a row among the rules', { rows: [], rules: [rowAt('/a')] }, [NO_RULE]],
+  ['nothing among the rules', { rows: [], rules: [undefined, null] }, [NO_RULE, NO_RULE]],
+  ['an access in place of rules', { rows: [], rules: authenticated }, NO_LISTS],
+  [
+    'a stranger beside other faults',
+    { rows: [{}, rowAt('b'), rowAt('/a'), rowAt('/a')], rules: [0, under('a', authenticated)] },
+    [
+      ...strange(),
+      'GET b: is not a path pattern; write /b',
+      `GET /a and /a: both match /a; ${ANOTHER}`,
+      NO_RULE,
+      'under a: is no prefix of paths, without wildcards and parameters; write /a',
+    ],
+  ],
+] as const) {
+  test(`refuses a table with ${what}, by a problem`, () =>
+    assert.deepEqual(tableProblems(table as unknown as Table), problems));
+}
+
+test('names the faults of a row with its method and pattern', () => {
+  const row = get('/a', undefined as never, () => ({}));
+  assert.deepEqual(tableProblems({ rows: [row] }), ['GET /a: has no access, such as open or needs()']);
+});
+
+test('takes a copy of a row', () => {
+  const row: Row = { ...rowAt('/a'), pattern: '/b' };
+  assert.deepEqual(tableProblems({ rows: [rowAt('/a'), row] }), []);
+});
+
+test('refuses rows of any method where the service answers itself', () => {
+  const rows = [rowAt('/a/{x}'), post('/a/b', open, () => {}), del('/{x}/{y}', open, () => {}), rowAt('/a')];
+  const paths = ['/a/b', '/a/b/'];
+  assert.deepEqual(tableProblems({ rows }, paths), [
+    'GET /a/{x}: matches /a/b, where the service answers itself; give it another',
+    'POST /a/b: matches /a/b, where the service answers itself; give it another',
+    'DELETE /{x}/{y}: matches /a/b, where the service answers itself; give it another',
+  ]);
+});
+
+test('covers no path with a rule where the service has rows of its own', () => {
+  const own = rowAt('/own');
+  const find = createRouter([rowAt('/a')], [under('/', authenticated), under('/own', authenticated)], [own]);
+  assert.deepEqual([find('/own')?.rules, find('/own')?.matches[0]?.row], [[], own]);
+  assert.deepEqual(
+    [find('/%6fwn')?.rules, find('/own/x')?.rules.length, find('/a')?.rules.length],
+    [[], 2, 1],
+  );
+});
+
+for (const pattern of [undefined, null, 5, {}]) {
+  test(`refuses ${JSON.stringify(pattern)} as a pattern`, () =>
+    assert.deepEqual(tableProblems({ rows: [rowAt(pattern as never)] }), [
+      `GET ${pattern}: ${noPattern(A_TEXT)}`,
+    ]));
+}
+
+test('takes braces that are written as escapes for the text that they are [RFC 3986 §2.1]', () => {
+  const router = createRouter([rowAt('/%7Bx%7D')]);
+  assert.deepEqual(router('/7')?.matches, []);
+  assert.equal(found(router, '/%7Bx%7D')?.pattern, '/%7Bx%7D');
+});
+
+test('takes several parameters, one in the name of another', () => {
+  const router = createRouter([rowAt('/{a}/{ab}/x/{b}')]);
+  const { matches = [] } = router('/1/2/x/3') ?? {};
+  assert.deepEqual(
+    matches.map(({ parameters }) => parameters),
+    [{ a: '1', ab: '2', b: '3' }],
+  );
+});
+
+test('finds no place in a path without a canonical form [RFC 3986 §2.1, §3.3]', () => {
+  for (const path of [
+    '//',
+    '/api/',
+    '/api//public',
+    '/api/./public',
+    '/api/../api/public',
+    '/%zz',
+    '/api/%FF',
+  ]) {
+    assert.equal(router(path), undefined);
+  }
+});
+
+const RULES = [under('/api/org', authenticated), under('/api', authenticated)] as const;
+
+for (const [path, ...prefixes] of [
+  ['/api/org/7', 'api/org', 'api'],
+  ['/api/org', 'api/org', 'api'],
+  ['/%61pi/org/x/y', 'api/org', 'api'],
+  ['/api/org%2F7', 'api'],
+  ['/api/public', 'api'],
+  ['/%61pi/public', 'api'],
+  ['/api', 'api'],
+  ['/api/nowhere', 'api'],
+  ['/apis/public'],
+  ['/files/v1.0/a-b_c'],
+] as const) {
+  test(`covers ${path} with every rule that begins it, ${prefixes.join(' and ') || 'none'}, whether or not it has a row`, () => {
+    const { rules = [] } = createRouter(ROWS, RULES)(path) ?? {};
+    assert.deepEqual(
+      rules.map(({ prefix }) => prefix.join('/')),
+      prefixes,
+    );
+  });
+}
+
+test('covers paths with the rules that there were at the start [H2]', () => {
+  const rules = [under('/api', authenticated)];
+  const rows = [rowAt('/api/{id}')];
+  const ruled = createRouter(rows, rules);
+  rules.length = 0;
+  rows.length = 0;
+  const { rules: covering, matches } = ruled('/api/7') ?? {};
+  assert.deepEqual([covering?.length, matches?.length], [1, 1]);
+});
+
+test('covers every path with a rule for /', () => {
+  const rule = under('/', authenticated);
+  assert.deepEqual([rule.prefix, rule.problems], [[], []]);
+  for (const path of ['/', '/api/public', '/a', '/%7B/x/y/z', '/nowhere']) {
+    assert.deepEqual(createRouter(ROWS, [rule])(path)?.rules, [rule]);
+  }
+});
+
+const SUCH = 'one such as /api/admin';
+
+for (const [fix, ...prefixes] of [
+  ['/', '', '//', '*', '/*', '/**', '/:id', '/{id}', '/[id]/x'],
+  ['/api', 'api', '/api/', '//api', '/api/*', '/api/**', '/api/{id}', '/api/:id', '/api/[id]', '/api/<id>'],
+  ['/api', '/api/:id/*', '/api/{id}/x', 'api/{id}/x/:y/'],
+  ['/api/admin', '/api/admin/', '/api//admin/**'],
+  [SUCH, '/./api', '/api/..', '/%zz', '?', '/a?b', '/a#', '/api/?', '/api/#', '/api*', '/api/{', '/api/}'],
+  [SUCH, '/api/[', '/api/]', '/api/<', '/api/>', '/api/:', '/api/x{id}'],
+] as const) {
+  for (const prefix of prefixes) {
+    test(`refuses "${prefix}" as the prefix of a rule, and says what to write [RFC 3986 §2.1, §3.3]`, () => {
+      assert.deepEqual(under(prefix, authenticated).problems, [
+        `under ${prefix}: is no prefix of paths, without wildcards and parameters; write ${fix}`,
+      ]);
+    });
+  }
+}
+
+test('takes the prefix of a rule by its decoded segments [RFC 3986 §2.4]', () => {
+  assert.deepEqual(under('/%61pi/a%2Fb', authenticated).prefix, ['api', 'a/b']);
+  const { prefix, problems } = under('/v1/items:batch/%2A/$a', authenticated);
+  assert.deepEqual([prefix, problems], [['v1', 'items:batch', '*', '$a'], []]);
+});
+
+test('finds the same at a path and at every other spelling of it', () => {
+  const both = createRouter(ROWS, RULES);
+  for (const { pattern } of ROWS.filter((row) => /^\/[^{]+$/.test(row.pattern))) {
+    const spelled = pattern.replace(/[a-z]/, (letter) => `%${letter.charCodeAt(0).toString(16)}`);
+    assert.notEqual(spelled, pattern);
+    assert.deepEqual(both(spelled), both(pattern));
+  }
+});
+
+test('gives parameters that no handler can change for the next request', () => {
+  const parameters = router('/api/public')?.matches[0]?.parameters ?? {};
+  assert.throws(() => Object.assign(parameters, { orgId: '7' }), TypeError);
+});

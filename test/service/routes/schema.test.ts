@@ -1,0 +1,179 @@
+/* What a schema is asked, and what of its answer a client is told (Standard Schema v1). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Refused } from '../../../src/verify/base/refusal.ts';
+import { judge, schemaFault, type Schema } from '../../../src/service/routes/schema.ts';
+import { atOnce } from '../../support/clock.ts';
+import { schemaOf } from '../../support/schemas.ts';
+
+const judgeBody = <Output>(schema: Schema<Output>, value: unknown) => judge(schema, value, 'body-refused');
+
+/** The issues of what was thrown, which must be the refusal of a body. */
+function issuesIn(failure: unknown) {
+  assert.ok(failure instanceof Refused && failure.refusal.reason === 'body-refused');
+  return failure.refusal.issues ?? assert.fail('no issues');
+}
+
+/** What is shown of these issues. */
+function shownOf(...issues: readonly unknown[]): readonly { readonly message?: string }[] {
+  try {
+    judgeBody(
+      schemaOf(() => ({ value: 'v', issues }) as never),
+      'input',
+    );
+  } catch (failure) {
+    return issuesIn(failure);
+  }
+  return assert.fail('not refused');
+}
+
+test('gives the output of a schema, which may be another value than the one it was given', () => {
+  const seen: unknown[] = [];
+  const upper = schemaOf((value) => {
+    seen.push(value);
+    return { value: String(value).toUpperCase() };
+  });
+  assert.equal(atOnce(judgeBody(upper, 'a')), 'A');
+  assert.deepEqual(seen, ['a']);
+});
+
+test('takes an output that is nothing', () => {
+  assert.equal(
+    atOnce(
+      judgeBody(
+        schemaOf(() => ({ value: undefined })),
+        1,
+      ),
+    ),
+    undefined,
+  );
+});
+
+test('refuses what a schema refuses later, also where nothing can be chained to what it gives', async () => {
+  const later = { then: (resolve: (result: object) => void) => setImmediate(resolve, { issues: [] }) };
+  const schema = schemaOf(() => later as never);
+  await assert.rejects(
+    async () => judgeBody(schema, 1),
+    (failure) => issuesIn(failure).length === 0,
+  );
+});
+
+for (const issues of [undefined, null, false, 0]) {
+  test(`takes issues of ${String(issues)} for success`, () => {
+    const schema = schemaOf(() => ({ value: 'v', issues }) as never);
+    assert.equal(atOnce(judgeBody(schema, 1)), 'v');
+  });
+}
+
+test('takes an empty list of issues for a refusal', () => {
+  assert.deepEqual(shownOf(), []);
+});
+
+test('waits for a promise, and for nothing else', async () => {
+  const accepted = judgeBody(
+    schemaOf(async () => ({ value: 'later' })),
+    1,
+  );
+  assert.ok(accepted instanceof Promise);
+  assert.equal(await accepted, 'later');
+  const refusing = schemaOf(async () => ({ issues: [{ message: 'no' }] }));
+  await assert.rejects(
+    async () => judgeBody(refusing, 1),
+    (failure) => issuesIn(failure).length === 1,
+  );
+});
+
+test('lets through what a schema throws, now or later', async () => {
+  const failure = new RangeError('inside');
+  const throwing = schemaOf(() => {
+    throw failure;
+  });
+  const rejecting = schemaOf(() => Promise.reject(failure));
+  assert.throws(() => judgeBody(throwing, 1), failure);
+  await assert.rejects(async () => judgeBody(rejecting, 1), failure);
+});
+
+for (const [what, result] of [
+  ['nothing', undefined],
+  ['null', null],
+  ['an empty object', {}],
+  ['a text', 'yes'],
+  ['true', true],
+] as const) {
+  test(`throws for a schema that gives ${what}, so that no value passes for want of an answer`, () => {
+    const schema = schemaOf(() => result as never);
+    assert.throws(() => judgeBody(schema, 1), TypeError);
+  });
+}
+
+test('calls validate as a method of what holds it', () => {
+  const standard = {
+    version: 1 as const,
+    prefix: 'p',
+    validate(value: unknown) {
+      return { value: this.prefix + String(value) };
+    },
+  };
+  assert.equal(atOnce(judgeBody({ '~standard': standard }, 'v')), 'pv');
+});
+
+test('shows of an issue where it is, by keys, and why', () => {
+  const input = { secret: 'input' };
+  const path = ['a', 0, { key: 'b', value: input, input }, { key: 3 }, Symbol('c'), { key: Symbol.iterator }];
+  const [issue, ...others] = shownOf({ message: 'why', path, input, value: input, found: 'secret' });
+  assert.deepEqual(issue, {
+    path: ['a', 0, 'b', 3, 'Symbol(c)', 'Symbol(Symbol.iterator)'],
+    message: 'why',
+  });
+  assert.deepEqual(others, []);
+});
+
+test('shows an issue without a path as one of the whole value', () => {
+  const whole = { path: [], message: 'why' };
+  assert.deepEqual(shownOf({ message: 'why' }, { message: 'why', path: undefined }), [whole, whole]);
+});
+
+test('shows at most 20 issues, and of a message or a key at most 200 characters', () => {
+  const long = 'x'.repeat(201);
+  const issue = { message: long, path: [long, { key: long }] };
+  const shown = shownOf(...Array.from({ length: 21 }, () => issue));
+  assert.equal(shown.length, 20);
+  const cut = long.slice(1);
+  assert.deepEqual(shown[19], { path: [cut, cut], message: cut });
+});
+
+test('shows a message that is no text as text', () => {
+  assert.deepEqual(
+    shownOf({ message: 5 }, {}).map(({ message }) => message),
+    ['5', 'undefined'],
+  );
+});
+
+const standard = { version: 1, validate: () => ({ value: 1 }) };
+
+for (const [what, schema] of [
+  ['an object', { '~standard': standard }],
+  ['a function', Object.assign(() => {}, { '~standard': standard })],
+  ['an instance that inherits it', Object.create({ '~standard': standard })],
+] as const) {
+  test(`takes ${what} with ~standard for a schema`, () => {
+    assert.equal(schemaFault(schema), undefined);
+  });
+}
+
+for (const [what, schema] of [
+  ['nothing', undefined],
+  ['null', null],
+  ['a text', '~standard'],
+  ['an object without ~standard', { parse: () => {} }],
+  ['version 2', { '~standard': { ...standard, version: 2 } }],
+  ['a version that is text', { '~standard': { ...standard, version: '1' } }],
+  ['no version', { '~standard': { validate: standard.validate } }],
+  ['no validate', { '~standard': { version: 1 } }],
+  ['a validate that is no function', { '~standard': { version: 1, validate: {} } }],
+  ['~standard of null', { '~standard': null }],
+] as const) {
+  test(`takes ${what} for no schema`, () => {
+    assert.match(schemaFault(schema as never) ?? '', /"~standard" of version 1/);
+  });
+}

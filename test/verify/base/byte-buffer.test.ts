@@ -1,0 +1,47 @@
+/* Bytes that come in pieces: all of them, in order, and nothing else. */
+import { strict as assert } from 'node:assert';
+import { test } from 'node:test';
+import { Gathering } from '../../../src/verify/base/byte-buffer.ts';
+import { processorMillis } from '../../support/processor-time.ts';
+
+for (const lengths of [[], [0], [1], [1, 1, 1, 1, 1], [5, 0, 3], [1000, 1, 5000], [3, 100_000, 3]]) {
+  test(`gives back pieces of the lengths [${lengths}] as one, in order`, () => {
+    const pieces = lengths.map((length, index) => Buffer.alloc(length, 97 + index));
+    const gathering = new Gathering();
+    let sum = 0;
+    for (const piece of pieces) {
+      sum += piece.length;
+      assert.equal(gathering.add(piece), sum);
+    }
+    assert.deepEqual(gathering.release(), Buffer.concat(pieces));
+  });
+}
+
+test('begins anew once it has been emptied, and leaves what it gave as it is', () => {
+  const gathering = new Gathering();
+  gathering.add(Buffer.from('abc'));
+  const first = gathering.release();
+  assert.equal(gathering.add(Buffer.from('xy')), 2);
+  assert.deepEqual(
+    [String(first), String(gathering.release()), String(gathering.release())],
+    ['abc', 'xy', ''],
+  );
+});
+
+test('takes no longer for many small pieces than they have bytes', () => {
+  const COUNT = 400_000;
+  const piece = Buffer.of(1);
+  const gathering = new Gathering();
+  const millis = processorMillis(() => {
+    for (let count = 0; count < COUNT; count += 1) gathering.add(piece);
+  });
+  // To copy all of them for each takes ten seconds and more.
+  assert.ok(millis < 2_000, `${millis} ms`);
+  assert.equal(gathering.release().length, COUNT);
+});
+
+test('keeps no more than a large piece is long', () => {
+  const gathering = new Gathering();
+  gathering.add(Buffer.alloc(65_536));
+  assert.equal(gathering.release().buffer.byteLength, 65_536);
+});

@@ -1,0 +1,445 @@
+/* The log: its lines, its levels, and what must never be in one (docs/operations.md). */
+import { strict as assert } from 'node:assert';
+import { generateKeyPairSync } from 'node:crypto';
+import { describe, test } from 'node:test';
+import {
+  createLog,
+  describeBug,
+  printable,
+  printableSetting,
+  type Log,
+  type LogLevel,
+} from '../../../src/verify/base/events.ts';
+import { startProvider } from '../../idp/provider.ts';
+import { rawJws, signJws } from '../../idp/tokens.ts';
+import { startService } from '../../support/service.ts';
+
+const EVENTS: Readonly<Record<Parameters<Log>[0], LogLevel>> = {
+  'address or port cannot be had': 'error',
+  'signing keys expired': 'error',
+  'memory of used proofs full': 'error',
+  'request failed': 'error',
+  'unforeseen failure': 'error',
+  'log lines dropped': 'error',
+  'unknown setting ignored': 'warn',
+  'signing keys not from the provider': 'warn',
+  'signing key skipped': 'warn',
+  'signing keys could not be fetched': 'warn',
+  'replay store lost': 'warn',
+  'signing keys loaded': 'info',
+  'replay store ready': 'info',
+  'requests refused': 'info',
+  listening: 'info',
+  'shutting down': 'info',
+  stopped: 'info',
+  'request refused': 'debug',
+  request: 'info',
+};
+
+/** From the gravest on. */
+const LEVELS: readonly LogLevel[] = ['silent', 'error', 'warn', 'info', 'debug'];
+const events = Object.entries(EVENTS) as [Parameters<Log>[0], LogLevel][];
+
+/** An error under more calls than V8 writes. */
+const deepError = (message: string, depth = Error.stackTraceLimit): Error =>
+  depth === 0 ? new Error(message) : deepError(message, depth - 1);
+
+describe('the log', () => {
+  test('writes one JSON line per event: time, level, message, fields', () => {
+    const lines: string[] = [];
+    let now = 86_400_000;
+    const log = createLog(
+      'info',
+      (line) => lines.push(line),
+      () => now,
+    );
+    log('listening', { port: 1, address: printable('::'), reason: 'drained' });
+    log('stopped', {});
+    now += 1;
+    log('stopped', { reason: undefined });
+    assert.deepEqual(lines, [
+      '{"time":"1970-01-02T00:00:00.000Z","level":"info","message":"listening","port":1,"address":"::","reason":"drained"}\n',
+      '{"time":"1970-01-02T00:00:00.000Z","level":"info","message":"stopped"}\n',
+      '{"time":"1970-01-02T00:00:00.001Z","level":"info","message":"stopped"}\n',
+    ]);
+  });
+
+  LEVELS.forEach((level, index) => {
+    test(`writes at level ${level} what is at least as grave, and nothing else`, () => {
+      const written: Record<string, unknown> = {};
+      const log = createLog(
+        level,
+        (line) => {
+          written[JSON.parse(line).message] = JSON.parse(line).level;
+        },
+        () => 0,
+      );
+      for (const [message] of events) log(message, {});
+      assert.deepEqual(
+        written,
+        Object.fromEntries(events.filter(([, grade]) => LEVELS.indexOf(grade) <= index)),
+      );
+    });
+  });
+
+  for (const [whose, show, length] of [
+    ['from outside', printable, 64],
+    ['of the operator', printableSetting, 256],
+  ] as const) {
+    test(`shows text ${whose} as at most ${length} printable ASCII characters`, () => {
+      assert.equal(show(' az~AZ09"\\'), ' az~AZ09"\\');
+      assert.equal(show('a\x1fb\x7fc\r\nd\té\u4e2d\u2028\0'), 'a?b?c??d?????');
+      assert.equal(show('x'.repeat(length)), 'x'.repeat(length));
+      assert.equal(show(`${'x'.repeat(length - 1)}yz`), `${'x'.repeat(length - 1)}y`);
+    });
+  }
+
+  test('drops lines while more than a mebibyte of it is unread, and then says how many [H3]', () => {
+    const lines: Record<string, unknown>[] = [];
+    let unread = 2 ** 20;
+    const log = createLog(
+      'error',
+      (line) => lines.push(JSON.parse(line)),
+      () => 0,
+      () => unread,
+    );
+    const told = () => lines.splice(0).map(({ level, message, lines: count }) => [level, message, count]);
+    const failed = ['error', 'request failed', undefined];
+
+    log('request failed', {});
+    assert.deepEqual(told(), [failed], 'a mebibyte is not too much');
+
+    unread += 1;
+    log('request failed', {});
+    unread -= 1;
+    log('request failed', {});
+    assert.deepEqual(told(), [['error', 'log lines dropped', 1], failed]);
+
+    unread += 1;
+    log('request failed', {});
+    log('request failed', {});
+    log('stopped', {});
+    assert.deepEqual(told(), []);
+
+    unread -= 1;
+    log('stopped', {});
+    assert.deepEqual(told(), [], 'a line below the level is none');
+    log('request failed', {});
+    log('request failed', {});
+    assert.deepEqual(told(), [['error', 'log lines dropped', 2], failed, failed]);
+  });
+
+  test('tells of a bug its name and eight places of at most 128 characters, not its message', () => {
+    const error = new RangeError('secret');
+    const path = `${'/deep'.repeat(40)}/file.ts`;
+    const places = Array.from({ length: 9 }, (_, index) => `    at async ${path}:${index}:1`);
+    error.stack = ['RangeError: secret', ...places].join('\n');
+    const frames = [0, 1, 2, 3, 4, 5, 6, 7].map((index) => `${path}:${index}:1`.slice(-128));
+    assert.deepEqual(describeBug(error), { reason: 'bug', error: 'RangeError', frames });
+  });
+
+  test('names the places of a bug by file, line and column, and no function, whose name may be made from data', () => {
+    const error = new Error('');
+    error.stack = [
+      '    at Object.secret (/app/src/a.ts:1:2)',
+      '    at async Promise.all (index 0)',
+      '    at async file:///app/src/b.ts:3:4',
+      '    at new Secret (node:internal/c:5:6)',
+      '    at secret (/app/(1)/d.ts:7:8)',
+      '    at secret (secret (/my app/e f.ts:9:10)',
+      '    at /my app/at g.ts:11:12',
+    ].join('\n');
+    assert.deepEqual(describeBug(error).frames, [
+      '/app/src/a.ts:1:2',
+      'file:///app/src/b.ts:3:4',
+      'node:internal/c:5:6',
+      '/app/(1)/d.ts:7:8',
+      '/my app/e f.ts:9:10',
+      '/my app/at g.ts:11:12',
+    ]);
+  });
+
+  test('names a place whole whose path is as long as those of packages inside packages', () => {
+    const path =
+      '/srv/orders/node_modules/.pnpm/gatehouse@0.1.0/node_modules/gatehouse/dist/service/http/pipeline.js';
+    const error = new Error('');
+    error.stack = `    at answer (${path}:120:17)`;
+    assert.deepEqual(describeBug(error).frames, [`${path}:120:17`]);
+  });
+
+  test('bounds the name of a bug, which whoever throws it may choose', () => {
+    const error = new Error('m');
+    error.name = `a\n${'b'.repeat(100)}`;
+    assert.equal(describeBug(error).error, `a?${'b'.repeat(62)}`);
+  });
+
+  test('tells where a real bug is', () => {
+    const { frames } = describeBug(new Error('secret'));
+    assert.ok(Array.isArray(frames) && frames.length > 0, 'no place');
+    assert.match(String(frames[0]), /events\.wire\.test\.[jt]s:\d+:\d+$/);
+  });
+
+  test('does not take a message for a place, whatever its lines look like', () => {
+    for (const message of ['one\n    at secret', 'one\n    at secret\ntwo', '\n at secret\n']) {
+      assert.doesNotMatch(JSON.stringify(describeBug(new Error(message))), /secret/, JSON.stringify(message));
+    }
+  });
+
+  test('takes for a place only a whole line, below the last one that is none [docs/operations.md]', () => {
+    const error = new RangeError('m');
+    error.stack = [
+      'RangeError: m',
+      '    at a (/a.js:1:1)',
+      'secret    at b (/b.js:1:1)',
+      '    at c (/c.js:1:1) secret',
+      '    at d (<anonymous>)',
+      '    at e (/e.js:1:1)',
+    ].join('\n');
+    assert.deepEqual(describeBug(error).frames, ['/e.js:1:1']);
+    const bare = new RangeError('');
+    bare.stack = '    at a (/b.js:1:1)\n    at c (/d.js:1:1)';
+    assert.deepEqual(describeBug(bare).frames, ['/b.js:1:1', '/d.js:1:1']);
+  });
+
+  test('takes for a place only a source file or a module of Node, with line and column [docs/operations.md]', () => {
+    const places = [
+      'file:///a/b.mjs:1:2',
+      '/a (1)/b.ts:1:2',
+      '/a/b.cts:1:2',
+      'C:\\Program Files (x86)\\b.js:1:2',
+      'node:internal/process/task_queues:1:2',
+    ];
+    const others = [
+      'eyJh.eyJz.c2ln:1:1',
+      '/eyJh.eyJz.c2ln:1:1',
+      'file:///eyJh:1:1',
+      'node:eyJh:1:1',
+      'data:text/javascript,eyJh.js:1:1',
+      'https://eyJh.js:1:1',
+      '/a.js:1:2 eyJh:1:1',
+      'eval at eyJh (/a.js:1:2), <anonymous>:1:1',
+      '/a.js:1',
+      '[eval]:1:1',
+    ];
+    for (const show of [
+      (place: string) => place,
+      (place: string) => `async ${place}`,
+      (place: string) => `secret (${place})`,
+      (place: string) => `secret (/eyJh (${place})`,
+    ]) {
+      const framesOf = (place: string) =>
+        describeBug(Object.assign(new Error(''), { stack: `Error\n    at ${show(place)}` })).frames;
+
+      for (const place of places) assert.deepEqual(framesOf(place), [place], show(place));
+      for (const other of others) assert.deepEqual(framesOf(other), [], show(other));
+    }
+  });
+
+  for (const [what, change] of [
+    ['is changed', (error: Error) => Object.assign(error, { message: 'other' })],
+    ['is cut short', (error: Error) => Object.assign(error, { message: 'one' })],
+    ['is taken away', (error: Error) => Object.assign(error, { message: '' })],
+    ['is that of a cause', (error: Error) => new Error('other', { cause: error })],
+  ] as const) {
+    for (const [where, tail] of [
+      ['within', '\n    at eyJh.eyJz.c2ln:1:1\ntwo'],
+      ['at the end', '\n    at eyJh.eyJz.c2ln:1:1'],
+      ['at the end, like a path', '\n    at a (/eyJh.eyJz.c2ln:1:1)'],
+      ['at the end, like a file', '\n    at a (file:///eyJh.js:1:1)'],
+    ]) {
+      test(`takes for a place no line ${where} of a message that ${what} after the stack was read [docs/operations.md]`, () => {
+        const error = deepError(`one${tail}`);
+        assert.match(error.stack ?? '', /eyJh/);
+        const { frames } = describeBug(change(error));
+        assert.doesNotMatch(JSON.stringify(frames), /eyJh/);
+        assert.match(JSON.stringify(frames), /events\.wire\.test\.[jt]s:\d+:\d+/);
+      });
+    }
+  }
+
+  test('takes no text for a place that stands where a stack should be [docs/operations.md]', () => {
+    const text = 'one\n    at eyJh.eyJz.c2ln:1:1';
+    for (const stack of [text, `${text}\n`, `${text}\n    at a (/eyJh.eyJz.c2ln:1:1)`, [text], { text }]) {
+      const assigned = Object.assign(new Error('m'), { stack });
+      const read = Object.defineProperty(new Error('m'), 'stack', { get: () => stack });
+      for (const error of [assigned, read]) assert.deepEqual(describeBug(error).frames, []);
+    }
+  });
+
+  test('tells of what is thrown without being an error only its type', () => {
+    for (const [thrown, error] of [
+      ['secret', 'string'],
+      [{ secret: 1 }, 'object'],
+      [null, 'object'],
+      [undefined, 'undefined'],
+    ] as const) {
+      assert.deepEqual(describeBug(thrown), { reason: 'bug', error });
+    }
+    const bare = new Error('secret');
+    delete bare.stack;
+    assert.deepEqual(describeBug(bare), { reason: 'bug', error: 'Error', frames: [] });
+  });
+
+  test('is not brought down by what throws when it is read', () => {
+    const raise = () => {
+      throw new Error('secret');
+    };
+
+    const hostile = [
+      Object.defineProperty(new Error('m'), 'stack', { get: raise }),
+      Object.assign(new Error('m'), { name: { toString: raise } }),
+      new Proxy(new Error('m'), { get: raise, getPrototypeOf: raise }),
+    ];
+    for (const thrown of hostile) assert.deepEqual(describeBug(thrown), { reason: 'bug' });
+  });
+});
+
+const SLICE = 20;
+
+const slicesOf = (text: string) =>
+  Array.from({ length: Math.max(0, text.length - SLICE + 1) }, (_, index) =>
+    text.slice(index, index + SLICE),
+  );
+
+/** The secrets of which 20 characters in a row occur in the text. */
+function leaked(secrets: readonly string[], text: string): string[] {
+  const present = new Set(slicesOf(text));
+  return secrets.filter((secret) => slicesOf(secret).some((slice) => present.has(slice)));
+}
+
+test('finds a leak of 20 characters', () => {
+  const secret = 'abcdefghijklmnopqrstuvwxyz';
+  assert.deepEqual(
+    [leaked([secret], `..${secret.slice(3, 23)}..`), leaked([secret], `..${secret.slice(3, 22)}..`)],
+    [[secret], []],
+  );
+});
+
+test('lets no token, signature or key into a log line or a reply', async (t) => {
+  const provider = await startProvider();
+  t.after(() => provider.stop());
+  const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const { privateKey, kid } = provider.signingKey;
+  const header = { alg: 'RS256', typ: 'JWT', kid };
+  const strange = stranger.privateKey.export({ format: 'jwk' });
+  const [head, payload, signature] = provider.issue().split('.') as [string, string, string];
+  const now = Math.floor(Date.now() / 1000);
+
+  const tokens: Readonly<Record<string, string>> = {
+    accepted: provider.issue({ scope: 'read:messages' }),
+    'scope-missing': provider.issue({ scope: 'other' }),
+    expired: provider.issue({ exp: now - 1 }),
+    'not-yet-valid': provider.issue({ nbf: now + 3_600 }),
+    'issuer-mismatch': provider.issue({ iss: 'https://other.test/' }),
+    'audience-mismatch': provider.issue({ aud: 'https://other.test' }),
+    'subject-malformed': provider.issue({ sub: 7 }),
+    'id-token': provider.issue({ nonce: 'n' }),
+    'bound-token': provider.issue({ cnf: { jkt: 'A'.repeat(43) } }),
+    'signature-mismatch': signJws({ ...header, jwk: strange }, { sub: 'a' }, stranger.privateKey),
+    'key-unknown': signJws({ ...header, kid: `unknown-${signature}` }, { sub: 'a' }, privateKey),
+    'algorithm-refused': signJws({ ...header, alg: 'RS512' }, { sub: 'a' }, privateKey),
+    'critical-header': provider.issue({}, { crit: [signature] }),
+    'type-refused': provider.issue({}, { typ: `${head}.${payload}` }),
+    'header-malformed': rawJws('[1,2,3,4,5,6,7,8,9,10]', '{"sub":"someone"}', () => Buffer.alloc(256, 7)),
+    'payload-malformed': rawJws(JSON.stringify(header), '{"sub":"someone"', () => Buffer.alloc(256, 7)),
+    'token-malformed': `${head}.${payload}.${signature}.${signature}`,
+    'credentials-malformed': `${head}.${payload}.${signature},${head}`,
+  };
+  const key = strange.n!;
+  const published = { ...privateKey.export({ format: 'jwk' }), kid, use: 'sig' };
+  const service = await startService({ provider, environment: { PROFILE: 'B', IDP_DPOP_MODE: 'ALLOWED' } });
+  t.after(() => service.stop());
+  const secrets = [
+    ...Object.values(tokens),
+    head,
+    payload,
+    signature,
+    key,
+    strange.d!,
+    published.n!,
+    published.d!,
+  ];
+
+  const seen: string[] = [];
+
+  const ask = async (...request: Parameters<typeof service.ask>) => {
+    const { rawHeaders, text, status } = await service.ask(...request);
+    seen.push(rawHeaders.join('\n'), text);
+    return status;
+  };
+
+  for (const [reason, token] of Object.entries(tokens)) {
+    const before = service.logs.length;
+    const status = await ask('/api/messages', { token });
+    const found = service.logs.slice(before).find(({ message }) => message === 'request refused')?.reason;
+    assert.deepEqual(
+      [status === 200, found],
+      [reason === 'accepted', reason === 'accepted' ? undefined : reason],
+    );
+    await ask('/api/feed', { headers: { Authorization: `DPoP ${token}` } });
+    await ask('/api/private', { headers: { Authorization: [`Bearer ${token}`, `Bearer ${token}`] } });
+    await ask(`/api/messages?access_token=${token}`);
+    await ask(`/${token}`, {
+      token,
+      headers: { DPoP: token, Origin: `https://${token}` },
+      method: 'POST',
+      body: token,
+    });
+    await ask('/api/private', { headers: { Authorization: token, Host: token.slice(0, 200) } });
+    await ask('/api/private', { headers: { Authorization: `Basic ${token}`, Expect: token } });
+  }
+  // Keys that are skipped or cannot be had, and errors that hold a token, are logged too.
+  provider.publish({
+    keys: [published, { kty: 'RSA', kid: 'second', n: key, e: 'AQ' }, { ...strange, kid: 'third' }],
+  });
+  await service.keys.refresh();
+  await provider.fault('all', { redirect: `https://localhost/${tokens.accepted}` });
+  await service.keys.refresh();
+  const cold = await startService({ provider, fetchKeys: () => Promise.reject(new Error(tokens.accepted)) });
+  t.after(() => cold.stop());
+  assert.equal(await cold.ask('/api/private', { token: tokens.accepted! }).then(({ status }) => status), 503);
+
+  const logged = [...service.logs, ...cold.logs];
+  const messages = new Set(logged.map(({ message }) => message));
+  for (const message of ['signing keys loaded', 'request refused', 'signing keys could not be fetched']) {
+    assert.ok(messages.has(message), message);
+  }
+  assert.deepEqual(leaked(secrets, [...seen, ...logged.map((line) => JSON.stringify(line))].join('\n')), []);
+});
+
+test('names the key of a refused token once one was found, and nothing that the token merely says [docs/operations.md]', async (t) => {
+  const provider = await startProvider();
+  t.after(() => provider.stop());
+  const kid = 'key\n1';
+  const service = await startService({
+    provider,
+    fetchKeys: async () => ({ keys: [{ ...provider.signingKey.publicJwk, kid }] }),
+  });
+  t.after(() => service.stop());
+
+  const lineOf = async (token?: string) => {
+    await service.ask('/api/private', token === undefined ? {} : { token });
+    const { message, status, reason, ...others } = service.logs.at(-1) ?? {};
+    return [message, status, reason, 'kid' in others ? others.kid : 'none'];
+  };
+
+  assert.deepEqual(await lineOf(provider.issue({ exp: 1 }, { kid })), [
+    'request refused',
+    401,
+    'expired',
+    'key?1',
+  ]);
+  assert.deepEqual(await lineOf(provider.issue({ exp: 1 }, { kid: undefined })), [
+    'request refused',
+    401,
+    'expired',
+    'key?1',
+  ]);
+  assert.deepEqual(await lineOf(provider.issue({}, { kid: 'other' })), [
+    'request refused',
+    401,
+    'key-unknown',
+    'none',
+  ]);
+  assert.deepEqual(await lineOf(), ['request refused', 401, 'no-credentials', 'none']);
+});

@@ -1,0 +1,18 @@
+/* The sentences that callers see are wire text: `wording.json` beside this file has them once more, so that
+   none changes unnoticed. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { SENTENCES } from '../../../src/verify/base/refusal.ts';
+
+test('every refusal has the sentence that callers know', () => {
+  const wording: unknown = JSON.parse(readFileSync(new URL('wording.json', import.meta.url), 'utf8'));
+  assert.deepEqual(SENTENCES, wording);
+});
+
+test('no two reasons of a kind have one sentence, but for those that have none', () => {
+  for (const sentences of Object.values(SENTENCES)) {
+    const told = Object.values(sentences).filter((sentence) => sentence !== '');
+    assert.equal(new Set(told).size, told.length);
+  }
+});

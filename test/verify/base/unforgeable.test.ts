@@ -1,0 +1,99 @@
+/* Every proof of a check, at run time: no look-alike opens, and none opens in the place of another. Tokens:
+   verify/token/unforgeable.test.ts. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { factsOf, importSigningKey } from '../../../src/verify/keys/jwk.ts';
+import { authenticated, needs, optional } from '../../../src/gate/access.ts';
+import { get } from '../../../src/service/routes/route.ts';
+import { scope } from '../../../src/gate/guards.ts';
+import { isGenuine, type Caller } from '../../../src/verify/caller.ts';
+import { parseCompact } from '../../../src/verify/token/compact.ts';
+import { payloadOf, verifySignature } from '../../../src/verify/token/signature.ts';
+import { verifiedOf } from '../../../src/verify/token/verify.ts';
+import { callerWith } from '../../support/caller.ts';
+import { runRow } from '../../support/row.ts';
+import { GOOD, openVerifier, signingKey } from '../token/issuer.ts';
+import { lookAlikes } from './look-alikes.ts';
+
+const imported = importSigningKey({ ...signingKey.publicJwk });
+const jws = parseCompact(GOOD);
+assert.ok(typeof imported === 'object' && typeof jws === 'object');
+const key = imported;
+const signed = verifySignature(jws, key) ?? assert.fail('the signature does not match');
+const token = await (await openVerifier(0))(GOOD);
+const caller = callerWith({ scope: 'read' });
+
+const rows = [authenticated, optional, needs(scope('read'))].map((access) =>
+  get('/x', access, () => ({ passed: true })),
+);
+
+/** Every kind of row that wants a caller. */
+function admit(someone: Caller): unknown[] {
+  if (someone === undefined) throw new TypeError('nobody');
+  return rows.map((row) => runRow(row, someone));
+}
+
+const forged = {
+  claims: { sub: 'forged' },
+  thumbprint: 'x',
+  jti: 'x',
+  expiresAt: Infinity,
+  digest: null,
+  kid: 'x',
+  scope: 'admin',
+};
+
+const PROOFS: Readonly<Record<string, readonly [genuine: object, open: (value: never) => unknown]>> = {
+  'a verification key': [key, factsOf],
+  'a caller': [caller, admit],
+};
+
+for (const [what, [genuine, open]] of Object.entries(PROOFS)) {
+  test(`opens ${what}`, () => assert.doesNotThrow(() => open(genuine as never)));
+  for (const [likeness, make] of Object.entries(lookAlikes(forged))) {
+    test(`does not open ${likeness} in place of ${what}`, () =>
+      assert.throws(() => open(make(genuine) as never), TypeError));
+  }
+}
+
+const ALL: typeof PROOFS = {
+  ...PROOFS,
+  'a signed payload': [signed, payloadOf],
+  'a verified token': [token, verifiedOf],
+};
+
+for (const [what, [, open]] of Object.entries(ALL)) {
+  test(`opens no other proof in place of ${what}`, () => {
+    for (const [other, [genuine]] of Object.entries(ALL)) {
+      if (other !== what) assert.throws(() => open(genuine as never), TypeError, other);
+    }
+  });
+}
+
+test('says that a value was not sealed where it is opened', () =>
+  assert.throws(() => verifiedOf({} as never).claims, {
+    name: 'TypeError',
+    message: 'this value was not sealed here',
+  }));
+
+test('verifies no signature by a look-alike of a key', () => {
+  const lookAlike = Object.assign(Object.create(Object.getPrototypeOf(key)), factsOf(key));
+  assert.throws(() => verifySignature(jws, lookAlike), TypeError);
+});
+
+test('shows of a proof nothing that could be copied', () => {
+  for (const genuine of [key, signed, token]) {
+    assert.deepEqual([Reflect.ownKeys(genuine), JSON.stringify(genuine)], [[], '{}']);
+  }
+  assert.deepEqual(
+    [Reflect.ownKeys(caller), Object.isFrozen(caller), Object.isFrozen(caller.claims)],
+    [['claims', 'freshNonce'], true, true],
+  );
+});
+
+test('knows a caller that a sender made, and no other', () => {
+  assert.equal(isGenuine(caller), true);
+  for (const make of [(of: object) => ({ ...of }), structuredClone, Object.create]) {
+    assert.equal(isGenuine(make(caller) as Caller), false);
+  }
+});

@@ -1,0 +1,125 @@
+/* The service with proof of possession on, without a network behind it, and requests with bound tokens and
+   proofs. */
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { createFront } from '../../../src/gate/front.ts';
+import { createResponder } from '../../../src/service/http/responder.ts';
+import { createKeySet } from '../../../src/verify/keys/key-set.ts';
+import { createListener } from '../../../src/service/http/listener.ts';
+import { createLog } from '../../../src/verify/base/events.ts';
+import { rowsA } from '../../../src/profiles/a.ts';
+import type { SenderCheck } from '../../../src/verify/caller.ts';
+import { createTokenVerifier } from '../../../src/verify/token/verify.ts';
+import type { Provider } from '../../idp/provider.ts';
+import type { Answer } from '../../support/client.ts';
+import { TestClock } from '../../support/clock.ts';
+import { makeProof, type Members, type ProofKey } from '../../support/proof.ts';
+import { serve } from '../../support/serve.ts';
+import { settingsFrom, startService, type Environment, type TestService } from '../../support/service.ts';
+import { AUDIENCE, DOMAIN, issue, keySetOf, NOW, RULES } from '../token/issuer.ts';
+import { key } from '../sender-fixture.ts';
+
+export const REFUSED = { error: 'invalid_dpop_proof', message: 'Authentication required' };
+export const ALGS = 'algs="ES256 ES384 ES512 EdDSA PS256 RS256"';
+/** A token bound to `key`, with the scopes of the policy, and one that is not bound. */
+export const BOUND = issue({ cnf: { jkt: key.thumbprint }, scope: 'admin' });
+export const UNBOUND = issue({ scope: 'admin' });
+
+const provider = { domain: DOMAIN, audience: AUDIENCE } as Provider;
+
+/** Profile A under a clock that stands still; stopped when the tests of the file are over. */
+export async function startDpop(environment: Environment = {}): Promise<TestService> {
+  const clock = new TestClock(NOW * 1000);
+  const service = await startService({
+    provider,
+    fetchKeys: async () => keySetOf(),
+    environment: { PROFILE: 'A', ...environment },
+    clock,
+  });
+  after(() => service.stop());
+  return service;
+}
+
+export interface Call {
+  readonly path?: string;
+  readonly method?: string;
+  readonly token?: string;
+  readonly signer?: ProofKey;
+  /** What the proof says otherwise than the request. */
+  readonly claims?: Members;
+  readonly header?: Members;
+  /** Instead of the proof that would be made; `undefined` for none. */
+  readonly proof?: string | string[] | undefined;
+  readonly scheme?: string;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+}
+
+/** The URI under which the tests reach the service. */
+export const uriOf = ({ port }: TestService, path: string) => `http://127.0.0.1:${port}${path}`;
+
+/** A good proof for a call, but for what the call changes. */
+export function proofFor(
+  service: TestService,
+  { path = '/api/private', method = 'GET', token = BOUND, signer = key, claims, header }: Call = {},
+): string {
+  const subject = {
+    token,
+    uri: uriOf(service, path),
+    method,
+    nowSeconds: Math.floor(service.clock.now() / 1000),
+  };
+  return makeProof(signer, subject, claims, header);
+}
+
+/** Asks with a token under the scheme DPoP and a proof made for it. */
+export function call(service: TestService, what: Call = {}): Promise<Answer> {
+  const { path = '/api/private', method = 'GET', token = BOUND, scheme = 'DPoP', headers = {} } = what;
+  const proof = 'proof' in what ? what.proof : proofFor(service, what);
+  const fields = {
+    Authorization: `${scheme} ${token}`,
+    ...(proof === undefined ? {} : { DPoP: proof }),
+    ...headers,
+  };
+  return service.ask(path, { method, headers: fields });
+}
+
+/** Status, and the reason that the log gives when the answer is a refusal. */
+export const outcome = (service: TestService, { status }: Answer): string => {
+  const line = service.logs.at(-1);
+  if (status === 200) return '200';
+  assert.deepEqual([line?.message, line?.status, line?.level], ['request refused', status, 'debug']);
+  return `${status} ${line?.reason}`;
+};
+
+/** Every value of a field of the answer. */
+export const valuesOf = ({ rawHeaders }: Answer, name: string): string[] =>
+  rawHeaders.filter(
+    (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name.toLowerCase(),
+  );
+
+/** The rows of profile A behind a sender of the test's own. */
+export async function startWith(
+  checkSender: SenderCheck,
+  environment: Environment = {},
+): Promise<TestService> {
+  const clock = new TestClock(NOW * 1000);
+  const settings = settingsFrom({
+    IDP_DOMAIN: DOMAIN,
+    IDP_AUDIENCE: AUDIENCE,
+    PROFILE: 'A',
+    LOG_LEVEL: 'debug',
+    ...environment,
+  });
+  const logs: Record<string, any>[] = [];
+  const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
+  const keys = createKeySet('idp', async () => keySetOf(), clock, log);
+  await keys.refresh();
+  const verifyToken = createTokenVerifier([{ ...RULES, keys }], clock, 10);
+  const limits = { bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
+  const front = createFront({ ...settings, ...limits }, { clock, log }, verifyToken, checkSender);
+  const responder = createResponder({ rows: rowsA }, front);
+  const { server } = createListener(responder, clock);
+  const served = await serve(server);
+  after(served.stop);
+  return { ...served, settings, clock, keys, keySets: [keys], logs, beginStopping: () => {} };
+}

@@ -1,0 +1,46 @@
+/* What is remembered of the keys of proofs: importing a key costs, and only what has signed is worth
+   remembering. */
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+import { test } from 'node:test';
+import { makeProofKey, sealProof } from '../../support/proof.ts';
+import { draft, judge, key, openSender } from '../sender-fixture.ts';
+
+test('imports the key of proofs anew until two of them have verified, and then no more', async (context) => {
+  const imports = context.mock.method(crypto, 'createPublicKey').mock;
+  syncBuiltinESMExports();
+  try {
+    const sender = openSender();
+    const forged = draft();
+    forged.alter = (signature) => Buffer.alloc(signature.length);
+    const counts: number[] = [];
+    for (const proof of [draft(), forged, forged, draft(), draft(), draft()]) {
+      await judge(sender, sealProof(proof));
+      counts.push(imports.callCount());
+    }
+    assert.deepEqual(counts, [1, 2, 3, 4, 4, 4]);
+  } finally {
+    context.mock.restoreAll();
+    syncBuiltinESMExports();
+  }
+});
+
+test('remembers no more than a thousand keys of proofs, however many callers choose', async (context) => {
+  const keys = [key, ...Array.from({ length: 1_000 }, () => makeProofKey())];
+  const imports = context.mock.method(crypto, 'createPublicKey').mock;
+  syncBuiltinESMExports();
+  try {
+    const sender = openSender();
+    for (const one of keys) {
+      await judge(sender, sealProof(draft(one)));
+      await judge(sender, sealProof(draft(one)));
+    }
+    const count = imports.callCount();
+    assert.equal(await judge(sender, sealProof(draft())), 'accepted');
+    assert.equal(imports.callCount(), count + 1);
+  } finally {
+    context.mock.restoreAll();
+    syncBuiltinESMExports();
+  }
+});

@@ -1,0 +1,325 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Refused } from '../../../src/verify/base/refusal.ts';
+import { createReplayStore, type ReplayVerdict } from '../../../src/verify/dpop/replay.ts';
+import { atOnce } from '../../support/clock.ts';
+import { makeProofKey, sealProof } from '../../support/proof.ts';
+import { NOW, openVerifier } from '../token/issuer.ts';
+import {
+  boundTo,
+  draft,
+  judge,
+  key,
+  openSender,
+  PATH,
+  TOKEN,
+  type Recorder,
+  type Verdict,
+} from '../sender-fixture.ts';
+
+/** Thumbprints have a fixed length. */
+const ONE = '1'.repeat(43);
+const OTHER = '2'.repeat(43);
+
+test('accepts a proof once [RFC 9449 §11.1]', () => {
+  const store = createReplayStore(330);
+  assert.equal(store.record(ONE, 'jti', NOW + 300, NOW), 'new');
+  for (let use = 2; use <= 4; use += 1) assert.equal(store.record(ONE, 'jti', NOW + 300, NOW), 'seen');
+  assert.equal(store.record(ONE, 'another', NOW + 300, NOW), 'new');
+});
+
+test('knows a used proof again whatever time is said of it', () => {
+  const store = createReplayStore(330);
+  assert.equal(store.record(ONE, 'jti', NOW + 330, NOW), 'new');
+  for (const expiresAt of [NOW, NOW + 1, NOW + 150, NOW + 330]) {
+    assert.equal(store.record(ONE, 'jti', expiresAt, NOW), 'seen');
+  }
+});
+
+test('keeps apart the same jti of two keys [RFC 9449 §11.1]', () => {
+  const store = createReplayStore(330);
+  assert.equal(store.record(ONE, 'jti', NOW + 300, NOW), 'new');
+  assert.equal(store.record(OTHER, 'jti', NOW + 300, NOW), 'new');
+  assert.equal(store.record(OTHER, 'jti', NOW + 300, NOW), 'seen');
+});
+
+test('confuses no key and jti with another key and jti, however they are cut', () => {
+  const store = createReplayStore(330);
+  const pairs = [
+    [ONE, 'a'],
+    [ONE, 'A'],
+    [ONE, 'a '],
+    [ONE, 'a\u0000'],
+    [ONE, ONE],
+    [ONE, OTHER],
+    [OTHER, ONE],
+    [OTHER, 'a'],
+    [ONE, `${ONE}a`],
+    [ONE, `${OTHER}a`],
+    [OTHER, `${ONE}a`],
+    [`2${ONE.slice(1)}`, 'a'],
+    [`${ONE.slice(1)}2`, 'a'],
+  ] as const;
+
+  for (const [thumbprint, jti] of pairs) {
+    assert.equal(store.record(thumbprint, jti, NOW + 300, NOW), 'new', `${thumbprint} ${jti}`);
+  }
+});
+
+for (const [offset, leeway] of [
+  [300, 30],
+  [0, 0],
+  [1, 0],
+  [0, 1],
+  [7, 3],
+  [9, 60],
+  [0, 86_400],
+] as const) {
+  test(`refuses a proof again in every second of its window when the offset is ${offset} and the leeway ${leeway} [RFC 9449 §11.1, E2]`, async () => {
+    const rules = { dpopIatOffsetSeconds: offset, dpopIatLeewaySeconds: leeway };
+    // From the very first second in which it can be accepted, whatever that is in the memory's own time.
+    for (let shift = 0; shift < 50; shift += 1) {
+      const iat = NOW + shift;
+      const first = iat - leeway;
+      const last = iat + offset;
+      const store = createReplayStore(offset + leeway);
+      assert.equal(store.record(ONE, 'jti', last, first), 'new');
+      const seconds =
+        last - first < 1000
+          ? Array.from({ length: last - first + 1 }, (_, index) => first + index)
+          : [first, first + 1, last - 1, last];
+      for (const second of seconds) {
+        assert.equal(store.record(ONE, 'jti', last, second), 'seen', `second ${second - iat}`);
+      }
+    }
+
+    const sender = openSender({ rules, store: createReplayStore(offset + leeway) });
+    const ahead = draft();
+    ahead.claims.iat = NOW + leeway;
+    const proof = sealProof(ahead);
+    const at = (nowSeconds: number) => judge(sender, proof, { nowMillis: nowSeconds * 1000 + 999 });
+
+    assert.equal(await at(NOW), 'accepted');
+    assert.equal(await at(NOW), 'proof-replayed');
+    assert.equal(await at(NOW + leeway + offset), 'proof-replayed');
+    assert.equal(await at(NOW + leeway + offset + 1), 'proof-too-old');
+  });
+}
+
+test('refuses what it has no room for, and drops no live entry [docs/dpop.md, E14]', () => {
+  const store = createReplayStore(330, 3);
+  const record = (jti: string, nowSeconds = NOW) => store.record(ONE, jti, nowSeconds + 330, nowSeconds);
+  assert.deepEqual(
+    ['a', 'b', 'c', 'd', 'e'].map((jti) => record(jti)),
+    ['new', 'new', 'new', 'full', 'full'],
+  );
+  assert.deepEqual(
+    ['a', 'b', 'c', 'd'].map((jti) => record(jti)),
+    ['seen', 'seen', 'seen', 'full'],
+  );
+  assert.deepEqual(
+    ['a', 'b', 'c', 'd'].map((jti) => record(jti, NOW + 330)),
+    ['seen', 'seen', 'seen', 'full'],
+  );
+});
+
+test('has room for thousands of proofs when nobody says for how many', () => {
+  const store = createReplayStore(330);
+  const verdicts = Array.from({ length: 5_000 }, (_, count) =>
+    store.record(ONE, `jti ${count}`, NOW + 300, NOW),
+  );
+  assert.ok(verdicts.every((verdict) => verdict === 'new'));
+});
+
+test('has room again once entries can no longer be accepted, as much as they took [docs/dpop.md]', () => {
+  const store = createReplayStore(80, 4);
+
+  const record = (jti: string, expiresAt: number, nowSeconds: number) =>
+    store.record(ONE, jti, expiresAt, nowSeconds);
+
+  assert.deepEqual(
+    [
+      record('a', NOW, NOW),
+      record('b', NOW + 80, NOW),
+      record('c', NOW + 80, NOW),
+      record('d', NOW + 80, NOW),
+    ],
+    ['new', 'new', 'new', 'new'],
+  );
+  assert.equal(record('e', NOW + 80, NOW), 'full');
+
+  // An eighth of the window later the first is certain to be gone, and it alone.
+  assert.deepEqual(
+    ['e', 'f'].map((jti) => record(jti, NOW + 91, NOW + 11)),
+    ['new', 'full'],
+  );
+  assert.deepEqual(
+    ['b', 'c', 'd', 'e'].map((jti) => record(jti, NOW + 91, NOW + 11)),
+    ['seen', 'seen', 'seen', 'seen'],
+  );
+  assert.deepEqual(
+    ['g', 'h', 'i', 'j', 'k'].map((jti) => record(jti, NOW + 182, NOW + 102)),
+    ['new', 'new', 'new', 'new', 'full'],
+  );
+});
+
+test('has room again the second after, when the window is short', () => {
+  for (const windowSeconds of [0, 1, 8]) {
+    const store = createReplayStore(windowSeconds, 1);
+    const said = [0, 1, 1, 2].map((second) =>
+      store.record(ONE, `used in second ${second}`, NOW + second, NOW + second),
+    );
+    assert.deepEqual(said, ['new', 'new', 'seen', 'new'], `window of ${windowSeconds} s`);
+  }
+});
+
+test('tells once each time that it has become full [docs/dpop.md]', () => {
+  let told = 0;
+  const store = createReplayStore(80, 2, () => {
+    told += 1;
+  });
+  const tolds = (['a', 'b', 'b', 'c', 'd', 'a'] as const).map((jti) => {
+    store.record(ONE, jti, NOW + 80, NOW);
+    return told;
+  });
+  assert.deepEqual(tolds, [0, 1, 1, 1, 1, 1]);
+
+  const later = ['e', 'f', 'g', 'h'].map((jti) => [store.record(ONE, jti, NOW + 280, NOW + 200), told]);
+  assert.deepEqual(later, [
+    ['new', 1],
+    ['new', 2],
+    ['full', 2],
+    ['full', 2],
+  ]);
+});
+
+/** A store that answers later, as one that replicas share does. */
+function laterStore(store: Recorder): Recorder {
+  return { record: async (...facts): Promise<ReplayVerdict> => store.record(...facts) };
+}
+
+for (const [kind, wrap] of [
+  ['at once', (store: Recorder) => store],
+  ['later', laterStore],
+] as const) {
+  test(`accepts exactly one of fifty uses when the memory answers ${kind} [RFC 9449 §11.1]`, async () => {
+    const sender = openSender({ store: wrap(createReplayStore(330)) });
+    const proof = sealProof(draft());
+    const verdicts = await Promise.all(Array.from({ length: 50 }, () => judge(sender, proof)));
+    const count = (verdict: Verdict) => verdicts.filter((other) => other === verdict).length;
+    assert.deepEqual([count('accepted'), count('proof-replayed')], [1, 49]);
+  });
+
+  test(`refuses a proof when the memory says ${kind} that it cannot tell whether it was used`, async () => {
+    const store: Recorder = { record: () => 'unavailable' };
+    const verdict = await judge(openSender({ store: wrap(store) }), sealProof(draft()));
+    assert.equal(verdict, 'replay-store-unavailable');
+  });
+
+  test(`refuses a proof when the memory says ${kind} that it is full [docs/dpop.md]`, async () => {
+    const sender = openSender({ store: wrap(createReplayStore(330, 1)) });
+    const verdicts = [];
+    for (const proof of [draft(), draft()].map(sealProof)) {
+      verdicts.push(await judge(sender, proof), await judge(sender, proof));
+    }
+
+    assert.deepEqual(verdicts, ['accepted', 'proof-replayed', 'replay-memory-full', 'replay-memory-full']);
+  });
+}
+
+test('gives the memory the key, the jti as it is spelt, the last second of the proof and the present one', async () => {
+  const jti = ` J\u0000e\u0301 ${'x'.repeat(240)}Y `;
+  const records: unknown[][] = [];
+
+  const record = (...facts: unknown[]) => {
+    records.push(facts);
+    return 'new' as const;
+  };
+
+  const ahead = draft();
+  Object.assign(ahead.claims, { iat: NOW + 30, jti });
+  assert.equal(
+    await judge(openSender({ store: { record } }), sealProof(ahead), { nowMillis: NOW * 1000 + 999 }),
+    'accepted',
+  );
+  assert.deepEqual(records, [[key.thumbprint, jti, NOW + 330, NOW]]);
+});
+
+test('accepts the same jti under another key, with the token of that key', async () => {
+  const sender = openSender();
+  const second = makeProofKey('EdDSA');
+  for (const [signer, token] of [
+    [key, boundTo(key.thumbprint)],
+    [second, boundTo(second.thumbprint)],
+  ] as const) {
+    const proof = draft(signer, token);
+    proof.claims.jti = 'the same';
+    assert.equal(await judge(sender, sealProof(proof), { token }), 'accepted');
+    assert.equal(await judge(sender, sealProof(proof), { token }), 'proof-replayed');
+  }
+});
+
+test('takes nothing as new whose time was over before the clock was set back [RFC 9449 §11.1]', () => {
+  const store = createReplayStore(330);
+  const thumbprint = 'T'.repeat(43);
+  const expiresAt = 42 * 40_476_190 - 1;
+  assert.equal(store.record(thumbprint, 'a', expiresAt, expiresAt - 290), 'new');
+  assert.equal(store.record(thumbprint, 'other', expiresAt + 400, expiresAt + 1), 'new');
+  assert.equal(store.record(thumbprint, 'a', expiresAt, expiresAt), 'seen');
+});
+
+test('tells apart identifiers that are not well-formed Unicode [RFC 9449 §11.1]', () => {
+  const store = createReplayStore(330);
+  const verdicts = ['\ud800', '\ud801', '\ufffd', '\ud800'].map((jti) =>
+    store.record('T'.repeat(43), jti, 1_300, 1_000),
+  );
+  assert.deepEqual(verdicts, ['new', 'new', 'new', 'seen']);
+});
+
+test('forgets a used proof when an eighth of the window has passed since its end, and no sooner', () => {
+  const store = createReplayStore(80, 1);
+  const verdicts = [0, 9, 10].map((second) =>
+    store.record('1'.repeat(43), `jti ${second}`, NOW + second, NOW + second),
+  );
+  assert.deepEqual(verdicts, ['new', 'full', 'new']);
+});
+
+test('tells callers to come back in ten seconds when the memory of used proofs is full [RFC 9110 §10.2.3]', async () => {
+  const verify = await openVerifier(1);
+  const sender = openSender({ store: createReplayStore(330, 0) });
+  const presentation = {
+    method: 'GET',
+    host: 'inner.test',
+    path: PATH,
+    rawHeaders: [],
+  };
+
+  const present = () =>
+    sender(
+      atOnce(verify(TOKEN)),
+      { scheme: 'DPoP', token: TOKEN, proof: sealProof(draft()) },
+      presentation,
+      NOW * 1000,
+    );
+
+  const refused = present();
+  assert.ok(refused instanceof Refused);
+  const { kind, reason, headers } = refused.refusal;
+  assert.deepEqual([kind, reason], ['temporarily_unavailable', 'replay-memory-full']);
+  assert.deepEqual(headers, ['Retry-After', '10']);
+});
+
+test('accepts a proof once at all replicas that share a memory of used proofs, and once at each that does not [E3, RFC 9449 §11.1]', async () => {
+  const memory = createReplayStore(330);
+  const store = { record: async (...what: Parameters<typeof memory.record>) => memory.record(...what) };
+  const proof = sealProof(draft(key));
+
+  const at = async (replicas: readonly ReturnType<typeof openSender>[]) =>
+    Promise.all(replicas.map((sender) => judge(sender, proof)));
+
+  assert.deepEqual((await at([openSender({ store }), openSender({ store })])).sort(), [
+    'accepted',
+    'proof-replayed',
+  ]);
+  assert.deepEqual(await at([openSender(), openSender()]), ['accepted', 'accepted']);
+});

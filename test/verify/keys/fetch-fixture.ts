@@ -1,0 +1,95 @@
+/* What the tests of the outbound request share. */
+import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TestContext } from 'node:test';
+import type { JsonObject } from '../../../src/verify/base/encoding.ts';
+import { createKeyFetcher, type KeySource } from '../../../src/verify/keys/fetch.ts';
+import { FetchFailure } from '../../../src/verify/keys/jwks.ts';
+import type { FetchFlaw } from '../../../src/verify/base/events.ts';
+import { Listener } from '../../idp/listener.ts';
+import type { Provider } from '../../idp/provider.ts';
+
+export const keySetOf = ({ issuer }: Provider) => `${issuer}.well-known/jwks.json`;
+
+/** Where keys are that need no discovery. */
+export const sourceAt = (jwksUri: string): KeySource => ({
+  domain: 'localhost',
+  issuer: 'https://localhost/',
+  jwksUri,
+});
+
+/** Where this provider's keys are, to be found by discovery unless `change` says otherwise. */
+export const sourceOf = ({ domain, issuer }: Provider, change: Partial<KeySource> = {}): KeySource => ({
+  domain,
+  issuer,
+  jwksUri: undefined,
+  ...change,
+});
+
+/** Not to be reached where something else is to end the fetch, however busy the machine is. */
+const FAR_DEADLINE_MILLIS = 60_000;
+
+export const fetchKeys = (source: KeySource, timeoutMillis = FAR_DEADLINE_MILLIS, proxy?: string) =>
+  createKeyFetcher(source, proxy, timeoutMillis)();
+
+export const kidsOf = ({ keys }: JsonObject) => (keys as { kid: string }[]).map(({ kid }) => kid);
+
+/** The reason and code with which a fetch fails. */
+export async function flawOf(
+  source: KeySource,
+  timeoutMillis?: number,
+  proxy?: string,
+): Promise<[FetchFlaw, string]> {
+  const failure: unknown = await fetchKeys(source, timeoutMillis, proxy).then(
+    () => assert.fail('the fetch succeeded'),
+    (thrown) => thrown,
+  );
+  if (failure instanceof assert.AssertionError) throw failure;
+  // As the key set takes it.
+  return failure instanceof FetchFailure ? [failure.reason, failure.code] : ['unforeseen', ''];
+}
+
+/**
+ * The reason and code of a fetch that nothing but its deadline ends. On a busy machine one that is short may pass before
+ * there is a connection: then it is tried again with a later one.
+ */
+export async function flawAtDeadline(
+  source: KeySource,
+  server: { readonly connections: number },
+  proxy?: string,
+): Promise<[FetchFlaw, string]> {
+  for (let timeoutMillis = 120; ; timeoutMillis *= 2) {
+    const flaw = await flawOf(source, timeoutMillis, proxy);
+    // The server counts a connection a turn after the system has made it.
+    for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);
+    if (server.connections > 0 || timeoutMillis > 20_000) return flaw;
+  }
+}
+
+/** Resolves once the provider has no connection left. */
+export async function closed(from: Provider): Promise<void> {
+  while (from.openSockets > 0) await new Promise(setImmediate);
+}
+
+/** Ends every fault and change, and counts from zero. */
+export async function restore(from: Provider): Promise<void> {
+  await from.fault('all', undefined);
+  from.publish(undefined);
+  from.discoveryDocument(undefined);
+  await closed(from);
+  from.resetCounts();
+}
+
+/** A server of the test's own, at `localhost:<port>`, with the provider's certificate. */
+export async function startServer(
+  context: TestContext,
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<{ domain: string }> {
+  const listener = new Listener('localhost', 0, {
+    countConnection: () => {},
+    handle: async (...exchange) => handle(...exchange),
+  });
+  await listener.enter({ listening: true, certificate: 'provider' });
+  context.after(() => listener.enter({ listening: false, certificate: 'provider' }));
+  return { domain: `localhost:${listener.port}` };
+}

@@ -1,0 +1,210 @@
+/* Where the key set is looked for, and how it is asked for. What is taken for an answer:
+   fetch-faults.wire.test.ts. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { after, afterEach, before, test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { createKeyFetcher } from '../../../src/verify/keys/fetch.ts';
+import { startProvider, type Provider } from '../../idp/provider.ts';
+import { startRawServer, type RawServer } from '../../idp/raw-server.ts';
+import {
+  fetchKeys,
+  flawOf,
+  keySetOf,
+  kidsOf,
+  restore,
+  sourceAt,
+  sourceOf,
+  startServer,
+} from './fetch-fixture.ts';
+
+let provider: Provider;
+let other: Provider;
+
+before(async () => {
+  [provider, other] = await Promise.all([startProvider(), startProvider()]);
+});
+
+after(() => Promise.all([provider.stop(), other.stop()]));
+afterEach(() => Promise.all([restore(provider), restore(other)]));
+
+/**
+ * A server that answers every path with what `documents` has for it, else 404, and the paths that it was
+ * asked for.
+ */
+async function startDocuments(
+  context: TestContext,
+  documents: (domain: string) => Record<string, object>,
+): Promise<{ domain: string; paths: string[] }> {
+  const paths: string[] = [];
+  const { domain } = await startServer(context, ({ url = '' }, response) => {
+    paths.push(url);
+    const document = documents(domain)[url];
+    response.writeHead(document === undefined ? 404 : 200).end(JSON.stringify(document));
+  });
+  return { domain, paths };
+}
+
+/** An address of plain HTTP, and whether anybody came. */
+async function startPlain(context: TestContext): Promise<{ address: string; server: RawServer }> {
+  const server = await startRawServer((socket) => socket.resume());
+  context.after(() => server.stop());
+  return { address: `http://localhost:${server.port}/`, server };
+}
+
+test('fetches the key set that the discovery document names, over a connection of its own [OpenID Connect Discovery §4]', async () => {
+  assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider))), [provider.signingKey.kid]);
+  const { discovery, keySet, connections } = provider.counts;
+  assert.deepEqual([discovery, keySet, connections], [1, 1, 2]);
+});
+
+test('fetches from the configured address without discovery', async () => {
+  assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider, { jwksUri: keySetOf(provider) }))), [
+    provider.signingKey.kid,
+  ]);
+  assert.deepEqual([provider.counts.discovery, provider.counts.connections], [0, 1]);
+});
+
+test('finds the address anew at every fetch', async () => {
+  const fetcher = createKeyFetcher(sourceOf(provider), undefined);
+  await fetcher();
+  provider.discoveryDocument({ jwks_uri: keySetOf(other) });
+  assert.deepEqual(kidsOf(await fetcher()), [other.signingKey.kid]);
+});
+
+const DISCOVERY: [condition: string, path: string][] = [
+  ['with a path and a trailing slash', '/tenant/v2/'],
+  ['with a path and no trailing slash', '/tenant/v2'],
+  ['that is the bare domain without trailing slash', ''],
+];
+
+for (const [condition, path] of DISCOVERY) {
+  test(`looks for the discovery document below an issuer ${condition} [OpenID Connect Discovery §4.1]`, async (context) => {
+    const discovery = `${path.replace(/\/$/, '')}/.well-known/openid-configuration`;
+    const { domain, paths } = await startDocuments(context, (domain) => ({
+      [discovery]: { issuer: `https://${domain}${path}`, jwks_uri: `https://${domain}/keys?x=1` },
+      '/keys?x=1': { keys: [{ kid: 'a' }] },
+    }));
+    assert.deepEqual(
+      kidsOf(await fetchKeys(sourceOf(provider, { domain, issuer: `https://${domain}${path}` }))),
+      ['a'],
+    );
+    assert.deepEqual(paths, [discovery, '/keys?x=1']);
+  });
+}
+
+test('falls back to the address on the domain when there is no discovery document', async () => {
+  await provider.fault('discovery', { status: 404 });
+  assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider, { domain: other.domain }))), [
+    other.signingKey.kid,
+  ]);
+  assert.deepEqual([provider.counts.discovery, provider.counts.keySet], [1, 0]);
+});
+
+test('does not fall back when the address that discovery names has nothing', async () => {
+  await provider.fault('keySet', { status: 404 });
+  assert.deepEqual(await flawOf(sourceOf(provider, { domain: other.domain })), ['status-refused', '404']);
+  assert.equal(other.counts.connections, 0);
+});
+
+const ISSUERS: [condition: string, change: (issuer: string) => Record<string, unknown>][] = [
+  ['names another issuer', () => ({ issuer: 'https://wrong.test/' })],
+  ['lacks the trailing slash of the issuer', (issuer) => ({ issuer: issuer.slice(0, -1) })],
+  ['has the issuer in another case', (issuer) => ({ issuer: issuer.toUpperCase() })],
+  ['has the issuer in an array', (issuer) => ({ issuer: [issuer] })],
+  ['names no issuer', () => ({ issuer: undefined })],
+];
+
+for (const [condition, change] of ISSUERS) {
+  test(`refuses a discovery document that ${condition} [OpenID Connect Discovery §4.3]`, async () => {
+    provider.discoveryDocument(change(provider.issuer));
+    assert.deepEqual(await flawOf(sourceOf(provider)), ['issuer-mismatch', '']);
+    assert.equal(provider.counts.keySet, 0);
+  });
+}
+
+const ADDRESSES: [condition: string, address: (plain: string) => unknown][] = [
+  ['without an address', () => undefined],
+  ['with an address that is plain http', (plain) => plain],
+  ['with an address of another scheme', () => 'file:///etc/passwd'],
+  ['with an address of a scheme that only begins like https', () => 'httpsx://localhost/'],
+  ['with an address that is plain http and holds one of https', (plain) => `${plain}?https://localhost/`],
+  ['with an address of https without a host', () => 'https://'],
+  ['with an address that is data', () => 'data:application/json,{"keys":[]}'],
+  ['with an address that is relative', () => '/.well-known/jwks.json'],
+  ['with an address that is empty', () => ''],
+  ['with addresses in an array', () => [keySetOf(provider)]],
+];
+
+for (const [condition, address] of ADDRESSES) {
+  test(`refuses a discovery document ${condition}`, async (context) => {
+    const plain = await startPlain(context);
+    provider.discoveryDocument({ jwks_uri: address(plain.address) });
+    assert.deepEqual(await flawOf(sourceOf(provider)), ['address-refused', '']);
+    assert.equal(plain.server.connections, 0);
+  });
+}
+
+test('takes an address whose scheme is in capital letters', async () => {
+  provider.discoveryDocument({ jwks_uri: keySetOf(provider).replace('https', 'HTTPS') });
+  assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider))), [provider.signingKey.kid]);
+});
+
+test('makes no connection when an address is plain http [F5]', async (context) => {
+  const { address, server } = await startPlain(context);
+  for (const from of [sourceOf(provider, { jwksUri: address }), sourceOf(provider, { issuer: address })]) {
+    assert.deepEqual(await flawOf(from), ['connection-failed', 'ERR_INVALID_PROTOCOL']);
+  }
+  assert.equal(server.connections, 0);
+});
+
+test('asks for JSON [RFC 9110 §12.5.1]', async (context) => {
+  const requests: unknown[] = [];
+  const { domain } = await startServer(context, ({ method, headers }, response) => {
+    requests.push([method, headers.accept]);
+    response.end('{"keys":[]}');
+  });
+  assert.deepEqual((await fetchKeys(sourceAt(`https://${domain}/`))).keys, []);
+  assert.deepEqual(requests, [['GET', 'application/json']]);
+});
+
+/** How a fetch ends in a process of its own with these variables and no others. */
+async function endInProcess(variables: Record<string, string>): Promise<string> {
+  const fetchModule = new URL('../../../src/verify/keys/fetch.ts', import.meta.url).href;
+  const script = `import { createKeyFetcher } from ${JSON.stringify(fetchModule)};
+    const fetched = createKeyFetcher({ domain: '', issuer: '', jwksUri: process.env.ADDRESS })();
+    console.log(await fetched.then(() => 'fetched', ({ reason }) => reason));`;
+  const { PATH = '', NODE_V8_COVERAGE } = process.env;
+  const coverage = NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE };
+  const env = { PATH, ...coverage, ADDRESS: keySetOf(provider), ...variables };
+  const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
+  const cwd = fileURLToPath(new URL('../../..', import.meta.url));
+  return (await promisify(execFile)(process.execPath, args, { env, cwd })).stdout.trim();
+}
+
+test('checks certificates when NODE_TLS_REJECT_UNAUTHORIZED=0 asks for the opposite [F8]', async () => {
+  const off = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+  const trusted = { ...off, NODE_EXTRA_CA_CERTS: provider.authorityFile };
+  assert.deepEqual(await Promise.all([trusted, off].map(endInProcess)), ['fetched', 'certificate-refused']);
+});
+
+test('refuses a body framed in two ways when NODE_OPTIONS asks for the insecure parser [RFC 9112 §6.3]', async (context) => {
+  const { domain } = await startServer(context, (_, { socket }) => {
+    const head = 'HTTP/1.1 200 OK\r\nContent-Length: 11\r\nTransfer-Encoding: chunked\r\n\r\n';
+    socket?.end(`${head}b\r\n{"keys":[]}\r\n0\r\n\r\n`);
+  });
+  const end = await endInProcess({
+    ADDRESS: `https://${domain}/`,
+    NODE_EXTRA_CA_CERTS: provider.authorityFile,
+    NODE_OPTIONS: '--insecure-http-parser',
+  });
+  assert.equal(end, 'connection-failed');
+});
+
+test('goes to the provider itself when the environment names a proxy', async () => {
+  const nowhere = 'http://127.0.0.1:9';
+  const proxied = { NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: nowhere, https_proxy: nowhere };
+  const end = await endInProcess({ ...proxied, NODE_EXTRA_CA_CERTS: provider.authorityFile });
+  assert.equal(end, 'fetched');
+});

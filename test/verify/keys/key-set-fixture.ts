@@ -1,0 +1,160 @@
+/* A key set in front of a provider that answers when the test says so, under a clock that the test moves. */
+import { andThen, type Later } from '../../../src/verify/base/clock.ts';
+import type { JsonObject } from '../../../src/verify/base/encoding.ts';
+import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
+import { FetchFailure } from '../../../src/verify/keys/jwks.ts';
+import { createKeySet, type KeySet } from '../../../src/verify/keys/key-set.ts';
+import { createLog } from '../../../src/verify/base/events.ts';
+import { Refused, type Refusal } from '../../../src/verify/base/refusal.ts';
+import { TestClock } from '../../support/clock.ts';
+
+export const SECOND = 1000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+
+/** An odd integer of exactly this many bits, base64url; importing it needs no prime factors. */
+export function integer(bits: number, fill = 0xff): string {
+  const bytes = Buffer.alloc(Math.ceil(bits / 8), fill);
+  bytes[0] = 0xff >> ((8 - (bits % 8)) % 8);
+  bytes[bytes.length - 1] = fill | 1;
+  return bytes.toString('base64url');
+}
+
+/** A usable JWK; the same `fill` gives the same key. Members given as `undefined` are left out. */
+export function jwk(
+  kid: string | undefined,
+  change: Record<string, unknown> = {},
+  fill = 0x55,
+): Record<string, unknown> {
+  const members = { kty: 'RSA', kid, use: 'sig', alg: 'RS256', n: integer(2048, fill), e: 'AQAB', ...change };
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+export const kidOf = (key: VerificationKey) => factsOf(key).kid;
+
+export const thumbprintOf = (key: VerificationKey) => factsOf(key).thumbprint;
+
+/** How the provider answers a fetch. */
+type Answer = (call: { resolve(document: JsonObject): void; reject(failure: unknown): void }) => void;
+
+const inOneWord = (result: VerificationKey | Refusal) => ('reason' in result ? result.reason : 'found');
+
+export class KeySetFixture {
+  readonly clock = new TestClock(Date.UTC(2030, 0, 1));
+  readonly logs: Record<string, any>[] = [];
+  readonly keys: KeySet;
+  /** What each fetch has come to. */
+  readonly results: string[] = [];
+  #fetches = 0;
+  #calls: Parameters<Answer>[0][] = [];
+  #lastAnswer: Answer = () => {};
+  #underWay = 0;
+  /** The most fetches that were ever under way at the same time. */
+  overlap = 0;
+
+  constructor() {
+    // No process is as old as its clock.
+    this.clock.advance(12_345);
+    const log = createLog('debug', (line) => this.logs.push(JSON.parse(line)), this.clock.now);
+    this.keys = createKeySet(
+      'partner',
+      () => this.#fetch(),
+      this.clock,
+      log,
+      (sample) => {
+        const [, result = sample] =
+          /^gatehouse_key_fetches_total\{issuer="partner",result="(.*)"\}$/.exec(sample) ?? [];
+        this.results.push(result);
+      },
+    );
+  }
+
+  #fetch(): Promise<JsonObject> {
+    this.#fetches += 1;
+    this.#underWay += 1;
+    this.overlap = Math.max(this.overlap, this.#underWay);
+    return new Promise<JsonObject>((resolve, reject) => this.#calls.push({ resolve, reject })).finally(() => {
+      this.#underWay -= 1;
+    });
+  }
+
+  /** How many fetches have begun. */
+  get fetches(): number {
+    return this.#fetches;
+  }
+
+  /** Answers the fetch under way, or one begun now, with these keys; resolves when that has taken effect. */
+  answer(...keys: unknown[]): Promise<void> {
+    return this.answerDocument({ keys });
+  }
+
+  /** Answers with this document, which need not be a key set. */
+  answerDocument(document: object): Promise<void> {
+    return this.#settle(({ resolve }) => resolve(structuredClone(document) as JsonObject));
+  }
+
+  /** Lets the fetch under way, or one begun now, fail. */
+  fail(reason: FetchFailure['reason'] = 'timeout', code?: string): Promise<void> {
+    return this.failWith(new FetchFailure(reason, code));
+  }
+
+  failWith(failure: unknown): Promise<void> {
+    return this.#settle(({ reject }) => reject(failure));
+  }
+
+  async #settle(answer: Answer): Promise<void> {
+    const settled = this.keys.refresh();
+    const call = this.#calls.shift();
+    if (call === undefined) throw new Error('no fetch is under way');
+    this.#lastAnswer = answer;
+    answer(call);
+    await settled;
+  }
+
+  /** What `find` gives: the key, the refusal, or the promise of one of them. */
+  look(kid?: string): Later<VerificationKey | Refusal> {
+    return andThen(this.keys.find(kid), (found) => (found instanceof Refused ? found.refusal : found));
+  }
+
+  /** The same in a word: `found`, `waits`, or the reason of the refusal. */
+  outcome(kid?: string): string {
+    const result = this.look(kid);
+    return result instanceof Promise ? 'waits' : inOneWord(result);
+  }
+
+  /** What a request for this key gets in the end. */
+  async request(kid?: string): Promise<string> {
+    return inOneWord(await this.look(kid));
+  }
+
+  /** The same while the provider goes on answering as it did last. */
+  async verdict(kid?: string): Promise<string> {
+    let verdict: string | undefined;
+    void this.request(kid).then((end) => {
+      verdict = end;
+    });
+    while (verdict === undefined) await (this.#calls.length > 0 ? this.#settle(this.#lastAnswer) : undefined);
+    return verdict;
+  }
+
+  /** The lines with this message, without their time and the name of the issuer. */
+  logged(message: string): Record<string, unknown>[] {
+    return this.logs
+      .filter((line) => line.message === message)
+      .map(({ time: _, message: __, issuer: ___, ...fields }) => fields);
+  }
+}
+
+/** A key set that holds these keys. */
+export async function holding(...keys: unknown[]): Promise<KeySetFixture> {
+  const fixture = new KeySetFixture();
+  await fixture.answer(...keys);
+  return fixture;
+}
+
+/** A key set that holds the key `a`, fetched this many milliseconds ago. */
+export async function aged(millis = 0): Promise<KeySetFixture> {
+  const fixture = await holding(jwk('a'));
+  fixture.clock.advance(millis);
+  return fixture;
+}

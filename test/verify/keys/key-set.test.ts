@@ -1,0 +1,299 @@
+/* Which key a token means, what a fetched set must be, and what the log says of it. When to fetch:
+   refresh.test.ts. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Refused } from '../../../src/verify/base/refusal.ts';
+import { atOnce } from '../../support/clock.ts';
+import { unlessRefused } from '../../support/refused.ts';
+import {
+  HOUR,
+  holding,
+  integer,
+  jwk,
+  kidOf,
+  SECOND,
+  thumbprintOf,
+  type KeySetFixture,
+} from './key-set-fixture.ts';
+
+const kids = (count: number) => Array.from({ length: count }, (_, index) => jwk(`k${index}`));
+
+const unusable = (kid: string) => jwk(kid, { use: 'enc' });
+
+const find = ({ keys }: KeySetFixture, kid?: string) => unlessRefused(atOnce(keys.find(kid)));
+
+test('finds the key that kid names', async () => {
+  const fixture = await holding(jwk('a', {}, 0x11), jwk('b', {}, 0x33));
+  const a = find(fixture, 'a');
+  const b = find(fixture, 'b');
+  assert.deepEqual([kidOf(a), kidOf(b)], ['a', 'b']);
+  assert.notEqual(thumbprintOf(a), thumbprintOf(b));
+});
+
+const WITHOUT_KID: [condition: string, keys: unknown[], outcome: string][] = [
+  ['the set holds one key that bears a kid', [jwk('a')], 'found'],
+  ['the set holds one key without kid', [jwk(undefined)], 'found'],
+  ['the other keys of the set are unusable', [unusable('b'), jwk('a'), {}], 'found'],
+  ['the set holds two usable keys', [jwk('a'), jwk('b', {}, 0x33)], 'key-unknown'],
+  ['the set holds two usable keys without kid', [jwk(undefined), jwk(undefined, {}, 0x33)], 'key-unknown'],
+  [
+    'the set holds two usable keys, one of them without kid',
+    [jwk(undefined), jwk('a', {}, 0x33)],
+    'key-unknown',
+  ],
+  ['the set holds two usable keys of one kid', [jwk('a'), jwk('a', {}, 0x33)], 'key-unknown'],
+];
+
+for (const [condition, keys, outcome] of WITHOUT_KID) {
+  test(`${outcome === 'found' ? 'finds the only key' : 'finds none'} without kid when ${condition} [RFC 7515 §4.1.4]`, async () => {
+    const fixture = await holding(...keys);
+    assert.equal(fixture.outcome(), outcome);
+    assert.equal(fixture.fetches, 1);
+  });
+}
+
+test('says that the key is unknown when a token has no kid and two keys are held, after a failed fetch too', async () => {
+  const fixture = await holding(jwk('a'), jwk('b', {}, 0x33));
+  await fixture.fail();
+  assert.equal(fixture.outcome(), 'key-unknown');
+});
+
+const HOSTILE = [
+  'A',
+  'a ',
+  ' a',
+  '',
+  '__proto__',
+  'constructor',
+  'toString',
+  '../../etc/passwd',
+  "' OR 1=1",
+  '\u0000\r\n',
+  'x'.repeat(64 * 1024),
+];
+
+for (const kid of HOSTILE) {
+  test(`knows no key by the kid ${JSON.stringify(kid.slice(0, 20))}`, async () => {
+    const fixture = await holding(jwk('a'));
+    assert.equal(await fixture.verdict(kid), 'key-unknown');
+  });
+}
+
+test('finds a key by the kid __proto__ when the set has one of that name', async () => {
+  const fixture = await holding(jwk('a'), jwk('__proto__', {}, 0x33));
+  assert.equal(kidOf(find(fixture, '__proto__')), '__proto__');
+});
+
+test('matches neither of two usable keys when they bear one kid, and keeps the others', async () => {
+  const fixture = await holding(jwk('a'), jwk('b', {}, 0x11), jwk('a', {}, 0x33));
+  assert.equal(await fixture.verdict('a'), 'key-unknown');
+  assert.equal(fixture.outcome('b'), 'found');
+  assert.deepEqual(fixture.logged('signing keys loaded')[0]?.kids, ['a', 'b', 'a']);
+});
+
+test('matches none of three usable keys when they bear one kid', async () => {
+  const fixture = await holding(jwk('a'), jwk('a', {}, 0x33), jwk('a', {}, 0x11));
+  assert.equal(await fixture.verdict('a'), 'key-unknown');
+});
+
+test('finds the usable key when an unusable one bears the same kid', async () => {
+  const fixture = await holding(unusable('a'), jwk('a'), jwk('a', { kty: 'EC' }));
+  assert.equal(fixture.outcome('a'), 'found');
+});
+
+test('keeps usable keys without kid when there are several, since none of them is named', async () => {
+  const fixture = await holding(jwk(undefined), jwk(undefined, {}, 0x33), jwk('a', {}, 0x11));
+  assert.equal(fixture.outcome('a'), 'found');
+  assert.deepEqual(fixture.logged('signing key skipped'), []);
+});
+
+const UNUSABLE: [condition: string, member: unknown, reason: string, kid: string][] = [
+  ['null', null, 'not-an-object', ''],
+  ['text', 'key', 'not-an-object', ''],
+  ['an array', [jwk('b')], 'not-an-object', ''],
+  ['an empty object', {}, 'key-type', ''],
+  ['an EC key', { kty: 'EC', crv: 'P-256', kid: 'b' }, 'key-type', 'b'],
+  ['a private key', jwk('b', { d: 'AQ' }), 'private-member', 'b'],
+  ['a key whose kid is a number', jwk('b', { kid: 7 }), 'key-id', ''],
+  ['a key for encryption', unusable('b'), 'use', 'b'],
+  ['a key without the operation verify', jwk('b', { key_ops: [] }), 'key-operations', 'b'],
+  ['a key for another algorithm', jwk('b', { alg: 'RS512' }), 'algorithm', 'b'],
+  ['a key without modulus', jwk('b', { n: undefined }), 'encoding', 'b'],
+  ['a weak key', jwk('b', { n: integer(1024) }), 'size', 'b'],
+  ['a key with the exponent 1', jwk('b', { e: 'AQ' }), 'exponent', 'b'],
+  [
+    'an unusable key whose kid is long and not printable',
+    unusable(`\r\né${'x'.repeat(100)}`),
+    'use',
+    `???${'x'.repeat(61)}`,
+  ],
+];
+
+for (const [condition, member, reason, kid] of UNUSABLE) {
+  test(`skips ${condition} with a warning that names the reason, and keeps the good keys [RFC 7517 §5, A7]`, async () => {
+    const fixture = await holding(jwk('first', {}, 0x11), member, jwk('last', {}, 0x33));
+    assert.deepEqual(fixture.logged('signing key skipped'), [{ level: 'warn', reason, kid }]);
+    const loaded = { level: 'info', usable: 2, skipped: 1, kids: ['first', 'last'] };
+    assert.deepEqual(fixture.logged('signing keys loaded'), [loaded]);
+    assert.deepEqual([fixture.outcome('first'), fixture.outcome('last')], ['found', 'found']);
+    assert.equal(await fixture.verdict('b'), 'key-unknown');
+  });
+}
+
+const FAILED: [condition: string, document: object, reason: string, code: string][] = [
+  ['it has no keys', {}, 'not-a-key-set', ''],
+  ['its keys are text', { keys: 'x' }, 'not-a-key-set', ''],
+  ['its keys are null', { keys: null }, 'not-a-key-set', ''],
+  ['its keys are an object', { keys: { 0: jwk('b'), length: 1 } }, 'not-a-key-set', ''],
+  ['it is a single key', jwk('b'), 'not-a-key-set', ''],
+  ['its list of keys is empty', { keys: [] }, 'no-usable-key', ''],
+  ['no key in it is usable', { keys: [unusable('b'), {}] }, 'no-usable-key', 'use'],
+  ['it has 101 keys', { keys: kids(101) }, 'too-many-keys', ''],
+  [
+    'it has 101 members of which one is a key',
+    { keys: [jwk('b'), ...Array(100).fill({})] },
+    'too-many-keys',
+    '',
+  ],
+];
+
+for (const [condition, document, reason, code] of FAILED) {
+  test(`counts a set as a failed fetch when ${condition}, and goes on with the keys held`, async () => {
+    const fixture = await holding(jwk('a'));
+    const before = thumbprintOf(find(fixture, 'a'));
+    fixture.clock.advance(20 * SECOND);
+    await fixture.answerDocument(document);
+    assert.equal(thumbprintOf(find(fixture, 'a')), before);
+    assert.equal(await fixture.verdict('b'), 'keys-unavailable');
+    assert.deepEqual(fixture.logged('signing keys could not be fetched'), [
+      { level: 'warn', reason, code, heldForSeconds: 20 },
+    ]);
+    assert.deepEqual(
+      [fixture.logged('signing key skipped').length, fixture.logged('signing keys loaded').length],
+      [0, 1],
+    );
+  });
+}
+
+test('takes a set of 100 keys', async () => {
+  const fixture = await holding(...kids(100));
+  assert.deepEqual([fixture.outcome('k0'), fixture.outcome('k99')], ['found', 'found']);
+});
+
+test('finds another key when a kid comes to name another key', async () => {
+  const fixture = await holding(jwk('a'));
+  const before = thumbprintOf(find(fixture, 'a'));
+  await fixture.answer(jwk('a', {}, 0x33));
+  assert.notEqual(thumbprintOf(find(fixture, 'a')), before);
+});
+
+test('finds a key by its new kid alone when it comes to be named by another', async () => {
+  const fixture = await holding(jwk('a'));
+  await fixture.answer(jwk('b'));
+  assert.equal(kidOf(find(fixture, 'b')), 'b');
+  assert.equal(await fixture.verdict('a'), 'key-unknown');
+});
+
+test('forgets a withdrawn key with the next refresh', async () => {
+  const fixture = await holding(jwk('a'), jwk('b', {}, 0x33));
+  await fixture.answer(jwk('b', {}, 0x33));
+  assert.deepEqual([await fixture.verdict('a'), fixture.outcome('b')], ['key-unknown', 'found']);
+});
+
+test('logs a set once when refreshes bring the same one', async () => {
+  const fixture = await holding(jwk('a'), unusable('b'));
+  for (let refresh = 0; refresh < 3; refresh += 1) await fixture.answer(jwk('a'), unusable('b'));
+  assert.deepEqual(
+    fixture.logs.map(({ message }) => message),
+    ['signing key skipped', 'signing keys loaded'],
+  );
+});
+
+const CHANGES: Record<string, unknown[]> = {
+  'a key is added': [jwk('a'), unusable('b'), jwk('c', {}, 0x33)],
+  'a kid comes to name another key': [jwk('a', {}, 0x33), unusable('b')],
+  'a key comes to be named by another kid': [jwk('c'), unusable('b')],
+  'a key is skipped for another reason': [jwk('a'), jwk('b', { alg: 'RS512' })],
+};
+
+for (const [condition, keys] of Object.entries(CHANGES)) {
+  test(`logs the set anew when ${condition}`, async () => {
+    const fixture = await holding(jwk('a'), unusable('b'));
+    fixture.logs.length = 0;
+    await fixture.answer(...keys);
+    assert.deepEqual(
+      fixture.logs.map(({ message }) => message),
+      ['signing key skipped', 'signing keys loaded'],
+    );
+  });
+}
+
+test('logs once more what was loaded and skipped when the same set comes after a failure', async () => {
+  const fixture = await holding(jwk('a'), unusable('b'));
+  await fixture.fail();
+  fixture.logs.length = 0;
+  for (let refresh = 0; refresh < 2; refresh += 1) await fixture.answer(jwk('a'), unusable('b'));
+  assert.deepEqual(
+    fixture.logs.map(({ message }) => message),
+    ['signing key skipped', 'signing keys loaded'],
+  );
+});
+
+test('tells what each fetch has come to, and whose keys it was for', async () => {
+  const fixture = await holding(jwk('a'));
+  await fixture.fail('timeout');
+  await fixture.answer({});
+  await fixture.answer(jwk('a'));
+  assert.deepEqual(fixture.results, ['ok', 'timeout', 'no-usable-key', 'ok']);
+});
+
+test('logs a key without kid by an empty name', async () => {
+  const fixture = await holding(jwk(undefined));
+  assert.deepEqual(fixture.logged('signing keys loaded')[0]?.kids, ['']);
+});
+
+test('says in every line whose keys they are', async () => {
+  const fixture = await holding(jwk('a'), unusable('b'));
+  await fixture.fail();
+  fixture.clock.advance(HOUR);
+  fixture.outcome('a');
+  assert.deepEqual(
+    fixture.logs.map(({ message, issuer }) => [message, issuer]),
+    [
+      ['signing key skipped', 'partner'],
+      ['signing keys loaded', 'partner'],
+      ['signing keys could not be fetched', 'partner'],
+      ['signing keys expired', 'partner'],
+    ],
+  );
+});
+
+test('tells with every refusal whose keys were looked for', async () => {
+  const fixture = await holding(jwk('a'), jwk('b', {}, 0x33));
+
+  const told = (kid?: string) => {
+    try {
+      return unlessRefused(atOnce(fixture.keys.find(kid)));
+    } catch (failure) {
+      if (!(failure instanceof Refused)) throw failure;
+      return [failure.refusal.reason, failure.findings];
+    }
+  };
+
+  const whose = { issuerName: 'partner' };
+  assert.deepEqual(told(), ['key-unknown', whose]);
+  const unknown = fixture.request('c');
+  await fixture.answer(jwk('a'));
+  assert.equal(await unknown, 'key-unknown');
+  assert.deepEqual(told('c'), ['key-unknown', whose]);
+  await fixture.fail();
+  assert.deepEqual(told('c'), ['keys-unavailable', whose]);
+  fixture.clock.advance(5 * SECOND);
+  for (let request = 0; request < 1000; request += 1) assert.equal(fixture.outcome('c'), 'waits');
+  assert.deepEqual(told('c'), ['too-many-waiting', whose]);
+});
+
+test('logs no text of a key beyond its kid', async () => {
+  const fixture = await holding(jwk('a'), jwk('b', { d: 'c2VjcmV0' }));
+  assert.doesNotMatch(JSON.stringify(fixture.logs), /c2VjcmV0|VVVVVV/);
+});

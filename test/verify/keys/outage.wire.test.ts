@@ -1,0 +1,243 @@
+/* The service over HTTP while its provider fails and comes back. */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test, type TestContext } from 'node:test';
+import { SENTENCES } from '../../../src/verify/base/refusal.ts';
+import { createKeyFetcher } from '../../../src/verify/keys/fetch.ts';
+import type { FetchFlaw } from '../../../src/verify/base/events.ts';
+import type { Fault, ListenerFault, NamedFault } from '../../idp/faults.ts';
+import { startProvider, type Provider } from '../../idp/provider.ts';
+import type { IssuerSettings } from '../../../src/process/settings/load.ts';
+import type { Answer } from '../../support/client.ts';
+import { startService, type InProcess, type TestService } from '../../support/service.ts';
+import { HOUR, MINUTE, SECOND } from './key-set-fixture.ts';
+
+let provider: Provider;
+
+before(async () => {
+  provider = await startProvider();
+});
+
+after(() => provider.stop());
+
+afterEach(async () => {
+  await provider.fault('all', undefined);
+  provider.publish(undefined);
+  timeoutMillis = 5000;
+});
+
+/** How long a fetch may take; shorter while the provider hangs. */
+let timeoutMillis = 5000;
+/** A test that waits for what a limit must bring fails when it does not come. */
+const BOUNDED = { timeout: 60_000 };
+const IN_2100 = 4_102_444_800;
+
+const issue = () => provider.issue({ exp: IN_2100 });
+
+/** A service whose fetches the provider counts from now on. */
+async function start(context: TestContext, change: Partial<InProcess> = {}): Promise<TestService> {
+  const fetchKeys = (issuer: IssuerSettings) => createKeyFetcher(issuer, undefined, timeoutMillis)();
+  const service = await startService({ provider, fetchKeys, ...change });
+  context.after(() => service.stop());
+  provider.resetCounts();
+  return service;
+}
+
+const privately = (service: TestService, token = issue()) => service.ask('/api/private', { token });
+
+const statusOf = async (service: TestService, path: string) => (await service.ask(path)).status;
+
+/** Moves the clock to the retry that is due, and waits for its fetch. */
+async function retry({ clock, keys }: TestService): Promise<void> {
+  clock.advance(clock.pending[0] ?? assert.fail('no retry is due'));
+  await keys.refresh();
+}
+
+/** RFC 9110 §10.2.3. No challenge, since the token may be fine. */
+function assertUnavailable(
+  answer: Answer,
+  message: string = SENTENCES.temporarily_unavailable['keys-unavailable'],
+): void {
+  const { status, body, headers, challenges } = answer;
+  assert.deepEqual([status, body, challenges], [503, { error: 'temporarily_unavailable', message }, []]);
+  assert.match(headers['retry-after'] ?? '', /^([1-9]|[12]\d|30)$/);
+}
+
+test('opens only what needs no key while keys were never to be had, and recovers without a restart [F4]', async (context) => {
+  await provider.fault('all', 'refuse');
+  const service = await start(context);
+  const token = issue();
+  for (const path of ['/api/private', '/api/feed', '/api/messages']) {
+    assertUnavailable(await service.ask(path, { token }));
+  }
+  const paths = ['/api/public', '/api/feed', '/healthz', '/readyz', '/api/private'];
+  assert.deepEqual(
+    await Promise.all(paths.map((path) => statusOf(service, path))),
+    [200, 200, 200, 503, 401],
+  );
+  assertUnavailable(await service.ask('/readyz'));
+  assert.equal(provider.counts.connections, 0, 'requests cause no fetch so soon');
+  await provider.fault('all', undefined);
+  await retry(service);
+  assert.deepEqual(
+    [(await privately(service, token)).status, await statusOf(service, '/readyz')],
+    [200, 200],
+  );
+});
+
+test('says with Retry-After when the next attempt is due', async (context) => {
+  await provider.fault('all', 'refuse');
+  const service = await start(context);
+  for (let failure = 0; failure < 2; failure += 1) await retry(service);
+  const [delay = 0] = service.clock.pending;
+  assert.equal((await privately(service)).headers['retry-after'], String(Math.ceil(delay / SECOND)));
+});
+
+test('takes a good token when its provider is up, though the next attempt is still far away [§7]', async (context) => {
+  await provider.fault('all', 'refuse');
+  const service = await start(context);
+  for (let failure = 0; failure < 5; failure += 1) await retry(service);
+  await provider.fault('all', undefined);
+  service.clock.advance(5 * SECOND);
+  const answers = await Promise.all(Array.from({ length: 20 }, () => privately(service)));
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+  assert.equal(provider.counts.keySet, 1);
+});
+
+/** What the log says of a fetch under each fault of the key set. */
+const REASONS: Record<ListenerFault | Exclude<NamedFault, 'wrong-issuer'>, FetchFlaw> = {
+  refuse: 'connection-failed',
+  'wrong-host-certificate': 'certificate-refused',
+  'expired-certificate': 'certificate-refused',
+  'hang-before-headers': 'timeout',
+  'hang-after-headers': 'timeout',
+  drip: 'timeout',
+  reset: 'connection-failed',
+  'switch-protocols': 'connection-failed',
+  html: 'not-a-json-object',
+  'truncated-json': 'not-a-json-object',
+  'empty-object': 'not-a-key-set',
+  'empty-keys': 'no-usable-key',
+  'too-large': 'too-large',
+  'many-keys': 'too-many-keys',
+  gzip: 'not-a-json-object',
+  'not-modified': 'status-refused',
+};
+
+const OUTAGES: [where: 'keySet' | 'discovery', fault: Fault, reason: FetchFlaw][] = [
+  ...Object.entries(REASONS).map(([fault, reason]): ['keySet', Fault, FetchFlaw] => [
+    'keySet',
+    fault as NamedFault,
+    reason,
+  ]),
+  ['keySet', { status: 500 }, 'status-refused'],
+  ['keySet', { redirect: 'https://localhost/' }, 'status-refused'],
+  ['discovery', 'wrong-issuer', 'issuer-mismatch'],
+  ['discovery', { status: 503 }, 'status-refused'],
+];
+
+for (const [where, fault, reason] of OUTAGES) {
+  const condition = `the fault of ${where} is ${JSON.stringify(fault)}`;
+  test(
+    `answers with the keys held for an hour, then 503, then recovers when ${condition} [F2]`,
+    BOUNDED,
+    async (context) => {
+      const service = await start(context);
+      const token = issue();
+      const unknown = provider.issue({ exp: IN_2100 }, { kid: 'unknown' });
+      await provider.fault(where, fault);
+      if (reason === 'timeout') timeoutMillis = 100;
+      service.clock.advance(10 * MINUTE);
+      assert.equal((await privately(service, token)).status, 200);
+      await service.keys.refresh();
+      assertUnavailable(await privately(service, unknown));
+      service.clock.advance(50 * MINUTE - 1);
+      assert.deepEqual(
+        [(await privately(service, token)).status, await statusOf(service, '/readyz')],
+        [200, 200],
+      );
+      await service.keys.refresh();
+      service.clock.advance(1);
+      assertUnavailable(await privately(service, token));
+      assertUnavailable(await service.ask('/api/feed', { token }));
+      assertUnavailable(await service.ask('/readyz'));
+      const failures = service.logs.filter(({ message }) => message === 'signing keys could not be fetched');
+      assert.deepEqual(
+        failures.map((line) => [line.level, line.reason]),
+        [['warn', reason]],
+      );
+      await provider.fault(where, undefined);
+      timeoutMillis = 5000;
+      await retry(service);
+      assert.deepEqual(
+        [(await privately(service, token)).status, await statusOf(service, '/readyz')],
+        [200, 200],
+      );
+    },
+  );
+}
+
+test(
+  'answers a request within the fetch under way, and begins no second one for it, when the provider hangs and its key is unknown',
+  BOUNDED,
+  async (context) => {
+    const service = await start(context);
+    await provider.fault('keySet', 'hang-before-headers');
+    timeoutMillis = 100;
+    service.clock.advance(10 * MINUTE);
+    assert.equal((await privately(service)).status, 200);
+    assertUnavailable(await privately(service, provider.issue({ exp: IN_2100 }, { kid: 'unknown' })));
+    assert.equal(provider.counts.discovery, 1);
+  },
+);
+
+test('refreshes after 10 minutes when only readiness is asked', async (context) => {
+  const service = await start(context);
+  for (const [millis, fetches] of [
+    [10 * MINUTE - 1, 0],
+    [1, 1],
+  ] as const) {
+    service.clock.advance(millis);
+    assert.equal(await statusOf(service, '/readyz'), 200);
+    if (fetches > 0) await service.keys.refresh();
+    assert.equal(provider.counts.keySet, fetches);
+  }
+});
+
+test('is not ready while shutting down although keys are held', async (context) => {
+  const service = await start(context);
+  service.beginStopping();
+  assertUnavailable(await service.ask('/readyz'), SENTENCES.temporarily_unavailable['shutting-down']);
+  assert.deepEqual([await statusOf(service, '/healthz'), (await privately(service)).status], [200, 200]);
+});
+
+test('fetches once when twenty requests arrive before the keys', async (context) => {
+  const service = await start(context, { cold: true });
+  const answers = await Promise.all(Array.from({ length: 20 }, () => privately(service)));
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+  assert.deepEqual([provider.counts.discovery, provider.counts.keySet], [1, 1]);
+});
+
+test('lets a request wait after an idle time and answers with what is fetched then', async (context) => {
+  const service = await start(context);
+  service.clock.advance(3 * HOUR);
+  assert.equal((await privately(service)).status, 200);
+  assert.equal(provider.counts.keySet, 1);
+});
+
+test('uses the configured address without discovery', async (context) => {
+  const service = await start(context, {
+    cold: true,
+    environment: { IDP_JWKS_URI: `${provider.issuer}.well-known/jwks.json` },
+  });
+  assert.equal((await privately(service)).status, 200);
+  assert.deepEqual([provider.counts.discovery, provider.counts.keySet], [0, 1]);
+});
+
+test('leaves no connection to the provider behind', BOUNDED, async (context) => {
+  const service = await start(context);
+  await provider.fault('keySet', 'hang-before-headers');
+  timeoutMillis = 100;
+  await service.keys.refresh();
+  while (provider.openSockets > 0) await new Promise(setImmediate);
+  assert.equal((await privately(service)).status, 200);
+});

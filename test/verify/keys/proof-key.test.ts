@@ -1,0 +1,147 @@
+/* Why exactly a proof's key is refused, and which is not imported again. What becomes of the proofs:
+   verify/dpop/proof-key.test.ts. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../../../src/verify/base/encoding.ts';
+import { factsOf, importProofKey, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
+import type { KeyFlaw } from '../../../src/verify/base/events.ts';
+import { Memory } from '../../../src/verify/base/cache.ts';
+import { parseCompact } from '../../../src/verify/token/compact.ts';
+import { verifySignature } from '../../../src/verify/token/signature.ts';
+import {
+  makeProof,
+  makeProofKey,
+  PROOF_ALGORITHMS,
+  type Members,
+  type ProofAlgorithm,
+} from '../../support/proof.ts';
+import { integer } from './key-set-fixture.ts';
+
+const KEYS = Object.fromEntries(PROOF_ALGORITHMS.map((alg) => [alg, makeProofKey(alg)]));
+
+const importKey = (alg: ProofAlgorithm, change: Members = {}, known = new Memory<VerificationKey>(10)) =>
+  importProofKey({ ...KEYS[alg]?.jwk, ...change } as JsonObject, alg, known);
+
+/** Importing a key is no reason to remember it: only a signature is. */
+class NoMemory extends Memory<VerificationKey> {
+  override offer(): never {
+    throw new Error('a key is to be remembered');
+  }
+}
+
+function memoryOf(name: string, key: VerificationKey): Memory<VerificationKey> {
+  const memory = new Memory<VerificationKey>(10);
+  // What is offered once is not remembered.
+  memory.offer(name, key);
+  memory.offer(name, key);
+  return memory;
+}
+
+const bytes = (length: number) => Buffer.alloc(length, 1).toString('base64url');
+
+const FLAWS: [alg: ProofAlgorithm, change: Members, flaw: KeyFlaw][] = [
+  ['ES256', { d: 'AQ' }, 'private-member'],
+  ['RS256', { d: 'AQ' }, 'private-member'],
+  ['EdDSA', { d: 'AQ' }, 'private-member'],
+  ['ES256', { kty: 'RSA' }, 'key-type'],
+  ['ES256', { crv: 'P-384' }, 'key-type'],
+  ['EdDSA', { crv: 'Ed448' }, 'key-type'],
+  ['RS256', { kty: 'EC' }, 'key-type'],
+  ['PS256', { kty: undefined }, 'key-type'],
+  ['ES256', { x: bytes(31) }, 'not-importable'],
+  ['ES256', { y: bytes(33) }, 'not-importable'],
+  ['ES256', { y: undefined }, 'encoding'],
+  ['ES256', { crv: undefined }, 'key-type'],
+  ['ES384', { x: bytes(32) }, 'not-importable'],
+  ['ES512', { y: bytes(65) }, 'not-importable'],
+  ['EdDSA', { x: bytes(33) }, 'not-importable'],
+  ['ES256', { x: '' }, 'not-importable'],
+  ['EdDSA', { x: '!!' }, 'not-importable'],
+  ['EdDSA', { x: 7 }, 'encoding'],
+  ['RS256', { n: undefined }, 'encoding'],
+  ['PS256', { e: 'AAEAAQ' }, 'encoding'],
+  ['ES256', { x: bytes(32), y: bytes(32) }, 'not-importable'],
+  ['RS256', { n: integer(2047) }, 'size'],
+  ['PS256', { n: integer(4097) }, 'size'],
+  ['RS256', { e: 'AQ' }, 'exponent'],
+  ['PS256', { e: integer(33) }, 'exponent'],
+  // 2^32 + 1
+  ['RS256', { e: 'AQAAAAE' }, 'exponent'],
+];
+
+/** The same number, a byte longer, and with the padding of base64. */
+const respelled = (text: unknown) => {
+  const number = Buffer.from(String(text), 'base64url');
+  return [Buffer.concat([Buffer.alloc(1), number]).toString('base64url'), number.toString('base64')];
+};
+
+for (const [alg, names] of [
+  ['ES256', ['x', 'y']],
+  ['ES384', ['x', 'y']],
+  ['ES512', ['x', 'y']],
+  ['PS256', ['n', 'e']],
+] as const) {
+  test(`refuses every second spelling of a proof key for ${alg} as encoding [RFC 7518 §2, §6.2.1.2, A11, C1]`, () => {
+    for (const name of names) {
+      const spelled = KEYS[alg]?.jwk[name];
+      const others = respelled(spelled).filter((other) => other !== spelled);
+      for (const other of others) assert.equal(importKey(alg, { [name]: other }), 'encoding', other);
+    }
+  });
+}
+
+test('refuses a coordinate that leaves out a zero at its beginning [RFC 7518 §6.2.1.2, A11]', () => {
+  const isShort = (jwk: Members) => Buffer.from(String(jwk['x']), 'base64url')[0] === 0;
+  let jwk: Members = {};
+  while (!isShort(jwk)) {
+    jwk = makeProofKey('ES256').jwk;
+  }
+  const x = Buffer.from(String(jwk['x']), 'base64url').subarray(1).toString('base64url');
+  assert.equal(importKey('ES256', { ...jwk, x }), 'encoding');
+  assert.equal(typeof importKey('ES256', { ...jwk }), 'object');
+});
+
+for (const [alg, change, flaw] of FLAWS) {
+  test(`refuses a proof key for ${alg} with ${JSON.stringify(change).slice(0, 60)} as ${flaw}, and remembers nothing of it`, () => {
+    const known = new NoMemory(10);
+    for (let time = 0; time < 2; time += 1) assert.equal(importKey(alg, change, known), flaw);
+  });
+}
+
+for (const alg of PROOF_ALGORITHMS) {
+  test(`takes a key for ${alg} that is known by algorithm and thumbprint, and makes none known itself [RFC 7638 §3]`, () => {
+    const key = importKey(alg, {}, new NoMemory(10));
+    assert.ok(typeof key === 'object');
+    assert.equal(factsOf(key).thumbprint, KEYS[alg]?.thumbprint);
+    const known = memoryOf(alg + factsOf(key).thumbprint, key);
+    assert.equal(importKey(alg, { kid: 'x', use: 'sig' }, known), key);
+  });
+}
+
+for (const alg of PROOF_ALGORITHMS) {
+  test(`verifies with a proof key for ${alg} what its private key signed and nothing else [RFC 7518 §3]`, () => {
+    const key = importKey(alg);
+    const proof = makeProof(KEYS[alg]!, { token: 't', uri: 'https://api.test/', nowSeconds: 1 });
+    const [jws, other] = [
+      proof,
+      `${proof.slice(0, proof.indexOf('.'))}.e30${proof.slice(proof.lastIndexOf('.'))}`,
+    ].map(parseCompact);
+    assert.ok(typeof key === 'object' && typeof jws === 'object' && typeof other === 'object');
+    assert.notEqual(verifySignature(jws, key), undefined);
+    assert.equal(verifySignature(other, key), undefined);
+  });
+}
+
+test('takes a key that is known for one algorithm for that one only, though another has the same members', () => {
+  const members = { ...KEYS.RS256?.jwk };
+  const key = importKey('RS256', members);
+  assert.ok(typeof key === 'object');
+  const known = memoryOf(`RS256${factsOf(key).thumbprint}`, key);
+  assert.notEqual(importKey('PS256', members, known), key);
+});
+
+test('gives a proof key no name', () => {
+  const key = importKey('ES256', { kid: 'x' });
+  assert.ok(typeof key === 'object');
+  assert.equal(factsOf(key).kid, undefined);
+});

@@ -1,0 +1,283 @@
+/* What follows a failed fetch: retries, warnings, and what callers are told. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { atOnce } from '../../support/clock.ts';
+import { aged, HOUR, jwk, KeySetFixture, MINUTE, SECOND } from './key-set-fixture.ts';
+
+/** Fails the fetch under way, or one begun now, so many times. */
+async function failTimes(fixture: KeySetFixture, times: number): Promise<void> {
+  for (let failure = 0; failure < times; failure += 1) await fixture.fail();
+}
+
+/** Moves the clock until the retry is due. */
+const awaitRetry = ({ clock }: KeySetFixture) =>
+  clock.advance(clock.pending[0] ?? assert.fail('no retry is due'));
+
+function retryAfter(fixture: KeySetFixture, kid?: string): number {
+  const refusal = atOnce(fixture.look(kid));
+  assert.ok('kind' in refusal && refusal.kind === 'temporarily_unavailable');
+  return Number(refusal.headers?.[1]);
+}
+
+test('changes nothing when a refresh fails [F2]', async () => {
+  const fixture = await aged(10 * MINUTE);
+  await failTimes(fixture, 3);
+  assert.deepEqual(
+    [fixture.outcome('a'), fixture.outcome(), fixture.keys.usable() > 0],
+    ['found', 'found', true],
+  );
+});
+
+const revoked = () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+};
+
+for (const [condition, failure, bug] of [
+  ['an error of another kind', new TypeError('secret'), { error: 'TypeError', frames: true }],
+  ['no error', 'secret', { error: 'string', frames: false }],
+  ['nothing', undefined, { error: 'undefined', frames: false }],
+  ['what cannot be read', revoked(), { error: undefined, frames: false }],
+] as const) {
+  test(`describes a fetch that rejects with ${condition} like any bug, and logs no text of it [docs/keys.md]`, async () => {
+    const fixture = await aged(20 * SECOND);
+    await fixture.failWith(failure);
+    assert.equal(fixture.outcome('a'), 'found');
+    const [{ error, frames, ...line } = {}, ...others] = fixture.logged('signing keys could not be fetched');
+    assert.deepEqual(line, { level: 'warn', reason: 'unforeseen', code: '', heldForSeconds: 20 });
+    assert.deepEqual({ error, frames: frames !== undefined }, bug);
+    if (bug.frames) assert.match(String(frames), /^[^,]*retry\.test\.[jt]s:\d+:\d+/);
+    assert.deepEqual(others, []);
+    assert.deepEqual(fixture.results, ['ok', 'unforeseen']);
+    assert.equal(fixture.clock.pending.length, 1);
+  });
+}
+
+test('retries after a failure when the time has come, and not at the wish of requests before 5 seconds', async () => {
+  const fixture = new KeySetFixture();
+  await fixture.fail();
+  const [delay = 0] = fixture.clock.pending;
+  fixture.clock.advance(delay - 1);
+  assert.deepEqual(
+    [fixture.outcome('a'), fixture.outcome(), fixture.keys.usable() > 0],
+    ['keys-unavailable', 'keys-unavailable', false],
+  );
+  assert.equal(fixture.fetches, 1);
+  fixture.clock.advance(1);
+  assert.deepEqual([fixture.outcome('a'), fixture.fetches], ['waits', 2]);
+});
+
+for (const [condition, prepare] of [
+  ['none were ever held', async () => new KeySetFixture()],
+  ['those held are too old', () => aged(HOUR)],
+] as const) {
+  test(`lets a request wait for an attempt of its own when ${condition} and 5 seconds have passed since the last one ended, not before [§7]`, async () => {
+    const fixture = await prepare();
+    await failTimes(fixture, 5);
+    void fixture.keys.refresh();
+    fixture.clock.advance(5 * SECOND);
+    await fixture.fail();
+    const { fetches } = fixture;
+
+    fixture.clock.advance(5 * SECOND - 1);
+    const early = [fixture.outcome('a'), fixture.outcome(), fixture.fetches];
+    assert.deepEqual(early, ['keys-unavailable', 'keys-unavailable', fetches]);
+    fixture.clock.advance(1);
+    const requests = [fixture.request('a'), fixture.request(), fixture.request('a')];
+    assert.equal(fixture.fetches, fetches + 1);
+    await fixture.answer(jwk('a'));
+    assert.deepEqual(await Promise.all(requests), ['found', 'found', 'found']);
+    assert.deepEqual([fixture.clock.pending, fixture.fetches], [[], fetches + 1]);
+  });
+}
+
+test('makes one attempt for requests in 5 seconds while no keys are held, however many come and however often it fails [§7]', async () => {
+  const fixture = new KeySetFixture();
+  await failTimes(fixture, 6);
+  for (let attempt = 7; attempt <= 9; attempt += 1) {
+    fixture.clock.advance(5 * SECOND - 1);
+    assert.deepEqual([fixture.outcome('a'), fixture.fetches], ['keys-unavailable', attempt - 1]);
+    fixture.clock.advance(1);
+    const requests = Array.from({ length: 50 }, () => fixture.request('a'));
+    await fixture.fail();
+    assert.deepEqual(new Set(await Promise.all(requests)), new Set(['keys-unavailable']));
+    assert.deepEqual([fixture.outcome('a'), fixture.fetches], ['keys-unavailable', attempt]);
+  }
+});
+
+test('makes no attempt for requests while keys are held, though 5 seconds have passed since the last one failed', async () => {
+  const fixture = await aged(10 * MINUTE);
+  await failTimes(fixture, 6);
+  fixture.clock.advance(5 * SECOND);
+  assert.deepEqual([fixture.outcome('a'), fixture.outcome(), fixture.fetches], ['found', 'found', 7]);
+});
+
+for (const [when, isEarly] of [
+  ['after a fetch that failed', false],
+  ['during a fetch that fails', true],
+] as const) {
+  test(`fetches no more by itself once it is closed ${when}`, async () => {
+    const fixture = new KeySetFixture();
+    const failed = fixture.fail();
+    if (!isEarly) await failed;
+    fixture.keys.close();
+    await failed;
+    assert.deepEqual(fixture.clock.pending, []);
+    assert.equal(fixture.fetches, 1);
+  });
+}
+
+test('leaves the refresh of old keys to the retry when the last fetch has failed', async () => {
+  const fixture = await aged(10 * MINUTE);
+  await fixture.fail();
+  assert.deepEqual([fixture.outcome('a'), fixture.fetches], ['found', 2]);
+  awaitRetry(fixture);
+  assert.equal(fixture.fetches, 3);
+});
+
+test('doubles the time between retries from 1 to 30 seconds with a jitter that never exceeds it', async () => {
+  const ceilings = [1, 2, 4, 8, 16, 30, 30, 30].map((seconds) => seconds * SECOND);
+  const shares: number[] = [];
+  let longest = 0;
+  for (let replica = 0; replica < 64; replica += 1) {
+    const fixture = new KeySetFixture();
+    for (const ceiling of ceilings) {
+      await fixture.fail();
+      const [delay = NaN] = fixture.clock.pending;
+      shares.push(delay / ceiling);
+      longest = Math.max(longest, delay);
+      awaitRetry(fixture);
+    }
+  }
+  assert.ok(
+    shares.every((share) => share > 0.75 && share <= 1),
+    `${Math.min(...shares)} to ${Math.max(...shares)}`,
+  );
+  assert.ok(longest > 29 * SECOND && longest <= 30 * SECOND, `${longest}`);
+  assert.ok(Math.max(...shares) > 0.95 && Math.min(...shares) < 0.9, 'the retries of replicas are spread');
+});
+
+test('begins again with 1 second when a fetch has succeeded in between', async () => {
+  const fixture = new KeySetFixture();
+  await failTimes(fixture, 5);
+  await fixture.answer(jwk('a'));
+  await fixture.fail();
+  assert.ok((fixture.clock.pending[0] ?? Infinity) <= SECOND);
+});
+
+test('has one retry pending however fetches fail, and none once one has succeeded', async () => {
+  const fixture = await aged();
+  await failTimes(fixture, 3);
+  assert.equal(fixture.clock.pending.length, 1);
+  fixture.clock.advance(100);
+  await Promise.all([fixture.request('unknown'), fixture.fail()]);
+  assert.equal(fixture.clock.pending.length, 1);
+  await fixture.answer(jwk('a'));
+  assert.deepEqual(fixture.clock.pending, []);
+});
+
+test('joins the fetch under way when the retry comes due during it', async () => {
+  const fixture = await aged();
+  await fixture.fail();
+  assert.equal(fixture.outcome('unknown'), 'waits');
+  awaitRetry(fixture);
+  assert.deepEqual([fixture.fetches, fixture.overlap], [3, 1]);
+});
+
+test('warns once for each change of state', async () => {
+  const fixture = new KeySetFixture();
+  const failures = () => fixture.logged('signing keys could not be fetched');
+  await failTimes(fixture, 3);
+  assert.deepEqual(failures(), [{ level: 'warn', reason: 'timeout', code: '', heldForSeconds: null }]);
+  await fixture.fail('status-refused', '503');
+  await fixture.fail('status-refused', '503');
+  assert.deepEqual(failures().slice(1), [
+    { level: 'warn', reason: 'status-refused', code: '503', heldForSeconds: null },
+  ]);
+  await fixture.answer(jwk('a'));
+  fixture.clock.advance(90 * SECOND);
+  await fixture.fail('status-refused', '\r\n');
+  assert.deepEqual(failures().slice(2), [
+    { level: 'warn', reason: 'status-refused', code: '??', heldForSeconds: 90 },
+  ]);
+});
+
+test('tells callers to come back when the retry is due, in whole seconds', async () => {
+  const fixture = new KeySetFixture();
+  await failTimes(fixture, 3);
+  const [delay = 0] = fixture.clock.pending;
+  assert.equal(retryAfter(fixture), Math.ceil(delay / SECOND));
+  fixture.clock.advance(delay - 1001);
+  assert.equal(retryAfter(fixture), 2);
+  fixture.clock.advance(1);
+  assert.equal(retryAfter(fixture), 1);
+});
+
+test('tells callers to come back when a request may make an attempt, where the retry is further away', async () => {
+  const fixture = new KeySetFixture();
+  await failTimes(fixture, 6);
+  assert.equal(retryAfter(fixture), 5);
+  fixture.clock.advance(3 * SECOND + 1);
+  assert.equal(retryAfter(fixture), 2);
+});
+
+test('tells callers with an unknown kid to come back when the retry is due, however far away', async () => {
+  const fixture = await aged();
+  await failTimes(fixture, 6);
+  assert.equal(await fixture.verdict('b'), 'keys-unavailable');
+  const [delay = 0] = fixture.clock.pending;
+  assert.equal(retryAfter(fixture, 'b'), Math.ceil(delay / SECOND));
+});
+
+test('tells callers to come back in a second when the retry is due and its timer is late', async () => {
+  const fixture = new KeySetFixture();
+  fixture.clock.after = () => () => {};
+  await fixture.fail();
+  fixture.clock.advance(2 * SECOND);
+  assert.equal(retryAfter(fixture), 1);
+});
+
+for (const [change, millis] of [
+  ['back', -HOUR],
+  ['forward', HOUR],
+] as const) {
+  test(`retries and tells callers when as before when the wall clock is set ${change}`, async () => {
+    const fixture = new KeySetFixture();
+    await failTimes(fixture, 4);
+    const before = retryAfter(fixture);
+    fixture.clock.set(fixture.clock.now() + millis);
+    assert.equal(retryAfter(fixture), before);
+    awaitRetry(fixture);
+    assert.equal(fixture.fetches, 5);
+  });
+}
+
+for (const [random, shares] of [
+  [0, [0.8, 1.6, 3.2, 6.4, 12.8, 24, 24]],
+  [0.5, [0.9, 1.8, 3.6, 7.2, 14.4, 27, 27]],
+  [1 - 2 ** -53, [1, 2, 4, 8, 16, 30, 30]],
+] as const) {
+  test(`retries after between four fifths and the whole of 1 to 30 seconds when chance says ${random}`, async () => {
+    const chance = Math.random;
+    Math.random = () => random;
+    try {
+      const fixture = new KeySetFixture();
+      for (const seconds of shares) {
+        await fixture.fail();
+        assert.ok(Math.abs((fixture.clock.pending[0] ?? NaN) - seconds * 1000) < 1e-6);
+      }
+    } finally {
+      Math.random = chance;
+    }
+  });
+}
+
+test('logs to the second how long the keys have been held when a fetch fails', async () => {
+  const fixture = new KeySetFixture();
+  await fixture.answer(jwk('a'));
+  fixture.clock.advance(3 * HOUR);
+  await fixture.fail();
+  const [line] = fixture.logged('signing keys could not be fetched');
+  assert.equal(line?.heldForSeconds, 3 * 60 * 60);
+});

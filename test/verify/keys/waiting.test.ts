@@ -1,0 +1,226 @@
+/* Unknown key identifiers, rotation, and the requests that wait for a fetch. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { unavailable } from '../../../src/verify/base/refusal.ts';
+import { atOnce } from '../../support/clock.ts';
+import { aged, HOUR, jwk, KeySetFixture, MINUTE, SECOND } from './key-set-fixture.ts';
+
+const rotated = [jwk('a'), jwk('b', {}, 0x33)];
+
+test('accepts a key rotated in on first sight', async () => {
+  const fixture = await aged();
+  const request = fixture.request('b');
+  await fixture.answer(...rotated);
+  assert.deepEqual([await request, fixture.fetches], ['found', 2]);
+});
+
+const UNDER_WAY: [condition: string, begin: (fixture: KeySetFixture) => void][] = [
+  [
+    'the retry after a failure',
+    (fixture) => fixture.clock.advance(fixture.clock.pending[0] ?? assert.fail()),
+  ],
+  ['a refresh of old keys', (fixture) => void fixture.outcome('a')],
+];
+
+for (const [index, [condition, begin]] of UNDER_WAY.entries()) {
+  test(`accepts a key rotated in on first sight while ${condition} is under way that began before the rotation`, async () => {
+    const fixture = await aged();
+    if (index === 0) await fixture.fail();
+    else fixture.clock.advance(10 * MINUTE);
+    const before = fixture.fetches;
+    begin(fixture);
+    const request = fixture.request('b');
+    assert.equal(fixture.fetches, before + 1);
+    await fixture.answer(jwk('a'));
+    await fixture.answer(...rotated);
+    assert.deepEqual([await request, fixture.fetches], ['found', before + 2]);
+  });
+}
+
+test('accepts a key rotated in on first sight while the very first fetch is under way that began before the rotation', async () => {
+  const fixture = new KeySetFixture();
+  const request = fixture.request('b');
+  await fixture.answer(jwk('a'));
+  await fixture.answer(...rotated);
+  assert.deepEqual([await request, fixture.fetches], ['found', 2]);
+});
+
+test('refuses a kid that is still unknown after one fetch of its own [A3]', async () => {
+  const fixture = await aged();
+  const request = fixture.request('b');
+  await fixture.answer(jwk('a'));
+  assert.deepEqual([await request, fixture.fetches], ['key-unknown', 2]);
+});
+
+test('answers 503 to a kid that is still unknown when the last fetch failed', async () => {
+  const fixture = await aged();
+  const request = fixture.request('b');
+  await fixture.fail();
+  assert.deepEqual(
+    [await request, fixture.outcome('b'), fixture.outcome('a')],
+    ['keys-unavailable', 'keys-unavailable', 'found'],
+  );
+});
+
+test('answers 401 again to an unknown kid when a fetch has succeeded after a failed one', async () => {
+  const fixture = await aged();
+  await fixture.fail();
+  await fixture.answer(jwk('a'));
+  assert.equal(await fixture.verdict('b'), 'key-unknown');
+});
+
+test('fetches for an unknown kid while the next retry is still far, since a rotated key may be all that is missing', async () => {
+  const fixture = await aged();
+  for (let failure = 0; failure < 6; failure += 1) await fixture.fail();
+  const request = fixture.request('b');
+  await fixture.answer(...rotated);
+  assert.equal(await request, 'found');
+});
+
+test('fetches for unknown kids again when 5 seconds have passed since the start of the last such fetch, not before', async () => {
+  const fixture = await aged();
+  assert.equal(fixture.outcome('b'), 'waits');
+  fixture.clock.advance(3 * SECOND);
+  await fixture.answer(jwk('a'));
+  fixture.clock.advance(2 * SECOND - 1);
+  assert.deepEqual(
+    [fixture.outcome('b'), fixture.outcome('c'), fixture.fetches],
+    ['key-unknown', 'key-unknown', 2],
+  );
+  fixture.clock.advance(1);
+  assert.deepEqual([fixture.outcome('c'), fixture.fetches], ['waits', 3]);
+  await fixture.answer(jwk('a'));
+  fixture.clock.advance(5 * SECOND - 1);
+  assert.deepEqual([fixture.outcome('b'), fixture.fetches], ['key-unknown', 3]);
+});
+
+test('counts the 5 seconds from a fetch for an unknown kid when that fetch failed', async () => {
+  const fixture = await aged();
+  assert.equal(fixture.outcome('b'), 'waits');
+  await fixture.fail();
+  fixture.clock.advance(500);
+  assert.deepEqual([fixture.outcome('c'), fixture.fetches], ['keys-unavailable', 2]);
+});
+
+test('lets unknown kids share a fetch of another cause without spending their own', async () => {
+  const fixture = await aged();
+  fixture.clock.advance(10 * MINUTE);
+  assert.equal(fixture.outcome('a'), 'found');
+  assert.deepEqual([fixture.outcome('b'), fixture.fetches], ['waits', 2]);
+  await fixture.answer(jwk('a'));
+  assert.deepEqual([fixture.outcome('b'), fixture.fetches], ['waits', 3]);
+});
+
+test('fetches at most once in 5 seconds when ten thousand kids are made up, and answers known ones at once meanwhile [F1]', async () => {
+  const fixture = await aged();
+  const outcomes = new Map<string, number>();
+  for (let count = 0; count < 10_000; count += 1) {
+    const outcome = fixture.outcome(`made-up-${count}`);
+    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+    if (count % 1000 === 0) assert.equal(fixture.outcome('a'), 'found');
+  }
+  assert.deepEqual(
+    [outcomes, fixture.fetches],
+    [
+      new Map([
+        ['waits', 1000],
+        ['too-many-waiting', 9000],
+      ]),
+      2,
+    ],
+  );
+  await fixture.answer(jwk('a'));
+  assert.deepEqual(
+    [fixture.outcome('made-up'), fixture.outcome('a'), fixture.fetches],
+    ['key-unknown', 'found', 2],
+  );
+});
+
+test('lets 1,000 requests wait for a fetch, turns the next away for a second, and counts anew for the next fetch', async () => {
+  const fixture = new KeySetFixture();
+  for (let round = 0; round < 2; round += 1) {
+    const outcomes = new Set(Array.from({ length: 1000 }, () => fixture.outcome('a')));
+    assert.deepEqual(outcomes, new Set(['waits']));
+    assert.deepEqual(atOnce(fixture.look('a')), unavailable('too-many-waiting', 1).refusal);
+    assert.equal(fixture.fetches, round + 1);
+    await fixture.answer(jwk('a'));
+    fixture.clock.advance(HOUR);
+  }
+});
+
+test('lets the requests that waited go when the fetch fails', async () => {
+  const fixture = new KeySetFixture();
+  const requests = Array.from({ length: 20 }, () => fixture.request('a'));
+  await fixture.fail();
+  assert.deepEqual(new Set(await Promise.all(requests)), new Set(['keys-unavailable']));
+});
+
+test('lets requests wait for the second of two fetches as for the first, within the same 1,000', async () => {
+  const fixture = await aged(10 * MINUTE);
+  assert.equal(fixture.outcome('a'), 'found');
+  const requests = Array.from({ length: 1000 }, () => fixture.request('b'));
+  await fixture.answer(jwk('a'));
+  await new Promise(setImmediate);
+  assert.deepEqual([fixture.outcome('c'), fixture.fetches], ['too-many-waiting', 3]);
+  await fixture.answer(...rotated);
+  assert.deepEqual(new Set(await Promise.all(requests)), new Set(['found']));
+});
+
+const FAILING: [condition: string, prepare: () => Promise<KeySetFixture>, kid: string | undefined][] = [
+  ['no keys are held', async () => new KeySetFixture(), 'a'],
+  ['no keys are held and it names none', async () => new KeySetFixture(), undefined],
+  ['its kid is unknown', aged, 'b'],
+  ['the keys are too old', () => aged(HOUR), 'a'],
+];
+
+for (const [condition, prepare, kid] of FAILING) {
+  test(`lets a request wait for one fetch that fails, and for no second one, when ${condition}`, async () => {
+    const fixture = await prepare();
+    void fixture.keys.refresh();
+    const request = fixture.request(kid);
+    const { fetches } = fixture;
+    await fixture.fail();
+    assert.deepEqual([await request, fixture.fetches], ['keys-unavailable', fetches]);
+  });
+}
+
+test('lets a request wait for a fetch that succeeds and then for one that fails', async () => {
+  const fixture = await aged();
+  void fixture.keys.refresh();
+  const request = fixture.request('b');
+  await fixture.answer(jwk('a'));
+  await fixture.fail();
+  assert.deepEqual([await request, fixture.fetches], ['keys-unavailable', 3]);
+});
+
+test('lets a request wait for two fetches at most, though both succeed', async () => {
+  const fixture = await aged();
+  void fixture.keys.refresh();
+  const request = fixture.request('b');
+  await fixture.answer(jwk('a'));
+  fixture.clock.advance(5 * SECOND);
+  await fixture.answer(jwk('a'));
+  assert.deepEqual([await request, fixture.fetches], ['key-unknown', 3]);
+});
+
+test('does not let a request wait that names no key, when several are held and a fetch is under way', async () => {
+  const fixture = await aged();
+  await fixture.answer(...rotated);
+  void fixture.keys.refresh();
+  assert.equal(fixture.outcome(), 'key-unknown');
+});
+
+for (const [change, millis] of [
+  ['back', -HOUR],
+  ['forward', HOUR],
+] as const) {
+  test(`fetches for unknown kids once in 5 seconds when the wall clock is set ${change}`, async () => {
+    const fixture = await aged();
+    assert.equal(await fixture.verdict('b'), 'key-unknown');
+    fixture.clock.set(fixture.clock.now() + millis);
+    fixture.clock.advance(5 * SECOND - 1);
+    assert.deepEqual([fixture.outcome('b'), fixture.fetches], ['key-unknown', 2]);
+    fixture.clock.advance(1);
+    assert.deepEqual([fixture.outcome('b'), fixture.fetches], ['waits', 3]);
+  });
+}

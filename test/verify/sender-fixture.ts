@@ -1,0 +1,123 @@
+/* A sender with everything real behind it and no network: bound tokens, proofs for them, and what is said of
+   both. */
+import assert from 'node:assert/strict';
+import { Refused, type Refusal } from '../../src/verify/base/refusal.ts';
+import { createSenderCheck, type SenderOptions, type SenderCheck } from '../../src/verify/caller.ts';
+import { createReplayStore, type ReplayStore } from '../../src/verify/dpop/replay.ts';
+import { draftProof, makeProofKey, sealProof, type ProofDraft } from '../support/proof.ts';
+import { unlessRefused } from '../support/refused.ts';
+import { issue, NOW, openVerifier } from './token/issuer.ts';
+
+export const ORIGIN = 'https://api.test';
+export const PATH = '/api/private';
+export const URI = ORIGIN + PATH;
+
+/** The key to which `TOKEN` is bound, and one that somebody else has. */
+export const key = makeProofKey();
+export const strangersKey = makeProofKey();
+export const TOKEN = issue({ cnf: { jkt: key.thumbprint } });
+
+/** A token bound to a key. */
+export const boundTo = (thumbprint: string) => issue({ cnf: { jkt: thumbprint } });
+
+export type Verdict = 'accepted' | Refusal['reason'];
+
+/** All that a sender asks of the memory of used proofs. */
+export type Recorder = Pick<ReplayStore, 'record'>;
+
+export interface Circumstances {
+  readonly rules?: Partial<SenderOptions>;
+  readonly store?: Recorder;
+}
+
+const RULES: SenderOptions = {
+  dpopMode: 'ALLOWED',
+  publicUrl: ORIGIN,
+  trustProxy: false,
+  dpopIatOffsetSeconds: 300,
+  dpopIatLeewaySeconds: 30,
+  dpopNonceSecret: undefined,
+};
+
+export const openSender = ({ rules, store = createReplayStore(330) }: Circumstances = {}): SenderCheck =>
+  createSenderCheck({ ...RULES, ...rules }, store);
+
+const verifyToken = await openVerifier(100);
+
+export interface Presented {
+  readonly token?: string;
+  readonly method?: string;
+  readonly nowMillis?: number;
+}
+
+/** What the sender says of a proof (or of none) with a token under the scheme DPoP. */
+export async function judge(
+  sender: SenderCheck,
+  proof: string | undefined,
+  presented: Presented = {},
+): Promise<Verdict> {
+  const { token = TOKEN, method = 'GET', nowMillis = NOW * 1000 } = presented;
+  const presentation = {
+    method,
+    host: 'inner.test',
+    path: PATH,
+    rawHeaders: ['Host', 'inner.test'],
+  };
+  try {
+    const caller = unlessRefused(
+      await sender(
+        unlessRefused(await verifyToken(token)),
+        { scheme: 'DPoP', token, proof },
+        presentation,
+        nowMillis,
+      ),
+    );
+    assert.equal(caller.subject, 'auth0|user');
+    return 'accepted';
+  } catch (failure) {
+    if (failure instanceof Refused) return failure.refusal.reason;
+    throw failure;
+  }
+}
+
+/** A draft of a good proof for `TOKEN`. */
+export const draft = (signer = key, token = TOKEN, nonce?: unknown): ProofDraft =>
+  draftProof(signer, { token, uri: URI, nowSeconds: NOW, nonce });
+
+export type Change = (draft: ProofDraft) => void;
+
+/**
+ * What is said of a proof that is good but for this change: at first sight, and when its key is known
+ * already.
+ */
+export async function verdictOn(
+  change: Change,
+  signer = key,
+  circumstances: Circumstances = {},
+): Promise<Verdict> {
+  const token = boundTo(signer.thumbprint);
+  const changed = draft(signer, token);
+  change(changed);
+  const proof = sealProof(changed);
+  const first = await judge(openSender(circumstances), proof, { token });
+  const sender = openSender(circumstances);
+  await judge(sender, sealProof(draft(signer, token)), { token });
+  assert.equal(await judge(sender, proof, { token }), first, 'the verdict changes once the key is known');
+  return first;
+}
+
+export const inHeader =
+  (name: string, value: unknown): Change =>
+  ({ header }) =>
+    void Object.assign(header, { [name]: value });
+
+export const inClaims =
+  (name: string, value: unknown): Change =>
+  ({ claims }) =>
+    void Object.assign(claims, { [name]: value });
+
+/** A member of the `jwk`. */
+export const inKey =
+  (name: string, value: unknown): Change =>
+  ({ header }) =>
+    void Object.assign(header.jwk as object, { [name]: value });

@@ -1,0 +1,162 @@
+/* One fault for each way in which a token is refused, in the order of docs/tokens.md: to be shown alone and
+   in pairs. */
+import { sign, type KeyObject } from 'node:crypto';
+import type { SENTENCES } from '../../../src/verify/base/refusal.ts';
+import type { TokenOptions } from '../../../src/verify/token/claims.ts';
+import { rawJws } from '../../idp/tokens.ts';
+import { CLAIMS, foreignKey, HEADER, NOW, signingKey, type Members } from './issuer.ts';
+
+type TokenFlaw = keyof typeof SENTENCES.invalid_token;
+
+/** A token before it is signed, and how it is presented. */
+export interface Draft {
+  readonly header: Members;
+  readonly claims: Members;
+  readonly rules: { -readonly [Name in keyof TokenOptions]?: TokenOptions[Name] };
+  /** Instead of the header's or the claims' JSON. */
+  headerText?: string;
+  payloadText?: string;
+  key: KeyObject;
+  /** Follows the signature. */
+  ending: string;
+  /** Stands between the scheme and the token. */
+  space: string;
+}
+
+export const draft = (): Draft => ({
+  header: { ...HEADER },
+  claims: { ...CLAIMS },
+  rules: {},
+  key: signingKey.privateKey,
+  ending: '',
+  space: ' ',
+});
+
+export function seal({ header, claims, headerText, payloadText, key, ending }: Draft): string {
+  const first = headerText ?? JSON.stringify(header);
+  const second = payloadText ?? JSON.stringify(claims);
+  return rawJws(first, second, (input) => sign('sha256', input, key)) + ending;
+}
+
+export interface Fault {
+  /** What the fault lies in: two faults of one place exclude each other. */
+  readonly place: string;
+  /** The scheme under which the sender's rules, not the verifier of tokens, find it. */
+  readonly sender?: 'Bearer' | 'DPoP';
+  readonly apply: (draft: Draft) => void;
+}
+
+const inHeader = (name: string, value: unknown) => ({
+  place: `header ${name}`,
+  apply: ({ header }: Draft) => void Object.assign(header, { [name]: value }),
+});
+
+const inClaims = (name: string, value: unknown) => ({
+  place: `claim ${name}`,
+  apply: ({ claims }: Draft) => void Object.assign(claims, { [name]: value }),
+});
+
+const inRules = (rules: Partial<TokenOptions>) => ({
+  place: `rules ${Object.keys(rules)}`,
+  apply: (whole: Draft) => void Object.assign(whole.rules, rules),
+});
+
+/** A flaw without its fault does not compile. */
+export const FAULTS: Readonly<Record<TokenFlaw, Fault>> = {
+  'credentials-malformed': {
+    place: 'space',
+    sender: 'Bearer',
+    apply: (whole) => {
+      whole.space = '  ';
+    },
+  },
+  'token-malformed': {
+    place: 'ending',
+    apply: (whole) => {
+      whole.ending = '=';
+    },
+  },
+  'header-malformed': {
+    place: 'header text',
+    apply: (whole) => {
+      whole.headerText = '["RS256"]';
+    },
+  },
+  'payload-malformed': {
+    place: 'payload text',
+    apply: (whole) => {
+      whole.payloadText = '["access"]';
+    },
+  },
+  'algorithm-refused': { ...inHeader('alg', 'RS512') },
+  'critical-header': {
+    ...inHeader('crit', ['exp']),
+  },
+  'type-refused': {
+    ...inHeader('typ', 'id+jwt'),
+  },
+  'key-id-malformed': {
+    ...inHeader('kid', 7),
+  },
+  'key-unknown': {
+    ...inHeader('kid', 'unknown'),
+  },
+  'signature-mismatch': {
+    place: 'key',
+    apply: (whole) => {
+      whole.key = foreignKey.privateKey;
+    },
+  },
+  'issuer-mismatch': {
+    ...inClaims('iss', 'https://other.test/'),
+  },
+  'audience-mismatch': {
+    ...inClaims('aud', 'https://other.test'),
+  },
+  'expiry-malformed': {
+    ...inClaims('exp', undefined),
+  },
+  expired: { ...inClaims('exp', NOW) },
+  'not-before-malformed': {
+    ...inClaims('nbf', null),
+  },
+  'not-yet-valid': { ...inClaims('nbf', NOW + 1) },
+  'issued-at-malformed': {
+    ...inClaims('iat', null),
+  },
+  'subject-malformed': {
+    ...inClaims('sub', undefined),
+  },
+  'token-use-refused': {
+    ...inClaims('token_use', 'id'),
+  },
+  'payload-type-refused': {
+    ...inClaims('typ', 'ID'),
+  },
+  'event-token': {
+    ...inClaims('events', {}),
+  },
+  'id-token': { ...inClaims('nonce', 'n') },
+  'profile-required': {
+    ...inRules({ tokenType: 'at+jwt' }),
+  },
+  'claim-required': {
+    ...inRules({ requiredClaims: ['scp'] }),
+  },
+  'bound-token': {
+    ...inClaims('cnf', { jkt: 'thumbprint' }),
+    sender: 'Bearer',
+  },
+  'not-bound': {
+    ...inClaims('cnf', undefined),
+    sender: 'DPoP',
+  },
+  'confirmation-refused': {
+    ...inClaims('cnf', { jkt: 'thumbprint', 'x5t#S256': 'thumbprint' }),
+    sender: 'DPoP',
+  },
+  'key-mismatch': {
+    ...inClaims('cnf', { jkt: 'thumbprint' }),
+    sender: 'DPoP',
+  },
+};

@@ -1,0 +1,154 @@
+/* Tokens and a verifier in front of them without a network: one change at a time, judged with every size of
+   memory. */
+import assert from 'node:assert/strict';
+import { sign, type JsonWebKey } from 'node:crypto';
+import { createKeySet, type KeySet } from '../../../src/verify/keys/key-set.ts';
+import { Refused, type Refusal } from '../../../src/verify/base/refusal.ts';
+import type { Issuer } from '../../../src/verify/token/verify.ts';
+import { createTokenVerifier, type VerifiedToken } from '../../../src/verify/token/verify.ts';
+import { makeSigningKey } from '../../idp/keys.ts';
+import { rawJws, signJws, type Algorithm } from '../../idp/tokens.ts';
+import { andThen, type Later } from '../../../src/verify/base/clock.ts';
+import { TestClock } from '../../support/clock.ts';
+import { laterUnlessRefused } from '../../support/refused.ts';
+
+export const DOMAIN = 'idp.test';
+export const ISSUER = `https://${DOMAIN}/`;
+export const AUDIENCE = 'https://api.test';
+/** The time of every test, in seconds since the epoch. */
+export const NOW = 1_800_000_000;
+
+/** What an issuer has beside its keys. */
+export type Rules = Omit<Issuer, 'keys'>;
+
+export const RULES: Rules = {
+  name: 'idp',
+  issuer: ISSUER,
+  audience: [AUDIENCE],
+  claimNamespace: '',
+  scopeClaim: 'scope',
+  clockToleranceSeconds: 0,
+  tokenType: 'any',
+  requiredClaims: [],
+};
+
+/** The key that the issuer publishes, and one that it does not. */
+export const signingKey = makeSigningKey();
+export const foreignKey = makeSigningKey();
+
+export type Members = Record<string, unknown>;
+export const HEADER: Members = { alg: 'RS256', typ: 'JWT', kid: signingKey.kid };
+export const CLAIMS: Members = { iss: ISSUER, sub: 'auth0|user', aud: AUDIENCE, exp: NOW + 60 };
+
+/** A token that is good but for the members given; one given as `undefined` is left out. */
+export const issue = (
+  claims: Members = {},
+  header: Members = {},
+  key = signingKey.privateKey,
+  algorithm: Algorithm = 'RS256',
+) => signJws({ ...HEADER, ...header }, { ...CLAIMS, ...claims }, key, algorithm);
+
+/** A token over exactly these texts or bytes, rightly signed. */
+export const issueRaw = (header: string | Buffer, payload: string | Buffer) => rawJws(header, payload, rs256);
+
+export const rs256 = (input: Buffer) => sign('sha256', input, signingKey.privateKey);
+
+/**
+ * The members as JSON with one of them as exactly this JSON text, which `JSON.stringify` may be unable to
+ * write.
+ */
+export function withText(members: Members, name: string, text: string): string {
+  return `${JSON.stringify({ ...members, [name]: undefined }).slice(0, -1)},${JSON.stringify(name)}:${text}}`;
+}
+
+/** A token that has this JSON text as one of its claims. */
+export const issueClaim = (name: string, text: string, header: Members = {}) =>
+  issueRaw(JSON.stringify({ ...HEADER, ...header }), withText(CLAIMS, name, text));
+
+/** A token that has this JSON text as one of its header members. */
+export const issueHeader = (name: string, text: string) =>
+  issueRaw(withText(HEADER, name, text), JSON.stringify(CLAIMS));
+
+export type Verdict = 'accepted' | Refusal['reason'];
+
+/** How many verified tokens are remembered: plenty, one, none. */
+export const CAPACITIES = [10_000, 1, 0] as const;
+
+export interface Circumstances {
+  readonly rules?: Partial<Rules>;
+  /** The keys of the set. Default: the signing key alone. */
+  readonly jwks?: readonly unknown[];
+  readonly nowMillis?: number;
+}
+
+export const keySetOf = (keys: readonly unknown[] = [signingKey.publicJwk]) => ({ keys });
+
+/** Verifies at a time of the test's choice. */
+export type TimedVerifier = (token: string, nowMillis?: number) => Later<VerifiedToken>;
+
+/** A verifier over these keys. */
+export function verifierOver(keys: KeySet, cacheEntries: number, rules: Partial<Rules> = {}): TimedVerifier {
+  const clock = new TestClock(NOW * 1000);
+  const verify = createTokenVerifier([{ ...RULES, ...rules, keys }], clock, cacheEntries);
+  return (token, nowMillis = NOW * 1000) => {
+    clock.set(nowMillis);
+    return laterUnlessRefused(verify(token));
+  };
+}
+
+/** A verifier with its keys fetched. */
+export async function openVerifier(
+  cacheEntries: number,
+  { rules, jwks }: Circumstances = {},
+): Promise<TimedVerifier> {
+  const keys = createKeySet(
+    'idp',
+    async () => keySetOf(jwks),
+    new TestClock(NOW * 1000),
+    () => {},
+  );
+  await keys.refresh();
+  return verifierOver(keys, cacheEntries, rules);
+}
+
+/** Verifies as often as it takes to be remembered, where there is room. */
+export function remember(verify: TimedVerifier, token: string, nowMillis?: number): Later<VerifiedToken> {
+  return andThen(verify(token, nowMillis), () => verify(token, nowMillis));
+}
+
+/** What the verifier says of the token, after the fetches that it asks for. */
+export async function judge(verify: TimedVerifier, token: string, nowMillis?: number): Promise<Verdict> {
+  try {
+    await remember(verify, token, nowMillis);
+    return 'accepted';
+  } catch (failure) {
+    if (failure instanceof Refused) return failure.refusal.reason;
+    throw failure;
+  }
+}
+
+/** A token that every verifier with the usual rules accepts. */
+export const GOOD = issue();
+
+/**
+ * What every verifier says of the token, whatever it remembers: on first sight, after a good token, and
+ * again.
+ */
+export async function verdict(token: string, circumstances: Circumstances = {}): Promise<Verdict> {
+  const verdicts: Verdict[] = [];
+  for (const cacheEntries of CAPACITIES) {
+    const verify = await openVerifier(cacheEntries, circumstances);
+    verdicts.push(await judge(verify, token, circumstances.nowMillis));
+    await judge(verify, GOOD, circumstances.nowMillis);
+    verdicts.push(await judge(verify, token, circumstances.nowMillis));
+    verdicts.push(await judge(verify, token, circumstances.nowMillis));
+  }
+  assert.equal(new Set(verdicts).size, 1, `verdicts differ: ${verdicts.join(', ')}`);
+  return verdicts[0]!;
+}
+
+/** The key set member of this key under other members. */
+export const published = (members: Members, key: JsonWebKey = signingKey.publicJwk): Members => ({
+  ...key,
+  ...members,
+});

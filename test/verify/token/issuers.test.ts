@@ -1,0 +1,232 @@
+/* Tokens of several issuers: which one judges a token, by its own rules and keys, and what it says of the
+   others. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createKeySet } from '../../../src/verify/keys/key-set.ts';
+import { Refused } from '../../../src/verify/base/refusal.ts';
+import type { Issuer } from '../../../src/verify/token/verify.ts';
+import { createTokenVerifier, verifiedOf } from '../../../src/verify/token/verify.ts';
+import { TestClock } from '../../support/clock.ts';
+import {
+  AUDIENCE,
+  CAPACITIES,
+  foreignKey,
+  issue,
+  ISSUER,
+  NOW,
+  published,
+  RULES,
+  signingKey,
+} from './issuer.ts';
+import { unlessRefused } from '../../support/refused.ts';
+
+const PARTNER = 'https://partner.test/';
+const PARTNERS_AUDIENCE = 'orders-api';
+
+/** The partner names its key as the first issuer names its own. */
+const KID = { kid: signingKey.kid };
+
+interface Partner {
+  readonly rules?: Partial<Issuer>;
+  /** Key sets as they are fetched, by the name of their issuer. */
+  readonly fetched?: Readonly<Record<string, () => object>>;
+  readonly cacheEntries?: number;
+}
+
+const clock = new TestClock(NOW * 1000);
+
+/** A verifier for two issuers, with their keys fetched, and those key sets. */
+async function open({ rules = {}, fetched = {}, cacheEntries = 0 }: Partner = {}) {
+  clock.set(NOW * 1000);
+  const documents: Record<string, () => object> = {
+    idp: () => ({ keys: [signingKey.publicJwk] }),
+    partner: () => ({ keys: [published(KID, foreignKey.publicJwk)] }),
+    ...fetched,
+  };
+  const fetches: string[] = [];
+
+  const keysOf = (name: string) =>
+    createKeySet(
+      name,
+      async () => {
+        fetches.push(name);
+        return documents[name]!() as Record<string, unknown>;
+      },
+      clock,
+      () => {},
+    );
+
+  const partner = { name: 'partner', issuer: PARTNER, audience: [PARTNERS_AUDIENCE], ...rules };
+  const issuers: readonly Issuer[] = [
+    { ...RULES, keys: keysOf('idp') },
+    { ...RULES, ...partner, keys: keysOf('partner') },
+  ];
+  await Promise.all(issuers.map(({ keys }) => keys.refresh()));
+  const verify = createTokenVerifier(issuers, clock, cacheEntries);
+
+  async function judge(token: string): Promise<string> {
+    try {
+      const verified = unlessRefused(await verify(token));
+      return verifiedOf(verified).issuer.name;
+    } catch (failure) {
+      if (failure instanceof Refused) return failure.refusal.reason;
+      throw failure;
+    }
+  }
+
+  return { verify, judge, issuers, documents, fetches };
+}
+
+const partners = (claims = {}, header = {}, key = foreignKey.privateKey) =>
+  issue({ iss: PARTNER, aud: PARTNERS_AUDIENCE, ...claims }, { ...KID, ...header }, key);
+
+for (const cacheEntries of CAPACITIES) {
+  test(`judges each token by the keys of the issuer that it claims, though both name them alike, with room for ${cacheEntries} [RFC 8725 §3.8] [D3]`, async () => {
+    const { judge } = await open({ cacheEntries });
+    for (let sight = 1; sight <= 3; sight += 1) {
+      assert.equal(await judge(issue()), 'idp');
+      assert.equal(await judge(partners()), 'partner');
+      assert.equal(await judge(issue({}, {}, foreignKey.privateKey)), 'signature-mismatch');
+      assert.equal(await judge(partners({}, {}, signingKey.privateKey)), 'signature-mismatch');
+    }
+  });
+}
+
+for (const cacheEntries of CAPACITIES) {
+  test(`takes from each issuer only tokens for the audience of that issuer, with room for ${cacheEntries} [RFC 7519 §4.1.3] [D11]`, async () => {
+    const { judge } = await open({ cacheEntries });
+    for (let sight = 1; sight <= 3; sight += 1) {
+      assert.equal(await judge(issue({ aud: PARTNERS_AUDIENCE })), 'audience-mismatch');
+      assert.equal(await judge(partners({ aud: AUDIENCE })), 'audience-mismatch');
+      assert.equal(await judge(partners({ aud: [AUDIENCE, PARTNERS_AUDIENCE] })), 'partner');
+    }
+  });
+
+  test(`withdraws a token with the keys of its own issuer, whatever the other publishes, with room for ${cacheEntries} [D7]`, async () => {
+    const { judge, issuers, documents } = await open({ cacheEntries });
+    for (let sight = 1; sight <= 3; sight += 1) assert.equal(await judge(partners()), 'partner');
+
+    // The first issuer now publishes the very key, and the partner has withdrawn it.
+    const lost = published(KID, foreignKey.publicJwk);
+    documents.idp = () => ({ keys: [lost] });
+    documents.partner = () => ({ keys: [published({ kid: 'new' }, signingKey.publicJwk)] });
+    await Promise.all(issuers.map(({ keys }) => keys.refresh()));
+    assert.equal(await judge(partners()), 'key-unknown');
+    assert.equal(await judge(issue({}, {}, foreignKey.privateKey)), 'idp');
+  });
+
+  test(`judges what is remembered by the time of its own claims, with room for ${cacheEntries} [D7]`, async () => {
+    const { judge } = await open({ cacheEntries });
+    for (let sight = 1; sight <= 3; sight += 1) assert.equal(await judge(partners()), 'partner');
+
+    clock.set((NOW + 60) * 1000);
+    assert.equal(await judge(partners()), 'expired');
+  });
+}
+
+/** What names no issuer that is trusted, though it comes near one. */
+const STRANGERS: readonly (readonly [what: string, iss: unknown])[] = [
+  ['another issuer', 'https://evil.test/'],
+  ['an issuer in another case', 'https://PARTNER.test/'],
+  ['an issuer without its slash', PARTNER.slice(0, -1)],
+  ['the configured name of an issuer', 'partner'],
+  ['an empty text', ''],
+  ['a name that every object has', 'constructor'],
+  ['a list with an issuer in it', [PARTNER]],
+  ['a number', 1],
+  ['null', null],
+  ['nothing', undefined],
+];
+
+for (const [what, iss] of STRANGERS) {
+  test(`refuses a token that claims ${what} before it looks for a key, and fetches nothing [RFC 7519 §4.1.1, D2, D4]`, async () => {
+    const { judge, fetches } = await open();
+    for (const header of [{}, { kid: 'unknown' }, { kid: undefined }]) {
+      assert.equal(await judge(issue({ iss }, header)), 'issuer-mismatch');
+      assert.equal(await judge(issue({ iss }, header, foreignKey.privateKey)), 'issuer-mismatch');
+    }
+    assert.deepEqual(fetches, ['idp', 'partner']);
+  });
+}
+
+test('looks at the header of a token before it asks which issuer it claims', async () => {
+  const { judge } = await open();
+  const stranger = { iss: 'https://evil.test/' };
+  assert.equal(await judge(issue(stranger, { alg: 'none' })), 'algorithm-refused');
+  assert.equal(await judge(issue(stranger, { crit: ['x'] })), 'critical-header');
+  assert.equal(await judge(issue(stranger, { typ: 'dpop+jwt' })), 'type-refused');
+  assert.equal(await judge(issue(stranger, { kid: 1 })), 'key-id-malformed');
+});
+
+/** What one issuer asks for and the other does not. */
+const DEMANDS: readonly (readonly [what: string, rules: Partial<Issuer>, reason: string])[] = [
+  ['the profile at+jwt', { tokenType: 'at+jwt' }, 'profile-required'],
+  ['a claim', { requiredClaims: ['scp'] }, 'claim-required'],
+  ['another audience', { audience: ['other'] }, 'audience-mismatch'],
+];
+
+for (const [what, rules, reason] of DEMANDS) {
+  test(`asks for ${what} of the tokens of that issuer alone that demands it`, async () => {
+    const { judge } = await open({ rules });
+    assert.equal(await judge(issue()), 'idp');
+    assert.equal(await judge(partners()), reason);
+  });
+}
+
+test('takes a token for any audience of its issuer [RFC 7519 §4.1.3]', async () => {
+  const { judge } = await open({ rules: { audience: [AUDIENCE, PARTNERS_AUDIENCE] } });
+  assert.equal(await judge(partners()), 'partner');
+  assert.equal(await judge(partners({ aud: AUDIENCE })), 'partner');
+  assert.equal(await judge(partners({ aud: ['x', AUDIENCE] })), 'partner');
+  assert.equal(await judge(partners({ aud: `${AUDIENCE} ${PARTNERS_AUDIENCE}` })), 'audience-mismatch');
+  assert.equal(await judge(partners({ aud: [] })), 'audience-mismatch');
+});
+
+test('counts an unknown kid against the issuer that is claimed, and fetches its keys alone [F1]', async () => {
+  const { judge, fetches } = await open();
+  assert.equal(await judge(partners({}, { kid: 'unknown' })), 'key-unknown');
+  assert.equal(await judge(partners({}, { kid: 'unknown too' })), 'key-unknown');
+  assert.deepEqual(fetches, ['idp', 'partner', 'partner']);
+  assert.equal(await judge(issue({}, { kid: 'unknown' })), 'key-unknown');
+  assert.deepEqual(fetches, ['idp', 'partner', 'partner', 'idp']);
+});
+
+test('tells with a refusal whose key the token was judged by', async () => {
+  const { verify } = await open();
+
+  const findings = async (token: string) => {
+    const refused = await verify(token);
+    assert.ok(refused instanceof Refused);
+    return refused.findings;
+  };
+
+  assert.deepEqual(await findings(partners({ exp: 1 })), { ...KID, issuerName: 'partner' });
+  assert.deepEqual(await findings(issue({ exp: 1 })), { ...KID, issuerName: 'idp' });
+  assert.deepEqual(await findings(issue({ iss: 'https://evil.test/' })), {});
+});
+
+test('with one issuer looks at the key and the signature before the issuer, as ever', async () => {
+  const keys = createKeySet(
+    'idp',
+    async () => ({ keys: [signingKey.publicJwk] }),
+    clock,
+    () => {},
+  );
+  await keys.refresh();
+  const verify = createTokenVerifier([{ ...RULES, keys }], clock, 0);
+
+  const reasonOf = async (token: string) => {
+    try {
+      return verifiedOf(unlessRefused(await verify(token))).issuer.issuer;
+    } catch (failure) {
+      if (!(failure instanceof Refused)) throw failure;
+      return failure.refusal.reason;
+    }
+  };
+
+  const iss = 'https://evil.test/';
+  assert.equal(await reasonOf(issue({ iss }, { kid: 'unknown' })), 'key-unknown');
+  assert.equal(await reasonOf(issue({ iss }, {}, foreignKey.privateKey)), 'signature-mismatch');
+  assert.equal(await reasonOf(issue({ iss })), 'issuer-mismatch');
+  assert.equal(await reasonOf(issue()), ISSUER);
+});

@@ -1,0 +1,294 @@
+/* The memory of verified tokens: it saves work and decides nothing. And whom the verifier asks for keys. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../../../src/verify/base/encoding.ts';
+import { factsOf } from '../../../src/verify/keys/jwk.ts';
+import { FetchFailure } from '../../../src/verify/keys/jwks.ts';
+import { createKeySet } from '../../../src/verify/keys/key-set.ts';
+import { Refused, SENTENCES } from '../../../src/verify/base/refusal.ts';
+import type { Later } from '../../../src/verify/base/clock.ts';
+import { verifiedOf, type VerifiedToken } from '../../../src/verify/token/verify.ts';
+import { atOnce, TestClock } from '../../support/clock.ts';
+import { draft, FAULTS, seal, type Fault } from './faults.ts';
+import {
+  CAPACITIES,
+  CLAIMS,
+  foreignKey,
+  GOOD,
+  ISSUER,
+  issue,
+  judge,
+  keySetOf,
+  NOW,
+  openVerifier,
+  published,
+  remember,
+  signingKey,
+  verifierOver,
+  type TimedVerifier,
+} from './issuer.ts';
+
+type TokenFlaw = keyof typeof SENTENCES.invalid_token;
+
+const at = NOW * 1000;
+const tokens = ['a', 'b', 'c', 'd'].map((sub) => issue({ sub }));
+const [a = '', b = '', c = ''] = tokens;
+
+/** Which of the tokens the verifier remembered: those for which it gives the value that it gave before. */
+const same = (verify: TimedVerifier, token: string, before: Later<VerifiedToken>) =>
+  verify(token, at) === before;
+
+test('remembers a token that is used again, for as long as it is used', async () => {
+  const verify = await openVerifier(2);
+  const once = verify(a, at);
+  const first = verify(a, at);
+  assert.notEqual(first, once);
+  for (let use = 1; use <= 3; use += 1) assert.ok(same(verify, a, first));
+});
+
+test('remembers nothing when it has room for nothing', async () => {
+  const verify = await openVerifier(0);
+  assert.ok(!same(verify, a, remember(verify, a, at)));
+});
+
+test('forgets the token remembered longest ago when its room is taken', async () => {
+  const verify = await openVerifier(2);
+  const first = remember(verify, a, at);
+  const second = remember(verify, b, at);
+  assert.ok(same(verify, a, first));
+  const third = remember(verify, c, at);
+  assert.ok(same(verify, b, second));
+  assert.ok(same(verify, c, third));
+  assert.ok(!same(verify, a, first));
+});
+
+test('remembers each of the tokens that came last, half as many as there is room for', async () => {
+  const verify = await openVerifier(2 * tokens.length);
+  const before = tokens.map((token) => remember(verify, token, at));
+  assert.ok(tokens.every((token, index) => same(verify, token, before[index]!)));
+});
+
+for (const cacheEntries of CAPACITIES) {
+  test(`gives each token its own claims with room for ${cacheEntries}`, async () => {
+    const verify = await openVerifier(cacheEntries);
+    for (let sight = 1; sight <= 2; sight += 1) {
+      for (const sub of ['a', 'b', 'c', 'd']) {
+        assert.deepEqual({ ...verifiedOf(atOnce(verify(issue({ sub }), at))).claims }, { ...CLAIMS, sub });
+      }
+    }
+  });
+
+  test(`refuses a token that differs from a remembered one in one part only with room for ${cacheEntries} [D7]`, async () => {
+    const verify = await openVerifier(cacheEntries);
+    const one = a.split('.');
+    const other = b.split('.');
+    const mixed = [
+      [one[0], one[1], other[2]],
+      [one[0], other[1], one[2]],
+      [one[0], one[1], ''],
+    ].map((parts) => parts.join('.'));
+    for (const token of mixed) {
+      assert.equal(await judge(verify, a), 'accepted');
+      assert.equal(await judge(verify, token), 'signature-mismatch');
+    }
+  });
+}
+
+test('makes no room for a token that is refused', async () => {
+  for (const [flaw, { apply, sender }] of Object.entries<Fault>(FAULTS)) {
+    if (sender !== undefined) continue;
+    const whole = draft();
+    apply(whole);
+    // A good token for these very rules, to be remembered.
+    const good = draft();
+    Object.assign(good.header, { typ: 'at+jwt' });
+    Object.assign(good.claims, { client_id: 'c', jti: 'j', iat: NOW, scp: 'x' });
+    const verify = await openVerifier(1, { rules: whole.rules });
+    const before = remember(verify, seal(good), at);
+    for (let sight = 1; sight <= 2; sight += 1) assert.equal(await judge(verify, seal(whole)), flaw);
+    assert.ok(same(verify, seal(good), before), flaw);
+  }
+});
+
+test('refuses a remembered token once it has ended, as often as it comes [RFC 7519 §4.1.4, D7]', async () => {
+  const verify = await openVerifier(1);
+  remember(verify, GOOD, at);
+  for (let time = 1; time <= 3; time += 1) {
+    assert.equal(await judge(verify, GOOD, (NOW + 60) * 1000), 'expired');
+  }
+});
+
+/** A verifier in front of a key set that can be changed, and of a provider that can fail. */
+async function stand(cacheEntries: number) {
+  const provider: { answer: () => Promise<JsonObject>; fetches: number } = {
+    answer: async () => keySetOf() as never,
+    fetches: 0,
+  };
+  const clock = new TestClock(at);
+  const keys = createKeySet(
+    'idp',
+    () => {
+      provider.fetches += 1;
+      return provider.answer();
+    },
+    clock,
+    () => {},
+  );
+  await keys.refresh();
+  const verify = verifierOver(keys, cacheEntries);
+
+  const publish = (...jwks: unknown[]) => {
+    provider.answer = async () => keySetOf(jwks) as never;
+    return keys.refresh();
+  };
+
+  return { provider, clock, keys, verify, publish };
+}
+
+const long = issue({ exp: NOW + 100_000 });
+const longWithoutKid = issue({ exp: NOW + 100_000 }, { kid: undefined });
+
+for (const cacheEntries of CAPACITIES) {
+  test(`refuses a token accepted before once its key has left the set with room for ${cacheEntries} [docs/keys.md, D7]`, async () => {
+    const { verify, publish } = await stand(cacheEntries);
+    for (const token of [long, longWithoutKid]) {
+      await publish(signingKey.publicJwk);
+      assert.equal(await judge(verify, token), 'accepted');
+      await publish(foreignKey.publicJwk);
+      assert.equal(await judge(verify, token), token === long ? 'key-unknown' : 'signature-mismatch');
+      await publish(signingKey.publicJwk);
+      assert.equal(await judge(verify, token), 'accepted', 'the key is back');
+      await publish(published({ kid: signingKey.kid }, foreignKey.publicJwk));
+      assert.equal(await judge(verify, token), 'signature-mismatch', 'another key under the same name');
+    }
+  });
+
+  test(`names the lost key before the end of a token accepted before with room for ${cacheEntries} [docs/tokens.md]`, async () => {
+    const { verify, publish } = await stand(cacheEntries);
+    assert.equal(await judge(verify, GOOD), 'accepted');
+    await publish(foreignKey.publicJwk);
+    assert.equal(await judge(verify, GOOD, at + 60_000), 'key-unknown');
+  });
+
+  test(`refuses a remembered token without kid once a second key is there with room for ${cacheEntries} [docs/tokens.md]`, async () => {
+    const { verify, publish } = await stand(cacheEntries);
+    assert.equal(await judge(verify, longWithoutKid), 'accepted');
+    await publish(signingKey.publicJwk, foreignKey.publicJwk);
+    assert.equal(await judge(verify, longWithoutKid), 'key-unknown');
+    assert.equal(await judge(verify, long), 'accepted');
+  });
+
+  test(`cannot decide on a token accepted before once its keys are too old with room for ${cacheEntries} [docs/keys.md]`, async () => {
+    const { verify, clock, provider } = await stand(cacheEntries);
+    assert.equal(await judge(verify, long), 'accepted');
+    provider.answer = () => Promise.reject(new FetchFailure('timeout'));
+    clock.advance(60 * 60_000);
+    assert.equal(await judge(verify, long, clock.now()), 'keys-unavailable');
+  });
+
+  test(`promises an answer when keys must be fetched first with room for ${cacheEntries}`, async () => {
+    const { verify, clock, provider } = await stand(cacheEntries);
+    remember(verify, long, at);
+    provider.answer = () => new Promise(() => {});
+    clock.advance(60 * 60_000);
+    assert.ok(verify(long, at) instanceof Promise);
+  });
+}
+
+test('goes on remembering a token when its key is fetched again', async () => {
+  const { verify, keys } = await stand(1);
+  const before = remember(verify, long, at);
+  await keys.refresh();
+  assert.ok(same(verify, long, before));
+});
+
+test('asks for no key on behalf of a token that is refused without one [docs/tokens.md]', async () => {
+  let fetches = 0;
+
+  const never = () =>
+    new Promise<JsonObject>(() => {
+      fetches += 1;
+    });
+
+  const cold = verifierOver(
+    createKeySet('idp', never, new TestClock(at), () => {}),
+    1,
+  );
+  const before: readonly TokenFlaw[] = [
+    'token-malformed',
+    'header-malformed',
+    'payload-malformed',
+    'algorithm-refused',
+    'critical-header',
+    'type-refused',
+    'key-id-malformed',
+  ];
+  for (const flaw of before) {
+    const whole = draft();
+    FAULTS[flaw].apply(whole);
+    assert.throws(
+      () => cold(seal(whole), at),
+      (thrown) => thrown instanceof Refused && thrown.refusal.reason === flaw,
+    );
+  }
+  assert.equal(fetches, 0);
+  assert.ok(cold(GOOD, at) instanceof Promise);
+  assert.equal(fetches, 1);
+});
+
+test('keeps two issuers apart that name their keys alike, warm and cold, in both orders [D3]', async () => {
+  const other = 'https://other.test/';
+  const ours = await openVerifier(10);
+  const theirs = await openVerifier(10, {
+    rules: { issuer: other },
+    jwks: [published({ kid: signingKey.kid }, foreignKey.publicJwk)],
+  });
+  const theirToken = issue({ iss: other }, {}, foreignKey.privateKey);
+  for (let sight = 1; sight <= 2; sight += 1) {
+    assert.equal(await judge(ours, issue({ iss: other })), 'issuer-mismatch');
+    assert.equal(await judge(theirs, issue({ iss: other })), 'signature-mismatch');
+    assert.equal(await judge(theirs, issue({ iss: ISSUER }, {}, foreignKey.privateKey)), 'issuer-mismatch');
+    assert.equal(await judge(ours, issue({ iss: ISSUER }, {}, foreignKey.privateKey)), 'signature-mismatch');
+    assert.equal(await judge(ours, GOOD), 'accepted');
+    assert.equal(await judge(theirs, theirToken), 'accepted');
+    assert.equal(await judge(ours, theirToken), 'signature-mismatch');
+  }
+});
+
+test('tells with which key a token was verified, also when the token is remembered or names none', async () => {
+  const verify = await openVerifier(10);
+  for (const token of [issue(), issue(), issue({}, { kid: undefined })]) {
+    assert.equal(factsOf(verifiedOf(atOnce(verify(token))).key).kid, signingKey.kid);
+  }
+});
+
+test('tells with a refusal which key was found, and none when none was', async () => {
+  const verify = await openVerifier(10);
+
+  const refused = (token: string) => {
+    try {
+      return atOnce(verify(token));
+    } catch (failure) {
+      return failure instanceof Refused ? [failure.refusal.reason, failure.findings.kid] : failure;
+    }
+  };
+
+  assert.deepEqual(refused(issue({ exp: 1 })), ['expired', signingKey.kid]);
+  assert.deepEqual(refused(issue({ exp: 1 }, { kid: undefined })), ['expired', signingKey.kid]);
+  assert.deepEqual(refused(issue({}, {}, foreignKey.privateKey)), ['signature-mismatch', signingKey.kid]);
+  assert.deepEqual(refused(issue({}, { alg: 'RS512' })), ['algorithm-refused', undefined]);
+});
+
+test('passes on what is no refusal as it is: a bug stays a bug', async () => {
+  const bug = new Error('a bug');
+  const requiredClaims = new Proxy<string[]>([], {
+    get: () => {
+      throw bug;
+    },
+  });
+  const verify = await openVerifier(10, { rules: { requiredClaims } });
+  assert.throws(
+    () => atOnce(verify(GOOD)),
+    (thrown) => thrown === bug,
+  );
+});
