@@ -1,5 +1,5 @@
-// The front half of the way of a request, which the pipeline and the gate share: who calls, what is told of a
-// failure, and where to get a token. Promises: a Caller comes from credentials, token and sender check in
+// The front half of the way of a request, which the pipeline and the gate share: who calls, what is told of
+// a failure, and where to get a token. Promises: a Caller comes from credentials, token and sender check in
 // this order; what is neither a refusal nor a failure of a handler's own is a 500; nothing of a request but
 // its method and fields decides what is told of where to get a token.
 import { andThen, type Later } from '../verify/base/clock.ts';
@@ -26,7 +26,9 @@ const BUG_REPLY = jsonReply(500, { error: 'server_error', message: 'Internal Ser
 /** What `createFront` gives. */
 export type Front = ReturnType<typeof createFront>;
 
-/** Puts the front half together; of what it gives only `isStopping` and `isClosing` are for others to set. */
+/**
+ * Puts the front half together; of what it gives only `isStopping` and `isClosing` are for others to set.
+ */
 export function createFront(
   settings: Settings,
   dependencies: Dependencies,
@@ -151,11 +153,11 @@ export const nonceFields = ({ freshNonce }: Learnt) =>
 function createScopeNaming() {
   const named = new WeakMap<Refusal, Map<string, Refusal>>();
 
-  return (refusal: Refusal, { rules = [], row }: Learnt) => {
+  return (refusal: Refusal, { rules = [], route }: Learnt) => {
     const isMendable = 'demands' in refusal || MENDABLE.includes(refusal.kind);
     if (!isMendable) return refusal;
 
-    const scopes = [...rules, row]
+    const scopes = [...rules, route]
       .flatMap((part) => part?.access.guards ?? [])
       .flatMap(({ refused }) => refused.refusal.scopes ?? []);
     const scope = [...new Set(scopes)].join(' ');

@@ -79,7 +79,7 @@ export function createGateChecks(front: Front) {
 
   async function check<Admitted>(request: GateRequest, access: Access<Admitted>): Promise<Verdict<Admitted>> {
     const { faults = [] } = access;
-    // A table would have stopped the start.
+    // A route would have stopped the start.
     if (faults.length > 0) throw new ConfigurationError(faults);
 
     const learnt: Learnt = { request, arrivedAt: 0, rules: [{ access }] };
@@ -115,7 +115,7 @@ export function createGateChecks(front: Front) {
 
   return {
     /**
-     * Judges a request. Rejects only for an access that no table could have.
+     * Judges a request. Rejects only for an access that no route could have.
      *
      * @example const verdict = await gate.check(request, needs(scope('read:orders')));
      */

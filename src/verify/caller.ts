@@ -1,6 +1,6 @@
-// Verified token × credentials × mode → Caller: entitled to be heard under this mode (RFC 9449 §7). Promises:
-// the token was presented in the way that its binding demands, and one proof made one Caller (RFC 9449 §2).
-// Does not check scopes or claims: gate/guards.ts does.
+// Verified token × credentials × mode → Caller: entitled to be heard under this mode (RFC 9449 §7).
+// Promises: the token was presented in the way that its binding demands, and one proof made one Caller (RFC
+// 9449 §2). Does not check scopes or claims: gate/guards.ts does.
 import { andThen, type Later } from './base/clock.ts';
 import { isFiniteNumber, isJsonObject, isTextArray } from './base/encoding.ts';
 import type { Count } from './base/events.ts';
@@ -105,8 +105,8 @@ export type SenderCheck = ReturnType<typeof createSenderCheck>;
 export type SenderOptions = ProofOptions & Readonly<{ dpopMode: DpopMode }>;
 
 /**
- * The checks on how a token is presented at `nowMillis` (since the epoch), in the order of docs/dpop.md. They
- * give a Caller, or why it is refused. `count`, if there is one, is told what became of every proof.
+ * The checks on how a token is presented at `nowMillis` (since the epoch), in the order of docs/dpop.md.
+ * They give a Caller, or why it is refused. `count`, if there is one, is told what became of every proof.
  */
 export function createSenderCheck(
   options: SenderOptions,

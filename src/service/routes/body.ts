@@ -1,6 +1,6 @@
-// The body of a request as bounded, strict JSON (docs/your-own-api.md). Asked for by the pipeline once access
-// is granted, never before. Promises: not a byte is read that the head already refuses; no more is kept than
-// the limit. Does not judge what the JSON says: a row's schema does.
+// The body of a request as bounded, strict JSON (docs/your-own-api.md). Asked for by the pipeline once
+// access is granted, never before. Promises: not a byte is read that the head already refuses; no more is
+// kept than the limit. Does not judge what the JSON says: a route's schema does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseJson } from '../../verify/base/encoding.ts';
 import { Gathering } from '../../verify/base/byte-buffer.ts';
@@ -25,7 +25,7 @@ export function refuseBody(request: IncomingMessage, refused: Refused) {
 }
 
 /**
- * Gives the JSON value of the body; `types` are the media types that the row takes, in lower case, without
+ * Gives the JSON value of the body; `types` are the media types that the route takes, in lower case, without
  * parameters. Rejects with `Refused`, or with `ClientGone` when the client has left.
  */
 export async function readBody(

@@ -1,5 +1,5 @@
-// Bytes that come in pieces. Trusts its user to bound them. Promises: they are kept in one piece, since small
-// ones would take hundreds of times their length.
+// Bytes that come in pieces. Trusts its user to bound them. Promises: they are kept in one piece, since
+// small ones would take hundreds of times their length.
 
 /** The bytes of one message or stream, in their order. */
 export class Gathering {

@@ -7,7 +7,9 @@ export interface Clock {
   now(): number;
   /** A clock that nobody sets back, in milliseconds since some start: for ages and pauses. */
   monotonic(): number;
-  /** Runs the action once, after so many milliseconds; what it gives cancels that. Keeps no process alive. */
+  /**
+   * Runs the action once, after so many milliseconds; what it gives cancels that. Keeps no process alive.
+   */
   after(millis: number, action: () => void): () => void;
 }
 

@@ -15,8 +15,8 @@ export type ReplayVerdict = 'new' | 'seen' | 'full' | 'unavailable';
  */
 export interface ReplayStore {
   /**
-   * Records the proof of a key (RFC 7638 thumbprint) with this `jti` while `nowSeconds <= expiresAt` (seconds
-   * since the epoch).
+   * Records the proof of a key (RFC 7638 thumbprint) with this `jti` while `nowSeconds <= expiresAt`
+   * (seconds since the epoch).
    */
   record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): Later<ReplayVerdict>;
   /** Its state, as a metric. */

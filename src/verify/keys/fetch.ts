@@ -32,7 +32,9 @@ export function createKeyFetcher(
     return fetchJson(jwksUri ?? (await discover(signal)), signal);
   }
 
-  /** The key-set address (OpenID Connect Discovery §4), found anew at every fetch: a provider may move it. */
+  /**
+   * The key-set address (OpenID Connect Discovery §4), found anew at every fetch: a provider may move it.
+   */
   async function discover(signal: AbortSignal) {
     const documentUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     const document = await fetchJson(documentUrl, signal, usual);

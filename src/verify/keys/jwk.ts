@@ -99,8 +99,8 @@ export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
 }
 
 /**
- * Imports the key of a proof (RFC 9449 §4.3(5), (7)), or says why it is refused. A key that is in `imported`,
- * by algorithm and thumbprint, is not imported again.
+ * Imports the key of a proof (RFC 9449 §4.3(5), (7)), or says why it is refused. A key that is in
+ * `imported`, by algorithm and thumbprint, is not imported again.
  */
 export function importProofKey(
   jwk: JsonObject,

@@ -94,7 +94,9 @@ export function createKeySet(
   /** Infinite while none were ever held. */
   const ageMillis = () => clock.monotonic() - fetchedAt;
 
-  /** How many keys can verify a token now. Asking counts as use: it starts the refresh that old keys need. */
+  /**
+   * How many keys can verify a token now. Asking counts as use: it starts the refresh that old keys need.
+   */
   const usable = () => current().length;
 
   /** Starts a fetch, or joins the one under way. The promise never rejects; the outcome shows in `find`. */
@@ -122,8 +124,8 @@ export function createKeySet(
   function fetchToAwait(isForUnknownKid: boolean) {
     if (fetchUnderWay !== undefined) return fetchUnderWay;
 
-    // Unknown `kid`s, however many, cause one fetch in five seconds, counted from its start. Without keys the
-    // five seconds are counted from the end of the last one, so that a provider which hangs has a rest.
+    // Unknown `kid`s, however many, cause one fetch in five seconds, counted from its start. Without keys
+    // the five seconds are counted from the end of the last one, so that a provider which hangs has a rest.
     const now = clock.monotonic();
     if (now - (isForUnknownKid ? lastForUnknownKid : failedAt) < REQUEST_PAUSE_MILLIS) return undefined;
 

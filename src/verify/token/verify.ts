@@ -114,7 +114,9 @@ export function createTokenVerifier(
   };
 }
 
-/** Claims are shared by every request that brings the same token: no handler may change them for the next. */
+/**
+ * Claims are shared by every request that brings the same token: no handler may change them for the next.
+ */
 function deepFreeze(claims: JsonObject) {
   // A list that grows while it is gone through: claims may be nested deeper than the stack.
   const all: unknown[] = [claims];

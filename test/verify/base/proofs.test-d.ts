@@ -5,7 +5,7 @@ import { Incoming, type ExchangeParts } from '../../../src/service/routes/incomi
 import type { Presentation } from '../../../src/verify/request/uri.ts';
 import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import { authenticated } from '../../../src/gate/access.ts';
-import { type Row } from '../../../src/service/routes/route.ts';
+import { type Route } from '../../../src/service/routes/route.ts';
 import type { Caller, SenderOptions, SenderCheck } from '../../../src/verify/caller.ts';
 import type { Credentials } from '../../../src/verify/credentials.ts';
 import { claimsFlaw, type TokenOptions } from '../../../src/verify/token/claims.ts';
@@ -147,7 +147,7 @@ interface Stages extends AtHand {
   readonly sender: SenderCheck;
   readonly credentials: Credentials;
   readonly presentation: Presentation;
-  readonly row: Row;
+  readonly route: Route;
   readonly exchange: ExchangeParts;
 }
 
@@ -162,7 +162,7 @@ export const outOfTurn = ({
   sender,
   credentials,
   presentation,
-  row,
+  route,
   exchange,
 }: Stages) => [
   // @ts-expect-error a JWK verifies nothing
@@ -180,7 +180,7 @@ export const outOfTurn = ({
   // @ts-expect-error no guard before the sender
   () => authenticated.admit(token),
   // @ts-expect-error no handler before the sender
-  () => row.handler(new Incoming(exchange, '/x', {}, 1, token)),
+  () => route.handler(new Incoming(exchange, '/x', {}, 1, token)),
   // @ts-expect-error a token is no key
   () => factsOf(token),
   () => {
