@@ -2,7 +2,7 @@
 // a failure, and where to get a token. Promises: a Caller comes from credentials, token and sender check in
 // this order; what is neither a refusal nor a failure of a handler's own is a 500; nothing of a request but
 // its method and fields decides what is told of where to get a token.
-import { andThen, type Later } from '../verify/base/clock.ts';
+import { andThen, type MaybePromise } from '../verify/base/clock.ts';
 import { Refused, type Refusal } from '../verify/base/refusal.ts';
 import { factsOf } from '../verify/keys/jwk.ts';
 import { createRefusalReplies } from './challenge.ts';
@@ -11,7 +11,7 @@ import { HandlerReply } from '../service/routes/handler-reply.ts';
 import { jsonReply, type Reply } from './reply.ts';
 import { createHostReader, fieldValues } from '../verify/request/fields.ts';
 import { targetPath } from './path.ts';
-import type { Presentation } from '../verify/request/uri.ts';
+import type { RequestFacts } from '../verify/request/uri.ts';
 import type { Caller, SenderCheck } from '../verify/caller.ts';
 import { acceptedScheme, parseCredentials } from '../verify/credentials.ts';
 import type { Settings } from '../process/settings/load.ts';
@@ -47,7 +47,7 @@ export function createFront(
    * The request as the checks read it, or why it is refused; or the document that tells of the resource,
    * since nobody who asks for it has a token yet, and the gate answers with it too.
    */
-  function present(learnt: Learnt): Presentation | Refused | HandlerReply {
+  function present(learnt: Learnt): RequestFacts | Refused | HandlerReply {
     const { method = '', url = '', originalUrl = url, rawHeaders, httpVersion } = learnt.request;
     const host = readHost(rawHeaders, httpVersion);
     if (host instanceof Refused) return host;
@@ -55,13 +55,13 @@ export function createFront(
     const path = targetPath(originalUrl);
     if (path instanceof Refused) return path;
 
-    const presentation = { method, host, path, rawHeaders };
-    return describe(learnt, presentation) ?? presentation;
+    const facts = { method, host, path, rawHeaders };
+    return describe(learnt, facts) ?? facts;
   }
 
   /** Nobody is identified when there are no credentials. */
-  function identify(learnt: Learnt, presentation: Presentation): Later<Caller | Refused | undefined> {
-    const credentials = parseCredentials(presentation.rawHeaders, settings.dpopMode);
+  function identify(learnt: Learnt, facts: RequestFacts): MaybePromise<Caller | Refused | undefined> {
+    const credentials = parseCredentials(facts.rawHeaders, settings.dpopMode);
     if (credentials === undefined || credentials instanceof Refused) return credentials;
 
     const checked = andThen(verifyToken(credentials.token), (token) => {
@@ -70,7 +70,7 @@ export function createFront(
       const { key, issuer } = verifiedOf(token);
       learnt.kid = factsOf(key).kid;
       learnt.issuerName = issuer.name;
-      return checkSender(token, credentials, presentation, clock.now());
+      return checkSender(token, credentials, facts, clock.now());
     });
     return andThen(checked, (caller) => {
       if (!(caller instanceof Refused)) learnt.freshNonce = caller.freshNonce;

@@ -59,9 +59,9 @@ export function createGateChecks(front: Front) {
     const isWhole = maxFields === 0 || rawHeaders.length < maxFields * 2;
     if (!isWhole) return refuse('header_fields_too_large');
 
-    const presentation = front.present(learnt);
-    const isPresented = !(presentation instanceof Refused || presentation instanceof HandlerReply);
-    return isPresented ? front.identify(learnt, presentation) : presentation;
+    const facts = front.present(learnt);
+    const isPresented = !(facts instanceof Refused || facts instanceof HandlerReply);
+    return isPresented ? front.identify(learnt, facts) : facts;
   }
 
   /** Whom the access admits, or what they are told instead. */

@@ -3,13 +3,13 @@
 // are not held, the word of a shared replay store, what the route takes, and a handler's promise; nothing
 // of a body is read, and no handler runs, before access. Does not write: responder.ts does, which takes
 // every failure too.
-import { andThen, isLater, type Later } from '../../verify/base/clock.ts';
+import { andThen, isLater, type MaybePromise } from '../../verify/base/clock.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import { HandlerReply, noContent, replyToResult } from '../routes/handler-reply.ts';
 import type { Reply } from '../../gate/reply.ts';
 import { readBody } from '../routes/body.ts';
 import { Incoming } from '../routes/incoming.ts';
-import type { Presentation } from '../../verify/request/uri.ts';
+import type { RequestFacts } from '../../verify/request/uri.ts';
 import { refusalOf } from '../../gate/access.ts';
 import { createRouter, type Place } from '../routes/router.ts';
 import type { Route, Routes } from '../routes/route.ts';
@@ -29,35 +29,35 @@ export function createPipeline({ routes, rules }: Routes, front: Front, ownRoute
   const { clock, settings } = front;
   const { bodyLimitBytes, handlerTimeoutSeconds } = settings;
 
-  function respond(exchange: Exchange): Later<Reply | Refused> {
+  function respond(exchange: Exchange): MaybePromise<Reply | Refused> {
     const refused = headRefusal(exchange);
     if (refused !== undefined) return refused;
 
-    const presentation = front.present(exchange);
-    if (presentation instanceof HandlerReply) return presentation.reply;
-    if (presentation instanceof Refused) return presentation;
+    const facts = front.present(exchange);
+    if (facts instanceof HandlerReply) return facts.reply;
+    if (facts instanceof Refused) return facts;
 
-    const permission = front.cors.forSending(presentation);
+    const permission = front.cors.forSending(facts);
     if (permission !== undefined) {
       exchange.crossOrigin = permission;
       return NO_CONTENT;
     }
 
-    const place = findPlace(presentation.path);
-    return place === undefined ? refuse('not_found') : serve(exchange, place, presentation);
+    const place = findPlace(facts.path);
+    return place === undefined ? refuse('not_found') : serve(exchange, place, facts);
   }
 
   /** Who asks, whether they may, and then the route. */
-  function serve(exchange: Exchange, place: Place, presentation: Presentation): Later<Reply | Refused> {
+  function serve(exchange: Exchange, place: Place, facts: RequestFacts): MaybePromise<Reply | Refused> {
     const { rules, matches } = place;
-    const { method, path } = presentation;
+    const { method, path } = facts;
     // RFC 9110 §9.3.2: HEAD goes the way of GET.
     const match = matches.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
     exchange.route = match?.route;
     exchange.rules = rules;
     const isOpen = match === undefined || match.route.access.credentials === 'ignored';
     const isCallerWanted = rules.length > 0 || !isOpen;
-    const identified = isCallerWanted ? front.identify(exchange, presentation) : undefined;
+    const identified = isCallerWanted ? front.identify(exchange, facts) : undefined;
 
     return andThen(identified, (caller) => {
       if (caller instanceof Refused) return caller;

@@ -1,7 +1,7 @@
 // Request → reply, and writing it: the one place where every failure becomes a reply. Promises: every
 // request gets exactly one reply unless its client has gone, a bug is a 500 that tells nothing, and nothing
 // escapes.
-import { isLater, type Later } from '../../verify/base/clock.ts';
+import { isLater, type MaybePromise } from '../../verify/base/clock.ts';
 import { ClientGone, Refused } from '../../verify/base/refusal.ts';
 import type { Reply } from '../../gate/reply.ts';
 import { decideEnd, hangUp, isEnding, isGone, writeReply } from './write.ts';
@@ -46,7 +46,7 @@ export function createResponder(routes: Routes, front: Front, ownRoutes?: readon
   }
 
   /** Works out the reply, unless nobody could be told. Never throws, nor rejects. */
-  function work(exchange: Exchange): Later<Reply | undefined> {
+  function work(exchange: Exchange): MaybePromise<Reply | undefined> {
     const { request, response } = exchange;
     // While it waited for its turn. RFC 9112 §9.6: nothing behind the last answer is carried out.
     if (isGone(request, response) || isEnding(request.socket)) return undefined;
@@ -58,7 +58,7 @@ export function createResponder(routes: Routes, front: Front, ownRoutes?: readon
     return reply;
   }
 
-  function runPipeline(exchange: Exchange): Later<Reply | undefined> {
+  function runPipeline(exchange: Exchange): MaybePromise<Reply | undefined> {
     const settle = (reply: Reply | Refused) =>
       reply instanceof Refused ? front.replyToFailure(reply, exchange) : reply;
 

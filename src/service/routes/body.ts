@@ -3,7 +3,7 @@
 // kept than the limit. Does not judge what the JSON says: a route's schema does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseJson } from '../../verify/base/encoding.ts';
-import { Gathering } from '../../verify/base/byte-buffer.ts';
+import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
 import { ClientGone, refuse, type Refused } from '../../verify/base/refusal.ts';
 import { fieldValues } from '../../verify/request/fields.ts';
 
@@ -78,7 +78,7 @@ function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly str
 }
 
 function readBytes(request: IncomingMessage, limitBytes: number) {
-  const body = new Gathering();
+  const body = new ByteBuffer();
 
   return new Promise<Buffer>((resolve, reject) => {
     const stop = () => {

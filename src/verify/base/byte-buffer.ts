@@ -2,7 +2,7 @@
 // small ones would take hundreds of times their length.
 
 /** The bytes of one message or stream, in their order. */
-export class Gathering {
+export class ByteBuffer {
   #buffer = Buffer.alloc(0);
   #length = 0;
 

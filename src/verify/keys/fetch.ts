@@ -4,7 +4,7 @@
 // Does not judge the keys: verify/keys/jwks.ts does.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
-import { Gathering } from '../base/byte-buffer.ts';
+import { ByteBuffer } from '../base/byte-buffer.ts';
 import { parseJsonObject, type JsonObject } from '../base/encoding.ts';
 import { FetchFailure } from './jwks.ts';
 import { lookupOnce } from './lookup.ts';
@@ -113,7 +113,7 @@ function fetchHead(address: string, way: object) {
 }
 
 async function readBody(response: AsyncIterable<Buffer>) {
-  const body = new Gathering();
+  const body = new ByteBuffer();
   for await (const chunk of response) {
     if (body.add(chunk) > MAX_BYTES) throw new FetchFailure('too-large');
   }

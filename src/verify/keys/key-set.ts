@@ -2,7 +2,7 @@
 // fetch at a time; a failed one changes nothing; no key over an hour old is used; a withdrawn key is gone
 // with the next refresh; `find` answers at once while good keys are held. Does not know the network:
 // verify/keys/fetch.ts does.
-import type { Clock, Later } from '../base/clock.ts';
+import type { Clock, MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import { describeBug, printable, type Count, type FetchFlaw, type Log } from '../base/events.ts';
 import { refuse, unavailable, type Refused } from '../base/refusal.ts';
@@ -58,7 +58,7 @@ export function createKeySet(
   function find(
     kid: string | undefined,
     fetchesLeft = MAX_FETCHES_AWAITED,
-  ): Later<VerificationKey | Refused> {
+  ): MaybePromise<VerificationKey | Refused> {
     const keys = current();
     const key = keyNamed(kid, keys);
     if (key !== undefined) return key;

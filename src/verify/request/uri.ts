@@ -14,7 +14,7 @@ export interface UriOptions {
  * A request as the checks read it: its one good Host, if HTTP/1.0 did not leave it out, its path as it
  * stands there, and its raw fields.
  */
-export interface Presentation {
+export interface RequestFacts {
   readonly method: string;
   readonly host: string | undefined;
   readonly path: string;
@@ -26,7 +26,7 @@ export interface Presentation {
  * proof fits; or why the forwarded origin is refused.
  */
 export function requestUri(
-  { host, path, rawHeaders }: Presentation,
+  { host, path, rawHeaders }: RequestFacts,
   { publicUrl, trustProxy }: UriOptions,
 ): string | Refused | undefined {
   // RFC 9112 §3.2.1: no path holds a `#`. A URI would end there, where the path was read on.

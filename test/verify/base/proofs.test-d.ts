@@ -2,7 +2,7 @@
  * the type check fails. What the compiler cannot see, such as a clone, fails at run time: unforgeable.test.ts. */
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { Incoming, type ExchangeParts } from '../../../src/service/routes/incoming.ts';
-import type { Presentation } from '../../../src/verify/request/uri.ts';
+import type { RequestFacts } from '../../../src/verify/request/uri.ts';
 import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import { authenticated } from '../../../src/gate/access.ts';
 import { type Route } from '../../../src/service/routes/route.ts';
@@ -146,7 +146,7 @@ interface Stages extends AtHand {
   readonly rules: TokenOptions;
   readonly sender: SenderCheck;
   readonly credentials: Credentials;
-  readonly presentation: Presentation;
+  readonly facts: RequestFacts;
   readonly route: Route;
   readonly exchange: ExchangeParts;
 }
@@ -161,7 +161,7 @@ export const outOfTurn = ({
   rules,
   sender,
   credentials,
-  presentation,
+  facts,
   route,
   exchange,
 }: Stages) => [
@@ -174,9 +174,9 @@ export const outOfTurn = ({
   // @ts-expect-error no claims before the claim rules
   () => verifiedOf(signed).claims,
   // @ts-expect-error no sender before the claim rules
-  () => sender(signed, credentials, presentation),
+  () => sender(signed, credentials, facts),
   // @ts-expect-error no sender for claims
-  () => sender(claims, credentials, presentation),
+  () => sender(claims, credentials, facts),
   // @ts-expect-error no guard before the sender
   () => authenticated.admit(token),
   // @ts-expect-error no handler before the sender
