@@ -1,11 +1,7 @@
 // The package's one public door.
-export {
-  loadSettings,
-  ConfigurationError,
-  type GivenSettings,
-  type Loaded,
-  type Settings,
-} from './process/settings/load.ts';
+export { ConfigurationError } from './gate/configuration-error.ts';
+export { loadSettings } from './process/load-settings.ts';
+export type { GivenSettings, Loaded, Settings } from './process/settings/load.ts';
 export { open, optional, authenticated, needs, type Access } from './gate/access.ts';
 export {
   scope,
@@ -52,5 +48,6 @@ export type { Schema } from './service/routes/schema.ts';
 export type { Caller } from './verify/caller.ts';
 export type { Admission, GateRequest, RefusalReply, Verdict } from './gate/gate.ts';
 export type { CreateOptions } from './process/compose.ts';
-export { createGate, createService, type Gate, type Service } from './process/host.ts';
+export { createGate, type Gate } from './process/gate.ts';
+export { createService, type Service } from './process/service.ts';
 export { runService } from './process/run.ts';

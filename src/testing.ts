@@ -5,9 +5,9 @@ import { authenticated, refusalOf, type Access } from './gate/access.ts';
 import type { Guard } from './gate/guards.ts';
 import { createRouter } from './service/routes/router.ts';
 import type { Route, Routes } from './service/routes/route.ts';
-import { faultsOf } from './process/compose.ts';
-import { createGate, createService, type Gate } from './process/host.ts';
-import { ConfigurationError } from './process/settings/load.ts';
+import { ConfigurationError } from './gate/configuration-error.ts';
+import { createGate, type Gate } from './process/gate.ts';
+import { createService, faultsOf } from './process/service.ts';
 import { createTestIssuer, type TestIssuer } from './test-issuer.ts';
 
 export {

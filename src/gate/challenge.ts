@@ -44,7 +44,7 @@ const CLOSING: readonly RefusalReason[] = [
 ];
 
 /** How refusals are shown; settings decide. */
-interface ChallengeOptions {
+export interface ChallengeOptions {
   readonly dpopMode: DpopMode;
   /** Bodies of the more telling kind. */
   readonly errorDetail: boolean;

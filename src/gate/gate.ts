@@ -4,18 +4,18 @@
 import type { ServerResponse } from 'node:http';
 import { UsageError } from '../verify/base/events.ts';
 import { refuse, Refused } from '../verify/base/refusal.ts';
-import { HandlerReply } from '../service/routes/handler-reply.ts';
-import { pairsOf, type Field } from './reply.ts';
+import { pairsOf, type Field, type Reply } from './reply.ts';
 import { refusalOf, type Access } from './access.ts';
-import { ConfigurationError } from '../process/settings/load.ts';
-import type { Head, Learnt } from '../service/http/exchange.ts';
-import { nonceFields, type Front } from './front.ts';
+import { ConfigurationError } from './configuration-error.ts';
+import type { RequestHead, RequestRecord } from './record.ts';
+import type { Identification } from './identify.ts';
+import { nonceFields, type Replies } from './replies.ts';
 
 /**
  * What of a request the gate reads; Node's own fits. `rawHeaders` lists names and values in turn, as they
  * came.
  */
-export interface GateRequest extends Head {
+export interface GateRequest extends RequestHead {
   readonly socket?: unknown;
 }
 
@@ -51,43 +51,73 @@ function oddityOf({ url = '', originalUrl = url, rawHeaders }: GateRequest) {
   return path.split('/').some(isDot) ? refuse('target-refused') : undefined;
 }
 
-/** The gate's checks over a front half. */
-export function createGateChecks(front: Front) {
-  function identify({ rawHeaders, socket }: GateRequest, learnt: Learnt) {
-    const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;
-    // A second Authorization field may be among those that Node has left out.
-    const isWhole = maxFields === 0 || rawHeaders.length < maxFields * 2;
-    if (!isWhole) return refuse('header_fields_too_large');
+/** A route with such an access would have stopped the start. */
+function demandSound({ faults = [] }: Access<unknown>) {
+  if (faults.length > 0) throw new ConfigurationError(faults);
+}
 
-    const facts = front.present(learnt);
-    const isPresented = !(facts instanceof Refused || facts instanceof HandlerReply);
-    return isPresented ? front.identify(learnt, facts) : facts;
+const describe = ({ status, fields, content }: Reply): RefusalReply => ({
+  status,
+  headers: pairsOf(fields),
+  body: String(content) || null,
+});
+
+function send(response: ServerResponse, { status, headers, body }: RefusalReply) {
+  // `writeHead` would lose a second challenge where a framework has set a field before.
+  for (const [name] of headers) response.removeHeader(name);
+  for (const [name, value] of headers) response.appendHeader(name, value);
+  response.statusCode = status;
+  response.end(body);
+}
+
+/** A second Authorization field may be among those that Node has left out. */
+function mayLackFields({ rawHeaders, socket }: GateRequest) {
+  const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;
+  return maxFields !== 0 && rawHeaders.length >= maxFields * 2;
+}
+
+/** What the gate says of a request. */
+type Decision<Admitted> =
+  Readonly<{ caller: Admitted }> | Readonly<{ early: Reply }> | Readonly<{ refused: unknown }>;
+
+/** The gate over what identifies a caller, and what a refused one is told. */
+export function createGateChecks(identification: Identification, replies: Replies) {
+  const { readFacts, replyEarly, identify } = identification;
+
+  async function decide<Admitted>(
+    access: Access<Admitted>,
+    record: RequestRecord,
+  ): Promise<Decision<Admitted>> {
+    const facts = readFacts(record);
+    if (facts instanceof Refused) return { refused: facts };
+
+    const early = replyEarly(record, facts);
+    if (early instanceof Refused) return { refused: early };
+    if (early !== undefined) return { early };
+
+    const caller = await identify(record, facts);
+    const refused = caller instanceof Refused ? caller : refusalOf([{ access }], caller, true);
+    return refused || caller instanceof Refused ? { refused } : { caller: access.admit(caller) };
   }
 
-  /** Whom the access admits, or what they are told instead. */
-  async function decide<Admitted>(request: GateRequest, access: Access<Admitted>, learnt: Learnt) {
-    const refused = oddityOf(request);
-    if (refused !== undefined) return { refused };
-
-    const isOpen = access.credentials === 'ignored';
-    const caller = isOpen ? undefined : await identify(request, learnt);
-    if (caller instanceof Refused || caller instanceof HandlerReply) return { refused: caller };
-
-    const missing = refusalOf([{ access }], caller, true);
-    return missing ? { refused: missing } : { caller: access.admit(caller) };
+  /** What needs no look at the credentials. */
+  function decideEarly<Admitted>(request: GateRequest, access: Access<Admitted>) {
+    const odd = oddityOf(request);
+    if (odd !== undefined) return { refused: odd };
+    if (access.credentials === 'ignored') return { caller: access.admit(undefined) };
+    return mayLackFields(request) ? { refused: refuse('header_fields_too_large') } : undefined;
   }
 
   async function check<Admitted>(request: GateRequest, access: Access<Admitted>): Promise<Verdict<Admitted>> {
-    const { faults = [] } = access;
-    // A route would have stopped the start.
-    if (faults.length > 0) throw new ConfigurationError(faults);
+    demandSound(access);
+    const record: RequestRecord = { request, arrivedAt: 0, rules: [{ access }] };
+    const decided: Decision<Admitted> =
+      decideEarly(request, access) ??
+      (await decide(access, record).catch((error: unknown) => ({ refused: error })));
+    if ('caller' in decided) return { caller: decided.caller, headers: pairsOf(nonceFields(record)) };
 
-    const learnt: Learnt = { request, arrivedAt: 0, rules: [{ access }] };
-    const decided = await decide(request, access, learnt).catch((failure: unknown) => ({ refused: failure }));
-    if ('caller' in decided) return { caller: decided.caller, headers: pairsOf(nonceFields(learnt)) };
-
-    const { status, fields, content } = front.turnAway(decided.refused, learnt);
-    return { refusal: { status, headers: pairsOf(fields), body: String(content) || null } };
+    const reply = 'early' in decided ? decided.early : replies.replyToFailure(decided.refused, record);
+    return { refusal: describe(replies.finish(reply, record)) };
   }
 
   async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {
@@ -95,17 +125,13 @@ export function createGateChecks(front: Front) {
     if (response.headersSent) {
       // For the log alone: thrown, it would end many a process. The host's time limit has passed, or an
       // `await` is missing.
-      front.turnAway(new UsageError(TOO_LATE), { request, arrivedAt: 0 });
+      const record: RequestRecord = { request, arrivedAt: 0 };
+      replies.finish(replies.replyToFailure(new UsageError(TOO_LATE), record), record);
       return undefined;
     }
 
     if ('refusal' in verdict) {
-      const { status, headers, body } = verdict.refusal;
-      // `writeHead` would lose a second challenge where a framework has set a field before.
-      for (const [name] of headers) response.removeHeader(name);
-      for (const [name, value] of headers) response.appendHeader(name, value);
-      response.statusCode = status;
-      response.end(body);
+      send(response, verdict.refusal);
       return undefined;
     }
 

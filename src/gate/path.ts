@@ -47,3 +47,7 @@ export function metadataPaths(resourceUrl: string): readonly [first: string, ...
   const first = METADATA_ROOT + new URL(resourceUrl).pathname.replace(/^\/$/, '');
   return [first, `${first}/`, METADATA_ROOT];
 }
+
+/** The first of them, as a client is told it. */
+export const metadataUrlOf = (resourceUrl: string) =>
+  new URL(resourceUrl).origin + metadataPaths(resourceUrl)[0];

@@ -37,6 +37,13 @@ const ALWAYS = [
   'nosniff',
 ];
 
+/** 204 (RFC 9110 §15.3.5). */
+export const NO_CONTENT: Reply = {
+  status: 204,
+  fields: ['cache-control', 'no-store', 'x-content-type-options', 'nosniff'],
+  content: '',
+};
+
 /**
  * A JSON reply; `headers` are more fields, in turn, that can be sent. Throws a `TypeError` as `jsonText`.
  */

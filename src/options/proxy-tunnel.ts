@@ -2,14 +2,17 @@
 // through is for the provider's TLS to check, which fetch.ts lays over it. Promises: no byte that the proxy
 // says on its own is taken for the provider's. Does not bound its time: the signal does.
 import { request } from 'node:http';
+import type { Connect } from '../verify/keys/fetch.ts';
 import { FetchFailure } from '../verify/keys/jwks.ts';
-import { lookupOnce } from '../verify/keys/lookup.ts';
 
-/**
- * A connection to the host and port of `address` through `proxy`, `http://[user[:password]@]host[:port]`.
- * Rejects with `FetchFailure`.
- */
-export function openTunnel(proxy: string, { hostname, port }: URL, signal: AbortSignal): Promise<object> {
+/** Connects through `proxy`, `http://[user[:password]@]host[:port]`. */
+export const connectThrough =
+  (proxy: string): Connect =>
+  (address, signal) =>
+    openTunnel(proxy, address, signal);
+
+/** A connection to the host and port of an address. Rejects with `FetchFailure`. */
+function openTunnel(proxy: string, { hostname, port }: URL, signal: AbortSignal): Promise<object> {
   const { username, password } = new URL(proxy);
   const credentials = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64');
   const target = `${hostname}:${port || 443}`;
@@ -19,7 +22,7 @@ export function openTunnel(proxy: string, { hostname, port }: URL, signal: Abort
     ...(username !== '' && { 'Proxy-Authorization': `Basic ${credentials}` }),
   };
   // A connection of its own, and no credentials but those above.
-  const way = { agent: false, auth: null, lookup: lookupOnce, signal };
+  const way = { agent: false, auth: null, signal };
   return new Promise((resolve, reject) => {
     request(proxy, { method: 'CONNECT', path: target, headers, ...way })
       .on('connect', ({ statusCode }, socket, head) => {

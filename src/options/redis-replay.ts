@@ -6,7 +6,6 @@ import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '../verify/base/clock.ts';
 import { printable, type Log } from '../verify/base/events.ts';
-import { lookupOnce } from '../verify/keys/lookup.ts';
 import { hashProof, type ReplayStore, type ReplayVerdict } from '../verify/dpop/replay.ts';
 
 const GREETING_MILLIS = 2_000;
@@ -194,7 +193,6 @@ function openSocket({ protocol, hostname, port }: URL, opened: () => void) {
   const options = {
     host,
     port: Number(port || 6379),
-    lookup: lookupOnce,
     // RFC 6066 §3: an address is not a server name.
     servername: isIP(host) === 0 ? host : '',
     // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.

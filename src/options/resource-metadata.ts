@@ -1,47 +1,63 @@
 // The document by which clients find out where to get a token (RFC 9728). Promises: the same bytes for
 // everybody, without a token; nothing of a request but its method and path decides what is told. Does not
-// decide when it is looked for: front.ts does.
+// decide when it is looked for.
 import { refuseMethod } from '../verify/base/refusal.ts';
 import { PROOF_ALGORITHMS } from '../verify/keys/jwk.ts';
-import { isPreflight } from './cors.ts';
-import { HandlerReply, reply } from '../service/routes/handler-reply.ts';
+import { NO_CONTENT, type Reply } from '../gate/reply.ts';
 import { metadataPaths } from '../gate/path.ts';
-import type { RequestFacts } from '../verify/request/uri.ts';
-import type { Settings } from '../process/settings/load.ts';
-import type { Learnt } from '../service/http/exchange.ts';
+import type { Early } from '../gate/early.ts';
+import type { DpopMode } from '../verify/credentials.ts';
+import { isPreflight } from '../verify/request/fields.ts';
 
 const METHODS = ['GET', 'HEAD'];
 
-/**
- * The document by which clients find out where to get a token (RFC 9728): where it is, and what answers who
- * asks for it, with the same bytes for everybody; nothing without a resource.
- */
-export function createResourceMetadata(settings: Settings) {
-  if (!settings.resourceUrl) return { describe: () => undefined };
+/** Anybody may read it. */
+const EVERY_ORIGIN = ['Access-Control-Allow-Origin', '*'];
 
-  const paths = metadataPaths(settings.resourceUrl);
-  // RFC 9728 §7.10
-  const document = early(200, documentOf(settings), { 'Cache-Control': 'public, max-age=3600' });
-  const preflight = early(204, undefined, {
-    'Access-Control-Allow-Methods': 'GET, HEAD',
-    'Access-Control-Allow-Headers': '*, Authorization',
-  });
-
-  /** The reply at these paths, or why there is none; nothing at others. */
-  function describe(learnt: Learnt, facts: RequestFacts) {
-    if (!paths.includes(facts.path)) return undefined;
-
-    // In place of what the settings say.
-    learnt.crossOrigin = ['Access-Control-Allow-Origin', '*'];
-    if (isPreflight(facts)) return preflight;
-    return METHODS.includes(facts.method) ? document : refuseMethod(METHODS);
-  }
-
-  return { metadataUrl: new URL(settings.resourceUrl).origin + paths[0], describe };
+/** What the document says of a resource. */
+export interface ResourceOptions {
+  readonly dpopMode: DpopMode;
+  readonly issuers: Readonly<Record<string, Readonly<{ issuer: string }>>>;
+  readonly resourceUrl?: string | undefined;
+  readonly resourceScopes: readonly string[] | undefined;
+  readonly resourceName: string | undefined;
+  readonly resourceDocumentation: string | undefined;
 }
 
-/** It stands where a refusal could, which a reply of a handler's does not. */
-const early = (...parts: Parameters<typeof reply>) => new HandlerReply(reply(...parts).reply, true);
+/** The early reply at the paths of the document (RFC 9728 §3.1), with the same bytes for everybody. */
+export function createResourceMetadata(options: ResourceOptions): Early {
+  const paths = metadataPaths(String(options.resourceUrl));
+  const content = JSON.stringify(documentOf(options));
+  const document: Reply = {
+    status: 200,
+    fields: [
+      // RFC 9728 §7.10
+      ...['cache-control', 'public, max-age=3600'],
+      ...['content-type', 'application/json; charset=utf-8'],
+      ...['x-content-type-options', 'nosniff'],
+      ...['content-length', String(Buffer.byteLength(content))],
+    ],
+    content,
+  };
+
+  const [cacheControl = '', noStore = '', ...nosniff] = NO_CONTENT.fields;
+  const allowed = [
+    ...['access-control-allow-methods', METHODS.join(', ')],
+    ...['access-control-allow-headers', '*, Authorization'],
+  ];
+  const preflight = { ...NO_CONTENT, fields: [cacheControl, noStore, ...allowed, ...nosniff] };
+
+  return (facts) => {
+    if (!paths.includes(facts.path)) return undefined;
+
+    const isRead = METHODS.includes(facts.method);
+    const read = isRead ? document : refuseMethod(METHODS);
+    return {
+      reply: isPreflight(facts.method, facts.rawHeaders) ? preflight : read,
+      crossOrigin: EVERY_ORIGIN,
+    };
+  };
+}
 
 /** RFC 9728 §2; what has no value is left out (§3.2). */
 function documentOf({
@@ -51,7 +67,7 @@ function documentOf({
   resourceScopes,
   resourceName,
   resourceDocumentation,
-}: Settings) {
+}: ResourceOptions) {
   const isRequired = dpopMode === 'REQUIRED';
 
   return {

@@ -2,7 +2,8 @@
 // other program that could ask. Promises: it ends within five seconds, and only a ready service makes the
 // exit code 0. Does not look at the answer beyond its status.
 import { get } from 'node:http';
-import { ConfigurationError, type Settings } from './settings/load.ts';
+import { ConfigurationError } from '../gate/configuration-error.ts';
+import type { Settings } from './settings/load.ts';
 
 const PROBE_MILLIS = 5_000;
 

@@ -1,12 +1,14 @@
 // The whole of a process that is a service: its environment, working directory, signals and exit codes. Exit
-// codes: 0 after a signal, 1 for configuration or a second signal, 2 when the cannot listen.
+// codes: 0 after a signal, 1 for configuration or a second signal, 2 when it cannot listen.
 // Promises: once it listens, nothing but a signal ends the process, whatever a handler leaves behind.
 import { undefinedOn } from '../verify/base/encoding.ts';
 import { describeBug, printable, printableSetting } from '../verify/base/events.ts';
 import type { Routes } from '../service/routes/route.ts';
-import { ConfigurationError, loadSettings, type FaultsWith, type Loaded } from './settings/load.ts';
-import { faultsOf } from './compose.ts';
-import { clock, openLog, openService } from './host.ts';
+import { ConfigurationError } from '../gate/configuration-error.ts';
+import { loadSettings } from './load-settings.ts';
+import type { FaultsWith, Loaded } from './settings/load.ts';
+import { clock, openLog } from './log.ts';
+import { faultsOf, openService } from './service.ts';
 import { createMetrics } from '../options/metrics/metrics.ts';
 import { probe } from './probe.ts';
 import { inForce, openReport } from './report.ts';
@@ -112,11 +114,11 @@ function start({ loaded, routes, name }: Plan, isCheck: boolean) {
   }
 
   function onSignal(signal: 'SIGTERM' | 'SIGINT') {
-    if (service.front.isStopping) return end('second-signal');
+    if (service.phase.isStopping) return end('second-signal');
 
     const delayMillis = settings.shutdownDelaySeconds * 1000;
     const drain = async () => end(await service.stop());
-    service.front.isStopping = true;
+    service.phase.isStopping = true;
     log('shutting down', { reason: signal });
     if (delayMillis > 0) setTimeout(drain, delayMillis);
     else void drain();

@@ -1,8 +1,9 @@
 // The settings that only the two profiles have, and the defaults that differ between them.
 import type { DpopMode } from '../verify/credentials.ts';
-import { loadTable, type FaultsWith } from '../process/settings/load.ts';
+import { loadFrom } from '../process/load-settings.ts';
+import type { FaultsWith } from '../process/settings/load.ts';
 import { boolean, fitting, text, word, type Earlier } from '../process/settings/readers.ts';
-import { readSources, type Environment } from '../process/settings/sources.ts';
+import type { Environment } from '../process/settings/sources.ts';
 import { setting, TABLE } from '../process/settings/table.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'];
@@ -32,4 +33,4 @@ export type ProfileSettings = ReturnType<typeof loadProfileSettings>['settings']
 
 /** `loadSettings` for a service with one of the two profiles. */
 export const loadProfileSettings = (environment: Environment, directory: string, faultsWith?: FaultsWith) =>
-  loadTable(PROFILE_TABLE, readSources(environment, directory), faultsWith);
+  loadFrom(PROFILE_TABLE, environment, directory, faultsWith);

@@ -101,8 +101,8 @@ test('the gate fails for nobody whom the host has answered before access was dec
 });
 
 test('the gate tells the log where the host has answered before access was decided', async () => {
-  const { observer, logs } = createTable({ routes: [] });
-  const { admit } = createGateChecks(observer);
+  const { way, logs } = createTable({ routes: [] });
+  const { admit } = createGateChecks(way.identification, way.replies);
   const request = requestWith();
   assert.equal(await admit(request, { headersSent: true } as ServerResponse, access), undefined);
   assert.deepEqual(

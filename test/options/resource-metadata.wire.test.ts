@@ -1,12 +1,13 @@
 /* The document by which clients find out where to get a token (RFC 9728), on the wire. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { HandlerReply } from '../../src/service/routes/handler-reply.ts';
 import type { Reply } from '../../src/gate/reply.ts';
 import { needs, open, optional } from '../../src/gate/access.ts';
 import { anyScope, claimEquals, scope } from '../../src/gate/guards.ts';
 import { get, under } from '../../src/service/routes/route.ts';
-import type { Learnt } from '../../src/service/http/exchange.ts';
+import type { Early } from '../../src/gate/early.ts';
+import { metadataUrlOf } from '../../src/gate/path.ts';
+import { Refused } from '../../src/verify/base/refusal.ts';
 import { createResourceMetadata } from '../../src/options/resource-metadata.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { settingsWith, tokenWith } from '../support/caller.ts';
@@ -32,20 +33,18 @@ after(async () => {
   await provider.stop();
 });
 
-/** What is told at a path of where to get a token, if anything is. */
-function replyAt(path: string, { describe }: ReturnType<typeof createResourceMetadata>): Reply | undefined {
-  const learnt: Learnt = { request: { rawHeaders: [] }, arrivedAt: 0 };
-  const described = describe(learnt, { method: 'GET', host: 'x', path, rawHeaders: [] });
-  if (described === undefined) return undefined;
-  assert.ok(described instanceof HandlerReply);
-  return described.reply;
+/** The early reply at a path, if there is one. */
+function replyAt(path: string, early: Early): Reply | undefined {
+  const { reply } = early({ method: 'GET', host: 'x', path, rawHeaders: [] }) ?? {};
+  assert.ok(!(reply instanceof Refused));
+  return reply;
 }
 
 /** The document under these settings, asked for as a client would. */
 function documentWith(environment: Environment): Record<string, unknown> {
-  const made = createResourceMetadata(settingsWith({ ...RESOURCE, ...environment }));
-  const { pathname } = new URL(String(made.metadataUrl));
-  return JSON.parse(String(replyAt(pathname, made)?.content));
+  const settings = settingsWith({ ...RESOURCE, ...environment });
+  const { pathname } = new URL(metadataUrlOf(String(settings.resourceUrl)));
+  return JSON.parse(String(replyAt(pathname, createResourceMetadata(settings))?.content));
 }
 
 const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'];
@@ -124,7 +123,7 @@ for (const [resource, metadata, paths] of [
 ] as const) {
   test(`the document of ${resource} is at the path that the host and its path make, at the same with a slash, and at the root [RFC 9728 §3.1]`, () => {
     const made = createResourceMetadata(settingsWith({ RESOURCE_URL: resource }));
-    assert.equal(made.metadataUrl, metadata);
+    assert.equal(metadataUrlOf(resource), metadata);
     for (const path of paths) {
       assert.equal(replyAt(path, made)?.status, 200, path);
     }

@@ -22,7 +22,7 @@ import {
   under,
   type GivenSettings,
 } from '../../src/gatehouse.ts';
-import { assembleService } from '../../src/process/compose.ts';
+import { composeService } from '../../src/process/service.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { startFakeStore } from '../options/fake-store.ts';
 import { clock, settingsWith } from '../support/caller.ts';
@@ -258,7 +258,7 @@ test('a service with wrong settings is not made, and every problem is named', ()
 
 test('no service is assembled from a table that cannot be served, whoever has looked at it before', () => {
   const table = { routes: [...routes, ...routes] };
-  assert.throws(() => assembleService(table, settingsWith({}), { clock, log: () => {} }), {
+  assert.throws(() => composeService(table, settingsWith({}), { clock, log: () => {} }), {
     name: 'ConfigurationError',
     problems: ['GET /a and /a: both match /a; give one of them another path'],
   });

@@ -1,22 +1,34 @@
-/* The floors of src, which is also the order of reading. */
+/* The rings of src and the shelf, which is also the order of reading. */
 
 /**
- * By folder its files, those that are still to come among them. A file imports only from floors above its own
- * and from earlier files of its own.
+ * By folder its files, those that are still to come among them. A file imports only from folders above its own and from
+ * earlier files of its own; so a ring imports nothing from the rings around it.
  */
 export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'verify/base/': ['refusal', 'encoding', 'byte-buffer', 'sealed', 'cache', 'clock', 'events'],
   'verify/request/': ['fields', 'uri'],
-  'verify/keys/': ['jwk', 'jwks', 'key-set', 'lookup', 'fetch'],
+  'verify/keys/': ['jwk', 'jwks', 'key-set', 'fetch'],
   'verify/token/': ['compact', 'signature', 'claims', 'verify'],
   'verify/dpop/': ['nonce', 'replay', 'proof'],
   'verify/': ['credentials', 'caller'],
-  'gate/': ['path', 'reply', 'challenge', 'guards', 'access', 'front', 'gate'],
+  'gate/': [
+    'configuration-error',
+    'path',
+    'reply',
+    'challenge',
+    'guards',
+    'access',
+    'record',
+    'early',
+    'observe',
+    'identify',
+    'replies',
+    'gate',
+  ],
   'service/routes/': ['schema', 'body', 'incoming', 'handler-reply', 'inputs', 'pattern', 'route', 'router'],
   'service/http/': [
     'write',
     'exchange',
-    'observe',
     'pipeline',
     'responder',
     'connection',
@@ -24,10 +36,10 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
     'request-stream',
     'listener',
   ],
+  'process/settings/': ['entry', 'sources', 'readers', 'table', 'names', 'load'],
   'options/': ['proxy-tunnel', 'redis-replay', 'cors', 'yaml', 'dot-env', 'resource-metadata'],
   'options/metrics/': ['metrics', 'metrics-listener'],
-  'process/settings/': ['entry', 'sources', 'readers', 'table', 'names', 'load'],
-  'process/': ['compose', 'host', 'probe', 'report', 'run'],
+  'process/': ['load-settings', 'log', 'compose', 'gate', 'service', 'probe', 'report', 'run'],
   'profiles/': ['settings', 'routes'],
-  '': ['gatehouse', 'test-issuer', 'testing', 'server'],
+  '': ['gatehouse', 'gate', 'test-issuer', 'testing', 'server'],
 };

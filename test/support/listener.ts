@@ -5,7 +5,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { routesOf } from '../../src/profiles/routes.ts';
-import { assembleService } from '../../src/process/compose.ts';
+import { composeService } from '../../src/process/service.ts';
 import { createListener } from '../../src/service/http/listener.ts';
 import { createLog } from '../../src/verify/base/events.ts';
 import { openWire, type Wire } from './client.ts';
@@ -64,7 +64,7 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
   const logs: Record<string, unknown>[] = [];
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
   const options = { fetchKeys: () => new Promise<never>(() => {}) };
-  const { front, responder } = assembleService(routesOf(settings), settings, { clock, log }, options);
+  const { phase, responder } = composeService(routesOf(settings), settings, { clock, log }, options);
   const holder = new EventEmitter();
   const { server, stop } = createListener(
     {
@@ -105,8 +105,8 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
     port: (server.address() as AddressInfo).port,
     held: async () => (await once(holder, 'held'))[0],
     beginClosing: () => {
-      front.isStopping = true;
-      front.isClosing = true;
+      phase.isStopping = true;
+      phase.isClosing = true;
     },
     closing: () => untilClosing(server),
     gone: async (open = 0) => {

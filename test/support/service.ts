@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { routesOf } from '../../src/profiles/routes.ts';
-import { assembleService } from '../../src/process/compose.ts';
+import { composeService } from '../../src/process/service.ts';
 import type { JsonObject } from '../../src/verify/base/encoding.ts';
 import type { KeySet } from '../../src/verify/keys/key-set.ts';
 import { createListener } from '../../src/service/http/listener.ts';
@@ -65,8 +65,8 @@ export async function startService(plan: InProcess): Promise<TestService> {
   const settings = settingsFrom({ ...providerSettings(provider), LOG_LEVEL: 'debug', ...environment });
   const logs: Record<string, any>[] = [];
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
-  const service = assembleService(routesOf(settings), settings, { clock, log }, plan);
-  const { front, issuers, responder, close } = service;
+  const service = composeService(routesOf(settings), settings, { clock, log }, plan);
+  const { phase, issuers, responder, close } = service;
   const keySets = issuers.map((issuer) => issuer.keys);
   const keys = keySets[0]!;
   const { server } = createListener(responder, new TestClock(clock.now()));
@@ -80,8 +80,8 @@ export async function startService(plan: InProcess): Promise<TestService> {
     keySets,
     logs,
     beginStopping: () => {
-      front.isStopping = true;
-      front.isClosing = true;
+      phase.isStopping = true;
+      phase.isClosing = true;
     },
     stop: async () => {
       await served.stop();

@@ -1,6 +1,8 @@
 /* Runs the pipeline with a table of its own, for tests of routes that no profile has. */
 import type { Server } from 'node:http';
-import { createFront, type Front } from '../../src/gate/front.ts';
+import { composeWay } from '../../src/process/compose.ts';
+import { partsOf } from '../../src/process/service.ts';
+import { createPipeline } from '../../src/service/http/pipeline.ts';
 import { createResponder, type Responder } from '../../src/service/http/responder.ts';
 import { createListener } from '../../src/service/http/listener.ts';
 import { createLog } from '../../src/verify/base/events.ts';
@@ -24,7 +26,7 @@ export interface Table {
 
 export interface TableApp {
   readonly responder: Responder;
-  readonly observer: Front;
+  readonly way: ReturnType<typeof composeWay>;
   /** Every log line so far, parsed. */
   readonly logs: readonly Record<string, any>[];
 }
@@ -40,9 +42,13 @@ export function createTable({
   const settings = settingsWith(environment);
   const logs: Record<string, any>[] = [];
   const log = createLog('debug', (line) => logs.push(JSON.parse(line)), clock.now);
-  const front = createFront(settings, { clock, log }, verify, sender(senderWith(environment)));
-  const responder = createResponder({ routes, rules: policy }, front);
-  return { responder, observer: front, logs };
+  const surroundings = { clock, log };
+  const checks = { verifyToken: verify, checkSender: sender(senderWith(environment)) };
+  const way = composeWay(settings, surroundings, partsOf(settings, surroundings), checks);
+  const served = { routes, rules: policy };
+  const pipeline = createPipeline(served, way.identification, { clock, ...settings });
+  const phase = { isStopping: false, isClosing: false };
+  return { responder: createResponder(pipeline, way.replies, way.observer, phase), way, logs };
 }
 
 export interface TableService extends TableApp, Served {
@@ -53,8 +59,8 @@ export interface TableService extends TableApp, Served {
 
 /** The same behind a listener on a free port. */
 export async function startTable(table: Table): Promise<TableService> {
-  const { responder, observer, logs } = createTable(table);
+  const { responder, way, logs } = createTable(table);
   const { server, stop } = createListener(responder, clock);
   table.prepare?.(server);
-  return { responder, observer, logs, server, drain: stop, ...(await serve(server)) };
+  return { responder, way, logs, server, drain: stop, ...(await serve(server)) };
 }

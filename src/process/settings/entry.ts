@@ -42,3 +42,7 @@ export function noteRepetitions(entries: readonly Entry[], problems: string[]): 
     places.set(entry.name, entry.place);
   }
 }
+
+/** The first value of a name; an empty one counts as absent. */
+export const find = (entries: readonly Entry[], wanted: string) =>
+  entries.find(({ name, value }) => name === wanted && value !== null && value !== '');

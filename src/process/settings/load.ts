@@ -1,29 +1,16 @@
 // Sources and a table → settings, or every problem at once. Does not know what a setting is: table.ts does.
 // Promises: nothing is guessed, and nothing is passed over in silence that may be a setting.
-import { noteRepetitions, Fault, problemOf, throwFault, type Entry, type RawValue } from './entry.ts';
+import { ConfigurationError } from '../../gate/configuration-error.ts';
+import { find, noteRepetitions, Fault, problemOf, throwFault, type Entry, type RawValue } from './entry.ts';
 import { noteKeys, noteVariables, readIssuers } from './names.ts';
-import { find, readSources, type Environment, type Sources } from './sources.ts';
+import type { Sources } from './sources.ts';
 import type { Earlier } from './readers.ts';
 import { issuerTable, TABLE, type Names, type Setting, type Table } from './table.ts';
 
-/**
- * Why a service does not start: every problem, one line each, in printable ASCII.
- *
- * @example if (failure instanceof ConfigurationError) console.error(failure.problems.join('\n'));
- */
-export class ConfigurationError extends Error {
-  override readonly name = 'ConfigurationError';
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    const lines = problems.map((problem) => problem.replace(/[^\x20-\x7e]/g, '?'));
-    super(lines.join('\n'));
-    this.problems = lines;
-  }
-}
-
 /** What `loadSettings` has found. */
-export interface Loaded extends Readonly<ReturnType<typeof loadSettings>> {}
+export interface Loaded extends Readonly<
+  ReturnType<typeof loadTable<typeof TABLE extends Table<infer Values> ? Values : never>>
+> {}
 
 type Read = Readonly<Loaded['settings']>;
 
@@ -46,16 +33,6 @@ export type SomeSettings = Readonly<{ resourceUrl?: unknown }>;
 
 /** Why routes cannot be served with these settings. */
 export type FaultsWith = (settings: SomeSettings) => readonly string[];
-
-/**
- * Reads the settings of a service with routes of its own, as `runService` does: from an environment, and
- * from `.env` and `application.yml` in a directory. Throws `ConfigurationError` with every problem, first
- * those that `faultsWith` gives.
- *
- * @example const { settings } = loadSettings(process.env, process.cwd());
- */
-export const loadSettings = (environment: Environment, directory: string, faultsWith?: FaultsWith) =>
-  loadTable(TABLE, readSources(environment, directory), faultsWith);
 
 const NO_SETTINGS = 'settings: are missing; give an object with at least domain and audience';
 

@@ -1,8 +1,8 @@
 // Names that are set: those of issuers, and those that are no setting's. Promises: what may be a misspelt
 // safeguard is a problem, or in the process environment, where others write too, a warning.
-import { problemOf, type Entry } from './entry.ts';
+import { find, problemOf, type Entry } from './entry.ts';
 import { list, text } from './readers.ts';
-import { find, type Sources } from './sources.ts';
+import type { Sources } from './sources.ts';
 import type { Names } from './table.ts';
 
 /** Other tools write names that begin with `ISSUER_` too. */
@@ -71,24 +71,9 @@ function noteName(entry: Entry, names: readonly string[], faults: string[]): voi
   if (names.includes(entry.name)) return;
 
   const written = entry.name.toLowerCase();
-  const nearest = [0, 1, 2, 3]
-    .flatMap((changes) =>
-      names.filter((name) => isNear(written, name.toLowerCase().replace(/ .*/, ''), changes)),
-    )
-    .at(0);
-  const other = nearest === undefined ? 'correct' : `write ${nearest}`;
+  const ours = names.find((name) => name.toLowerCase().replace(/ .*/, '') === written);
+  const other = ours === undefined ? 'correct' : `write ${ours}`;
   // A key of YAML with a dot in it.
   const fix = /(^|\.)"/.test(entry.name) ? 'nest the keys that its dots part' : other;
   faults.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
-}
-
-/** Whether no more letters than so many, changed, added or left out, make one text the other. */
-function isNear(one: string, other: string, changes: number): boolean {
-  if (one === other || changes === 0) return one === other;
-  const rest = one.slice(1);
-  const otherRest = other.slice(1);
-  if (one[0] === other[0]) return isNear(rest, otherRest, changes);
-
-  const left = changes - 1;
-  return isNear(rest, otherRest, left) || isNear(rest, other, left) || isNear(one, otherRest, left);
 }

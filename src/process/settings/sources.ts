@@ -4,9 +4,7 @@
 import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { decodeUtf8, undefinedOn } from '../../verify/base/encoding.ts';
-import { parseDotEnv } from '../../options/dot-env.ts';
-import { throwAt, Fault, problemOf, type Entry } from './entry.ts';
-import { parseYaml } from '../../options/yaml.ts';
+import { find, throwAt, Fault, problemOf, type Entry } from './entry.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -17,16 +15,26 @@ const ORCHESTRATED =
 /** What is set, and where what is not set was looked for: empty when a file could not be read. */
 export type Sources = ReturnType<typeof readSources>;
 
+/** Reads the text of a file; adds to the problems what is wrong with a line. */
+export type Parse = (text: string, path: string, problems: string[]) => Entry[];
+
+/** The readers of `.env` and of `application.yml`. */
+export type Parsers = Readonly<{ parseDotEnv: Parse; parseYaml: Parse }>;
+
 /**
  * Reads what is set for a process with this environment and working directory; the first of a name wins.
  */
-export function readSources(environment: Environment, directory: string) {
+export function readSources(
+  environment: Environment,
+  directory: string,
+  { parseDotEnv, parseYaml }: Parsers,
+) {
   const problems: string[] = [];
   const warnings: string[] = [];
   const files: string[] = [];
   let lookedIn = 'environment';
 
-  function readFile(path: string, parse: typeof parseDotEnv, namedBy?: Entry): Entry[] {
+  function readFile(path: string, parse: Parse, namedBy?: Entry): Entry[] {
     try {
       const text = readText(path, namedBy !== undefined);
       lookedIn &&= `${lookedIn}, ${path} (${text === undefined ? 'not ' : ''}there)`;
@@ -65,10 +73,6 @@ const entriesOf = (environment: Environment) =>
   Object.entries(environment)
     .filter(([name, value]) => !ORCHESTRATED.test(`${name}=${value}`))
     .map(([name, value = '']) => ({ name, value, place: 'environment' }));
-
-/** The first value of a name; an empty one counts as absent. */
-export const find = (entries: readonly Entry[], wanted: string) =>
-  entries.find(({ name, value }) => name === wanted && value !== null && value !== '');
 
 /** The bounded text of a regular file; anything else could be waited for without end. */
 function readText(path: string, isDemanded: boolean) {

@@ -2,43 +2,8 @@
 // to give up.
 import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { RequestFlaw } from '../../verify/base/events.ts';
+import { RequestRecord } from '../../gate/record.ts';
 import { isGone } from './write.ts';
-import type { Access } from '../../gate/access.ts';
-import type { Route } from '../routes/route.ts';
-
-/** What is read of a request before its body. */
-export interface Head {
-  readonly method?: string | undefined;
-  readonly url?: string | undefined;
-  /** Where a framework that rewrites `url` keeps what the client has asked for. */
-  readonly originalUrl?: string | undefined;
-  readonly rawHeaders: readonly string[];
-  /** HTTP/1.0 may leave out Host. */
-  readonly httpVersion?: string | undefined;
-}
-
-/** What is learnt of a request on its way, and told of it at the end. */
-export abstract class Learnt {
-  abstract readonly request: Head;
-  /** By the monotonic clock; 0 while nobody asks for it. */
-  abstract readonly arrivedAt: number;
-  /** Fields that say who may read the reply, in place of those of the settings. */
-  crossOrigin?: readonly string[];
-  route?: Route | undefined;
-  /** What decides access before the route does: rules for a prefix, or what a gate is asked for. */
-  rules?: readonly { readonly access: Access<unknown> }[];
-  /** The provider's name of the key that the token was verified with. */
-  kid?: string | undefined;
-  /** The configured name of its issuer. */
-  issuerName?: string;
-  /** A nonce that the reply shall carry. */
-  freshNonce?: string | undefined;
-  /** Absent when it was served. */
-  reason?: RequestFlaw;
-  /** What was thrown, with the reason `bug`. */
-  failure?: unknown;
-}
 
 /** What a response emits when the client has closed its side. */
 export const CLIENT_CLOSED = Symbol('client closed');
@@ -47,7 +12,7 @@ export const CLIENT_CLOSED = Symbol('client closed');
 const UNTRACKED = { requireManualDestroy: true };
 
 /** A request with its response, until it is answered. */
-export class Exchange extends Learnt {
+export class Exchange extends RequestRecord {
   readonly request;
   readonly response;
   readonly arrivedAt;

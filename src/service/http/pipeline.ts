@@ -3,45 +3,49 @@
 // are not held, the word of a shared replay store, what the route takes, and a handler's promise; nothing
 // of a body is read, and no handler runs, before access. Does not write: responder.ts does, which takes
 // every failure too.
-import { andThen, isLater, type MaybePromise } from '../../verify/base/clock.ts';
+import { andThen, isLater, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
-import { HandlerReply, noContent, replyToResult } from '../routes/handler-reply.ts';
+import { replyToResult } from '../routes/handler-reply.ts';
 import type { Reply } from '../../gate/reply.ts';
 import { readBody } from '../routes/body.ts';
 import { Incoming } from '../routes/incoming.ts';
 import type { RequestFacts } from '../../verify/request/uri.ts';
 import { refusalOf } from '../../gate/access.ts';
+import type { Identification } from '../../gate/identify.ts';
 import { createRouter, type Place } from '../routes/router.ts';
 import type { Route, Routes } from '../routes/route.ts';
 import type { Caller } from '../../verify/caller.ts';
 import type { Exchange } from './exchange.ts';
-import type { Front } from '../../gate/front.ts';
 
-const NO_CONTENT = noContent().reply;
+/** What decides how requests are served, beside the routes. */
+export interface PipelineOptions {
+  readonly clock: Clock;
+  readonly bodyLimitBytes: number;
+  readonly handlerTimeoutSeconds: number;
+}
 
 /**
  * For routes in which `routesProblems` finds nothing, and own ones that no rule closes: gives the reply to a
  * request, or why it is refused. Throws, or rejects with, what turns it away once it may be read: `Refused`,
  * `ClientGone`, `fail`, a bug.
  */
-export function createPipeline({ routes, rules }: Routes, front: Front, ownRoutes?: readonly Route[]) {
+export function createPipeline(
+  { routes, rules }: Routes,
+  { readFacts, replyEarly, identify }: Identification,
+  { clock, bodyLimitBytes, handlerTimeoutSeconds }: PipelineOptions,
+  ownRoutes?: readonly Route[],
+) {
   const findPlace = createRouter(routes, rules, ownRoutes);
-  const { clock, settings } = front;
-  const { bodyLimitBytes, handlerTimeoutSeconds } = settings;
 
   function respond(exchange: Exchange): MaybePromise<Reply | Refused> {
     const refused = headRefusal(exchange);
     if (refused !== undefined) return refused;
 
-    const facts = front.present(exchange);
-    if (facts instanceof HandlerReply) return facts.reply;
+    const facts = readFacts(exchange);
     if (facts instanceof Refused) return facts;
 
-    const permission = front.cors.forSending(facts);
-    if (permission !== undefined) {
-      exchange.crossOrigin = permission;
-      return NO_CONTENT;
-    }
+    const early = replyEarly(exchange, facts);
+    if (early !== undefined) return early;
 
     const place = findPlace(facts.path);
     return place === undefined ? refuse('not_found') : serve(exchange, place, facts);
@@ -57,7 +61,7 @@ export function createPipeline({ routes, rules }: Routes, front: Front, ownRoute
     exchange.rules = rules;
     const isOpen = match === undefined || match.route.access.credentials === 'ignored';
     const isCallerWanted = rules.length > 0 || !isOpen;
-    const identified = isCallerWanted ? front.identify(exchange, facts) : undefined;
+    const identified = isCallerWanted ? identify(exchange, facts) : undefined;
 
     return andThen(identified, (caller) => {
       if (caller instanceof Refused) return caller;
@@ -111,6 +115,9 @@ export function createPipeline({ routes, rules }: Routes, front: Front, ownRoute
 
   return respond;
 }
+
+/** What `createPipeline` gives. */
+export type Pipeline = ReturnType<typeof createPipeline>;
 
 /** A request with more is refused: each costs memory for as long as it is under way. */
 export const MAX_FIELDS = 200;

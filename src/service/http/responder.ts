@@ -5,23 +5,36 @@ import { isLater, type MaybePromise } from '../../verify/base/clock.ts';
 import { ClientGone, Refused } from '../../verify/base/refusal.ts';
 import type { Reply } from '../../gate/reply.ts';
 import { decideEnd, hangUp, isEnding, isGone, writeReply } from './write.ts';
-import type { Route, Routes } from '../routes/route.ts';
-import type { Exchange, Head } from './exchange.ts';
-import type { Front } from '../../gate/front.ts';
-import { createPipeline } from './pipeline.ts';
+import type { RequestHead, RequestRecord } from '../../gate/record.ts';
+import type { Replies } from '../../gate/replies.ts';
+import { HandlerReply } from '../routes/handler-reply.ts';
+import type { Exchange } from './exchange.ts';
+import type { Observer } from '../../gate/observe.ts';
+import type { Pipeline } from './pipeline.ts';
 
 /** What `createResponder` gives. */
 export type Responder = ReturnType<typeof createResponder>;
 
-/** For routes in which `routesProblems` finds nothing, and own ones that no rule closes. */
-export function createResponder(routes: Routes, front: Front, ownRoutes?: readonly Route[]) {
-  const pipeline = createPipeline(routes, front, ownRoutes);
+/** How far the end of a service has come. */
+export interface Phase {
+  /** The end has begun: from then on it is not ready. */
+  isStopping: boolean;
+  /** No more connections are taken: from then on every reply closes its connection. */
+  isClosing: boolean;
+}
 
+export function createResponder(pipeline: Pipeline, replies: Replies, observer: Observer, phase: Phase) {
   /** None when nobody is left to be told. Never throws. */
   function replyTo(exchange: Exchange, failure: unknown): Reply | undefined {
     // A handler that has given up because its client has left has no fault.
     const isOver = ClientGone.isGenuine(failure) || (exchange.hasLeft && isAbort(failure));
-    return isOver ? undefined : front.replyToFailure(failure, exchange);
+    if (isOver) return undefined;
+    if (!HandlerReply.isGenuine(failure) || !failure.isThrowable) {
+      return replies.replyToFailure(failure, exchange);
+    }
+
+    exchange.reason = 'handler';
+    return failure.reply;
   }
 
   /**
@@ -32,17 +45,17 @@ export function createResponder(routes: Routes, front: Front, ownRoutes?: readon
     const { request, response } = exchange;
     let status: number | null = null;
     try {
-      const more = front.fieldsBeside(exchange, request.headers.origin);
-      if (reply !== undefined) writeReply(request, response, reply, more, front.isClosing);
+      const more = replies.fieldsBeside(exchange, request.headers.origin);
+      if (reply !== undefined) writeReply(request, response, reply, more, phase.isClosing);
       else if (!isGone(request, response)) hangUp(response);
       if (response.headersSent) status = response.statusCode;
     } catch (failure) {
       // A handler may have given its bytes away since. The bug is noted; it is too late for a reply, and the
       // other answers of this turn shall not suffer.
-      front.replyToFailure(failure, exchange);
+      replies.replyToFailure(failure, exchange);
       hangUp(response);
     }
-    if (front.isWatching || exchange.reason !== undefined) front.observe(exchange, status);
+    if (observer.isWatching || exchange.reason !== undefined) observer.observe(exchange, status);
   }
 
   /** Works out the reply, unless nobody could be told. Never throws, nor rejects. */
@@ -53,14 +66,14 @@ export function createResponder(routes: Routes, front: Front, ownRoutes?: readon
 
     const reply = runPipeline(exchange);
     // Decided now, since the others of this turn are worked out before it is written.
-    const isLast = front.isClosing || response.shouldKeepAlive === false;
+    const isLast = phase.isClosing || response.shouldKeepAlive === false;
     if (!isLater(reply)) decideEnd(request, isLast || reply?.closes);
     return reply;
   }
 
   function runPipeline(exchange: Exchange): MaybePromise<Reply | undefined> {
     const settle = (reply: Reply | Refused) =>
-      reply instanceof Refused ? front.replyToFailure(reply, exchange) : reply;
+      reply instanceof Refused ? replies.replyToFailure(reply, exchange) : reply;
 
     try {
       const reply = pipeline(exchange);
@@ -75,10 +88,12 @@ export function createResponder(routes: Routes, front: Front, ownRoutes?: readon
   /**
    * The reply to bytes that never became a request, or to a request that Node hands over with its socket.
    */
-  const turnAway = (refused: Refused, request: Head = { rawHeaders: [] }) =>
-    front.turnAway(refused, { request, arrivedAt: front.noteArrival() });
+  function turnAway(refused: Refused, request: RequestHead = { rawHeaders: [] }) {
+    const record: RequestRecord = { request, arrivedAt: observer.noteArrival() };
+    return replies.finish(replies.replyToFailure(refused, record), record);
+  }
 
-  return { noteArrival: front.noteArrival, work, write, turnAway };
+  return { noteArrival: observer.noteArrival, work, write, turnAway };
 }
 
 /** Whether the handler has passed on what it was told by its signal. */

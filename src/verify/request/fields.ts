@@ -60,3 +60,10 @@ export function createHostReader() {
     return host;
   };
 }
+
+/** What makes a request a CORS preflight, beside its method (Fetch standard §3.2.2). */
+const PREFLIGHT_FIELDS = ['origin', 'access-control-request-method'];
+
+/** Whether a browser asks what a script may send. */
+export const isPreflight = (method: string, rawHeaders: readonly string[]) =>
+  method === 'OPTIONS' && PREFLIGHT_FIELDS.every((name) => fieldValues(rawHeaders, name).length > 0);

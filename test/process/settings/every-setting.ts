@@ -5,7 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadProfileSettings, type ProfileSettings } from '../../../src/profiles/settings.ts';
-import { ConfigurationError, type IssuerSettings } from '../../../src/process/settings/load.ts';
+import { ConfigurationError } from '../../../src/gate/configuration-error.ts';
+import { type IssuerSettings } from '../../../src/process/settings/load.ts';
 
 export type Name = Exclude<keyof ProfileSettings, 'issuers'> | keyof IssuerSettings;
 /** How a value is written in a file or the environment, and what it becomes. */

@@ -3,8 +3,7 @@ import { strict as assert } from 'node:assert';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadProfileSettings } from '../../../src/profiles/settings.ts';
-import { loadSettings, loadTable } from '../../../src/process/settings/load.ts';
-import { readSources } from '../../../src/process/settings/sources.ts';
+import { loadFrom, loadSettings } from '../../../src/process/load-settings.ts';
 import {
   inDirectory,
   load,
@@ -320,7 +319,7 @@ test('lets the bug of a reader be one, and no problem of the operator', () => {
 
   function loadWith(environment: Record<string, string>) {
     const table = { x: { env: 'X', yaml: 'x', read, byDefault: () => 1 } };
-    return inDirectory({}, (directory) => loadTable(table, readSources(environment, directory)));
+    return inDirectory({}, (directory) => loadFrom(table, environment, directory));
   }
 
   assert.equal(loadWith(REQUIRED).settings.x, 1);

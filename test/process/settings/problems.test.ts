@@ -4,7 +4,8 @@ import { strict as assert } from 'node:assert';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadProfileSettings } from '../../../src/profiles/settings.ts';
-import { ConfigurationError, loadSettings } from '../../../src/process/settings/load.ts';
+import { ConfigurationError } from '../../../src/gate/configuration-error.ts';
+import { loadSettings } from '../../../src/process/load-settings.ts';
 import {
   inDirectory,
   onlyProblem,

@@ -9,7 +9,7 @@ import { authenticated, needs, open } from '../../../src/gate/access.ts';
 import { get, post, under, type Route } from '../../../src/service/routes/route.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
 import { Exchange } from '../../../src/service/http/exchange.ts';
-import { createService } from '../../../src/process/host.ts';
+import { createService } from '../../../src/process/service.ts';
 import { createPipeline } from '../../../src/service/http/pipeline.ts';
 import { clock, tokenWith, verifyToken } from '../../support/caller.ts';
 import { pathSlips } from '../../support/spellings.ts';
@@ -304,7 +304,8 @@ for (const [what, asked] of [
 ] as const) {
   test(`gives the refusal of ${what} without throwing it: V8 walks the stack for every throw`, () => {
     const routes = [get('/x', authenticated, () => ({})), get('/y', needs(scope('read')), () => ({}))];
-    const respond = createPipeline({ routes }, createTable({ routes }).observer);
+    const limits = { clock, bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
+    const respond = createPipeline({ routes }, createTable({ routes }).way.identification, limits);
     const exchange = new Exchange(asked as unknown as IncomingMessage, {} as ServerResponse, 0);
     assert.ok(respond(exchange) instanceof Refused);
   });
@@ -314,10 +315,10 @@ test('makes the reply to a refusal once for each scope that is named, with RESOU
   const reading = get('/x', needs(scope('read')), () => ({}));
   const writing = get('/y', needs(scope('write')), () => ({}));
   const environment = { RESOURCE_URL: 'https://api.example' };
-  const { observer } = createTable({ routes: [reading, writing], environment });
+  const { way } = createTable({ routes: [reading, writing], environment });
 
   const reply = (route: Route) =>
-    observer.replyToFailure(refuse('no-credentials'), {
+    way.replies.replyToFailure(refuse('no-credentials'), {
       request: requestOf('GET', '/'),
       arrivedAt: 0,
       route,

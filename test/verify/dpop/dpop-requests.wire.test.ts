@@ -9,7 +9,7 @@ import { authenticated, needs } from '../../../src/gate/access.ts';
 import { recentLogin } from '../../../src/gate/guards.ts';
 import { get } from '../../../src/service/routes/route.ts';
 import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
-import { createService } from '../../../src/process/host.ts';
+import { createService } from '../../../src/process/service.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
 import { exchange } from '../../support/client.ts';
 import { makeProofKey, PROOF_ALGORITHMS, sealProof } from '../../support/proof.ts';

@@ -2,7 +2,9 @@
    proofs. */
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { createFront } from '../../../src/gate/front.ts';
+import { composeWay } from '../../../src/process/compose.ts';
+import { partsOf } from '../../../src/process/service.ts';
+import { createPipeline } from '../../../src/service/http/pipeline.ts';
 import { createResponder } from '../../../src/service/http/responder.ts';
 import { createKeySet } from '../../../src/verify/keys/key-set.ts';
 import { createListener } from '../../../src/service/http/listener.ts';
@@ -116,8 +118,14 @@ export async function startWith(
   await keys.refresh();
   const verifyToken = createTokenVerifier([{ ...RULES, keys }], clock, 10);
   const limits = { bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
-  const front = createFront({ ...settings, ...limits }, { clock, log }, verifyToken, checkSender);
-  const responder = createResponder({ routes: routesA }, front);
+  const surroundings = { clock, log };
+  const way = composeWay(settings, surroundings, partsOf(settings, surroundings), {
+    verifyToken,
+    checkSender,
+  });
+  const pipeline = createPipeline({ routes: routesA }, way.identification, { clock, ...limits });
+  const phase = { isStopping: false, isClosing: false };
+  const responder = createResponder(pipeline, way.replies, way.observer, phase);
   const { server } = createListener(responder, clock);
   const served = await serve(server);
   after(served.stop);

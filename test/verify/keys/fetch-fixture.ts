@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
+import { connectThrough } from '../../../src/options/proxy-tunnel.ts';
 import { createKeyFetcher, type KeySource } from '../../../src/verify/keys/fetch.ts';
 import { FetchFailure } from '../../../src/verify/keys/jwks.ts';
 import type { FetchFlaw } from '../../../src/verify/base/events.ts';
@@ -30,7 +31,7 @@ export const sourceOf = ({ domain, issuer }: Provider, change: Partial<KeySource
 const FAR_DEADLINE_MILLIS = 60_000;
 
 export const fetchKeys = (source: KeySource, timeoutMillis = FAR_DEADLINE_MILLIS, proxy?: string) =>
-  createKeyFetcher(source, proxy, timeoutMillis)();
+  createKeyFetcher(source, proxy === undefined ? undefined : connectThrough(proxy), timeoutMillis)();
 
 export const kidsOf = ({ keys }: JsonObject) => (keys as { kid: string }[]).map(({ kid }) => kid);
 

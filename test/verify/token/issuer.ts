@@ -112,7 +112,11 @@ export async function openVerifier(
 }
 
 /** Verifies as often as it takes to be remembered, where there is room. */
-export function remember(verify: TimedVerifier, token: string, nowMillis?: number): MaybePromise<VerifiedToken> {
+export function remember(
+  verify: TimedVerifier,
+  token: string,
+  nowMillis?: number,
+): MaybePromise<VerifiedToken> {
   return andThen(verify(token, nowMillis), () => verify(token, nowMillis));
 }
 

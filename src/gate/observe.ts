@@ -2,7 +2,7 @@
 // refusals once a minute, so that an operator at the default level sees that callers are turned away, and
 // why. Trusts that it is called once a request. Does not decide what a line may hold: verify/base/events.ts
 // does.
-import type { Clock } from '../../verify/base/clock.ts';
+import type { Clock } from '../verify/base/clock.ts';
 import {
   describeBug,
   printable,
@@ -10,22 +10,30 @@ import {
   type Log,
   type Printable,
   type RequestFlaw,
-} from '../../verify/base/events.ts';
-import { traceparentOf } from '../../verify/request/fields.ts';
-import type { Learnt } from './exchange.ts';
-import type { Metrics } from '../../options/metrics/metrics.ts';
+} from '../verify/base/events.ts';
+import { traceparentOf } from '../verify/request/fields.ts';
+import type { RequestRecord } from './record.ts';
 
 const SUMMARY_MILLIS = 60_000;
+
+/** What counts requests. */
+export interface Meter {
+  /** Adds to a sample; 1 without an amount. */
+  add(name: string, amount?: number): void;
+  /** Takes the duration of a request, in seconds, by pattern, method and status. */
+  durations(pattern?: string): (method: string) => (status: number | null) => (seconds: number) => void;
+}
 
 /** What a process gives a service or a gate. */
 export interface Dependencies {
   readonly clock: Clock;
   readonly log: Log;
   /** Absent where nothing is counted. */
-  readonly metrics?: Metrics | undefined;
-  /** As in `CreateOptions`. */
-  readonly onError?: ((error: unknown) => unknown) | undefined;
+  readonly metrics?: Meter | undefined;
 }
+
+/** What `createObserver` gives. */
+export type Observer = ReturnType<typeof createObserver>;
 
 /** With an `accessLog` every request leaves a line, with `metrics` it is counted. */
 export function createObserver({ log, clock, metrics }: Dependencies, accessLog: boolean) {
@@ -55,21 +63,21 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
   }
 
   /** Once a request; no status when nobody was left to be answered. */
-  function observe(learnt: Learnt, status: number | null) {
-    const { route, reason, arrivedAt } = learnt;
-    const method = methodOf(learnt);
+  function observe(record: RequestRecord, status: number | null) {
+    const { route, reason, arrivedAt } = record;
+    const method = methodOf(record);
     const millis = clock.monotonic() - arrivedAt;
     metrics?.add('http_server_active_requests', -1);
     const measure = method && metrics?.durations(route?.pattern)(method)(status);
     measure?.(millis / 1000);
 
-    if (reason === undefined && (!accessLog || isOfProbe(learnt))) return;
+    if (reason === undefined && (!accessLog || isOfProbe(record))) return;
 
-    tell(learnt, logFieldsOf(learnt, method, status, isWatching ? millis : undefined));
+    tell(record, logFieldsOf(record, method, status, isWatching ? millis : undefined));
   }
 
-  function tell(learnt: Learnt, facts: ReturnType<typeof logFieldsOf>) {
-    const { route, reason, failure } = learnt;
+  function tell(record: RequestRecord, facts: ReturnType<typeof logFieldsOf>) {
+    const { route, reason, failure } = record;
     if (accessLog) log('request', facts);
     if (reason === undefined) return;
 
@@ -82,7 +90,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
     }
 
     log('request refused', facts);
-    if (reason !== 'handler' && !isOfProbe(learnt)) count(reason);
+    if (reason !== 'handler' && !isOfProbe(record)) count(reason);
   }
 
   /** The time of an arrival; 0 while nobody asks for it. */
@@ -98,13 +106,13 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
 const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
 
 /** Also with a method that has no route: what a probe is told is no refusal. */
-const isOfProbe = ({ route, request }: Learnt) =>
+const isOfProbe = ({ route, request }: RequestRecord) =>
   /^\/(?:healthz|readyz)(?:\?|$)/.test(route?.pattern ?? request.url ?? '');
 
 const NO_REQUEST: unknown[] = ['malformed-http', 'header_fields_too_large', 'request_timeout'];
 
 /** A word of a closed list; nothing for what is no request, though Node may take it for one. */
-function methodOf({ request, reason }: Learnt) {
+function methodOf({ request, reason }: RequestRecord) {
   if (NO_REQUEST.includes(reason)) return undefined;
   return METHODS.find((method) => method === request.method) ?? printable('_OTHER');
 }
@@ -113,7 +121,7 @@ function methodOf({ request, reason }: Learnt) {
  * What lines may say of a request. One literal: spread into one another objects cost as much as the rest.
  */
 function logFieldsOf(
-  { request, route, reason, issuerName, kid }: Learnt,
+  { request, route, reason, issuerName, kid }: RequestRecord,
   method: Printable | undefined,
   status: number | null,
   millis: number | undefined,

@@ -2,13 +2,13 @@
    info. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { createLog, type Log, type LogLevel } from '../../../src/verify/base/events.ts';
-import { open } from '../../../src/gate/access.ts';
-import { get } from '../../../src/service/routes/route.ts';
-import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
-import { createMetrics } from '../../../src/options/metrics/metrics.ts';
-import { createObserver } from '../../../src/service/http/observe.ts';
-import { TestClock } from '../../support/clock.ts';
+import { createLog, type Log, type LogLevel } from '../../src/verify/base/events.ts';
+import { open } from '../../src/gate/access.ts';
+import { get } from '../../src/service/routes/route.ts';
+import { createReplayStore } from '../../src/verify/dpop/replay.ts';
+import { createMetrics } from '../../src/options/metrics/metrics.ts';
+import { createObserver } from '../../src/gate/observe.ts';
+import { TestClock } from '../support/clock.ts';
 
 const MINUTE = 60_000;
 

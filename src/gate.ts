@@ -1,0 +1,20 @@
+// The door of the gate alone: it loads no listener, no router, no settings file, and no option that is not
+// set.
+export { ConfigurationError } from './gate/configuration-error.ts';
+export { open, optional, authenticated, needs, type Access } from './gate/access.ts';
+export {
+  scope,
+  anyScope,
+  claimEquals,
+  claimIncludes,
+  claimCheck,
+  recentLogin,
+  type Guard,
+  type LoginDemands,
+} from './gate/guards.ts';
+export type { Field } from './gate/reply.ts';
+export type { Caller } from './verify/caller.ts';
+export type { Admission, GateRequest, RefusalReply, Verdict } from './gate/gate.ts';
+export type { CreateOptions } from './process/compose.ts';
+export type { GivenSettings, Settings } from './process/settings/load.ts';
+export { createGate, type Gate } from './process/gate.ts';

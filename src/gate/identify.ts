@@ -1,0 +1,74 @@
+// Who makes a request: its facts, then credentials → token → sender constraint → Caller, in this order.
+// Trusts the two checks that it is given. Does not decide whether the caller may pass: access.ts does.
+import { andThen, type Clock, type MaybePromise } from '../verify/base/clock.ts';
+import { Refused } from '../verify/base/refusal.ts';
+import type { Caller, SenderCheck } from '../verify/caller.ts';
+import { parseCredentials, type DpopMode } from '../verify/credentials.ts';
+import { factsOf } from '../verify/keys/jwk.ts';
+import { createHostReader } from '../verify/request/fields.ts';
+import type { RequestFacts } from '../verify/request/uri.ts';
+import { verifiedOf, type TokenVerifier } from '../verify/token/verify.ts';
+import type { Early } from './early.ts';
+import { targetPath } from './path.ts';
+import type { Reply } from './reply.ts';
+import type { RequestRecord } from './record.ts';
+
+/** What identifies the caller of a request. */
+interface Means {
+  readonly dpopMode: DpopMode;
+  readonly clock: Clock;
+  readonly verifyToken: TokenVerifier;
+  readonly checkSender: SenderCheck;
+  /** In the order in which they are asked. */
+  readonly early: readonly Early[];
+}
+
+/** What `createIdentification` gives. */
+export type Identification = ReturnType<typeof createIdentification>;
+
+export function createIdentification({ dpopMode, clock, verifyToken, checkSender, early }: Means) {
+  const readHost = createHostReader();
+
+  /** The facts of a request, or why it is refused. */
+  function readFacts({ request }: RequestRecord): RequestFacts | Refused {
+    const { method = '', url = '', originalUrl = url, rawHeaders, httpVersion } = request;
+    const host = readHost(rawHeaders, httpVersion);
+    if (host instanceof Refused) return host;
+
+    const path = targetPath(originalUrl);
+    return path instanceof Refused ? path : { method, host, path, rawHeaders };
+  }
+
+  /** The reply that needs no token, if there is one to this request. */
+  function replyEarly(record: RequestRecord, facts: RequestFacts): Reply | Refused | undefined {
+    for (const answer of early) {
+      const found = answer(facts);
+      if (found === undefined) continue;
+
+      record.crossOrigin = found.crossOrigin;
+      return found.reply;
+    }
+    return undefined;
+  }
+
+  /** The caller, why there is none, or `undefined` when there are no credentials. */
+  function identify(record: RequestRecord, facts: RequestFacts): MaybePromise<Caller | Refused | undefined> {
+    const credentials = parseCredentials(facts.rawHeaders, dpopMode);
+    if (credentials === undefined || credentials instanceof Refused) return credentials;
+
+    const checked = andThen(verifyToken(credentials.token), (token) => {
+      if (token instanceof Refused) return token;
+
+      const { key, issuer } = verifiedOf(token);
+      record.kid = factsOf(key).kid;
+      record.issuerName = issuer.name;
+      return checkSender(token, credentials, facts, clock.now());
+    });
+    return andThen(checked, (caller) => {
+      if (!(caller instanceof Refused)) record.freshNonce = caller.freshNonce;
+      return caller;
+    });
+  }
+
+  return { readFacts, replyEarly, identify };
+}
