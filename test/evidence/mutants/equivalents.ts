@@ -26,7 +26,7 @@ interface Place {
 const NAME_OF_ARROW = /([#\w$]+)(?:(?:: [^\n]*)? =|:) (?:async )?(?:<[^\n]*>)?$/;
 
 /** The functions that have a name, and the whole text. */
-export function placesOf(source: string): readonly Place[] {
+function placesOf(source: string): readonly Place[] {
   const tokens = tokensOf(source);
   const named = functionsOf({ tokens }).flatMap(({ first, last }) => {
     const head = tokens[first]!;
@@ -38,10 +38,13 @@ export function placesOf(source: string): readonly Place[] {
 }
 
 /** The innermost place around a change. */
-export function placeOf(places: readonly Place[], { start, end }: Change): Place {
+function placeOf(places: readonly Place[], { start, end }: Change): Place {
   const around = places.filter((place) => place.start <= start && end <= place.end);
   return around.reduce((inner, place) => (place.end - place.start < inner.end - inner.start ? place : inner));
 }
+
+/** The name of the function around a change. */
+export const functionAt = (source: string, change: Change) => placeOf(placesOf(source), change).name;
 
 const bare = (text: string) => text.replaceAll(/\s/g, '');
 

@@ -9,7 +9,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { FILES } from './coverage.ts';
-import { matcherOf, type Change, type Equivalent } from './equivalents.ts';
+import { functionAt, matcherOf, type Change, type Equivalent } from './equivalents.ts';
 import type { Finding, Shown } from './one-file.ts';
 
 const ROOT = new URL('../../../', import.meta.url);
@@ -88,8 +88,10 @@ function tell(file: string, { mutants, survivors, seconds }: Finding): void {
   const isExplained = (change: Change) => explanations.some((one) => isMatch(one, change));
   const unexplained = survivors.filter((one) => !isExplained(one));
   const explained = mutants.filter(isExplained);
-  for (const { line, operator, was, becomes } of unexplained) {
-    console.log(`src/${file}:${line}: ${operator} survives\n  - ${was}\n  + ${becomes}`);
+  for (const one of unexplained) {
+    const where = functionAt(textOf(file), one) ?? 'no function';
+    console.log(`src/${file}:${one.line}: ${one.operator} survives in ${where}`);
+    console.log(`  - ${one.was}\n  + ${one.becomes}`);
   }
 
   const stale = explanations.filter((one) => mutants.filter((change) => isMatch(one, change)).length !== 1);
