@@ -164,14 +164,13 @@ for (const [what, count, equivalent] of MATCHES) {
   });
 }
 
+const AROUND = ['a();\nfunction f() {\n  b = 0;\n}', 'function f() {\n  c();\n  b = 0;\n}'];
+
 test('an equivalent is named the same whatever comes around its function and into it', () => {
-  const [before, after] = ['a();\nfunction f() {\n  b = 0;\n}', 'function f() {\n  c();\n  b = 0;\n}'];
-  for (const source of [before, after]) {
+  const equivalent = { function: 'f', was: 'b = 0', becomes: 'b = 1' };
+  for (const source of AROUND) {
     const isMatch = matcherOf(source);
-    const found = mutationsOf(source).filter((one) =>
-      isMatch({ function: 'f', was: 'b = 0', becomes: 'b = 1' }, one),
-    );
-    assert.equal(found.length, 1);
+    assert.equal(mutationsOf(source).filter((change) => isMatch(equivalent, change)).length, 1);
   }
 });
 
