@@ -1,12 +1,14 @@
 /* `npm run evidence NAME`: runs one of the tools that show what tests alone cannot, each a folder beside this
-   file with a `run.ts`, and what it needs in a package of its own. Without a name it lists them. What follows
-   the name is the tool's. */
+   file with a `run.ts`. Some need packages of others: one private package beside this file has them all. Without
+   a name it lists them. What follows the name is the tool's. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { INSTALL } from '../support/private-package.ts';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
+const WITH_PACKAGES = ['bench', 'clients', 'fuzz', 'matrix', 'package', 'schemas', 'servers'];
 
 const entryOf = (name: string) => join(HERE, name, 'run.ts');
 
@@ -33,9 +35,7 @@ if (!tools.includes(name)) {
 const folder = join(HERE, name);
 run('npm', 'run', '--silent', 'build');
 
-if (existsSync(join(folder, 'package.json'))) {
-  run('npm', 'ci', '--silent', '--no-audit', '--no-fund', '--prefix', folder);
-}
+if (WITH_PACKAGES.includes(name)) run('npm', ...INSTALL);
 
 if (existsSync(join(folder, 'tsconfig.json'))) run('npx', 'tsc', '-p', folder);
 run(process.execPath, '--expose-gc', '--import', 'tsx', entryOf(name), ...parameters);

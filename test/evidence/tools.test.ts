@@ -9,13 +9,29 @@ import { VARIANTS } from './variants/variants.ts';
 const HERE = new URL('./', import.meta.url);
 const ROOT = new URL('../../', HERE);
 
-for (const { name } of readdirSync(HERE, { withFileTypes: true }).filter((entry) => entry.isDirectory())) {
+const tools = readdirSync(HERE, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && entry.name !== 'node_modules')
+  .map(({ name }) => name);
+
+for (const name of tools) {
   test(`${name} has an entry that says what it does`, () => {
     const entry = new URL(`${name}/run.ts`, HERE);
     assert.ok(existsSync(entry));
     assert.match(readFileSync(entry, 'utf8'), /^\/\*/);
   });
 }
+
+test('the tools share one private package, locked to what it asks for and to no registry', () => {
+  const read = (name: string) => JSON.parse(readFileSync(new URL(name, HERE), 'utf8'));
+  const { private: isPrivate, dependencies } = read('package.json');
+  const { packages } = read('package-lock.json');
+  const own = tools.filter((name) => existsSync(new URL(`${name}/package.json`, HERE)));
+  assert.deepEqual([isPrivate, packages[''].dependencies, own], [true, dependencies, []]);
+  assert.deepEqual(
+    Object.keys(packages).filter((path) => packages[path].resolved !== undefined),
+    [],
+  );
+});
 
 for (const { name, file, was } of VARIANTS) {
   test(`the variant ${name} changes one place of ${file}`, () => {

@@ -42,6 +42,9 @@ interface Source {
   readonly isText: ReadonlySet<number>;
 }
 
+/** What the functions are found in. */
+type Tokens = Pick<Source, 'tokens'>;
+
 const isSign = (token: Token | undefined, ...texts: readonly string[]) =>
   token?.kind === 'sign' && texts.includes(token.text);
 
@@ -49,10 +52,10 @@ const isWord = (token: Token | undefined, ...texts: readonly string[]) =>
   token?.kind === 'word' && texts.includes(token.text);
 
 /** Where the bracket at this index closes. */
-const closing = ({ tokens }: Source, index: number) => walk(tokens, index + 1, 1, () => false);
+const closing = ({ tokens }: Tokens, index: number) => walk(tokens, index + 1, 1, () => false);
 
 /** Where the bracket that closes at this index, or the level that this token is on, opens. */
-const opening = ({ tokens }: Source, index: number) => walk(tokens, index - 1, -1, () => false);
+const opening = ({ tokens }: Tokens, index: number) => walk(tokens, index - 1, -1, () => false);
 
 /** A blank before the sign: it computes, where without one it is part of a type or of a name. */
 const isSpaced = ({ text }: Source, token: Token) => /\s/.test(text[token.start - 1] ?? ' ');
@@ -71,7 +74,7 @@ function linesOf(text: string, tokens: readonly Token[]): number[] {
 }
 
 /** Where the body of a function begins whose parameters close at this index; -1 when it has none. */
-function bodyAfter({ tokens }: Source, close: number): number {
+function bodyAfter({ tokens }: Tokens, close: number): number {
   if (isSign(tokens[close + 1], '{')) return close + 1;
   if (!isSign(tokens[close + 1], ':')) return -1;
 
@@ -86,13 +89,13 @@ function bodyAfter({ tokens }: Source, close: number): number {
 }
 
 /** Where the first token of a function's head and the last of its body are. */
-interface Range {
+export interface Range {
   readonly first: number;
   readonly last: number;
 }
 
 /** The arrow function whose arrow is at this index. */
-function arrowAt(source: Source, index: number): Range {
+function arrowAt(source: Tokens, index: number): Range {
   const { tokens } = source;
   const before = tokens[index - 1];
   let first = index - 1;
@@ -108,7 +111,7 @@ function arrowAt(source: Source, index: number): Range {
   return { first, last: (end < 0 ? tokens.length : end) - 1 };
 }
 
-function functionsOf(source: Source): Range[] {
+export function functionsOf(source: Tokens): Range[] {
   const { tokens } = source;
   return tokens.flatMap((token, index) => {
     if (isSign(token, '=>')) return [arrowAt(source, index)];

@@ -13,7 +13,7 @@ const LINES = [20, 22, 24, 26];
 const binaryOf = (line: number) =>
   process.version.startsWith(`v${line}.`)
     ? process.execPath
-    : fileURLToPath(new URL(`node_modules/node${line}/bin/node`, import.meta.url));
+    : fileURLToPath(new URL(`../node_modules/node${line}/bin/node`, import.meta.url));
 
 let isGood = true;
 const asked = process.argv.slice(2);

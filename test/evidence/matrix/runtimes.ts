@@ -78,7 +78,7 @@ async function serve(words: readonly string[], directory: string): Promise<Omit<
 
 /** `name` is that of a runtime here. */
 export async function useOn(name: string): Promise<Used> {
-  const program = fileURLToPath(new URL(`node_modules/.bin/${name}`, import.meta.url));
+  const program = fileURLToPath(new URL(`../node_modules/.bin/${name}`, import.meta.url));
   const directory = realpathSync(mkdtempSync(join(tmpdir(), `gatehouse-${name}-`)));
   try {
     installInto(directory, packInto(directory));

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { coverageOf, FILES } from './coverage.ts';
+import { functionAt, matcherOf } from './equivalents.ts';
 import { applied, describe, mutationsOf } from './mutations.ts';
 import { tokensOf } from '../../support/tokens.ts';
 
@@ -103,6 +104,74 @@ test('says which line a mutant changes and how it reads before and after', () =>
   const source = 'const a = 1;\n  for (const b of a)\n    b();\n';
   const removed = mutationsOf(source).find(({ operator }) => operator === 'effect');
   assert.deepEqual(describe(source, removed!), { line: 3, was: 'b();', becomes: ';' });
+});
+
+const NESTED = `
+let first = 0;
+class Store {
+  #room = 0;
+  read(at = 1) {
+    return [this.#room, at].map((one) => one + 2);
+  }
+}
+export const createStore = async (options: Options): Promise<Store> => {
+  const write: Writer = (text) => text ?? '';
+  return { write, end: () => write('', 3) };
+};
+function open<T>(value: T): T {
+  let last = 0;
+  last = 0;
+  return value;
+}`;
+
+const changesOf = (source: string, text: string) =>
+  mutationsOf(source).filter(({ start, end }) => source.slice(start, end) === text);
+
+test('finds the nearest function with a name around a change', () => {
+  const names = ['0', '1', '2', "''", '3'].map((text) =>
+    changesOf(NESTED, text).map((change) => functionAt(NESTED, change)),
+  );
+  assert.deepEqual(names, [
+    [undefined, undefined, 'open', 'open'],
+    ['read'],
+    ['read'],
+    ['write', 'end'],
+    ['end'],
+  ]);
+});
+
+const MATCHES: readonly [
+  what: string,
+  count: number,
+  equivalent: Parameters<ReturnType<typeof matcherOf>>[0],
+][] = [
+  ['its function and its change', 1, { function: 'open', was: 'last = 0; last', becomes: 'last = 1; last' }],
+  ['another layout', 1, { function: 'write', was: "text??''", becomes: "text\n  ?? '~'" }],
+  ['no function', 1, { was: 'first = 0', becomes: 'first = 1' }],
+  [
+    'nothing, where the text is in another function',
+    0,
+    { function: 'read', was: 'last = 0', becomes: 'last = 1' },
+  ],
+  ['nothing, where the text stands twice', 0, { function: 'open', was: 'last = 0', becomes: 'last = 1' }],
+  ['nothing, where it is another change', 0, { was: 'first = 0', becomes: 'first = 2' }],
+];
+
+for (const [what, count, equivalent] of MATCHES) {
+  test(`an equivalent names by ${what}`, () => {
+    const isMatch = matcherOf(NESTED);
+    assert.equal(mutationsOf(NESTED).filter((change) => isMatch(equivalent, change)).length, count);
+  });
+}
+
+const AROUND = ['a();\nfunction f() {\n  b = 0;\n}', 'function f() {\n  c();\n  b = 0;\n}'];
+
+test('an equivalent is named the same whatever comes around its function and into it', () => {
+  const equivalent = { function: 'f', was: 'b = 0', becomes: 'b = 1' };
+  for (const source of AROUND) {
+    const isMatch = matcherOf(source);
+    assert.equal(mutationsOf(source).filter((change) => isMatch(equivalent, change)).length, 1);
+  }
 });
 
 test('finds for every file of src tests that cover it, its own first', () => {

@@ -1,11 +1,13 @@
 /* The mutants of one file of src, put to the tests: the part of the tool that runs once for each file. */
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { coverageOf } from './coverage.ts';
+import { matcherOf, type Change, type Equivalent } from './equivalents.ts';
 import { Trial } from './trial.ts';
 import { openWorkshop, type Mutant } from './workshop.ts';
 
-/** How a mutant reads. */
-export type Shown = Pick<Mutant, 'operator' | 'line' | 'was' | 'becomes'>;
+/** How a mutant reads, and what it changes. */
+export type Shown = Change & Pick<Mutant, 'operator' | 'line' | 'was' | 'becomes'>;
 
 export interface Finding {
   readonly mutants: readonly Shown[];
@@ -17,10 +19,10 @@ export interface Finding {
 export interface Order {
   readonly file: string;
   /** What needs no test. */
-  readonly explained: readonly Pick<Shown, 'was' | 'becomes'>[];
+  readonly explained: readonly Equivalent[];
 }
 
-const shown = ({ operator, line, was, becomes }: Mutant): Shown => ({ operator, line, was, becomes });
+const shown = ({ text: _, ...mutant }: Mutant): Shown => mutant;
 
 const [{ file, explained }] = (await once(process, 'message')) as [Order];
 const start = performance.now();
@@ -36,10 +38,11 @@ for (const signal of ['SIGINT', 'SIGTERM', 'disconnect'] as const) process.on(si
 
 const coverage = coverageOf(file);
 await trial.rehearse(file, workshop.original, coverage);
+const isMatch = matcherOf(readFileSync(new URL(`../../../src/${file}`, import.meta.url), 'utf8'));
 const survivors: Shown[] = [];
 
 for (const mutant of workshop.mutants) {
-  if (explained.some(({ was, becomes }) => was === mutant.was && becomes === mutant.becomes)) continue;
+  if (explained.some((one) => isMatch(one, mutant))) continue;
   workshop.replace(mutant.text);
   if (await trial.survives(file, mutant.text, coverage)) survivors.push(shown(mutant));
 }

@@ -9,15 +9,8 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { FILES } from './coverage.ts';
+import { functionAt, matcherOf, type Change, type Equivalent } from './equivalents.ts';
 import type { Finding, Shown } from './one-file.ts';
-
-/** A mutant that computes the same, named by the place that it changes, with the reason. */
-interface Equivalent {
-  readonly file: string;
-  readonly was: string;
-  readonly becomes: string;
-  readonly why: string;
-}
 
 const ROOT = new URL('../../../', import.meta.url);
 const KEPT = join(tmpdir(), 'gatehouse-mutants-found');
@@ -33,12 +26,11 @@ if (files.length === 0) throw new Error(`no file is named ${names.join(' ')}`);
 
 const explanationsOf = (file: string) => equivalents.filter((one) => one.file === file);
 
-const isSame = (one: { was: string; becomes: string }, other: { was: string; becomes: string }) =>
-  one.was === other.was && one.becomes === other.becomes;
+const textOf = (file: string) => readFileSync(new URL(`src/${file}`, ROOT), 'utf8');
 
 /** Where the finding about a text of src is kept. */
 function placeOf(file: string): string {
-  const text = readFileSync(new URL(`src/${file}`, ROOT));
+  const text = textOf(file);
   return join(KEPT, `${file.replaceAll('/', '-')}-${createHash('sha256').update(text).digest('hex')}.json`);
 }
 
@@ -55,7 +47,8 @@ function keptFinding(file: string): Finding | undefined {
  */
 async function find(file: string): Promise<Finding | undefined> {
   const kept = words.includes('--resume') ? keptFinding(file) : undefined;
-  const isExplained = (one: Shown) => explanationsOf(file).some((other) => isSame(one, other));
+  const isMatch = matcherOf(textOf(file));
+  const isExplained = (one: Shown) => explanationsOf(file).some((other) => isMatch(other, one));
   // What survived without a reason may be noticed by a test that has come since.
   if (kept?.survivors.every(isExplained)) return kept;
 
@@ -91,18 +84,24 @@ const total = { mutants: 0, killed: 0, explained: 0, survivors: 0, faults: 0 };
 
 function tell(file: string, { mutants, survivors, seconds }: Finding): void {
   const explanations = explanationsOf(file);
-  const unexplained = survivors.filter((one) => !explanations.some((other) => isSame(one, other)));
-  const explained = mutants.filter((one) => explanations.some((other) => isSame(one, other)));
-  for (const { line, operator, was, becomes } of unexplained) {
-    console.log(`src/${file}:${line}: ${operator} survives\n  - ${was}\n  + ${becomes}`);
+  const isMatch = matcherOf(textOf(file));
+  const isExplained = (change: Change) => explanations.some((one) => isMatch(one, change));
+  const unexplained = survivors.filter((one) => !isExplained(one));
+  const explained = mutants.filter(isExplained);
+  for (const one of unexplained) {
+    const where = functionAt(textOf(file), one) ?? 'no function';
+    console.log(`src/${file}:${one.line}: ${one.operator} survives in ${where}`);
+    console.log(`  - ${one.was}\n  + ${one.becomes}`);
   }
 
-  const stale = explanations.filter((one) => !mutants.some((other) => isSame(one, other)));
+  const stale = explanations.filter((one) => mutants.filter((change) => isMatch(one, change)).length !== 1);
   const killed = words.includes('--equivalents')
-    ? explained.filter((one) => !survivors.some((other) => isSame(one, other)))
+    ? explained.filter(
+        ({ start, becomes }) => !survivors.some((one) => one.start === start && one.becomes === becomes),
+      )
     : [];
   for (const { becomes } of stale) {
-    console.log(`equivalents.json names what is not there: ${file}: ${becomes}`);
+    console.log(`equivalents.json names what is not there, or more than once: ${file}: ${becomes}`);
   }
   for (const { becomes } of killed) {
     console.log(`equivalents.json names what tests notice: ${file}: ${becomes}`);

@@ -16,7 +16,7 @@ import {
   straysOf,
 } from '../../support/packed.ts';
 
-const TOOLS = fileURLToPath(new URL('./node_modules/', import.meta.url));
+const TOOLS = fileURLToPath(new URL('../node_modules/', import.meta.url));
 
 const NODES = ['node20-12', 'node20', 'node22', 'node24', 'node26'];
 

@@ -38,7 +38,7 @@ function assertIssue({ status, body, text }: Answer, expected: number, path: rea
   assert.ok(!text.includes(SECRET), text);
 }
 
-const { dependencies } = JSON.parse(readFileSync(new URL('./package.json', import.meta.url), 'utf8'));
+const { dependencies } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const service = await startTable({ routes: Object.entries(MAKERS).flatMap(routesOf) });
 
 for (const [maker, { freeOrder }] of Object.entries(MAKERS)) {

@@ -129,7 +129,7 @@ export type { Caller };
 const FLAGS =
   '--ignoreConfig --noEmit --strict --noImplicitReturns --module nodenext --target es2023 --types node --skipLibCheck';
 
-const link = join(HERE, 'node_modules/gatehouse');
+const link = join(HERE, '../node_modules/gatehouse');
 rmSync(link, { force: true });
 symlinkSync(ROOT, link);
 
@@ -141,7 +141,7 @@ try {
   for (const [index, server] of Object.values(SERVERS).entries()) {
     writeFileSync(files[index] ?? '', programOf(server));
   }
-  execFileSync('npx', ['tsc', ...FLAGS.split(' '), ...files], { stdio: 'inherit', cwd: HERE });
+  execFileSync('npx', ['tsc', ...FLAGS.split(' '), ...files], { stdio: 'inherit', cwd: ROOT });
 
   for (const [index, name] of Object.keys(SERVERS).entries()) {
     const { default: answers } = (await import(files[index] ?? '')) as { default: unknown };

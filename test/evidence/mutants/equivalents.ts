@@ -1,0 +1,63 @@
+/* Mutants that compute the same, each named by its function and by what it changes there: so that a name
+   outlives what comes and goes around it, and every other layout of the same text. */
+import { functionsOf } from '../../support/page.ts';
+import { tokensOf } from '../../support/tokens.ts';
+import type { Mutation } from './mutations.ts';
+
+export type Change = Pick<Mutation, 'start' | 'end' | 'replacement'>;
+
+export interface Equivalent {
+  readonly file: string;
+  /** The nearest around the change that has a name; none around what a module or a class begins with. */
+  readonly function?: string;
+  /** Stands once in the function. */
+  readonly was: string;
+  readonly becomes: string;
+  readonly why: string;
+}
+
+interface Place {
+  readonly name?: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Before the parameters of an arrow function: a constant or a member that it is the value of. */
+const NAME_OF_ARROW = /([#\w$]+)(?:(?:: [^\n]*)? =|:) (?:async )?(?:<[^\n]*>)?$/;
+
+/** The functions that have a name, and the whole text. */
+function placesOf(source: string): readonly Place[] {
+  const tokens = tokensOf(source);
+  const named = functionsOf({ tokens }).flatMap(({ first, last }) => {
+    const head = tokens[first]!;
+    const isNamed = head.kind === 'word' && tokens[first + 1]?.text !== '=>';
+    const name = isNamed ? head.text : NAME_OF_ARROW.exec(source.slice(0, head.start))?.[1];
+    return name === undefined ? [] : [{ name, start: head.start, end: tokens[last]!.end }];
+  });
+  return [...named, { start: 0, end: source.length }];
+}
+
+/** The innermost place around a change. */
+function placeOf(places: readonly Place[], { start, end }: Change): Place {
+  const around = places.filter((place) => place.start <= start && end <= place.end);
+  return around.reduce((inner, place) => (place.end - place.start < inner.end - inner.start ? place : inner));
+}
+
+/** The name of the function around a change. */
+export const functionAt = (source: string, change: Change) => placeOf(placesOf(source), change).name;
+
+const bare = (text: string) => text.replaceAll(/\s/g, '');
+
+/** Gives what tells of a change to the source whether it is that of the equivalent. */
+export function matcherOf(source: string) {
+  const places = placesOf(source);
+
+  return ({ function: name, was, becomes }: Omit<Equivalent, 'file' | 'why'>, change: Change): boolean => {
+    const place = placeOf(places, change);
+    const head = source.slice(place.start, change.start);
+    const tail = source.slice(change.end, place.end);
+    const parts = bare(source.slice(place.start, place.end)).split(bare(was));
+    const isOnce = place.name === name && parts.length === 2;
+    return isOnce && parts.join(bare(becomes)) === bare(head + change.replacement + tail);
+  };
+}

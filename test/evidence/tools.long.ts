@@ -1,0 +1,37 @@
+/* Short runs of the tools that put the packages of others beside gatehouse, so that they work on the day when
+   they are needed. One file, since they share what is installed. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { missingPackages } from '../support/private-package.ts';
+import { withReason } from '../support/skipped.ts';
+
+const missing = missingPackages();
+
+/** A test that checks the types of the tool and runs it: its failure is the tool's. */
+function testTool(name: string, tool: string, environment: Record<string, string> = {}): void {
+  const folder = fileURLToPath(new URL(`${tool}/`, import.meta.url));
+
+  test(withReason(name, missing), { skip: missing !== undefined }, () => {
+    assert.equal(spawnSync('npx', ['tsc', '-p', folder], { encoding: 'utf8' }).stdout, '');
+    const words = ['--import', 'tsx', `${folder}run.ts`];
+    const { status, stdout, stderr } = spawnSync(process.execPath, words, {
+      encoding: 'utf8',
+      env: { ...process.env, ...environment },
+    });
+    assert.equal(status, 0, stdout.slice(-5000) + stderr);
+  });
+}
+
+testTool(
+  'the MCP clients, oauth4webapi and a page in a browser find the provider on their own, and are answered',
+  'clients',
+);
+
+testTool('the fuzzer finds nothing in ten seconds that others judge otherwise without a reason', 'fuzz', {
+  FUZZ_SECONDS: '10',
+  FUZZ_BODIES: '1000',
+});
+
+testTool('rows take the schemas of zod, valibot and ArkType, by type and over the wire', 'schemas');
