@@ -12,7 +12,7 @@ import {
   query,
   scope,
   type Caller,
-  type Row,
+  type Route,
 } from 'gatehouse';
 import type { Order, Orders } from './orders.ts';
 import { NewOrder, OrderChange, OrderFilter } from './schemas.ts';
@@ -21,7 +21,7 @@ const mayRead = needs(scope('read:orders'));
 
 const mayWrite = needs(scope('write:orders'));
 
-export function rowsOf(orders: Orders): readonly Row[] {
+export function routesOf(orders: Orders): readonly Route[] {
   function find(caller: Caller, id: string): Order {
     const order = orders.find(caller, id);
     // Also for an order of somebody else, of which nobody shall learn that it is there.

@@ -4,9 +4,9 @@ import { after, test } from 'node:test';
 import { createService } from 'gatehouse';
 import { assertRouteMatrix, createTestIssuer } from 'gatehouse/testing';
 import { Orders } from './orders.ts';
-import { rowsOf } from './rows.ts';
+import { routesOf } from './routes.ts';
 
-const rows = rowsOf(new Orders());
+const routes = routesOf(new Orders());
 
 const staff = createTestIssuer({ domain: 'staff.test' });
 const partner = createTestIssuer({ domain: 'partner.test', audience: 'orders' });
@@ -14,7 +14,7 @@ const { domain, audience } = partner.settings;
 const issuers = { partner: { domain, audience } };
 
 const service = createService(
-  { rows },
+  { routes },
   { ...staff.settings, issuers, host: '127.0.0.1', port: 0 },
   { fetchKeys: (_, name) => (name === 'idp' ? staff : partner).fetchKeys() },
 );
@@ -37,7 +37,7 @@ async function ask(method: string, path: string, body?: object, sub = 'ada', iss
   return { status: response.status, location, body: text === '' ? undefined : JSON.parse(text) };
 }
 
-test('every row asks for what it says', () => assertRouteMatrix({ rows }));
+test('every route asks for what it says', () => assertRouteMatrix({ routes }));
 
 test('an order is where its answer says, and in the list', async () => {
   const { status, location, body } = await ask('POST', '/api/orders', { item: 'tea' });
