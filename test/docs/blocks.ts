@@ -174,6 +174,26 @@ const review: Block = () => {
   return tableOf(['server', 'packages', 'files', 'tokens'], rows);
 };
 
+/** One digit more where there is only one before the point. */
+const rounded = (value: number) => (value < 10 ? value.toPrecision(2) : value.toFixed(0));
+
+/** What each case costs, and its ratio beside that of the best peer and of the least that a verifier needs. */
+const run: Block = () => {
+  const notPeers = ['plain', 'rs256', 'es256', 'verifier'];
+  const isOurs = ({ server }: { server: string }) => server.startsWith('gatehouse');
+  const measured = lastRun().sections.filter(({ unit }) => unit !== 'requests/s');
+
+  const rows = measured.map(({ title, unit, goal, rows: servers }) => {
+    const { value, ratio } = servers.findLast(isOurs)!;
+    const peers = servers.filter((row) => !isOurs(row) && !notPeers.includes(row.server));
+    const best = peers.length === 0 ? undefined : Math.min(...peers.map((peer) => peer.ratio));
+    const bound = servers.find(({ server }) => server === 'verifier')?.ratio;
+    const ratios = [ratio, best, bound, goal].map((one) => one?.toFixed(2) ?? '');
+    return [title, `${rounded(value)} ${unit}`, ...ratios];
+  });
+  return tableOf(['case', 'gatehouse', 'ratio', 'best peer', 'bound', 'goal'], rows);
+};
+
 /** Processor time in words: ratios to the server that each case stands beside. */
 const figures: Block = () => {
   const { sections } = lastRun();
@@ -239,6 +259,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   evidence,
   gates,
   review,
+  run,
   figures,
   settings: settingsTable,
   'reading-order': readingOrder,

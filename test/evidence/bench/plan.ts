@@ -226,7 +226,7 @@ export const POST = {
 
 export const OWN_ROW = {
   name: 'own-row',
-  title: "a row of one's own, to the same row of profile B",
+  title: 'your own route, to the same route of profile B',
   goal: 1.02,
   connections: 50,
   ...PRIVATE,

@@ -33,21 +33,21 @@ const AS_OBJECT = `const line = { time: timeText(), level: LEVELS[message], mess
 
 export const SHORTCUTS: readonly Shortcut[] = [
   shortcut(
-    'the requests of a turn are answered together',
+    'the requests of one turn are handled together',
     'warm',
     'service/http/batches.ts',
     'queue.length === LARGEST_BATCH',
     'queue.length <= LARGEST_BATCH',
   ),
   shortcut(
-    'an answer is written in one piece',
+    'a response is written in one piece',
     'no-token',
     'service/http/write.ts',
     IN_ONE_PIECE,
     'response.end(content);',
   ),
   {
-    name: 'an empty body is over at once',
+    name: 'an empty body ends at once',
     load: 'warm',
     changes: [
       {
@@ -63,28 +63,28 @@ export const SHORTCUTS: readonly Shortcut[] = [
     ],
   },
   shortcut(
-    'the places of literal paths are found beforehand',
+    'literal paths are indexed beforehand',
     'warm',
     'service/routes/router.ts',
     'places.get(path) ??',
     "places.get('') ??",
   ),
   shortcut(
-    'a host that was good is not judged again',
+    'a good host is not checked again',
     'warm',
     'verify/request/fields.ts',
     'host === lastGoodHost ||',
     "(host === lastGoodHost && host === '') ||",
   ),
   shortcut(
-    'a token is searched for each blank, without a pattern',
+    'white space in a token is found without a pattern',
     'warm',
     'verify/credentials.ts',
     '!SEPARATORS.some((separator) => token.includes(separator))',
     '!/[ ,\\t\\n\\v\\f\\r\\u00a0]/.test(token) && SEPARATORS.length > 0',
   ),
   shortcut(
-    'the reply to a refusal is made once',
+    'the reply to a refusal is built once',
     'no-token',
     'gate/challenge.ts',
     'replies.set(scheme, reply);',
@@ -98,7 +98,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'Object.create(Object.getPrototypeOf(NOTHING))',
   ),
   shortcut(
-    'a token is remembered when it comes again',
+    'a token is cached on its second use',
     'cold',
     'verify/base/cache.ts',
     'this.#marks[slot] === mark',
@@ -112,18 +112,18 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'importPublic(members, algorithm, MAX_PROOF_BITS, key && undefined)',
   ),
   shortcut(
-    'the lines of a turn are written together',
+    'the log lines of one turn are written together',
     'logged',
     'process/host.ts',
     "if (unwritten === '') setImmediate(writeLines);\n  unwritten += line;",
     'unwritten += line;\n  writeLines();',
   ),
   shortcut(
-    'the time of a line is written once a millisecond',
+    'the time of a log line is formatted once a millisecond',
     'logged',
     'verify/base/events.ts',
     'millis !== lastMillis',
     'millis !== lastMillis || lastMillis > 0',
   ),
-  shortcut('a line is put together as text', 'logged', 'verify/base/events.ts', AS_TEXT, AS_OBJECT),
+  shortcut('a log line is built as text', 'logged', 'verify/base/events.ts', AS_TEXT, AS_OBJECT),
 ];
