@@ -15,6 +15,7 @@ import { createRefusalReplies } from '../../src/gate/challenge.ts';
 import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/gate/guards.ts';
 import type { DpopMode, Scheme } from '../../src/verify/credentials.ts';
 import type { Results } from '../evidence/bench/results.ts';
+import { closureOf, doorsOf, readSources } from '../support/closures.ts';
 import { FLOORS } from '../support/floors.ts';
 import { readReply } from '../support/reply.ts';
 import { read, ROOT, samplesUnder } from './pages.ts';
@@ -144,6 +145,28 @@ const size: Block = () => {
   return `All of \`src\` is under ${thousands.toLocaleString('en')} tokens (words, signs and texts, without comments).\n`;
 };
 
+/** A door, as a reader names what enters by it. */
+const ENTERED: Readonly<Record<string, string>> = {
+  verify: 'the checks of a token and its proof (`src/verify/`)',
+  createGate: 'the gate (`createGate`)',
+  createService: 'your own routes in your process (`createService`)',
+  runService: 'your own routes as a process (`runService`)',
+  server: 'the service with a profile (`server.js`)',
+  'all of src': 'all of `src`, with every option',
+};
+
+/** Up to whole hundreds, so that it holds for a while. */
+const closures: Block = () => {
+  const sources = readSources();
+  const rows = doorsOf(sources).flatMap((door) => {
+    const { files, tokens } = closureOf(door, sources);
+    const hundreds = Math.ceil(tokens / 100) * 100;
+    const what = ENTERED[door.name];
+    return what === undefined ? [] : [[what, String(files.length), hundreds.toLocaleString('en')]];
+  });
+  return tableOf(['you run', 'files', 'tokens, at most'], rows);
+};
+
 const guards: Block = (written) => {
   const samples = {
     'scope(…)': scope('x'),
@@ -235,6 +258,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   challenges,
   guards,
   size,
+  closures,
   events,
   evidence,
   gates,

@@ -5,7 +5,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
 import { SENTENCES } from '../../src/verify/base/refusal.ts';
-import { codeIn, PAGES, read, ROOT, samplesUnder, tableUnder } from './pages.ts';
+import { codeIn, PAGES, read, ROOT, tableUnder } from './pages.ts';
 
 const isThere = (name: string) => existsSync(new URL(name, ROOT));
 
@@ -87,25 +87,6 @@ test('the README lists every page of docs', () => {
     PAGES.filter((page) => page.startsWith('docs/') && !listed.includes(page)),
     [],
   );
-});
-
-test('the README says what a store that replicas share needs, and what it can forget [RFC 9449 §11.1]', () => {
-  const text = read('README.md');
-  for (const word of ['noeviction', '+set', 'bytes a proof', '-MOVED', 'Sentinel', 'asynchronous']) {
-    assert.ok(text.includes(word), word);
-  }
-});
-
-test('the README can be read at once: at most 250 lines', () => {
-  assert.ok(read('README.md').trimEnd().split('\n').length <= 250);
-});
-
-test('the gate stands in front of each server in at most eight lines', () => {
-  const page = 'docs/in-front-of-your-server.md';
-  for (const heading of ['node:http', 'Express 4 and 5', 'Fastify 5', 'Hono on Node']) {
-    const [lines = ''] = samplesUnder(page, heading, 'ts');
-    assert.ok(lines !== '' && lines.trimEnd().split('\n').length <= 8, heading);
-  }
 });
 
 test('the README has the sentences that it explains as the service says them', () => {

@@ -73,7 +73,7 @@ export const routesTable =
         return names.length === 0 ? cells : [...cells, names.map(code).join(', ')];
       }),
     );
-    return withKept(['method', 'path', 'who', 'members of the answer'], derived, written, 1);
+    return withKept(['method', 'path', 'who', 'members of the response'], derived, written, 1);
   };
 
 export const policyTable = (): string =>
