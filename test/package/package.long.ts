@@ -67,7 +67,7 @@ let packed: Packed;
 /** The rows of the first example, in a file of their own as the page says. */
 function rowsOfExample(): string {
   const [example = ''] = samplesUnder('docs/your-own-api.md', 'Your own API', 'ts');
-  return example.replace('runService({\n  rows: [', 'export const rows = [').replace('],\n});', '];');
+  return example.replace('runService({\n  routes: [', 'export const routes = [').replace('],\n});', '];');
 }
 
 const node = (...words: readonly string[]) =>
@@ -176,20 +176,20 @@ test('the first example of docs/your-own-api.md, which README.md has too, answer
   assert.deepEqual([status, headers.get('allow')], [405, 'POST']);
 });
 
-test('the tests of docs/your-own-api.md pass for the rows of its first example', () => {
-  const [tests = ''] = samplesUnder('docs/your-own-api.md', 'Tests of your rows', 'ts');
-  writeFileSync(join(directory, 'rows.mjs'), rowsOfExample());
-  writeFileSync(join(directory, 'rows.test.mjs'), tests);
+test('the tests of docs/your-own-api.md pass for the routes of its first example', () => {
+  const [tests = ''] = samplesUnder('docs/your-own-api.md', 'Tests of your routes', 'ts');
+  writeFileSync(join(directory, 'routes.mjs'), rowsOfExample());
+  writeFileSync(join(directory, 'routes.test.mjs'), tests);
   // Of this run, and of what it measures.
   const { NODE_TEST_CONTEXT: _, NODE_V8_COVERAGE: __, ...env } = process.env;
-  const flags = ['--test', '--test-reporter=spec', 'rows.test.mjs'];
+  const flags = ['--test', '--test-reporter=spec', 'routes.test.mjs'];
   const said = execFileSync(process.execPath, flags, { cwd: directory, env, encoding: 'utf8' });
   assert.match(said, /pass 2\n/);
 });
 
 test('the service of docs/your-own-api.md starts and ends in a process of its own', () => {
   const [lines = ''] = samplesUnder('docs/your-own-api.md', 'In a process of your own', 'ts');
-  writeFileSync(join(directory, 'rows.mjs'), rowsOfExample());
+  writeFileSync(join(directory, 'routes.mjs'), rowsOfExample());
   writeFileSync(join(directory, 'own.mjs'), `${lines}process.stderr.write(url);`);
   const { status, stderr } = spawnSync(process.execPath, ['own.mjs'], { cwd: directory, encoding: 'utf8' });
   assert.deepEqual([status, stderr.replace(/\d+$/, '0')], [0, 'http://localhost:0']);
@@ -218,7 +218,7 @@ test('the service of docs/several-issuers.md takes the tokens of both of its iss
       process.stderr.write(status + ' ');
     }
     await service.stop();`;
-  writeFileSync(join(directory, 'rows.mjs'), rowsOfExample());
+  writeFileSync(join(directory, 'routes.mjs'), rowsOfExample());
   writeFileSync(join(directory, 'issuers.mjs'), lines + asking);
   const { status, stderr } = spawnSync(process.execPath, ['issuers.mjs'], {
     cwd: directory,
