@@ -29,8 +29,8 @@ export {
   type PathParameters,
   type PrefixRule,
   type RouteRequest,
-  type Row,
-  type Table,
+  type Route,
+  type Routes,
 } from './service/routes/route.ts';
 export {
   json,

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 // The door of the service with one of the two profiles.
 import { loadProfileSettings } from './profiles/settings.ts';
-import { tableOf } from './profiles/tables.ts';
+import { routesOf } from './profiles/routes.ts';
 import { runWith } from './process/run.ts';
 
 runWith((...sources) => {
   const loaded = loadProfileSettings(...sources);
-  return { loaded, table: tableOf(loaded.settings), name: loaded.settings.profile };
+  return { loaded, routes: routesOf(loaded.settings), name: loaded.settings.profile };
 });

@@ -1,4 +1,4 @@
-// A test issuer: signing keys in memory, tokens and proofs, so that a team tests its own rows without
+// A test issuer: signing keys in memory, tokens and proofs, so that a team tests its own routes without
 // network, certificates or waiting. No part of the service: only testing.ts loads it.
 import {
   createPrivateKey,
@@ -55,7 +55,7 @@ const nowSeconds = () => Math.floor(Date.now() / 1000);
  *
  * @example
  * const issuer = createTestIssuer();
- * const service = createService({ rows }, { ...issuer.settings, port: 0 }, issuer);
+ * const service = createService({ routes }, { ...issuer.settings, port: 0 }, issuer);
  * const url = await service.listen();
  * const response = await fetch(`${url}/api/orders`, { headers: issuer.bearer({ scope: 'read:orders' }) });
  */

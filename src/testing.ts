@@ -1,10 +1,10 @@
-// What a team tests its own rows with: the test issuer, and a table of which every row is asked in every way.
+// What a team tests its own routes with: the test issuer, and a check that asks every route in every way.
 // No part of the service: nothing of it is loaded but by tests.
 import { STATUSES } from './gate/challenge.ts';
 import { authenticated, refusalOf, type Access } from './gate/access.ts';
 import type { Guard } from './gate/guards.ts';
 import { createRouter } from './service/routes/router.ts';
-import type { Row, Table } from './service/routes/route.ts';
+import type { Route, Routes } from './service/routes/route.ts';
 import { faultsOf } from './process/compose.ts';
 import { createGate, createService, type Gate } from './process/host.ts';
 import { ConfigurationError } from './process/settings/load.ts';
@@ -22,44 +22,44 @@ export {
 } from './test-issuer.ts';
 
 /**
- * Rows that do not answer as their access says: which, asked how, and what came, a line each.
+ * Routes that do not answer as their access says: which, asked how, and what came, a line each.
  *
- * @example await assert.rejects(assertRouteMatrix({ rows: wrongRows }), RouteMatrixError);
+ * @example await assert.rejects(assertRouteMatrix({ routes: wrongRoutes }), RouteMatrixError);
  */
 export class RouteMatrixError extends Error {}
 
 /**
- * Asks every row of a table without credentials, with an expired token, with another scheme, with a method
- * that its path does not have, and with tokens that have all scopes, none, and all but those of each guard.
- * None has claims that a guard asks for: what it makes of that decides. Rejects with a `RouteMatrixError`
- * that has every answer which the table does not give, or with a `ConfigurationError` for a table that cannot
- * be served. No handler is run.
+ * Asks every route without credentials, with an expired token, with another scheme, with a method that its
+ * path does not have, and with tokens that have all scopes, none, and all but those of each guard. None has
+ * claims that a guard asks for: what it makes of that decides. Rejects with a `RouteMatrixError` that has
+ * every answer which the routes do not promise, or with a `ConfigurationError` for routes that cannot be
+ * served. No handler is run.
  *
- * @example test('every row asks for what it says', () => assertRouteMatrix({ rows }));
+ * @example test('every route asks for what it says', () => assertRouteMatrix({ routes }));
  */
-export async function assertRouteMatrix(table: Table): Promise<void> {
-  const problems = faultsOf(table);
+export async function assertRouteMatrix(asked: Routes): Promise<void> {
+  const problems = faultsOf(asked);
   if (problems.length > 0) throw new ConfigurationError(problems);
 
-  const rows = table.rows.map(withoutHandler);
-  const mismatches = await mismatchesOf({ ...table, rows });
+  const routes = asked.routes.map(withoutHandler);
+  const mismatches = await mismatchesOf({ ...asked, routes });
   if (mismatches.length > 0) throw new RouteMatrixError(mismatches.join('\n'));
 }
 
-async function mismatchesOf(table: Table): Promise<string[]> {
+async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
   const issuer = createTestIssuer();
   const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
-  const service = createService(table, settings, issuer);
+  const service = createService({ routes, rules }, settings, issuer);
   const gate = await createGate(issuer.settings, issuer);
-  const findPlace = createRouter([], table.rules);
+  const findPlace = createRouter([], rules);
   const url = await service.listen();
 
-  const asked = table.rows.map(async (row) => {
-    const path = row.pattern.replace(/\{\w+\}/g, 'x');
+  const asked = routes.map(async (route) => {
+    const path = route.pattern.replace(/\{\w+\}/g, 'x');
     const rules = findPlace(path)?.rules ?? [];
-    const deciding = [...rules, row].map(({ access }) => access);
+    const deciding = [...rules, route].map(({ access }) => access);
 
-    const { ask, faults } = asking(row, url + path);
+    const { ask, faults } = asking(route, url + path);
     await askForCredentials(ask, deciding, issuer);
     await askForScopes(ask, deciding, { ...issuer, ...gate });
     return faults;
@@ -72,9 +72,9 @@ async function mismatchesOf(table: Table): Promise<string[]> {
   }
 }
 
-/** The row with its access, taking nothing and doing nothing. */
-const withoutHandler = (row: Row): Row => ({
-  ...row,
+/** The route with its access, taking nothing and doing nothing. */
+const withoutHandler = (route: Route): Route => ({
+  ...route,
   query: undefined,
   body: undefined,
   handler: () => ({}),
@@ -84,17 +84,17 @@ type Deciding = readonly Access<unknown>[];
 
 type Ask = ReturnType<typeof asking>['ask'];
 
-/** What asks a row, and what it has answered otherwise than it should. */
-function asking(row: Row, url: string) {
+/** What asks a route, and what it has answered otherwise than it should. */
+function asking(route: Route, url: string) {
   const faults: string[] = [];
 
-  async function ask(what: string, status: number, headers = {}, method: string = row.method) {
+  async function ask(what: string, status: number, headers = {}, method: string = route.method) {
     // Or the service would wait for what else comes on the connection.
     const response = await fetch(url, { method, headers: { ...headers, connection: 'close' } });
     await response.arrayBuffer();
     if (response.status === status) return;
 
-    const asked = `${method} ${row.pattern} (${row.access.name}) with ${what}`;
+    const asked = `${method} ${route.pattern} (${route.access.name}) with ${what}`;
     faults.push(`${asked}: ${response.status} instead of ${status}`);
   }
 

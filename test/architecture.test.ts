@@ -52,7 +52,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'test-issuer.ts': ['node:crypto'],
 };
 
-/** What a team tests its rows with. */
+/** What a team tests its routes with. */
 const FOR_TESTS = ['test-issuer.ts', 'testing.ts'];
 
 const TOP_LEVEL = [

@@ -11,13 +11,13 @@ import { samplesUnder } from './docs/pages.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-const [documentedRow = '', documentedHandler = ''] = samplesUnder(
+const [documentedRoute = '', documentedHandler = ''] = samplesUnder(
   'docs/profiles.md',
   'Your own route',
   'ts',
 );
 
-const ROWS = `${documentedRow}
+const ROUTES = `${documentedRoute}
   get('/api/reports/{year}', needs(anyScope('read:reports', 'admin'), claimEquals('employee', true)), readReport),
 `;
 const HANDLERS = `${documentedHandler}
@@ -29,7 +29,7 @@ const NEW_TABLE = `// The table of another team, beside the profiles.
 import { fail, noContent } from '../service/routes/handler-reply.ts';
 import { authenticated, needs, open, optional } from '../gate/access.ts';
 import { claimCheck, claimIncludes, recentLogin, scope } from '../gate/guards.ts';
-import { del, get, post, put, under, type Table } from '../service/routes/route.ts';
+import { del, get, post, put, under, type Routes } from '../service/routes/route.ts';
 import { json } from '../service/routes/inputs.ts';
 
 const TEAMS = new Map([['blue', 7]]);
@@ -41,7 +41,7 @@ const enters = claimIncludes('groups', ['cellar']);
 
 export const orders: Table = {
   rules: [under('/orders/all', needs(scope('orders:all')))],
-  rows: [
+  routes: [
     get('/orders', open, () => ({ orders: [] })),
     post('/orders', needs(scope('write:orders')), json(), ({ body }) => ({ body })),
     get('/orders/{id}/lines/{line}', optional, ({ parameters }) => ({ ...parameters })),
@@ -65,23 +65,23 @@ function copyTree(directory: string): void {
   symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
 }
 
-function addRows(directory: string): void {
+function addRoutes(directory: string): void {
   const table = join(directory, 'src/profiles/b.ts');
   const text = readFileSync(table, 'utf8');
-  const last = text.match(/^ +get\('.*\n/gm)?.at(-1) ?? assert.fail('no row');
-  const withRows = text.replace(last, last + ROWS) + HANDLERS;
-  const imports = withRows
+  const last = text.match(/^ +get\('.*\n/gm)?.at(-1) ?? assert.fail('no route');
+  const withRoutes = text.replace(last, last + ROUTES) + HANDLERS;
+  const imports = withRoutes
     .replace('import { claimCheck,', 'import { anyScope, claimCheck,')
     .replace(/^import /m, "import { fail } from '../service/routes/handler-reply.ts';\nimport ");
   writeFileSync(table, imports);
   writeFileSync(join(directory, 'src/profiles/orders.ts'), NEW_TABLE);
 }
 
-test('rows in a table, and a table in a file of its own, leave npm test green with no other edit', (context) => {
+test('routes in a table, and a table in a file of its own, leave npm test green with no other edit', (context) => {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-fork-'));
   context.after(() => rmSync(directory, { recursive: true }));
   copyTree(directory);
-  addRows(directory);
+  addRoutes(directory);
   // Of this run, and of what it measures.
   const { NODE_TEST_CONTEXT: _, NODE_V8_COVERAGE: __, ...env } = process.env;
   const { status, stdout, stderr } = spawnSync('npm', ['test'], {
@@ -92,7 +92,7 @@ test('rows in a table, and a table in a file of its own, leave npm test green wi
   });
   const [, failures = stdout.slice(-5000)] = stdout.split('failing tests:');
   assert.equal(status, 0, failures + stderr);
-  for (const row of ['GET /api/invoices', 'GET /api/reports/{year}', 'POST /orders', 'GET /wines']) {
-    assert.ok(stdout.includes(`▶ ${row}\n`), `no test of ${row}`);
+  for (const route of ['GET /api/invoices', 'GET /api/reports/{year}', 'POST /orders', 'GET /wines']) {
+    assert.ok(stdout.includes(`▶ ${route}\n`), `no test of ${route}`);
   }
 });

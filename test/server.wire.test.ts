@@ -113,7 +113,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
         environment: { PORT: String(port), LOG_LEVEL: level, ...(host !== undefined && { HOST: host }) },
       });
       assert.equal(await service.exited, 2);
-      const message = 'address or port cannot be had';
+      const message = 'cannot listen';
       assert.equal(service.errors(), `${message}: ${address}, port ${port} (EADDRINUSE)\n`);
       const line = { level: 'error', message, address, port, code: 'EADDRINUSE' };
       assert.deepEqual(

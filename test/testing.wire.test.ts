@@ -1,4 +1,4 @@
-/* The test issuer and the route matrix that a team gets: good at once, and found wrong where a row is not what it says. */
+/* The test issuer and the route matrix that a team gets: good at once, and found wrong where a route is not what it says. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -18,14 +18,14 @@ import {
   scope,
   under,
   type Guard,
-  type Row,
-  type Table,
+  type Route,
+  type Routes,
 } from '../src/gatehouse.ts';
 import { assertRouteMatrix, createProofKey, createTestIssuer, RouteMatrixError } from '../src/testing.ts';
 
 const never = () => assert.fail('a handler ran');
 
-const ROWS: readonly Row[] = [
+const ROUTES: readonly Route[] = [
   get('/open', open, never),
   get('/optional', optional, never),
   get('/mine/{id}', authenticated, never),
@@ -36,12 +36,12 @@ const ROWS: readonly Row[] = [
   put('/both', needs(scope('write'), claimEquals('tenant', 'acme')), never),
 ];
 
-test('the route matrix holds for a table whose rows are what they say, and runs no handler', async () => {
-  await assertRouteMatrix({ rows: ROWS });
-  await assertRouteMatrix({ rows: ROWS, rules: [under('/mine', needs(scope('admin')))] });
-  await assertRouteMatrix({ rows: ROWS, rules: [under('/mine', needs(recentLogin({ acr: ['mfa'] })))] });
+test('the route matrix holds for a table whose routes are what they say, and runs no handler', async () => {
+  await assertRouteMatrix({ routes: ROUTES });
+  await assertRouteMatrix({ routes: ROUTES, rules: [under('/mine', needs(scope('admin')))] });
+  await assertRouteMatrix({ routes: ROUTES, rules: [under('/mine', needs(recentLogin({ acr: ['mfa'] })))] });
   await assertRouteMatrix({
-    rows: ROWS,
+    routes: ROUTES,
     rules: [under('/mine', authenticated), under('/mine/x', needs(scope('admin')))],
   });
 });
@@ -49,13 +49,13 @@ test('the route matrix holds for a table whose rows are what they say, and runs 
 test('the route matrix holds for guards that pass a token without claims', async () => {
   const isFree = claimCheck('not blocked', (claim) => claim('blocked') !== true);
   await assertRouteMatrix({
-    rows: [get('/free', needs(isFree), never), get('/both', needs(isFree, scope('read')), never)],
+    routes: [get('/free', needs(isFree), never), get('/both', needs(isFree, scope('read')), never)],
   });
 });
 
 test('the route matrix is not asked of a table that cannot be served', async () => {
-  for (const rows of [[{}], [null], undefined, [get('/a', open, never), get('/a', open, never)]]) {
-    await assert.rejects(assertRouteMatrix({ rows } as Table), { name: 'ConfigurationError' });
+  for (const routes of [[{}], [null], undefined, [get('/a', open, never), get('/a', open, never)]]) {
+    await assert.rejects(assertRouteMatrix({ routes } as Routes), { name: 'ConfigurationError' });
   }
 });
 
@@ -71,9 +71,9 @@ function fickle(first: boolean): Guard {
   return { ...scope('read'), passes };
 }
 
-test('the route matrix names every row that is not what it says, and how it was asked', async () => {
-  const rows = [get('/lax', needs(fickle(false)), never), get('/strict', needs(fickle(true)), never)];
-  await assert.rejects(assertRouteMatrix({ rows }), (failure) => {
+test('the route matrix names every route that is not what it says, and how it was asked', async () => {
+  const routes = [get('/lax', needs(fickle(false)), never), get('/strict', needs(fickle(true)), never)];
+  await assert.rejects(assertRouteMatrix({ routes }), (failure) => {
     assert.ok(failure instanceof RouteMatrixError);
     assert.deepEqual(failure.message.split('\n'), [
       'GET /lax (scope read) with neither scopes nor claims: 200 instead of 403',
@@ -89,9 +89,9 @@ test('the route matrix names every row that is not what it says, and how it was 
 
 test('a test issuer gives tokens, bound tokens and proofs that a service takes at once', async (t) => {
   const issuer = createTestIssuer();
-  const row = get('/who', authenticated, ({ caller }) => ({ who: caller.subject, scopes: caller.scopes }));
+  const route = get('/who', authenticated, ({ caller }) => ({ who: caller.subject, scopes: caller.scopes }));
   const settings = { ...issuer.settings, dpopMode: 'ALLOWED', host: '127.0.0.1', port: 0 } as const;
-  const service = createService({ rows: [row] }, settings, issuer);
+  const service = createService({ routes: [route] }, settings, issuer);
   t.after(() => service.stop());
   const url = `${await service.listen()}/who`;
 

@@ -1,30 +1,30 @@
-// Access: who may use a row. Promises: what is admitted is a Caller that a sender check made, or nobody where
-// the row says so. Does not read credentials: gate/front.ts does, where an access asks for them.
+// Access: who may use a route. Promises: what is admitted is a Caller that a sender check made, or nobody
+// where the route says so. Does not read credentials: gate/front.ts does, where an access asks for them.
 import { refuse, type Refused } from '../verify/base/refusal.ts';
 import { isGenuine, type Caller } from '../verify/caller.ts';
 import type { Guard } from './guards.ts';
 
-/** Who may use a row. `Admitted` is what the handler then receives as `caller`. */
+/** Who may use a route. `Admitted` is what the handler then receives as `caller`. */
 export interface Access<Admitted> {
-  /** As it stands in printed tables. */
+  /** As it stands in printed lists. */
   readonly name: string;
   readonly credentials: 'ignored' | 'optional' | 'required';
   /** They decide in this order, `recentLogin` last. */
   readonly guards: readonly Guard[];
-  /** Why no table can have it. */
+  /** Why no service can have it. */
   readonly faults?: readonly string[];
   /** The caller as the handler receives it, once `refusalOf` has nothing against them. */
   readonly admit: (caller: Caller | undefined) => Admitted;
 }
 
 /**
- * Why this caller may not pass all of these; `undefined` when they may. Every other guard is decided before a
- * `recentLogin` (RFC 9470), which is decided only where there is a row to log in for.
+ * Why this caller may not pass all of these; `undefined` when they may. Every other guard is decided before
+ * a `recentLogin` (RFC 9470), which is decided only where there is a route to log in for.
  */
 export function refusalOf(
   deciding: readonly { readonly access: Access<unknown> }[],
   caller: Caller | undefined,
-  hasRow: boolean,
+  hasRoute: boolean,
 ): Refused | undefined {
   if (caller === undefined) {
     const isWanted = deciding.some(({ access }) => access.credentials === 'required');
@@ -43,7 +43,7 @@ export function refusalOf(
     }
   }
   // Choice: nobody is sent to log in again who would then lack something else.
-  return hasRow ? login : undefined;
+  return hasRoute ? login : undefined;
 }
 
 const isLogin = ({ refused }: Guard) => refused.refusal.reason === 'login-insufficient';
@@ -91,7 +91,7 @@ export const authenticated: Access<Caller> = {
  * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
  */
 export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
-  if (guards.filter(isLogin).length > 1) throw new TypeError('a row has two recentLogin; make them one');
+  if (guards.filter(isLogin).length > 1) throw new TypeError('a route has two recentLogin; make them one');
 
   // JavaScript lets a list that turned out empty stand here.
   const nothing = guards.length === 0 ? ['needs nothing; write authenticated, or a guard'] : [];

@@ -1,6 +1,5 @@
-// Refusal → status, challenge and body (docs/refusals.md). Trusts the refusal.
-// Promises: nothing from the request is in the reply, but what a schema says of it; every kind of refusal has
-// its row here.
+// Refusal → status, challenge and body (docs/refusals.md). Trusts the refusal. Promises: nothing from the
+// request is in the reply, but what a schema says of it; every kind of refusal has its route here.
 import type { Kind, Refusal, RefusalReason } from '../verify/base/refusal.ts';
 import { PROOF_ALGORITHMS } from '../verify/keys/jwk.ts';
 import { SCHEMES, type DpopMode, type Scheme } from '../verify/credentials.ts';
@@ -55,8 +54,8 @@ interface ChallengeOptions {
 
 /**
  * Gives what makes the reply to a refusal; `scheme` is that of the caller's credentials, if it was an
- * accepted one. A reason without details and a guard give the same refusal again and again: the reply is made
- * once, and each time when it tells of one request alone.
+ * accepted one. A reason without details and a guard give the same refusal again and again: the reply is
+ * made once, and each time when it tells of one request alone.
  */
 export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: ChallengeOptions) {
   const made = new WeakMap<Refusal, Map<unknown, Reply>>();

@@ -1,8 +1,8 @@
-// The front half of the way of a request, which the pipeline and the gate share: who calls, what is told of a
-// failure, and where to get a token. Promises: a Caller comes from credentials, token and sender check in
+// The front half of the way of a request, which the pipeline and the gate share: who calls, what is told of
+// a failure, and where to get a token. Promises: a Caller comes from credentials, token and sender check in
 // this order; what is neither a refusal nor a failure of a handler's own is a 500; nothing of a request but
 // its method and fields decides what is told of where to get a token.
-import { andThen, type Later } from '../verify/base/clock.ts';
+import { andThen, type MaybePromise } from '../verify/base/clock.ts';
 import { Refused, type Refusal } from '../verify/base/refusal.ts';
 import { factsOf } from '../verify/keys/jwk.ts';
 import { createRefusalReplies } from './challenge.ts';
@@ -11,7 +11,7 @@ import { HandlerReply } from '../service/routes/handler-reply.ts';
 import { jsonReply, type Reply } from './reply.ts';
 import { createHostReader, fieldValues } from '../verify/request/fields.ts';
 import { targetPath } from './path.ts';
-import type { Presentation } from '../verify/request/uri.ts';
+import type { RequestFacts } from '../verify/request/uri.ts';
 import type { Caller, SenderCheck } from '../verify/caller.ts';
 import { acceptedScheme, parseCredentials } from '../verify/credentials.ts';
 import type { Settings } from '../process/settings/load.ts';
@@ -26,7 +26,9 @@ const BUG_REPLY = jsonReply(500, { error: 'server_error', message: 'Internal Ser
 /** What `createFront` gives. */
 export type Front = ReturnType<typeof createFront>;
 
-/** Puts the front half together; of what it gives only `isStopping` and `isClosing` are for others to set. */
+/**
+ * Puts the front half together; of what it gives only `isStopping` and `isClosing` are for others to set.
+ */
 export function createFront(
   settings: Settings,
   dependencies: Dependencies,
@@ -45,7 +47,7 @@ export function createFront(
    * The request as the checks read it, or why it is refused; or the document that tells of the resource,
    * since nobody who asks for it has a token yet, and the gate answers with it too.
    */
-  function present(learnt: Learnt): Presentation | Refused | HandlerReply {
+  function present(learnt: Learnt): RequestFacts | Refused | HandlerReply {
     const { method = '', url = '', originalUrl = url, rawHeaders, httpVersion } = learnt.request;
     const host = readHost(rawHeaders, httpVersion);
     if (host instanceof Refused) return host;
@@ -53,13 +55,13 @@ export function createFront(
     const path = targetPath(originalUrl);
     if (path instanceof Refused) return path;
 
-    const presentation = { method, host, path, rawHeaders };
-    return describe(learnt, presentation) ?? presentation;
+    const facts = { method, host, path, rawHeaders };
+    return describe(learnt, facts) ?? facts;
   }
 
   /** Nobody is identified when there are no credentials. */
-  function identify(learnt: Learnt, presentation: Presentation): Later<Caller | Refused | undefined> {
-    const credentials = parseCredentials(presentation.rawHeaders, settings.dpopMode);
+  function identify(learnt: Learnt, facts: RequestFacts): MaybePromise<Caller | Refused | undefined> {
+    const credentials = parseCredentials(facts.rawHeaders, settings.dpopMode);
     if (credentials === undefined || credentials instanceof Refused) return credentials;
 
     const checked = andThen(verifyToken(credentials.token), (token) => {
@@ -68,7 +70,7 @@ export function createFront(
       const { key, issuer } = verifiedOf(token);
       learnt.kid = factsOf(key).kid;
       learnt.issuerName = issuer.name;
-      return checkSender(token, credentials, presentation, clock.now());
+      return checkSender(token, credentials, facts, clock.now());
     });
     return andThen(checked, (caller) => {
       if (!(caller instanceof Refused)) learnt.freshNonce = caller.freshNonce;
@@ -151,11 +153,11 @@ export const nonceFields = ({ freshNonce }: Learnt) =>
 function createScopeNaming() {
   const named = new WeakMap<Refusal, Map<string, Refusal>>();
 
-  return (refusal: Refusal, { rules = [], row }: Learnt) => {
+  return (refusal: Refusal, { rules = [], route }: Learnt) => {
     const isMendable = 'demands' in refusal || MENDABLE.includes(refusal.kind);
     if (!isMendable) return refusal;
 
-    const scopes = [...rules, row]
+    const scopes = [...rules, route]
       .flatMap((part) => part?.access.guards ?? [])
       .flatMap(({ refused }) => refused.refusal.scopes ?? []);
     const scope = [...new Set(scopes)].join(' ');

@@ -59,9 +59,9 @@ export function createGateChecks(front: Front) {
     const isWhole = maxFields === 0 || rawHeaders.length < maxFields * 2;
     if (!isWhole) return refuse('header_fields_too_large');
 
-    const presentation = front.present(learnt);
-    const isPresented = !(presentation instanceof Refused || presentation instanceof HandlerReply);
-    return isPresented ? front.identify(learnt, presentation) : presentation;
+    const facts = front.present(learnt);
+    const isPresented = !(facts instanceof Refused || facts instanceof HandlerReply);
+    return isPresented ? front.identify(learnt, facts) : facts;
   }
 
   /** Whom the access admits, or what they are told instead. */
@@ -79,7 +79,7 @@ export function createGateChecks(front: Front) {
 
   async function check<Admitted>(request: GateRequest, access: Access<Admitted>): Promise<Verdict<Admitted>> {
     const { faults = [] } = access;
-    // A table would have stopped the start.
+    // A route would have stopped the start.
     if (faults.length > 0) throw new ConfigurationError(faults);
 
     const learnt: Learnt = { request, arrivedAt: 0, rules: [{ access }] };
@@ -115,7 +115,7 @@ export function createGateChecks(front: Front) {
 
   return {
     /**
-     * Judges a request. Rejects only for an access that no table could have.
+     * Judges a request. Rejects only for an access that no route could have.
      *
      * @example const verdict = await gate.check(request, needs(scope('read:orders')));
      */

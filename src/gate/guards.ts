@@ -1,6 +1,6 @@
-// Guards: what an accepted token must also say before a row is run (RFC 6750 §3.1, docs/refusals.md). A guard
-// is data, so that tables can be printed and checked. Promises: comparisons by type and value, never by
-// substring or coercion.
+// Guards: what an accepted token must also say before a route is run (RFC 6750 §3.1, docs/refusals.md). A
+// guard is data, so that routes can be printed and checked. Promises: comparisons by type and value, never
+// by substring or coercion.
 import { isListOf } from '../verify/base/encoding.ts';
 import { refuse, type Refused } from '../verify/base/refusal.ts';
 import { parametersText } from './challenge.ts';
@@ -8,12 +8,12 @@ import type { Caller } from '../verify/caller.ts';
 
 /** What a token must also say, for `needs`. */
 export interface Guard {
-  /** As it stands in printed tables, such as `scope read:messages`. */
+  /** As it stands in printed lists, such as `scope read:messages`. */
   readonly name: string;
   readonly passes: (caller: Caller) => boolean;
   /** What the caller is told when it does not pass. */
   readonly refused: Refused;
-  /** Why no table can have it. */
+  /** Why no service can have it. */
   readonly fault?: string | undefined;
 }
 
@@ -89,8 +89,8 @@ export interface LoginDemands {
 }
 
 /**
- * Passes when the user has logged in so recently, or in such a way (RFC 9470); decided after all other guards
- * of its row, wherever it stands there. Throws a `TypeError` for demands that are none.
+ * Passes when the user has logged in so recently, or in such a way (RFC 9470); decided after all other
+ * guards of its route, wherever it stands there. Throws a `TypeError` for demands that are none.
  *
  * @example needs(scope('pay'), recentLogin({ acr: ['mfa'], maxAgeSeconds: 300 }))
  */

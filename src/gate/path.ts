@@ -22,9 +22,9 @@ export function targetPath(target: string): string | Refused {
 const MAX_SEGMENTS = 100;
 
 /**
- * The percent-decoded segments of a path, none of `/`; `undefined` when an escape is broken or not UTF-8 (RFC
- * 3986 §2.1), a segment is empty (trailing slash, `//`) or a dot segment (§3.3), or there are more than a
- * hundred. An encoded slash stays inside its segment.
+ * The percent-decoded segments of a path, none of `/`; `undefined` when an escape is broken or not UTF-8
+ * (RFC 3986 §2.1), a segment is empty (trailing slash, `//`) or a dot segment (§3.3), or there are more
+ * than a hundred. An encoded slash stays inside its segment.
  */
 export function pathSegments(path: string): readonly string[] | undefined {
   if (path === '/') return [];

@@ -1,6 +1,7 @@
-// A reply as a value: status, header fields, JSON. Promises: JSON in UTF-8 with Content-Length, never cached,
-// never sniffed. Does not look at further fields: those of a refusal are the service's own, handler-reply.ts
-// checks a handler's. Does not say which reply a refusal gets (challenge.ts), or how it is sent (write.ts).
+// A reply as a value: status, header fields, JSON. Promises: JSON in UTF-8 with Content-Length, never
+// cached, never sniffed. Does not look at further fields: those of a refusal are the service's own,
+// handler-reply.ts checks a handler's. Does not say which reply a refusal gets (challenge.ts), or how it is
+// sent (write.ts).
 import { isJsonObject } from '../verify/base/encoding.ts';
 import { UsageError } from '../verify/base/events.ts';
 
@@ -36,7 +37,9 @@ const ALWAYS = [
   'nosniff',
 ];
 
-/** A JSON reply; `headers` are more fields, in turn, that can be sent. Throws a `TypeError` as `jsonText`. */
+/**
+ * A JSON reply; `headers` are more fields, in turn, that can be sent. Throws a `TypeError` as `jsonText`.
+ */
 export function jsonReply(status: number, body: unknown, headers: readonly string[] = []): Reply {
   const content = jsonText(body);
   const length = String(Buffer.byteLength(content));

@@ -2,7 +2,7 @@
 // but whether a browser may read the reply. Promises: only an origin equal to a listed one gets permission;
 // `*` and `null` never do.
 import { fieldValues } from '../verify/request/fields.ts';
-import type { Presentation } from '../verify/request/uri.ts';
+import type { RequestFacts } from '../verify/request/uri.ts';
 import type { DpopMode } from '../verify/credentials.ts';
 
 /** Settings; origins are exact, and none turns all of this off. */
@@ -21,7 +21,7 @@ const NONE: readonly string[] = [];
 const PREFLIGHT_FIELDS = ['origin', 'access-control-request-method'];
 
 /** Whether a browser asks what a script may send. */
-export function isPreflight({ method, rawHeaders }: Presentation): boolean {
+export function isPreflight({ method, rawHeaders }: RequestFacts): boolean {
   return method === 'OPTIONS' && PREFLIGHT_FIELDS.every((name) => fieldValues(rawHeaders, name).length > 0);
 }
 
@@ -39,10 +39,10 @@ export function createCors(options: CorsOptions) {
     forReading: (origin = '') => permissions.get(origin)?.forReading ?? NONE,
 
     /** The fields of the reply to a preflight; `undefined` for other requests. */
-    forSending: (presentation: Presentation) => {
-      if (!isOn || !isPreflight(presentation)) return undefined;
+    forSending: (facts: RequestFacts) => {
+      if (!isOn || !isPreflight(facts)) return undefined;
 
-      const origin = fieldValues(presentation.rawHeaders, 'origin').join();
+      const origin = fieldValues(facts.rawHeaders, 'origin').join();
       return permissions.get(origin)?.forSending ?? NONE;
     },
   };

@@ -4,8 +4,8 @@
 import { parseEnv } from 'node:util';
 import { noteRepetitions, type Entry } from '../process/settings/entry.ts';
 
-// Stricter: a quoted value ends its line. One whose second quote is missing would swallow the settings below.
-// Stricter: a comment stands behind a blank. Others read `a#b` as a whole, and would mean it so.
+// Stricter: a quoted value ends its line. One whose second quote is missing would swallow the settings
+// below. Stricter: a comment stands behind a blank. Others read `a#b` as a whole, and would mean it so.
 const VALUE = String.raw`(["'\x60])(?:(?!\3).)*\3|(?!["'\x60])(?:(?!#).)*?(?<!\s)|`;
 
 // A control character but a tab nobody sees, or sees as the end of a line.

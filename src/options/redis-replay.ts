@@ -29,7 +29,9 @@ const ERROR_OF_COMMAND = /^-(?!(?:READONLY|LOADING|MASTERDOWN|NOAUTH|CLUSTERDOWN
 /** Whoever may not even ask has been let in all the same. */
 const GREETING = /^(?:\+PONG$|-NOPERM\b)/;
 
-/** Takes the reply to a command, or '' when there will be none. Whether the connection may go on after it. */
+/**
+ * Takes the reply to a command, or '' when there will be none. Whether the connection may go on after it.
+ */
 type Settle = (reply: string) => boolean;
 
 /** A command that has no reply yet. */

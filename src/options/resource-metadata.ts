@@ -6,7 +6,7 @@ import { PROOF_ALGORITHMS } from '../verify/keys/jwk.ts';
 import { isPreflight } from './cors.ts';
 import { HandlerReply, reply } from '../service/routes/handler-reply.ts';
 import { metadataPaths } from '../gate/path.ts';
-import type { Presentation } from '../verify/request/uri.ts';
+import type { RequestFacts } from '../verify/request/uri.ts';
 import type { Settings } from '../process/settings/load.ts';
 import type { Learnt } from '../service/http/exchange.ts';
 
@@ -28,13 +28,13 @@ export function createResourceMetadata(settings: Settings) {
   });
 
   /** The reply at these paths, or why there is none; nothing at others. */
-  function describe(learnt: Learnt, presentation: Presentation) {
-    if (!paths.includes(presentation.path)) return undefined;
+  function describe(learnt: Learnt, facts: RequestFacts) {
+    if (!paths.includes(facts.path)) return undefined;
 
     // In place of what the settings say.
     learnt.crossOrigin = ['Access-Control-Allow-Origin', '*'];
-    if (isPreflight(presentation)) return preflight;
-    return METHODS.includes(presentation.method) ? document : refuseMethod(METHODS);
+    if (isPreflight(facts)) return preflight;
+    return METHODS.includes(facts.method) ? document : refuseMethod(METHODS);
   }
 
   return { metadataUrl: new URL(settings.resourceUrl).origin + paths[0], describe };

@@ -1,5 +1,6 @@
 // A strict reader of the part of YAML 1.2 that settings need: nested maps, lists, plain and quoted scalars.
-// Promises: what it accepts it reads as YAML 1.2 (core schema) does; all else is a fault that names its line.
+// Promises: what it accepts it reads as YAML 1.2 (core schema) does; all else is a fault that names its
+// line.
 import { throwAt, type Entry, type RawValue, type Scalar } from '../process/settings/entry.ts';
 
 /** A byte-order mark, and the bare marker of the only document. */

@@ -1,13 +1,13 @@
-// Table, settings and what a process gives → the parts of a service, put together. Connects to the store that
-// replicas share, if there is one; does not fetch, listen or read anything.
+// Routes, settings and what a process gives → the parts of a service, put together. Connects to the store
+// that replicas share, if there is one; does not fetch, listen or read anything.
 import type { JsonObject } from '../verify/base/encoding.ts';
 import { unavailable } from '../verify/base/refusal.ts';
 import { createKeyFetcher } from '../verify/keys/fetch.ts';
 import { createKeySet } from '../verify/keys/key-set.ts';
 import { metadataPaths } from '../gate/path.ts';
 import { open } from '../gate/access.ts';
-import { tableProblems } from '../service/routes/router.ts';
-import { get, type Table } from '../service/routes/route.ts';
+import { routesProblems } from '../service/routes/router.ts';
+import { get, type Routes } from '../service/routes/route.ts';
 import { createSenderCheck } from '../verify/caller.ts';
 import { createSharedReplayStore } from '../options/redis-replay.ts';
 import { createReplayStore } from '../verify/dpop/replay.ts';
@@ -54,7 +54,7 @@ export function assembleChecks(
     if (dpopReplayStore !== undefined) return createSharedReplayStore(dpopReplayStore, clock, log);
 
     const windowSeconds = dpopIatOffsetSeconds + dpopIatLeewaySeconds;
-    return createReplayStore(windowSeconds, undefined, () => log('memory of used proofs full', {}));
+    return createReplayStore(windowSeconds, undefined, () => log('replay store full', {}));
   }
 
   const replayStore = openReplayStore();
@@ -89,14 +89,14 @@ export function assembleChecks(
   };
 }
 
-/** A table behind these checks. Throws `ConfigurationError` when the table cannot be served. */
+/** Routes behind these checks. Throws `ConfigurationError` when they cannot be served. */
 export function assembleService(
-  table: Table,
+  served: Routes,
   settings: Settings,
   dependencies: Dependencies,
   options?: CreateOptions,
 ) {
-  const problems = faultsOf(table, settings);
+  const problems = faultsOf(served, settings);
   if (problems.length > 0) throw new ConfigurationError(problems);
 
   /** The process has keys to judge tokens with, and is not about to end. Throws `Refused`. */
@@ -107,22 +107,24 @@ export function assembleService(
     return { status: 'ready' };
   }
 
-  const ownRows = probes(readiness);
-  const rows = [...ownRows, ...table.rows];
-  const methods = rows.map(({ method }) => method);
+  const ownRoutes = probes(readiness);
+  const routes = [...ownRoutes, ...served.routes];
+  const methods = routes.map(({ method }) => method);
   const set = settings.corsAllowedMethods;
-  // What other origins may use: without a setting the methods that the rows have.
+  // What other origins may use: without a setting the methods that the routes have.
   const corsAllowedMethods = set.length > 0 ? set : [...new Set(methods)];
   const checks = assembleChecks({ ...settings, corsAllowedMethods }, dependencies, options);
-  dependencies.metrics?.foreseeRows(rows);
-  return { ...checks, responder: createResponder(table, checks.front, ownRows) };
+  dependencies.metrics?.foreseeRoutes(routes);
+  return { ...checks, responder: createResponder(served, checks.front, ownRoutes) };
 }
 
-/** Why a service with these settings cannot have this table; of those that are at fault nothing is known. */
-export function faultsOf(table: Table, { resourceUrl }: SomeSettings = {}) {
+/**
+ * Why a service with these settings cannot have these routes; of those that are at fault nothing is known.
+ */
+export function faultsOf(routes: Routes, { resourceUrl }: SomeSettings = {}) {
   const ownPaths = probes().map(({ pattern }) => pattern);
   const more = typeof resourceUrl === 'string' ? metadataPaths(resourceUrl) : [];
-  return tableProblems(table, [...new Set([...ownPaths, ...more])]);
+  return routesProblems(routes, [...new Set([...ownPaths, ...more])]);
 }
 
 const probes = (readReadiness = (): object => ({})) => [

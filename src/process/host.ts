@@ -1,9 +1,9 @@
-// Services and gates in a process that is somebody's own: with its clock and its standard output, without its
-// signals, files and environment. Promises: several live side by side, and nothing of one that was stopped
-// keeps the process alive.
+// Services and gates in a process that is somebody's own: with its clock and its standard output, without
+// its signals, files and environment. Promises: several live side by side, and nothing of one that was
+// stopped keeps the process alive.
 import type { Clock } from '../verify/base/clock.ts';
 import { createLog, type LogLevel } from '../verify/base/events.ts';
-import type { Table } from '../service/routes/route.ts';
+import type { Routes } from '../service/routes/route.ts';
 import { checkSettings, type GivenSettings } from './settings/load.ts';
 import { assembleChecks, assembleService, faultsOf, type CreateOptions } from './compose.ts';
 import { createGateChecks } from '../gate/gate.ts';
@@ -22,7 +22,9 @@ export const clock: Clock = {
   },
 };
 
-/** The lines of a turn, of all services in this process: written one by one each would cost a system call. */
+/**
+ * The lines of a turn, of all services in this process: written one by one each would cost a system call.
+ */
 let unwritten = '';
 
 function writeLines() {
@@ -82,19 +84,19 @@ export function openService(...parts: Parameters<typeof assembleService>) {
 }
 
 /**
- * A service without process, signals and files: for tests and for embedding. Several may live in one process.
- * Throws `ConfigurationError` with every problem of the settings and of the table.
+ * A service without process, signals and files: for tests and for embedding. Several may live in one
+ * process. Throws `ConfigurationError` with every problem of the settings and of the routes.
  *
- * @example const url = await createService({ rows }, { domain, audience, port: 0 }).listen();
+ * @example const url = await createService({ routes }, { domain, audience, port: 0 }).listen();
  */
-export function createService(table: Table, settings: GivenSettings, options?: CreateOptions) {
-  const checked = checkSettings(settings, (some) => faultsOf(table, some));
+export function createService(routes: Routes, settings: GivenSettings, options?: CreateOptions) {
+  const checked = checkSettings(settings, (some) => faultsOf(routes, some));
   const log = openLog(checked.logLevel);
   const metrics = createMetrics('own table');
-  const service = openService(table, checked, { clock, log, metrics }, options);
+  const service = openService(routes, checked, { clock, log, metrics }, options);
 
   return {
-    /** Listens, and gives the URL. Rejects when the address or port cannot be had. */
+    /** Listens, and gives the URL. Rejects when the cannot listen. */
     listen: async () => {
       const { port } = await service.listen();
       service.fetchKeys();

@@ -1,6 +1,6 @@
-// `--probe`: whether the service that the settings describe is ready, for images and units that hold no other
-// program that could ask. Promises: it ends within five seconds, and only a ready service makes the exit code
-// 0. Does not look at the answer beyond its status.
+// `--probe`: whether the service that the settings describe is ready, for images and units that hold no
+// other program that could ask. Promises: it ends within five seconds, and only a ready service makes the
+// exit code 0. Does not look at the answer beyond its status.
 import { get } from 'node:http';
 import { ConfigurationError, type Settings } from './settings/load.ts';
 

@@ -18,8 +18,8 @@ export function inForce({ settings, files }: Loaded) {
 }
 
 /**
- * A log for a start that listens on nothing: ends the process once the keys and the store have been heard of,
- * and tells in the words of the log what it would run with, or what is wrong.
+ * A log for a start that listens on nothing: ends the process once the keys and the store have been heard
+ * of, and tells in the words of the log what it would run with, or what is wrong.
  */
 export function openReport(loaded: Loaded, profile: Printable): Log {
   const events: object[] = [];

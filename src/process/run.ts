@@ -1,9 +1,9 @@
 // The whole of a process that is a service: its environment, working directory, signals and exit codes. Exit
-// codes: 0 after a signal, 1 for configuration or a second signal, 2 when the address or port cannot be had.
+// codes: 0 after a signal, 1 for configuration or a second signal, 2 when the cannot listen.
 // Promises: once it listens, nothing but a signal ends the process, whatever a handler leaves behind.
 import { undefinedOn } from '../verify/base/encoding.ts';
 import { describeBug, printable, printableSetting } from '../verify/base/events.ts';
-import type { Table } from '../service/routes/route.ts';
+import type { Routes } from '../service/routes/route.ts';
 import { ConfigurationError, loadSettings, type FaultsWith, type Loaded } from './settings/load.ts';
 import { faultsOf } from './compose.ts';
 import { clock, openLog, openService } from './host.ts';
@@ -16,29 +16,29 @@ const WRONG_ARGUMENTS = 'arguments: must be none, or --check, or --probe';
 /** What a process is to serve. */
 interface Plan {
   readonly loaded: Loaded;
-  readonly table: Table;
-  /** What the log and the metrics call the table. */
+  readonly routes: Routes;
+  /** What the log and the metrics call them. */
   readonly name: string;
 }
 
 /**
- * Runs a table as the whole service: settings from their sources, a listener, signals, exit codes. Ends the
- * process when the configuration or the table is wrong, with every problem on standard error.
+ * Runs these routes as the whole service: settings from their sources, a listener, signals, exit codes.
+ * Ends the process when the configuration or a route is wrong, with every problem on standard error.
  *
- * @example runService({ rows: [get('/api/orders', needs(scope('read:orders')), listOrders)] });
+ * @example runService({ routes: [get('/api/orders', needs(scope('read:orders')), listOrders)] });
  */
-export const runService = (table: Table): void =>
+export const runService = (routes: Routes): void =>
   runWith(
     (...sources) => ({
       loaded: loadSettings(...sources),
-      table,
+      routes,
       name: 'own table',
     }),
-    (settings) => faultsOf(table, settings),
+    (settings) => faultsOf(routes, settings),
   );
 
 /**
- * The same for a plan, which throws `ConfigurationError`; `faultsWith` gives those of a table that is known
+ * The same for a plan, which throws `ConfigurationError`; `faultsWith` gives those of routes that are known
  * before the settings are.
  */
 export function runWith(
@@ -73,7 +73,7 @@ function faultsOfWords(word: string | undefined, others: readonly string[]) {
   return isKnown ? [] : [WRONG_ARGUMENTS];
 }
 
-function start({ loaded, table, name }: Plan, isCheck: boolean) {
+function start({ loaded, routes, name }: Plan, isCheck: boolean) {
   const { settings, warnings } = loaded;
   // Half of the threads look names up, one for each issuer, the proxy and the store: where some names are
   // dead, the others are still found.
@@ -84,7 +84,7 @@ function start({ loaded, table, name }: Plan, isCheck: boolean) {
   for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
 
   const metrics = settings.metricsPort === undefined ? undefined : createMetrics(profile);
-  const service = openService(table, settings, { clock, log, metrics });
+  const service = openService(routes, settings, { clock, log, metrics });
   if (isCheck) return fetchOnce();
 
   /** A fetch that fails while others are awaited is not made again. */
@@ -96,12 +96,12 @@ function start({ loaded, table, name }: Plan, isCheck: boolean) {
     const { host = 'all addresses', port, code } = failure;
     if (port === undefined) throw failure;
 
-    log('address or port cannot be had', {
+    log('cannot listen', {
       address: printableSetting(host),
       port,
       code: printable(String(code)),
     });
-    console.error(`address or port cannot be had: ${host}, port ${port} (${code})`);
+    console.error(`cannot listen: ${host}, port ${port} (${code})`);
     process.exit(2);
   }
 

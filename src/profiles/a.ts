@@ -1,12 +1,12 @@
 // Profile A: one public and one protected route, the profile of the caller, and the optional scope policy.
-// The tables are the whole truth about access.
+// The routes are the whole truth about access.
 import { authenticated, needs, open } from '../gate/access.ts';
 import { anyScope, scope } from '../gate/guards.ts';
-import { get, under, type PrefixRule, type RouteRequest, type Row } from '../service/routes/route.ts';
+import { get, under, type PrefixRule, type RouteRequest, type Route } from '../service/routes/route.ts';
 import type { Caller } from '../verify/caller.ts';
 
 // prettier-ignore
-export const rowsA: readonly Row[] = [
+export const routesA: readonly Route[] = [
   get('/api/public',  open,          () => ({ message: 'Hello from a public endpoint!' })),
   get('/api/private', authenticated, readPrivate),
   get('/api/profile', authenticated, readProfile),
@@ -18,9 +18,9 @@ const users = needs(anyScope('read:users', 'write:users'));
 /** Access to everything under a prefix while the scope policy is on. */
 export const policyA: readonly PrefixRule[] = [under('/api/admin', admins), under('/api/users', users)];
 
-/** Rows that exist only while the scope policy is on. */
+/** Routes that exist only while the scope policy is on. */
 // prettier-ignore
-export const policyRowsA: readonly Row[] = [
+export const policyRoutesA: readonly Route[] = [
   get('/api/admin', admins, () => ({ message: 'Hello from the admin API!' })),
   get('/api/users', users,  () => ({ message: 'Hello from the users API!' })),
 ];

@@ -1,8 +1,8 @@
 // Profile B: public, protected, scope-guarded, claim-guarded and optional-authentication routes.
-// The table is the whole truth about access.
+// The routes are the whole truth about access.
 import { authenticated, needs, open, optional } from '../gate/access.ts';
 import { claimCheck, claimEquals, claimIncludes, scope } from '../gate/guards.ts';
-import { get, type RouteRequest, type Row } from '../service/routes/route.ts';
+import { get, type RouteRequest, type Route } from '../service/routes/route.ts';
 import type { Caller } from '../verify/caller.ts';
 
 const hasPremium = claimCheck(
@@ -12,7 +12,7 @@ const hasPremium = claimCheck(
 
 /** `orgId` is the one value of the claim `org_id` that the organisation route accepts. */
 // prettier-ignore
-export const rowsB = (orgId: string): readonly Row[] => [
+export const routesB = (orgId: string): readonly Route[] => [
   get('/api/public',         open,                                                readPublic),
   get('/api/private',        authenticated,                                       readPrivate),
   get('/api/private-scoped', needs(scope('read:messages')),                       readScoped),

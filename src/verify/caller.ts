@@ -1,11 +1,11 @@
-// Verified token × credentials × mode → Caller: entitled to be heard under this mode (RFC 9449 §7). Promises:
-// the token was presented in the way that its binding demands, and one proof made one Caller (RFC 9449 §2).
-// Does not check scopes or claims: gate/guards.ts does.
-import { andThen, type Later } from './base/clock.ts';
+// Verified token × credentials × mode → Caller: entitled to be heard under this mode (RFC 9449 §7).
+// Promises: the token was presented in the way that its binding demands, and one proof made one Caller (RFC
+// 9449 §2). Does not check scopes or claims: gate/guards.ts does.
+import { andThen, type MaybePromise } from './base/clock.ts';
 import { isFiniteNumber, isJsonObject, isTextArray } from './base/encoding.ts';
 import type { Count } from './base/events.ts';
 import { refuse, Refused, unavailable } from './base/refusal.ts';
-import type { Presentation } from './request/uri.ts';
+import type { RequestFacts } from './request/uri.ts';
 import { verifiedOf, type VerifiedToken } from './token/verify.ts';
 import type { Credentials, DpopMode } from './credentials.ts';
 import { createProofVerifier, type Proof, type ProofOptions } from './dpop/proof.ts';
@@ -105,8 +105,8 @@ export type SenderCheck = ReturnType<typeof createSenderCheck>;
 export type SenderOptions = ProofOptions & Readonly<{ dpopMode: DpopMode }>;
 
 /**
- * The checks on how a token is presented at `nowMillis` (since the epoch), in the order of docs/dpop.md. They
- * give a Caller, or why it is refused. `count`, if there is one, is told what became of every proof.
+ * The checks on how a token is presented at `nowMillis` (since the epoch), in the order of docs/dpop.md.
+ * They give a Caller, or why it is refused. `count`, if there is one, is told what became of every proof.
  */
 export function createSenderCheck(
   options: SenderOptions,
@@ -127,9 +127,9 @@ export function createSenderCheck(
   return (
     token: VerifiedToken,
     credentials: Credentials,
-    presentation: Presentation,
+    facts: RequestFacts,
     nowMillis: number,
-  ): Later<Caller | Refused> => {
+  ): MaybePromise<Caller | Refused> => {
     const { cnf } = verifiedOf(token).claims;
     if (credentials.scheme === 'Bearer') {
       // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it. Choice: an operator
@@ -145,7 +145,7 @@ export function createSenderCheck(
     // RFC 9449 §7.1
     if (credentials.proof === undefined) return refuse('proof-missing');
 
-    const proof = verifyProof(credentials.proof, credentials.token, presentation, nowMillis);
+    const proof = verifyProof(credentials.proof, credentials.token, facts, nowMillis);
     if (proof instanceof Refused) return proof;
 
     const { freshNonce } = proof;

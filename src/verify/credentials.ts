@@ -1,5 +1,5 @@
-// Header fields → credentials. Never looks for a token in a query or a body (RFC 9700 §4.3.2), nor inside the
-// token: verify/token/verify.ts does.
+// Header fields → credentials. Never looks for a token in a query or a body (RFC 9700 §4.3.2), nor inside
+// the token: verify/token/verify.ts does.
 import { refuse, Refused } from './base/refusal.ts';
 import { fieldValues } from './request/fields.ts';
 

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { policyRowsA, rowsA } from '../../src/profiles/a.ts';
-import { rowsB } from '../../src/profiles/b.ts';
+import { policyRoutesA, routesA } from '../../src/profiles/a.ts';
+import { routesB } from '../../src/profiles/b.ts';
 import { authenticated } from '../../src/gate/access.ts';
-import { type Row } from '../../src/service/routes/route.ts';
+import { type Route } from '../../src/service/routes/route.ts';
 import { ask } from '../support/client.ts';
 import { named, NO_STORE } from '../support/redis.ts';
 import {
@@ -30,7 +30,7 @@ import {
 interface Case {
   readonly name: string;
   readonly words: readonly string[];
-  readonly rows: readonly Row[];
+  readonly routes: readonly Route[];
   /** The one that it takes when it can. */
   readonly port: number;
   /** What ends it beside Ctrl-C. */
@@ -40,21 +40,21 @@ interface Case {
 }
 
 /** What the demo shows when it must take another port than its own. */
-const TAKEN = /^error: address or port cannot be had address=127\.0\.0\.1 port=\d+ code=EADDRINUSE$/m;
+const TAKEN = /^error: cannot listen address=127\.0\.0\.1 port=\d+ code=EADDRINUSE$/m;
 
 const cases: readonly Case[] = [
   {
     name: 'A',
     words: ['A'],
-    rows: [...rowsA, ...policyRowsA],
+    routes: [...routesA, ...policyRoutesA],
     port: 8080,
     signal: 'SIGTERM',
     reasons: ['proof-replayed', 'key-mismatch', 'bound-token'],
   },
-  { name: 'B', words: [], rows: rowsB('org_123456'), port: 3001, signal: 'SIGHUP', reasons: [] },
+  { name: 'B', words: [], routes: routesB('org_123456'), port: 3001, signal: 'SIGHUP', reasons: [] },
 ];
 
-for (const { name, words, rows, port, signal, reasons } of cases) {
+for (const { name, words, routes, port, signal, reasons } of cases) {
   describe(`the demo of profile ${name}`, { timeout: 120_000 }, () => {
     let demo: Demo;
     before(async () => {
@@ -76,16 +76,16 @@ for (const { name, words, rows, port, signal, reasons } of cases) {
       assert.equal(bound !== port, TAKEN.test(demo.output()));
     });
 
-    test('prints an answer of each kind that a row can give', () => {
+    test('prints an answer of each kind that a route can give', () => {
       const printed = blocksOf(demo.output());
-      for (const { pattern, access } of rows) {
+      for (const { pattern, access } of routes) {
         const path = new RegExp(`^GET ${pattern.replace(/\{\w+\}/g, '[^/]+')}$`);
         const statuses = new Set(printed.filter(({ route }) => path.test(route)).map(({ status }) => status));
         const refusals = access.credentials === 'ignored' ? [] : [401];
         const guarded = access.credentials === 'required' && access !== authenticated ? [403] : [];
         assert.deepEqual([...statuses].sort(), [200, ...refusals, ...guarded], pattern);
       }
-      const routes = printed.map(({ route, status }) => `${route} ${status}`);
+      const shown = printed.map(({ route, status }) => `${route} ${status}`);
       const others = [
         'GET /healthz 200',
         'GET /readyz 200',
@@ -93,7 +93,7 @@ for (const { name, words, rows, port, signal, reasons } of cases) {
         'POST /oauth/token 200',
       ];
       assert.deepEqual(
-        others.filter((route) => !routes.includes(route)),
+        others.filter((route) => !shown.includes(route)),
         [],
       );
     });

@@ -14,7 +14,7 @@ const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
 
 /** The service promises to be gone ten seconds after a signal. */
 const STOP_MILLIS = 12_000;
-/** Its exit code when the address or port cannot be had. */
+/** Its exit code when the cannot listen. */
 const PORT_TAKEN = 2;
 
 /** One line of its log. */

@@ -281,8 +281,8 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   'routes-b': routesTable({ PROFILE: 'B' }),
   policy: policyTable,
   'example-main': fileIn('ts', 'test/example/src/main.ts'),
-  'example-rows': fileIn('ts', 'test/example/src/rows.ts'),
+  'example-routes': fileIn('ts', 'test/example/src/routes.ts'),
   'example-schemas': fileIn('ts', 'test/example/src/schemas.ts'),
-  'example-tests': fileIn('ts', 'test/example/src/rows.tests.ts'),
+  'example-tests': fileIn('ts', 'test/example/src/routes.tests.ts'),
   'example-image': fileIn('dockerfile', 'test/example/Dockerfile'),
 };

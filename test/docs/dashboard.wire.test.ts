@@ -9,8 +9,8 @@ import { read } from './pages.ts';
 const issuer = createTestIssuer();
 
 function familiesWith(settings: object): ReadonlyMap<string, Family> {
-  const rows = [get('/a', open, () => ({}))];
-  const service = createService({ rows }, { ...issuer.settings, ...settings }, issuer);
+  const routes = [get('/a', open, () => ({}))];
+  const service = createService({ routes }, { ...issuer.settings, ...settings }, issuer);
   const families = readExposition(service.metricsText());
   void service.stop();
   return families;

@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import { created, fail, noContent, reply } from '../../src/service/routes/handler-reply.ts';
 import { authenticated, needs, open } from '../../src/gate/access.ts';
 import { scope } from '../../src/gate/guards.ts';
-import { del, get, post, type Row } from '../../src/service/routes/route.ts';
+import { del, get, post, type Route } from '../../src/service/routes/route.ts';
 import { membersOf } from './routes.ts';
 
-const answers: Readonly<Record<string, readonly [row: Row, members: readonly string[]]>> = {
+const answers: Readonly<Record<string, readonly [route: Route, members: readonly string[]]>> = {
   'an object': [get('/x', needs(scope('read')), () => ({ id: 1, item: 'tea' })), ['id', 'item']],
   'a promise of an object': [get('/x', authenticated, async () => ({ id: 1 })), ['id']],
   'a reply with JSON': [post('/x', open, () => created('/x/1', { id: 1 })), ['id']],
@@ -23,7 +23,7 @@ const answers: Readonly<Record<string, readonly [row: Row, members: readonly str
   ],
 };
 
-for (const [what, [row, members]] of Object.entries(answers)) {
-  test(`the table of routes has ${members.length} members of a row that gives ${what}`, async () =>
-    assert.deepEqual(await membersOf(row), members));
+for (const [what, [route, members]] of Object.entries(answers)) {
+  test(`the table of routes has ${members.length} members of a route that gives ${what}`, async () =>
+    assert.deepEqual(await membersOf(route), members));
 }

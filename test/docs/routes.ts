@@ -1,11 +1,11 @@
-/* The tables of routes in words: who may use a row, and the members of what it answers. */
+/* The tables of routes in words: who may use a route, and the members of what it answers. */
 import { policyA } from '../../src/profiles/a.ts';
-import { tableOf as profileOf } from '../../src/profiles/tables.ts';
+import { routesOf as profileOf } from '../../src/profiles/routes.ts';
 import { HandlerReply } from '../../src/service/routes/handler-reply.ts';
 import type { Access } from '../../src/gate/access.ts';
 import type { Guard } from '../../src/gate/guards.ts';
-import type { Row } from '../../src/service/routes/route.ts';
-import { runRow } from '../support/row.ts';
+import type { Route } from '../../src/service/routes/route.ts';
+import { runRoute } from '../support/route.ts';
 import { callerWith, clock, settingsWith } from '../support/caller.ts';
 import { claimsForAll } from '../support/demands.ts';
 import type { Environment } from '../support/service.ts';
@@ -40,13 +40,13 @@ const accessInWords = ({ name, guards }: Access<unknown>) =>
   ACCESS[name] ?? ['a valid access token', ...guards.map(inWords)].join('; ');
 
 /**
- * The members of what a row answers to whoever passes its guards; none when it asks for more than can be
+ * The members of what a route answers to whoever passes its guards; none when it asks for more than can be
  * derived.
  */
-export async function membersOf(row: Row): Promise<Cells> {
-  const caller = callerWith(claimsForAll(row.access.guards));
+export async function membersOf(route: Route): Promise<Cells> {
+  const caller = callerWith(claimsForAll(route.access.guards));
   try {
-    const body = bodyOf(await runRow(row, caller, {}, clock.now()));
+    const body = bodyOf(await runRoute(route, caller, {}, clock.now()));
     return Array.isArray(body) ? [] : Object.keys(Object(body));
   } catch {
     return [];
@@ -60,16 +60,16 @@ function bodyOf(given: unknown): unknown {
   return given.isThrowable || typeof content !== 'string' ? {} : JSON.parse(content);
 }
 
-/** The rows under some settings, less those under others. */
+/** The routes under some settings, less those under others. */
 export const routesTable =
   (environment: Environment, less?: Environment) =>
   async (written: readonly Cells[]): Promise<string> => {
-    const others = less === undefined ? [] : profileOf(settingsWith(less)).rows;
-    const rows = profileOf(settingsWith(environment)).rows.filter((row) => !others.includes(row));
+    const others = less === undefined ? [] : profileOf(settingsWith(less)).routes;
+    const routes = profileOf(settingsWith(environment)).routes.filter((route) => !others.includes(route));
     const derived = await Promise.all(
-      rows.map(async (row) => {
-        const names = await membersOf(row);
-        const cells = [row.method, code(row.pattern), accessInWords(row.access)];
+      routes.map(async (route) => {
+        const names = await membersOf(route);
+        const cells = [route.method, code(route.pattern), accessInWords(route.access)];
         return names.length === 0 ? cells : [...cells, names.map(code).join(', ')];
       }),
     );

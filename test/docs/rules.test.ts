@@ -52,12 +52,12 @@ function assertFiring(series: ReadonlyMap<string, string>, alerts: readonly stri
 /** What a service shows before its first 500, and after it. */
 async function looks(): Promise<{ quiet: Samples; failed: Samples }> {
   const issuer = createTestIssuer();
-  const rows = [
+  const routes = [
     get('/me', authenticated, () => ({})),
     get('/bug', open, () => Promise.reject(new Error('x'))),
   ];
   const given = { ...issuer.settings, host: '127.0.0.1', port: 0, dpopMode: 'ALLOWED' as const };
-  const service = createService({ rows }, given, issuer);
+  const service = createService({ routes }, given, issuer);
   const port = Number(new URL(await service.listen()).port);
 
   const look = () =>
@@ -118,7 +118,7 @@ describe('docs/rules.yml', () => {
 
   test(named('is silent while all is well'), { skip }, () => assertFiring(quiet, []));
 
-  test(named('alerts on the very first 500 of a row'), { skip }, () =>
+  test(named('alerts on the very first 500 of a route'), { skip }, () =>
     assertFiring(failing, ['GatehouseBug']),
   );
 

@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs';
 import { created, get, json, open, post, runService } from '../../dist/gatehouse.js';
 
 runService({
-  rows: [
+  routes: [
     get('/orders', open, () => ({ orders: [] })),
     post('/orders', open, json(), ({ body }) => {
       appendFileSync(process.env.LEDGER, `${body.id}\n`);

@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { setTimeout as pass } from 'node:timers/promises';
-import type { Later } from '../../src/verify/base/clock.ts';
+import type { MaybePromise } from '../../src/verify/base/clock.ts';
 import { jsonReply, type Reply } from '../../src/gate/reply.ts';
 import { writeReply } from '../../src/service/http/write.ts';
 import { createListener } from '../../src/service/http/listener.ts';
@@ -17,7 +17,7 @@ const LONG = 'x'.repeat(400);
 
 /** Every answer says which request it is for; one in five comes later, a few much later. */
 function echo(random: Random) {
-  return ({ url }: IncomingMessage): Later<Reply> => {
+  return ({ url }: IncomingMessage): MaybePromise<Reply> => {
     const text = url?.startsWith('/long') ? LONG : '';
     const reply = jsonReply(200, { url, text });
     const chance = random.below(100);

@@ -101,7 +101,7 @@ test('the gate fails for nobody whom the host has answered before access was dec
 });
 
 test('the gate tells the log where the host has answered before access was decided', async () => {
-  const { observer, logs } = createTable({ rows: [] });
+  const { observer, logs } = createTable({ routes: [] });
   const { admit } = createGateChecks(observer);
   const request = requestWith();
   assert.equal(await admit(request, { headersSent: true } as ServerResponse, access), undefined);

@@ -125,14 +125,14 @@ test('a printed table names all that is demanded of a login', () => {
   assert.equal(name, 'login acr_values="mfa phr", max_age="300"');
 });
 
-test('a row demands a login once', () => {
+test('a route demands a login once', () => {
   const login = recentLogin({ maxAgeSeconds: 300 });
   const twoLogins = () => needs(login, scope('a'), recentLogin({ acr: ['mfa'] }));
-  assert.throws(twoLogins, new TypeError('a row has two recentLogin; make them one'));
+  assert.throws(twoLogins, new TypeError('a route has two recentLogin; make them one'));
   assert.equal(needs(login, scope('a')).name, 'login max_age="300", scope a');
 });
 
-const ROWS = [
+const ROUTES = [
   get('/first', needs(recentLogin({ acr: ['mfa', 'phr'], maxAgeSeconds: 0 }), scope('pay')), () => ({})),
   get('/last', needs(scope('pay'), claimEquals('org', 'a'), recentLogin({ maxAgeSeconds: 60 })), () => ({})),
   get('/ruled/x', needs(scope('pay')), () => ({})),
@@ -141,7 +141,7 @@ const ROWS = [
 const RULES = [under('/ruled', needs(recentLogin({ acr: ['mfa'] })))];
 
 async function serve(t: TestContext, table: Partial<Table> = {}) {
-  const app = await startTable({ rows: ROWS, policy: RULES, ...table });
+  const app = await startTable({ routes: ROUTES, policy: RULES, ...table });
   t.after(() => app.stop());
   return app;
 }
@@ -161,7 +161,7 @@ for (const [what, environment, path, expected] of [
   ],
   [' of a rule for what is under it', {}, '/ruled/x', [`Bearer realm="api", ${LOGIN}, acr_values="mfa"`]],
   [
-    ' of a rule, and the scopes of its row',
+    ' of a rule, and the scopes of its route',
     { RESOURCE_URL: 'https://api.test' },
     '/ruled/x',
     [`Bearer realm="api", ${LOGIN}, acr_values="mfa", scope="pay", ${METADATA}`],
@@ -192,8 +192,8 @@ test('the login is decided last, wherever it stands: who lacks a scope or a clai
   assert.equal((await app.ask('/first')).body.error, 'unauthorized');
 });
 
-test('the login of a rule is decided after what the row demands, and never where there is no row [RFC 9470]', async (t) => {
-  const rows = [
+test('the login of a rule is decided after what the route demands, and never where there is no route [RFC 9470]', async (t) => {
+  const routes = [
     get('/ruled/x', needs(scope('pay')), () => ({})),
     get('/ruled/login', needs(recentLogin({ maxAgeSeconds: 60 }), scope('pay')), () => ({})),
     get('/ruled/open', open, () => ({})),
@@ -202,7 +202,7 @@ test('the login of a rule is decided after what the row demands, and never where
     under('/ruled', needs(recentLogin({ acr: ['mfa'] }), claimEquals('org', 'a'))),
     under('/', needs(scope('any'))),
   ];
-  const app = await serve(t, { rows, policy });
+  const app = await serve(t, { routes, policy });
   const strong = { acr: 'mfa', auth_time: clock.now() / 1000 };
   for (const [claims, path, method, status, reason] of [
     [{}, '/ruled/none', 'GET', 403, 'claim-missing'],

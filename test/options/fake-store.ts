@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import type { TestContext } from 'node:test';
-import type { Later } from '../../src/verify/base/clock.ts';
+import type { MaybePromise } from '../../src/verify/base/clock.ts';
 import { createLog } from '../../src/verify/base/events.ts';
 import { createSharedReplayStore } from '../../src/options/redis-replay.ts';
 import type { ReplayVerdict } from '../../src/verify/dpop/replay.ts';
@@ -165,7 +165,7 @@ export interface Client {
   /** Resolves once the store is lost and the next attempt waits for its time, whether that is told of or not. */
   lost(): Promise<true>;
   /** Records a proof with this `jti`, which can be accepted for `lifeSeconds` more. */
-  record(jti: string, lifeSeconds?: number): Later<ReplayVerdict>;
+  record(jti: string, lifeSeconds?: number): MaybePromise<ReplayVerdict>;
   close(): void;
 }
 

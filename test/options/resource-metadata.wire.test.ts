@@ -249,7 +249,7 @@ describe('in a service with a scope policy and a list of origins', () => {
 });
 
 test('without a list of origins its answers vary with none [RFC 9728 §7.10]', async (t) => {
-  const app = await startTable({ rows: [], environment: RESOURCE });
+  const app = await startTable({ routes: [], environment: RESOURCE });
   t.after(() => app.stop());
   assert.deepEqual(shared(await app.ask(PLACES[0] ?? '', { headers: { origin: APP } })), PUBLIC);
   const { headers } = await app.ask(PLACES[0] ?? '', { method: 'PUT' });
@@ -285,16 +285,16 @@ const parameters = ({ challenges }: Answer) =>
 const ADMIN = '/api/admin';
 
 for (const [what, path, request, expected] of [
-  ['a row without scopes', '/api/private', {}, [`Bearer realm="api", ${METADATA}`, `DPoP ${METADATA}`]],
-  ['a row with a scope', ADMIN, {}, [`Bearer realm="api", scope="admin", ${METADATA}`, `DPoP ${METADATA}`]],
+  ['a route without scopes', '/api/private', {}, [`Bearer realm="api", ${METADATA}`, `DPoP ${METADATA}`]],
+  ['a route with a scope', ADMIN, {}, [`Bearer realm="api", scope="admin", ${METADATA}`, `DPoP ${METADATA}`]],
   [
-    'a row with one scope of several',
+    'a route with one scope of several',
     '/api/users',
     {},
     [`Bearer realm="api", scope="read:users write:users", ${METADATA}`, `DPoP ${METADATA}`],
   ],
   [
-    'a path without a row under a rule',
+    'a path without a route under a rule',
     '/api/users/x/y',
     { headers: { authorization: 'Basic x' } },
     [`Bearer realm="api", scope="read:users write:users", ${METADATA}`, `DPoP ${METADATA}`],
@@ -359,7 +359,7 @@ test('bytes that are no request are told the metadata too [RFC 9728 §5.1]', asy
 });
 
 const TABLE = {
-  rows: [
+  routes: [
     get('/api/both', needs(scope('x', 'y'), anyScope('y', 'z')), () => ({})),
     get('/api/open', open, () => ({})),
     get('/elsewhere', needs(scope('w')), () => ({})),
@@ -371,7 +371,7 @@ const TABLE = {
   environment: RESOURCE,
 };
 
-test('a 401 names every scope of the rule and of the row, each once, those of the rule first [RFC 9728 §5.1]', async (t) => {
+test('a 401 names every scope of the rule and of the route, each once, those of the rule first [RFC 9728 §5.1]', async (t) => {
   const app = await startTable(TABLE);
   t.after(() => app.stop());
   for (const [path, scopes] of [
@@ -393,7 +393,7 @@ test('a 401 names every scope of the rule and of the row, each once, those of th
   }
 });
 
-test('a 403 for a scope names every scope of the rule and of the row, which one more token then has [RFC 9728 §5.1, RFC 6750 §3]', async (t) => {
+test('a 403 for a scope names every scope of the rule and of the route, which one more token then has [RFC 9728 §5.1, RFC 6750 §3]', async (t) => {
   const app = await startTable(TABLE);
   t.after(() => app.stop());
   for (const [path, granted, scopes] of [
@@ -421,8 +421,8 @@ test('a telling body of a 403 lists the scopes of the guard that refused, its ch
 });
 
 test('a 403 for a claim names no scope, which would not mend it [RFC 6750 §3.1]', async (t) => {
-  const row = get('/claim', needs(scope('w'), claimEquals('team', 'a')), () => ({}));
-  const app = await startTable({ rows: [row], environment: RESOURCE });
+  const route = get('/claim', needs(scope('w'), claimEquals('team', 'a')), () => ({}));
+  const app = await startTable({ routes: [route], environment: RESOURCE });
   t.after(() => app.stop());
   const { status, challenges } = await app.ask('/claim', { token: tokenWith({ scope: 'w' }) });
   assert.equal(status, 403);

@@ -64,8 +64,8 @@ const TESTING_NAMES = [
 let directory = '';
 let packed: Packed;
 
-/** The rows of the first example, in a file of their own as the page says. */
-function rowsOfExample(): string {
+/** The routes of the first example, in a file of their own as the page says. */
+function routesOfExample(): string {
   const [example = ''] = samplesUnder('docs/your-own-api.md', 'Your own API', 'ts');
   return example.replace('runService({\n  routes: [', 'export const routes = [').replace('],\n});', '];');
 }
@@ -96,7 +96,7 @@ test('no declaration names a type that TypeScript 5.4 does not have', () => {
   }
 });
 
-test('rows, tables, gates, json() and query() can be exported without annotations by who makes declarations', () => {
+test('routes, tables, gates, json() and query() can be exported without annotations by who makes declarations', () => {
   addNodeTypes(directory);
   writeFileSync(join(directory, 'exported.ts'), EXPORTED);
   const flags = '--declaration --emitDeclarationOnly --outDir types --strict --target es2022 --types node';
@@ -105,7 +105,7 @@ test('rows, tables, gates, json() and query() can be exported without annotation
     compile(directory, compiler, ...`${flags} ${resolution}`.split(' '), 'exported.ts');
   }
   const made = readFileSync(join(directory, 'types/exported.d.ts'), 'utf8');
-  assert.match(made, /^export declare const routes: (?:import\("gatehouse"\)\.)?Row\[\];$/m);
+  assert.match(made, /^export declare const routes: (?:import\("gatehouse"\)\.)?Route\[\];$/m);
   assert.doesNotMatch(made, /dist\/|\bany\b/);
 });
 
@@ -178,7 +178,7 @@ test('the first example of docs/your-own-api.md, which README.md has too, answer
 
 test('the tests of docs/your-own-api.md pass for the routes of its first example', () => {
   const [tests = ''] = samplesUnder('docs/your-own-api.md', 'Tests of your routes', 'ts');
-  writeFileSync(join(directory, 'routes.mjs'), rowsOfExample());
+  writeFileSync(join(directory, 'routes.mjs'), routesOfExample());
   writeFileSync(join(directory, 'routes.test.mjs'), tests);
   // Of this run, and of what it measures.
   const { NODE_TEST_CONTEXT: _, NODE_V8_COVERAGE: __, ...env } = process.env;
@@ -189,7 +189,7 @@ test('the tests of docs/your-own-api.md pass for the routes of its first example
 
 test('the service of docs/your-own-api.md starts and ends in a process of its own', () => {
   const [lines = ''] = samplesUnder('docs/your-own-api.md', 'In a process of your own', 'ts');
-  writeFileSync(join(directory, 'routes.mjs'), rowsOfExample());
+  writeFileSync(join(directory, 'routes.mjs'), routesOfExample());
   writeFileSync(join(directory, 'own.mjs'), `${lines}process.stderr.write(url);`);
   const { status, stderr } = spawnSync(process.execPath, ['own.mjs'], { cwd: directory, encoding: 'utf8' });
   assert.deepEqual([status, stderr.replace(/\d+$/, '0')], [0, 'http://localhost:0']);
@@ -218,7 +218,7 @@ test('the service of docs/several-issuers.md takes the tokens of both of its iss
       process.stderr.write(status + ' ');
     }
     await service.stop();`;
-  writeFileSync(join(directory, 'routes.mjs'), rowsOfExample());
+  writeFileSync(join(directory, 'routes.mjs'), routesOfExample());
   writeFileSync(join(directory, 'issuers.mjs'), lines + asking);
   const { status, stderr } = spawnSync(process.execPath, ['issuers.mjs'], {
     cwd: directory,
@@ -256,7 +256,7 @@ test('npx --no-install gatehouse --check says with which keys the service would 
 test('a table that cannot be served ends the process with every problem, before it listens', () => {
   const program = `
     import { get, open, runService } from 'gatehouse';
-    runService({ rows: [get('/a/{x}', open, () => ({})), get('/a/b', open, () => ({})), get('c', open, () => ({}))] });`;
+    runService({ routes: [get('/a/{x}', open, () => ({})), get('/a/b', open, () => ({})), get('c', open, () => ({}))] });`;
   writeFileSync(join(directory, 'wrong.mjs'), program);
   const env = { PATH: process.env.PATH, IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'api' };
   assert.throws(

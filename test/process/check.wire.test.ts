@@ -224,7 +224,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     return runCommand(words, environment, {}, program);
   }
 
-  const SHADOW = "rows: [get('/healthz', open, () => ({}))]";
+  const SHADOW = "routes: [get('/healthz', open, () => ({}))]";
 
   test('reports a table of its own that cannot be served', async () => {
     const problem =
@@ -240,8 +240,9 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     ]);
   });
 
-  test('reports a row where the metadata stands, beside every other problem of the settings [RFC 9728 §3.1]', async () => {
-    const table = "rows: [get('/{a}/{b}', open, () => ({})), get('/.well-known/{x}/mcp', open, () => ({}))]";
+  test('reports a route where the metadata stands, beside every other problem of the settings [RFC 9728 §3.1]', async () => {
+    const table =
+      "routes: [get('/{a}/{b}', open, () => ({})), get('/.well-known/{x}/mcp', open, () => ({}))]";
     const resource = { ...DOWN, RESOURCE_URL: 'https://api.test/mcp' };
 
     const taken = (pattern: string, path: string) =>
@@ -261,12 +262,12 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
   });
 
   test('ends when a table cannot be served, whatever its main file has begun', async () => {
-    const busy = "rows: [setInterval(() => {}, 1_000) && get('/healthz', open, () => ({}))]";
+    const busy = "routes: [setInterval(() => {}, 1_000) && get('/healthz', open, () => ({}))]";
     assert.equal(problemsOf(await runOwnTable(busy, DOWN)).length, 1);
   });
 
   test('says of a table of its own that it is no profile', async () => {
-    const report = reportOf(await runOwnTable('rows: []', providerSettings(provider), '--check'));
+    const report = reportOf(await runOwnTable('routes: []', providerSettings(provider), '--check'));
     assert.equal(report.profile, 'own table');
   });
 
@@ -277,7 +278,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     test(`ends with 1 and the stack when a table cannot be looked at ${what}`, async () => {
       const counted = 'globalThis.looks = (globalThis.looks ?? 0) + 1';
       const thrown = `if (globalThis.looks > ${looks}) throw new RangeError('unforeseen')`;
-      const strange = `get rows() { ${counted}; ${thrown}; return []; }`;
+      const strange = `get routes() { ${counted}; ${thrown}; return []; }`;
       const { code, output, errors } = await runOwnTable(strange, DOWN);
       assert.deepEqual([code, output], [1, '']);
       assert.match(errors.join('\n'), /^RangeError: unforeseen\n +at /m);

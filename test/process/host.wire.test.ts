@@ -32,10 +32,10 @@ import { runCommand } from './commands.ts';
 
 const issuer = createTestIssuer();
 
-const rows = [get('/a', open, () => ({}))];
+const routes = [get('/a', open, () => ({}))];
 
 const make = (settings: Partial<GivenSettings> = {}) =>
-  createService({ rows }, { ...issuer.settings, host: '127.0.0.1', port: 0, ...settings }, issuer);
+  createService({ routes }, { ...issuer.settings, host: '127.0.0.1', port: 0, ...settings }, issuer);
 
 const ADDRESSES = Object.values(networkInterfaces()).flatMap((some = []) =>
   some.map(({ address }) => address),
@@ -85,7 +85,7 @@ test('a service that is ended says so with the answer to a request under way [RF
   const calls = new EventEmitter();
   const held = () => new Promise<object>((resolve) => calls.emit('call', () => resolve({})));
   const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
-  const service = createService({ rows: [get('/held', open, held)] }, settings, issuer);
+  const service = createService({ routes: [get('/held', open, held)] }, settings, issuer);
   const url = await service.listen();
   const called = once(calls, 'call');
   const asked = fetch(`${url}/held`);
@@ -97,7 +97,7 @@ test('a service that is ended says so with the answer to a request under way [RF
 });
 
 for (const [which, set, methods] of [
-  ['of its rows', {}, 'GET, POST'],
+  ['of its routes', {}, 'GET, POST'],
   ['that are set, also when it is one', { corsAllowedMethods: ['PUT'] }, 'PUT'],
 ] as const) {
   test(`a service with a table of its own lets other origins use the methods ${which} [docs/requests.md]`, async (t) => {
@@ -107,7 +107,7 @@ for (const [which, set, methods] of [
       port: 0,
       corsAllowedOrigins: ['https://a.test'],
     };
-    const table = { rows: [...rows, post('/a', open, () => {})] };
+    const table = { routes: [...routes, post('/a', open, () => {})] };
     const service = createService(table, { ...settings, ...set }, issuer);
     t.after(() => service.stop());
     const { port } = new URL(await service.listen());
@@ -128,7 +128,7 @@ test('a service fetches keys when it listens, and a gate when it is made, before
   });
 
   const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
-  const service = createService({ rows }, settings, options('service'));
+  const service = createService({ routes }, settings, options('service'));
   t.after(() => service.stop());
   assert.deepEqual(fetched, []);
   await service.listen();
@@ -181,7 +181,7 @@ const METADATA = '/.well-known/oauth-protected-resource';
 test('no rule closes the probes and the metadata, whatever its prefix [docs/requests.md]', async (t) => {
   const rules = ['/', '/healthz', '/readyz', METADATA].map((prefix) => under(prefix, needs(scope('none'))));
   const service = createService(
-    { rows, rules },
+    { routes, rules },
     { ...issuer.settings, ...RESOURCE, host: '127.0.0.1', port: 0 },
     issuer,
   );
@@ -203,9 +203,9 @@ test('no rule closes the probes and the metadata, whatever its prefix [docs/requ
   }
 });
 
-test('a row of any method stops the start where the service answers itself [RFC 9728 §3.1]', () => {
+test('a route of any method stops the start where the service answers itself [RFC 9728 §3.1]', () => {
   const table = {
-    rows: [
+    routes: [
       post('/healthz', open, () => {}),
       del('/{x}', open, () => {}),
       put(`${METADATA}/v1`, open, () => {}),
@@ -214,8 +214,8 @@ test('a row of any method stops the start where the service answers itself [RFC 
     ],
   };
 
-  const why = (row: string, path: string) =>
-    `${row}: matches ${path}, where the service answers itself; give it another`;
+  const why = (route: string, path: string) =>
+    `${route}: matches ${path}, where the service answers itself; give it another`;
 
   const always = [
     why('POST /healthz', '/healthz'),
@@ -231,7 +231,7 @@ test('a row of any method stops the start where the service answers itself [RFC 
 
 test('a service with wrong settings and a wrong table is not made, and every problem is named at once', () => {
   assert.throws(
-    () => createService({ rows: [...rows, ...rows] }, { ...issuer.settings, port: -1 }),
+    () => createService({ routes: [...routes, ...routes] }, { ...issuer.settings, port: -1 }),
     (failure) => {
       assert.ok(failure instanceof ConfigurationError);
       const [ofTable, ofSettings, ...others] = failure.problems;
@@ -257,7 +257,7 @@ test('a service with wrong settings is not made, and every problem is named', ()
 });
 
 test('no service is assembled from a table that cannot be served, whoever has looked at it before', () => {
-  const table = { rows: [...rows, ...rows] };
+  const table = { routes: [...routes, ...routes] };
   assert.throws(() => assembleService(table, settingsWith({}), { clock, log: () => {} }), {
     name: 'ConfigurationError',
     problems: ['GET /a and /a: both match /a; give one of them another path'],
@@ -272,7 +272,7 @@ test('a service with a table that is none is not made, and leaves nothing under 
   const dpopReplayStore = `redis://127.0.0.1:${port}`;
   const settings = { ...issuer.settings, dpopMode: 'ALLOWED', dpopReplayStore } as const;
   assert.throws(
-    () => createService({ rows: [get('no path', open, () => ({})), ...rows] }, settings, issuer),
+    () => createService({ routes: [get('no path', open, () => ({})), ...routes] }, settings, issuer),
     {
       name: 'ConfigurationError',
       problems: ['GET no path: is not a path pattern; write /no path'],
@@ -296,7 +296,7 @@ for (const [what, first] of [
   test(`a standard output that is gone takes the log with it, and no service${what}`, async (t) => {
     const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
     const settings = { domain: 'localhost:1', audience: 'x', host: '127.0.0.1', port: 0, logLevel: 'debug' };
-    const made = `createService({ rows: [] }, ${JSON.stringify(settings)})`;
+    const made = `createService({ routes: [] }, ${JSON.stringify(settings)})`;
     const code = `import { createService } from ${door}; ${first} console.error(await ${made}.listen());`;
     const words = ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', code];
     const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -329,7 +329,7 @@ for (const [how, setDate] of [
     setDate(t);
     const guarded = get('/a', authenticated, () => ({}));
     const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
-    const service = createService({ rows: [guarded] }, settings, issuer);
+    const service = createService({ routes: [guarded] }, settings, issuer);
     t.after(() => service.stop());
     const gate = await createGate(issuer.settings, issuer);
     t.after(() => gate.close());
@@ -433,7 +433,7 @@ test('what becomes a 500 is told once to who gave onError, with what was thrown 
     get('/good', open, () => ({})),
   ];
   const settings = { ...issuer.settings, host: '127.0.0.1', port: 0, logLevel: 'silent' } as const;
-  const service = createService({ rows: all }, settings, { ...issuer, onError });
+  const service = createService({ routes: all }, settings, { ...issuer, onError });
   t.after(() => service.stop());
   const url = await service.listen();
   for (const [path, status] of [
@@ -462,8 +462,8 @@ test('a process that waits for nothing but the end of a service sees that end, w
     import { connect } from 'node:net';
     import { createService, open, post, json } from ${door};
     const settings = { domain: 'a.test', audience: 'a', host: '127.0.0.1', port: 0, logLevel: 'silent' };
-    const row = post('/a', open, json(undefined, { limitBytes: 1 }), () => {});
-    const service = createService({ rows: [row] }, settings, { fetchKeys: () => new Promise(() => {}) });
+    const route = post('/a', open, json(undefined, { limitBytes: 1 }), () => {});
+    const service = createService({ routes: [route] }, settings, { fetchKeys: () => new Promise(() => {}) });
     const { port } = new URL(await service.listen());
     const socket = connect(port, '127.0.0.1');
     socket.write('POST /a HTTP/1.1\\r\\nHost: a\\r\\nContent-Type: application/json\\r\\nContent-Length: 3000000\\r\\n\\r\\n' + 'x'.repeat(3e6));

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
-import { authenticated, createService, get, type Row } from '../../src/gatehouse.ts';
+import { authenticated, createService, get, type Route } from '../../src/gatehouse.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { startService, type InProcess, type TestService } from '../support/service.ts';
@@ -196,7 +196,7 @@ test('tells of a request that is refused for want of keys whose they are', async
 test('a handler sees the issuer of its caller, by iss and by name, and the same subject of each as another', async (t) => {
   const first = createTestIssuer({ domain: 'staff.test' });
   const second = createTestIssuer({ domain: 'partner.test', audience: 'orders-api' });
-  const who: Row = get('/who', authenticated, ({ caller }) => ({
+  const who: Route = get('/who', authenticated, ({ caller }) => ({
     issuer: caller.issuer,
     issuerName: caller.issuerName,
     subject: caller.subject,
@@ -204,7 +204,7 @@ test('a handler sees the issuer of its caller, by iss and by name, and the same 
   const { domain, audience } = second.settings;
   const settings = { ...first.settings, issuers: { partner: { domain, audience } } };
   const service = createService(
-    { rows: [who] },
+    { routes: [who] },
     { ...settings, host: '127.0.0.1', port: 0 },
     { fetchKeys: (_, name) => (name === 'idp' ? first : second).fetchKeys() },
   );

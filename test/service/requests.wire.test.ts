@@ -157,7 +157,7 @@ for (const [value, status, error] of [
 ] as const) {
   const how = `${status} ${error ?? 'as to a guest'}`;
 
-  test(`answers ${how} on an optional row to Authorization ${JSON.stringify(value)} [RFC 9110 §5.6.2, docs/requests.md]`, async () => {
+  test(`answers ${how} on an optional route to Authorization ${JSON.stringify(value)} [RFC 9110 §5.6.2, docs/requests.md]`, async () => {
     const fields = value === undefined ? [] : [`Authorization: ${value}`];
     const answer = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', ...fields);
     assert.equal(answer.status, status);
@@ -173,7 +173,7 @@ for (const [value, status, error] of [
   });
 }
 
-test('refuses two Authorization fields on an optional row, one of them empty too [RFC 6750 §3.1, G5]', async () => {
+test('refuses two Authorization fields on an optional route, one of them empty too [RFC 6750 §3.1, G5]', async () => {
   for (const fields of [
     ['Bearer a', 'Bearer a'],
     ['', ''],

@@ -70,7 +70,7 @@ export function callerWith(
   nowMillis = clock.now(),
 ): Caller {
   const token = tokenWith(claims);
-  const presentation = {
+  const facts = {
     method: 'GET',
     host: 'api.example',
     path: '/',
@@ -79,7 +79,7 @@ export function callerWith(
   const caller = senderWith(environment)(
     unlessRefused(atOnce(verifierWith(environment)(token))),
     { scheme: 'Bearer', token, proof: undefined },
-    presentation,
+    facts,
     nowMillis,
   );
   if (caller instanceof Promise) throw new Error('only a proof needs time');

@@ -1,5 +1,5 @@
 /* A clock that stands still until it is told to move, so that no test sleeps. */
-import type { Clock, Later } from '../../src/verify/base/clock.ts';
+import type { Clock, MaybePromise } from '../../src/verify/base/clock.ts';
 
 /** Time in milliseconds since the epoch; what was put off with `after` runs when `advance` reaches it. */
 export class TestClock implements Clock {
@@ -41,7 +41,7 @@ export class TestClock implements Clock {
 }
 
 /** What must be there without waiting. */
-export function atOnce<Value>(value: Later<Value>): Value {
+export function atOnce<Value>(value: MaybePromise<Value>): Value {
   if (value instanceof Promise) throw new Error('the value is only promised');
 
   return value;

@@ -28,6 +28,6 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'options/metrics/': ['metrics', 'metrics-listener'],
   'process/settings/': ['entry', 'sources', 'readers', 'table', 'names', 'load'],
   'process/': ['compose', 'host', 'probe', 'report', 'run'],
-  'profiles/': ['settings', 'tables'],
+  'profiles/': ['settings', 'routes'],
   '': ['gatehouse', 'test-issuer', 'testing', 'server'],
 };

@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import { tableOf } from '../../src/profiles/tables.ts';
+import { routesOf } from '../../src/profiles/routes.ts';
 import { assembleService } from '../../src/process/compose.ts';
 import { createListener } from '../../src/service/http/listener.ts';
 import { createLog } from '../../src/verify/base/events.ts';
@@ -64,7 +64,7 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
   const logs: Record<string, unknown>[] = [];
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
   const options = { fetchKeys: () => new Promise<never>(() => {}) };
-  const { front, responder } = assembleService(tableOf(settings), settings, { clock, log }, options);
+  const { front, responder } = assembleService(routesOf(settings), settings, { clock, log }, options);
   const holder = new EventEmitter();
   const { server, stop } = createListener(
     {

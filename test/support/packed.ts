@@ -75,9 +75,9 @@ export const judged = [page.judge(new URLSearchParams()), order1.judge({})] as c
 export const routes = [get('/a', open, () => ({}))];
 export const one = post('/a/{id}', optional, page, order1, ({ body, query }) => created('/a', { body, query }));
 export const all = [...routes, one] as const;
-export const table = { rows: [...routes, one], rules: [under('/', needs(scope('a')))] };
+export const table = { routes: [...routes, one], rules: [under('/', needs(scope('a')))] };
 export const [{ method, handler }] = [one];
-export const narrowed = routes.map((row) => ({ ...row, access: needs(scope('b')) }));
+export const narrowed = routes.map((route) => ({ ...route, access: needs(scope('b')) }));
 export const index = routes.map(({ method, pattern, access }) => ({ method, pattern, guards: access.guards }));
 export const at = <Pattern extends string>(pattern: Pattern) => get(pattern, open, ({ parameters }) => ({ parameters }));
 export const show = ({ parameters }: RouteRequest<Caller, PathParameters<'/a/{id}'>>) => reply(200, { id: parameters.id });

@@ -36,8 +36,8 @@ interface Source {
   readonly tokens: readonly Token[];
   /** The line of each token. */
   readonly lines: readonly number[];
-  readonly rows: readonly string[];
-  /** The rows, counted from 0, that are comment alone, and those that begin inside a template. */
+  readonly routes: readonly string[];
+  /** The routes, counted from 0, that are comment alone, and those that begin inside a template. */
   readonly isComment: ReadonlySet<number>;
   readonly isText: ReadonlySet<number>;
 }
@@ -126,10 +126,10 @@ function functionsOf(source: Source): Range[] {
   });
 }
 
-function wideLines({ rows }: Source): Offence[] {
-  return rows.flatMap((row, index) =>
-    row.length > MOST_COLUMNS
-      ? [{ line: index + 1, what: `${row.length} columns`, isSize: true as const }]
+function wideLines({ routes }: Source): Offence[] {
+  return routes.flatMap((route, index) =>
+    route.length > MOST_COLUMNS
+      ? [{ line: index + 1, what: `${route.length} columns`, isSize: true as const }]
       : [],
   );
 }
@@ -268,7 +268,7 @@ function bareStatements(source: Source): Offence[] {
   });
 }
 
-/** The rows that lie in a template but for its first. */
+/** The routes that lie in a template but for its first. */
 function textsIn(tokens: readonly Token[], lines: readonly number[]): ReadonlySet<number> {
   const found = new Set<number>();
   for (const [index, { kind, text }] of tokens.entries()) {
@@ -278,14 +278,14 @@ function textsIn(tokens: readonly Token[], lines: readonly number[]): ReadonlySe
   return found;
 }
 
-/** The rows that are comment alone. */
-function commentsIn(rows: readonly string[]): ReadonlySet<number> {
+/** The routes that are comment alone. */
+function commentsIn(routes: readonly string[]): ReadonlySet<number> {
   const found = new Set<number>();
   let isOpen = false;
-  for (const [at, row] of rows.entries()) {
-    isOpen ||= /^\s*\/\*/.test(row);
-    if (isOpen || /^\s*\/\//.test(row)) found.add(at);
-    if (row.includes('*/')) isOpen = false;
+  for (const [at, route] of routes.entries()) {
+    isOpen ||= /^\s*\/\*/.test(route);
+    if (isOpen || /^\s*\/\//.test(route)) found.add(at);
+    if (route.includes('*/')) isOpen = false;
   }
   return found;
 }
@@ -306,20 +306,20 @@ interface Item {
 }
 
 /** What stands on one level of indentation between two lines, by the lines' numbers from 0. */
-function itemsOn({ rows, isText, isComment }: Source, level: number): Item[][] {
+function itemsOn({ routes, isText, isComment }: Source, level: number): Item[][] {
   const indent = ' '.repeat(level * WIDTH_OF_LEVEL);
   const blocks: Item[][] = [[]];
   let from: number | undefined;
-  for (const [at, row] of rows.entries()) {
-    if (isText.has(at) || row === '') continue;
-    const depth = row.length - row.trimStart().length;
+  for (const [at, route] of routes.entries()) {
+    if (isText.has(at) || route === '') continue;
+    const depth = route.length - route.trimStart().length;
     const items = blocks.at(-1)!;
     if (depth < indent.length) {
       blocks.push([]);
       from = undefined;
     } else if (isComment.has(at)) {
       if (depth === indent.length) from ??= at;
-    } else if (depth === indent.length && !/^[\])}>|&?:.]/.test(row.trim())) {
+    } else if (depth === indent.length && !/^[\])}>|&?:.]/.test(route.trim())) {
       items.push({ from: from ?? at, head: at, to: at });
       from = undefined;
     } else if (items.length > 0) {
@@ -331,19 +331,19 @@ function itemsOn({ rows, isText, isComment }: Source, level: number): Item[][] {
 
 /** Definitions stand between blank lines; constants and types of one line may stand together. */
 function crowdedDefinitions(source: Source): Offence[] {
-  const { rows } = source;
+  const { routes } = source;
   const levels = [0, 1, 2, 3];
   return levels.flatMap((level) =>
     itemsOn(source, level).flatMap((items) =>
       items.slice(1).flatMap((item, index) => {
         const before = items[index]!;
-        const isApart = rows.slice(before.to + 1, item.from).includes('');
+        const isApart = routes.slice(before.to + 1, item.from).includes('');
         const isDefinition = ({ head, to }: Item) =>
-          (FUNCTION_LINE.test(rows[head]!) && (level === 0 || to > head)) ||
-          (level === 1 && METHOD_LINE.test(rows[head]!)) ||
+          (FUNCTION_LINE.test(routes[head]!) && (level === 0 || to > head)) ||
+          (level === 1 && METHOD_LINE.test(routes[head]!)) ||
           (level === 0 && to > head);
         const areImports = [before, item].every(({ head }) =>
-          /^(?:import|export (?:type )?\{)/.test(rows[head]!),
+          /^(?:import|export (?:type )?\{)/.test(routes[head]!),
         );
         if (isApart || areImports || !(isDefinition(before) || isDefinition(item))) return [];
         return [{ line: item.head + 1, what: 'no blank line between definitions' }];
@@ -354,15 +354,15 @@ function crowdedDefinitions(source: Source): Offence[] {
 
 /** Lines of code inside functions that follow one another without a blank line. */
 function longSteps(source: Source): Offence[] {
-  const { lines, rows, isComment } = source;
+  const { lines, routes, isComment } = source;
   const inside = new Set<number>();
   for (const { first, last } of functionsOf(source)) {
     for (let line = lines[first]! + 1; line < lines[last]!; line += 1) inside.add(line);
   }
   const offences: Offence[] = [];
   let length = 0;
-  for (const [index, row] of rows.entries()) {
-    const isCode = inside.has(index + 1) && row !== '';
+  for (const [index, route] of routes.entries()) {
+    const isCode = inside.has(index + 1) && route !== '';
     if (!isCode) length = 0;
     else if (!isComment.has(index)) length += 1;
     if (length === MOST_LINES_OF_A_STEP + 1) {
@@ -379,8 +379,15 @@ function longSteps(source: Source): Offence[] {
 export function readPage(text: string): Page {
   const tokens = tokensOf(text);
   const lines = linesOf(text, tokens);
-  const rows = text.split('\n');
-  const source = { text, tokens, lines, rows, isComment: commentsIn(rows), isText: textsIn(tokens, lines) };
+  const routes = text.split('\n');
+  const source = {
+    text,
+    tokens,
+    lines,
+    routes,
+    isComment: commentsIn(routes),
+    isText: textsIn(tokens, lines),
+  };
 
   const tokensByLine = new Map<number, number>();
   for (const line of lines) tokensByLine.set(line, (tokensByLine.get(line) ?? 0) + 1);

@@ -1,5 +1,5 @@
 /* What the checks return instead of a value when they refuse: for tests of a refusal that is thrown. */
-import { andThen, type Later } from '../../src/verify/base/clock.ts';
+import { andThen, type MaybePromise } from '../../src/verify/base/clock.ts';
 import { Refused } from '../../src/verify/base/refusal.ts';
 
 /** The value, or the refusal thrown. */
@@ -9,5 +9,5 @@ export function unlessRefused<Value>(value: Value | Refused): Value {
 }
 
 /** The same of what may come later. */
-export const laterUnlessRefused = <Value>(value: Later<Value | Refused>): Later<Value> =>
+export const laterUnlessRefused = <Value>(value: MaybePromise<Value | Refused>): MaybePromise<Value> =>
   andThen(value, unlessRefused);

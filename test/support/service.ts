@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { tableOf } from '../../src/profiles/tables.ts';
+import { routesOf } from '../../src/profiles/routes.ts';
 import { assembleService } from '../../src/process/compose.ts';
 import type { JsonObject } from '../../src/verify/base/encoding.ts';
 import type { KeySet } from '../../src/verify/keys/key-set.ts';
@@ -65,7 +65,7 @@ export async function startService(plan: InProcess): Promise<TestService> {
   const settings = settingsFrom({ ...providerSettings(provider), LOG_LEVEL: 'debug', ...environment });
   const logs: Record<string, any>[] = [];
   const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
-  const service = assembleService(tableOf(settings), settings, { clock, log }, plan);
+  const service = assembleService(routesOf(settings), settings, { clock, log }, plan);
   const { front, issuers, responder, close } = service;
   const keySets = issuers.map((issuer) => issuer.keys);
   const keys = keySets[0]!;

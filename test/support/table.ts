@@ -1,10 +1,10 @@
-/* Runs the pipeline with a table of its own, for tests of rows that no profile has. */
+/* Runs the pipeline with a table of its own, for tests of routes that no profile has. */
 import type { Server } from 'node:http';
 import { createFront, type Front } from '../../src/gate/front.ts';
 import { createResponder, type Responder } from '../../src/service/http/responder.ts';
 import { createListener } from '../../src/service/http/listener.ts';
 import { createLog } from '../../src/verify/base/events.ts';
-import type { PrefixRule, Row } from '../../src/service/routes/route.ts';
+import type { PrefixRule, Route } from '../../src/service/routes/route.ts';
 import type { SenderCheck } from '../../src/verify/caller.ts';
 import type { TokenVerifier } from '../../src/verify/token/verify.ts';
 import { clock, senderWith, settingsWith, verifierWith } from './caller.ts';
@@ -12,7 +12,7 @@ import { serve, type Served } from './serve.ts';
 import type { Environment } from './service.ts';
 
 export interface Table {
-  readonly rows: readonly Row[];
+  readonly routes: readonly Route[];
   readonly policy?: readonly PrefixRule[];
   readonly environment?: Environment;
   readonly verify?: TokenVerifier;
@@ -29,9 +29,9 @@ export interface TableApp {
   readonly logs: readonly Record<string, any>[];
 }
 
-/** The pipeline over these rows; it accepts the tokens of `tokenWith`. */
+/** The pipeline over these routes; it accepts the tokens of `tokenWith`. */
 export function createTable({
-  rows,
+  routes,
   policy = [],
   environment = {},
   verify = verifierWith(environment),
@@ -41,7 +41,7 @@ export function createTable({
   const logs: Record<string, any>[] = [];
   const log = createLog('debug', (line) => logs.push(JSON.parse(line)), clock.now);
   const front = createFront(settings, { clock, log }, verify, sender(senderWith(environment)));
-  const responder = createResponder({ rows, rules: policy }, front);
+  const responder = createResponder({ routes, rules: policy }, front);
   return { responder, observer: front, logs };
 }
 

@@ -1,13 +1,13 @@
 /* Every table of src/profiles: those that settings choose, and any that stands in a file of its own. */
 import { readdirSync } from 'node:fs';
-import { tableOf } from '../../src/profiles/tables.ts';
-import type { Row, Table } from '../../src/service/routes/route.ts';
+import { routesOf } from '../../src/profiles/routes.ts';
+import type { Route, Routes } from '../../src/service/routes/route.ts';
 import { settingsWith } from './caller.ts';
 import type { Environment } from './service.ts';
 
 export interface NamedTable {
   readonly name: string;
-  readonly table: Table;
+  readonly table: Routes;
   readonly environment: Environment;
 }
 
@@ -19,34 +19,34 @@ const ENVIRONMENTS: readonly Environment[] = [
   { PROFILE: 'B' },
 ];
 
-const isRow = (value: unknown): value is Row =>
+const isRoute = (value: unknown): value is Route =>
   typeof value === 'object' && value !== null && 'pattern' in value && 'access' in value;
 
-const isRows = (value: unknown): value is readonly Row[] =>
-  Array.isArray(value) && value.length > 0 && value.every(isRow);
+const isRoutes = (value: unknown): value is readonly Route[] =>
+  Array.isArray(value) && value.length > 0 && value.every(isRoute);
 
-const isTable = (value: unknown): value is Table =>
-  typeof value === 'object' && value !== null && 'rows' in value && isRows(value.rows);
+const isTable = (value: unknown): value is Routes =>
+  typeof value === 'object' && value !== null && 'routes' in value && isRoutes(value.routes);
 
 /** The tables that a module exports. */
-function tablesIn(module: Readonly<Record<string, unknown>>): Table[] {
+function tablesIn(module: Readonly<Record<string, unknown>>): Routes[] {
   return Object.values(module).flatMap((value) => {
     if (isTable(value)) return [value];
-    return isRows(value) ? [{ rows: value }] : [];
+    return isRoutes(value) ? [{ routes: value }] : [];
   });
 }
 
 async function readTables(): Promise<NamedTable[]> {
   const chosen = ENVIRONMENTS.map((environment) => ({
     name: JSON.stringify(environment),
-    table: tableOf(settingsWith(environment)),
+    table: routesOf(settingsWith(environment)),
     environment,
   }));
-  const seen = new Set(chosen.flatMap(({ table }) => table.rows));
+  const seen = new Set(chosen.flatMap(({ table }) => table.routes));
   const others: NamedTable[] = [];
   for (const file of readdirSync(PROFILES).sort()) {
     const tables = tablesIn(await import(new URL(file, PROFILES).href));
-    for (const table of tables.filter(({ rows }) => !rows.every((row) => seen.has(row)))) {
+    for (const table of tables.filter(({ routes }) => !routes.every((route) => seen.has(route)))) {
       others.push({ name: `a table of ${file}`, table, environment: {} });
     }
   }

@@ -9,7 +9,7 @@ import {
   importSigningKey,
   type VerificationKey,
 } from '../../src/verify/keys/jwk.ts';
-import { Memory } from '../../src/verify/base/cache.ts';
+import { Cache } from '../../src/verify/base/cache.ts';
 import { Refused } from '../../src/verify/base/refusal.ts';
 import { createProofVerifier } from '../../src/verify/dpop/proof.ts';
 import { parseCompact, type UnverifiedJws } from '../../src/verify/token/compact.ts';
@@ -65,7 +65,7 @@ for (const { section, proof, payload } of proofs) {
   test(`verifies the signature of the example proof [RFC 9449 §${section}]`, () => {
     const jws = parsed(proof);
     assert.deepEqual({ ...jws.header }, { typ: 'dpop+jwt', alg: 'ES256', jwk: dpop.jwk });
-    const key = usable(importProofKey(object(jws.header.jwk), 'ES256', new Memory(0)));
+    const key = usable(importProofKey(object(jws.header.jwk), 'ES256', new Cache(0)));
     assert.deepEqual(signedPayload(jws, key), payload);
     assert.equal(factsOf(key).thumbprint, dpop.thumbprint);
   });
@@ -81,10 +81,10 @@ function verdict({ proof, payload }: Members, token: string): string {
     publicUrl: textOf(htu),
     trustProxy: false,
   });
-  const presentation = { method: textOf(htm), host: '', path: '', rawHeaders: [] };
+  const facts = { method: textOf(htm), host: '', path: '', rawHeaders: [] };
 
   try {
-    return unlessRefused(verify(textOf(proof), token, presentation, Number(iat) * 1000)).thumbprint;
+    return unlessRefused(verify(textOf(proof), token, facts, Number(iat) * 1000)).thumbprint;
   } catch (failure) {
     if (failure instanceof Refused) return failure.refusal.reason;
     throw failure;

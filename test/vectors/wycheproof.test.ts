@@ -11,7 +11,7 @@ import {
   type JsonObject,
 } from '../../src/verify/base/encoding.ts';
 import { importProofKey, importSigningKey, type VerificationKey } from '../../src/verify/keys/jwk.ts';
-import { Memory } from '../../src/verify/base/cache.ts';
+import { Cache } from '../../src/verify/base/cache.ts';
 import { parseCompact } from '../../src/verify/token/compact.ts';
 import { verifySignature } from '../../src/verify/token/signature.ts';
 import { bytesOf, listOf, onlyWith, readVectors, textOf } from './read.ts';
@@ -93,7 +93,7 @@ function verdict(text: string, key: VerificationKey | string, algorithm: string)
 function tally(algorithm: 'RS256' | 'ES256' | 'PS256'): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { jwk, vectors } of groupsFor(algorithm)) {
-    const key = algorithm === 'RS256' ? importSigningKey(jwk) : importProofKey(jwk, algorithm, new Memory(0));
+    const key = algorithm === 'RS256' ? importSigningKey(jwk) : importProofKey(jwk, algorithm, new Cache(0));
     for (const { jws, isValid } of vectors) {
       const name = `${isValid ? 'valid' : 'invalid'}: ${verdict(jws, key, algorithm)}`;
       counts[name] = (counts[name] ?? 0) + 1;

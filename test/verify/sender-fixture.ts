@@ -57,7 +57,7 @@ export async function judge(
   presented: Presented = {},
 ): Promise<Verdict> {
   const { token = TOKEN, method = 'GET', nowMillis = NOW * 1000 } = presented;
-  const presentation = {
+  const facts = {
     method,
     host: 'inner.test',
     path: PATH,
@@ -68,7 +68,7 @@ export async function judge(
       await sender(
         unlessRefused(await verifyToken(token)),
         { scheme: 'DPoP', token, proof },
-        presentation,
+        facts,
         nowMillis,
       ),
     );

@@ -1,10 +1,10 @@
 // All that is measured, as text that Prometheus reads (its format 0.0.4). Promises: labels are words of the
-// table, of the settings and of closed lists, never of a request; what can be foreseen is there from the
+// routes, of the settings and of closed lists, never of a request; what can be foreseen is there from the
 // start, at zero. Does not see what happens: whoever does adds it here.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { FETCH_FLAWS } from '../../verify/base/events.ts';
 import { SENTENCES } from '../../verify/base/refusal.ts';
-import type { Row } from '../../service/routes/route.ts';
+import type { Route } from '../../service/routes/route.ts';
 import type { ReplayStore } from '../../verify/dpop/replay.ts';
 import type { Issuer } from '../../verify/token/verify.ts';
 
@@ -65,7 +65,7 @@ interface Sample {
 /** What `createMetrics` gives. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** `profile` names the table. */
+/** `profile` names the routes. */
 export function createMetrics(profile: string) {
   const samples: Sample[] = [];
 
@@ -76,7 +76,7 @@ export function createMetrics(profile: string) {
     return made;
   });
 
-  /** By pattern, where a row matched; by method; by status, where there was an answer. */
+  /** By pattern, where a route matched; by method; by status, where there was an answer. */
   const durations = makingOnce((pattern?: string) =>
     makingOnce((method: string) =>
       makingOnce((status: number | null) => {
@@ -113,8 +113,8 @@ export function createMetrics(profile: string) {
     for (const word of words) sample(`${start}"${word}"}`);
   }
 
-  function foreseeRows(rows: readonly Row[]) {
-    for (const { method, pattern } of rows) {
+  function foreseeRoutes(routes: readonly Route[]) {
+    for (const { method, pattern } of routes) {
       for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
         // What begins at 1 has not risen for Prometheus: an alert would miss the first 500.
         for (const status of [200, 500]) durations(pattern)(each)(status);
@@ -149,7 +149,7 @@ export function createMetrics(profile: string) {
     return lines && head + lines;
   }
 
-  return { add, durations, foreseeRows, read };
+  return { add, durations, foreseeRoutes, read };
 }
 
 /** Gives what was made for a key before, or makes it. */

@@ -41,14 +41,14 @@ type Given<Values> = Partial<Omit<Values, 'audience' | 'issuers'>> & {
 export type GivenSettings =
   Settings | (Given<Settings & IssuerSettings> & { issuers?: Record<string, Given<IssuerSettings>> });
 
-/** What of the settings a table is judged by; nothing of one that is at fault. */
+/** What of the settings routes are judged by; nothing of one that is at fault. */
 export type SomeSettings = Readonly<{ resourceUrl?: unknown }>;
 
-/** Why a table cannot be served with these settings. */
+/** Why routes cannot be served with these settings. */
 export type FaultsWith = (settings: SomeSettings) => readonly string[];
 
 /**
- * Reads the settings of a service with a table of its own, as `runService` does: from an environment, and
+ * Reads the settings of a service with routes of its own, as `runService` does: from an environment, and
  * from `.env` and `application.yml` in a directory. Throws `ConfigurationError` with every problem, first
  * those that `faultsWith` gives.
  *
@@ -88,7 +88,8 @@ const entriesOf = (map: object, prefix = ''): Entry[] =>
 
     const name = path.replace('issuers.idp.', '');
     const place = name === path ? IN_CODE : `${IN_CODE}, as ${path}`;
-    // What shows no members is a value, and at fault, such as a Map, a URL or a promise; but not an empty {}.
+    // What shows no members is a value, and at fault, such as a Map, a URL or a promise; but not an empty
+    // {}.
     const isEmpty = isMap && Reflect.getPrototypeOf(Object(value)) === Object.prototype;
     return { name, value: isEmpty ? null : value, place };
   });
@@ -115,13 +116,13 @@ export function loadTable<Values extends Record<string, unknown>>(
   function readTable<Read extends Record<string, unknown>>(part: Table<Read>, section = ''): Read {
     const values: Partial<Read> = {};
     for (const name in part) {
-      const row = part[name];
-      const names = namesOf(row, section + name, sources);
+      const route = part[name];
+      const names = namesOf(route, section + name, sources);
       const entry = entryOf(names, sources);
       known.push(names);
 
       try {
-        const value = readRow(row, entry.value, values);
+        const value = readRoute(route, entry.value, values);
         values[name] = value;
         if (name === 'issuer' && value) noteIssuer(value);
       } catch (failure) {
@@ -162,12 +163,12 @@ export function loadTable<Values extends Record<string, unknown>>(
 }
 
 /** `null` is a value that is missing. */
-function readRow<Value>(row: Setting<Value>, raw: RawValue, earlier: Earlier): Value {
-  if (raw === null) return row.byDefault(earlier);
+function readRoute<Value>(route: Setting<Value>, raw: RawValue, earlier: Earlier): Value {
+  if (raw === null) return route.byDefault(earlier);
   // Other programs substitute what is written so; here it would be taken for a host name or an audience.
   const isTemplate = [raw].flat().some((part) => typeof part === 'string' && part.includes('${'));
   if (isTemplate) throwFault('holds "${", which nothing replaces here; write the value');
-  return row.read(raw, earlier);
+  return route.read(raw, earlier);
 }
 
 /** What a setting is called where it was looked for. */

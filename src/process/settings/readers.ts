@@ -1,5 +1,6 @@
-// Readers of single values: raw → typed, or a fault that says what to change. Promises: a fault never repeats
-// the value, which may be a secret in the wrong place. Does not know where a value came from: load.ts does.
+// Readers of single values: raw → typed, or a fault that says what to change. Promises: a fault never
+// repeats the value, which may be a secret in the wrong place. Does not know where a value came from:
+// load.ts does.
 import { isTextArray, undefinedOn } from '../../verify/base/encoding.ts';
 import { normalUri } from '../../verify/request/uri.ts';
 import { throwFault, type RawValue } from './entry.ts';

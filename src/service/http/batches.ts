@@ -3,7 +3,7 @@
 // times with four (Node 20 and 24). Trusts the responder never to throw. Does not order the answers:
 // node:http does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { andThen, type Later } from '../../verify/base/clock.ts';
+import { andThen, type MaybePromise } from '../../verify/base/clock.ts';
 import type { Reply } from '../../gate/reply.ts';
 import { Exchange } from './exchange.ts';
 import type { Responder } from './responder.ts';
@@ -15,7 +15,7 @@ const LARGEST_BATCH = 64;
 export function createBatches({ noteArrival, work, write }: Responder) {
   const queue: Exchange[] = [];
 
-  function finish(exchange: Exchange, reply: Later<Reply | undefined>): void {
+  function finish(exchange: Exchange, reply: MaybePromise<Reply | undefined>): void {
     void andThen(reply, (one) => write(exchange, one));
   }
 

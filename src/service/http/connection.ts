@@ -52,7 +52,8 @@ export class Connection {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Node calls this after the answer that closes the connection, and would reset a client that still sends.
+    // Node calls this after the answer that closes the connection, and would reset a client that still
+    // sends.
     socket.destroySoon = () => this.#end();
     // Node would start a timer with every answer, and anew with every byte: `isOverdue` counts instead.
     socket.setTimeout = () => socket;
@@ -176,7 +177,9 @@ export class Connection {
     return nowMillis - this.#arrivingSince >= REQUEST_MILLIS;
   }
 
-  /** Whether a limit has passed. To be asked every second: a time counts from when it was first seen here. */
+  /**
+   * Whether a limit has passed. To be asked every second: a time counts from when it was first seen here.
+   */
   isOverdue(nowMillis: number): boolean {
     if (this.#socket.writableEnded) {
       this.#endedAt ??= nowMillis;

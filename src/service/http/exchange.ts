@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestFlaw } from '../../verify/base/events.ts';
 import { isGone } from './write.ts';
 import type { Access } from '../../gate/access.ts';
-import type { Row } from '../routes/route.ts';
+import type { Route } from '../routes/route.ts';
 
 /** What is read of a request before its body. */
 export interface Head {
@@ -25,8 +25,8 @@ export abstract class Learnt {
   abstract readonly arrivedAt: number;
   /** Fields that say who may read the reply, in place of those of the settings. */
   crossOrigin?: readonly string[];
-  row?: Row | undefined;
-  /** What decides access before the row does: rules for a prefix, or what a gate is asked for. */
+  route?: Route | undefined;
+  /** What decides access before the route does: rules for a prefix, or what a gate is asked for. */
   rules?: readonly { readonly access: Access<unknown> }[];
   /** The provider's name of the key that the token was verified with. */
   kid?: string | undefined;
@@ -62,8 +62,8 @@ export class Exchange extends Learnt {
   }
 
   /**
-   * Runs this in the asynchronous context in which the request arrived, whichever request the queue is worked
-   * off for: tracing depends on it.
+   * Runs this in the asynchronous context in which the request arrived, whichever request the queue is
+   * worked off for: tracing depends on it.
    */
   run<Result, Rest extends unknown[]>(
     work: (exchange: Exchange, ...rest: Rest) => Result,

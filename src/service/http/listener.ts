@@ -1,6 +1,7 @@
 // The listener: node:http with its limits, the answers that Node would give itself, and an orderly end.
 // Trusts the responder for every answer. Promises: whoever connects is refused or timed out by a stated
-// limit; at the end every request under way is answered. Does not end single connections: connection.ts does.
+// limit; at the end every request under way is answered. Does not end single connections: connection.ts
+// does.
 import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';

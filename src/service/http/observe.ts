@@ -56,11 +56,11 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
 
   /** Once a request; no status when nobody was left to be answered. */
   function observe(learnt: Learnt, status: number | null) {
-    const { row, reason, arrivedAt } = learnt;
+    const { route, reason, arrivedAt } = learnt;
     const method = methodOf(learnt);
     const millis = clock.monotonic() - arrivedAt;
     metrics?.add('http_server_active_requests', -1);
-    const measure = method && metrics?.durations(row?.pattern)(method)(status);
+    const measure = method && metrics?.durations(route?.pattern)(method)(status);
     measure?.(millis / 1000);
 
     if (reason === undefined && (!accessLog || isOfProbe(learnt))) return;
@@ -69,14 +69,14 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
   }
 
   function tell(learnt: Learnt, facts: ReturnType<typeof logFieldsOf>) {
-    const { row, reason, failure } = learnt;
+    const { route, reason, failure } = learnt;
     if (accessLog) log('request', facts);
     if (reason === undefined) return;
 
     if (reason === 'bug') {
       return log('request failed', {
         ...facts,
-        method: row && printable(row.method),
+        method: route && printable(route.method),
         ...describeBug(failure),
       });
     }
@@ -97,9 +97,9 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
 /** RFC 9110 §9.1, RFC 5789 */
 const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
 
-/** Also with a method that has no row: what a probe is told is no refusal. */
-const isOfProbe = ({ row, request }: Learnt) =>
-  /^\/(?:healthz|readyz)(?:\?|$)/.test(row?.pattern ?? request.url ?? '');
+/** Also with a method that has no route: what a probe is told is no refusal. */
+const isOfProbe = ({ route, request }: Learnt) =>
+  /^\/(?:healthz|readyz)(?:\?|$)/.test(route?.pattern ?? request.url ?? '');
 
 const NO_REQUEST: unknown[] = ['malformed-http', 'header_fields_too_large', 'request_timeout'];
 
@@ -109,9 +109,11 @@ function methodOf({ request, reason }: Learnt) {
   return METHODS.find((method) => method === request.method) ?? printable('_OTHER');
 }
 
-/** What lines may say of a request. One literal: spread into one another objects cost as much as the rest. */
+/**
+ * What lines may say of a request. One literal: spread into one another objects cost as much as the rest.
+ */
 function logFieldsOf(
-  { request, row, reason, issuerName, kid }: Learnt,
+  { request, route, reason, issuerName, kid }: Learnt,
   method: Printable | undefined,
   status: number | null,
   millis: number | undefined,
@@ -120,7 +122,7 @@ function logFieldsOf(
   const [, traceId, parentId] = traceparent?.split('-').map(printable) ?? [];
   return {
     method: method ?? null,
-    route: method && row ? printableSetting(row.pattern) : null,
+    route: method && route ? printableSetting(route.pattern) : null,
     status,
     durationMillis: millis && Math.round(millis * 1000) / 1000,
     reason,

@@ -1,17 +1,18 @@
-// The way of a request: head → Host → path → (metadata) → (preflight) → rules and row → credentials → token →
-// sender → access → query and body → handler → reply. Promises: nothing is awaited but keys that are not
-// held, the word of a shared replay store, what the row takes, and a handler's promise; nothing of a body is
-// read, and no handler runs, before access. Does not write: responder.ts does, which takes every failure too.
-import { andThen, isLater, type Later } from '../../verify/base/clock.ts';
+// The way of a request: head → Host → path → (metadata) → (preflight) → rules and route → credentials →
+// token → sender → access → query and body → handler → reply. Promises: nothing is awaited but keys that
+// are not held, the word of a shared replay store, what the route takes, and a handler's promise; nothing
+// of a body is read, and no handler runs, before access. Does not write: responder.ts does, which takes
+// every failure too.
+import { andThen, isLater, type MaybePromise } from '../../verify/base/clock.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import { HandlerReply, noContent, replyToResult } from '../routes/handler-reply.ts';
 import type { Reply } from '../../gate/reply.ts';
 import { readBody } from '../routes/body.ts';
 import { Incoming } from '../routes/incoming.ts';
-import type { Presentation } from '../../verify/request/uri.ts';
+import type { RequestFacts } from '../../verify/request/uri.ts';
 import { refusalOf } from '../../gate/access.ts';
 import { createRouter, type Place } from '../routes/router.ts';
-import type { Row, Table } from '../routes/route.ts';
+import type { Route, Routes } from '../routes/route.ts';
 import type { Caller } from '../../verify/caller.ts';
 import type { Exchange } from './exchange.ts';
 import type { Front } from '../../gate/front.ts';
@@ -19,69 +20,69 @@ import type { Front } from '../../gate/front.ts';
 const NO_CONTENT = noContent().reply;
 
 /**
- * For a table in which `tableProblems` finds nothing, and rows that no rule closes: gives the reply to a
+ * For routes in which `routesProblems` finds nothing, and own ones that no rule closes: gives the reply to a
  * request, or why it is refused. Throws, or rejects with, what turns it away once it may be read: `Refused`,
  * `ClientGone`, `fail`, a bug.
  */
-export function createPipeline({ rows, rules }: Table, front: Front, ownRows?: readonly Row[]) {
-  const findPlace = createRouter(rows, rules, ownRows);
+export function createPipeline({ routes, rules }: Routes, front: Front, ownRoutes?: readonly Route[]) {
+  const findPlace = createRouter(routes, rules, ownRoutes);
   const { clock, settings } = front;
   const { bodyLimitBytes, handlerTimeoutSeconds } = settings;
 
-  function respond(exchange: Exchange): Later<Reply | Refused> {
+  function respond(exchange: Exchange): MaybePromise<Reply | Refused> {
     const refused = headRefusal(exchange);
     if (refused !== undefined) return refused;
 
-    const presentation = front.present(exchange);
-    if (presentation instanceof HandlerReply) return presentation.reply;
-    if (presentation instanceof Refused) return presentation;
+    const facts = front.present(exchange);
+    if (facts instanceof HandlerReply) return facts.reply;
+    if (facts instanceof Refused) return facts;
 
-    const permission = front.cors.forSending(presentation);
+    const permission = front.cors.forSending(facts);
     if (permission !== undefined) {
       exchange.crossOrigin = permission;
       return NO_CONTENT;
     }
 
-    const place = findPlace(presentation.path);
-    return place === undefined ? refuse('not_found') : serve(exchange, place, presentation);
+    const place = findPlace(facts.path);
+    return place === undefined ? refuse('not_found') : serve(exchange, place, facts);
   }
 
-  /** Who asks, whether they may, and then the row. */
-  function serve(exchange: Exchange, place: Place, presentation: Presentation): Later<Reply | Refused> {
+  /** Who asks, whether they may, and then the route. */
+  function serve(exchange: Exchange, place: Place, facts: RequestFacts): MaybePromise<Reply | Refused> {
     const { rules, matches } = place;
-    const { method, path } = presentation;
+    const { method, path } = facts;
     // RFC 9110 §9.3.2: HEAD goes the way of GET.
-    const match = matches.find(({ row }) => row.method === (method === 'HEAD' ? 'GET' : method));
-    exchange.row = match?.row;
+    const match = matches.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
+    exchange.route = match?.route;
     exchange.rules = rules;
-    const isOpen = match === undefined || match.row.access.credentials === 'ignored';
+    const isOpen = match === undefined || match.route.access.credentials === 'ignored';
     const isCallerWanted = rules.length > 0 || !isOpen;
-    const identified = isCallerWanted ? front.identify(exchange, presentation) : undefined;
+    const identified = isCallerWanted ? front.identify(exchange, facts) : undefined;
 
     return andThen(identified, (caller) => {
       if (caller instanceof Refused) return caller;
 
-      const deciding = match === undefined ? rules : [...rules, match.row];
+      const deciding = match === undefined ? rules : [...rules, match.route];
       const refused = refusalOf(deciding, caller, match !== undefined);
       if (refused !== undefined) return refused;
       if (match === undefined) return refuseUnmatched(matches);
 
-      const { row, parameters } = match;
-      const admitted = row.access.admit(caller);
-      return run(exchange, row, new Incoming(exchange, path, parameters, clock.now(), admitted));
+      const { route, parameters } = match;
+      const admitted = route.access.admit(caller);
+      return run(exchange, route, new Incoming(exchange, path, parameters, clock.now(), admitted));
     });
   }
 
   /** Query and body, then the handler, then its reply. */
-  function run(exchange: Exchange, row: Row, incoming: Incoming<Caller | undefined>) {
-    const taken = (row.query ?? row.body) ? take(exchange, row, incoming) : undefined;
+  function run(exchange: Exchange, route: Route, incoming: Incoming<Caller | undefined>) {
+    const taken = (route.query ?? route.body) ? take(exchange, route, incoming) : undefined;
     return andThen(taken, () =>
-      andThen(withinTime(exchange, row.handler(incoming)), (given) => replyToResult(given, row.method)),
+      andThen(withinTime(exchange, route.handler(incoming)), (given) => replyToResult(given, route.method)),
     );
   }
 
   /** Rejects with `Refused`, or with `ClientGone`. */
-  async function take(exchange: Exchange, { query, body }: Row, incoming: Incoming) {
+  async function take(exchange: Exchange, { query, body }: Route, incoming: Incoming) {
     if (query !== undefined) {
       incoming.query = await withinTime(exchange, query.judge(incoming.query));
     }
@@ -132,6 +133,6 @@ function headRefusal({ request: { httpVersion, rawHeaders, headers } }: Exchange
 function refuseUnmatched(matches: Place['matches']) {
   if (matches.length === 0) return refuse('not_found');
 
-  const methods = matches.map(({ row }) => row.method);
+  const methods = matches.map(({ route }) => route.method);
   return refuseMethod(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])));
 }

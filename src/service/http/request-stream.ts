@@ -2,14 +2,14 @@
 // kept in one piece. Trusts Node to read on only while there is room. Does not limit a body that is read:
 // service/routes/body.ts does.
 import { IncomingMessage } from 'node:http';
-import { Gathering } from '../../verify/base/byte-buffer.ts';
+import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
 
 /**
  * What `optimizeEmptyRequests` does from Node 24 on, for 20 and 22, where it saves 4 % of a request: an
  * empty body is over once it is there, without a stream that ends event by event.
  */
 export class RequestStream extends IncomingMessage {
-  #unread: Gathering | undefined;
+  #unread: ByteBuffer | undefined;
 
   override resume(): this {
     return isOver(this) && this.listenerCount('data') === 0 ? this : super.resume();
@@ -18,7 +18,7 @@ export class RequestStream extends IncomingMessage {
   /** The stream itself would keep each piece by itself: hundreds of times the length of small ones. */
   override push(piece: Buffer | null): boolean {
     if (piece !== null && !this.readableFlowing) {
-      this.#unread ??= new Gathering();
+      this.#unread ??= new ByteBuffer();
       return this.#unread.add(piece) < this.readableHighWaterMark;
     }
 

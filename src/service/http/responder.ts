@@ -1,10 +1,11 @@
-// Request → reply, and writing it: the one place where every failure becomes a reply. Promises: every request
-// gets exactly one reply unless its client has gone, a bug is a 500 that tells nothing, and nothing escapes.
-import { isLater, type Later } from '../../verify/base/clock.ts';
+// Request → reply, and writing it: the one place where every failure becomes a reply. Promises: every
+// request gets exactly one reply unless its client has gone, a bug is a 500 that tells nothing, and nothing
+// escapes.
+import { isLater, type MaybePromise } from '../../verify/base/clock.ts';
 import { ClientGone, Refused } from '../../verify/base/refusal.ts';
 import type { Reply } from '../../gate/reply.ts';
 import { decideEnd, hangUp, isEnding, isGone, writeReply } from './write.ts';
-import type { Row, Table } from '../routes/route.ts';
+import type { Route, Routes } from '../routes/route.ts';
 import type { Exchange, Head } from './exchange.ts';
 import type { Front } from '../../gate/front.ts';
 import { createPipeline } from './pipeline.ts';
@@ -12,9 +13,9 @@ import { createPipeline } from './pipeline.ts';
 /** What `createResponder` gives. */
 export type Responder = ReturnType<typeof createResponder>;
 
-/** For a table in which `tableProblems` finds nothing, and rows that no rule closes. */
-export function createResponder(table: Table, front: Front, ownRows?: readonly Row[]) {
-  const pipeline = createPipeline(table, front, ownRows);
+/** For routes in which `routesProblems` finds nothing, and own ones that no rule closes. */
+export function createResponder(routes: Routes, front: Front, ownRoutes?: readonly Route[]) {
+  const pipeline = createPipeline(routes, front, ownRoutes);
 
   /** None when nobody is left to be told. Never throws. */
   function replyTo(exchange: Exchange, failure: unknown): Reply | undefined {
@@ -45,7 +46,7 @@ export function createResponder(table: Table, front: Front, ownRows?: readonly R
   }
 
   /** Works out the reply, unless nobody could be told. Never throws, nor rejects. */
-  function work(exchange: Exchange): Later<Reply | undefined> {
+  function work(exchange: Exchange): MaybePromise<Reply | undefined> {
     const { request, response } = exchange;
     // While it waited for its turn. RFC 9112 §9.6: nothing behind the last answer is carried out.
     if (isGone(request, response) || isEnding(request.socket)) return undefined;
@@ -57,7 +58,7 @@ export function createResponder(table: Table, front: Front, ownRows?: readonly R
     return reply;
   }
 
-  function runPipeline(exchange: Exchange): Later<Reply | undefined> {
+  function runPipeline(exchange: Exchange): MaybePromise<Reply | undefined> {
     const settle = (reply: Reply | Refused) =>
       reply instanceof Refused ? front.replyToFailure(reply, exchange) : reply;
 
@@ -71,7 +72,9 @@ export function createResponder(table: Table, front: Front, ownRows?: readonly R
     }
   }
 
-  /** The reply to bytes that never became a request, or to a request that Node hands over with its socket. */
+  /**
+   * The reply to bytes that never became a request, or to a request that Node hands over with its socket.
+   */
   const turnAway = (refused: Refused, request: Head = { rawHeaders: [] }) =>
     front.turnAway(refused, { request, arrivedAt: front.noteArrival() });
 

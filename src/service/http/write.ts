@@ -60,9 +60,9 @@ export function writeReply(
 }
 
 /**
- * Decides whether the connection ends with the answer. If so nothing more is read from it, even while earlier
- * answers are pending: what follows would be kept without a bound. It ends anyhow where bytes that are no
- * request follow, or none are read any more.
+ * Decides whether the connection ends with the answer. If so nothing more is read from it, even while
+ * earlier answers are pending: what follows would be kept without a bound. It ends anyhow where bytes that
+ * are no request follow, or none are read any more.
  */
 export function decideEnd(request: IncomingMessage, isEnd?: boolean) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;

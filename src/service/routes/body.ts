@@ -1,9 +1,9 @@
-// The body of a request as bounded, strict JSON (docs/your-own-api.md). Asked for by the pipeline once access
-// is granted, never before. Promises: not a byte is read that the head already refuses; no more is kept than
-// the limit. Does not judge what the JSON says: a row's schema does.
+// The body of a request as bounded, strict JSON (docs/your-own-api.md). Asked for by the pipeline once
+// access is granted, never before. Promises: not a byte is read that the head already refuses; no more is
+// kept than the limit. Does not judge what the JSON says: a route's schema does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseJson } from '../../verify/base/encoding.ts';
-import { Gathering } from '../../verify/base/byte-buffer.ts';
+import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
 import { ClientGone, refuse, type Refused } from '../../verify/base/refusal.ts';
 import { fieldValues } from '../../verify/request/fields.ts';
 
@@ -25,7 +25,7 @@ export function refuseBody(request: IncomingMessage, refused: Refused) {
 }
 
 /**
- * Gives the JSON value of the body; `types` are the media types that the row takes, in lower case, without
+ * Gives the JSON value of the body; `types` are the media types that the route takes, in lower case, without
  * parameters. Rejects with `Refused`, or with `ClientGone` when the client has left.
  */
 export async function readBody(
@@ -78,7 +78,7 @@ function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly str
 }
 
 function readBytes(request: IncomingMessage, limitBytes: number) {
-  const body = new Gathering();
+  const body = new ByteBuffer();
 
   return new Promise<Buffer>((resolve, reject) => {
     const stop = () => {

@@ -1,4 +1,4 @@
-// A request as a row and its handler see it; what costs something is made when it is first read. Promises:
+// A request as a route and its handler see it; what costs something is made when it is first read. Promises:
 // neither token nor proof is in anything that it gives, so that no handler can log or forward one by
 // accident.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
@@ -10,7 +10,7 @@ export interface ExchangeParts {
   readonly controller: AbortController;
 }
 
-/** `Admitted` is whom the row's access has admitted. */
+/** `Admitted` is whom the route's access has admitted. */
 export class Incoming<Admitted = unknown> {
   readonly #exchange;
   /** As it stands in the request, without the query. */
@@ -19,7 +19,7 @@ export class Incoming<Admitted = unknown> {
   /** The time of the request, since the epoch. */
   readonly nowMillis;
   readonly caller;
-  /** What the row takes as its body. */
+  /** What the route takes as its body. */
   body: unknown;
 
   constructor(
@@ -36,7 +36,7 @@ export class Incoming<Admitted = unknown> {
     this.caller = caller;
   }
 
-  /** The query as it is, until a row's schema has made something else of it. */
+  /** The query as it is, until a route's schema has made something else of it. */
   get query(): URLSearchParams {
     return new URLSearchParams(this.#exchange.request.url?.slice(this.path.length));
   }

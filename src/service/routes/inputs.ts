@@ -1,27 +1,27 @@
-// What a row takes beside its path: a query or a body, each judged by a schema. Promises: a value reaches a
-// handler only as the schema's output. Does not decide when: the pipeline does, after access.
+// What a route takes beside its path: a query or a body, each judged by a schema. Promises: a value reaches
+// a handler only as the schema's output. Does not decide when: the pipeline does, after access.
 import { isListOf } from '../../verify/base/encoding.ts';
 import { judge, schemaFault, type Schema } from './schema.ts';
 
-/** The query of a row, by its schema; `judge` throws `Refused`, or rejects with it. */
+/** The query of a route, by its schema; `judge` throws `Refused`, or rejects with it. */
 export interface QueryTaken<Output> {
   readonly takes: 'query';
-  /** Why no table can have it. */
+  /** Why no service can have it. */
   readonly fault: string | undefined;
   readonly judge: (given: URLSearchParams) => Output | Promise<Output>;
 }
 
-/** The JSON body of a row; `judge` throws `Refused`, or rejects with it. */
+/** The JSON body of a route; `judge` throws `Refused`, or rejects with it. */
 export interface BodyTaken<Output> {
   readonly takes: 'body';
-  /** Why no table can have it. */
+  /** Why no service can have it. */
   readonly fault: string | undefined;
   readonly limitBytes: number | undefined;
   readonly types: readonly string[];
   readonly judge: (body: unknown) => Output | Promise<Output>;
 }
 
-/** What a row says of its body beside its schema. */
+/** What a route says of its body beside its schema. */
 export interface BodyTakenOptions {
   /** 1 to 16,777,216; without it the setting `BODY_LIMIT_BYTES` decides. */
   readonly limitBytes?: number;
@@ -38,7 +38,7 @@ const MEDIA_TYPE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ value }) } };
 
 /**
- * The row takes a query that fits the schema (Standard Schema v1), and its handler gets the output as
+ * The route takes a query that fits the schema (Standard Schema v1), and its handler gets the output as
  * `query`. The schema sees an object without prototype: text for a name that occurs once, an array of texts
  * for one that is repeated. Any other query is 400 `invalid_query`. What is no schema stops the start.
  *
@@ -53,9 +53,9 @@ export function query<Output>(schema: Schema<Output>): QueryTaken<Output> {
 }
 
 /**
- * The row takes a JSON body (RFC 8259), which is read once access is granted; its handler gets the schema's
- * output as `body`, or without a schema the JSON value as it is. What is no schema, limit or media type stops
- * the start.
+ * The route takes a JSON body (RFC 8259), which is read once access is granted; its handler gets the
+ * schema's output as `body`, or without a schema the JSON value as it is. What is no schema, limit or media
+ * type stops the start.
  *
  * @example
  * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => orders.add(body))

@@ -1,5 +1,5 @@
 // Patterns of paths: literals and `{parameters}`. Promises: what is no pattern or prefix, or overlaps
-// another, is told with what to write instead. Does not find the row of a request: router.ts does.
+// another, is told with what to write instead. Does not find the route of a request: router.ts does.
 import { pathSegments } from '../../gate/path.ts';
 
 /**
@@ -49,8 +49,8 @@ export function prefixFaults(prefix: string) {
 
 /** By what no pattern can have, what to write instead. */
 const FIXES: readonly (readonly [RegExp, string])[] = [
-  [/\*|\.\.\./, 'a row for each path, without wildcard, and {name} for a segment that varies'],
-  [/[?#]/, 'the path alone: a query is for query(), what is optional for a second row'],
+  [/\*|\.\.\./, 'a route for each path, without wildcard, and {name} for a segment that varies'],
+  [/[?#]/, 'the path alone: a query is for query(), what is optional for a second route'],
   [/[:<>[\]{}]/, 'a parameter as {name}, which is a whole segment, and each name once'],
   [/^/, 'at most a hundred segments, without dot segments and broken escapes'],
 ];

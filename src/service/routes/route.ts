@@ -1,6 +1,6 @@
-// The vocabulary of the tables: a row is a method, a path, its access, what it takes, and its handler;
-// nothing else decides access. Promises: what a handler receives follows from its row by type, and what is
-// wrong with a row or a rule is told before anything is served. Does not run a handler, which the pipeline
+// The vocabulary of routes: a route is a method, a path, its access, what it takes, and its handler;
+// nothing else decides access. Promises: what a handler receives follows from its route by type, and what is
+// wrong with a route or a rule is told before anything is served. Does not run a handler, which the pipeline
 // does.
 import type { Incoming } from './incoming.ts';
 import { pathSegments } from '../../gate/path.ts';
@@ -9,7 +9,7 @@ import type { Access } from '../../gate/access.ts';
 import { prefixFaults } from './pattern.ts';
 import type { BodyTaken, QueryTaken } from './inputs.ts';
 
-/** A method that a row may have; `HEAD` goes to the row of `GET`. */
+/** A method that a route may have; `HEAD` goes to the route of `GET`. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 type ParameterName<Pattern extends string> = Pattern extends `${string}{${infer Name}}${infer Rest}`
@@ -29,24 +29,26 @@ export interface RouteRequest<
   Body = undefined,
 > extends Omit<Incoming<Admitted>, 'parameters' | 'query' | 'body'> {
   readonly parameters: Parameters;
-  /** The output of the row's query schema, or without one the query as it is. */
+  /** The output of the route's query schema, or without one the query as it is. */
   readonly query: Query;
   readonly body: Body;
 }
 
-/** What a row runs; the type of its row's maker is what promises it more. */
+/** What a route runs; the type of its route's maker is what promises it more. */
 export interface Handler {
   (incoming: Incoming<Caller | undefined>): unknown;
 }
 
-/** One row of a table, made by the function of its method. */
-export interface Row extends Readonly<ReturnType<ReturnType<typeof rowMaker>>> {}
+/** One route, made by the function of its method. */
+export interface Route extends Readonly<ReturnType<ReturnType<typeof routeMaker>>> {}
 
-/** A rule for a prefix and everything under it, decided before what has no row is told; made by `under`. */
+/**
+ * A rule for a prefix and everything under it, decided before what has no route is told; made by `under`.
+ */
 export interface PrefixRule {
   readonly prefix: readonly string[];
   readonly access: Access<Caller>;
-  /** Why no table can have it, a line each. */
+  /** Why no service can have it, a line each. */
   readonly problems: readonly string[];
 }
 
@@ -56,20 +58,23 @@ function accessFaults(access: unknown): readonly string[] {
   return admit === undefined ? ['has no access, such as open or needs()'] : faults;
 }
 
-/** Why no table can have it, beside what is wrong with its pattern; of a copy with parts of its own, too. */
-export const rowFaults = ({ access, query, body, handler, faults }: Row) => [
+/**
+ * Why no service can have it, beside what is wrong with its pattern; of a copy with parts of its own, too.
+ */
+export const routeFaults = ({ access, query, body, handler, faults }: Route) => [
   ...accessFaults(access),
   // Who writes JavaScript may leave holes in a list, or set something else there.
-  ...(typeof handler === 'function' ? [] : ['is no row, as get, post, put, patch and del give']),
+  ...(typeof handler === 'function' ? [] : ['is no route, as get, post, put, patch and del give']),
   ...[query, body].flatMap((taken) => taken?.fault ?? []),
   ...(faults ?? []),
 ];
 
 /**
- * A rule for a prefix such as `/api/admin` and everything under it: decided for every path there, whether or
- * not there is a row, and beside other rules and the row's own access. What is no prefix stops the start.
+ * A rule for a prefix such as `/api/admin` and everything under it: decided for every path there, whether
+ * or not there is a route, and beside other rules and the route's own access. What is no prefix stops the
+ * start.
  *
- * @example runService({ rows, rules: [under('/api/admin', needs(scope('admin')))] });
+ * @example runService({ routes, rules: [under('/api/admin', needs(scope('admin')))] });
  */
 export function under(prefix: string, access: Access<Caller>): PrefixRule {
   const faults = [...accessFaults(access), ...prefixFaults(prefix)];
@@ -78,14 +83,14 @@ export function under(prefix: string, access: Access<Caller>): PrefixRule {
 }
 
 /** All that a service answers. */
-export interface Table {
-  readonly rows: readonly Row[];
+export interface Routes {
+  readonly routes: readonly Route[];
   readonly rules?: readonly PrefixRule[];
 }
 
 type Taken = QueryTaken<unknown> | BodyTaken<unknown>;
 
-/** What a row that reads may take, and what any other may: a query, a body, or both in this order. */
+/** What a route that reads may take, and what any other may: a query, a body, or both in this order. */
 type ReadTakes = readonly [] | readonly [QueryTaken<unknown>];
 
 type WriteTakes = ReadTakes | readonly [...ReadTakes, BodyTaken<unknown>];
@@ -94,8 +99,8 @@ type QueryOf<All> = All extends readonly [QueryTaken<infer Output>, ...unknown[]
 
 type BodyOf<All> = All extends readonly [...unknown[], BodyTaken<infer Output>] ? Output : undefined;
 
-/** Pattern, access, what the row takes, handler: whose request follows from the rest by type. */
-type RowMaker<Takes extends readonly Taken[], Result> = <
+/** Pattern, access, what the route takes, handler: whose request follows from the rest by type. */
+type RouteMaker<Takes extends readonly Taken[], Result> = <
   Pattern extends string,
   Admitted extends Caller | undefined,
   All extends Takes,
@@ -108,13 +113,13 @@ type RowMaker<Takes extends readonly Taken[], Result> = <
       request: RouteRequest<Admitted, PathParameters<Pattern>, QueryOf<All>, BodyOf<All>>,
     ) => Result | PromiseLike<Result>,
   ]
-) => Row;
+) => Route;
 
 type Part = Taken | (((request: never) => unknown) & { readonly takes?: never });
 
 const isHandler = (part: Part): part is Handler => typeof part === 'function';
 
-function rowMaker(method: Method) {
+function routeMaker(method: Method) {
   return (pattern: string, access: Access<Caller | undefined>, ...rest: readonly Part[]) => {
     const query = rest.find((part) => part?.takes === 'query');
     // A client may send none with GET, and caches and proxies may drop it (RFC 9110 §9.3.1).
@@ -124,7 +129,7 @@ function rowMaker(method: Method) {
     const isWhole = handler !== undefined && known.length === rest.length;
     const faults: readonly string[] = isWhole
       ? []
-      : ['a row takes query(), but for GET json(), and a handler, nothing else'];
+      : ['a route takes query(), but for GET json(), and a handler, nothing else'];
 
     return {
       method,
@@ -134,7 +139,7 @@ function rowMaker(method: Method) {
       faults,
       query,
       body,
-      /** Runs once access is granted, and what the row takes is taken. */
+      /** Runs once access is granted, and what the route takes is taken. */
       handler: handler ?? (() => {}),
     };
   };
@@ -144,39 +149,39 @@ function rowMaker(method: Method) {
 type Json = object & { readonly then?: never; readonly toJSON?: () => object };
 
 /** Nothing is 204, which a GET cannot be. */
-type WriteRow = RowMaker<WriteTakes, Json | void>;
+type WriteRoute = RouteMaker<WriteTakes, Json | void>;
 
 /**
- * A row for GET, and so for HEAD, on a pattern such as `/api/orders/{id}`.
+ * A route for GET, and so for HEAD, on a pattern such as `/api/orders/{id}`.
  *
  * @example get('/api/orders/{id}', authenticated, ({ parameters }) => orders.find(parameters.id))
  */
-export const get: RowMaker<ReadTakes, Json> = rowMaker('GET');
+export const get: RouteMaker<ReadTakes, Json> = routeMaker('GET');
 
 /**
- * A row for POST.
+ * A route for POST.
  *
  * @example post('/api/orders', authenticated, json(Order), ({ body }) => orders.add(body))
  */
-export const post: WriteRow = rowMaker('POST');
+export const post: WriteRoute = routeMaker('POST');
 
 /**
- * A row for PUT.
+ * A route for PUT.
  *
  * @example put('/api/orders/{id}', authenticated, json(Order), (request) => replaceOrder(request))
  */
-export const put: WriteRow = rowMaker('PUT');
+export const put: WriteRoute = routeMaker('PUT');
 
 /**
- * A row for PATCH.
+ * A route for PATCH.
  *
  * @example patch('/api/orders/{id}', authenticated, json(Change), (request) => changeOrder(request))
  */
-export const patch: WriteRow = rowMaker('PATCH');
+export const patch: WriteRoute = routeMaker('PATCH');
 
 /**
- * A row for DELETE.
+ * A route for DELETE.
  *
  * @example del('/api/orders/{id}', authenticated, ({ parameters }) => orders.remove(parameters.id))
  */
-export const del: WriteRow = rowMaker('DELETE');
+export const del: WriteRoute = routeMaker('DELETE');

@@ -1,41 +1,41 @@
-// Table → row, by the path of a request. Promises: rows that overlap stop the start.
+// Routes → route, by the path of a request. Promises: routes that overlap stop the start.
 import { pathSegments } from '../../gate/path.ts';
 import { isMatch, overlapFault, parsePattern, patternFault, type Segments } from './pattern.ts';
-import { rowFaults, type PathParameters, type PrefixRule, type Row, type Table } from './route.ts';
+import { routeFaults, type PathParameters, type PrefixRule, type Route, type Routes } from './route.ts';
 
 /** What stands at a path; shared by all who ask for it. */
 export type Place = NonNullable<ReturnType<ReturnType<typeof createRouter>>>;
 
 /**
- * Gives what finds the rows whose pattern of literals and `{parameters}` a path matches, and the rules whose
- * prefix covers it, but not where the service has rows of its own; `undefined` when the path has no canonical
- * form. The rows are those in which `tableProblems` finds nothing.
+ * Gives what finds the routes whose pattern of literals and `{parameters}` a path matches, and the rules
+ * whose prefix covers it, but not where the service has routes of its own; `undefined` when the path has no
+ * canonical form. The routes are those in which `routesProblems` finds nothing.
  */
 export function createRouter(
-  rows: readonly Row[],
+  routes: readonly Route[],
   rules: readonly PrefixRule[] = [],
-  ownRows: readonly Row[] = [],
+  ownRoutes: readonly Route[] = [],
 ) {
-  // The list may be changed afterwards, as that of the rows may.
+  // The list may be changed afterwards, as that of the routes may.
   const kept = rules.slice();
-  const all = [...ownRows, ...rows];
-  const routes = all.map((row) => ({ row, segments: parsePattern(row.pattern) ?? [] }));
+  const all = [...ownRoutes, ...routes];
+  const parsed = all.map((route) => ({ route, segments: parsePattern(route.pattern) ?? [] }));
 
   function search(path: string) {
     const texts = pathSegments(path);
     if (texts === undefined) return undefined;
 
     const isCovering = ({ prefix }: PrefixRule) => prefix.every((text, at) => texts[at] === text);
-    const found = routes.filter(({ segments }) => isMatch(segments, texts));
-    const matches = found.map(({ row, segments }) => {
+    const found = parsed.filter(({ segments }) => isMatch(segments, texts));
+    const matches = found.map(({ route, segments }) => {
       const parameters = parametersOf(segments, texts);
-      return { row, parameters };
+      return { route, parameters };
     });
-    const isOwn = matches.some(({ row }) => ownRows.includes(row));
+    const isOwn = matches.some(({ route }) => ownRoutes.includes(route));
     return {
       /** Those whose prefix covers it. */
       rules: Object.freeze(isOwn ? [] : kept.filter(isCovering)),
-      /** The rows whose pattern it matches, at most one for each method. */
+      /** The routes whose pattern it matches, at most one for each method. */
       matches: Object.freeze(matches),
     };
   }
@@ -46,36 +46,34 @@ export function createRouter(
 }
 
 /**
- * Why a table cannot be served by a service that answers at these paths itself: what in it is no row or rule,
- * or is called otherwise, what is wrong with each, patterns that are none or match such a path, and rows of
- * one method that overlap, each with a common path.
+ * Why routes cannot be served by a service that answers at these paths itself: what among them is no route
+ * or rule, or is called otherwise, what is wrong with each, patterns that are none or match such a path,
+ * and routes of one method that overlap, each with a common path.
  */
-export function tableProblems(table: Table, ownPaths: readonly string[] = []): string[] {
-  const { rows, rules = [], ...others }: Table = Object(table);
-  const strange = Object.keys(others).map(
-    (name) => `${name}: is no part of a table, which has rows and rules`,
-  );
-  if (!Array.isArray(rows) || !Array.isArray(rules)) return [...strange, 'rows and rules: must be lists'];
+export function routesProblems(served: Routes, ownPaths: readonly string[] = []): string[] {
+  const { routes, rules = [], ...others }: Routes = Object(served);
+  const strange = Object.keys(others).map((name) => `${name}: is unknown here; write routes and rules`);
+  if (!Array.isArray(routes) || !Array.isArray(rules)) return [...strange, 'routes and rules: must be lists'];
 
   return [
     ...strange,
     // A copy has no holes.
-    ...rowProblems([...rows], ownPaths),
+    ...routeProblems([...routes], ownPaths),
     ...rules.flatMap((rule) => Object(rule).problems ?? 'rules: must be a list of what under gives'),
   ];
 }
 
-function rowProblems(rows: readonly Row[], ownPaths: readonly string[]) {
-  const copies = rows.map((row) => ({ ...row }));
-  const parsed = copies.map((row) => ({ ...row, segments: parsePattern(row.pattern) }));
-  return parsed.flatMap(({ segments, ...row }, index) => {
-    const { method, pattern } = row;
+function routeProblems(routes: readonly Route[], ownPaths: readonly string[]) {
+  const copies = routes.map((route) => ({ ...route }));
+  const parsed = copies.map((route) => ({ ...route, segments: parsePattern(route.pattern) }));
+  return parsed.flatMap(({ segments, ...route }, index) => {
+    const { method, pattern } = route;
     const shadow = segments && shadowFaults(segments, ownPaths);
-    const faults = [...rowFaults(row), ...(shadow ?? [patternFault(pattern)])];
+    const faults = [...routeFaults(route), ...(shadow ?? [patternFault(pattern)])];
     const problems = faults.map((fault) => `${method} ${pattern}: ${fault}`);
 
-    const earlierRows = parsed.slice(0, index).filter((row) => row.method === method);
-    const overlaps = earlierRows.flatMap((earlier) => overlapFault(earlier, { pattern, segments }) ?? []);
+    const earlierRoutes = parsed.slice(0, index).filter((route) => route.method === method);
+    const overlaps = earlierRoutes.flatMap((earlier) => overlapFault(earlier, { pattern, segments }) ?? []);
     return [...problems, ...overlaps.map((fault) => `${method} ${fault}`)];
   });
 }

@@ -1,6 +1,6 @@
-// Standard Schema v1 (standardschema.dev): what a team's schema is asked, and what of its answer a client is
-// told. The types are ours, so that no package is needed. Trusts a schema to judge; never shows what a schema
-// was given.
+// Standard Schema v1 (standardschema.dev): what a team's schema is asked, and what of its answer a client
+// is told. The types are ours, so that no package is needed. Trusts a schema to judge; never shows what a
+// schema was given.
 import { andThen } from '../../verify/base/clock.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { refuse } from '../../verify/base/refusal.ts';

@@ -1,8 +1,8 @@
-// Bytes that come in pieces. Trusts its user to bound them. Promises: they are kept in one piece, since small
-// ones would take hundreds of times their length.
+// Bytes that come in pieces. Trusts its user to bound them. Promises: they are kept in one piece, since
+// small ones would take hundreds of times their length.
 
 /** The bytes of one message or stream, in their order. */
-export class Gathering {
+export class ByteBuffer {
   #buffer = Buffer.alloc(0);
   #length = 0;
 

@@ -10,7 +10,7 @@ const MARKS = 65_536;
  * that at least the last half of `capacity` entries, and at most `capacity`, rounded up to an even number.
  * Keys must end in at least 8 characters of a digest, base64url.
  */
-export class Memory<Value> {
+export class Cache<Value> {
   readonly #capacityOfAGeneration: number;
   #recent = new Map<string, Value>();
   #older = new Map<string, Value>();

@@ -7,22 +7,24 @@ export interface Clock {
   now(): number;
   /** A clock that nobody sets back, in milliseconds since some start: for ages and pauses. */
   monotonic(): number;
-  /** Runs the action once, after so many milliseconds; what it gives cancels that. Keeps no process alive. */
+  /**
+   * Runs the action once, after so many milliseconds; what it gives cancels that. Keeps no process alive.
+   */
   after(millis: number, action: () => void): () => void;
 }
 
 /** A value, or a promise of it. */
-export type Later<Value> = Value | Promise<Value>;
+export type MaybePromise<Value> = Value | Promise<Value>;
 
 /** Of whatever kind: the global `Promise` may be another than that of `async`, or than that of a library. */
-export const isLater = <Value>(value: Later<Value>): value is Promise<Value> =>
+export const isLater = <Value>(value: MaybePromise<Value>): value is Promise<Value> =>
   typeof (value as Partial<Promise<Value>> | undefined)?.then === 'function';
 
 /** Goes on with the value at once when it is there, and awaits it only when it is a promise. */
 export function andThen<Value, Result>(
-  value: Later<Value>,
-  next: (value: Value) => Later<Result>,
-): Later<Result> {
+  value: MaybePromise<Value>,
+  next: (value: Value) => MaybePromise<Result>,
+): MaybePromise<Result> {
   // What a library's own `then` gives may be nothing to wait for.
   return isLater(value) ? Promise.resolve(value).then(next) : next(value);
 }

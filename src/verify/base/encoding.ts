@@ -64,7 +64,9 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject | undefined {
 export const isTextArray = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.findIndex((member) => typeof member !== 'string') < 0;
 
-/** True for an array of at least one text when the pattern fits each; for one with holes it is false, too. */
+/**
+ * True for an array of at least one text when the pattern fits each; for one with holes it is false, too.
+ */
 export const isListOf = (pattern: RegExp, value: unknown) =>
   isTextArray(value) && value.length > 0 && value.every((text) => pattern.test(text));
 

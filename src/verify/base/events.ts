@@ -12,9 +12,9 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Every line of the log, by its message, with its level. */
 export const LEVELS = {
-  'address or port cannot be had': 'error',
+  'cannot listen': 'error',
   'signing keys expired': 'error',
-  'memory of used proofs full': 'error',
+  'replay store full': 'error',
   'request failed': 'error',
   'unforeseen failure': 'error',
   'log lines dropped': 'error',

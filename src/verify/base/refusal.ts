@@ -193,7 +193,7 @@ export const refuse = (reason: RefusalReason, details?: Omit<Partial<Refusal>, '
 export const unavailable = (reason: keyof Sentences['temporarily_unavailable'], seconds = 1) =>
   refuse(reason, { headers: ['Retry-After', String(seconds)] });
 
-/** RFC 9110 §15.5.6: `allowed` are the methods of the rows at this path. */
+/** RFC 9110 §15.5.6: `allowed` are the methods of the routes at this path. */
 export const refuseMethod = (allowed: readonly string[]) =>
   refuse('method_not_allowed', { headers: ['Allow', allowed.join(', ')] });
 

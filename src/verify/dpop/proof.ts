@@ -3,10 +3,10 @@
 // holder of its key for this method, URI, time and token.
 import { hash } from 'node:crypto';
 import { isFiniteNumber, isJsonObject, type JsonObject } from '../base/encoding.ts';
-import { Memory } from '../base/cache.ts';
+import { Cache } from '../base/cache.ts';
 import { refuse, Refused } from '../base/refusal.ts';
 import { factsOf, importProofKey, isProofAlgorithm, type VerificationKey } from '../keys/jwk.ts';
-import { isSameUri, requestUri, type Presentation, type UriOptions } from '../request/uri.ts';
+import { isSameUri, requestUri, type RequestFacts, type UriOptions } from '../request/uri.ts';
 import { mediaType, parseCompact, type UnverifiedJws } from '../token/compact.ts';
 import { verifySignature } from '../token/signature.ts';
 import { createNonceCheck } from './nonce.ts';
@@ -40,13 +40,13 @@ export interface Proof {
  */
 export function createProofVerifier(options: ProofOptions) {
   const { dpopIatOffsetSeconds, dpopIatLeewaySeconds, dpopNonceSecret } = options;
-  const importedKeys = new Memory<VerificationKey>(MAX_IMPORTED_KEYS);
+  const importedKeys = new Cache<VerificationKey>(MAX_IMPORTED_KEYS);
   const checkNonce = dpopNonceSecret === undefined ? () => undefined : createNonceCheck(dpopNonceSecret);
 
   function parseProofClaims(
     { jti, htm, htu, iat, ath }: JsonObject,
     token: string,
-    presentation: Presentation,
+    facts: RequestFacts,
     nowSeconds: number,
   ) {
     // RFC 9449 §4.3(3), §4.2. Stricter: the length of `jti` is bounded (§11.1).
@@ -54,10 +54,10 @@ export function createProofVerifier(options: ProofOptions) {
     if (!isFiniteNumber(iat)) return refuse('proof-iat');
 
     // RFC 9449 §4.3(8), RFC 9110 §9.1: methods are case-sensitive.
-    if (htm !== presentation.method) return refuse('proof-htm');
+    if (htm !== facts.method) return refuse('proof-htm');
 
     // RFC 9449 §4.3(9)
-    const uri = requestUri(presentation, options);
+    const uri = requestUri(facts, options);
     if (uri instanceof Refused) return uri;
     if (!isSameUri(htu, uri)) return refuse('proof-htu');
 
@@ -84,7 +84,7 @@ export function createProofVerifier(options: ProofOptions) {
     return thumbprint;
   }
 
-  return (proof: string, token: string, presentation: Presentation, nowMillis: number): Proof | Refused => {
+  return (proof: string, token: string, facts: RequestFacts, nowMillis: number): Proof | Refused => {
     // RFC 9449 §4.3(2)
     const jws = parseCompact(proof);
     if (typeof jws === 'string') return refuse('proof-malformed');
@@ -92,7 +92,7 @@ export function createProofVerifier(options: ProofOptions) {
     const header = parseProofHeader(jws.header);
     if (header instanceof Refused) return header;
 
-    const claims = parseProofClaims(jws.payload, token, presentation, Math.floor(nowMillis / 1000));
+    const claims = parseProofClaims(jws.payload, token, facts, Math.floor(nowMillis / 1000));
     if (claims instanceof Refused) return claims;
 
     const thumbprint = thumbprintOfSigner(jws, header);

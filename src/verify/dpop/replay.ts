@@ -2,7 +2,7 @@
 // here, so strangers cannot fill it. Promises: no live entry is dropped, whatever the load; at most
 // `capacity` entries of about 120 bytes.
 import { hash } from 'node:crypto';
-import type { Later } from '../base/clock.ts';
+import type { MaybePromise } from '../base/clock.ts';
 
 /**
  * `new`: recorded now, and only now. `seen`: accepted before. `full`: not recorded, there is no room.
@@ -15,10 +15,10 @@ export type ReplayVerdict = 'new' | 'seen' | 'full' | 'unavailable';
  */
 export interface ReplayStore {
   /**
-   * Records the proof of a key (RFC 7638 thumbprint) with this `jti` while `nowSeconds <= expiresAt` (seconds
-   * since the epoch).
+   * Records the proof of a key (RFC 7638 thumbprint) with this `jti` while `nowSeconds <= expiresAt`
+   * (seconds since the epoch).
    */
-  record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): Later<ReplayVerdict>;
+  record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): MaybePromise<ReplayVerdict>;
   /** Its state, as a metric. */
   gauge(): readonly [name: string, value: number];
   /** Lets go of what is outside this process; from then on every proof is `unavailable`. */

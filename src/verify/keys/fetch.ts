@@ -4,7 +4,7 @@
 // Does not judge the keys: verify/keys/jwks.ts does.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
-import { Gathering } from '../base/byte-buffer.ts';
+import { ByteBuffer } from '../base/byte-buffer.ts';
 import { parseJsonObject, type JsonObject } from '../base/encoding.ts';
 import { FetchFailure } from './jwks.ts';
 import { lookupOnce } from './lookup.ts';
@@ -32,7 +32,9 @@ export function createKeyFetcher(
     return fetchJson(jwksUri ?? (await discover(signal)), signal);
   }
 
-  /** The key-set address (OpenID Connect Discovery §4), found anew at every fetch: a provider may move it. */
+  /**
+   * The key-set address (OpenID Connect Discovery §4), found anew at every fetch: a provider may move it.
+   */
   async function discover(signal: AbortSignal) {
     const documentUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     const document = await fetchJson(documentUrl, signal, usual);
@@ -111,7 +113,7 @@ function fetchHead(address: string, way: object) {
 }
 
 async function readBody(response: AsyncIterable<Buffer>) {
-  const body = new Gathering();
+  const body = new ByteBuffer();
   for await (const chunk of response) {
     if (body.add(chunk) > MAX_BYTES) throw new FetchFailure('too-large');
   }

@@ -10,7 +10,7 @@ import {
 } from 'node:crypto';
 import { isTextArray, type JsonObject } from '../base/encoding.ts';
 import type { KeyFlaw } from '../base/events.ts';
-import type { Memory } from '../base/cache.ts';
+import type { Cache } from '../base/cache.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 
 // Whoever chooses a key decides what each forged signature costs. Callers choose the keys of proofs.
@@ -99,13 +99,13 @@ export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
 }
 
 /**
- * Imports the key of a proof (RFC 9449 §4.3(5), (7)), or says why it is refused. A key that is in `imported`,
- * by algorithm and thumbprint, is not imported again.
+ * Imports the key of a proof (RFC 9449 §4.3(5), (7)), or says why it is refused. A key that is in
+ * `imported`, by algorithm and thumbprint, is not imported again.
  */
 export function importProofKey(
   jwk: JsonObject,
   algorithm: Algorithm,
-  imported: Memory<VerificationKey>,
+  imported: Cache<VerificationKey>,
 ): VerificationKey | KeyFlaw {
   const members = membersFor(algorithm, jwk);
   if (typeof members === 'string') return members;

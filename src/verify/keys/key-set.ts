@@ -2,7 +2,7 @@
 // fetch at a time; a failed one changes nothing; no key over an hour old is used; a withdrawn key is gone
 // with the next refresh; `find` answers at once while good keys are held. Does not know the network:
 // verify/keys/fetch.ts does.
-import type { Clock, Later } from '../base/clock.ts';
+import type { Clock, MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import { describeBug, printable, type Count, type FetchFlaw, type Log } from '../base/events.ts';
 import { refuse, unavailable, type Refused } from '../base/refusal.ts';
@@ -58,7 +58,7 @@ export function createKeySet(
   function find(
     kid: string | undefined,
     fetchesLeft = MAX_FETCHES_AWAITED,
-  ): Later<VerificationKey | Refused> {
+  ): MaybePromise<VerificationKey | Refused> {
     const keys = current();
     const key = keyNamed(kid, keys);
     if (key !== undefined) return key;
@@ -94,7 +94,9 @@ export function createKeySet(
   /** Infinite while none were ever held. */
   const ageMillis = () => clock.monotonic() - fetchedAt;
 
-  /** How many keys can verify a token now. Asking counts as use: it starts the refresh that old keys need. */
+  /**
+   * How many keys can verify a token now. Asking counts as use: it starts the refresh that old keys need.
+   */
   const usable = () => current().length;
 
   /** Starts a fetch, or joins the one under way. The promise never rejects; the outcome shows in `find`. */
@@ -122,8 +124,8 @@ export function createKeySet(
   function fetchToAwait(isForUnknownKid: boolean) {
     if (fetchUnderWay !== undefined) return fetchUnderWay;
 
-    // Unknown `kid`s, however many, cause one fetch in five seconds, counted from its start. Without keys the
-    // five seconds are counted from the end of the last one, so that a provider which hangs has a rest.
+    // Unknown `kid`s, however many, cause one fetch in five seconds, counted from its start. Without keys
+    // the five seconds are counted from the end of the last one, so that a provider which hangs has a rest.
     const now = clock.monotonic();
     if (now - (isForUnknownKid ? lastForUnknownKid : failedAt) < REQUEST_PAUSE_MILLIS) return undefined;
 

@@ -1,6 +1,6 @@
-// Host names → addresses, one question at a time for each name. Node has few threads that ask, and each waits
-// for as long as the system does: asked for again at every attempt, one dead name would take them all, and
-// the keys of no other issuer could be fetched. Promises: a name takes one thread at most.
+// Host names → addresses, one question at a time for each name. Node has few threads that ask, and each
+// waits for as long as the system does: asked for again at every attempt, one dead name would take them
+// all, and the keys of no other issuer could be fetched. Promises: a name takes one thread at most.
 import dns from 'node:dns';
 import type { LookupFunction } from 'node:net';
 

@@ -17,7 +17,8 @@ export function fieldValues(rawHeaders: readonly string[], name: string): string
 }
 
 /**
- * W3C Trace Context §3.2.2, §4.3: no ids of zeros; version 00 ends after 55 characters, later ones may go on.
+ * W3C Trace Context §3.2.2, §4.3: no ids of zeros; version 00 ends after 55 characters, later ones may go
+ * on.
  */
 const TRACEPARENT =
   /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
@@ -35,7 +36,9 @@ export function traceparentOf(rawHeaders: readonly string[]): string | undefined
  */
 const HOST = /^(?:[a-z0-9._~-]{1,255}|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i;
 
-/** Whether the text is a host with an optional port; URL knows what is a port and what is an IPv6 address. */
+/**
+ * Whether the text is a host with an optional port; URL knows what is a port and what is an IPv6 address.
+ */
 export const isHost = (text: string) => HOST.test(text) && URL.canParse(`http://${text}`);
 
 /**

@@ -1,6 +1,6 @@
-// The URI of a request as its caller sees it, and how a proof's `htu` is compared with it. Trusts PUBLIC_URL,
-// and X-Forwarded-* only under TRUST_PROXY. Promises: two URIs are the same only if RFC 3986 §6.2.1 to §6.2.3
-// make them equivalent.
+// The URI of a request as its caller sees it, and how a proof's `htu` is compared with it. Trusts
+// PUBLIC_URL, and X-Forwarded-* only under TRUST_PROXY. Promises: two URIs are the same only if RFC 3986
+// §6.2.1 to §6.2.3 make them equivalent.
 import { refuse, type Refused } from '../base/refusal.ts';
 import { fieldValues, isHost } from './fields.ts';
 
@@ -11,10 +11,10 @@ export interface UriOptions {
 }
 
 /**
- * A request as the checks read it: its one good Host, if HTTP/1.0 did not leave it out, its path as it stands
- * there, and its raw fields.
+ * A request as the checks read it: its one good Host, if HTTP/1.0 did not leave it out, its path as it
+ * stands there, and its raw fields.
  */
-export interface Presentation {
+export interface RequestFacts {
   readonly method: string;
   readonly host: string | undefined;
   readonly path: string;
@@ -26,7 +26,7 @@ export interface Presentation {
  * proof fits; or why the forwarded origin is refused.
  */
 export function requestUri(
-  { host, path, rawHeaders }: Presentation,
+  { host, path, rawHeaders }: RequestFacts,
   { publicUrl, trustProxy }: UriOptions,
 ): string | Refused | undefined {
   // RFC 9112 §3.2.1: no path holds a `#`. A URI would end there, where the path was read on.
@@ -54,7 +54,8 @@ const URI = new RegExp(String.raw`^https?:\/\/${AUTHORITY}${PATH}(?:\?[^#]*)?(?:
 
 /**
  * Whether an `htu` names this URI (RFC 9449 §4.3(9)): letter for letter, which holds for a host that has no
- * normal form too (RFC 3986 §6.2.1), or in normal form. False for what is no text, and where there is no URI.
+ * normal form too (RFC 3986 §6.2.1), or in normal form. False for what is no text, and where there is no
+ * URI.
  */
 export function isSameUri(htu: unknown, uri: string | undefined): boolean {
   if (typeof htu !== 'string' || uri === undefined) return false;

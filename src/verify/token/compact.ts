@@ -37,8 +37,8 @@ export function parseCompact(
 }
 
 /**
- * The media type that a `typ` member names: case aside, with or without its `application/` (RFC 7515 §4.1.9);
- * `undefined` when it is no text.
+ * The media type that a `typ` member names: case aside, with or without its `application/` (RFC 7515
+ * §4.1.9); `undefined` when it is no text.
  */
 export const mediaType = (typ: unknown) =>
   typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined;

@@ -4,10 +4,10 @@
 // given out, remembered or not. Does not check guards or the binding to a key: gate/guards.ts and sender/
 // do.
 import { hash } from 'node:crypto';
-import { andThen, type Clock, type Later } from '../base/clock.ts';
+import { andThen, type Clock, type MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import type { Count } from '../base/events.ts';
-import { Memory } from '../base/cache.ts';
+import { Cache } from '../base/cache.ts';
 import { refuse, Refused } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import { factsOf, type VerificationKey } from '../keys/jwk.ts';
@@ -59,10 +59,10 @@ export function createTokenVerifier(
   cacheEntries: number,
   count?: Count,
 ) {
-  const cache = new Memory<VerifiedToken>(cacheEntries);
+  const cache = new Cache<VerifiedToken>(cacheEntries);
 
   /** Remembers the token by its digest. */
-  function verify(token: string, digest: string): Later<VerifiedToken | Refused> {
+  function verify(token: string, digest: string): MaybePromise<VerifiedToken | Refused> {
     const jws = parseCompact(token);
     if (typeof jws === 'string') return refuse(jws);
 
@@ -93,7 +93,7 @@ export function createTokenVerifier(
     });
   }
 
-  return (token: string): Later<VerifiedToken | Refused> => {
+  return (token: string): MaybePromise<VerifiedToken | Refused> => {
     const digest = hash('sha256', token, 'base64url');
     const remembered = cache.get(digest);
     if (remembered === undefined) return verify(token, digest);
@@ -114,7 +114,9 @@ export function createTokenVerifier(
   };
 }
 
-/** Claims are shared by every request that brings the same token: no handler may change them for the next. */
+/**
+ * Claims are shared by every request that brings the same token: no handler may change them for the next.
+ */
 function deepFreeze(claims: JsonObject) {
   // A list that grows while it is gone through: claims may be nested deeper than the stack.
   const all: unknown[] = [claims];

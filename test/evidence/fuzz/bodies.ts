@@ -134,7 +134,7 @@ function faultOf({ requests, length, leaves }: BodyCase, received: string): stri
 export async function fuzzBodies(seed: number, count: number, first = 0): Promise<BodyFigures> {
   const limits = { limitBytes: LIMIT_BYTES };
   const service = await startTable({
-    rows: [
+    routes: [
       post('/any', open, json(undefined, limits), echo),
       post('/guarded', needs(scope('write')), json(undefined, limits), echo),
       get('/none', open, echo),

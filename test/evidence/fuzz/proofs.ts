@@ -200,11 +200,11 @@ async function verifyWithFastJwt(one: Case): Promise<string> {
 /** What a new verifier says, which must be the same once it knows the key. */
 function judge({ proof, path, hasNonces }: Case) {
   const verify = createProofVerifier({ ...RULES, dpopNonceSecret: hasNonces ? SECRET : undefined });
-  const presentation = { method: 'GET', host: 'api.test', path, rawHeaders: [] };
+  const facts = { method: 'GET', host: 'api.test', path, rawHeaders: [] };
 
   const once = () =>
     judged(() => {
-      const { thumbprint, jti } = verify(proof, TOKEN, presentation, NOW * 1000);
+      const { thumbprint, jti } = verify(proof, TOKEN, facts, NOW * 1000);
       return `${thumbprint} ${spelled(jti)}`;
     });
 

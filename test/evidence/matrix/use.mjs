@@ -39,7 +39,7 @@ async function ask(url, request = {}) {
   return [response.status, error].filter(Boolean).join(' ');
 }
 
-const rows = [
+const routes = [
   get('/open', open, () => ({})),
   get('/me', authenticated, ({ caller }) => ({ subject: caller.subject })),
   get('/orders/{id}', needs(scope('read:orders')), ({ parameters }) => parameters),
@@ -51,10 +51,10 @@ const issuer = createTestIssuer();
 const settings = { ...issuer.settings, host: '127.0.0.1', port: 0, dpopMode: 'ALLOWED', logLevel: 'silent' };
 
 async function useService() {
-  const service = createService({ rows }, settings, issuer);
+  const service = createService({ routes }, settings, issuer);
   const url = await service.listen();
   const bearer = (claims) => ({ headers: issuer.bearer(claims) });
-  expect('an open row', await ask(`${url}/open`), '200');
+  expect('an open route', await ask(`${url}/open`), '200');
   expect('readiness', await ask(`${url}/readyz`), '200');
   expect('a token', await ask(`${url}/me`, bearer()), '200');
   expect('no token', await ask(`${url}/me`), '401 unauthorized');
@@ -108,7 +108,7 @@ async function useGate() {
 
 await attempt('createService', useService);
 await attempt('createGate', useGate);
-await attempt('assertRouteMatrix', () => assertRouteMatrix({ rows }));
+await attempt('assertRouteMatrix', () => assertRouteMatrix({ routes }));
 console.log(JSON.stringify({ answers, problems }));
 // Else it ends by itself: nothing of what was stopped keeps it alive.
 if (problems.length > 0) process.exit(1);

@@ -106,7 +106,7 @@ function useOnNode(name: string): void {
 function useWithCompiler(name: string): void {
   const compiler = join(TOOLS, name);
   const { version } = JSON.parse(readFileSync(join(compiler, 'package.json'), 'utf8')) as { version: string };
-  const files = ['src/main.ts', 'src/rows.tests.ts', 'wrong.ts', 'exported.ts', 'required.cts'];
+  const files = ['src/main.ts', 'src/routes.tests.ts', 'wrong.ts', 'exported.ts', 'required.cts'];
   for (const [resolution, flags] of Object.entries(RESOLUTIONS)) {
     // A bundler has no files of the older kind.
     const some = files.filter((file) => resolution === 'nodenext' || file !== 'required.cts');
@@ -136,7 +136,7 @@ try {
   );
   writeFileSync(join(directory, 'exported.ts'), EXPORTED);
   const required = `import gatehouse = require('gatehouse');\nimport testing = require('gatehouse/testing');\n`;
-  const use = `gatehouse.createService({ rows: [] }, testing.createTestIssuer().settings);\n`;
+  const use = `gatehouse.createService({ routes: [] }, testing.createTestIssuer().settings);\n`;
   writeFileSync(join(directory, 'required.cts'), required + use);
 
   for (const name of NODES) useOnNode(name);

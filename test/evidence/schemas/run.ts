@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { open } from '../../../src/gate/access.ts';
-import { get, post, type Row } from '../../../src/service/routes/route.ts';
+import { get, post, type Route } from '../../../src/service/routes/route.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
 import type { Answer } from '../../support/client.ts';
 import { startTable } from '../../support/table.ts';
@@ -15,10 +15,10 @@ const OUTPUT = { item: 'A', count: 1 };
 /** Text that nobody but its sender may see again: in a place where no message has a reason to repeat it. */
 const SECRET = 'a-secret-of-the-sender';
 
-const rowsOf = ([maker, { order, freeOrder, page, broken }]: [
+const routesOf = ([maker, { order, freeOrder, page, broken }]: [
   string,
   (typeof MAKERS)[keyof typeof MAKERS],
-]): Row[] => [
+]): Route[] => [
   post(`/${maker}/order`, open, json<unknown>(order), ({ body }) => ({ body })),
   post(`/${maker}/free`, open, json<unknown>(freeOrder ?? order), ({ body }) => ({ body })),
   post(`/${maker}/broken`, open, json<unknown>(broken), ({ body }) => ({ body })),
@@ -39,7 +39,7 @@ function assertIssue({ status, body, text }: Answer, expected: number, path: rea
 }
 
 const { dependencies } = JSON.parse(readFileSync(new URL('./package.json', import.meta.url), 'utf8'));
-const service = await startTable({ rows: Object.entries(MAKERS).flatMap(rowsOf) });
+const service = await startTable({ routes: Object.entries(MAKERS).flatMap(routesOf) });
 
 for (const [maker, { freeOrder }] of Object.entries(MAKERS)) {
   const send = (path: string, value: unknown) =>

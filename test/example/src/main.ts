@@ -1,5 +1,5 @@
 import { runService } from 'gatehouse';
 import { Orders } from './orders.ts';
-import { rowsOf } from './rows.ts';
+import { routesOf } from './routes.ts';
 
-runService({ rows: rowsOf(new Orders()) });
+runService({ routes: routesOf(new Orders()) });

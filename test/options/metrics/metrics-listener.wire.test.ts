@@ -126,7 +126,7 @@ const issuer = createTestIssuer();
 
 const serviceOn = (settings: { port: number; metricsPort: number; host?: string; metricsHost?: string }) =>
   createService(
-    { rows: [get('/a', open, () => ({}))] },
+    { routes: [get('/a', open, () => ({}))] },
     { ...issuer.settings, host: '127.0.0.1', ...settings },
     issuer,
   );
@@ -205,7 +205,7 @@ test('a process exits with 2 when the port for metrics cannot be had, and names 
   assert.equal(await service.exited, 2);
   assert.match(
     service.errors(),
-    new RegExp(`^address or port cannot be had: 127\\.0\\.0\\.1, port ${taken} \\(EADDRINUSE\\)$`, 'm'),
+    new RegExp(`^cannot listen: 127\\.0\\.0\\.1, port ${taken} \\(EADDRINUSE\\)$`, 'm'),
   );
   assert.ok(!service.logs.some(({ message }) => message === 'listening'));
 });

@@ -27,7 +27,7 @@ const issuer = createTestIssuer();
 
 const DURATION = 'http_server_request_duration_seconds';
 
-const rows = [
+const routes = [
   get('/orders/{id}', needs(scope('read:orders')), () => ({})),
   get('/open', open, () => ({})),
   get('/missing', open, () => fail(404, 'not_found', 'None')),
@@ -38,7 +38,7 @@ const rows = [
 
 async function start(t: TestContext, settings: Partial<GivenSettings> = {}, fetchKeys = issuer.fetchKeys) {
   const given = { ...issuer.settings, host: '127.0.0.1', port: 0, dpopMode: 'ALLOWED' as const, ...settings };
-  const service = createService({ rows }, given, { fetchKeys });
+  const service = createService({ routes }, given, { fetchKeys });
   const url = await service.listen();
   t.after(() => service.stop());
   const port = Number(new URL(url).port);
@@ -102,7 +102,7 @@ test('has every family from the start, and every foreseeable series at zero', as
   const counts = [...(families.get(DURATION)?.samples ?? [])].filter(([name]) => name.includes('_count{'));
   assert.deepEqual(
     counts.map(([name, count]) => `${name.slice(name.indexOf('{') + 1, -1)} ${count}`).sort(),
-    [...rows.map(({ method, pattern }) => [method, pattern]), ['GET', '/healthz'], ['GET', '/readyz']]
+    [...routes.map(({ method, pattern }) => [method, pattern]), ['GET', '/healthz'], ['GET', '/readyz']]
       .flatMap(([method = '', pattern = '']) =>
         (method === 'GET' ? ['GET', 'HEAD'] : [method]).flatMap((each) =>
           // An alert sees the first 500 of a series only if the series was there before (docs/rules.yml).
@@ -139,7 +139,7 @@ test('counts answers by method, route and status, with their seconds, and no pat
   assert.ok(![...all()].some(([, { samples }]) => /one|secret|PURGE/.test([...samples.keys()].join())));
 });
 
-test('counts a preflight and who asks for the metadata as requests that no row has matched', async (t) => {
+test('counts a preflight and who asks for the metadata as requests that no route has matched', async (t) => {
   const settings = { corsAllowedOrigins: ['https://app.test'], resourceUrl: 'https://api.test' };
   const { port, answers } = await start(t, settings);
   const headers = { Origin: 'https://app.test', 'Access-Control-Request-Method': 'GET' };
@@ -265,12 +265,16 @@ test('tells whether a shared memory of proofs answers in place of how many it ha
 
 test('tells how many requests are under way, and of clients that have left how long they waited, without a status', async (t) => {
   const calls = new EventEmitter();
-  const row = get('/held', open, ({ signal }) => {
+  const route = get('/held', open, ({ signal }) => {
     const gone = once(signal, 'abort');
     calls.emit('call', gone);
     return gone.then(() => ({}));
   });
-  const service = createService({ rows: [row] }, { ...issuer.settings, host: '127.0.0.1', port: 0 }, issuer);
+  const service = createService(
+    { routes: [route] },
+    { ...issuer.settings, host: '127.0.0.1', port: 0 },
+    issuer,
+  );
   const port = Number(new URL(await service.listen()).port);
   t.after(() => service.stop());
   const call = once(calls, 'call');

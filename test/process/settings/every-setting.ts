@@ -11,7 +11,7 @@ export type Name = Exclude<keyof ProfileSettings, 'issuers'> | keyof IssuerSetti
 /** How a value is written in a file or the environment, and what it becomes. */
 export type Spelling = readonly [written: string, value: unknown];
 
-export interface SettingRow {
+export interface SettingRoute {
   readonly name: Name;
   readonly env?: string;
   readonly yaml?: string;
@@ -35,7 +35,7 @@ const NOT_BOOLEAN = ['yes', /must be .*true.*false/i] as const;
 const BLANK = ['a b', /white space/] as const;
 const SECRETS = ['0123456789abcdefghijklmnopqrstuv', 'x'.repeat(33), 'y'.repeat(64)] as const;
 
-export const SETTINGS: readonly SettingRow[] = [
+export const SETTINGS: readonly SettingRoute[] = [
   {
     name: 'profile',
     env: 'PROFILE',

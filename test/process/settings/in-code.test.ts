@@ -1,7 +1,7 @@
 /* Settings in code: by the rules of the other sources, and none is passed over in silence. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createGate, createService, type Table } from '../../../src/gatehouse.ts';
+import { createGate, createService, type Routes } from '../../../src/gatehouse.ts';
 import { checkSettings, type GivenSettings } from '../../../src/process/settings/load.ts';
 import { load, problemsIn, REQUIRED } from './every-setting.ts';
 
@@ -112,12 +112,12 @@ test('names every setting in code as its type does, whatever is wrong with it', 
 
 test('says that there are no settings, and what is wrong with the table', async () => {
   const problem = 'settings: are missing; give an object with at least domain and audience';
-  const make = createService as (table?: Table, settings?: unknown) => unknown;
+  const make = createService as (table?: Routes, settings?: unknown) => unknown;
   const open = createGate as (settings?: unknown) => Promise<unknown>;
   for (const none of [undefined, null, 'https://idp.test', 5]) {
     assert.deepEqual(problemsOf(none as never), [problem]);
     await assert.rejects(open(none), { name: 'ConfigurationError', problems: [problem] });
-    assert.throws(() => make({ rows: [] }, none), { name: 'ConfigurationError', problems: [problem] });
-    assert.throws(() => make(undefined, none), { problems: ['rows and rules: must be lists', problem] });
+    assert.throws(() => make({ routes: [] }, none), { name: 'ConfigurationError', problems: [problem] });
+    assert.throws(() => make(undefined, none), { problems: ['routes and rules: must be lists', problem] });
   }
 });

@@ -24,7 +24,7 @@ const REQUIRED_YAML = 'idp:\n  domain: idp.test\n  audience: https://api.test\n'
 const quoted = (written: string) => JSON.stringify(written);
 
 /**
- * What the row needs beside it: profile A, to which the scope policy belongs, and where DPoP is on; the URL
+ * What the route needs beside it: profile A, to which the scope policy belongs, and where DPoP is on; the URL
  * of a resource of which more is said.
  */
 const around = (name: string) => {
@@ -280,7 +280,7 @@ test('gives a table of its own the settings of the service, with the defaults of
   const environment = { ...REQUIRED, PROFILE: 'A', SCOPE_POLICY: 'true' };
   const { settings } = inDirectory({}, (directory) => loadSettings(environment, directory));
   const { profile, orgId, scopePolicy, ...expected } = load({ environment: REQUIRED }).settings;
-  // The methods are those of its rows.
+  // The methods are those of its routes.
   assert.deepEqual(settings, { ...expected, corsAllowedMethods: [] });
   assert.deepEqual([profile, orgId, scopePolicy], ['B', 'org_123456', false]);
 });

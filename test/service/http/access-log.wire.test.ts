@@ -128,7 +128,7 @@ test('has a line with no status for a client that left', async (t) => {
   const began = new EventEmitter();
   const handler = () => new Promise<object>((resolve) => began.emit('began', () => resolve({})));
   const environment = { ACCESS_LOG: 'true' };
-  const table = await startTable({ rows: [get('/held', open, handler)], environment });
+  const table = await startTable({ routes: [get('/held', open, handler)], environment });
   t.after(table.stop);
   const wire = await openWire(table.port);
   wire.send(HELD);

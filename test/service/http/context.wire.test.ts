@@ -23,7 +23,7 @@ async function openTraced(context: TestContext) {
   });
 
   const table = await startTable({
-    rows: [
+    routes: [
       get('/sync/{id}', open, ({ path }) => [note(path)]),
       get('/async/{id}', open, async ({ path }) => {
         await null;

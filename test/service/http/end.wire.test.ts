@@ -150,7 +150,7 @@ describe('the end', { timeout: 120_000 }, () => {
   test('lets a client read an answer that is written already, and closes the connection then [RFC 9112 §9.6]', async (t) => {
     // More than the buffers of two sockets hold.
     const text = 'x'.repeat(12_000_000);
-    const table = await startTable({ rows: [get('/large', open, () => ({ text }))] });
+    const table = await startTable({ routes: [get('/large', open, () => ({ text }))] });
     t.after(() => table.stop());
     const accepted = once(table.server, 'connection') as Promise<[Socket]>;
     const client = connect(table.port, '127.0.0.1').pause();

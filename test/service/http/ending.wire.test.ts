@@ -30,7 +30,7 @@ const jsonOf = (path: string, length: number, fields = '') =>
 /** What Node reads of a socket at once. */
 const PIECE = 64 * 1024;
 
-/** A table whose rows `/held` wait until `answer` is called; the sender check of guarded rows waits with them. */
+/** A table whose routes `/held` wait until `answer` is called; the sender check of guarded routes waits with them. */
 async function openHolding(context: TestContext) {
   const count = { seen: 0, ran: 0 };
   let answer = () => {};
@@ -45,7 +45,7 @@ async function openHolding(context: TestContext) {
   };
 
   const table = await startTable({
-    rows: [
+    routes: [
       get('/held', open, hold),
       get('/now', open, () => ({})),
       get('/soon', open, async () => {

@@ -14,9 +14,9 @@ const MINUTE = 60_000;
 
 const ARRIVED = { arrivedAt: 0, request: { rawHeaders: [] } };
 
-const rowAt = (pattern: string) => get(pattern, open, () => ({}));
+const routeAt = (pattern: string) => get(pattern, open, () => ({}));
 
-const ORDERS = rowAt('/api/orders/{id}');
+const ORDERS = routeAt('/api/orders/{id}');
 
 function observing(level: LogLevel = 'info', accessLog = false) {
   const clock = new TestClock(0);
@@ -29,7 +29,7 @@ function observing(level: LogLevel = 'info', accessLog = false) {
 }
 
 const refuse = (observe: ReturnType<typeof createObserver>['observe'], reason: 'expired' | 'scope-missing') =>
-  observe({ ...ARRIVED, row: rowAt('/x'), reason }, 401);
+  observe({ ...ARRIVED, route: routeAt('/x'), reason }, 401);
 
 test('takes a request whose body did not arrive in time for a refusal only, without method and route', () => {
   const lines: object[] = [];
@@ -41,7 +41,7 @@ test('takes a request whose body did not arrive in time for a refusal only, with
 
   const observer = createObserver({ clock, log, metrics }, true);
   const request = { method: 'POST', url: '/orders', rawHeaders: [] };
-  observer.observe({ arrivedAt: 0, request, row: ORDERS, reason: 'request_timeout' }, 408);
+  observer.observe({ arrivedAt: 0, request, route: ORDERS, reason: 'request_timeout' }, 408);
   assert.deepEqual(lines[0], {
     message: 'request',
     method: null,
@@ -58,7 +58,7 @@ test('tells in the access log how long a request took, in milliseconds to the mi
   clock.advance(5_000);
   const arrivedAt = noteArrival();
   clock.advance(1.23456);
-  observe({ ...ARRIVED, arrivedAt, row: ORDERS }, 200);
+  observe({ ...ARRIVED, arrivedAt, route: ORDERS }, 200);
   assert.equal(told()[0]?.durationMillis, 1.235);
 });
 
@@ -69,7 +69,7 @@ test('counts how long a request took, in seconds, and looks at no clock where no
   clock.advance(5_000);
   const arrivedAt = noteArrival();
   clock.advance(2_000);
-  observe({ arrivedAt, request: { method: 'GET', rawHeaders: [] }, row: ORDERS }, 200);
+  observe({ arrivedAt, request: { method: 'GET', rawHeaders: [] }, route: ORDERS }, 200);
   assert.match(metrics.read([], createReplayStore(60)), /_seconds_sum\{.*"GET".*\} 2$/m);
   assert.equal(createObserver({ clock, log: () => {} }, false).noteArrival(), 0);
 });
@@ -78,7 +78,7 @@ test('tells at debug of a refusal what the access log would tell, its reason and
   const { observe, told } = observing('debug');
   const kid = `key\n${'1'.repeat(100)}`;
   const request = { ...ARRIVED.request, method: 'GET' };
-  observe({ ...ARRIVED, request, row: ORDERS, reason: 'expired', issuerName: 'idp', kid }, 401);
+  observe({ ...ARRIVED, request, route: ORDERS, reason: 'expired', issuerName: 'idp', kid }, 401);
   observe({ ...ARRIVED, request, reason: 'not_found' }, 404);
   assert.deepEqual(told(), [
     {
@@ -94,10 +94,10 @@ test('tells at debug of a refusal what the access log would tell, its reason and
   ]);
 });
 
-test('tells of a bug the method and the pattern of the row, the name of the error and its places', () => {
+test('tells of a bug the method and the pattern of the route, the name of the error and its places', () => {
   const { observe, told, summarize } = observing('error');
   const failure = new TypeError('secret');
-  observe({ ...ARRIVED, row: rowAt(`/${'long/'.repeat(20)}`), reason: 'bug', failure }, 500);
+  observe({ ...ARRIVED, route: routeAt(`/${'long/'.repeat(20)}`), reason: 'bug', failure }, 500);
   observe({ ...ARRIVED, reason: 'bug', failure: 'secret' }, 500);
   const [{ frames, ...first } = {}, ...others] = told();
   assert.deepEqual(first, {
@@ -118,8 +118,8 @@ test('tells of a bug the method and the pattern of the row, the name of the erro
 
 test('counts neither a bug nor what a handler refuses as a refusal', () => {
   const { observe, told, summarize } = observing();
-  observe({ ...ARRIVED, row: ORDERS, reason: 'handler' }, 404);
-  observe({ ...ARRIVED, row: ORDERS, reason: 'bug', failure: new Error() }, 500);
+  observe({ ...ARRIVED, route: ORDERS, reason: 'handler' }, 404);
+  observe({ ...ARRIVED, route: ORDERS, reason: 'bug', failure: new Error() }, 500);
   assert.equal(told().length, 1);
   summarize();
   assert.deepEqual(told(), []);
@@ -127,7 +127,7 @@ test('counts neither a bug nor what a handler refuses as a refusal', () => {
 
 test('says nothing of requests that were served', () => {
   const { observe, told, clock, summarize } = observing('debug');
-  observe({ ...ARRIVED, row: ORDERS }, 200);
+  observe({ ...ARRIVED, route: ORDERS }, 200);
   assert.deepEqual(clock.pending, []);
   summarize();
   assert.deepEqual(told(), []);
@@ -135,7 +135,7 @@ test('says nothing of requests that were served', () => {
 
 test('tells of a request that was served in the access log, and nowhere else', () => {
   const { observe, told, clock, summarize } = observing('debug', true);
-  observe({ ...ARRIVED, row: ORDERS }, 200);
+  observe({ ...ARRIVED, route: ORDERS }, 200);
   assert.deepEqual(
     told().map(({ message }) => message),
     ['request'],
@@ -188,9 +188,9 @@ test('counts no probe that finds the service not ready, and tells of it at debug
   for (const url of ['/healthz', '/readyz?full']) {
     observe({ ...ARRIVED, request: { url, rawHeaders: [] }, reason: 'keys-unavailable' }, 503);
   }
-  // As it may be spelled too: the row tells.
+  // As it may be spelled too: the route tells.
   const spelled = { url: '/%72eadyz', rawHeaders: [] };
-  observe({ ...ARRIVED, request: spelled, row: rowAt('/readyz'), reason: 'keys-unavailable' }, 503);
+  observe({ ...ARRIVED, request: spelled, route: routeAt('/readyz'), reason: 'keys-unavailable' }, 503);
   assert.deepEqual(
     told().map(({ message }) => message),
     ['request refused', 'request refused', 'request refused'],

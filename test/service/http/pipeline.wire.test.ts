@@ -6,7 +6,7 @@ import { andThen, isLater } from '../../../src/verify/base/clock.ts';
 import { refuse, Refused, unavailable } from '../../../src/verify/base/refusal.ts';
 import { anyScope, claimEquals, scope, type Guard } from '../../../src/gate/guards.ts';
 import { authenticated, needs, open } from '../../../src/gate/access.ts';
-import { get, post, under, type Row } from '../../../src/service/routes/route.ts';
+import { get, post, under, type Route } from '../../../src/service/routes/route.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
 import { Exchange } from '../../../src/service/http/exchange.ts';
 import { createService } from '../../../src/process/host.ts';
@@ -49,7 +49,7 @@ let service: TableService;
 
 before(async () => {
   service = await startTable({
-    rows: [
+    routes: [
       ...BUGS,
       get('/later', authenticated, async ({ caller, nowMillis, parameters }) => ({
         user: caller.subject,
@@ -114,7 +114,7 @@ test('answers what an asynchronous handler gives, with the time of the request a
   assert.deepEqual([status, body], [200, { user: 'auth0|user', nowMillis: clock.now(), parameters: {} }]);
 });
 
-test('gives a handler the decoded parameters, and no caller on an open row', async () => {
+test('gives a handler the decoded parameters, and no caller on an open route', async () => {
   const { body } = await service.ask('/of/a%2Fb/%C3%A9', { token: tokenWith() });
   assert.deepEqual(body, { caller: null, nowMillis: clock.now(), parameters: { name: 'a/b', other: 'é' } });
 });
@@ -125,15 +125,15 @@ test('tells a guard the caller, and no setting', async (t) => {
     ...scope('read'),
     passes: (...given: unknown[]) => told.push(given.map((one) => Object.keys(Object(one)).sort())) > 0,
   };
-  const app = await startTable({ rows: [get('/guarded', needs(guard), () => ({}))] });
+  const app = await startTable({ routes: [get('/guarded', needs(guard), () => ({}))] });
   t.after(() => app.stop());
   assert.equal((await app.ask('/guarded', { token: tokenWith() })).status, 200);
   assert.deepEqual(told, [[['claims', 'freshNonce']]]);
 });
 
-test('gives no caller to the handler of an open row, also where a rule has let that caller in', async (t) => {
+test('gives no caller to the handler of an open route, also where a rule has let that caller in', async (t) => {
   const app = await startTable({
-    rows: [get('/a/b', open, ({ caller }) => ({ caller: caller ?? null }))],
+    routes: [get('/a/b', open, ({ caller }) => ({ caller: caller ?? null }))],
     policy: [under('/a', authenticated)],
   });
   t.after(() => app.stop());
@@ -183,14 +183,14 @@ test('logs each refusal with its status and reason, and no token [docs/operation
   assert.ok(!JSON.stringify(lines).includes(token.slice(0, 20)));
 });
 
-test('refuses rows that overlap before anything is served, each pair with a path', () => {
-  const rows = [
+test('refuses routes that overlap before anything is served, each pair with a path', () => {
+  const routes = [
     get('/a/{b}', open, () => ({})),
     get('/a/b', open, () => ({})),
     get('/a/c', open, () => ({})),
   ];
   const settings = { domain: 'idp.test', audience: 'api', logLevel: 'silent' } as const;
-  assert.throws(() => createService({ rows }, settings), {
+  assert.throws(() => createService({ routes }, settings), {
     name: 'ConfigurationError',
     problems: [
       'GET /a/{b} and /a/b: both match /a/b; give one of them another path, or answer for /a/b in the handler of /a/{b}',
@@ -199,9 +199,9 @@ test('refuses rows that overlap before anything is served, each pair with a path
   });
 });
 
-test('names all that is wrong with a table, each with its row or rule', () => {
+test('names all that is wrong with a table, each with its route or rule', () => {
   const nothing = () => ({});
-  const rows = [
+  const routes = [
     get('/a', needs(scope('a b'), claimEquals('é', 1)), nothing),
     post('/b/', open, json({} as never, { limitBytes: 0 }), nothing),
     post('/c', needs(anyScope('')), query({} as never), json(undefined, { limitBytes: 0 }), nothing),
@@ -210,7 +210,7 @@ test('names all that is wrong with a table, each with its row or rule', () => {
   const rules = [under('admin', needs(scope('"')))];
   const settings = { domain: 'idp.test', audience: 'api', logLevel: 'silent' } as const;
   const schema = 'a schema must have "~standard" of version 1 with a function "validate"';
-  assert.throws(() => createService({ rows, rules }, settings), {
+  assert.throws(() => createService({ routes, rules }, settings), {
     problems: [
       'GET /a: scope a b: not all are scopes',
       'GET /a: claim ? equals 1: cannot be named in a challenge',
@@ -226,8 +226,8 @@ test('names all that is wrong with a table, each with its row or rule', () => {
   });
 });
 
-test('serves a row for /, under any query, and nothing else there [docs/requests.md]', async (t) => {
-  const app = await startTable({ rows: [get('/', open, ({ path }) => ({ path }))] });
+test('serves a route for /, under any query, and nothing else there [docs/requests.md]', async (t) => {
+  const app = await startTable({ routes: [get('/', open, ({ path }) => ({ path }))] });
   t.after(() => app.stop());
   for (const target of ['/', '/?', '/?x=/api']) {
     const { status, body } = await app.ask(target);
@@ -240,7 +240,7 @@ test('serves a row for /, under any query, and nothing else there [docs/requests
 test('asks every rule that covers a path, whichever stands first [H2]', async (t) => {
   const policy = [under('/a', needs(scope('one'))), under('/a/b', needs(scope('two')))];
   for (const rules of [policy, policy.toReversed()]) {
-    const app = await startTable({ rows: [get('/a/b', authenticated, () => ({}))], policy: rules });
+    const app = await startTable({ routes: [get('/a/b', authenticated, () => ({}))], policy: rules });
     t.after(() => app.stop());
     for (const [scope, expected] of [
       ['one two', 200],
@@ -255,7 +255,7 @@ test('asks every rule that covers a path, whichever stands first [H2]', async (t
 
 test('goes on with a request once the keys it waits for are there', async (t) => {
   const waiting = await startTable({
-    rows: [get('/x', authenticated, ({ caller }) => ({ user: caller.subject }))],
+    routes: [get('/x', authenticated, ({ caller }) => ({ user: caller.subject }))],
     verify: async (token) => verifyToken(token),
   });
   t.after(() => waiting.stop());
@@ -265,7 +265,7 @@ test('goes on with a request once the keys it waits for are there', async (t) =>
 });
 
 test('works out an answer without awaiting a promise when the token is known and the handler is synchronous', () => {
-  const { responder } = createTable({ rows: [get('/x', authenticated, () => ({ a: 1 }))] });
+  const { responder } = createTable({ routes: [get('/x', authenticated, () => ({ a: 1 }))] });
   const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${tokenWith()}`];
   const request = Object.assign(new EventEmitter(), {
     method: 'GET',
@@ -303,8 +303,8 @@ for (const [what, asked] of [
   ['two hosts', requestOf('GET', '/x', 'Host', 'b')],
 ] as const) {
   test(`gives the refusal of ${what} without throwing it: V8 walks the stack for every throw`, () => {
-    const rows = [get('/x', authenticated, () => ({})), get('/y', needs(scope('read')), () => ({}))];
-    const respond = createPipeline({ rows }, createTable({ rows }).observer);
+    const routes = [get('/x', authenticated, () => ({})), get('/y', needs(scope('read')), () => ({}))];
+    const respond = createPipeline({ routes }, createTable({ routes }).observer);
     const exchange = new Exchange(asked as unknown as IncomingMessage, {} as ServerResponse, 0);
     assert.ok(respond(exchange) instanceof Refused);
   });
@@ -314,10 +314,14 @@ test('makes the reply to a refusal once for each scope that is named, with RESOU
   const reading = get('/x', needs(scope('read')), () => ({}));
   const writing = get('/y', needs(scope('write')), () => ({}));
   const environment = { RESOURCE_URL: 'https://api.example' };
-  const { observer } = createTable({ rows: [reading, writing], environment });
+  const { observer } = createTable({ routes: [reading, writing], environment });
 
-  const reply = (row: Row) =>
-    observer.replyToFailure(refuse('no-credentials'), { request: requestOf('GET', '/'), arrivedAt: 0, row });
+  const reply = (route: Route) =>
+    observer.replyToFailure(refuse('no-credentials'), {
+      request: requestOf('GET', '/'),
+      arrivedAt: 0,
+      route,
+    });
 
   assert.equal(reply(reading), reply(reading));
   assert.notEqual(reply(reading), reply(writing));
@@ -337,7 +341,7 @@ for (const [when, isGoneBefore] of [
       return late;
     };
 
-    const { responder, logs } = createTable({ rows: [get('/x', open, handler)] });
+    const { responder, logs } = createTable({ routes: [get('/x', open, handler)] });
     const request = Object.assign(new EventEmitter(), {
       method: 'GET',
       url: '/x',
@@ -364,11 +368,11 @@ for (const [when, isGoneBefore] of [
 test('admits no one whom a guard or the policy refuses, also when the sender answers later, and runs no handler for them', async (t) => {
   const ran: string[] = [];
 
-  const row = (pattern: string, ...guards: readonly [ReturnType<typeof scope>]) =>
+  const route = (pattern: string, ...guards: readonly [ReturnType<typeof scope>]) =>
     get(pattern, needs(...guards), () => ({ ran: ran.push(pattern) }));
 
   const later = await startTable({
-    rows: [row('/read', scope('read')), row('/admin/read', scope('read'))],
+    routes: [route('/read', scope('read')), route('/admin/read', scope('read'))],
     policy: [under('/admin', needs(scope('admin')))],
     sender:
       (usual) =>

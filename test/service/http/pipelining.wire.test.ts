@@ -4,7 +4,7 @@ import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
 import { open } from '../../../src/gate/access.ts';
-import { get as getRow, post as postRow } from '../../../src/service/routes/route.ts';
+import { get as getRoute, post as postRoute } from '../../../src/service/routes/route.ts';
 import { exchange, openWire } from '../../support/client.ts';
 import {
   CONNECT,
@@ -32,18 +32,18 @@ async function exchangeAndClose(port: number, bytes: string): Promise<string> {
 
 const BEHIND = `POST /behind HTTP/1.1\r\n${HOST}\r\n`;
 
-/** A table that counts how often the row of `BEHIND` was run, and answers `/held` when it is told to. */
+/** A table that counts how often the route of `BEHIND` was run, and answers `/held` when it is told to. */
 async function openCounting(t: TestContext) {
   const counted = { runs: 0, answer: () => {} };
   const held = new Promise<object>((resolve) => {
     counted.answer = () => resolve({});
   });
   const table = await startTable({
-    rows: [
-      getRow('/held', open, () => held),
-      postRow('/first', open, () => ({})),
-      postRow('/later', open, async () => ({})),
-      postRow('/behind', open, () => {
+    routes: [
+      getRoute('/held', open, () => held),
+      postRoute('/first', open, () => ({})),
+      postRoute('/later', open, async () => ({})),
+      postRoute('/behind', open, () => {
         counted.runs += 1;
         return {};
       }),

@@ -40,7 +40,7 @@ async function openTable(context: TestContext, environment: Table['environment']
 
   const endless = schemaOf(() => new Promise<never>(() => {}));
   const table = await startTable({
-    rows: [
+    routes: [
       get('/hold', open, hold),
       post('/hold', open, json(), hold),
       post('/endless', open, json(endless), hold),

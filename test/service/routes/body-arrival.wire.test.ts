@@ -1,4 +1,4 @@
-/* How a body that a row takes arrives: when the client is told to send it, and what becomes of one that does not come whole. */
+/* How a body that a route takes arrives: when the client is told to send it, and what becomes of one that does not come whole. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
@@ -21,7 +21,7 @@ async function openTable(context: TestContext, more: Partial<Table> = {}) {
   const taken: unknown[] = [];
   const released: (() => void)[] = [];
   const service = await startTable({
-    rows: [
+    routes: [
       post('/any', open, json(undefined, { limitBytes: 100 }), ({ body }) => {
         taken.push(body);
         return { body };
@@ -77,7 +77,7 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     ['who has no token', '/guarded', THREE],
     ['whose token is refused', '/guarded', THREE, 'Authorization: Bearer x.y.z'],
     ['whose token lacks a scope', '/guarded', THREE, bearer({ scope: 'read' })],
-    ['of a row that takes no body', '/none', THREE],
+    ['of a route that takes no body', '/none', THREE],
     ['of nothing', '/nowhere', THREE],
     ['whose body is too large by its length', '/any', 'Content-Length: 101'],
     ['whose body has a coding', '/any', THREE, 'Content-Encoding: gzip'],

@@ -55,7 +55,7 @@ let service: TableService;
 
 before(async () => {
   service = await startTable({
-    rows: [
+    routes: [
       get('/note/{name}', optional, note),
       post('/note/{other}', authenticated, query(ALL), json(ALL), note),
       put('/note/{name}', open, note),
@@ -333,7 +333,7 @@ describe('the answer of a handler', { timeout: 30_000 }, () => {
     ['POST', '/schema-says-nothing'],
     ['GET', '/query-throws'],
   ] as const) {
-    test(`is 500 at ${method} ${path} for a bug, whose row is in the log and whose message is nowhere`, async () => {
+    test(`is 500 at ${method} ${path} for a bug, whose route is in the log and whose message is nowhere`, async () => {
       const before = service.logs.length;
       const { status, text } = await asked(method, path, method === 'POST' ? '{"a":1}' : undefined);
       assert.equal(status, 500);
@@ -392,10 +392,10 @@ test('an error of our own making is logged with its fixed sentence, and no other
 });
 
 describe('the methods of a path', { timeout: 30_000 }, () => {
-  test('are those of its rows: others are 405 with Allow [RFC 9110 §15.5.6]', async (t) => {
+  test('are those of its routes: others are 405 with Allow [RFC 9110 §15.5.6]', async (t) => {
     const ok = () => ({});
     const table = await startTable({
-      rows: [
+      routes: [
         get('/a/{id}', authenticated, ok),
         put('/a/{name}', authenticated, ok),
         del('/a/special', authenticated, ok),
@@ -421,7 +421,7 @@ describe('the methods of a path', { timeout: 30_000 }, () => {
   test('have parameters each by its own name', async (t) => {
     const give = ({ parameters }: { readonly parameters: object }) => ({ parameters });
     const table = await startTable({
-      rows: [get('/a/{id}', open, give), put('/a/{name}', open, give), post('/a/x', open, give)],
+      routes: [get('/a/{id}', open, give), put('/a/{name}', open, give), post('/a/x', open, give)],
     });
     t.after(() => table.stop());
     const asked = await Promise.all(['GET', 'PUT', 'POST'].map((method) => table.ask('/a/x', { method })));

@@ -1,4 +1,4 @@
-/* What a handler receives and may give follows from its row: the compiler is the test. Each marked line must be an error. */
+/* What a handler receives and may give follows from its route: the compiler is the test. Each marked line must be an error. */
 import { authenticated, needs, open, optional } from '../../../src/gate/access.ts';
 import { scope } from '../../../src/gate/guards.ts';
 import { del, get, patch, post, put, type RouteRequest } from '../../../src/service/routes/route.ts';
@@ -79,7 +79,7 @@ export const refused = [
   get('/{i}', open, ({ parameters }) => ({ i: parameters.other })),
   // @ts-expect-error the pattern has no parameter
   get('/j', open, ({ parameters }) => ({ j: parameters.id })),
-  // @ts-expect-error the row takes no body
+  // @ts-expect-error the route takes no body
   post('/k', open, ({ body }) => ({ k: body.item })),
   // @ts-expect-error without a schema nothing is known of the body
   post('/l', open, json(), ({ body }) => ({ l: body.item })),
@@ -87,17 +87,17 @@ export const refused = [
   post('/m', open, json(order), ({ body }) => ({ m: body.other })),
   // @ts-expect-error the query has a schema, and so is no URLSearchParams
   get('/n', open, query(page), ({ query }) => ({ n: query.get('after') })),
-  // @ts-expect-error no caller on an open row, whatever it takes
+  // @ts-expect-error no caller on an open route, whatever it takes
   post('/o', open, json(order), ({ caller }) => ({ o: caller.subject })),
-  // @ts-expect-error perhaps no caller on an optional row
+  // @ts-expect-error perhaps no caller on an optional route
   post('/p', optional, json(order), ({ caller }) => ({ p: caller.subject })),
   // @ts-expect-error one body
   post('/q', open, json(order), json(order), () => ({})),
   // @ts-expect-error the query is decided first, and is named first
   post('/r', open, json(order), query(page), () => ({})),
-  // @ts-expect-error a row has a handler
+  // @ts-expect-error a route has a handler
   post('/s', open, json(order)),
-  // @ts-expect-error a schema is not yet what a row takes
+  // @ts-expect-error a schema is not yet what a route takes
   post('/t', open, order, () => ({})),
 ];
 

@@ -1,4 +1,4 @@
-/* What a row may say that it takes, and what its schema is given of a query. */
+/* What a route may say that it takes, and what its schema is given of a query. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../../src/verify/base/refusal.ts';
@@ -57,7 +57,7 @@ test('a body that its schema refuses later is body-refused, later', async () => 
   );
 });
 
-test('a row that takes what is no schema cannot be served', () => {
+test('a route that takes what is no schema cannot be served', () => {
   for (const schema of [null, {}, () => {}, 'text']) {
     assert.match(json(schema as never).fault ?? '', /~standard/);
     assert.match(query(schema as never).fault ?? '', /~standard/);
@@ -66,13 +66,13 @@ test('a row that takes what is no schema cannot be served', () => {
   assert.equal(query(schemaOf(() => ({ issues: [] }))).fault, undefined);
 });
 
-test('a row does not take any body for want of a schema that was written, such as a misspelt one [H2]', () => {
+test('a route does not take any body for want of a schema that was written, such as a misspelt one [H2]', () => {
   const schemas: Record<string, undefined> = {};
   assert.match(json(schemas.Ordr).fault ?? '', /~standard/);
   assert.deepEqual([json().fault, json(AS_IT_IS).fault], [undefined, undefined]);
 });
 
-test('a row that takes a body has no option that would be passed over in silence [H2]', () => {
+test('a route that takes a body has no option that would be passed over in silence [H2]', () => {
   for (const options of [{ limit: 10 }, { limitBytes: 10, type: ['text/x'] }]) {
     assert.equal(json(AS_IT_IS, options).fault, 'json has no other options than limitBytes and types');
   }
@@ -84,7 +84,7 @@ test('a schema that gives another promise than that of the language is awaited, 
   await assert.rejects(async () => order.judge({}), Refused);
 });
 
-test('a row that takes a body has a limit of 1 to 16,777,216 bytes, or that of the settings', () => {
+test('a route that takes a body has a limit of 1 to 16,777,216 bytes, or that of the settings', () => {
   for (const limitBytes of [1, 102_400, 16_777_216]) {
     const body = json(undefined, { limitBytes });
     assert.deepEqual([body.limitBytes, body.fault], [limitBytes, undefined]);
@@ -97,7 +97,7 @@ test('a row that takes a body has a limit of 1 to 16,777,216 bytes, or that of t
 
 const TYPES_FAULT = 'types must be a list of media types in lower case, without parameters';
 
-test('a row that takes a body names media types in lower case, without parameters', () => {
+test('a route that takes a body names media types in lower case, without parameters', () => {
   assert.deepEqual(json().types, ['application/json']);
   const types = ['application/merge-patch+json', 'application/vnd.a-b.c_d+json'] as const;
   assert.deepEqual(json(undefined, { types }).types, types);
@@ -117,7 +117,7 @@ test('a row that takes a body names media types in lower case, without parameter
   }
 });
 
-test('a row that names no media type, or names one that is not in a list, cannot be served', () => {
+test('a route that names no media type, or names one that is not in a list, cannot be served', () => {
   for (const types of [[], 'application/json', null, {}] as never[]) {
     assert.equal(json(undefined, { types }).fault, TYPES_FAULT);
   }

@@ -1,4 +1,4 @@
-/* Every row of every table × every way to ask for it: who is admitted and who is not. What is added, a row or
+/* Every route of every table × every way to ask for it: who is admitted and who is not. What is added, a route or
    a table, is tested without a word here. Handlers do not run, and nothing is taken for them: what they answer
    is their own. */
 import assert from 'node:assert/strict';
@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { SENTENCES } from '../../../src/verify/base/refusal.ts';
 import { parametersText } from '../../../src/gate/challenge.ts';
 import type { Guard } from '../../../src/gate/guards.ts';
-import type { PrefixRule, Row } from '../../../src/service/routes/route.ts';
+import type { PrefixRule, Route } from '../../../src/service/routes/route.ts';
 import { clock, settingsWith, tokenWith } from '../../support/caller.ts';
 import type { Answer, Ask } from '../../support/client.ts';
 import { claimsForAll, demandOf, passes, type Claims } from '../../support/demands.ts';
@@ -86,10 +86,10 @@ function segmentsOf(path: string): readonly string[] | undefined {
   }
 }
 
-/** Whether any row has this path, read as RFC 3986 §2.4 says. */
-function isKnown(rows: readonly Row[], path: string): boolean {
+/** Whether any route has this path, read as RFC 3986 §2.4 says. */
+function isKnown(routes: readonly Route[], path: string): boolean {
   const segments = segmentsOf(path);
-  return rows.some(({ pattern }) => {
+  return routes.some(({ pattern }) => {
     const parts = partsOf(pattern);
 
     const isMatch = (part: string, index: number) => {
@@ -106,7 +106,7 @@ const covers = ({ prefix }: PrefixRule, path: string) =>
 
 const isLogin = ({ refused }: Guard) => 'demands' in refused.refusal;
 
-/** In the order in which a row, and the rules for it, decide them. */
+/** In the order in which a route, and the rules for it, decide them. */
 const decided = (guards: readonly Guard[]) => [
   ...guards.filter((guard) => !isLogin(guard)),
   ...guards.filter(isLogin),
@@ -114,38 +114,38 @@ const decided = (guards: readonly Guard[]) => [
 
 for (const { name, table, environment, asIssued, othersAudience } of CASES) {
   describe(name, () => {
-    const { rows, rules = [] } = table;
+    const { routes, rules = [] } = table;
     const { errorDetail } = settingsWith(environment);
-    /** The rows that have admitted a request, one for each time. */
-    const admissions: Row[] = [];
+    /** The routes that have admitted a request, one for each time. */
+    const admissions: Route[] = [];
     let service: TableService;
 
     before(async () => {
-      const watched = rows.map((row): Row => ({
-        ...row,
+      const watched = routes.map((route): Route => ({
+        ...route,
         query: undefined,
         body: undefined,
         handler: () => {
-          admissions.push(row);
-          return { admitted: row.pattern };
+          admissions.push(route);
+          return { admitted: route.pattern };
         },
       }));
       service = await startTable({
-        rows: watched,
+        routes: watched,
         policy: rules,
         environment: { ...environment, IDP_DPOP_MODE: 'DISABLED' },
       });
     });
     after(() => service.stop());
 
-    for (const row of rows) describe(`${row.method} ${row.pattern}`, () => testRow(row));
+    for (const route of routes) describe(`${route.method} ${route.pattern}`, () => testRoute(route));
 
-    function testRow(row: Row): void {
-      const { method, pattern, access } = row;
+    function testRoute(route: Route): void {
+      const { method, pattern, access } = route;
       const path = pathOf(pattern);
       const covering = rules.filter((one) => covers(one, path));
       const isRuled = covering.length > 0;
-      const all = decided([...covering, row].flatMap((one) => one.access.guards));
+      const all = decided([...covering, route].flatMap((one) => one.access.guards));
       const named = new Map(all.map((one) => [one.name, one]));
       const guards = [...named.values()];
       const held = claimsForAll(guards);
@@ -159,7 +159,7 @@ for (const { name, table, environment, asIssued, othersAudience } of CASES) {
       const expired = () => token({ ...held, exp: Math.floor(clock.now() / 1000) });
       const forged = () => good().replace(/.{8}$/, (end) => (end === 'AAAAAAAA' ? 'BBBBBBBB' : 'AAAAAAAA'));
 
-      /** Asks by the row's method, and for GET by HEAD too, and makes sure that they answer alike. */
+      /** Asks by the route's method, and for GET by HEAD too, and makes sure that they answer alike. */
       async function ask(request: Ask = {}): Promise<Answer> {
         const answer = await service.ask(path, { method, ...request });
         const { 'cache-control': cacheControl, 'x-content-type-options': sniffing } = answer.headers;
@@ -177,7 +177,7 @@ for (const { name, table, environment, asIssued, othersAudience } of CASES) {
         const before = admissions.length;
         const answer = await ask(request);
         const admitted = admissions.slice(before);
-        assert.ok(admitted.length > 0 && admitted.every((one) => one === row));
+        assert.ok(admitted.length > 0 && admitted.every((one) => one === route));
         assert.deepEqual([answer.status, answer.challenges], [200, []]);
       }
 
@@ -285,7 +285,7 @@ for (const { name, table, environment, asIssued, othersAudience } of CASES) {
 
       const whom = isRuled ? 'only of callers that its policy admits' : 'before it reads a token';
       test(`refuses another method ${whom}`, async () => {
-        const own = rows.filter((one) => isKnown([one], path)).map((one) => one.method);
+        const own = routes.filter((one) => isKnown([one], path)).map((one) => one.method);
         const allowed = own.flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one]));
         const refused = [405, allowed, 'method_not_allowed'];
         for (const other of METHODS.filter((one) => !allowed.includes(one))) {
@@ -304,7 +304,7 @@ for (const { name, table, environment, asIssued, othersAudience } of CASES) {
       });
 
       test('is not found under another spelling, whoever calls [G2]', async () => {
-        const elsewhere = (slip: string) => !isKnown(rows, slip) && !rules.some((one) => covers(one, slip));
+        const elsewhere = (slip: string) => !isKnown(routes, slip) && !rules.some((one) => covers(one, slip));
         const stale = expired();
         const asked = pathSlips(path)
           .filter(elsewhere)

@@ -1,4 +1,4 @@
-/* What a handler gets follows from its row: the compiler is the test. Each marked line must be an error, or
+/* What a handler gets follows from its route: the compiler is the test. Each marked line must be an error, or
    the type check fails. */
 import { authenticated, needs, open, optional } from '../../../src/gate/access.ts';
 import { claimEquals, scope } from '../../../src/gate/guards.ts';
@@ -9,9 +9,9 @@ import {
   post,
   put,
   under,
-  type Row,
+  type Route,
   type RouteRequest,
-  type Table,
+  type Routes,
 } from '../../../src/service/routes/route.ts';
 import type { Caller } from '../../../src/verify/caller.ts';
 import { is } from '../../support/same-type.ts';
@@ -35,18 +35,18 @@ export const allThatAHandlerIsTold = is<
   | 'nowMillis'
 >()(toldToHandlers);
 
-declare const shownOfRows: keyof Row;
+declare const shownOfRoutes: keyof Route;
 
 export const allThatARowShows = is<
   'method' | 'pattern' | 'access' | 'faults' | 'query' | 'body' | 'handler'
->()(shownOfRows);
+>()(shownOfRoutes);
 
 const both = needs(scope('read'), claimEquals('org', 'a1'));
 
-export const rows = [
-  // @ts-expect-error no caller on an open row
+export const routes = [
+  // @ts-expect-error no caller on an open route
   get('/1', open, wantsCaller),
-  // @ts-expect-error perhaps no caller on an optional row
+  // @ts-expect-error perhaps no caller on an optional route
   get('/2', optional, wantsCaller),
   get('/3', authenticated, wantsCaller),
   get('/4', both, wantsCaller),
@@ -57,9 +57,9 @@ export const rows = [
 ];
 
 export const incomplete = [
-  // @ts-expect-error a row has an access
+  // @ts-expect-error a route has an access
   () => get('/8', takesAny),
-  // @ts-expect-error a guarded row has a guard
+  // @ts-expect-error a guarded route has a guard
   () => needs(),
   // @ts-expect-error a scope guard has a scope
   () => scope(),
@@ -72,46 +72,46 @@ export const incomplete = [
 ];
 
 export const writing = [
-  // @ts-expect-error no caller on an open row, by whatever method
+  // @ts-expect-error no caller on an open route, by whatever method
   () => post('/1', open, wantsCaller),
-  // @ts-expect-error no caller on an open row
+  // @ts-expect-error no caller on an open route
   () => put('/2', open, wantsCaller),
-  // @ts-expect-error perhaps no caller on an optional row
+  // @ts-expect-error perhaps no caller on an optional route
   () => patch('/3', optional, wantsCaller),
-  // @ts-expect-error perhaps no caller on an optional row
+  // @ts-expect-error perhaps no caller on an optional route
   () => del('/4', optional, wantsCaller),
 ];
 
-const row = get('/api/x', open, takesAny);
+const route = get('/api/x', open, takesAny);
 
-export const tables: readonly Table[] = [
-  { rows: [row], rules: [under('/api', authenticated), under('/', both)] },
-  { rows: [{ ...row, pattern: '/copied' }] },
+export const tables: readonly Routes[] = [
+  { routes: [route], rules: [under('/api', authenticated), under('/', both)] },
+  { routes: [{ ...route, pattern: '/copied' }] },
   // @ts-expect-error a rule asks for a caller: an open one would be none
-  { rows: [row], rules: [under('/api', open)] },
+  { routes: [route], rules: [under('/api', open)] },
   // @ts-expect-error nor does an optional one
-  { rows: [row], rules: [under('/api', optional)] },
+  { routes: [route], rules: [under('/api', optional)] },
   // @ts-expect-error a rule has an access
-  { rows: [row], rules: [under('/api')] },
+  { routes: [route], rules: [under('/api')] },
   // @ts-expect-error an access is not yet a rule
-  { rows: [row], rules: [both] },
-  // @ts-expect-error a rule is no row
-  { rows: [under('/api', both)] },
-  // @ts-expect-error rows are a list
-  { rows: row },
-  // @ts-expect-error a table has rows
+  { routes: [route], rules: [both] },
+  // @ts-expect-error a rule is no route
+  { routes: [under('/api', both)] },
+  // @ts-expect-error routes are a list
+  { routes: route },
+  // @ts-expect-error a table has routes
   { rules: [under('/api', both)] },
-  // @ts-expect-error rows stand side by side
-  { rows: [[row]] },
+  // @ts-expect-error routes stand side by side
+  { routes: [[route]] },
 ];
 
 export const changed = [
   () => {
-    // @ts-expect-error a row stays as it was made
-    row.access = open;
+    // @ts-expect-error a route stays as it was made
+    route.access = open;
   },
   // @ts-expect-error what is wrong with it too
-  () => row.faults.push('x'),
+  () => route.faults.push('x'),
   () => {
     // @ts-expect-error a rule stays as it was made
     under('/api', both).access = authenticated;
@@ -129,8 +129,8 @@ const likeARow = {
   handler,
 } as const;
 
-// @ts-expect-error a row is judged when it is made
-export const forgedRow: Row = likeARow;
+// @ts-expect-error a route is judged when it is made
+export const forgedRoute: Route = likeARow;
 
 // @ts-expect-error a handler reads the caller that the pipeline checked; nothing can be passed off as one
 export const forged: Caller = { subject: 'x', claims: {}, scopes: [], scopeText: null, claim: () => 1 };

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pathSegments, targetPath } from '../../../src/gate/path.ts';
 import { authenticated, open } from '../../../src/gate/access.ts';
-import { createRouter, tableProblems } from '../../../src/service/routes/router.ts';
-import { del, get, post, under, type Row, type Table } from '../../../src/service/routes/route.ts';
+import { createRouter, routesProblems } from '../../../src/service/routes/router.ts';
+import { del, get, post, under, type Route, type Routes } from '../../../src/service/routes/route.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { unlessRefused } from '../../support/refused.ts';
 
@@ -21,7 +21,7 @@ for (const [target, path] of [
     assert.equal(targetPath(target), path));
 }
 
-test('gives a place in which nobody can change the rules and rows for the requests after', () => {
+test('gives a place in which nobody can change the rules and routes for the requests after', () => {
   const find = createRouter([get('/a', open, () => ({}))], [under('/a', authenticated)]);
   for (const path of ['/a', '/a/b']) {
     const place = find(path);
@@ -78,20 +78,20 @@ test('finds no segments in a path of more than a hundred [RFC 3986 §3.3]', () =
   assert.equal(pathSegments('/a'.repeat(101)), undefined);
 });
 
-const rowAt = (pattern: string) => get(pattern, open, () => ({}));
+const routeAt = (pattern: string) => get(pattern, open, () => ({}));
 
-const ROWS = [
+const ROUTES = [
   '/',
   '/api/public',
   '/api/org/{orgId}',
   '/x/{one}/{two}/end',
   '/files/v1.0/a-b_c',
   '/caf%C3%A9',
-].map(rowAt);
+].map(routeAt);
 
-const router = createRouter(ROWS);
+const router = createRouter(ROUTES);
 
-const found = (find: ReturnType<typeof createRouter>, path: string) => find(path)?.matches[0]?.row;
+const found = (find: ReturnType<typeof createRouter>, path: string) => find(path)?.matches[0]?.route;
 
 for (const [path, pattern, parameters] of [
   ['/', '/', {}],
@@ -103,11 +103,11 @@ for (const [path, pattern, parameters] of [
   ['/files/v1.0/a-b_c', '/files/v1.0/a-b_c', {}],
   ['/caf%c3%a9', '/caf%C3%A9', {}],
 ] as const) {
-  test(`matches ${path} with the row ${pattern} on decoded segments`, () => {
+  test(`matches ${path} with the route ${pattern} on decoded segments`, () => {
     const match = router(path)?.matches[0];
     assert.equal(
-      match?.row,
-      ROWS.find((row) => row.pattern === pattern),
+      match?.route,
+      ROUTES.find((route) => route.pattern === pattern),
     );
     assert.deepEqual({ ...match?.parameters }, parameters);
   });
@@ -124,7 +124,7 @@ for (const path of [
   '/x/y/z/End',
   '/files/v1x0/a-b_c',
 ]) {
-  test(`matches ${path} with no row`, () => assert.deepEqual(router(path)?.matches, []));
+  test(`matches ${path} with no route`, () => assert.deepEqual(router(path)?.matches, []));
 }
 
 const ANOTHER = 'give one of them another path';
@@ -139,15 +139,15 @@ for (const [one, other, common, fix] of [
   ['/{x}', '/{y}', '/x', ANOTHER],
   ['/a%20b/{x}', '/{y}/{z}', '/a%20b/x', `${ANOTHER}, or answer for /a%20b/{x} in the handler of /{y}/{z}`],
 ] as const) {
-  test(`refuses the rows ${one} and ${other}, which overlap, with both rows, a path and a way out`, () => {
+  test(`refuses the routes ${one} and ${other}, which overlap, with both routes, a path and a way out`, () => {
     for (const patterns of [
       ['/z/z/z', one, other],
       [one, '/z/z/z', other],
       [one, other],
     ]) {
-      const rows = patterns.map(rowAt);
+      const routes = patterns.map(routeAt);
       const problem = `GET ${one} and ${other}: both match ${common}; ${fix}`;
-      assert.deepEqual(tableProblems({ rows }), [problem]);
+      assert.deepEqual(routesProblems({ routes }), [problem]);
     }
   });
 }
@@ -161,19 +161,19 @@ for (const [one, other] of [
   ['/a/{x}/c', '/a/{x}/d'],
   ['/a', '/A'],
 ] as const) {
-  test(`takes the rows ${one} and ${other}, which have no path in common`, () => {
-    const rows = [one, other].map(rowAt);
-    assert.deepEqual(tableProblems({ rows }), []);
-    for (const { pattern } of rows) assert.equal(found(createRouter(rows), pattern)?.pattern, pattern);
+  test(`takes the routes ${one} and ${other}, which have no path in common`, () => {
+    const routes = [one, other].map(routeAt);
+    assert.deepEqual(routesProblems({ routes }), []);
+    for (const { pattern } of routes) assert.equal(found(createRouter(routes), pattern)?.pattern, pattern);
   });
 }
 
-test('takes rows of several methods at one path, and finds each of them there', () => {
-  const rows = [rowAt('/a/{x}'), post('/a/{y}', open, () => {}), del('/a/b', open, () => {})];
-  assert.deepEqual(tableProblems({ rows }), []);
-  const { matches = [] } = createRouter(rows)('/a/b') ?? {};
+test('takes routes of several methods at one path, and finds each of them there', () => {
+  const routes = [routeAt('/a/{x}'), post('/a/{y}', open, () => {}), del('/a/b', open, () => {})];
+  assert.deepEqual(routesProblems({ routes }), []);
+  const { matches = [] } = createRouter(routes)('/a/b') ?? {};
   assert.deepEqual(
-    matches.map(({ row, parameters }) => [row.method, { ...parameters }]),
+    matches.map(({ route, parameters }) => [route.method, { ...parameters }]),
     [
       ['GET', { x: 'b' }],
       ['POST', { y: 'b' }],
@@ -183,8 +183,8 @@ test('takes rows of several methods at one path, and finds each of them there', 
 });
 
 const A_TEXT = 'a text such as /orders/{id}';
-const NO_WILDCARD = 'a row for each path, without wildcard, and {name} for a segment that varies';
-const PATH_ALONE = 'the path alone: a query is for query(), what is optional for a second row';
+const NO_WILDCARD = 'a route for each path, without wildcard, and {name} for a segment that varies';
+const PATH_ALONE = 'the path alone: a query is for query(), what is optional for a second route';
 const PARAMETER = 'a parameter as {name}, which is a whole segment, and each name once';
 const SEGMENTS = 'at most a hundred segments, without dot segments and broken escapes';
 
@@ -205,67 +205,67 @@ for (const [fix, ...patterns] of [
 ] as const) {
   for (const pattern of patterns) {
     test(`refuses "${pattern}" as a pattern, and says what to write`, () => {
-      const problems = tableProblems({ rows: [rowAt(pattern)] });
+      const problems = routesProblems({ routes: [routeAt(pattern)] });
       assert.deepEqual(problems, [`GET ${pattern}: ${noPattern(fix)}`]);
     });
   }
 }
 
 test('takes a colon inside of a segment as the text that it is', () => {
-  const router = createRouter([rowAt('/orders:batch')]);
+  const router = createRouter([routeAt('/orders:batch')]);
   assert.equal(found(router, '/orders:batch')?.pattern, '/orders:batch');
 });
 
-/** Of what is no row; its method and pattern are those that it has. */
+/** Of what is no route; its method and pattern are those that it has. */
 const strange = (method?: unknown, pattern?: unknown) => [
   `${method} ${pattern}: has no access, such as open or needs()`,
-  `${method} ${pattern}: is no row, as get, post, put, patch and del give`,
+  `${method} ${pattern}: is no route, as get, post, put, patch and del give`,
   `${method} ${pattern}: ${noPattern(A_TEXT)}`,
 ];
 
-const NO_LISTS = ['rows and rules: must be lists'];
+const NO_LISTS = ['routes and rules: must be lists'];
 
 const NO_RULE = 'rules: must be a list of what under gives';
 
 for (const [what, table, problems] of [
-  ['an empty object', { rows: [{}] }, strange()],
-  ['null and false', { rows: [null, false] }, [...strange(), ...strange()]],
-  ['a text', { rows: ['/a'] }, strange()],
-  ['a function', { rows: [rowAt] }, strange()],
-  ['a list of rows in the list', { rows: [[rowAt('/a')]] }, strange()],
-  ['a hole', { rows: Object.assign([rowAt('/a')], { 2: rowAt('/b') }) }, strange()],
-  ['a rule among the rows', { rows: [under('/a', authenticated)] }, strange().slice(1)],
-  ['no rows', {}, NO_LISTS],
-  ['a row in place of a list', { rows: rowAt('/a') }, NO_LISTS],
-  ['null in place of a list', { rows: null }, NO_LISTS],
-  ['a list that is none', { rows: new Set([rowAt('/a')]) }, NO_LISTS],
+  ['an empty object', { routes: [{}] }, strange()],
+  ['null and false', { routes: [null, false] }, [...strange(), ...strange()]],
+  ['a text', { routes: ['/a'] }, strange()],
+  ['a function', { routes: [routeAt] }, strange()],
+  ['a list of routes in the list', { routes: [[routeAt('/a')]] }, strange()],
+  ['a hole', { routes: Object.assign([routeAt('/a')], { 2: routeAt('/b') }) }, strange()],
+  ['a rule among the routes', { routes: [under('/a', authenticated)] }, strange().slice(1)],
+  ['no routes', {}, NO_LISTS],
+  ['a route in place of a list', { routes: routeAt('/a') }, NO_LISTS],
+  ['null in place of a list', { routes: null }, NO_LISTS],
+  ['a list that is none', { routes: new Set([routeAt('/a')]) }, NO_LISTS],
   ['nothing in place of a table', undefined, NO_LISTS],
   [
-    'rows in place of a table',
-    [rowAt('/a')],
-    ['0: is no part of a table, which has rows and rules', ...NO_LISTS],
+    'routes in place of a table',
+    [routeAt('/a')],
+    ['0: is unknown here; write routes and rules', ...NO_LISTS],
   ],
   [
-    'rows by another name',
-    { row: [rowAt('/a')] },
-    ['row: is no part of a table, which has rows and rules', ...NO_LISTS],
+    'routes by another name',
+    { route: [routeAt('/a')] },
+    ['route: is unknown here; write routes and rules', ...NO_LISTS],
   ],
   [
-    'a row without a handler',
-    { rows: [{ ...rowAt('/a'), handler: undefined }] },
-    ['GET /a: is no row, as get, post, put, patch and del give'],
+    'a route without a handler',
+    { routes: [{ ...routeAt('/a'), handler: undefined }] },
+    ['GET /a: is no route, as get, post, put, patch and del give'],
   ],
   [
     'rules by another name',
-    { rows: [rowAt('/a')], rule: [under('/a', authenticated)] },
-    ['rule: is no part of a table, which has rows and rules'],
+    { routes: [routeAt('/a')], rule: [under('/a', authenticated)] },
+    ['rule: is unknown here; write routes and rules'],
   ],
-  ['a row among the rules', { rows: [], rules: [rowAt('/a')] }, [NO_RULE]],
-  ['nothing among the rules', { rows: [], rules: [undefined, null] }, [NO_RULE, NO_RULE]],
-  ['an access in place of rules', { rows: [], rules: authenticated }, NO_LISTS],
+  ['a route among the rules', { routes: [], rules: [routeAt('/a')] }, [NO_RULE]],
+  ['nothing among the rules', { routes: [], rules: [undefined, null] }, [NO_RULE, NO_RULE]],
+  ['an access in place of rules', { routes: [], rules: authenticated }, NO_LISTS],
   [
     'a stranger beside other faults',
-    { rows: [{}, rowAt('b'), rowAt('/a'), rowAt('/a')], rules: [0, under('a', authenticated)] },
+    { routes: [{}, routeAt('b'), routeAt('/a'), routeAt('/a')], rules: [0, under('a', authenticated)] },
     [
       ...strange(),
       'GET b: is not a path pattern; write /b',
@@ -276,33 +276,42 @@ for (const [what, table, problems] of [
   ],
 ] as const) {
   test(`refuses a table with ${what}, by a problem`, () =>
-    assert.deepEqual(tableProblems(table as unknown as Table), problems));
+    assert.deepEqual(routesProblems(table as unknown as Routes), problems));
 }
 
-test('names the faults of a row with its method and pattern', () => {
-  const row = get('/a', undefined as never, () => ({}));
-  assert.deepEqual(tableProblems({ rows: [row] }), ['GET /a: has no access, such as open or needs()']);
+test('names the faults of a route with its method and pattern', () => {
+  const route = get('/a', undefined as never, () => ({}));
+  assert.deepEqual(routesProblems({ routes: [route] }), ['GET /a: has no access, such as open or needs()']);
 });
 
-test('takes a copy of a row', () => {
-  const row: Row = { ...rowAt('/a'), pattern: '/b' };
-  assert.deepEqual(tableProblems({ rows: [rowAt('/a'), row] }), []);
+test('takes a copy of a route', () => {
+  const route: Route = { ...routeAt('/a'), pattern: '/b' };
+  assert.deepEqual(routesProblems({ routes: [routeAt('/a'), route] }), []);
 });
 
-test('refuses rows of any method where the service answers itself', () => {
-  const rows = [rowAt('/a/{x}'), post('/a/b', open, () => {}), del('/{x}/{y}', open, () => {}), rowAt('/a')];
+test('refuses routes of any method where the service answers itself', () => {
+  const routes = [
+    routeAt('/a/{x}'),
+    post('/a/b', open, () => {}),
+    del('/{x}/{y}', open, () => {}),
+    routeAt('/a'),
+  ];
   const paths = ['/a/b', '/a/b/'];
-  assert.deepEqual(tableProblems({ rows }, paths), [
+  assert.deepEqual(routesProblems({ routes }, paths), [
     'GET /a/{x}: matches /a/b, where the service answers itself; give it another',
     'POST /a/b: matches /a/b, where the service answers itself; give it another',
     'DELETE /{x}/{y}: matches /a/b, where the service answers itself; give it another',
   ]);
 });
 
-test('covers no path with a rule where the service has rows of its own', () => {
-  const own = rowAt('/own');
-  const find = createRouter([rowAt('/a')], [under('/', authenticated), under('/own', authenticated)], [own]);
-  assert.deepEqual([find('/own')?.rules, find('/own')?.matches[0]?.row], [[], own]);
+test('covers no path with a rule where the service has routes of its own', () => {
+  const own = routeAt('/own');
+  const find = createRouter(
+    [routeAt('/a')],
+    [under('/', authenticated), under('/own', authenticated)],
+    [own],
+  );
+  assert.deepEqual([find('/own')?.rules, find('/own')?.matches[0]?.route], [[], own]);
   assert.deepEqual(
     [find('/%6fwn')?.rules, find('/own/x')?.rules.length, find('/a')?.rules.length],
     [[], 2, 1],
@@ -311,19 +320,19 @@ test('covers no path with a rule where the service has rows of its own', () => {
 
 for (const pattern of [undefined, null, 5, {}]) {
   test(`refuses ${JSON.stringify(pattern)} as a pattern`, () =>
-    assert.deepEqual(tableProblems({ rows: [rowAt(pattern as never)] }), [
+    assert.deepEqual(routesProblems({ routes: [routeAt(pattern as never)] }), [
       `GET ${pattern}: ${noPattern(A_TEXT)}`,
     ]));
 }
 
 test('takes braces that are written as escapes for the text that they are [RFC 3986 §2.1]', () => {
-  const router = createRouter([rowAt('/%7Bx%7D')]);
+  const router = createRouter([routeAt('/%7Bx%7D')]);
   assert.deepEqual(router('/7')?.matches, []);
   assert.equal(found(router, '/%7Bx%7D')?.pattern, '/%7Bx%7D');
 });
 
 test('takes several parameters, one in the name of another', () => {
-  const router = createRouter([rowAt('/{a}/{ab}/x/{b}')]);
+  const router = createRouter([routeAt('/{a}/{ab}/x/{b}')]);
   const { matches = [] } = router('/1/2/x/3') ?? {};
   assert.deepEqual(
     matches.map(({ parameters }) => parameters),
@@ -359,8 +368,8 @@ for (const [path, ...prefixes] of [
   ['/apis/public'],
   ['/files/v1.0/a-b_c'],
 ] as const) {
-  test(`covers ${path} with every rule that begins it, ${prefixes.join(' and ') || 'none'}, whether or not it has a row`, () => {
-    const { rules = [] } = createRouter(ROWS, RULES)(path) ?? {};
+  test(`covers ${path} with every rule that begins it, ${prefixes.join(' and ') || 'none'}, whether or not it has a route`, () => {
+    const { rules = [] } = createRouter(ROUTES, RULES)(path) ?? {};
     assert.deepEqual(
       rules.map(({ prefix }) => prefix.join('/')),
       prefixes,
@@ -370,10 +379,10 @@ for (const [path, ...prefixes] of [
 
 test('covers paths with the rules that there were at the start [H2]', () => {
   const rules = [under('/api', authenticated)];
-  const rows = [rowAt('/api/{id}')];
-  const ruled = createRouter(rows, rules);
+  const routes = [routeAt('/api/{id}')];
+  const ruled = createRouter(routes, rules);
   rules.length = 0;
-  rows.length = 0;
+  routes.length = 0;
   const { rules: covering, matches } = ruled('/api/7') ?? {};
   assert.deepEqual([covering?.length, matches?.length], [1, 1]);
 });
@@ -382,7 +391,7 @@ test('covers every path with a rule for /', () => {
   const rule = under('/', authenticated);
   assert.deepEqual([rule.prefix, rule.problems], [[], []]);
   for (const path of ['/', '/api/public', '/a', '/%7B/x/y/z', '/nowhere']) {
-    assert.deepEqual(createRouter(ROWS, [rule])(path)?.rules, [rule]);
+    assert.deepEqual(createRouter(ROUTES, [rule])(path)?.rules, [rule]);
   }
 });
 
@@ -412,8 +421,8 @@ test('takes the prefix of a rule by its decoded segments [RFC 3986 §2.4]', () =
 });
 
 test('finds the same at a path and at every other spelling of it', () => {
-  const both = createRouter(ROWS, RULES);
-  for (const { pattern } of ROWS.filter((row) => /^\/[^{]+$/.test(row.pattern))) {
+  const both = createRouter(ROUTES, RULES);
+  for (const { pattern } of ROUTES.filter((route) => /^\/[^{]+$/.test(route.pattern))) {
     const spelled = pattern.replace(/[a-z]/, (letter) => `%${letter.charCodeAt(0).toString(16)}`);
     assert.notEqual(spelled, pattern);
     assert.deepEqual(both(spelled), both(pattern));

@@ -117,7 +117,7 @@ for (const group of ['admin', 'users'] as const) {
   }
 }
 
-test('covers nothing else: other rows and paths stay as they are', async () => {
+test('covers nothing else: other routes and paths stay as they are', async () => {
   assert.equal((await policed.ask('/api/public')).status, 200);
   assert.equal((await policed.ask('/api')).status, 404);
   assert.equal((await policed.ask('/api/nowhere', { token: 'x' })).status, 404);

@@ -1,4 +1,4 @@
-/* A body that a row takes: what is refused, in which order, and what becomes of the connection (docs/your-own-api.md). */
+/* A body that a route takes: what is refused, in which order, and what becomes of the connection (docs/your-own-api.md). */
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { after, before, describe, test } from 'node:test';
@@ -33,7 +33,7 @@ const requests: IncomingMessage[] = [];
 
 before(async () => {
   service = await startTable({
-    rows: [
+    routes: [
       post('/guarded', needs(scope('write')), query(PAGE), json(ORDER, limited), take),
       post('/any', open, json(undefined, limited), take),
       post('/by-setting', open, json(), take),
@@ -113,7 +113,7 @@ async function assertRefused(sent: Sent, reason: ContentFlaw): Promise<RawAnswer
   return answer;
 }
 
-describe('a row that takes a body', { timeout: 30_000 }, () => {
+describe('a route that takes a body', { timeout: 30_000 }, () => {
   const VALUES = [
     'null',
     'true',
@@ -255,7 +255,7 @@ describe('a row that takes a body', { timeout: 30_000 }, () => {
     await assertRefused({ fields: withText, body: '1' }, 'media-type-refused');
   });
 
-  test('takes the types that the row names, and no other', async () => {
+  test('takes the types that the route names, and no other', async () => {
     const merge = { method: 'PATCH', path: '/merge', body: '1' };
     for (const type of ['application/merge-patch+json; charset=utf-8', 'TEXT/x.y']) {
       assert.equal((await answerTo({ ...merge, fields: [`Content-Type: ${type}`] })).status, 200);
@@ -453,7 +453,7 @@ describe('the order of the checks', { timeout: 30_000 }, () => {
   }
 });
 
-describe('the connection of a row that takes a body', { timeout: 30_000 }, () => {
+describe('the connection of a route that takes a body', { timeout: 30_000 }, () => {
   const next = bytesOf({ method: 'GET', path: '/none', fields: ['Connection: close'] });
   const fill = (length: number) => ' '.repeat(length);
 

@@ -1,13 +1,13 @@
 /* Bytes that come in pieces: all of them, in order, and nothing else. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { Gathering } from '../../../src/verify/base/byte-buffer.ts';
+import { ByteBuffer } from '../../../src/verify/base/byte-buffer.ts';
 import { processorMillis } from '../../support/processor-time.ts';
 
 for (const lengths of [[], [0], [1], [1, 1, 1, 1, 1], [5, 0, 3], [1000, 1, 5000], [3, 100_000, 3]]) {
   test(`gives back pieces of the lengths [${lengths}] as one, in order`, () => {
     const pieces = lengths.map((length, index) => Buffer.alloc(length, 97 + index));
-    const gathering = new Gathering();
+    const gathering = new ByteBuffer();
     let sum = 0;
     for (const piece of pieces) {
       sum += piece.length;
@@ -18,7 +18,7 @@ for (const lengths of [[], [0], [1], [1, 1, 1, 1, 1], [5, 0, 3], [1000, 1, 5000]
 }
 
 test('begins anew once it has been emptied, and leaves what it gave as it is', () => {
-  const gathering = new Gathering();
+  const gathering = new ByteBuffer();
   gathering.add(Buffer.from('abc'));
   const first = gathering.release();
   assert.equal(gathering.add(Buffer.from('xy')), 2);
@@ -31,7 +31,7 @@ test('begins anew once it has been emptied, and leaves what it gave as it is', (
 test('takes no longer for many small pieces than they have bytes', () => {
   const COUNT = 400_000;
   const piece = Buffer.of(1);
-  const gathering = new Gathering();
+  const gathering = new ByteBuffer();
   const millis = processorMillis(() => {
     for (let count = 0; count < COUNT; count += 1) gathering.add(piece);
   });
@@ -41,7 +41,7 @@ test('takes no longer for many small pieces than they have bytes', () => {
 });
 
 test('keeps no more than a large piece is long', () => {
-  const gathering = new Gathering();
+  const gathering = new ByteBuffer();
   gathering.add(Buffer.alloc(65_536));
   assert.equal(gathering.release().buffer.byteLength, 65_536);
 });

@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { Memory } from '../../../src/verify/base/cache.ts';
+import { Cache } from '../../../src/verify/base/cache.ts';
 
 /** Keys must end in characters of a digest. */
 const keyOf = (name: string) => createHash('sha256').update(name).digest('base64url');
 
 /** Offers it as often as it takes to be remembered. */
-function remember(memory: Memory<string>, ...names: string[]): void {
+function remember(memory: Cache<string>, ...names: string[]): void {
   for (const name of [...names].flatMap((each) => [each, each])) {
     memory.offer(keyOf(name), `value of ${name}`);
   }
 }
 
-function memoryOf(capacity: number, ...names: string[]): Memory<string> {
-  const memory = new Memory<string>(capacity);
+function memoryOf(capacity: number, ...names: string[]): Cache<string> {
+  const memory = new Cache<string>(capacity);
   remember(memory, ...names);
   return memory;
 }
 
 /** Which of the names are still remembered. */
-const held = (memory: Memory<string>, ...names: string[]) =>
+const held = (memory: Cache<string>, ...names: string[]) =>
   names.filter((name) => memory.get(keyOf(name)) === `value of ${name}`).join('');
 
 test('gives each value by its own key', () => {
@@ -34,14 +34,14 @@ test('gives nothing for a key that was never offered and loses nothing over it',
 });
 
 test('remembers nothing that is offered once, however much of it', () => {
-  const memory = new Memory<string>(1_000_000);
+  const memory = new Cache<string>(1_000_000);
   const names = Array.from({ length: 1_000 }, (_, index) => `once ${index}`);
   for (const name of names) memory.offer(keyOf(name), `value of ${name}`);
   assert.equal(held(memory, ...names), '');
 });
 
 test('remembers what is offered again, though as much as it surely has room for was offered in between', () => {
-  const memory = new Memory<string>(200);
+  const memory = new Cache<string>(200);
   const names = Array.from({ length: 100 }, (_, index) => `name ${index}`);
   for (const name of [...names, ...names]) memory.offer(keyOf(name), `value of ${name}`);
   assert.equal(held(memory, ...names), names.join(''));
@@ -55,7 +55,7 @@ test('takes the value that was offered last', () => {
 
 for (const capacity of [2, 4, 20]) {
   test(`holds the half of ${capacity} entries that was remembered last, and never more than ${capacity}`, () => {
-    const memory = new Memory<string>(capacity);
+    const memory = new Cache<string>(capacity);
     for (let last = 0; last < 10 * capacity; last += 1) {
       remember(memory, `name ${last}`);
       for (let ago = 0; ago < 3 * capacity && ago <= last; ago += 1) {

@@ -15,9 +15,9 @@ import { rawJws, signJws } from '../../idp/tokens.ts';
 import { startService } from '../../support/service.ts';
 
 const EVENTS: Readonly<Record<Parameters<Log>[0], LogLevel>> = {
-  'address or port cannot be had': 'error',
+  'cannot listen': 'error',
   'signing keys expired': 'error',
-  'memory of used proofs full': 'error',
+  'replay store full': 'error',
   'request failed': 'error',
   'unforeseen failure': 'error',
   'log lines dropped': 'error',
@@ -301,7 +301,7 @@ const slicesOf = (text: string) =>
     text.slice(index, index + SLICE),
   );
 
-/** The secrets of which 20 characters in a row occur in the text. */
+/** The secrets of which 20 characters in a route occur in the text. */
 function leaked(secrets: readonly string[], text: string): string[] {
   const present = new Set(slicesOf(text));
   return secrets.filter((secret) => slicesOf(secret).some((slice) => present.has(slice)));

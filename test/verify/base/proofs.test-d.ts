@@ -2,10 +2,10 @@
  * the type check fails. What the compiler cannot see, such as a clone, fails at run time: unforgeable.test.ts. */
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { Incoming, type ExchangeParts } from '../../../src/service/routes/incoming.ts';
-import type { Presentation } from '../../../src/verify/request/uri.ts';
+import type { RequestFacts } from '../../../src/verify/request/uri.ts';
 import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import { authenticated } from '../../../src/gate/access.ts';
-import { type Row } from '../../../src/service/routes/route.ts';
+import { type Route } from '../../../src/service/routes/route.ts';
 import type { Caller, SenderOptions, SenderCheck } from '../../../src/verify/caller.ts';
 import type { Credentials } from '../../../src/verify/credentials.ts';
 import { claimsFlaw, type TokenOptions } from '../../../src/verify/token/claims.ts';
@@ -146,8 +146,8 @@ interface Stages extends AtHand {
   readonly rules: TokenOptions;
   readonly sender: SenderCheck;
   readonly credentials: Credentials;
-  readonly presentation: Presentation;
-  readonly row: Row;
+  readonly facts: RequestFacts;
+  readonly route: Route;
   readonly exchange: ExchangeParts;
 }
 
@@ -161,8 +161,8 @@ export const outOfTurn = ({
   rules,
   sender,
   credentials,
-  presentation,
-  row,
+  facts,
+  route,
   exchange,
 }: Stages) => [
   // @ts-expect-error a JWK verifies nothing
@@ -174,13 +174,13 @@ export const outOfTurn = ({
   // @ts-expect-error no claims before the claim rules
   () => verifiedOf(signed).claims,
   // @ts-expect-error no sender before the claim rules
-  () => sender(signed, credentials, presentation),
+  () => sender(signed, credentials, facts),
   // @ts-expect-error no sender for claims
-  () => sender(claims, credentials, presentation),
+  () => sender(claims, credentials, facts),
   // @ts-expect-error no guard before the sender
   () => authenticated.admit(token),
   // @ts-expect-error no handler before the sender
-  () => row.handler(new Incoming(exchange, '/x', {}, 1, token)),
+  () => route.handler(new Incoming(exchange, '/x', {}, 1, token)),
   // @ts-expect-error a token is no key
   () => factsOf(token),
   () => {

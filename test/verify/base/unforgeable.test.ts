@@ -11,7 +11,7 @@ import { parseCompact } from '../../../src/verify/token/compact.ts';
 import { payloadOf, verifySignature } from '../../../src/verify/token/signature.ts';
 import { verifiedOf } from '../../../src/verify/token/verify.ts';
 import { callerWith } from '../../support/caller.ts';
-import { runRow } from '../../support/row.ts';
+import { runRoute } from '../../support/route.ts';
 import { GOOD, openVerifier, signingKey } from '../token/issuer.ts';
 import { lookAlikes } from './look-alikes.ts';
 
@@ -23,14 +23,14 @@ const signed = verifySignature(jws, key) ?? assert.fail('the signature does not 
 const token = await (await openVerifier(0))(GOOD);
 const caller = callerWith({ scope: 'read' });
 
-const rows = [authenticated, optional, needs(scope('read'))].map((access) =>
+const routes = [authenticated, optional, needs(scope('read'))].map((access) =>
   get('/x', access, () => ({ passed: true })),
 );
 
-/** Every kind of row that wants a caller. */
+/** Every kind of route that wants a caller. */
 function admit(someone: Caller): unknown[] {
   if (someone === undefined) throw new TypeError('nobody');
-  return rows.map((row) => runRow(row, someone));
+  return routes.map((route) => runRoute(route, someone));
 }
 
 const forged = {

@@ -247,9 +247,9 @@ for (const [ageSeconds, status] of [
 ] as const) {
   test(`answers ${status} to a proof with the token of a login ${ageSeconds} s ago, where it may be 60 s [RFC 9470 §3]`, async (t) => {
     const issuer = createTestIssuer();
-    const rows = [get('/recent', needs(recentLogin({ maxAgeSeconds: 60 })), () => ({}))];
+    const routes = [get('/recent', needs(recentLogin({ maxAgeSeconds: 60 })), () => ({}))];
     const settings = { ...issuer.settings, dpopMode: 'REQUIRED', host: '127.0.0.1', port: 0 } as const;
-    const own = createService({ rows }, settings, issuer);
+    const own = createService({ routes }, settings, issuer);
     const url = await own.listen();
     t.after(() => own.stop());
     const signer = createProofKey();
@@ -268,12 +268,12 @@ for (const [ageSeconds, status] of [
 
 test('takes a proof for no other path than it names, also where a "#" would end its URI and not the path [RFC 9112 §3.2.1, E5]', async (t) => {
   const issuer = createTestIssuer();
-  const rows = [
-    get('/a/{id}', authenticated, () => ({ row: 'one' })),
-    get('/a/{id}/b', authenticated, () => ({ row: 'other' })),
+  const routes = [
+    get('/a/{id}', authenticated, () => ({ route: 'one' })),
+    get('/a/{id}/b', authenticated, () => ({ route: 'other' })),
   ];
   const own = createService(
-    { rows },
+    { routes },
     { ...issuer.settings, dpopMode: 'ALLOWED', host: '127.0.0.1', port: 0 },
     issuer,
   );

@@ -7,7 +7,7 @@ import { createResponder } from '../../../src/service/http/responder.ts';
 import { createKeySet } from '../../../src/verify/keys/key-set.ts';
 import { createListener } from '../../../src/service/http/listener.ts';
 import { createLog } from '../../../src/verify/base/events.ts';
-import { rowsA } from '../../../src/profiles/a.ts';
+import { routesA } from '../../../src/profiles/a.ts';
 import type { SenderCheck } from '../../../src/verify/caller.ts';
 import { createTokenVerifier } from '../../../src/verify/token/verify.ts';
 import type { Provider } from '../../idp/provider.ts';
@@ -97,7 +97,7 @@ export const valuesOf = ({ rawHeaders }: Answer, name: string): string[] =>
     (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name.toLowerCase(),
   );
 
-/** The rows of profile A behind a sender of the test's own. */
+/** The routes of profile A behind a sender of the test's own. */
 export async function startWith(
   checkSender: SenderCheck,
   environment: Environment = {},
@@ -117,7 +117,7 @@ export async function startWith(
   const verifyToken = createTokenVerifier([{ ...RULES, keys }], clock, 10);
   const limits = { bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
   const front = createFront({ ...settings, ...limits }, { clock, log }, verifyToken, checkSender);
-  const responder = createResponder({ rows: rowsA }, front);
+  const responder = createResponder({ routes: routesA }, front);
   const { server } = createListener(responder, clock);
   const served = await serve(server);
   after(served.stop);

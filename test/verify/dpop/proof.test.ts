@@ -344,10 +344,10 @@ function judgeExample(nowSeconds: number, change: { method?: string; path?: stri
     trustProxy: false,
   });
   const { token = EXAMPLE_TOKEN, method = 'GET', path = '/protectedresource' } = change;
-  const presentation = { method, path, host: '', rawHeaders: [] };
+  const facts = { method, path, host: '', rawHeaders: [] };
 
   try {
-    return unlessRefused(verify(EXAMPLE, token, presentation, nowSeconds * 1000));
+    return unlessRefused(verify(EXAMPLE, token, facts, nowSeconds * 1000));
   } catch (failure) {
     if (failure instanceof Refused) return failure.refusal.reason;
     throw failure;

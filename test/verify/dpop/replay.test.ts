@@ -287,7 +287,7 @@ test('forgets a used proof when an eighth of the window has passed since its end
 test('tells callers to come back in ten seconds when the memory of used proofs is full [RFC 9110 §10.2.3]', async () => {
   const verify = await openVerifier(1);
   const sender = openSender({ store: createReplayStore(330, 0) });
-  const presentation = {
+  const facts = {
     method: 'GET',
     host: 'inner.test',
     path: PATH,
@@ -298,7 +298,7 @@ test('tells callers to come back in ten seconds when the memory of used proofs i
     sender(
       atOnce(verify(TOKEN)),
       { scheme: 'DPoP', token: TOKEN, proof: sealProof(draft()) },
-      presentation,
+      facts,
       NOW * 1000,
     );
 

@@ -1,5 +1,5 @@
 /* A key set in front of a provider that answers when the test says so, under a clock that the test moves. */
-import { andThen, type Later } from '../../../src/verify/base/clock.ts';
+import { andThen, type MaybePromise } from '../../../src/verify/base/clock.ts';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import { FetchFailure } from '../../../src/verify/keys/jwks.ts';
@@ -112,7 +112,7 @@ export class KeySetFixture {
   }
 
   /** What `find` gives: the key, the refusal, or the promise of one of them. */
-  look(kid?: string): Later<VerificationKey | Refusal> {
+  look(kid?: string): MaybePromise<VerificationKey | Refusal> {
     return andThen(this.keys.find(kid), (found) => (found instanceof Refused ? found.refusal : found));
   }
 

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { factsOf, importProofKey, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import type { KeyFlaw } from '../../../src/verify/base/events.ts';
-import { Memory } from '../../../src/verify/base/cache.ts';
+import { Cache } from '../../../src/verify/base/cache.ts';
 import { parseCompact } from '../../../src/verify/token/compact.ts';
 import { verifySignature } from '../../../src/verify/token/signature.ts';
 import {
@@ -19,18 +19,18 @@ import { integer } from './key-set-fixture.ts';
 
 const KEYS = Object.fromEntries(PROOF_ALGORITHMS.map((alg) => [alg, makeProofKey(alg)]));
 
-const importKey = (alg: ProofAlgorithm, change: Members = {}, known = new Memory<VerificationKey>(10)) =>
+const importKey = (alg: ProofAlgorithm, change: Members = {}, known = new Cache<VerificationKey>(10)) =>
   importProofKey({ ...KEYS[alg]?.jwk, ...change } as JsonObject, alg, known);
 
 /** Importing a key is no reason to remember it: only a signature is. */
-class NoMemory extends Memory<VerificationKey> {
+class NoMemory extends Cache<VerificationKey> {
   override offer(): never {
     throw new Error('a key is to be remembered');
   }
 }
 
-function memoryOf(name: string, key: VerificationKey): Memory<VerificationKey> {
-  const memory = new Memory<VerificationKey>(10);
+function memoryOf(name: string, key: VerificationKey): Cache<VerificationKey> {
+  const memory = new Cache<VerificationKey>(10);
   // What is offered once is not remembered.
   memory.offer(name, key);
   memory.offer(name, key);

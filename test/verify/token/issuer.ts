@@ -8,7 +8,7 @@ import type { Issuer } from '../../../src/verify/token/verify.ts';
 import { createTokenVerifier, type VerifiedToken } from '../../../src/verify/token/verify.ts';
 import { makeSigningKey } from '../../idp/keys.ts';
 import { rawJws, signJws, type Algorithm } from '../../idp/tokens.ts';
-import { andThen, type Later } from '../../../src/verify/base/clock.ts';
+import { andThen, type MaybePromise } from '../../../src/verify/base/clock.ts';
 import { TestClock } from '../../support/clock.ts';
 import { laterUnlessRefused } from '../../support/refused.ts';
 
@@ -84,7 +84,7 @@ export interface Circumstances {
 export const keySetOf = (keys: readonly unknown[] = [signingKey.publicJwk]) => ({ keys });
 
 /** Verifies at a time of the test's choice. */
-export type TimedVerifier = (token: string, nowMillis?: number) => Later<VerifiedToken>;
+export type TimedVerifier = (token: string, nowMillis?: number) => MaybePromise<VerifiedToken>;
 
 /** A verifier over these keys. */
 export function verifierOver(keys: KeySet, cacheEntries: number, rules: Partial<Rules> = {}): TimedVerifier {
@@ -112,7 +112,7 @@ export async function openVerifier(
 }
 
 /** Verifies as often as it takes to be remembered, where there is room. */
-export function remember(verify: TimedVerifier, token: string, nowMillis?: number): Later<VerifiedToken> {
+export function remember(verify: TimedVerifier, token: string, nowMillis?: number): MaybePromise<VerifiedToken> {
   return andThen(verify(token, nowMillis), () => verify(token, nowMillis));
 }
 

@@ -5,7 +5,7 @@ import { sign } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { after, before, test } from 'node:test';
-import { tableOf } from '../../../src/profiles/tables.ts';
+import { routesOf } from '../../../src/profiles/routes.ts';
 import { startProvider, type Provider } from '../../idp/provider.ts';
 import { rawJws, signJws } from '../../idp/tokens.ts';
 import { settingsWith } from '../../support/caller.ts';
@@ -41,19 +41,19 @@ after(async () => {
 });
 
 const guards = ENVIRONMENTS.flatMap((environment) =>
-  tableOf(settingsWith(environment)).rows.flatMap(({ access }) => access.guards),
+  routesOf(settingsWith(environment)).routes.flatMap(({ access }) => access.guards),
 );
 
 /** Claims that pass every guard of both profiles, of who has just logged in. */
 const everything = { ...claimsForAll(guards), auth_time: Math.floor(Date.now() / 1000) };
 
-/** Every row that reads credentials: its method, and a path. */
+/** Every route that reads credentials: its method, and a path. */
 const asked = (service: TestService) =>
-  tableOf(service.settings)
-    .rows.filter(({ access }) => access.credentials !== 'ignored')
+  routesOf(service.settings)
+    .routes.filter(({ access }) => access.credentials !== 'ignored')
     .map(({ method, pattern }) => ({ method, path: pattern.replace(/\{\w+\}/g, 'any') }));
 
-/** What the row itself answers: it may know no such parameter, or take a body. */
+/** What the route itself answers: it may know no such parameter, or take a body. */
 const isAdmitted = (status: number) => status !== 401 && status !== 403;
 
 /** The token with one bit of its last part flipped, to another canonical spelling. */
@@ -64,7 +64,7 @@ function flip(token: string): string {
   return token.slice(0, start) + signature.toString('base64url');
 }
 
-test('refuses a token with a flipped bit in its signature on every row that reads tokens, however it is asked for [D6]', async () => {
+test('refuses a token with a flipped bit in its signature on every route that reads tokens, however it is asked for [D6]', async () => {
   const token = provider.issue(everything);
   for (const service of services) {
     for (const { method, path } of asked(service)) {
@@ -84,7 +84,7 @@ test('refuses a token with a flipped bit in its signature on every row that read
   }
 });
 
-test('answers every row although claims are nested five thousand deep [RFC 8259 §9, C9]', async () => {
+test('answers every route although claims are nested five thousand deep [RFC 8259 §9, C9]', async () => {
   const [header = '', payload = ''] = provider
     .issue(everything)
     .split('.')

@@ -6,7 +6,7 @@ import { factsOf } from '../../../src/verify/keys/jwk.ts';
 import { FetchFailure } from '../../../src/verify/keys/jwks.ts';
 import { createKeySet } from '../../../src/verify/keys/key-set.ts';
 import { Refused, SENTENCES } from '../../../src/verify/base/refusal.ts';
-import type { Later } from '../../../src/verify/base/clock.ts';
+import type { MaybePromise } from '../../../src/verify/base/clock.ts';
 import { verifiedOf, type VerifiedToken } from '../../../src/verify/token/verify.ts';
 import { atOnce, TestClock } from '../../support/clock.ts';
 import { draft, FAULTS, seal, type Fault } from './faults.ts';
@@ -35,7 +35,7 @@ const tokens = ['a', 'b', 'c', 'd'].map((sub) => issue({ sub }));
 const [a = '', b = '', c = ''] = tokens;
 
 /** Which of the tokens the verifier remembered: those for which it gives the value that it gave before. */
-const same = (verify: TimedVerifier, token: string, before: Later<VerifiedToken>) =>
+const same = (verify: TimedVerifier, token: string, before: MaybePromise<VerifiedToken>) =>
   verify(token, at) === before;
 
 test('remembers a token that is used again, for as long as it is used', async () => {

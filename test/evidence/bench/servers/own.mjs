@@ -1,4 +1,4 @@
-// gatehouse with a table of one's own: a row as profile B has it, and one that takes a body through a Standard Schema.
+// gatehouse with a table of one's own: a route as profile B has it, and one that takes a body through a Standard Schema.
 import { authenticated, json, get, post, runService } from '../../../../dist/gatehouse.js';
 import { answerTo, isOrder } from './orders.mjs';
 
@@ -6,7 +6,7 @@ const validate = (value) => (isOrder(value) ? { value } : { issues: [{ message: 
 const order = { '~standard': { version: 1, vendor: 'bench', validate } };
 
 runService({
-  rows: [
+  routes: [
     get('/api/private', authenticated, ({ caller, nowMillis }) => {
       const timestamp = new Date(nowMillis).toISOString();
       return { message: 'Hello from a private endpoint!', user: caller.subject, timestamp };

@@ -1,25 +1,25 @@
-/* A row run by itself, for tests of access and handlers without a service. */
+/* A route run by itself, for tests of access and handlers without a service. */
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Incoming } from '../../src/service/routes/incoming.ts';
 import { refusalOf } from '../../src/gate/access.ts';
-import type { Row } from '../../src/service/routes/route.ts';
+import type { Route } from '../../src/service/routes/route.ts';
 import type { Caller } from '../../src/verify/caller.ts';
 
 /**
- * What the row's handler gives for this caller, when its access admits them. Throws what access and handler
+ * What the route's handler gives for this caller, when its access admits them. Throws what access and handler
  * throw.
  */
-export function runRow(
-  row: Row,
+export function runRoute(
+  route: Route,
   caller: Caller | undefined,
   parameters: Readonly<Record<string, string>> = {},
   nowMillis = 0,
 ): unknown {
   const request = new IncomingMessage(new Socket());
   const exchange = { request, response: new ServerResponse(request), controller: new AbortController() };
-  const refused = refusalOf([row], caller, true);
+  const refused = refusalOf([route], caller, true);
   if (refused !== undefined) throw refused;
-  const admitted = row.access.admit(caller);
-  return row.handler(new Incoming(exchange, '/x', parameters, nowMillis, admitted));
+  const admitted = route.access.admit(caller);
+  return route.handler(new Incoming(exchange, '/x', parameters, nowMillis, admitted));
 }

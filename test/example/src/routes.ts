@@ -12,7 +12,7 @@ import {
   query,
   scope,
   type Caller,
-  type Row,
+  type Route,
 } from 'gatehouse';
 import type { Order, Orders } from './orders.ts';
 import { NewOrder, OrderChange, OrderFilter } from './schemas.ts';
@@ -21,10 +21,10 @@ const mayRead = needs(scope('read:orders'));
 
 const mayWrite = needs(scope('write:orders'));
 
-export function rowsOf(orders: Orders): readonly Row[] {
+export function routesOf(orders: Orders): readonly Route[] {
   function find(caller: Caller, id: string): Order {
     const order = orders.find(caller, id);
-    // Also for an order of somebody else, of which nobody shall learn that it is there.
+    // Also for an order of somebody else: nobody else learns that it exists.
     if (order === undefined) throw fail(404, 'not_found', 'There is no such order');
 
     return order;
