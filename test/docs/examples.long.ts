@@ -26,7 +26,7 @@ const children: ChildProcess[] = [];
 
 const table = () => join(directory, 'src/profiles/b.ts');
 
-/** Compiles the copy; gives what the compiler says. */
+/** Compiles the copy; gives the compiler's messages. */
 const compile = (...options: string[]) =>
   promisify(execFile)(join(ROOT, 'node_modules/.bin/tsc'), ['-p', directory, ...options]).then(
     () => '',
