@@ -1,5 +1,5 @@
 /* A fork's day: what a team adds to its tables, in a copy, leaves every test green with no other edit
-   (docs/your-own-routes.md). */
+   (docs/profiles.md). */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -12,8 +12,8 @@ import { samplesUnder } from './docs/pages.ts';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 const [documentedRoute = '', documentedHandler = ''] = samplesUnder(
-  'docs/your-own-routes.md',
-  'Your own routes',
+  'docs/profiles.md',
+  'Your own route',
   'ts',
 );
 

@@ -1,5 +1,5 @@
-/* What is generated in the documents, by the name of the block: tables of what src lists. Each gets the rows
-   as they stand. */
+/* The generated blocks of the documents, by name: mostly tables of what src lists. Each gets the rows that the
+   document has now. */
 import { existsSync, readdirSync } from 'node:fs';
 import { FETCH_FLAWS, LEVELS, type KeyFlaw } from '../../src/verify/base/events.ts';
 import {
@@ -15,6 +15,7 @@ import { createRefusalReplies } from '../../src/gate/challenge.ts';
 import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/gate/guards.ts';
 import type { DpopMode, Scheme } from '../../src/verify/credentials.ts';
 import type { Results } from '../evidence/bench/results.ts';
+import { closureOf, doorsOf, readSources } from '../support/closures.ts';
 import { FLOORS } from '../support/floors.ts';
 import { readReply } from '../support/reply.ts';
 import { read, ROOT, samplesUnder } from './pages.ts';
@@ -28,15 +29,15 @@ type Block = (written: readonly Cells[]) => string | Promise<string>;
 const headersOf = (refusal: Refusal, scheme: Scheme | undefined, dpopMode: DpopMode) =>
   readReply(createRefusalReplies({ dpopMode, errorDetail: false })(refusal, scheme)).headers;
 
-/** Sentences by their reason, with what to do about each. */
-const flawTable =
+/** Sentences with their reasons, and what to do about each. */
+const sentenceTable =
   (first: string, flaws: Readonly<Record<string, string>>): Block =>
   (written) => {
     const derived = Object.entries(flaws).map(([reason, sentence]) => [sentence, code(reason)]);
     return withKept([first, 'reason', 'what to do'], derived, written, 1);
   };
 
-/** Reasons alone, with what they mean. */
+/** Reasons alone, and what they mean. */
 const reasonTable =
   (first: string, second: string, reasons: readonly string[]): Block =>
   (written) =>
@@ -48,7 +49,7 @@ const reasonTable =
 
 const guarded = { description: '<sentence>' };
 
-/** One refusal for each row of the table of statuses; a kind that is left out does not compile. */
+/** One refusal for each row of the table of statuses. A missing kind does not compile. */
 const KINDS: Readonly<Record<Kind, readonly Refused[]>> = {
   invalid_body: [refuse('body-malformed')],
   invalid_query: [refuse('query-refused', { issues: [] })],
@@ -97,7 +98,7 @@ const challenges: Block = () => {
   return fields.join('\n');
 };
 
-/** One that is left out does not compile. */
+/** A missing one does not compile. */
 const KEY_FLAWS: Readonly<Record<KeyFlaw, true>> = {
   'not-an-object': true,
   'key-type': true,
@@ -135,13 +136,35 @@ const HTTP_FLAWS = {
   ...SENTENCES.header_fields_too_large,
 };
 
-/** To whole thousands, so that it holds for a while. */
+/** In whole thousands, so that it stays true for a while. */
 const size: Block = () => {
   const files = readdirSync(new URL('src/', ROOT), { recursive: true, encoding: 'utf8' });
   const sources = files.filter((name) => name.endsWith('.ts'));
   const tokens = sources.reduce((sum, name) => sum + tokensOf(read(`src/${name}`)).length, 0);
   const thousands = Math.ceil(tokens / 1000) * 1000;
   return `All of \`src\` is under ${thousands.toLocaleString('en')} tokens (words, signs and texts, without comments).\n`;
+};
+
+/** What a reader calls the program that enters by a door. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  verify: 'the checks of a token and its proof (`src/verify/`)',
+  createGate: 'the gate (`createGate`)',
+  createService: 'your own routes in your process (`createService`)',
+  runService: 'your own routes as a process (`runService`)',
+  server: 'the service with a profile (`server.js`)',
+  'all of src': 'all of `src`, with every option',
+};
+
+/** Rounded up to hundreds, so that it stays true for a while. */
+const closures: Block = () => {
+  const sources = readSources();
+  const rows = doorsOf(sources).flatMap((door) => {
+    const { files, tokens } = closureOf(door, sources);
+    const hundreds = Math.ceil(tokens / 100) * 100;
+    const what = PROGRAMS[door.name];
+    return what === undefined ? [] : [[what, String(files.length), hundreds.toLocaleString('en')]];
+  });
+  return tableOf(['you run', 'files', 'tokens, at most'], rows);
 };
 
 const guards: Block = (written) => {
@@ -163,7 +186,7 @@ const events: Block = (written) => {
   return withKept(['message', 'level', 'fields', 'when'], derived, written);
 };
 
-/** Of the last whole run of the benchmark, like the picture. */
+/** From the last full run of the benchmark, like the chart. */
 const lastRun = () => JSON.parse(read('test/evidence/bench/results.json')) as Results;
 
 const review: Block = () => {
@@ -194,7 +217,7 @@ const run: Block = () => {
   return tableOf(['case', 'gatehouse', 'ratio', 'best peer', 'bound', 'goal'], rows);
 };
 
-/** Processor time in words: ratios to the server that each case stands beside. */
+/** CPU time in words: ratios to the server that each case is compared with. */
 const figures: Block = () => {
   const { sections } = lastRun();
   const rowsOf = (name: string) => sections.find((section) => section.name === name)!.rows;
@@ -225,7 +248,7 @@ const readingOrder: Block = (written) => {
   return withKept(['folder', 'files', 'ask', 'run beside it'], derived, written);
 };
 
-/** The tools for evidence: each is a folder with a `run.ts`. */
+/** The evidence tools: each is a folder with a `run.ts`. */
 const evidence: Block = (written) => {
   const folder = new URL('test/evidence/', ROOT);
   const tools = readdirSync(folder).filter((name) => existsSync(new URL(`${name}/run.ts`, folder)));
@@ -233,13 +256,13 @@ const evidence: Block = (written) => {
   return withKept(['command, after `npm ci`', 'shows'], derived, written);
 };
 
-/** A file as it is. */
+/** A whole file. */
 const fileIn =
   (language: string, name: string): Block =>
   () =>
     `\`\`\`${language}\n${read(name)}\`\`\`\n`;
 
-/** The lines with which the gate stands in front of each server. */
+/** The lines that put the gate in front of each server. */
 const gates: Block = () => {
   const page = 'docs/in-front-of-your-server.md';
   const parts = ['node:http', 'Express 4 and 5', 'Fastify 5', 'Hono on Node'].flatMap((heading) => [
@@ -255,6 +278,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   challenges,
   guards,
   size,
+  closures,
   events,
   evidence,
   gates,
@@ -263,22 +287,22 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   figures,
   settings: settingsTable,
   'reading-order': readingOrder,
-  'token-flaws': flawTable('`error_description`', SENTENCES.invalid_token),
-  'proof-flaws': flawTable('`error_description`', {
+  'token-reasons': sentenceTable('`error_description`', SENTENCES.invalid_token),
+  'proof-reasons': sentenceTable('`error_description`', {
     ...SENTENCES.invalid_dpop_proof,
     ...SENTENCES.use_dpop_nonce,
   }),
-  'request-flaws': flawTable('`error_description`', SENTENCES.invalid_request),
-  'content-flaws': contentFlaws,
-  'other-refusals': flawTable('message', { ...SENTENCES.temporarily_unavailable, ...HTTP_FLAWS }),
-  'fetch-flaws': reasonTable('reason of a failed fetch', 'look at', FETCH_FLAWS),
-  'key-flaws': reasonTable('reason why a key is skipped', 'the key', Object.keys(KEY_FLAWS)),
+  'request-reasons': sentenceTable('`error_description`', SENTENCES.invalid_request),
+  'content-reasons': contentFlaws,
+  'other-refusals': sentenceTable('message', { ...SENTENCES.temporarily_unavailable, ...HTTP_FLAWS }),
+  'fetch-reasons': reasonTable('reason of a failed fetch', 'look at', FETCH_FLAWS),
+  'key-reasons': reasonTable('reason why a key is skipped', 'the key', Object.keys(KEY_FLAWS)),
   'routes-a': routesTable({ PROFILE: 'A' }),
   'routes-policy': routesTable({ PROFILE: 'A', SCOPE_POLICY: 'true' }, { PROFILE: 'A' }),
   'routes-b': routesTable({ PROFILE: 'B' }),
   policy: policyTable,
   'example-main': fileIn('ts', 'test/example/src/main.ts'),
-  'example-rows': fileIn('ts', 'test/example/src/routes.ts'),
+  'example-routes': fileIn('ts', 'test/example/src/routes.ts'),
   'example-schemas': fileIn('ts', 'test/example/src/schemas.ts'),
   'example-tests': fileIn('ts', 'test/example/src/routes.tests.ts'),
   'example-image': fileIn('dockerfile', 'test/example/Dockerfile'),

@@ -1,4 +1,4 @@
-/* The dashboard and the alerts name only metrics that there are, and every one of them. */
+/* The dashboard, the alerts and docs/operations.md name metrics that exist, and leave none out. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createService, get, open } from '../../src/gatehouse.ts';
@@ -28,7 +28,7 @@ const NAMES = [...new Set([...namesWith({}), ...namesWith(DPOP)])];
 const metricsIn = (text: string): readonly string[] =>
   text.match(/\b(?:http_server|gatehouse|process|nodejs)_[a-z0-9_]*[a-z]\b/g) ?? [];
 
-test('the dashboard is one that can be imported, and names only metrics that there are', () => {
+test('the dashboard can be imported, and shows exactly the metrics that exist', () => {
   const dashboard = JSON.parse(read('docs/dashboard.json'));
   const targets = dashboard.panels.flatMap((panel: { targets: { expr: string }[] }) => panel.targets);
   const named = targets.flatMap(({ expr }: { expr: string }) => metricsIn(expr));
@@ -48,7 +48,7 @@ test('the dashboard is one that can be imported, and names only metrics that the
   assert.deepEqual([typeof dashboard.title, typeof dashboard.schemaVersion], ['string', 'number']);
 });
 
-test('the alerts name only metrics that there are', () => {
+test('the alerts use only metrics that exist', () => {
   const named = metricsIn(read('docs/rules.yml'));
   assert.ok(named.length > 7);
   assert.deepEqual(
@@ -57,7 +57,7 @@ test('the alerts name only metrics that there are', () => {
   );
 });
 
-test('the page on operations names only metrics that there are, and each of them', () => {
+test('docs/operations.md names exactly the metrics that exist', () => {
   const named = metricsIn(read('docs/operations.md'));
   assert.deepEqual(
     named.filter((name) => !NAMES.includes(name)),
@@ -70,7 +70,7 @@ test('the page on operations names only metrics that there are, and each of them
   );
 });
 
-test('the alerts ask for labels that there are, and for reasons by their names', () => {
+test('the alerts use only labels and reasons that exist', () => {
   const samples = [...familiesWith({}).values()].flatMap((family) => [...family.samples.keys()]);
 
   const isThere = (label: string, value: string) =>

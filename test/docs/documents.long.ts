@@ -1,5 +1,5 @@
-/* What is generated in the documents is what the code says today. Not among the tests of a fork's day: its
-   own rows belong in its README. */
+/* The generated blocks are what the code would generate today. Not part of `npm test`: a fork's new routes would
+   fail it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readDocuments } from './documents.ts';

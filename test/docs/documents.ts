@@ -1,15 +1,15 @@
-/* The documents, with what is generated in them: what stands between two comments is made from src. */
+/* The documents with their generated blocks: the text between two comments is made from src. */
 import { BLOCKS } from './blocks.ts';
 import { PAGES, read } from './pages.ts';
 import { rowsOf, UNSAID } from './tables.ts';
 
 export interface Document {
-  /** Its place in the repository, such as `docs/keys.md`. */
+  /** Its path in the repository, such as `docs/keys.md`. */
   readonly name: string;
   readonly written: string;
-  /** The same with everything that is generated as the code has it today. */
+  /** The same, with every block as the code would generate it today. */
   readonly current: string;
-  /** Rows in which a person has still to say something, by their first two cells. */
+  /** Rows that still lack what only a person can write, by their first two cells. */
   readonly unsaid: readonly string[];
 }
 

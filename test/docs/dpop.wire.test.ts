@@ -1,4 +1,4 @@
-/* docs/dpop.md held against the running service and the code. */
+/* docs/dpop.md, compared with the running service and the code. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { SENTENCES } from '../../src/verify/base/refusal.ts';
@@ -18,7 +18,7 @@ describe('docs/dpop.md on the eight combinations of RFC 9449 §7', () => {
   after(() => provider.stop());
 
   for (const [column, IDP_DPOP_MODE] of ['DISABLED', 'ALLOWED', 'REQUIRED'].entries()) {
-    test(`says what the mode ${IDP_DPOP_MODE} answers`, async (context) => {
+    test(`says how the mode ${IDP_DPOP_MODE} responds`, async (context) => {
       const service = await startService({ provider, environment: { IDP_DPOP_MODE } });
       context.after(() => service.stop());
       assert.equal(rows.length, 8);
@@ -27,10 +27,10 @@ describe('docs/dpop.md on the eight combinations of RFC 9449 §7', () => {
         const proof: Record<string, string> = field === 'yes' ? { DPoP: 'x' } : {};
         const headers = { Authorization: `${scheme} ${token}`, ...proof };
         const { status, body } = await service.ask('/api/private', { headers });
-        const answer = body.error === undefined ? `${status}` : `${status} \`${body.error}\``;
-        // A proof that decides is at fault here.
+        const response = body.error === undefined ? `${status}` : `${status} \`${body.error}\``;
+        // Where the proof decides, that of this test is refused.
         const expected = cells[column]?.replace('the proof decides', '401 `invalid_dpop_proof`');
-        assert.equal(answer, expected, `${scheme} ${field} ${bound}`);
+        assert.equal(response, expected, `${scheme} ${field} ${bound}`);
       }
     });
   }
@@ -49,7 +49,7 @@ for (const [clause = '', , where = '', refusal = ''] of tableUnder(
   'docs/dpop.md',
   'The order of the checks',
 )) {
-  test(`docs/dpop.md names for ${clause} reasons that exist and files that cite it`, () => {
+  test(`docs/dpop.md names for ${clause} existing reasons, and files that cite it`, () => {
     assert.deepEqual(
       codeIn(refusal).filter((reason) => !reasons.includes(reason)),
       [],

@@ -1,4 +1,4 @@
-/* docs/your-own-routes.md, done as it says: the row answers, and what should not compile does not. */
+/* The route of a fork in docs/profiles.md, added as the page says: it works, and what should not compile does not. */
 import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,10 +15,10 @@ import { providerSettings } from '../support/service.ts';
 import { samplesUnder } from './pages.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const PAGE = 'docs/your-own-routes.md';
-const [row = '', handler = ''] = samplesUnder(PAGE, 'Your own routes', 'ts');
-const [line = ''] = samplesUnder(PAGE, 'Your own routes', 'sh');
-const [refusedLines = ''] = samplesUnder(PAGE, 'Access', 'ts');
+const PAGE = 'docs/profiles.md';
+const [row = '', handler = ''] = samplesUnder(PAGE, 'Your own route', 'ts');
+const [line = ''] = samplesUnder(PAGE, 'Your own route', 'sh');
+const [refusedLines = ''] = samplesUnder(PAGE, 'What does not compile', 'ts');
 
 let provider: Provider;
 let directory = '';
@@ -26,7 +26,7 @@ const children: ChildProcess[] = [];
 
 const table = () => join(directory, 'src/profiles/b.ts');
 
-/** Compiles the copy; gives what the compiler says. */
+/** Compiles the copy; gives the compiler's messages. */
 const compile = (...options: string[]) =>
   promisify(execFile)(join(ROOT, 'node_modules/.bin/tsc'), ['-p', directory, ...options]).then(
     () => '',
@@ -78,7 +78,7 @@ after(async () => {
   await provider.stop();
 });
 
-test('a row of your own answers as docs/your-own-routes.md says', async () => {
+test('a route of your own responds as docs/profiles.md says', async () => {
   const port = await start('dist/server.js');
   const [, path = ''] = /localhost:3001(\S+)/.exec(line) ?? [];
 
@@ -99,7 +99,7 @@ test('a row of your own answers as docs/your-own-routes.md says', async () => {
   assert.equal((await ask(port, path)).status, 401);
 });
 
-test('none of the rows compiles of which docs/your-own-routes.md says so', async () => {
+test('no route compiles that docs/profiles.md lists as not compiling', async () => {
   const rows = refusedLines.trim().split('\n');
   const good = readFileSync(table(), 'utf8');
   const first = good.split('\n').length;

@@ -1,4 +1,4 @@
-/* The manifests and the unit of docs/operations.md: what they set loads, and what they promise fits the service. */
+/* The manifests and the unit of docs/operations.md load, and fit the service. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseYaml } from '../../src/options/yaml.ts';
@@ -7,7 +7,7 @@ import { read } from './pages.ts';
 
 const PAGE = 'docs/operations.md';
 
-/** The one sample of a language; comments in it begin as headings do. */
+/** The only sample in a language. Its comments begin like headings. */
 function sampleOf(language: string): string {
   const samples = [...read(PAGE).matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))];
   assert.equal(samples.length, 1);
@@ -17,7 +17,7 @@ function sampleOf(language: string): string {
 const manifests = sampleOf('yaml');
 const unit = sampleOf('ini');
 
-/** The environment that the manifests make; of the secret what its comment shows. */
+/** The environment of the manifests, with the secret that their comment creates. */
 function environmentOfManifests(): Record<string, string> {
   const [map = ''] = manifests.split('---\n');
   const data = parseYaml(map, PAGE).filter(({ name }) => name.startsWith('data.'));
@@ -31,11 +31,11 @@ function environmentOfManifests(): Record<string, string> {
   return Object.fromEntries([...values, ...literals]);
 }
 
-/** The first number behind a word. */
+/** The first number after a word. */
 const numberAfter = (text: string, word: string) =>
   Number(new RegExp(`${word}\\D{0,3}(\\d+)`).exec(text)?.[1] ?? assert.fail(word));
 
-test('the manifests of docs/operations.md set what loads without a problem or a warning', () => {
+test('the settings in the manifests of docs/operations.md load without a problem or a warning', () => {
   const { settings, warnings } = load({ environment: environmentOfManifests() });
   assert.deepEqual(warnings, []);
   assert.match(settings.dpopReplayStore ?? '', /^rediss:/);
@@ -52,7 +52,7 @@ test('the manifests of docs/operations.md set what loads without a problem or a 
   }
 });
 
-test('the manifests and the unit of docs/operations.md give it time to drain', () => {
+test('the manifests and the unit of docs/operations.md give the service time to drain', () => {
   const { SHUTDOWN_DELAY_SECONDS = '' } = environmentOfManifests();
   for (const seconds of [
     numberAfter(manifests, 'terminationGracePeriodSeconds'),
@@ -62,7 +62,7 @@ test('the manifests and the unit of docs/operations.md give it time to drain', (
   }
 });
 
-test('the manifests of docs/operations.md run the image as the user that it has', () => {
+test('the manifests of docs/operations.md run the image as its own user', () => {
   const user = /^USER (\d+):(\d+)$/m.exec(read('Dockerfile')) ?? [];
   assert.deepEqual(
     [numberAfter(manifests, 'runAsUser'), numberAfter(manifests, 'runAsGroup')],
@@ -75,7 +75,7 @@ for (const [language, file] of [
   ['nginx', 'nginx.conf'],
   ['haproxy', 'haproxy.cfg'],
 ] as const) {
-  test(`docs/operations.md shows of ${file} what it has`, () => {
+  test(`docs/operations.md quotes ${file}`, () => {
     const has = new Set(
       read(`test/example/${file}`)
         .split('\n')
@@ -92,7 +92,7 @@ for (const [language, file] of [
   });
 }
 
-test('the unit of docs/operations.md does not start again what has a wrong configuration', () => {
+test('the unit of docs/operations.md does not restart after a configuration problem', () => {
   assert.match(unit, /^ExecStart=\/usr\/bin\/node .*\/dist\/server\.js$/m);
   assert.match(unit, /^RestartPreventExitStatus=1$/m);
 });

@@ -1,15 +1,14 @@
-/* What the documents name is there: files, headings, scripts, settings; and what the comments of src cite is
-   a document. */
+/* The files, headings, scripts and settings that the documents name exist. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
 import { SENTENCES } from '../../src/verify/base/refusal.ts';
-import { codeIn, PAGES, read, ROOT, samplesUnder, tableUnder } from './pages.ts';
+import { codeIn, PAGES, read, ROOT, tableUnder } from './pages.ts';
 
 const isThere = (name: string) => existsSync(new URL(name, ROOT));
 
-/** A heading as links name it. */
+/** The anchor of a heading. */
 const anchor = (heading: string) =>
   heading
     .toLowerCase()
@@ -23,7 +22,7 @@ const SOURCES = readdirSync(new URL('src/', ROOT), { recursive: true, encoding: 
   .filter((name) => name.endsWith('.ts'))
   .map((name) => `src/${name}`);
 
-test('no document and no message has npx fetch a package called gatehouse, which somebody else owns', () => {
+test('no document and no message makes npx fetch the package gatehouse, which somebody else owns', () => {
   const fetching = /\b(?:npx|npm exec|npm x)\s+(?!--no-install\s)[^`\n]*\bgatehouse\b/g;
   const found = [...PAGES, ...SOURCES].map((name) => [name, read(name).match(fetching)] as const);
   assert.deepEqual(
@@ -33,7 +32,7 @@ test('no document and no message has npx fetch a package called gatehouse, which
 });
 
 for (const page of PAGES) {
-  test(`${page} links to files and headings that are there`, () => {
+  test(`${page} links to files and headings that exist`, () => {
     const targets = [...read(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
     const broken = targets.filter((target) => {
       if (/^https?:/.test(target)) return false;
@@ -44,7 +43,7 @@ for (const page of PAGES) {
     assert.deepEqual(broken, []);
   });
 
-  test(`${page} names only files of the repository that are there`, () => {
+  test(`${page} names only files that exist`, () => {
     const names = codeIn(read(page)).filter((word) => /^(?:src|test|docs)\/[\w./-]*$/.test(word));
     assert.deepEqual(
       names.filter((name) => !isThere(name)),
@@ -52,7 +51,7 @@ for (const page of PAGES) {
     );
   });
 
-  test(`${page} names only scripts that package.json has, and tools that are there`, () => {
+  test(`${page} names only scripts and evidence tools that exist`, () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
     const named = [...read(page).matchAll(/\bnpm run ([\w:-]+)/g)].map(([, name = '']) => name);
     assert.deepEqual(
@@ -89,15 +88,7 @@ test('the README lists every page of docs', () => {
   );
 });
 
-test('the gate stands in front of each server in at most eight lines', () => {
-  const page = 'docs/in-front-of-your-server.md';
-  for (const heading of ['node:http', 'Express 4 and 5', 'Fastify 5', 'Hono on Node']) {
-    const [lines = ''] = samplesUnder(page, heading, 'ts');
-    assert.ok(lines !== '' && lines.trimEnd().split('\n').length <= 8, heading);
-  }
-});
-
-test('the README has the sentences that it explains as the service says them', () => {
+test('the README quotes refusals of the service', () => {
   const sentences: readonly string[] = Object.values(SENTENCES).flatMap((some) => Object.values(some));
   const explained = tableUnder('README.md', 'When a request is refused').map(([sentence = '']) => sentence);
   assert.ok(explained.length > 3);
@@ -107,14 +98,14 @@ test('the README has the sentences that it explains as the service says them', (
   );
 });
 
-test('docs/profiles.md has the defaults of the profiles as docs/settings.md has them', () => {
+test('docs/profiles.md and docs/settings.md have the same defaults of the profiles', () => {
   const [port = [], mode = []] = tableUnder('docs/profiles.md', 'Profiles');
   const settings = read('docs/settings.md');
   assert.ok(settings.includes(`| \`PORT\` | \`server.port\` | \`${port[1]}\` in A, \`${port[2]}\` in B |`));
   assert.ok(settings.includes(`| ${mode[0]} | \`idp.dpopMode\` | ${mode[1]} in A, ${mode[2]} in B |`));
 });
 
-test('the README has the settings that it lists as docs/settings.md has them', () => {
+test('the README and docs/settings.md have the same settings', () => {
   const rows = (page: string): readonly string[] =>
     read(page).match(/^\| `[A-Z_]+` \| (?:`[\w.]+`|none) \| .+? \|/gm) ?? [];
 

@@ -1,4 +1,4 @@
-/* The documents as texts: their headings, links, tables and samples, for the tests that hold them against the
+/* The documents as texts: their headings, links, tables and samples, for the tests that compare them with the
    repository. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ export const ROOT = new URL('../../', import.meta.url);
 
 export const read = (name: string): string => readFileSync(new URL(name, ROOT), 'utf8');
 
-/** Every page for readers, by its place in the repository. */
+/** Every page for readers, by its path in the repository. */
 export const PAGES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'test/README.md'].concat(
   readdirSync(new URL('docs/', ROOT))
     .filter((name) => name.endsWith('.md'))
@@ -21,7 +21,7 @@ export function under(page: string, heading: string): string {
   return body.split(/^#+ /m)[0] ?? '';
 }
 
-/** The rows of a table under a heading: the first, or one further on. */
+/** The rows of a table under a heading, the first or a later one. */
 export function tableUnder(page: string, heading: string, index = 0): readonly Cells[] {
   const tables = under(page, heading).match(/(?:^\|.*\n)+/gm) ?? [];
   return rowsOf(tables[index] ?? assert.fail(`${page} has no such table under ${heading}`));
@@ -33,6 +33,6 @@ export const samplesUnder = (page: string, heading: string, language: string): r
     ([, sample = '']) => sample,
   );
 
-/** What stands between back ticks. */
+/** Everything between back ticks. */
 export const codeIn = (text: string): readonly string[] =>
   [...text.matchAll(/`([^`\n]+)`/g)].map(([, word = '']) => word);

@@ -1,4 +1,4 @@
-/* The command of docs/operations.md for Node's permission model, as it stands there, on the Node that runs. */
+/* The command of docs/operations.md for Node's permission model, run as the page has it. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ import { codeIn, ROOT, under } from './pages.ts';
 const BODY = under('docs/operations.md', 'Permission model');
 const [MAJOR = 0, MINOR = 0] = process.versions.node.split('.').map(Number);
 
-/** The command, with the flags that the sentence below it has for this version. */
+/** The command, with the flags for this version of Node from the sentence below it. */
 function documented(): string {
   const [, command = assert.fail('no command')] = /^ {4}(node .*)$/m.exec(BODY) ?? [];
   const [, sentence = assert.fail('no flags')] = /^(On Node 20, .*)$/m.exec(BODY) ?? [];
@@ -71,13 +71,13 @@ for (const [what, files, read] of LISTENS) {
   });
 }
 
-test('what the permission model does not grant counts as absent, as docs/operations.md says', async (t) => {
+test('a file that the permission model does not grant counts as absent [docs/operations.md]', async (t) => {
   const command = documented().replace(/ \S+\.env\b/, '');
   const { read, directory } = await run(t, command, { '.env': 'PORT=x', 'application.yml': YAML });
   assert.deepEqual(read, [join(directory, 'application.yml')]);
 });
 
-test('a CONFIG_FILE that the permission model does not grant is a problem, as docs/operations.md says', async (t) => {
+test('a CONFIG_FILE that the permission model does not grant is a problem [docs/operations.md]', async (t) => {
   const own = { CONFIG_FILE: 'x.yml' };
   const { code, directory, errors } = await run(t, documented(), { 'x.yml': YAML }, own);
   const problem = `CONFIG_FILE (environment): ${directory}/x.yml: cannot be read (ERR_ACCESS_DENIED); `;
@@ -85,7 +85,7 @@ test('a CONFIG_FILE that the permission model does not grant is a problem, as do
   assert.ok(errors().includes(`configuration: ${problem}`), errors());
 });
 
-test('the permission model with the flags of docs/operations.md grants nothing else', () => {
+test('the flags of docs/operations.md grant nothing else', () => {
   const asked = ["'fs.write'", "'child'", "'worker'", "'fs.read', '/etc/hosts'"];
   const has = asked.map((what) => `process.permission.has(${what})`).join();
   const script = `console.log(JSON.stringify([${has}]))`;

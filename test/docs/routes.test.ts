@@ -1,4 +1,4 @@
-/* What the table of routes says of an answer is what a client gets, in whatever way a handler gives it. */
+/* The table of routes has the members that a client gets, however a handler returns them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { created, fail, noContent, reply } from '../../src/service/routes/handler-reply.ts';
@@ -7,7 +7,7 @@ import { scope } from '../../src/gate/guards.ts';
 import { del, get, post, type Route } from '../../src/service/routes/route.ts';
 import { membersOf } from './routes.ts';
 
-const answers: Readonly<Record<string, readonly [route: Route, members: readonly string[]]>> = {
+const cases: Readonly<Record<string, readonly [route: Route, members: readonly string[]]>> = {
   'an object': [get('/x', needs(scope('read')), () => ({ id: 1, item: 'tea' })), ['id', 'item']],
   'a promise of an object': [get('/x', authenticated, async () => ({ id: 1 })), ['id']],
   'a reply with JSON': [post('/x', open, () => created('/x/1', { id: 1 })), ['id']],
@@ -23,7 +23,7 @@ const answers: Readonly<Record<string, readonly [route: Route, members: readonly
   ],
 };
 
-for (const [what, [route, members]] of Object.entries(answers)) {
+for (const [what, [route, members]] of Object.entries(cases)) {
   test(`the table of routes has ${members.length} members of a route that gives ${what}`, async () =>
     assert.deepEqual(await membersOf(route), members));
 }

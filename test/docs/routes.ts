@@ -1,4 +1,4 @@
-/* The tables of routes in words: who may use a route, and the members of what it answers. */
+/* The tables of routes in words: who may use a route, and the members of its response. */
 import { policyA } from '../../src/profiles/a.ts';
 import { routesOf as profileOf } from '../../src/profiles/routes.ts';
 import { HandlerReply } from '../../src/service/routes/handler-reply.ts';
@@ -13,7 +13,7 @@ import { code, tableOf, withKept, type Cells } from './tables.ts';
 
 const listed = (words: string, conjunction: string) => words.split(' ').map(code).join(` ${conjunction} `);
 
-/** What a guard demands, by its name. */
+/** What a guard demands, from its name. */
 function inWords({ name }: Guard): string {
   const [, any] = /^any scope of (.+)$/.exec(name) ?? [];
   if (any !== undefined) return `scope ${listed(any, 'or')}`;
@@ -53,7 +53,7 @@ export async function membersOf(route: Route): Promise<Cells> {
   }
 }
 
-/** What stands in the answer; nothing where it tells of a failure, or of bytes. */
+/** The body of the response; an empty object for a failure or bytes. */
 function bodyOf(given: unknown): unknown {
   if (!(given instanceof HandlerReply)) return given;
   const { content } = given.reply;
@@ -73,7 +73,7 @@ export const routesTable =
         return names.length === 0 ? cells : [...cells, names.map(code).join(', ')];
       }),
     );
-    return withKept(['method', 'path', 'who', 'members of the answer'], derived, written, 1);
+    return withKept(['method', 'path', 'who', 'members of the response'], derived, written, 1);
   };
 
 export const policyTable = (): string =>

@@ -1,4 +1,4 @@
-/* The alerts of docs/rules.yml, judged by Prometheus's own promtool on what the service shows. */
+/* The alerts of docs/rules.yml, tested by Prometheus's promtool on the metrics of the service. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,10 +29,10 @@ function promtool(...words: readonly string[]): void {
 
 type Samples = ReadonlyMap<string, number>;
 
-/** Samples as promtool writes a series: each look of a quarter of a minute the same, for so many looks. */
+/** The same sample for a number of scrapes, 15 s apart, in promtool's notation. */
 const held = (value: number, looks: number) => `${value.toFixed(6)}+0x${looks - 1}`;
 
-/** Which alerts fire ten minutes after the first look, each once. */
+/** The alerts that fire ten minutes after the first scrape, each once. */
 function assertFiring(series: ReadonlyMap<string, string>, alerts: readonly string[]): void {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-rules-'));
   const file = join(directory, 'rules.test.yml');
@@ -49,7 +49,7 @@ function assertFiring(series: ReadonlyMap<string, string>, alerts: readonly stri
   }
 }
 
-/** What a service shows before its first 500, and after it. */
+/** The metrics of a service before its first 500, and after it. */
 async function looks(): Promise<{ quiet: Samples; failed: Samples }> {
   const issuer = createTestIssuer();
   const routes = [
@@ -63,11 +63,11 @@ async function looks(): Promise<{ quiet: Samples; failed: Samples }> {
   const look = () =>
     new Map([
       ...[...readExposition(service.metricsText()).values()].flatMap(({ samples }) => [...samples]),
-      // That of this machine is not what is tried.
+      // The lag of this machine is not under test.
       ['nodejs_eventloop_lag_p99_seconds', 0],
     ]);
 
-  // It waits for the keys.
+  // Waits for the keys.
   await ask(port, '/me', { token: issuer.token() });
   const quiet = look();
   await ask(port, '/bug');
@@ -78,7 +78,7 @@ async function looks(): Promise<{ quiet: Samples; failed: Samples }> {
 
 const DURATIONS = 'http_server_request_duration_seconds_count';
 
-/** What makes each alert fire: values of one series. */
+/** The values of one series that make each alert fire. */
 const CAUSES: Readonly<Record<string, readonly [series: string, values: string]>> = {
   GatehouseRefusals: ['gatehouse_refusals_total{reason="token-malformed"}', '0+20x40'],
   GatehouseKeysGrowOld: ['gatehouse_keys_age_seconds{issuer="idp"}', held(1801, 41)],
@@ -90,7 +90,7 @@ const CAUSES: Readonly<Record<string, readonly [series: string, values: string]>
   GatehouseOverworked: ['nodejs_eventloop_lag_p99_seconds', held(0.2, 41)],
 };
 
-/** What looks alike and needs nobody. */
+/** Similar values that need nobody's attention. */
 const HARMLESS: readonly (readonly [series: string, values: string])[] = [
   ['gatehouse_refusals_total{reason="no-credentials"}', '0+100x40'],
   ['gatehouse_refusals_total{reason="token-malformed"}', '0+10x40'],
@@ -105,7 +105,7 @@ describe('docs/rules.yml', () => {
   before(async () => {
     const seen = await looks();
     quiet = new Map([...seen.quiet].map(([name, value]) => [name, held(value, 41)]));
-    // The failure comes between the 37th look and the 38th.
+    // The failure comes between scrapes 37 and 38.
     failing = new Map(
       [...seen.failed].map(([name, value]) => {
         const before = seen.quiet.get(name);
@@ -114,27 +114,27 @@ describe('docs/rules.yml', () => {
     );
   });
 
-  test(named('is what Prometheus reads'), { skip }, () => promtool('check', 'rules', RULES));
+  test(named('is valid for Prometheus'), { skip }, () => promtool('check', 'rules', RULES));
 
-  test(named('is silent while all is well'), { skip }, () => assertFiring(quiet, []));
+  test(named('does not fire while all is well'), { skip }, () => assertFiring(quiet, []));
 
   test(named('alerts on the very first 500 of a route'), { skip }, () =>
     assertFiring(failing, ['GatehouseBug']),
   );
 
-  test('has no alert that is not tried here', () => {
+  test('has no alert without a test here', () => {
     const alerts = [...read('docs/rules.yml').matchAll(/- alert: (\w+)$/gm)].map(([, name]) => name);
     assert.deepEqual(alerts, Object.keys(CAUSES));
   });
 
   for (const [alert, [series, values]] of Object.entries(CAUSES)) {
-    test(named(`${alert} fires for what it is for, and alone`), { skip }, () =>
+    test(named(`only ${alert} fires for its cause`), { skip }, () =>
       assertFiring(new Map([...quiet, [series, values]]), [alert]),
     );
   }
 
   for (const [series, values] of HARMLESS) {
-    test(named(`is silent on ${series} ${values}`), { skip }, () =>
+    test(named(`does not fire on ${series} ${values}`), { skip }, () =>
       assertFiring(new Map([...quiet, [series, values]]), []),
     );
   }

@@ -1,10 +1,10 @@
-/* docs/settings.md and the samples in it, held against the reader of settings. */
+/* The sample in docs/settings.md loads. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from '../process/settings/every-setting.ts';
 import { samplesUnder } from './pages.ts';
 
-test('the sample of application.yml in docs/settings.md loads as it stands', () => {
+test('the sample application.yml of docs/settings.md loads', () => {
   const [sample = ''] = samplesUnder('docs/settings.md', 'application.yml', 'yaml');
   const { settings, warnings } = load({ files: { 'application.yml': sample } });
   assert.deepEqual([settings.applicationName, settings.dpopMode, warnings], ['orders-api', 'REQUIRED', []]);

@@ -31,7 +31,7 @@ const ROWS = { profile, ...issuerTable('idp'), ...others };
 
 type Row = (typeof ROWS)[keyof typeof ROWS];
 
-/** What each setting is when no source has it, in the order of the table. */
+/** The defaults, in the order of the table. */
 function readDefaults(profile: string): readonly string[] {
   const earlier: Record<string, unknown> = { profile, domain: '<domain>' };
   return Object.entries(ROWS).map(([name, { byDefault }]: [string, Row]) => {
@@ -45,7 +45,7 @@ function readDefaults(profile: string): readonly string[] {
   });
 }
 
-/** Text as it is, and not as Markdown would have it. */
+/** Escapes Markdown. */
 const plain = (text: string) => text.replaceAll('<', '&lt;').replaceAll('*', '\\*');
 
 export function settingsTable(written: readonly Cells[]): string {

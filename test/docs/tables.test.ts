@@ -1,4 +1,4 @@
-/* A table that is made anew keeps what a person wrote into it, and says where a person has to write. */
+/* A table that is generated again keeps what a person wrote into it, and marks what a person has yet to write. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rowsOf, tableOf, withKept } from './tables.ts';
@@ -10,12 +10,12 @@ const WRITTEN = [
   ['`b`', 'info', 'call'],
 ];
 
-test('a table that is read is what was written', () => {
+test('reads a table as it was written', () => {
   assert.deepEqual(rowsOf(`text\n${tableOf(HEAD, WRITTEN)}more`), WRITTEN);
   assert.deepEqual(rowsOf('no table'), []);
 });
 
-test('a row keeps what was said of it when rows change their order, their cells or their number', () => {
+test('a row keeps its handwritten cells when rows change in order, cells or number', () => {
   const derived = [
     ['`b`', 'warn'],
     ['`c`', 'info'],
@@ -26,7 +26,7 @@ test('a row keeps what was said of it when rows change their order, their cells 
   ]);
 });
 
-test('a row is known again by another cell than its first', () => {
+test('a row can be recognised by a cell other than its first', () => {
   assert.deepEqual(rowsOf(withKept(HEAD, [['`x`', 'info']], [['`a`', 'info', 'wait']], 1)), [
     ['`x`', 'info', 'wait'],
   ]);

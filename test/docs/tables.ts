@@ -1,4 +1,4 @@
-/* Tables of documents as lists of rows of cells, and back. */
+/* Converts tables of documents to lists of rows, and back. */
 
 export type Cells = readonly string[];
 
@@ -16,12 +16,12 @@ export function tableOf(head: Cells, rows: readonly Cells[]): string {
   return `| ${head.join(' | ')} |\n${'|---'.repeat(head.length)}|\n${lines.join('')}`;
 }
 
-/** What stands where a person has still to say something. */
+/** Marks a cell that a person has yet to write. */
 export const UNSAID = '–';
 
 /**
- * Derived cells with those that only a person can write behind them: as the document has them in the very
- * same row, or in the one with the same cell at `key`; else unsaid.
+ * Adds to derived cells those that only a person can write. They are kept from the same row of the document, or
+ * from the row with the same cell at `key`; new ones are marked as unsaid.
  */
 export function withKept(head: Cells, derived: readonly Cells[], written: readonly Cells[], key = 0): string {
   const rows = derived.map((cells) => {

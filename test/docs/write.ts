@@ -1,5 +1,5 @@
-/* `npm run docs` writes what is generated in the documents; with `--check` it writes nothing and fails where
-   it would. */
+/* `npm run docs` writes the generated blocks of the documents. With `--check` it writes nothing, and fails if it
+   would. */
 import { writeFileSync } from 'node:fs';
 import { readDocuments } from './documents.ts';
 import { ROOT } from './pages.ts';
@@ -7,10 +7,10 @@ import { ROOT } from './pages.ts';
 const isCheck = process.argv.includes('--check');
 
 for (const { name, written, current, unsaid } of await readDocuments()) {
-  for (const row of unsaid) console.error(`${name}: say by hand what is to be said of ${row}`);
+  for (const row of unsaid) console.error(`${name}: write the missing cell by hand: ${row}`);
   if (written === current) continue;
   if (isCheck) {
-    console.error(`${name}: is not what the code says; run npm run docs`);
+    console.error(`${name}: differs from the code: run npm run docs`);
     process.exitCode = 1;
   } else {
     writeFileSync(new URL(name, ROOT), current);

@@ -39,14 +39,14 @@ async function ask(method: string, path: string, body?: object, sub = 'ada', iss
 
 test('every route asks for what it says', () => assertRouteMatrix({ routes }));
 
-test('an order is where its answer says, and in the list', async () => {
+test('an order is where its Location says, and in the list', async () => {
   const { status, location, body } = await ask('POST', '/api/orders', { item: 'tea' });
   assert.deepEqual([status, body.item, body.quantity, body.owner], [201, 'tea', 1, ADA]);
   assert.deepEqual((await ask('GET', location)).body, body);
   assert.deepEqual((await ask('GET', '/api/orders?status=open&limit=1')).body, { orders: [body] });
 });
 
-test('an order of somebody else is not there', async () => {
+test('an order of somebody else does not exist', async () => {
   const { location } = await ask('POST', '/api/orders', { item: 'tea' });
   for (const method of ['GET', 'DELETE']) {
     for (const [sub, issuer] of [
@@ -69,7 +69,7 @@ test('nobody chooses the id or the owner of an order, whatever a schema lets pas
   assert.deepEqual(order.owner, ADA);
 });
 
-test('an order that has been shipped is not changed any more', async () => {
+test('does not change an order that has been shipped', async () => {
   const { location } = await ask('POST', '/api/orders', { item: 'tea' });
   assert.equal((await ask('PATCH', location, { quantity: 2 })).body.quantity, 2);
   assert.equal((await ask('PATCH', location, { status: 'shipped' })).status, 200);
@@ -83,7 +83,7 @@ test('an order can be taken back', async () => {
   assert.equal((await ask('GET', location)).status, 404);
 });
 
-test('what does not fit is refused, and says where', async () => {
+test('refuses what does not fit, and says where', async () => {
   const order = await ask('POST', '/api/orders', { item: 'tea', quantity: 0 });
   assert.deepEqual([order.status, order.body.issues[0].path], [422, ['quantity']]);
   const list = await ask('GET', '/api/orders?limit=many');
