@@ -1,6 +1,7 @@
 // A test issuer: signing keys in memory, tokens and proofs, so that a team tests its own routes without
 // network, certificates or waiting. No part of the service: only testing.ts loads it.
 import {
+  constants,
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
@@ -34,15 +35,35 @@ export interface TestIssuerOptions {
   readonly domain?: string;
   /** Default: `https://api.test`. */
   readonly audience?: string;
+  /** With which its tokens are signed. Default: `RS256`. */
+  readonly algorithm?: TestAlgorithm;
 }
+
+/** Per algorithm how its keys are made and used (RFC 7518 §3, RFC 8037 §3.1). */
+const ALGORITHMS = {
+  RS256: { make: () => generateKeyPairSync('rsa', { modulusLength: 2048, ...AS_TEXT }), digest: 'sha256', use: {} },
+  PS256: {
+    make: () => generateKeyPairSync('rsa', { modulusLength: 2048, ...AS_TEXT }),
+    digest: 'sha256',
+    use: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 },
+  },
+  ES256: { make: () => generateKeyPairSync('ec', { namedCurve: 'P-256', ...AS_TEXT }), digest: 'sha256', use: {} },
+  ES384: { make: () => generateKeyPairSync('ec', { namedCurve: 'P-384', ...AS_TEXT }), digest: 'sha384', use: {} },
+  ES512: { make: () => generateKeyPairSync('ec', { namedCurve: 'P-521', ...AS_TEXT }), digest: 'sha512', use: {} },
+  EdDSA: { make: () => generateKeyPairSync('ed25519', AS_TEXT), digest: null, use: {} },
+};
+
+/** The signature algorithms of a test issuer. */
+export type TestAlgorithm = keyof typeof ALGORITHMS;
 
 /** An issuer that `createTestIssuer` has made. */
 export type TestIssuer = ReturnType<typeof createTestIssuer>;
 
 /** The compact form (RFC 7515 §3.1). What `dsaEncoding` says is nothing to an RSA key (RFC 7518 §3.4). */
-function signJws(header: Members, payload: Members, key: KeyObject) {
+function signJws(header: Members & { alg: TestAlgorithm }, payload: Members, key: KeyObject) {
   const input = `${encode(header)}.${encode(payload)}`;
-  const signature = sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' });
+  const { digest, use } = ALGORITHMS[header.alg];
+  const signature = sign(digest, Buffer.from(input), { key, dsaEncoding: 'ieee-p1363', ...use });
   return `${input}.${signature.toString('base64url')}`;
 }
 
@@ -51,7 +72,7 @@ const encode = (part: Members) => Buffer.from(JSON.stringify(part)).toString('ba
 const nowSeconds = () => Math.floor(Date.now() / 1000);
 
 /**
- * An issuer with a signing key of its own.
+ * An issuer with a signing key of its own. Throws a `TypeError` for an algorithm that is none of the six.
  *
  * @example
  * const issuer = createTestIssuer();
@@ -62,20 +83,25 @@ const nowSeconds = () => Math.floor(Date.now() / 1000);
 export function createTestIssuer({
   domain = 'issuer.test',
   audience = 'https://api.test',
+  algorithm = 'RS256',
 }: TestIssuerOptions = {}) {
-  const { privateKey, publicJwk } = keysOf(generateKeyPairSync('rsa', { modulusLength: 2048, ...AS_TEXT }));
+  if (!Object.hasOwn(ALGORITHMS, algorithm)) {
+    throw new TypeError(`algorithm must be one of ${Object.keys(ALGORITHMS).join(', ')}`);
+  }
+
+  const { privateKey, publicJwk } = keysOf(ALGORITHMS[algorithm].make());
   const kid = randomUUID();
-  const jwk = { ...publicJwk, kid, use: 'sig', alg: 'RS256' };
+  const jwk = { ...publicJwk, kid, use: 'sig', alg: algorithm };
 
   /** A token that is good for five minutes, with these claims beside the usual ones. */
   function token(claims: Members = {}): string {
     const usual = { iss: `https://${domain}/`, aud: audience, sub: 'test-user', exp: nowSeconds() + 300 };
-    return signJws({ alg: 'RS256', typ: 'at+jwt', kid }, { ...usual, ...claims }, privateKey);
+    return signJws({ alg: algorithm, typ: 'at+jwt', kid }, { ...usual, ...claims }, privateKey);
   }
 
   return {
-    /** Domain and audience, for `createService` and `createGate`; the log tells of bugs alone. */
-    settings: { domain, audience, logLevel: 'error' as const },
+    /** Domain, audience and algorithm, for `createService` and `createGate`; the log tells of bugs alone. */
+    settings: { domain, audience, algorithms: [algorithm], logLevel: 'error' as const },
     /** Gives the key set without a network: the option of `createService` and `createGate`. */
     fetchKeys: async () => ({ keys: [jwk] }),
     token,
@@ -132,6 +158,6 @@ export function createProof(
   const htu = url.replace(/[?#][^]*/, '');
   const ath = hash('sha256', token, 'base64url');
   const usual = { jti: randomUUID(), htm: method, htu, iat: nowSeconds(), ath };
-  const header = { typ: 'dpop+jwt', alg: 'ES256', jwk: key.publicJwk };
+  const header = { typ: 'dpop+jwt', alg: 'ES256' as const, jwk: key.publicJwk };
   return signJws(header, { ...usual, ...claims }, key.privateKey);
 }

@@ -17,6 +17,7 @@ export {
   type Members,
   type ProofKey,
   type ProofRequest,
+  type TestAlgorithm,
   type TestIssuer,
   type TestIssuerOptions,
 } from './test-issuer.ts';

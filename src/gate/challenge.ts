@@ -1,7 +1,6 @@
 // Refusal → status, challenge and body (docs/refusals.md). Trusts the refusal. Promises: nothing from the
 // request is in the reply, but what a schema says of it; every kind of refusal has its route here.
 import type { Kind, Refusal, RefusalReason } from '../verify/base/refusal.ts';
-import { PROOF_ALGORITHMS } from '../verify/keys/jwk.ts';
 import { SCHEMES, type DpopMode, type Scheme } from '../verify/credentials.ts';
 import { jsonReply, type Reply } from './reply.ts';
 
@@ -46,6 +45,7 @@ const CLOSING: readonly RefusalReason[] = [
 /** How refusals are shown; settings decide. */
 export interface ChallengeOptions {
   readonly dpopMode: DpopMode;
+  readonly dpopAlgorithms: readonly string[];
   /** Bodies of the more telling kind. */
   readonly errorDetail: boolean;
   /** Where clients find out how to get a token, if there is such a place. */
@@ -57,9 +57,15 @@ export interface ChallengeOptions {
  * accepted one. A reason without details and a guard give the same refusal again and again: the reply is
  * made once, and each time when it tells of one request alone.
  */
-export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: ChallengeOptions) {
+export function createRefusalReplies({
+  dpopMode,
+  dpopAlgorithms,
+  errorDetail,
+  metadataUrl,
+}: ChallengeOptions) {
   const made = new WeakMap<Refusal, Map<unknown, Reply>>();
   const schemes = SCHEMES[dpopMode];
+  const algs = dpopAlgorithms.join(' ');
 
   /** One field for each accepted scheme (RFC 9110 §11.6.1); the error goes on the one that was used. */
   function challenges({ kind, description, demands }: Refusal, scheme: Scheme | undefined) {
@@ -74,7 +80,7 @@ export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: Cha
         // RFC 6750 §3, RFC 9470 §3
         ...(accepted === told && { error, error_description: description, ...demands }),
         // RFC 9449 §7.1
-        algs: accepted === 'DPoP' && ALGS,
+        algs: accepted === 'DPoP' && algs,
         // RFC 9728 §5.1
         resource_metadata: metadataUrl,
       });
@@ -118,5 +124,3 @@ export function parametersText(parameters: object): string {
   const told = Object.entries(parameters).filter(([, value]) => value);
   return told.map(([name, value]) => `${name}="${value}"`).join(', ');
 }
-
-const ALGS = PROOF_ALGORITHMS.join(' ');

@@ -2,7 +2,6 @@
 // everybody, without a token; nothing of a request but its method and path decides what is told. Does not
 // decide when it is looked for.
 import { refuseMethod } from '../verify/base/refusal.ts';
-import { PROOF_ALGORITHMS } from '../verify/keys/jwk.ts';
 import { NO_CONTENT, type Reply } from '../gate/reply.ts';
 import { metadataPaths } from '../gate/path.ts';
 import type { Early } from '../gate/early.ts';
@@ -17,6 +16,7 @@ const EVERY_ORIGIN = ['Access-Control-Allow-Origin', '*'];
 /** What the document says of a resource. */
 export interface ResourceOptions {
   readonly dpopMode: DpopMode;
+  readonly dpopAlgorithms: readonly string[];
   readonly issuers: Readonly<Record<string, Readonly<{ issuer: string }>>>;
   readonly resourceUrl?: string | undefined;
   readonly resourceScopes: readonly string[] | undefined;
@@ -62,6 +62,7 @@ export function createResourceMetadata(options: ResourceOptions): Early {
 /** RFC 9728 §2; what has no value is left out (§3.2). */
 function documentOf({
   dpopMode,
+  dpopAlgorithms,
   issuers,
   resourceUrl,
   resourceScopes,
@@ -77,7 +78,7 @@ function documentOf({
     bearer_methods_supported: isRequired ? undefined : ['header'],
     resource_name: resourceName,
     resource_documentation: resourceDocumentation,
-    dpop_signing_alg_values_supported: dpopMode === 'DISABLED' ? undefined : PROOF_ALGORITHMS,
+    dpop_signing_alg_values_supported: dpopMode === 'DISABLED' ? undefined : dpopAlgorithms,
     dpop_bound_access_tokens_required: isRequired || undefined,
   };
 }

@@ -77,7 +77,7 @@ function composeIssuers(
 ) {
   return Object.entries(issuers).map(([name, issuer]) => {
     const fetch = fetchInstead ? () => fetchInstead(issuer, name) : createKeyFetcher(issuer, connect);
-    const keys = createKeySet(name, fetch, clock, log, metrics?.add);
+    const keys = createKeySet(name, fetch, clock, log, metrics?.add, issuer.algorithms);
     return { ...issuer, name, clockToleranceSeconds, keys };
   });
 }

@@ -1,7 +1,9 @@
 // What a service runs with, for an operator to compare with what was meant: in the line `listening`, and in
 // the report of `--check`. Promises: no secret is among it.
 import { printable, printableSetting, type Log, type Printable } from '../verify/base/events.ts';
+import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
 import type { Loaded } from './settings/load.ts';
+import { DEFAULT_ALGORITHMS } from './settings/table.ts';
 
 /** What of the settings decides who is served, and where it was read. */
 export function inForce({ settings, files }: Loaded) {
@@ -10,11 +12,19 @@ export function inForce({ settings, files }: Loaded) {
     application: printableSetting(settings.applicationName),
     issuers: issuers.map(({ issuer }) => printableSetting(issuer)),
     audiences: issuers.flatMap(({ audience }) => audience.map(printableSetting)),
+    algorithms: otherThan(DEFAULT_ALGORITHMS, issuers.flatMap((issuer) => issuer.algorithms)),
     dpopMode: printable(settings.dpopMode),
+    dpopAlgorithms: otherThan(ALGORITHM_NAMES, settings.dpopAlgorithms),
     replayStore: printable(settings.dpopReplayStore === undefined ? 'process' : 'shared'),
     crossOrigin: settings.corsAllowedOrigins.length > 0,
     files: files.map(printableSetting),
   };
+}
+
+/** The names, unless they are the usual ones. */
+function otherThan(usual: readonly string[], names: readonly string[]) {
+  const distinct = [...new Set(names)];
+  return distinct.join() === usual.join() ? undefined : distinct.map(printable);
 }
 
 /**

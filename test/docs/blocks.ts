@@ -1,6 +1,7 @@
 /* The generated blocks of the documents, by name: mostly tables of what src lists. Each gets the rows that the
    document has now. */
 import { existsSync, readdirSync } from 'node:fs';
+import { ALGORITHM_NAMES } from '../../src/verify/keys/jwk.ts';
 import { FETCH_FLAWS, LEVELS, type KeyFlaw } from '../../src/verify/base/events.ts';
 import {
   refuse,
@@ -27,7 +28,7 @@ import { code, tableOf, withKept, type Cells } from './tables.ts';
 type Block = (written: readonly Cells[]) => string | Promise<string>;
 
 const headersOf = (refusal: Refusal, scheme: Scheme | undefined, dpopMode: DpopMode) =>
-  readReply(createRefusalReplies({ dpopMode, errorDetail: false })(refusal, scheme)).headers;
+  readReply(createRefusalReplies({ dpopMode, dpopAlgorithms: ALGORITHM_NAMES, errorDetail: false })(refusal, scheme)).headers;
 
 /** Sentences with their reasons, and what to do about each. */
 const sentenceTable =
@@ -78,7 +79,7 @@ const statuses: Block = (written) => {
   const refusals = Object.values(KINDS).flat();
   const derived = refusals.map(({ refusal }) => {
     const [plain, detailed] = [false, true].map((errorDetail) =>
-      createRefusalReplies({ dpopMode: 'ALLOWED', errorDetail })(refusal, 'Bearer'),
+      createRefusalReplies({ dpopMode: 'ALLOWED', dpopAlgorithms: ALGORITHM_NAMES, errorDetail })(refusal, 'Bearer'),
     );
     const body = plain?.content === detailed?.content ? 'the same' : code(String(detailed?.content));
     return [String(plain?.status), code(refusal.kind), body];

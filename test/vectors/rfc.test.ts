@@ -2,6 +2,7 @@
    through. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ALGORITHM_NAMES } from '../../src/verify/keys/jwk.ts';
 import { isJsonObject, type JsonObject } from '../../src/verify/base/encoding.ts';
 import {
   factsOf,
@@ -78,6 +79,7 @@ function verdict({ proof, payload }: Members, token: string): string {
     dpopIatOffsetSeconds: 0,
     dpopIatLeewaySeconds: 0,
     dpopNonceSecret: undefined,
+    dpopAlgorithms: ALGORITHM_NAMES,
     publicUrl: textOf(htu),
     trustProxy: false,
   });

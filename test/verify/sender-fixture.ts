@@ -1,6 +1,7 @@
 /* A sender with everything real behind it and no network: bound tokens, proofs for them, and what is said of
    both. */
 import assert from 'node:assert/strict';
+import { ALGORITHM_NAMES } from '../../src/verify/keys/jwk.ts';
 import { Refused, type Refusal } from '../../src/verify/base/refusal.ts';
 import { createSenderCheck, type SenderOptions, type SenderCheck } from '../../src/verify/caller.ts';
 import { createReplayStore, type ReplayStore } from '../../src/verify/dpop/replay.ts';
@@ -37,6 +38,7 @@ const RULES: SenderOptions = {
   dpopIatOffsetSeconds: 300,
   dpopIatLeewaySeconds: 30,
   dpopNonceSecret: undefined,
+  dpopAlgorithms: ALGORITHM_NAMES,
 };
 
 export const openSender = ({ rules, store = createReplayStore(330) }: Circumstances = {}): SenderCheck =>

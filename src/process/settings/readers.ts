@@ -2,6 +2,7 @@
 // repeats the value, which may be a secret in the wrong place. Does not know where a value came from:
 // load.ts does.
 import { isTextArray, undefinedOn } from '../../verify/base/encoding.ts';
+import { ALGORITHM_NAMES, isOneOf, type Algorithm } from '../../verify/keys/jwk.ts';
 import { normalUri } from '../../verify/request/uri.ts';
 import { throwFault, type RawValue } from './entry.ts';
 
@@ -53,7 +54,7 @@ export const boolean: Reader<boolean> = (raw) =>
   typeof raw === 'boolean' ? raw : word('true', 'false')(raw) === 'true';
 
 /** A list of at least so many texts, or one text with commas between them. */
-export function list(read: Reader<string>, least = 0): Reader<readonly string[]> {
+export function list<Text extends string>(read: Reader<Text>, least = 0): Reader<readonly Text[]> {
   return (raw) => {
     const parts = typeof raw === 'string' ? raw.split(',') : undefined;
     const members = parts?.map((part) => part.trim()) ?? raw;
@@ -170,3 +171,11 @@ export const origin = matching(
   'must be an origin as browsers send it: scheme, lower-case host, port unless default; no "*" or last "/"',
   (value) => URL.canParse(value) && new URL(value).origin === value,
 );
+
+const algorithm: Reader<Algorithm> = (raw) => {
+  const value = text(raw);
+  return isOneOf(ALGORITHM_NAMES, value) ? value : throwFault(`must be of ${ALGORITHM_NAMES.join(', ')}`);
+};
+
+/** Signature algorithms, each once; letter case counts (RFC 7515 §4.1.1). */
+export const algorithms: Reader<readonly Algorithm[]> = (raw) => [...new Set(list(algorithm, 1)(raw))];

@@ -1,8 +1,10 @@
 // Every setting of the service itself: its names, its reader, its default. Does not know where values are.
 // A table of routes of one's own has these and no others; the profiles add theirs in profiles/settings.ts.
 import { LOG_LEVELS } from '../../verify/base/events.ts';
+import { ALGORITHM_NAMES, type Algorithm } from '../../verify/keys/jwk.ts';
 import { throwFault } from './entry.ts';
 import {
+  algorithms,
   textWithoutBlanks,
   boolean,
   fieldName,
@@ -62,6 +64,9 @@ export const derived = <Value>(
 export const setting = <Value>(yaml: string, read: Reader<Value>, byDefault: Value, env?: string) =>
   derived(yaml, read, () => byDefault, env);
 
+/** Of access tokens, where nothing is set. */
+export const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['RS256'];
+
 /** What the issuer of this name has for itself: the first, `idp`, in a section of its own. */
 export const issuerTable = (name: string, section = `issuers.${name}.`.replace('issuers.idp.', 'idp.')) => ({
   domain: derived(section + 'domain', host, () =>
@@ -77,6 +82,7 @@ export const issuerTable = (name: string, section = `issuers.${name}.`.replace('
   claimNamespace: setting(section + 'claimNamespace', urlPrefix, ''),
   scopeClaim: setting(section + 'scopeClaim', textWithoutBlanks, 'scope'),
   tokenType: setting(section + 'tokenType', word('any', 'at+jwt'), 'any'),
+  algorithms: setting(section + 'algorithms', algorithms, DEFAULT_ALGORITHMS),
   requiredClaims: setting(section + 'requiredClaims', list(textWithoutBlanks), []),
 });
 
@@ -103,6 +109,7 @@ export const TABLE = {
     '',
   ),
   dpopMode: setting('idp.dpopMode', word('DISABLED', 'ALLOWED', 'REQUIRED'), 'DISABLED'),
+  dpopAlgorithms: setting('idp.dpopAlgorithms', algorithms, ALGORITHM_NAMES),
   dpopIatOffsetSeconds: setting('idp.dpopIatOffsetSeconds', integer(0, 1e9), 300),
   dpopIatLeewaySeconds: setting('idp.dpopIatLeewaySeconds', integer(0, 1e9), 30),
   dpopNonceSecret: setting('idp.dpopNonceSecret', secret, undefined),

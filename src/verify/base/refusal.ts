@@ -17,7 +17,7 @@ export const SENTENCES = {
     'token-malformed': 'the token is not three parts of canonical base64url',
     'header-malformed': 'the token header is not a JSON object in UTF-8',
     'payload-malformed': 'the token payload is not a JSON object in UTF-8',
-    'algorithm-refused': 'the token is not signed with RS256',
+    'algorithm-refused': 'the token is not signed with an algorithm that this API accepts',
     'critical-header': 'the token header names critical members (crit or b64)',
     'type-refused': 'the token header names another type (typ) than an access token',
     'key-id-malformed': 'the key identifier (kid) of the token is not text',

@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { isFiniteNumber, isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { Cache } from '../base/cache.ts';
 import { refuse, Refused } from '../base/refusal.ts';
-import { factsOf, importProofKey, isProofAlgorithm, type VerificationKey } from '../keys/jwk.ts';
+import { factsOf, importProofKey, isOneOf, type Algorithm, type VerificationKey } from '../keys/jwk.ts';
 import { isSameUri, requestUri, type RequestFacts, type UriOptions } from '../request/uri.ts';
 import { mediaType, parseCompact, type UnverifiedJws } from '../token/compact.ts';
 import { verifySignature } from '../token/signature.ts';
@@ -19,6 +19,8 @@ export interface ProofOptions extends UriOptions {
   readonly dpopIatOffsetSeconds: number;
   /** And how many after it. */
   readonly dpopIatLeewaySeconds: number;
+  /** Those that a proof may be signed with. */
+  readonly dpopAlgorithms: readonly Algorithm[];
   /** With one, proofs need nonces. */
   readonly dpopNonceSecret: string | undefined;
 }
@@ -89,7 +91,7 @@ export function createProofVerifier(options: ProofOptions) {
     const jws = parseCompact(proof);
     if (typeof jws === 'string') return refuse('proof-malformed');
 
-    const header = parseProofHeader(jws.header);
+    const header = parseProofHeader(jws.header, options.dpopAlgorithms);
     if (header instanceof Refused) return header;
 
     const claims = parseProofClaims(jws.payload, token, facts, Math.floor(nowMillis / 1000));
@@ -108,12 +110,12 @@ export function createProofVerifier(options: ProofOptions) {
 
 type ProofHeader = Exclude<ReturnType<typeof parseProofHeader>, Refused>;
 
-function parseProofHeader({ typ, alg, crit, b64, jwk }: JsonObject) {
+function parseProofHeader({ typ, alg, crit, b64, jwk }: JsonObject, algorithms: readonly Algorithm[]) {
   // RFC 9449 §4.3(4)
   if (mediaType(typ) !== 'dpop+jwt') return refuse('proof-type');
 
   // RFC 9449 §4.3(5)
-  if (!isProofAlgorithm(alg)) return refuse('proof-algorithm');
+  if (!isOneOf(algorithms, alg)) return refuse('proof-algorithm');
 
   // RFC 7515 §4.1.11, RFC 7797 §6
   if (crit !== undefined || b64 !== undefined) return refuse('proof-critical');

@@ -36,14 +36,16 @@ const ALGORITHMS = {
 /** The name of an algorithm (RFC 7518 §3.1, RFC 8037 §3.1). */
 export type Algorithm = keyof typeof ALGORITHMS;
 
-/** The algorithms of proofs. Access tokens are signed with RS256 only. */
-export const PROOF_ALGORITHMS = Object.keys(ALGORITHMS);
+/** All that an operator may choose from, for access tokens and for proofs. */
+export const ALGORITHM_NAMES = Object.keys(ALGORITHMS) as readonly Algorithm[];
 
-/** Whether a proof may be signed with it: an exact match, in letter case too. */
-export const isProofAlgorithm = (value: unknown): value is Algorithm =>
-  PROOF_ALGORITHMS.some((name) => name === value);
+/** Whether it is one of these: an exact match, in letter case too. */
+export const isOneOf = (algorithms: readonly Algorithm[], value: unknown): value is Algorithm =>
+  algorithms.some((name) => name === value);
 
-interface KeyFacts {
+export interface KeyFacts {
+  /** The only one that it verifies (RFC 8725 §3.1). */
+  readonly algorithm: Algorithm;
   /** What crypto.verify takes. */
   readonly digest: string | null;
   readonly input: VerifyKeyObjectInput;
@@ -82,20 +84,43 @@ function membersFor(algorithm: Algorithm, jwk: JsonObject): JsonObject | KeyFlaw
   return areText ? members : 'encoding';
 }
 
-/** Imports a key of the provider's set for RS256, or says why not (RFC 7517 §4, RFC 7518 §6.3.1). */
-export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
-  const members = membersFor('RS256', jwk);
+/**
+ * The algorithm of a key: its own `alg` (RFC 7517 §4.4), or without one what its type says; of an RSA key the first
+ * on the list that fits. `undefined` for a type that has none.
+ */
+function algorithmOf({ alg, kty, crv }: JsonObject, algorithms: readonly Algorithm[]) {
+  if (alg !== undefined) return alg;
+
+  const fitting = ALGORITHM_NAMES.filter((name) => {
+    const { kty: type, crv: curve } = ALGORITHMS[name];
+    return type === kty && (curve === undefined || curve === crv);
+  });
+  return algorithms.find((name) => fitting.includes(name)) ?? fitting[0];
+}
+
+/**
+ * Imports a key of the provider's set for one of these algorithms, or says why not (RFC 7517 §4, RFC 7518 §6.2.1,
+ * §6.3.1, RFC 8037 §2).
+ */
+export function importSigningKey(
+  jwk: JsonObject,
+  algorithms: readonly Algorithm[] = ['RS256'],
+): VerificationKey | KeyFlaw {
+  const algorithm = algorithmOf(jwk, algorithms);
+  if (algorithm === undefined) return 'key-type';
+  if (!isOneOf(algorithms, algorithm)) return 'algorithm';
+
+  const members = membersFor(algorithm, jwk);
   if (typeof members === 'string') return members;
 
-  const { kid, use, key_ops: operations, alg } = jwk;
-  // RFC 7517 §4.5, §4.2, §4.3, §4.4
+  const { kid, use, key_ops: operations } = jwk;
+  // RFC 7517 §4.5, §4.2, §4.3
   if (kid !== undefined && typeof kid !== 'string') return 'key-id';
   if (use !== undefined && use !== 'sig') return 'use';
   const mayVerify = isTextArray(operations) && operations.includes('verify');
   if (operations !== undefined && !mayVerify) return 'key-operations';
-  if (alg !== undefined && alg !== 'RS256') return 'algorithm';
 
-  return importPublic(members, 'RS256', MAX_SIGNING_BITS, kid);
+  return importPublic(members, algorithm, MAX_SIGNING_BITS, kid);
 }
 
 /**
@@ -124,7 +149,7 @@ function importPublic(members: JsonObject, algorithm: Algorithm, maxBits: number
     if (thumbprintOf(exported) !== thumbprint) return 'encoding';
 
     const flaw = members.kty === 'RSA' ? rsaFlaw(members, key.asymmetricKeyDetails, maxBits) : undefined;
-    return flaw ?? seal({ digest, input: { key, ...options }, thumbprint, kid });
+    return flaw ?? seal({ algorithm, digest, input: { key, ...options }, thumbprint, kid });
   } catch (failure) {
     // OpenSSL's refusals, such as a point that is not on its curve, have a code.
     if (failure instanceof Error && 'code' in failure) return 'not-importable';

@@ -3,7 +3,7 @@
 // Does not decide when to fetch, nor how long the keys are good: verify/keys/key-set.ts does.
 import { isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { printable, type FetchFlaw, type KeyFlaw, type Printable } from '../base/events.ts';
-import { factsOf, importSigningKey, type VerificationKey } from './jwk.ts';
+import { factsOf, importSigningKey, type Algorithm, type VerificationKey } from './jwk.ts';
 
 const MAX_KEYS = 100;
 
@@ -30,7 +30,7 @@ type Skipped = Readonly<{ reason: KeyFlaw; kid: Printable }>;
 export type ImportedKeys = ReturnType<typeof importKeySet>;
 
 /** Imports what is usable of a key set (RFC 7517 §5). Throws `FetchFailure`. */
-export function importKeySet(document: JsonObject) {
+export function importKeySet(document: JsonObject, algorithms?: readonly Algorithm[]) {
   if (!Array.isArray(document.keys)) throw new FetchFailure('not-a-key-set');
   if (document.keys.length > MAX_KEYS) throw new FetchFailure('too-many-keys');
 
@@ -38,7 +38,7 @@ export function importKeySet(document: JsonObject) {
   const skipped: Skipped[] = [];
   const members: readonly unknown[] = document.keys;
   for (const member of members) {
-    const key = isJsonObject(member) ? importSigningKey(member) : 'not-an-object';
+    const key = isJsonObject(member) ? importSigningKey(member, algorithms) : 'not-an-object';
     if (typeof key === 'string') skipped.push({ reason: key, kid: kidOf(member) });
     else usable.push(key);
   }

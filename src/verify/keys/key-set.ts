@@ -6,7 +6,7 @@ import type { Clock, MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import { describeBug, printable, type Count, type FetchFlaw, type Log } from '../base/events.ts';
 import { refuse, unavailable, type Refused } from '../base/refusal.ts';
-import { factsOf, type VerificationKey } from './jwk.ts';
+import { factsOf, type Algorithm, type VerificationKey } from './jwk.ts';
 import { FetchFailure, keyNamed, importKeySet, type ImportedKeys } from './jwks.ts';
 
 const REFRESH_AFTER_MILLIS = 10 * 60_000;
@@ -24,7 +24,8 @@ export type KeySet = ReturnType<typeof createKeySet>;
 
 /**
  * `issuerName` is the configured one; `fetch` gives the provider's document, or rejects with `FetchFailure`,
- * or with anything that is a bug; `count` is told what came of every fetch.
+ * or with anything that is a bug; `count` is told what came of every fetch; `algorithms` are those that its keys may
+ * verify, RS256 alone if they are not given.
  */
 export function createKeySet(
   issuerName: string,
@@ -32,6 +33,7 @@ export function createKeySet(
   clock: Clock,
   log: Log,
   count?: Count,
+  algorithms?: readonly Algorithm[],
 ) {
   const issuer = printable(issuerName);
   /** Empty until a fetch brings some, and once they are found to have expired after a failure. */
@@ -136,7 +138,7 @@ export function createKeySet(
   async function attempt() {
     const startedAt = clock.monotonic();
     try {
-      const imported = importKeySet(await fetch());
+      const imported = importKeySet(await fetch(), algorithms);
       tellOf(imported);
 
       cancelRetry();

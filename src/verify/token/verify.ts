@@ -10,7 +10,14 @@ import type { Count } from '../base/events.ts';
 import { Cache } from '../base/cache.ts';
 import { refuse, Refused } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
-import { factsOf, type VerificationKey } from '../keys/jwk.ts';
+import {
+  ALGORITHM_NAMES,
+  factsOf,
+  isOneOf,
+  type Algorithm,
+  type KeyFacts,
+  type VerificationKey,
+} from '../keys/jwk.ts';
 import type { KeySet } from '../keys/key-set.ts';
 import { claimsFlaw, timesFlaw, type TokenOptions } from './claims.ts';
 import { mediaType, parseCompact } from './compact.ts';
@@ -20,6 +27,8 @@ import { payloadOf, verifySignature } from './signature.ts';
 export interface Issuer extends TokenOptions {
   /** As the settings call it. */
   readonly name: string;
+  /** Of its access tokens. */
+  readonly algorithms: readonly Algorithm[];
   readonly claimNamespace: string;
   readonly scopeClaim: string;
   /** RFC 8725 §3.8: they verify this issuer's tokens, and nobody else's. */
@@ -66,19 +75,22 @@ export function createTokenVerifier(
     const jws = parseCompact(token);
     if (typeof jws === 'string') return refuse(jws);
 
-    const header = parseTokenHeader(jws.header);
-    if (header instanceof Refused) return header;
-
     // The one bend in the way of a token: what it claims chooses among the issuers, by equality of text, and
     // does nothing else; it is checked in its turn, which is all that the only issuer has it for.
     const issuer = issuers.find((one) => one.issuer === jws.payload.iss || issuers.length === 1);
+    const header = parseTokenHeader(jws.header, issuer?.algorithms ?? ALGORITHM_NAMES);
+    if (header instanceof Refused) return header;
     if (issuer === undefined) return refuse('issuer-mismatch');
 
-    const { kid } = header;
+    const { kid, alg } = header;
     return andThen(issuer.keys.find(kid), (key) => {
       if (key instanceof Refused) return key;
 
-      const findings = { kid: factsOf(key).kid, issuerName: issuer.name };
+      const facts = factsOf(key);
+      const findings = { kid: facts.kid, issuerName: issuer.name };
+      // RFC 8725 §3.1: no header chooses how a key is used.
+      if (facts.algorithm !== alg) return refuse('algorithm-refused').with(findings);
+
       const signed = verifySignature(jws, key);
       if (signed === undefined) return refuse('signature-mismatch').with(findings);
 
@@ -103,7 +115,7 @@ export function createTokenVerifier(
       if (current instanceof Refused) return current;
 
       // Checks again all that time can change: the key's place in the set, `exp` and `nbf`.
-      const isSameKey = factsOf(current).thumbprint === factsOf(key).thumbprint;
+      const isSameKey = isSame(factsOf(current), factsOf(key));
       if (isSameKey && timesFlaw(claims, issuer, clock.now() / 1000) === undefined) {
         count?.('gatehouse_tokens_total{result="remembered"}');
         return remembered;
@@ -129,13 +141,17 @@ function deepFreeze(claims: JsonObject) {
   return claims;
 }
 
+/** A key that is published for another algorithm is another key. */
+const isSame = (one: KeyFacts, other: KeyFacts) =>
+  one.thumbprint === other.thumbprint && one.algorithm === other.algorithm;
+
 /**
- * The `kid` of a header that is checked before any key is looked for, or why the header is refused. Members
+ * The `kid` and `alg` of a header that is checked before any key is looked for, or why the header is refused. Members
  * that carry keys are never read.
  */
-function parseTokenHeader({ alg, crit, b64, typ, kid }: JsonObject) {
-  // RFC 7515 §4.1.1, RFC 8725 §2.1, §3.1, §3.2: the verifier names the algorithm, the header must equal it.
-  if (alg !== 'RS256') return refuse('algorithm-refused');
+function parseTokenHeader({ alg, crit, b64, typ, kid }: JsonObject, algorithms: readonly Algorithm[]) {
+  // RFC 7515 §4.1.1, RFC 8725 §2.1, §3.1, §3.2: the operator names the algorithms, the header must be one of them.
+  if (!isOneOf(algorithms, alg)) return refuse('algorithm-refused');
 
   // RFC 7515 §4.1.11, RFC 7797 §6: no extension is understood here. Stricter: `b64` without `crit` neither.
   if (crit !== undefined || b64 !== undefined) return refuse('critical-header');
@@ -145,5 +161,5 @@ function parseTokenHeader({ alg, crit, b64, typ, kid }: JsonObject) {
   if (typ !== undefined && type !== 'jwt' && type !== 'at+jwt') return refuse('type-refused');
 
   // RFC 7515 §4.1.4, RFC 8725 §3.10
-  return kid === undefined || typeof kid === 'string' ? { kid } : refuse('key-id-malformed');
+  return kid === undefined || typeof kid === 'string' ? { kid, alg } : refuse('key-id-malformed');
 }

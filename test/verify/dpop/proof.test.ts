@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ALGORITHM_NAMES } from '../../../src/verify/keys/jwk.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { createProofVerifier } from '../../../src/verify/dpop/proof.ts';
 import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
@@ -340,6 +341,7 @@ function judgeExample(nowSeconds: number, change: { method?: string; path?: stri
     dpopIatOffsetSeconds: 300,
     dpopIatLeewaySeconds: 30,
     dpopNonceSecret: undefined,
+    dpopAlgorithms: ALGORITHM_NAMES,
     publicUrl: 'https://resource.example.org',
     trustProxy: false,
   });

@@ -29,6 +29,7 @@ export const RULES: Rules = {
   scopeClaim: 'scope',
   clockToleranceSeconds: 0,
   tokenType: 'any',
+  algorithms: ['RS256'],
   requiredClaims: [],
 };
 
