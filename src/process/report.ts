@@ -12,7 +12,10 @@ export function inForce({ settings, files }: Loaded) {
     application: printableSetting(settings.applicationName),
     issuers: issuers.map(({ issuer }) => printableSetting(issuer)),
     audiences: issuers.flatMap(({ audience }) => audience.map(printableSetting)),
-    algorithms: otherThan(DEFAULT_ALGORITHMS, issuers.flatMap((issuer) => issuer.algorithms)),
+    algorithms: otherThan(
+      DEFAULT_ALGORITHMS,
+      issuers.flatMap((issuer) => issuer.algorithms),
+    ),
     dpopMode: printable(settings.dpopMode),
     dpopAlgorithms: otherThan(ALGORITHM_NAMES, settings.dpopAlgorithms),
     replayStore: printable(settings.dpopReplayStore === undefined ? 'process' : 'shared'),

@@ -28,7 +28,9 @@ import { code, tableOf, withKept, type Cells } from './tables.ts';
 type Block = (written: readonly Cells[]) => string | Promise<string>;
 
 const headersOf = (refusal: Refusal, scheme: Scheme | undefined, dpopMode: DpopMode) =>
-  readReply(createRefusalReplies({ dpopMode, dpopAlgorithms: ALGORITHM_NAMES, errorDetail: false })(refusal, scheme)).headers;
+  readReply(
+    createRefusalReplies({ dpopMode, dpopAlgorithms: ALGORITHM_NAMES, errorDetail: false })(refusal, scheme),
+  ).headers;
 
 /** Sentences with their reasons, and what to do about each. */
 const sentenceTable =
@@ -79,7 +81,10 @@ const statuses: Block = (written) => {
   const refusals = Object.values(KINDS).flat();
   const derived = refusals.map(({ refusal }) => {
     const [plain, detailed] = [false, true].map((errorDetail) =>
-      createRefusalReplies({ dpopMode: 'ALLOWED', dpopAlgorithms: ALGORITHM_NAMES, errorDetail })(refusal, 'Bearer'),
+      createRefusalReplies({ dpopMode: 'ALLOWED', dpopAlgorithms: ALGORITHM_NAMES, errorDetail })(
+        refusal,
+        'Bearer',
+      ),
     );
     const body = plain?.content === detailed?.content ? 'the same' : code(String(detailed?.content));
     return [String(plain?.status), code(refusal.kind), body];

@@ -380,3 +380,42 @@ test('a bug in a guard is told once to who gave onError, whatever that does with
     gate.close();
   }
 });
+
+for (const algorithm of ['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const) {
+  test(`the gate verifies the tokens of a test issuer that signs with ${algorithm}, and no others [RFC 8725 §3.1]`, async (t) => {
+    const other = createTestIssuer({ algorithm });
+    const gate = await createGate(other.settings, other);
+    t.after(gate.close);
+    const [name, token] = ['Authorization', other.bearer(READER).authorization];
+    const verdict = await gate.check(requestWith(name, token), access);
+    assert.ok('caller' in verdict);
+    assert.equal(verdict.caller.subject, 'test-user');
+    const foreign = createTestIssuer({ algorithm: algorithm === 'RS256' ? 'ES256' : 'RS256' });
+    const refused = await gate.check(requestWith(name, foreign.bearer(READER).authorization), access);
+    assert.ok('refusal' in refused);
+    assert.match(JSON.stringify(refused.refusal.headers), /an algorithm that this API accepts/);
+  });
+}
+
+test('a test issuer signs with none but the six algorithms', () => {
+  for (const algorithm of ['HS256', 'none', 'rs256', 'Ed25519', 'constructor', '']) {
+    assert.throws(() => createTestIssuer({ algorithm: algorithm as 'RS256' }), {
+      name: 'TypeError',
+      message: 'algorithm must be one of RS256, PS256, ES256, ES384, ES512, EdDSA',
+    });
+  }
+});
+
+test('the challenges and the metadata name the algorithms of proofs that are set, in their order [RFC 9449 §7.1]', async (t) => {
+  const dpopAlgorithms = ['EdDSA', 'ES256'] as const;
+  const gate = await openGate({ dpopMode: 'REQUIRED', dpopAlgorithms, resourceUrl: 'https://api.test' });
+  t.after(gate.close);
+  const refused = await gate.check(requestWith(), access);
+  assert.ok('refusal' in refused);
+  assert.match(JSON.stringify(refused.refusal.headers), /algs=\\"EdDSA ES256\\"/);
+  const url = '/.well-known/oauth-protected-resource';
+  const document = await gate.check({ ...requestWith(), url }, access);
+  assert.ok('refusal' in document);
+  const { dpop_signing_alg_values_supported: listed } = JSON.parse(String(document.refusal.body));
+  assert.deepEqual(listed, dpopAlgorithms);
+});

@@ -155,5 +155,5 @@ test('takes no signing key of any other algorithm [RFC 7517 §4.4, RFC 8725 §3.
     assert.ok(typeof flaw === 'string', 'a key of another algorithm is taken');
     counts[flaw] = (counts[flaw] ?? 0) + vectors.length;
   }
-  assert.deepEqual(counts, { 'private-member': 40, 'key-type': 2, algorithm: 33 });
+  assert.deepEqual(counts, { algorithm: 75 });
 });

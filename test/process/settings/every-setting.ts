@@ -188,6 +188,30 @@ export const SETTINGS: readonly SettingRoute[] = [
     bad: ['jwt', /one of any, at\+jwt/],
   },
   {
+    name: 'algorithms',
+    env: 'IDP_ALGORITHMS',
+    yaml: 'idp.algorithms',
+    byDefault: ['RS256'],
+    good: [
+      ['ES256', ['ES256']],
+      ['PS256,ES256,EdDSA', ['PS256', 'ES256', 'EdDSA']],
+      ['ES512, RS256, ES512', ['ES512', 'RS256']],
+    ],
+    bad: ['HS256', /must be of ES256, ES384, ES512, EdDSA, PS256, RS256/],
+  },
+  {
+    name: 'dpopAlgorithms',
+    env: 'IDP_DPOP_ALGORITHMS',
+    yaml: 'idp.dpopAlgorithms',
+    byDefault: ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'],
+    good: [
+      ['ES256', ['ES256']],
+      ['PS256,ES256', ['PS256', 'ES256']],
+      ['EdDSA', ['EdDSA']],
+    ],
+    bad: ['es256', /must be of ES256, ES384, ES512, EdDSA, PS256, RS256/],
+  },
+  {
     name: 'requiredClaims',
     env: 'IDP_REQUIRED_CLAIMS',
     yaml: 'idp.requiredClaims',

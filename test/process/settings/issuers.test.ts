@@ -19,6 +19,7 @@ const PLAIN = {
   claimNamespace: '',
   scopeClaim: 'scope',
   tokenType: 'any',
+  algorithms: ['RS256'],
   requiredClaims: [],
 };
 
@@ -35,6 +36,7 @@ test('reads an issuer that ISSUERS names from the environment, and inherits noth
     IDP_CLAIM_NAMESPACE: 'https://idp.test/claims/',
     IDP_SCOPE_CLAIM: 'scp',
     IDP_TOKEN_TYPE: 'at+jwt',
+    IDP_ALGORITHMS: 'PS256',
     IDP_REQUIRED_CLAIMS: 'scp',
     IDP_JWKS_URI: 'https://idp.test/keys',
     IDP_ISSUER: 'https://idp.test/realm',
@@ -50,6 +52,7 @@ const EVERYTHING = {
   claimNamespace: 'https://partner.test/claims/',
   scopeClaim: 'scp',
   tokenType: 'at+jwt',
+  algorithms: ['ES256', 'EdDSA'],
   requiredClaims: ['scp', 'azp'],
 } as const;
 
@@ -63,6 +66,7 @@ test('reads every setting of an issuer from the environment and from .env', () =
     ISSUER_PARTNER_CLAIM_NAMESPACE: EVERYTHING.claimNamespace,
     ISSUER_PARTNER_SCOPE_CLAIM: 'scp',
     ISSUER_PARTNER_TOKEN_TYPE: 'at+jwt',
+    ISSUER_PARTNER_ALGORITHMS: 'ES256, EdDSA',
     ISSUER_PARTNER_REQUIRED_CLAIMS: 'scp, azp',
   };
   const dotEnv = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`);

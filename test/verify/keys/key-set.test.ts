@@ -112,7 +112,7 @@ const UNUSABLE: [condition: string, member: unknown, reason: string, kid: string
   ['text', 'key', 'not-an-object', ''],
   ['an array', [jwk('b')], 'not-an-object', ''],
   ['an empty object', {}, 'key-type', ''],
-  ['an EC key', { kty: 'EC', crv: 'P-256', kid: 'b' }, 'key-type', 'b'],
+  ['an EC key', { kty: 'EC', crv: 'P-256', kid: 'b' }, 'algorithm', 'b'],
   ['a private key', jwk('b', { d: 'AQ' }), 'private-member', 'b'],
   ['a key whose kid is a number', jwk('b', { kid: 7 }), 'key-id', ''],
   ['a key for encryption', unusable('b'), 'use', 'b'],
