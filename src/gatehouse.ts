@@ -31,9 +31,9 @@ export {
 export {
   json,
   query,
-  type BodyTaken,
-  type BodyTakenOptions,
-  type QueryTaken,
+  type BodyInput,
+  type BodyOptions,
+  type QueryInput,
 } from './service/routes/inputs.ts';
 export {
   reply,

@@ -52,12 +52,12 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
   const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
   const service = createService({ routes, rules }, settings, issuer);
   const gate = await createGate(issuer.settings, issuer);
-  const findPlace = createRouter([], rules);
+  const matchPath = createRouter([], rules);
   const url = await service.listen();
 
   const asked = routes.map(async (route) => {
     const path = route.pattern.replace(/\{\w+\}/g, 'x');
-    const rules = findPlace(path)?.rules ?? [];
+    const rules = matchPath(path)?.rules ?? [];
     const deciding = [...rules, route].map(({ access }) => access);
 
     const { ask, faults } = asking(route, url + path);

@@ -1,55 +1,51 @@
-// Access: who may use a route. Promises: what is admitted is a Caller that a sender check made, or nobody
-// where the route says so. Does not read credentials: gate/front.ts does, where an access asks for them.
+// Access: who may use a route. Promises: admits only a Caller that the sender check made, or nobody where
+// the route allows that. Does not read credentials: identify.ts does.
 import { refuse, type Refused } from '../verify/base/refusal.ts';
 import { isGenuine, type Caller } from '../verify/caller.ts';
 import type { Guard } from './guards.ts';
 
-/** Who may use a route. `Admitted` is what the handler then receives as `caller`. */
+/** Who may use a route; `Admitted` is what the handler receives as `caller`. */
 export interface Access<Admitted> {
-  /** As it stands in printed lists. */
   readonly name: string;
   readonly credentials: 'ignored' | 'optional' | 'required';
-  /** They decide in this order, `recentLogin` last. */
+  /** Decided in this order, `recentLogin` last. */
   readonly guards: readonly Guard[];
-  /** Why no service can have it. */
+  /** What stops the start. */
   readonly faults?: readonly string[];
-  /** The caller as the handler receives it, once `refusalOf` has nothing against them. */
+  /** The caller for the handler, once `refusalOf` has returned nothing. */
   readonly admit: (caller: Caller | undefined) => Admitted;
 }
 
-/**
- * Why this caller may not pass all of these; `undefined` when they may. Every other guard is decided before
- * a `recentLogin` (RFC 9470), which is decided only where there is a route to log in for.
- */
+/** Why this caller may not pass. `recentLogin` (RFC 9470) decides last, and only where there is a route. */
 export function refusalOf(
   deciding: readonly { readonly access: Access<unknown> }[],
   caller: Caller | undefined,
   hasRoute: boolean,
 ): Refused | undefined {
   if (caller === undefined) {
-    const isWanted = deciding.some(({ access }) => access.credentials === 'required');
-    return isWanted ? refuse('no-credentials') : undefined;
+    const isRequired = deciding.some(({ access }) => access.credentials === 'required');
+    return isRequired ? refuse('no-credentials') : undefined;
   }
 
   const genuine = requireCaller(caller);
   let login: Refused | undefined;
   for (const { access } of deciding) {
     for (const guard of access.guards) {
-      // A promise is no answer: of a guard that JavaScript made it would let everybody in.
+      // Only `true` passes: in JavaScript a guard may return a promise.
       if (guard.passes(genuine) === true) continue;
       if (!isLogin(guard)) return guard.refused;
 
       login ??= guard.refused;
     }
   }
-  // Choice: nobody is sent to log in again who would then lack something else.
+  // Choice: nobody logs in again only to lack a scope.
   return hasRoute ? login : undefined;
 }
 
 const isLogin = ({ refused }: Guard) => refused.refusal.reason === 'login-insufficient';
 
 /**
- * Everyone; credentials are ignored, and the handler gets no caller.
+ * Everyone. Credentials are ignored, and the handler gets no caller.
  *
  * @example get('/api/status', open, () => ({ status: 'ok' }))
  */
@@ -61,7 +57,7 @@ export const open: Access<undefined> = {
 };
 
 /**
- * Everyone; credentials that are present must be good, and then name the caller.
+ * Everyone. Credentials, when present, must be valid, and then give the caller.
  *
  * @example get('/api/feed', optional, ({ caller }) => ({ for: caller?.subject ?? 'guest' }))
  */
@@ -85,15 +81,14 @@ export const authenticated: Access<Caller> = {
 };
 
 /**
- * Callers with a valid access token that passes every guard; others with one are 403 (RFC 6750 §3.1), or 401
- * for a login. Throws a `TypeError` for two `recentLogin`.
+ * Callers whose valid access token passes every guard. Others get 403 (RFC 6750 §3.1), or 401 from
+ * `recentLogin` (RFC 9470 §3). Throws a `TypeError` for two `recentLogin`.
  *
  * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
  */
 export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
   if (guards.filter(isLogin).length > 1) throw new TypeError('a route has two recentLogin; make them one');
 
-  // JavaScript lets a list that turned out empty stand here.
   const nothing = guards.length === 0 ? ['needs nothing; write authenticated, or a guard'] : [];
   return {
     name: guards.map((guard) => guard.name).join(', '),

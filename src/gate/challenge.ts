@@ -1,5 +1,5 @@
-// Refusal → status, challenge and body (docs/refusals.md). Trusts the refusal. Promises: nothing from the
-// request is in the reply, but what a schema says of it; every kind of refusal has its route here.
+// Refusal → status, challenge and body (docs/refusals.md). Trusts the refusal. Promises: a reply repeats
+// nothing of the request, except in the issues of a schema.
 import type { Kind, Refusal, RefusalReason } from '../verify/base/refusal.ts';
 import { SCHEMES, type DpopMode, type Scheme } from '../verify/credentials.ts';
 import { jsonReply, type Reply } from './reply.ts';
@@ -30,9 +30,7 @@ const DETAILS: Readonly<Partial<Record<Kind, string>>> = {
   invalid_dpop_proof: 'The DPoP proof is invalid',
 };
 
-/**
- * After these the bytes that follow on the connection cannot be trusted to be a request (RFC 9110 §15.5.9).
- */
+/** What follows on the connection may then be no request (RFC 9110 §15.5.9). */
 const CLOSING: readonly RefusalReason[] = [
   'malformed-http',
   'host-refused',
@@ -42,46 +40,40 @@ const CLOSING: readonly RefusalReason[] = [
   'header_fields_too_large',
 ];
 
-/** How refusals are shown; settings decide. */
+/** How refusals look; from the settings. */
 export interface ChallengeOptions {
   readonly dpopMode: DpopMode;
   readonly dpopAlgorithms: readonly string[];
-  /** Bodies of the more telling kind. */
+  /** Whether bodies say more. */
   readonly errorDetail: boolean;
-  /** Where clients find out how to get a token, if there is such a place. */
+  /** RFC 9728 §5.1 */
   readonly metadataUrl?: string | undefined;
 }
 
-/**
- * Gives what makes the reply to a refusal; `scheme` is that of the caller's credentials, if it was an
- * accepted one. A reason without details and a guard give the same refusal again and again: the reply is
- * made once, and each time when it tells of one request alone.
- */
+/** Makes each reply once, except those with details of one request; `scheme` is the accepted one used. */
 export function createRefusalReplies({
   dpopMode,
   dpopAlgorithms,
   errorDetail,
   metadataUrl,
 }: ChallengeOptions) {
-  const made = new WeakMap<Refusal, Map<unknown, Reply>>();
+  const made = new WeakMap<Refusal, Map<Scheme | undefined, Reply>>();
   const schemes = SCHEMES[dpopMode];
   const algs = dpopAlgorithms.join(' ');
 
-  /** One field for each accepted scheme (RFC 9110 §11.6.1); the error goes on the one that was used. */
+  /** A field for each accepted scheme (RFC 9110 §11.6.1); the error is in that of the scheme used. */
   function challenges({ kind, description, demands }: Refusal, scheme: Scheme | undefined) {
-    // RFC 6750 §3.1: without credentials there is no error to name. Choice: what is told then goes first,
-    // which is where clients look.
-    const error = kind !== 'unauthorized' && kind;
-    const told = (error && scheme) || schemes[0];
+    // RFC 6750 §3.1: without credentials there is no error. Choice: demands then go first, where clients look.
+    const isError = kind !== 'unauthorized';
+    const used = isError && scheme ? scheme : schemes[0];
 
     return schemes.flatMap((accepted) => {
       const parameters = parametersText({
-        realm: accepted === schemes[0] && 'api',
+        realm: accepted === schemes[0] ? 'api' : undefined,
         // RFC 6750 §3, RFC 9470 §3
-        ...(accepted === told && { error, error_description: description, ...demands }),
+        ...(accepted === used && { error: isError && kind, error_description: description, ...demands }),
         // RFC 9449 §7.1
-        algs: accepted === 'DPoP' && algs,
-        // RFC 9728 §5.1
+        algs: accepted === 'DPoP' ? algs : undefined,
         resource_metadata: metadataUrl,
       });
       return ['WWW-Authenticate', `${accepted} ${parameters}`];
@@ -101,17 +93,17 @@ export function createRefusalReplies({
   function make(refusal: Refusal, scheme: Scheme | undefined) {
     const { kind, reason, headers } = refusal;
     const status = STATUSES[kind];
-    // RFC 6750 §3, RFC 9110 §11.6.1: what is about credentials or access.
+    // RFC 6750 §3, RFC 9110 §11.6.1
     const isChallenge = status === 401 || status === 403 || kind === 'invalid_request';
     const fields = isChallenge ? challenges(refusal, scheme) : headers;
     return { ...jsonReply(status, bodyOf(refusal, status), fields), closes: CLOSING.includes(reason) };
   }
 
   return (refusal: Refusal, scheme: Scheme | undefined): Reply => {
-    const { headers, issues } = refusal;
-    if ((headers ?? issues) !== undefined) return make(refusal, scheme);
+    const hasDetails = refusal.headers !== undefined || refusal.issues !== undefined;
+    if (hasDetails) return make(refusal, scheme);
 
-    const replies = made.get(refusal) ?? new Map<unknown, Reply>();
+    const replies = made.get(refusal) ?? new Map<Scheme | undefined, Reply>();
     made.set(refusal, replies);
     const reply = replies.get(scheme) ?? make(refusal, scheme);
     replies.set(scheme, reply);
@@ -119,8 +111,8 @@ export function createRefusalReplies({
   };
 }
 
-/** The auth-params of a challenge that have something to tell. */
+/** The auth-params of a challenge, without those that have no value. */
 export function parametersText(parameters: object): string {
-  const told = Object.entries(parameters).filter(([, value]) => value);
-  return told.map(([name, value]) => `${name}="${value}"`).join(', ');
+  const present = Object.entries(parameters).filter(([, value]) => value);
+  return present.map(([name, value]) => `${name}="${value}"`).join(', ');
 }

@@ -1,7 +1,7 @@
-// Why something cannot be created: settings, routes or an access.
+// The error of whatever is created: settings, routes or an access that cannot be used.
 
 /**
- * Why a service does not start: every problem, one line each, in printable ASCII.
+ * Everything that stops the start: `problems` has one line each, in printable ASCII.
  *
  * @example if (failure instanceof ConfigurationError) console.error(failure.problems.join('\n'));
  */

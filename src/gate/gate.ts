@@ -1,6 +1,7 @@
-// The checks alone, for a server that exists: Host → path → credentials → token → sender → access, and the
-// refusal as our own listener would give it. Where an access ignores credentials it is asked at once. Reads
-// no body, adds nothing to the request. Does not bound what the host's server lets in.
+// The checks alone, for a server that exists: Host → path → early replies → credentials → token → sender →
+// access. A refusal is as our own listener would send it. Reads no body and adds nothing to the request. Does
+// not bound what the server lets in. With an access that ignores credentials checks only how the request is
+// spelled.
 import type { ServerResponse } from 'node:http';
 import { UsageError } from '../verify/base/events.ts';
 import { refuse, Refused } from '../verify/base/refusal.ts';
@@ -12,47 +13,44 @@ import type { Identification } from './identify.ts';
 import { nonceFields, type Replies } from './replies.ts';
 
 /**
- * What of a request the gate reads; Node's own fits. `rawHeaders` lists names and values in turn, as they
- * came.
+ * What the gate reads of a request; Node's own fits. `rawHeaders` has names and values in turn, as they
+ * arrived.
  */
 export interface GateRequest extends RequestHead {
   readonly socket?: unknown;
 }
 
-/** A caller who may pass. `headers` are for the host's answer: a `DPoP-Nonce` when one is due. */
+/** A caller who may pass. `headers` belong on the host's response: a `DPoP-Nonce` when one is due. */
 export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] }>;
 
 /**
- * What a caller who may not pass is to be told; `body` is JSON text, or `null` with 204: then `Response` of
- * Fetch takes no other. A challenge is a field for each scheme.
+ * The response to a caller who may not pass. `body` is JSON text; with 204 it is `null`, as the `Response` of
+ * Fetch demands. Each scheme has a `WWW-Authenticate` field of its own.
  */
 export type RefusalReply = Readonly<{ status: number; headers: Field[]; body: string | null }>;
 
-/** What `check` gives: `'refusal' in verdict` tells which. */
+/** The result of `check`; tell them apart by `'refusal' in verdict`. */
 export type Verdict<Admitted> = Admission<Admitted> | Readonly<{ refusal: RefusalReply }>;
 
 const TOO_LATE = 'the response has begun before admit was through; await it';
 
-/** How many fields Node keeps of a request, unless the server's `maxHeadersCount` says otherwise. */
+/** Node's own limit where a server sets no `maxHeadersCount`. */
 const NODE_MAX_FIELDS = 1_000;
 
-/**
- * What the server behind could read otherwise than the checks do, whatever the access asks for. RFC 3986
- * §5.2.4: it routes a path with dot segments as it stands, or without them, while a proof holds for the
- * latter. A field that begins with `:` is of HTTP/2 (RFC 9113 §8.3.1), where `:authority` and Host can
- * disagree.
- */
-function oddityOf({ url = '', originalUrl = url, rawHeaders }: GateRequest) {
+/** Refuses what the server behind could read otherwise than the checks do, whatever the access. */
+function refuseAmbiguous({ url = '', originalUrl = url, rawHeaders }: GateRequest) {
+  // RFC 9113 §8.3.1: in HTTP/2 `:authority` and Host can disagree.
   const isOfHttp2 = rawHeaders.some((name, index) => index % 2 === 0 && name.startsWith(':'));
   if (isOfHttp2) return refuse('host-refused');
 
+  // RFC 3986 §5.2.4: a proof holds for the path without dot segments; the server may route with them.
   const [path = ''] = originalUrl.split('?', 1);
   const isDot = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
   return path.split('/').some(isDot) ? refuse('target-refused') : undefined;
 }
 
-/** A route with such an access would have stopped the start. */
-function demandSound({ faults = [] }: Access<unknown>) {
+/** With such an access a route stops the start. */
+function requireSound({ faults = [] }: Access<unknown>) {
   if (faults.length > 0) throw new ConfigurationError(faults);
 }
 
@@ -63,24 +61,24 @@ const describe = ({ status, fields, content }: Reply): RefusalReply => ({
 });
 
 function send(response: ServerResponse, { status, headers, body }: RefusalReply) {
-  // `writeHead` would lose a second challenge where a framework has set a field before.
+  // `writeHead` would lose the second challenge once a framework has set a field.
   for (const [name] of headers) response.removeHeader(name);
   for (const [name, value] of headers) response.appendHeader(name, value);
   response.statusCode = status;
   response.end(body);
 }
 
-/** A second Authorization field may be among those that Node has left out. */
+/** Node drops fields over its limit silently: a second Authorization may be among them. */
 function mayLackFields({ rawHeaders, socket }: GateRequest) {
   const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;
   return maxFields !== 0 && rawHeaders.length >= maxFields * 2;
 }
 
-/** What the gate says of a request. */
+/** `refused` is whatever was returned or thrown instead of a caller. */
 type Decision<Admitted> =
   Readonly<{ caller: Admitted }> | Readonly<{ early: Reply }> | Readonly<{ refused: unknown }>;
 
-/** The gate over what identifies a caller, and what a refused one is told. */
+/** What a gate does with requests. */
 export function createGateChecks(identification: Identification, replies: Replies) {
   const { readFacts, replyEarly, identify } = identification;
 
@@ -96,35 +94,36 @@ export function createGateChecks(identification: Identification, replies: Replie
     if (early !== undefined) return { early };
 
     const caller = await identify(record, facts);
-    const refused = caller instanceof Refused ? caller : refusalOf([{ access }], caller, true);
-    return refused || caller instanceof Refused ? { refused } : { caller: access.admit(caller) };
+    if (caller instanceof Refused) return { refused: caller };
+
+    const refused = refusalOf([{ access }], caller, true);
+    return refused === undefined ? { caller: access.admit(caller) } : { refused };
   }
 
-  /** What needs no look at the credentials. */
-  function decideEarly<Admitted>(request: GateRequest, access: Access<Admitted>) {
-    const odd = oddityOf(request);
-    if (odd !== undefined) return { refused: odd };
+  /** What is decided without credentials. */
+  function decideUnread<Admitted>(request: GateRequest, access: Access<Admitted>) {
+    const refused = refuseAmbiguous(request);
+    if (refused !== undefined) return { refused };
     if (access.credentials === 'ignored') return { caller: access.admit(undefined) };
     return mayLackFields(request) ? { refused: refuse('header_fields_too_large') } : undefined;
   }
 
   async function check<Admitted>(request: GateRequest, access: Access<Admitted>): Promise<Verdict<Admitted>> {
-    demandSound(access);
+    requireSound(access);
     const record: RequestRecord = { request, arrivedAt: 0, rules: [{ access }] };
-    const decided: Decision<Admitted> =
-      decideEarly(request, access) ??
+    const decision: Decision<Admitted> =
+      decideUnread(request, access) ??
       (await decide(access, record).catch((error: unknown) => ({ refused: error })));
-    if ('caller' in decided) return { caller: decided.caller, headers: pairsOf(nonceFields(record)) };
+    if ('caller' in decision) return { caller: decision.caller, headers: pairsOf(nonceFields(record)) };
 
-    const reply = 'early' in decided ? decided.early : replies.replyToFailure(decided.refused, record);
+    const reply = 'early' in decision ? decision.early : replies.replyToFailure(decision.refused, record);
     return { refusal: describe(replies.finish(reply, record)) };
   }
 
   async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {
     const verdict = await check(request, access);
     if (response.headersSent) {
-      // For the log alone: thrown, it would end many a process. The host's time limit has passed, or an
-      // `await` is missing.
+      // The host's time limit has passed, or an `await` is missing. Logged only: a throw would end processes.
       const record: RequestRecord = { request, arrivedAt: 0 };
       replies.finish(replies.replyToFailure(new UsageError(TOO_LATE), record), record);
       return undefined;
@@ -141,14 +140,14 @@ export function createGateChecks(identification: Identification, replies: Replie
 
   return {
     /**
-     * Judges a request. Rejects only for an access that no route could have.
+     * Checks a request. Rejects only for an access that would stop a start.
      *
      * @example const verdict = await gate.check(request, needs(scope('read:orders')));
      */
     check,
     /**
-     * The same, and answers who may not pass, as the service itself would: then it gives `undefined`, and
-     * when somebody else has answered meanwhile.
+     * Checks a request and sends the refusal, if any, as the service would. Resolves to `undefined` then, and
+     * when the response has begun meanwhile.
      *
      * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
      */

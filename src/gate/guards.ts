@@ -1,26 +1,24 @@
-// Guards: what an accepted token must also say before a route is run (RFC 6750 §3.1, docs/refusals.md). A
-// guard is data, so that routes can be printed and checked. Promises: comparisons by type and value, never
-// by substring or coercion.
+// Guards: what a valid access token must also say (RFC 6750 §3.1, docs/refusals.md). A guard is data, to be
+// printed and checked. Promises: compares type and value; never converts, never looks for substrings.
 import { isListOf } from '../verify/base/encoding.ts';
 import { refuse, type Refused } from '../verify/base/refusal.ts';
 import { parametersText } from './challenge.ts';
 import type { Caller } from '../verify/caller.ts';
 
-/** What a token must also say, for `needs`. */
+/** One demand on a token, for `needs`. */
 export interface Guard {
-  /** As it stands in printed lists, such as `scope read:messages`. */
+  /** Such as `scope read:messages`. */
   readonly name: string;
   readonly passes: (caller: Caller) => boolean;
-  /** What the caller is told when it does not pass. */
   readonly refused: Refused;
-  /** Why no service can have it. */
+  /** What stops the start. */
   readonly fault?: string | undefined;
 }
 
 type OneOrMore = readonly [string, ...string[]];
 
 /**
- * Passes when the token has every one of these scopes. What is no scope (RFC 6749 §3.3) stops the start.
+ * Passes when the token has all of these scopes. Anything but a scope (RFC 6749 §3.3) stops the start.
  *
  * @example needs(scope('read:orders', 'read:customers'))
  */
@@ -29,7 +27,7 @@ export function scope(...scopes: OneOrMore): Guard {
 }
 
 /**
- * Passes when the token has at least one of these scopes. What is no scope (RFC 6749 §3.3) stops the start.
+ * Passes when the token has one of these scopes. Anything but a scope (RFC 6749 §3.3) stops the start.
  *
  * @example needs(anyScope('read:orders', 'admin'))
  */
@@ -38,7 +36,7 @@ export function anyScope(...scopes: OneOrMore): Guard {
 }
 
 /**
- * Passes when the claim is there and identical in type and value.
+ * Passes when the claim has exactly this value, type included.
  *
  * @example needs(claimEquals('email_verified', true))
  */
@@ -50,16 +48,16 @@ export function claimEquals(claim: string, expected: string | number | boolean):
 }
 
 /**
- * Passes when the claim, an array or a space-separated text, has every one of these values.
+ * Passes when the claim, an array or space-separated text, has every one of these values.
  *
  * @example needs(claimIncludes('roles', ['editor', 'viewer']))
  */
 export function claimIncludes(claim: string, values: OneOrMore): Guard {
-  // A list that is changed afterwards would demand something else than it says.
+  // The caller may change the list later.
   const wanted = values.slice();
   const name = `claim ${claim} includes ${wanted.join(' ')}`;
   const description = `the claim ${claim} is missing or lacks a required value`;
-  // In a copy, since `every` passes over holes.
+  // `every` skips the holes of the original.
   const isDemand = wanted.length > 0 && [...wanted].every(Boolean);
   return claimGuard(name, description, isDemand, (caller) => {
     const value = caller.claim(claim);
@@ -69,8 +67,7 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
 }
 
 /**
- * Passes when `check` returns `true`; `what` says in printable ASCII what it demands, and shows in the
- * challenge.
+ * Passes when `check` returns `true`. The challenge shows `what`, the demand in printable ASCII.
  *
  * @example needs(claimCheck('age is at least 18', (claim) => Number(claim('age')) >= 18))
  */
@@ -80,30 +77,31 @@ export function claimCheck(what: string, check: (claim: (name: string) => unknow
   return claimGuard(`claims ${what}`, description, typeof check === 'function', passes);
 }
 
-/** What a login must be; at least one of the two. */
+/** One of the two, or both. */
 export interface LoginDemands {
-  /** The claim `acr` is one of these, the most wanted first. */
+  /** Values of the claim `acr`, the preferred first. */
   readonly acr?: OneOrMore;
-  /** So long ago the login may be, by the claim `auth_time`; an integer from 0. */
+  /** Since the claim `auth_time`; an integer from 0. */
   readonly maxAgeSeconds?: number;
 }
 
 /**
- * Passes when the user has logged in so recently, or in such a way (RFC 9470); decided after all other
- * guards of its route, wherever it stands there. Throws a `TypeError` for demands that are none.
+ * Passes when the user has logged in recently, or in such a way (RFC 9470). Decided after all other guards.
+ * Throws a `TypeError` for other demands.
  *
  * @example needs(scope('pay'), recentLogin({ acr: ['mfa'], maxAgeSeconds: 300 }))
  */
 export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Guard {
-  const age = JSON.stringify(maxAgeSeconds) ?? '';
   const wanted = acr?.slice();
-  const areGood = isListOf(WORD, wanted ?? [age]) && /^\d{0,15}$/.test(age);
-  if (!areGood || Object.keys(others).length > 0) {
+  const isAcr = wanted === undefined || isListOf(WORD, wanted);
+  const isAge = maxAgeSeconds === undefined || isWholeNumber(maxAgeSeconds);
+  const isNothing = wanted === undefined && maxAgeSeconds === undefined;
+  if (!isAcr || !isAge || isNothing || Object.keys(others).length > 0) {
     throw new TypeError('recentLogin needs words for acr, whole maxAgeSeconds from 0, or both');
   }
 
   // RFC 9470 §3
-  const demands = { acr_values: wanted?.join(' '), max_age: age };
+  const demands = { acr_values: wanted?.join(' '), max_age: maxAgeSeconds?.toString() };
   return {
     name: `login ${parametersText(demands)}`,
     refused: refuse('login-insufficient', { demands }),
@@ -114,7 +112,10 @@ export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Gu
   };
 }
 
-/** RFC 6749 §3.3: a scope-token; an `acr` that fits a challenge is spelled alike. */
+/** From 0, of at most 15 digits. */
+const isWholeNumber = (value: number) => Number.isInteger(value) && value >= 0 && value < 1e15;
+
+/** RFC 6749 §3.3: scope-token; the same for `acr`, which a challenge shows. */
 const WORD = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 function scopeGuard(what: string, description: string, scopes: OneOrMore, demanded: 'every' | 'some'): Guard {
@@ -131,10 +132,10 @@ function claimGuard(
   isDemand: boolean,
   passes: (caller: Caller) => boolean,
 ): Guard {
-  // RFC 6750 §3: what an error_description may hold. Stricter: no `=`, after which clients look for values.
+  // RFC 6750 §3: error_description. Stricter: no `=`, which clients take for a parameter.
   const isShowable = /^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]+$/.test(description);
   const showFault = isShowable ? undefined : `${name}: cannot be named in a challenge`;
-  // JavaScript lets what is missing or empty stand here, and tokens would meet that by what they lack.
+  // An absent demand would let tokens pass that lack the claim.
   const fault = isDemand ? showFault : `${name}: demands nothing`;
   return { name, refused: refuse('claim-missing', { description }), fault, passes };
 }

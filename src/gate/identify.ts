@@ -13,23 +13,25 @@ import { targetPath } from './path.ts';
 import type { Reply } from './reply.ts';
 import type { RequestRecord } from './record.ts';
 
-/** What identifies the caller of a request. */
-interface Means {
+interface IdentificationOptions {
   readonly dpopMode: DpopMode;
   readonly clock: Clock;
   readonly verifyToken: TokenVerifier;
   readonly checkSender: SenderCheck;
-  /** In the order in which they are asked. */
   readonly early: readonly Early[];
 }
 
-/** What `createIdentification` gives. */
 export type Identification = ReturnType<typeof createIdentification>;
 
-export function createIdentification({ dpopMode, clock, verifyToken, checkSender, early }: Means) {
+export function createIdentification({
+  dpopMode,
+  clock,
+  verifyToken,
+  checkSender,
+  early: earlyReplies,
+}: IdentificationOptions) {
   const readHost = createHostReader();
 
-  /** The facts of a request, or why it is refused. */
   function readFacts({ request }: RequestRecord): RequestFacts | Refused {
     const { method = '', url = '', originalUrl = url, rawHeaders, httpVersion } = request;
     const host = readHost(rawHeaders, httpVersion);
@@ -39,19 +41,19 @@ export function createIdentification({ dpopMode, clock, verifyToken, checkSender
     return path instanceof Refused ? path : { method, host, path, rawHeaders };
   }
 
-  /** The reply that needs no token, if there is one to this request. */
+  /** The first early reply to this request. */
   function replyEarly(record: RequestRecord, facts: RequestFacts): Reply | Refused | undefined {
-    for (const answer of early) {
-      const found = answer(facts);
-      if (found === undefined) continue;
-
-      record.crossOrigin = found.crossOrigin;
-      return found.reply;
+    for (const replyTo of earlyReplies) {
+      const early = replyTo(facts);
+      if (early !== undefined) {
+        record.crossOrigin = early.crossOrigin;
+        return early.reply;
+      }
     }
     return undefined;
   }
 
-  /** The caller, why there is none, or `undefined` when there are no credentials. */
+  /** The caller, a refusal, or `undefined` without credentials. */
   function identify(record: RequestRecord, facts: RequestFacts): MaybePromise<Caller | Refused | undefined> {
     const credentials = parseCredentials(facts.rawHeaders, dpopMode);
     if (credentials === undefined || credentials instanceof Refused) return credentials;

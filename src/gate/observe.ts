@@ -1,7 +1,6 @@
-// What is told of requests, from the one record that each leaves: lines in the log, counts, and a summary of
-// refusals once a minute, so that an operator at the default level sees that callers are turned away, and
-// why. Trusts that it is called once a request. Does not decide what a line may hold: verify/base/events.ts
-// does.
+// Log lines and counts, from the record that each request leaves, and once a minute a summary of refusals,
+// which shows at the default log level. Trusts its callers to call it once a request. Does not decide what a
+// line may hold: verify/base/events.ts does.
 import type { Clock } from '../verify/base/clock.ts';
 import {
   describeBug,
@@ -16,33 +15,29 @@ import type { RequestRecord } from './record.ts';
 
 const SUMMARY_MILLIS = 60_000;
 
-/** What counts requests. */
 export interface Meter {
-  /** Adds to a sample; 1 without an amount. */
+  /** Adds `amount`, or 1, to a sample. */
   add(name: string, amount?: number): void;
-  /** Takes the duration of a request, in seconds, by pattern, method and status. */
+  /** Records a duration, in seconds, by pattern, method and status. */
   durations(pattern?: string): (method: string) => (status: number | null) => (seconds: number) => void;
 }
 
-/** What a process gives a service or a gate. */
 export interface Dependencies {
   readonly clock: Clock;
   readonly log: Log;
-  /** Absent where nothing is counted. */
   readonly metrics?: Meter | undefined;
 }
 
-/** What `createObserver` gives. */
 export type Observer = ReturnType<typeof createObserver>;
 
-/** With an `accessLog` every request leaves a line, with `metrics` it is counted. */
+/** `accessLog` writes a line for every request. */
 export function createObserver({ log, clock, metrics }: Dependencies, accessLog: boolean) {
-  /** Whether requests that are served are told of too. */
+  /** Whether served requests are observed too. */
   const isWatching = accessLog || metrics !== undefined;
   const counts = new Map<string, number>();
   let period: { since: number; cancel: () => void } | undefined;
 
-  /** Writes the last summary, if there is something to say. */
+  /** Ends the current period, if any, with its summary. */
   function summarize() {
     if (period === undefined) return;
 
@@ -62,7 +57,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
     metrics?.add(`gatehouse_refusals_total{reason="${reason}"}`);
   }
 
-  /** Once a request; no status when nobody was left to be answered. */
+  /** Call it once a request; `status` is `null` when the client got no response. */
   function observe(record: RequestRecord, status: number | null) {
     const { route, reason, arrivedAt } = record;
     const method = methodOf(record);
@@ -73,27 +68,27 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
 
     if (reason === undefined && (!accessLog || isOfProbe(record))) return;
 
-    tell(record, logFieldsOf(record, method, status, isWatching ? millis : undefined));
+    writeLines(record, logFieldsOf(record, method, status, isWatching ? millis : undefined));
   }
 
-  function tell(record: RequestRecord, facts: ReturnType<typeof logFieldsOf>) {
+  function writeLines(record: RequestRecord, fields: ReturnType<typeof logFieldsOf>) {
     const { route, reason, failure } = record;
-    if (accessLog) log('request', facts);
+    if (accessLog) log('request', fields);
     if (reason === undefined) return;
 
     if (reason === 'bug') {
       return log('request failed', {
-        ...facts,
+        ...fields,
         method: route && printable(route.method),
         ...describeBug(failure),
       });
     }
 
-    log('request refused', facts);
+    log('request refused', fields);
     if (reason !== 'handler' && !isOfProbe(record)) count(reason);
   }
 
-  /** The time of an arrival; 0 while nobody asks for it. */
+  /** The time of an arrival; 0 when nobody reads it. */
   function noteArrival() {
     metrics?.add('http_server_active_requests');
     return isWatching ? clock.monotonic() : 0;
@@ -105,21 +100,19 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
 /** RFC 9110 §9.1, RFC 5789 */
 const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
 
-/** Also with a method that has no route: what a probe is told is no refusal. */
+/** With any method: probes are not counted as refused. */
 const isOfProbe = ({ route, request }: RequestRecord) =>
   /^\/(?:healthz|readyz)(?:\?|$)/.test(route?.pattern ?? request.url ?? '');
 
 const NO_REQUEST: unknown[] = ['malformed-http', 'header_fields_too_large', 'request_timeout'];
 
-/** A word of a closed list; nothing for what is no request, though Node may take it for one. */
+/** From a closed list; `undefined` where the bytes were no request, even if Node parsed a method. */
 function methodOf({ request, reason }: RequestRecord) {
   if (NO_REQUEST.includes(reason)) return undefined;
   return METHODS.find((method) => method === request.method) ?? printable('_OTHER');
 }
 
-/**
- * What lines may say of a request. One literal: spread into one another objects cost as much as the rest.
- */
+/** One literal: spreading objects would double the cost. */
 function logFieldsOf(
   { request, route, reason, issuerName, kid }: RequestRecord,
   method: Printable | undefined,

@@ -1,43 +1,38 @@
-// What becomes known of a request on its way, for the reply, the log and the metrics. A record, not a
-// decision: no check reads it.
+// What becomes known of a request, for the reply, the log and the metrics. No check reads it.
 import type { RequestFlaw } from '../verify/base/events.ts';
 import type { Access } from './access.ts';
 
-/** What is read of a request before its body. */
 export interface RequestHead {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
-  /** Where a framework that rewrites `url` keeps what the client has asked for. */
+  /** What the client asked for, where a framework rewrites `url`. */
   readonly originalUrl?: string | undefined;
   readonly rawHeaders: readonly string[];
-  /** HTTP/1.0 may leave out Host. */
   readonly httpVersion?: string | undefined;
 }
 
-/** What the log and a challenge say of a route. */
 export interface MatchedRoute {
   readonly method: string;
   readonly pattern: string;
   readonly access: Access<unknown>;
 }
 
-/** What becomes known of a request, and is told of it at the end. */
+/** Filled in on the way, observed at the end. */
 export abstract class RequestRecord {
   abstract readonly request: RequestHead;
-  /** By the monotonic clock; 0 while nobody asks for it. */
+  /** Monotonic milliseconds; 0 when nobody reads it. */
   abstract readonly arrivedAt: number;
-  /** Fields that say who may read the reply, in place of those of the settings. */
+  /** From an early reply: replaces `CrossOrigin.forReading`. */
   crossOrigin?: readonly string[];
   route?: MatchedRoute | undefined;
-  /** What decides access before the route does: rules for a prefix, or what a gate is asked for. */
+  /** Rules for a prefix, or the access that a gate checks. */
   rules?: readonly { readonly access: Access<unknown> }[];
-  /** The provider's name of the key that the token was verified with. */
+  /** Of the key that verified the token. */
   kid?: string | undefined;
-  /** The configured name of its issuer. */
+  /** As configured. */
   issuerName?: string;
-  /** A nonce that the reply shall carry. */
   freshNonce?: string | undefined;
-  /** Absent when it was served. */
+  /** Absent when the request was served. */
   reason?: RequestFlaw;
   /** What was thrown, with the reason `bug`. */
   failure?: unknown;

@@ -1,6 +1,5 @@
-// What a request is told that is not served: a refusal, or a bug, as a reply with every field that it
-// needs. Promises: what is not a refusal is a 500 that tells nothing; what is told depends on the method
-// and the fields of the request alone.
+// The reply to a request that is not served: a refusal or a bug, with every field that it needs. Promises:
+// anything but a refusal becomes a 500 that reveals nothing.
 import { fieldValues } from '../verify/request/fields.ts';
 import { Refused, type Refusal } from '../verify/base/refusal.ts';
 import { acceptedScheme } from '../verify/credentials.ts';
@@ -9,16 +8,14 @@ import type { CrossOrigin } from './early.ts';
 import { jsonReply, type Reply } from './reply.ts';
 import type { RequestRecord } from './record.ts';
 
-/** It tells nothing of the inside. */
 const BUG_REPLY = jsonReply(500, { error: 'server_error', message: 'Internal Server Error' });
 
-/** What is told of a request at its end; no status when nobody was left to be told. */
+/** Called once a request; `status` is `null` when the client got no response. */
 export type Observe = (record: RequestRecord, status: number | null) => void;
 
-/** Is told of what becomes a 500. */
+/** Called with each error that becomes a 500. */
 export type OnError = (error: unknown) => unknown;
 
-/** What `createReplies` gives. */
 export type Replies = ReturnType<typeof createReplies>;
 
 export function createReplies(
@@ -30,16 +27,15 @@ export function createReplies(
   const replyToRefusal = createRefusalReplies(options);
   const nameScopes = createScopeNaming();
 
-  /** Whoever is told of a bug can do nothing wrong: neither a throw nor a rejection counts. */
   async function report(error: unknown) {
     try {
       await onError(error);
     } catch {
-      // What is wrong with it is not for this request.
+      // What `onError` throws is not this request's error.
     }
   }
 
-  /** The reply to a refusal, or to a bug. Never throws. */
+  /** Never throws. */
   function replyToFailure(failure: unknown, record: RequestRecord): Reply {
     if (!Refused.isGenuine(failure)) {
       record.reason = 'bug';
@@ -56,13 +52,13 @@ export function createReplies(
     return replyToRefusal(options.metadataUrl ? nameScopes(refusal, record) : refusal, scheme);
   }
 
-  /** The fields of a reply beside its own, names and values in turn. */
+  /** Names and values in turn, besides those of the reply itself. */
   function fieldsBeside(record: RequestRecord, origin?: string) {
     const shared = record.crossOrigin ?? crossOrigin.forReading(origin);
     return [...crossOrigin.vary, ...shared, ...nonceFields(record)];
   }
 
-  /** The whole of a reply that is not written on a response of ours: it is told of at once. */
+  /** Completes a reply that others send, and observes the request. */
   function finish(reply: Reply, record: RequestRecord): Reply {
     observe(record, reply.status);
     const [origin] = fieldValues(record.request.rawHeaders, 'origin');
@@ -77,28 +73,26 @@ export const nonceFields = ({ freshNonce }: RequestRecord) =>
   freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
 
 /**
- * Gives what names in a refusal every scope that is named where access is decided, when another token would
- * mend it (RFC 6750 §3). Choice: those of `anyScope` and of guards that have passed too, since clients ask
- * for what one challenge names and no more, and the next guard would turn them away again. The same refusal
- * with the same scopes is the same value, so that its reply is made once.
+ * A refusal that another token would avoid names all scopes of the route and its rules (RFC 6750 §3). Choice:
+ * also those of `anyScope` and of passed guards, since a client asks for these alone. Equal results are one
+ * value, so that their reply is made once.
  */
 function createScopeNaming() {
-  const named = new WeakMap<Refusal, Map<string, Refusal>>();
+  const made = new WeakMap<Refusal, Map<string, Refusal>>();
 
   return (refusal: Refusal, { rules = [], route }: RequestRecord) => {
-    const isMendable = 'demands' in refusal || MENDABLE.includes(refusal.kind);
-    if (!isMendable) return refusal;
+    const { kind, demands } = refusal;
+    const isAvoidable = demands !== undefined || kind === 'unauthorized' || kind === 'invalid_token';
+    if (!isAvoidable) return refusal;
 
     const scopes = [...rules, route]
-      .flatMap((part) => part?.access.guards ?? [])
+      .flatMap((each) => each?.access.guards ?? [])
       .flatMap(({ refused }) => refused.refusal.scopes ?? []);
     const scope = [...new Set(scopes)].join(' ');
-    const byScope = named.get(refusal) ?? new Map<string, Refusal>();
-    named.set(refusal, byScope);
-    const kept = byScope.get(scope) ?? { ...refusal, demands: { ...refusal.demands, scope } };
-    byScope.set(scope, kept);
-    return kept;
+    const byScope = made.get(refusal) ?? new Map<string, Refusal>();
+    made.set(refusal, byScope);
+    const named = byScope.get(scope) ?? { ...refusal, demands: { ...demands, scope } };
+    byScope.set(scope, named);
+    return named;
   };
 }
-
-const MENDABLE: readonly string[] = ['unauthorized', 'invalid_token'];

@@ -1,24 +1,20 @@
-// A reply as a value: status, header fields, JSON. Promises: JSON in UTF-8 with Content-Length, never
-// cached, never sniffed. Does not look at further fields: those of a refusal are the service's own,
-// handler-reply.ts checks a handler's. Does not say which reply a refusal gets (challenge.ts), or how it is
-// sent (write.ts).
+// A reply as a value: status, fields, content. Promises: JSON in UTF-8 with Content-Length, never cached,
+// never sniffed. Does not check further fields: ours are constants, and handler-reply.ts checks a handler's.
 import { isJsonObject } from '../verify/base/encoding.ts';
 import { UsageError } from '../verify/base/events.ts';
 
-/** Written once, it may be sent often. */
+/** One value may be sent often. */
 export interface Reply {
   readonly status: number;
-  /** All names and values, in turn. */
+  /** Names and values in turn. */
   readonly fields: readonly string[];
   readonly content: string | Uint8Array;
-  /** Whether the connection ends with it. */
   readonly closes?: boolean;
 }
 
-/** A header field. Not `readonly`, so that a list of them fits the `Headers` of Fetch. */
+/** A header field. Mutable, to fit the `Headers` of Fetch. */
 export type Field = [name: string, value: string];
 
-/** Names and values that stand in turn, side by side. */
 export function pairsOf(fields: readonly string[]): Field[] {
   const pairs: Field[] = [];
   for (let index = 0; index < fields.length; index += 2) {
@@ -30,7 +26,7 @@ export function pairsOf(fields: readonly string[]): Field[] {
 const ALWAYS = [
   'Content-Type',
   'application/json; charset=utf-8',
-  // RFC 9111 §5.2.2.5: nothing that depends on a token may be stored.
+  // RFC 9111 §5.2.2.5
   'Cache-Control',
   'no-store',
   'X-Content-Type-Options',
@@ -44,9 +40,7 @@ export const NO_CONTENT: Reply = {
   content: '',
 };
 
-/**
- * A JSON reply; `headers` are more fields, in turn, that can be sent. Throws a `TypeError` as `jsonText`.
- */
+/** `headers` has names and values in turn. Throws as `jsonText` does. */
 export function jsonReply(status: number, body: unknown, headers: readonly string[] = []): Reply {
   const content = jsonText(body);
   const length = String(Buffer.byteLength(content));
@@ -54,9 +48,8 @@ export function jsonReply(status: number, body: unknown, headers: readonly strin
 }
 
 /**
- * The text of a plain object, an array, or an instance of a class with something to serialise. Throws a
- * `TypeError` for what has none, such as a `Date`, which is text in JSON, and for what would become `{}` or
- * its inner members. Only the outermost value is judged.
+ * The JSON text of a plain object, an array, or a class instance with something to serialise. Throws a
+ * `TypeError` for anything else, such as a `Date` or a `Map`. Checks the outermost value only.
  */
 export function jsonText(body: unknown): string {
   const text = isSerialisable(body) ? JSON.stringify(body) : '';
@@ -67,17 +60,18 @@ export function jsonText(body: unknown): string {
 
 function isSerialisable(body: unknown) {
   if (!isJsonObject(body)) return Array.isArray(body);
-  // These say in JSON what is for a log, or bytes one by one.
+  // JSON would show private details, or bytes one by one.
   if (body instanceof Error || ArrayBuffer.isView(body)) return false;
 
   const { toJSON, then, pipe } = body;
   if (typeof toJSON === 'function') return true;
 
-  // What is awaited, piped or iterated is not its members.
+  // A promise, stream or iterator: its members are not its content.
   const isSource = [then, pipe].some((member) => typeof member === 'function');
   if (isSource || Symbol.iterator in body || Symbol.asyncIterator in body) return false;
 
-  // Of plain objects, also of another realm, the prototype is the last one.
+  // The prototype of a plain object, of any realm, has none.
+
   const prototype: unknown = Object.getPrototypeOf(body);
   const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
   return isPlain || Object.keys(body).length > 0;

@@ -70,7 +70,7 @@ export const order1 = json(order, { limitBytes: 5 });
 export const page = query(order);
 export const inputs = { body, page };
 export const wrapped = <Output>(schema: Schema<Output>) => [query(schema), json(schema)] as const;
-export const judged = [page.judge(new URLSearchParams()), order1.judge({})] as const;
+export const judged = [page.check(new URLSearchParams()), order1.check({})] as const;
 
 export const routes = [get('/a', open, () => ({}))];
 export const one = post('/a/{id}', optional, page, order1, ({ body, query }) => created('/a', { body, query }));

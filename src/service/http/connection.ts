@@ -1,48 +1,45 @@
-// One connection as the listener knows it: the answers under way on it, and since when it is idle, unread or
-// ended. Trusts the times that it is given. Promises: it ends after its answers and in stages, so that no
-// reset overtakes them; nothing of a request is kept once it is answered. Does not limit a header that
-// arrives: Node does.
+// One connection as the listener knows it: the responses under way, and since when it is idle, unread or
+// ended. Trusts the times that it is given. Promises: it ends after its responses and in stages, so that no
+// reset overtakes them; nothing of a request is kept after its response. Does not limit how long header
+// fields may arrive: Node does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isEnding, pauseReading, resumeReading } from './write.ts';
 import { CLIENT_CLOSED } from './exchange.ts';
 
-/** Longer than the idle time of load balancers, so that they never send into a closing connection. */
+/** Longer than the idle time of load balancers, so that they never write into a closing connection. */
 export const KEEP_ALIVE_MILLIS = 72_000;
 
-/** How long an answer may lie unread. */
+/** How long a response may lie unread. */
 const UNREAD_MILLIS = 90_000;
 
-/** How long, and how much of, what a client still sends is read and thrown away when the connection ends. */
+/** How long, and how much, still arrives and is thrown away after our side has closed. */
 const LINGER_MILLIS = 1_000;
 const LINGER_BYTES = 1024 * 1024;
 
-/**
- * How much is read behind a request that waits for its answer: as much as Node reads at a time. Without
- * answers that pile up Node itself knows no bound.
- */
+/** How much is read behind a request without a response: one read of Node, which has no limit itself. */
 const AHEAD_BYTES = 64 * 1024;
 
-/** How long a request may arrive. */
+/** How long a request may take to arrive. */
 export const REQUEST_MILLIS = 15_000;
 
-/** Told of each request and each answer; asked every second whether a limit has passed. */
+/** Told of each request and response; `isLate` and `isOverdue` are called every second. */
 export class Connection {
   readonly #socket: Socket;
 
-  /** In the order of their requests, which is the order of the answers (RFC 9112 §9.3.2). */
+  /** In the order of requests, which is that of responses (RFC 9112 §9.3.2). */
   readonly #underWay: ServerResponse[] = [];
 
-  /** Up to which byte had been read when each of them began. */
+  /** For each of them, `bytesRead` when it began. */
   readonly #beganAt: number[] = [];
 
   #isHeld = false;
   #isFinishing = false;
 
-  /** When the first of them, one after the other, were found to be written. */
+  /** For the oldest of them, when `isOverdue` first found each written. */
   readonly #writtenAt: number[] = [];
 
-  /** How much had come when the last answer was written. */
+  /** `bytesRead` when the last response was written. */
   #bytesRead = 0;
 
   #idleSince: number | undefined;
@@ -52,10 +49,9 @@ export class Connection {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Node calls this after the answer that closes the connection, and would reset a client that still
-    // sends.
+    // Node calls this after the last response; its own would reset a client that still sends.
     socket.destroySoon = () => this.#end();
-    // Node would start a timer with every answer, and anew with every byte: `isOverdue` counts instead.
+    // Node would restart a timer with every byte and response; `isOverdue` replaces it.
     socket.setTimeout = () => socket;
     socket.on('end', () => this.#tell(CLIENT_CLOSED));
   }
@@ -70,7 +66,7 @@ export class Connection {
     if (this.#isFarAhead) this.#hold();
   }
 
-  /** Whether so much has come since the oldest request under way began that no more is read for now. */
+  /** Whether enough has arrived behind the oldest request to stop reading for now. */
   get #isFarAhead(): boolean {
     const { bytesRead } = this.#socket;
     return bytesRead - (this.#beganAt[0] ?? bytesRead) > AHEAD_BYTES;
@@ -87,18 +83,18 @@ export class Connection {
     if (!isLast) resumeReading(this.#socket);
   }
 
-  /** The request of which not all has arrived. */
+  /** The request that has not arrived completely. */
   get arriving(): IncomingMessage | undefined {
     const last = this.#underWay.at(-1)?.req;
     return last?.complete ? undefined : last;
   }
 
-  /** Whether every answer is written, and nothing of another request has come. */
+  /** Whether every response is written, and no byte of another request has arrived. */
   get isIdle(): boolean {
     return this.#underWay.length === 0 && this.#socket.bytesRead === this.#bytesRead;
   }
 
-  /** A drain begins: the next answer, or the last of those under way, is the last (RFC 9112 §9.6). */
+  /** A drain begins: the next response, or the last of those under way, is the last (RFC 9112 §9.6). */
   finishUp(): void {
     this.#isFinishing = true;
     const last = this.#underWay.at(-1);
@@ -106,11 +102,11 @@ export class Connection {
 
     last.shouldKeepAlive = false;
     this.#isHeld = false;
-    // It may be worked out already: what comes behind it would be carried out, and not answered.
+    // Its reply may be computed already: a request behind it would run without a response.
     pauseReading(this.#socket);
   }
 
-  /** The connection is gone. Before version 24 Node tells it only the first of those under way. */
+  /** The connection is gone. Before version 24 Node tells only the first response under way. */
   leave(): void {
     this.#tell('close');
   }
@@ -128,12 +124,12 @@ export class Connection {
   };
 
   /**
-   * Ends it with an answer to what never became a request, after those under way. The first call counts, and
-   * no more requests are looked for.
+   * Ends the connection, after the responses under way, with the response to bytes that are no request. Only
+   * the first call counts. No further requests are read.
    */
   endWith(makeText: () => string): void {
     this.#makeLastWord ??= makeText;
-    // The requests before it may yet wait for their turn: they are carried out.
+    // Earlier requests that still wait for their turn are served.
     pauseReading(this.#socket);
     this.#endWithLastWord();
   }
@@ -142,7 +138,7 @@ export class Connection {
     if (this.#makeLastWord !== undefined && this.#underWay.length === 0) this.#end(this.#makeLastWord);
   }
 
-  /** RFC 9112 §9.6: first our side, and the rest when the client has closed or a moment has passed. */
+  /** RFC 9112 §9.6: closes our side; the rest when the client closes, or after `LINGER_MILLIS`. */
   #end(makeText = () => ''): void {
     const socket = this.#socket;
     if (!socket.writable) return;
@@ -151,25 +147,22 @@ export class Connection {
     this.#throwAway();
   }
 
-  /** What still comes. */
+  /** Reads and drops what still arrives. */
   #throwAway(): void {
     const socket = this.#socket;
     let bytes = 0;
-    // Node's own listeners would go on looking for requests, and end it without the last word.
+    // Node's own listeners would parse requests, and end it without the last response.
     socket.removeAllListeners('data').removeAllListeners('end');
     socket.on('data', (chunk) => {
       bytes += chunk.length;
       if (bytes > LINGER_BYTES) socket.pause();
     });
     resumeReading(socket);
-    // Node stops reading unknown to the stream when answers pile up.
+    // When responses pile up, Node stops reading without the stream's knowledge.
     socket._read(0);
   }
 
-  /**
-   * Whether a request arrives for too long. Node looks no more for one whose header it has found late once.
-   * To be asked as `isOverdue` is.
-   */
+  /** Whether a request takes too long to arrive. Node checks a connection only once. */
   isLate(nowMillis: number): boolean {
     if (this.arriving === undefined || this.#isHeld) return false;
 
@@ -177,9 +170,7 @@ export class Connection {
     return nowMillis - this.#arrivingSince >= REQUEST_MILLIS;
   }
 
-  /**
-   * Whether a limit has passed. To be asked every second: a time counts from when it was first seen here.
-   */
+  /** Whether a limit has passed; each time limit counts from the call that first sees its state. */
   isOverdue(nowMillis: number): boolean {
     if (this.#socket.writableEnded) {
       this.#endedAt ??= nowMillis;

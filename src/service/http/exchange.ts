@@ -1,17 +1,17 @@
-// One request on its way through the pipeline: what was learnt of it, and the signal that tells its handler
-// to give up.
+// One request with its response: what becomes known of it, its asynchronous context, and the signal that
+// tells its handler to give up.
 import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { RequestRecord } from '../../gate/record.ts';
 import { isGone } from './write.ts';
 
-/** What a response emits when the client has closed its side. */
+/** Emitted on a response when the client has closed its side. */
 export const CLIENT_CLOSED = Symbol('client closed');
 
-/** Node would track when it is collected. */
+/** Node would otherwise track its garbage collection. */
 const UNTRACKED = { requireManualDestroy: true };
 
-/** A request with its response, until it is answered. */
+/** Lives until the request has its response. */
 export class Exchange extends RequestRecord {
   readonly request;
   readonly response;
@@ -26,10 +26,7 @@ export class Exchange extends RequestRecord {
     this.arrivedAt = arrivedAt;
   }
 
-  /**
-   * Runs this in the asynchronous context in which the request arrived, whichever request the queue is
-   * worked off for: tracing depends on it.
-   */
+  /** Runs `work` in the asynchronous context of this request's arrival, on which tracing depends. */
   run<Result, Rest extends unknown[]>(
     work: (exchange: Exchange, ...rest: Rest) => Result,
     ...rest: Rest
@@ -37,15 +34,12 @@ export class Exchange extends RequestRecord {
     return this.#context.runInAsyncScope(work, undefined, this, ...rest);
   }
 
-  /** Whether the client has closed its side, as those do who give up, or the connection is gone. */
+  /** Whether the client has closed its side, as it does to give up, or the connection is gone. */
   get hasLeft() {
     return isGone(this.request, this.response) || !this.request.socket.readable;
   }
 
-  /**
-   * Tells the handler to give up; by itself when the client has left before the reply was written. Made when
-   * it is first asked for.
-   */
+  /** Created on first use. Aborts by itself when the client leaves before the response is written. */
   get controller() {
     if (this.#made !== undefined) return this.#made;
 
@@ -58,7 +52,7 @@ export class Exchange extends RequestRecord {
     };
 
     if (this.hasLeft) giveUp();
-    // `close` of the request comes too when all is well.
+    // On the request, `close` comes after success too.
     response.once('close', giveUp).once(CLIENT_CLOSED, giveUp);
     return controller;
   }

@@ -1,7 +1,6 @@
-// The listener: node:http with its limits, the answers that Node would give itself, and an orderly end.
-// Trusts the responder for every answer. Promises: whoever connects is refused or timed out by a stated
-// limit; at the end every request under way is answered. Does not end single connections: connection.ts
-// does.
+// The listener: node:http with its limits, the responses that Node would otherwise send itself, and an
+// orderly end. Trusts the responder for every reply. Promises: every connection meets a stated limit; at the
+// end every request under way gets its response. Does not end single connections: connection.ts does.
 import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';
@@ -21,29 +20,29 @@ const OPTIONS = {
   keepAliveTimeout: KEEP_ALIVE_MILLIS,
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: 16 * 1024,
-  // A missing Host is answered by the responder, in its own shape.
+  // The responder refuses a missing Host in the service's own form.
   requireHostHeader: false,
   optimizeEmptyRequests: true,
-  // Said aloud, so that NODE_OPTIONS cannot turn it on.
+  // Explicit, so that NODE_OPTIONS cannot turn it on.
   insecureHTTPParser: false,
 };
 
 const SWEEP_MILLIS = 1_000;
 const STOP_MILLIS = 10_000;
 
-/** For how many turns no new connection must come before the listener closes, and how long that may take. */
+/** How many turns without a new connection precede the close, and how long that may take. */
 const QUIET_TURNS = 5;
 const QUIET_MILLIS = 250;
 
-/** Gives the server, which does not listen yet, and what stops it. */
+/** Returns the server, not yet listening, and the function that stops it. */
 export function createListener(responder: Responder, clock: Clock) {
   const server = createServer({ ...OPTIONS, IncomingMessage: RequestStream });
   Object.assign(server, {
-    // Node keeps no more while a header arrives, and one too many is seen to be one too many.
+    // One more than allowed, so that the responder sees one too many.
     maxHeadersCount: MAX_FIELDS + 1,
-    // A client that has closed its side is answered (RFC 9112 §9.6).
+    // A client that has closed its side gets its response (RFC 9112 §9.6).
     httpAllowHalfOpen: true,
-    // Node would call it at the end, and reset one whose next request is already in the socket's buffer.
+    // `close` calls it, and it would reset a connection whose next request is already in the socket's buffer.
     closeIdleConnections: () => {},
   });
   const connections = new Map<Socket, Connection>();
@@ -74,19 +73,19 @@ export function createListener(responder: Responder, clock: Clock) {
     });
   });
 
-  // With `checkContinue` Node leaves it to us to tell the client to go on (RFC 9110 §10.1.1).
+  // A listener for `checkContinue` keeps Node from sending 100 Continue itself (RFC 9110 §10.1.1).
   server.on('request', receive).on('checkContinue', receive).on('checkExpectation', receive);
 
   server.on('connect', (request) => {
     const { socket } = request;
-    // Node leaves this socket to us, its errors too.
+    // Node hands this socket over, with its errors.
     socket.on('error', () => socket.destroy());
     turnAway(socket, refuse('target-refused'), request);
   });
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    // It is Node that does not read, since answers or a body lie unread: the sweep bounds that.
+    // A paused socket is Node's own doing, as responses or a body lie unread: the sweep bounds that.
     if (!isLate || !socket.isPaused()) refuseArriving(socket, refusalFor(error));
   });
 
@@ -96,7 +95,7 @@ export function createListener(responder: Responder, clock: Clock) {
   function sweep(): void {
     const nowMillis = clock.monotonic();
     for (const [socket, connection] of connections) {
-      // Those that Node takes for idle may have the end of an answer still to be written.
+      // Node calls a connection idle while the end of its response is still to be written.
       const isOver = isStopping && connection.isIdle;
       if (isOver || connection.isOverdue(nowMillis)) socket.destroy();
       else if (connection.isLate(nowMillis)) refuseArriving(socket, LATE);
@@ -106,7 +105,7 @@ export function createListener(responder: Responder, clock: Clock) {
 
   server.on('listening', sweep).on('close', () => cancelSweep());
 
-  /** The system has accepted connections that Node has yet to take: closed at once it would reset them. */
+  /** The system may have accepted connections that Node has not seen; closing now would reset them. */
   function whenQuiet(close: () => void): void {
     let turnsLeft = QUIET_TURNS;
     let isLate = false;
@@ -136,16 +135,16 @@ export function createListener(responder: Responder, clock: Clock) {
   }
 
   /**
-   * Takes no new connections, and resolves when the last is gone, at the latest after ten seconds. RFC 9112
-   * §9.6: what is under way is answered, then connections close. Calls `onClosing` when no more are taken:
-   * told to close before that, clients would only come again.
+   * Takes no new connections; resolves when the last is gone, after ten seconds at the latest. RFC 9112 §9.6:
+   * requests under way get their responses, then connections close. Calls `onClosing` when the port is
+   * closed: a client told to close earlier would only connect again.
    */
   const stop = (onClosing = () => {}) =>
     new Promise<'drained' | 'deadline'>((resolve) => {
       let outcome: 'drained' | 'deadline' = 'drained';
       isStopping = true;
       for (const connection of connections.values()) connection.finishUp();
-      // Closed at once, one whose next request is already in the socket's buffer would be reset.
+      // Not at once: that would reset a connection whose next request is already in the socket's buffer.
       cancelSweep();
       cancelSweep = clock.after(SWEEP_MILLIS, sweep);
 
@@ -156,7 +155,7 @@ export function createListener(responder: Responder, clock: Clock) {
 
       function finish(): void {
         cancelDeadline();
-        // Sockets say `close` after these, and handlers are told to give up then.
+        // Sockets emit `close` after this phase, which aborts handlers.
         setImmediate(() => setImmediate(resolve, outcome));
       }
 
@@ -177,7 +176,7 @@ function refusalFor({ code }: NodeJS.ErrnoException): Refused {
   return refuse('malformed-http');
 }
 
-/** The reply as text, for a connection on which there is no request that could be answered. */
+/** The reply as text, for a connection without a request to respond to. */
 function replyText({ status, fields, content }: Reply, nowMillis: number): string {
   const first = `HTTP/1.1 ${status} ${STATUS_CODES[status]}`;
   // RFC 9110 §6.6.1

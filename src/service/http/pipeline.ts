@@ -1,23 +1,22 @@
-// The way of a request: head → Host → path → (metadata) → (preflight) → rules and route → credentials →
-// token → sender → access → query and body → handler → reply. Promises: nothing is awaited but keys that
-// are not held, the word of a shared replay store, what the route takes, and a handler's promise; nothing
-// of a body is read, and no handler runs, before access. Does not write: responder.ts does, which takes
-// every failure too.
+// The way of a request: head → Host → path → early reply → rules and route → credentials → token → sender →
+// access → query and body → handler → reply. Promises: awaits only keys that are not held, a shared replay
+// store, the route's inputs, and a handler's promise; reads no body and runs no handler before access. Does
+// not write, nor turn errors into replies: responder.ts does.
 import { andThen, isLater, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import { replyToResult } from '../routes/handler-reply.ts';
 import type { Reply } from '../../gate/reply.ts';
 import { readBody } from '../routes/body.ts';
-import { Incoming } from '../routes/incoming.ts';
+import { Incoming, queryOf, type Inputs } from '../routes/incoming.ts';
 import type { RequestFacts } from '../../verify/request/uri.ts';
 import { refusalOf } from '../../gate/access.ts';
 import type { Identification } from '../../gate/identify.ts';
-import { createRouter, type Place } from '../routes/router.ts';
+import { createRouter, type Match, type Matched } from '../routes/router.ts';
 import type { Route, Routes } from '../routes/route.ts';
 import type { Caller } from '../../verify/caller.ts';
 import type { Exchange } from './exchange.ts';
 
-/** What decides how requests are served, beside the routes. */
+/** Besides the routes. */
 export interface PipelineOptions {
   readonly clock: Clock;
   readonly bodyLimitBytes: number;
@@ -25,9 +24,9 @@ export interface PipelineOptions {
 }
 
 /**
- * For routes in which `routesProblems` finds nothing, and own ones that no rule closes: gives the reply to a
- * request, or why it is refused. Throws, or rejects with, what turns it away once it may be read: `Refused`,
- * `ClientGone`, `fail`, a bug.
+ * For routes in which `routesProblems` finds nothing; no rule covers `ownRoutes`. Returns a function that
+ * gives the reply to a request, or why it is refused. It throws, or rejects with, `Refused`, `ClientGone`,
+ * `fail` or a bug, once access is granted.
  */
 export function createPipeline(
   { routes, rules }: Routes,
@@ -35,7 +34,7 @@ export function createPipeline(
   { clock, bodyLimitBytes, handlerTimeoutSeconds }: PipelineOptions,
   ownRoutes?: readonly Route[],
 ) {
-  const findPlace = createRouter(routes, rules, ownRoutes);
+  const matchPath = createRouter(routes, rules, ownRoutes);
 
   function respond(exchange: Exchange): MaybePromise<Reply | Refused> {
     const refused = headRefusal(exchange);
@@ -47,21 +46,23 @@ export function createPipeline(
     const early = replyEarly(exchange, facts);
     if (early !== undefined) return early;
 
-    const place = findPlace(facts.path);
-    return place === undefined ? refuse('not_found') : serve(exchange, place, facts);
+    const matched = matchPath(facts.path);
+    return matched === undefined ? refuse('not_found') : serve(exchange, matched, facts);
   }
 
-  /** Who asks, whether they may, and then the route. */
-  function serve(exchange: Exchange, place: Place, facts: RequestFacts): MaybePromise<Reply | Refused> {
-    const { rules, matches } = place;
+  /** Caller, access, then the route. */
+  function serve(
+    exchange: Exchange,
+    { rules, matches }: Matched,
+    facts: RequestFacts,
+  ): MaybePromise<Reply | Refused> {
     const { method, path } = facts;
-    // RFC 9110 §9.3.2: HEAD goes the way of GET.
+    // RFC 9110 §9.3.2: HEAD runs the route of GET.
     const match = matches.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
     exchange.route = match?.route;
     exchange.rules = rules;
     const isOpen = match === undefined || match.route.access.credentials === 'ignored';
-    const isCallerWanted = rules.length > 0 || !isOpen;
-    const identified = isCallerWanted ? identify(exchange, facts) : undefined;
+    const identified = isOpen && rules.length === 0 ? undefined : identify(exchange, facts);
 
     return andThen(identified, (caller) => {
       if (caller instanceof Refused) return caller;
@@ -71,33 +72,40 @@ export function createPipeline(
       if (refused !== undefined) return refused;
       if (match === undefined) return refuseUnmatched(matches);
 
-      const { route, parameters } = match;
-      const admitted = route.access.admit(caller);
-      return run(exchange, route, new Incoming(exchange, path, parameters, clock.now(), admitted));
+      return run(exchange, match, path, caller);
     });
   }
 
   /** Query and body, then the handler, then its reply. */
-  function run(exchange: Exchange, route: Route, incoming: Incoming<Caller | undefined>) {
-    const taken = (route.query ?? route.body) ? take(exchange, route, incoming) : undefined;
-    return andThen(taken, () =>
-      andThen(withinTime(exchange, route.handler(incoming)), (given) => replyToResult(given, route.method)),
-    );
+  function run(exchange: Exchange, { route, parameters }: Match, path: string, caller: Caller | undefined) {
+    const admitted = route.access.admit(caller);
+    const nowMillis = clock.now();
+    const hasInputs = route.query !== undefined || route.body !== undefined;
+    const inputs = hasInputs ? readInputs(exchange, route, path) : undefined;
+
+    return andThen(inputs, (read) => {
+      const incoming = new Incoming(exchange, path, parameters, nowMillis, admitted, read);
+      const result = withinTime(exchange, route.handler(incoming));
+      return andThen(result, (given) => replyToResult(given, route.method));
+    });
   }
 
   /** Rejects with `Refused`, or with `ClientGone`. */
-  async function take(exchange: Exchange, { query, body }: Route, incoming: Incoming) {
+  async function readInputs(exchange: Exchange, { query, body }: Route, path: string) {
+    const read: Inputs = {};
     if (query !== undefined) {
-      incoming.query = await withinTime(exchange, query.judge(incoming.query));
+      read.query = await withinTime(exchange, query.check(queryOf(exchange.request, path)));
     }
-    if (body === undefined) return;
 
-    const { types, limitBytes = bodyLimitBytes } = body;
-    const given = await readBody(exchange.request, exchange.response, types, limitBytes);
-    incoming.body = await withinTime(exchange, body.judge(given));
+    if (body !== undefined) {
+      const { types, limitBytes = bodyLimitBytes } = body;
+      const given = await readBody(exchange.request, exchange.response, types, limitBytes);
+      read.body = await withinTime(exchange, body.check(given));
+    }
+    return read;
   }
 
-  /** A handler, or a schema, that takes too long is told to give up, and not awaited any more. */
+  /** Aborts and abandons a handler, or a schema, that takes too long. */
   function withinTime(exchange: Exchange, result: unknown) {
     if (!isLater(result)) return result;
 
@@ -116,28 +124,28 @@ export function createPipeline(
   return respond;
 }
 
-/** What `createPipeline` gives. */
+/** Made by `createPipeline`. */
 export type Pipeline = ReturnType<typeof createPipeline>;
 
-/** A request with more is refused: each costs memory for as long as it is under way. */
+/** Each field costs memory for as long as its request is under way. */
 export const MAX_FIELDS = 200;
 
-/** What can be wrong with a request before it is looked at. */
+/** What is wrong with the request line and the framing. */
 function headRefusal({ request: { httpVersion, rawHeaders, headers } }: Exchange) {
   const { expect, 'transfer-encoding': coding } = headers;
-  // RFC 9112 §2.3, §6.1: Node lets 0.9 and 2.0 pass in a request line, and HTTP/1.0 has no transfer coding.
+  // RFC 9112 §2.3, §6.1: Node accepts 0.9 and 2.0 in a request line; HTTP/1.0 has no transfer codings.
   const isKnown = httpVersion === '1.1' || (httpVersion === '1.0' && coding === undefined);
-  // RFC 9112 §6.1: of the others none is understood.
+  // RFC 9112 §6.1: no other coding is understood.
   const isFramed = coding === undefined || coding.toLowerCase() === 'chunked';
   if (!isKnown || !isFramed) return refuse('malformed-http');
   if (rawHeaders.length > 2 * MAX_FIELDS) return refuse('header_fields_too_large');
 
-  // RFC 9110 §10.1.1: any other expectation may be refused; so is a repeated field, which Node joins.
+  // RFC 9110 §10.1.1: refuses any other expectation, and a repeated field, which Node joins.
   const isMet = expect === undefined || expect.toLowerCase() === '100-continue';
   return isMet ? undefined : refuse('expectation_failed');
 }
 
-function refuseUnmatched(matches: Place['matches']) {
+function refuseUnmatched(matches: readonly Match[]) {
   if (matches.length === 0) return refuse('not_found');
 
   const methods = matches.map(({ route }) => route.method);

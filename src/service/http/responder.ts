@@ -1,6 +1,6 @@
-// Request → reply, and writing it: the one place where every failure becomes a reply. Promises: every
-// request gets exactly one reply unless its client has gone, a bug is a 500 that tells nothing, and nothing
-// escapes.
+// Request → reply → response: the one place where every refusal and error becomes a reply. Promises: every
+// request gets exactly one response unless its client has gone, a bug is a 500 that reveals nothing, and no
+// error escapes.
 import { isLater, type MaybePromise } from '../../verify/base/clock.ts';
 import { ClientGone, Refused } from '../../verify/base/refusal.ts';
 import type { Reply } from '../../gate/reply.ts';
@@ -12,21 +12,21 @@ import type { Exchange } from './exchange.ts';
 import type { Observer } from '../../gate/observe.ts';
 import type { Pipeline } from './pipeline.ts';
 
-/** What `createResponder` gives. */
+/** Made by `createResponder`. */
 export type Responder = ReturnType<typeof createResponder>;
 
-/** How far the end of a service has come. */
+/** How far a stop has come. */
 export interface Phase {
-  /** The end has begun: from then on it is not ready. */
+  /** The stop has begun: the service is not ready. */
   isStopping: boolean;
-  /** No more connections are taken: from then on every reply closes its connection. */
+  /** The port is closed: every response closes its connection. */
   isClosing: boolean;
 }
 
 export function createResponder(pipeline: Pipeline, replies: Replies, observer: Observer, phase: Phase) {
-  /** None when nobody is left to be told. Never throws. */
+  /** `undefined` when the client has gone. Never throws. */
   function replyTo(exchange: Exchange, failure: unknown): Reply | undefined {
-    // A handler that has given up because its client has left has no fault.
+    // A handler that passes on its signal's abort has no bug.
     const isOver = ClientGone.isGenuine(failure) || (exchange.hasLeft && isAbort(failure));
     if (isOver) return undefined;
     if (!HandlerReply.isGenuine(failure) || !failure.isThrowable) {
@@ -37,10 +37,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
     return failure.reply;
   }
 
-  /**
-   * Writes the reply, or without one ends the connection; then tells of it, if there is anything to tell.
-   * Never throws.
-   */
+  /** Writes the reply, or ends the connection when there is none, and observes. Never throws. */
   function write(exchange: Exchange, reply: Reply | undefined): void {
     const { request, response } = exchange;
     let status: number | null = null;
@@ -50,22 +47,22 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
       else if (!isGone(request, response)) hangUp(response);
       if (response.headersSent) status = response.statusCode;
     } catch (failure) {
-      // A handler may have given its bytes away since. The bug is noted; it is too late for a reply, and the
-      // other answers of this turn shall not suffer.
+      // A handler may have detached its bytes since. Observed as a bug, without a reply; the other responses of
+      // this turn go on.
       replies.replyToFailure(failure, exchange);
       hangUp(response);
     }
     if (observer.isWatching || exchange.reason !== undefined) observer.observe(exchange, status);
   }
 
-  /** Works out the reply, unless nobody could be told. Never throws, nor rejects. */
+  /** Computes the reply, unless nobody would get it. Neither throws nor rejects. */
   function work(exchange: Exchange): MaybePromise<Reply | undefined> {
     const { request, response } = exchange;
-    // While it waited for its turn. RFC 9112 §9.6: nothing behind the last answer is carried out.
+    // While it waited for its turn. RFC 9112 §9.6: nothing behind the last response is carried out.
     if (isGone(request, response) || isEnding(request.socket)) return undefined;
 
     const reply = runPipeline(exchange);
-    // Decided now, since the others of this turn are worked out before it is written.
+    // Now: the other requests of this turn are computed before this reply is written.
     const isLast = phase.isClosing || response.shouldKeepAlive === false;
     if (!isLater(reply)) decideEnd(request, isLast || reply?.closes);
     return reply;
@@ -85,9 +82,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
     }
   }
 
-  /**
-   * The reply to bytes that never became a request, or to a request that Node hands over with its socket.
-   */
+  /** The reply to bytes that are no request, or to a request that Node hands over with its socket. */
   function turnAway(refused: Refused, request: RequestHead = { rawHeaders: [] }) {
     const record: RequestRecord = { request, arrivedAt: observer.noteArrival() };
     return replies.finish(replies.replyToFailure(refused, record), record);
@@ -96,12 +91,12 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
   return { noteArrival: observer.noteArrival, work, write, turnAway };
 }
 
-/** Whether the handler has passed on what it was told by its signal. */
+/** Whether the handler has passed on the error of its signal. */
 function isAbort(failure: unknown) {
   try {
     return Object(failure).name === 'AbortError';
   } catch {
-    // What was thrown may run code of its own when it is asked.
+    // Reading a thrown value may run its code.
     return false;
   }
 }

@@ -1,23 +1,23 @@
-// The body of a request as bounded, strict JSON (docs/your-own-api.md). Asked for by the pipeline once
-// access is granted, never before. Promises: not a byte is read that the head already refuses; no more is
-// kept than the limit. Does not judge what the JSON says: a route's schema does.
+// Reads a request's body as bounded, strict JSON (docs/your-own-api.md); called only after access is granted.
+// Promises: reads nothing of a body that the header fields rule out, and keeps no more than the limit. Does
+// not check what the JSON says: the route's schema does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseJson } from '../../verify/base/encoding.ts';
 import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
 import { ClientGone, refuse, type Refused } from '../../verify/base/refusal.ts';
 import { fieldValues } from '../../verify/request/fields.ts';
 
-/** RFC 8259 §9 sets no bound; what walks JSON by recursion ends at some thousand levels. */
+/** RFC 8259 §9 sets no limit; recursive code overflows the stack at some thousand levels. */
 const MAX_DEPTH = 64;
 
 const REFUSED = 'bodyRefused';
 
-/** Why no more is taken of a body, whether or not somebody reads it already. */
+/** Why reading has to stop, whether or not it has begun. */
 const refusals = new WeakMap<IncomingMessage, Refused>();
 
 /**
- * For the listener, which alone sees what the rest of a body is. The answer is its reader's; where nobody
- * reads the body, the request has another, which ends the connection.
+ * For the listener, which alone sees that the rest of a body is bad. The body's reader rejects; without one,
+ * the request gets its own reply, which ends the connection.
  */
 export function refuseBody(request: IncomingMessage, refused: Refused) {
   refusals.set(request, refused);
@@ -25,8 +25,8 @@ export function refuseBody(request: IncomingMessage, refused: Refused) {
 }
 
 /**
- * Gives the JSON value of the body; `types` are the media types that the route takes, in lower case, without
- * parameters. Rejects with `Refused`, or with `ClientGone` when the client has left.
+ * Resolves to the JSON value. `types` are the accepted media types, in lower case, without parameters.
+ * Rejects with `Refused`, or with `ClientGone` when the client has left.
  */
 export async function readBody(
   request: IncomingMessage,
@@ -36,14 +36,14 @@ export async function readBody(
 ) {
   const { headers, httpVersion } = request;
   const length = Number(headers['content-length'] ?? 0);
-  // RFC 9112 §6.3: what announces a body.
+  // RFC 9112 §6.3: either field announces a body.
   if (length === 0 && headers['transfer-encoding'] === undefined) throw refuse('body-missing');
 
   checkType(request, types);
-  // RFC 9110 §15.5.14: not a byte is read of what is too large anyhow.
+  // RFC 9110 §15.5.14: refuses before it reads.
   if (length > limitBytes) throw refuse('body-too-large');
 
-  // RFC 9110 §10.1.1: only now is the client told to go on, and never one that speaks HTTP/1.0.
+  // RFC 9110 §10.1.1: access is granted, so the client may send; HTTP/1.0 does not know 100.
   if (headers.expect !== undefined && httpVersion !== '1.0') response.writeContinue();
 
   const value = parseJson(await readBytes(request, limitBytes));
@@ -53,19 +53,19 @@ export async function readBody(
   return value;
 }
 
-/** RFC 9110 §5.6.4: text in quotes holds no parameter; one that is never closed ends with the field. */
+/** RFC 9110 §5.6.4: a quoted string hides its parameters; without a closing quote it ends with the field. */
 const QUOTED = /"(?:(utf-8)"|(?:[^"\\]|\\.)*"?)/gi;
 
-/** RFC 9110 §5.6.6: the value of a parameter may be quoted. */
+/** RFC 9110 §5.6.6: the value may be quoted. */
 const OTHER_CHARSET = /;\s*charset\s*=(?!\s*"?utf-8"?\s*(?:;|$))/i;
 
 function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly string[]) {
-  // Stricter: RFC 9110 §8.4 has a list, also of codings that change nothing.
+  // Stricter: RFC 9110 §8.4 allows a list of codings.
   const isUncoded = /^(?:identity)?$/i.test(headers['content-encoding'] ?? '');
   // RFC 9110 §12.5.3
   if (!isUncoded) throw refuse('coding-refused', { headers: ['Accept-Encoding', 'identity'] });
 
-  // RFC 9110 §8.3: the field is no list, and occurs once.
+  // RFC 9110 §8.3: not a list, and not repeated.
   const [contentType = '', ...others] = fieldValues(rawHeaders, 'content-type');
   const [mediaType = ''] = contentType.split(';');
   const isTaken = others.length === 0 && types.includes(mediaType.trim().toLowerCase());
@@ -82,7 +82,7 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
 
   return new Promise<Buffer>((resolve, reject) => {
     const stop = () => {
-      // Whoever closes their side in the middle of a body has left too.
+      // Closing one's side in the middle of a body is leaving, too.
       const refused = request.socket.readable ? refusals.get(request) : undefined;
       reject(refused ?? new ClientGone());
     };
@@ -90,7 +90,7 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
     if (request.destroyed || refusals.has(request)) stop();
 
     request.on('close', stop).on(REFUSED, stop);
-    // The request keeps its listeners until it is answered, but shall not keep the bytes.
+    // The listeners stay until the response; the bytes shall not.
     request.on('end', () => resolve(body.release()));
     request.on('data', (chunk: Buffer) => {
       if (body.add(chunk) <= limitBytes) return;
@@ -100,7 +100,7 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
   });
 }
 
-/** Level by level, so that the depth of a body cannot exhaust the stack here either. */
+/** Level by level: recursion could exhaust the stack. */
 function checkShape(value: unknown) {
   let level = [value].filter(isContainer);
   let isMemberRefused = false;
@@ -109,7 +109,7 @@ function checkShape(value: unknown) {
 
     const below: object[] = [];
     for (const container of level) {
-      // A list has no such members, and need not be copied: that took five times as long as to parse it.
+      // An array has no refused members, and a copy would cost five times the parsing.
       const isList = Array.isArray(container);
       isMemberRefused ||= !isList && hasRefusedMember(container);
       for (const member of isList ? container : Object.values(container)) {
@@ -123,7 +123,7 @@ function checkShape(value: unknown) {
 
 const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** Members by which code that copies objects would change what all objects inherit. */
+/** With these members, code that copies objects would change what all objects inherit. */
 function hasRefusedMember(container: object) {
   if (Object.hasOwn(container, '__proto__')) return true;
 

@@ -1,12 +1,9 @@
-// What a handler may give beside plain JSON: a reply with a status and header fields of its own. Promises:
-// nothing in it decides how the connection is used, who is asked for credentials, or what a browser keeps.
+// What a handler may return besides plain JSON: a reply with its own status and header fields. Promises: it
+// cannot change framing, the connection or credentials, nor set a cookie.
 import { UsageError } from '../../verify/base/events.ts';
 import { jsonReply, jsonText, type Reply } from '../../gate/reply.ts';
 
-/**
- * A reply of a handler's own, made by `reply`, `created`, `noContent` and `fail`. Only a failure may be
- * thrown too.
- */
+/** A handler's own reply, from `reply`, `created`, `noContent` or `fail`. Only `fail` may be thrown, too. */
 export class HandlerReply {
   readonly #isGenuine = true;
   readonly reply;
@@ -17,12 +14,12 @@ export class HandlerReply {
     this.isThrowable = isThrowable;
   }
 
-  /** For what was thrown: it may be a revoked proxy, of which `instanceof` throws. */
+  /** For thrown values: `instanceof` throws for a revoked proxy. */
   static isGenuine(thrown: unknown): thrown is HandlerReply {
     return typeof thrown === 'object' && thrown !== null && #isGenuine in thrown;
   }
 
-  /** As a part of JSON, or for another copy of this package, it would be told with 200. */
+  /** Inside other JSON, or from another copy of this package, it would become a 200 body. */
   toJSON(): never {
     throw new UsageError('a reply inside of a body, or of another copy of this package');
   }
@@ -31,10 +28,7 @@ export class HandlerReply {
 /** Header fields by name. */
 export type Headers = Readonly<Record<string, string>>;
 
-/**
- * RFC 9110 §7.6.1, §8.6, §11.6.1, RFC 9112 §6, §9.3: framing, the connection and credentials are the
- * service's.
- */
+/** RFC 9110 §7.6.1, §8.6, §11.6.1, RFC 9112 §6, §9.3: framing, connection and credentials are ours. */
 const REFUSED_FIELDS =
   /^(connection|content-length|keep-alive|(proxy|www)-.*|set-cookie|te|trailer|transfer-encoding|upgrade)$/i;
 
@@ -43,9 +37,9 @@ const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * A reply with this status (200 to 599), a JSON body or bytes, and header fields. Bytes need a
- * `Content-Type`; a given `Cache-Control` replaces `no-store`. Throws a `TypeError` for what cannot be sent,
- * and for fields that are not a handler's.
+ * A reply with this status (200 to 599), JSON body or bytes, and header fields. Bytes need a `Content-Type`;
+ * a given `Cache-Control` replaces `no-store`. Throws a `TypeError` for what cannot be sent, and for fields
+ * that a handler may not set.
  *
  * @example reply(202, { id }, { Location: `/api/jobs/${id}` })
  */
@@ -54,7 +48,7 @@ export function reply(status: number, body?: object, headers?: Headers): Handler
 }
 
 /**
- * 201 with the place of what was made (RFC 9110 §15.3.2). Throws as `reply` does.
+ * 201 with the URL of the new resource (RFC 9110 §15.3.2). Throws as `reply` does.
  *
  * @example created(`/api/orders/${order.id}`, order)
  */
@@ -68,8 +62,8 @@ export const created = (location: string, body?: object) => reply(201, body, { L
 export const noContent = () => reply(204);
 
 /**
- * A failure that the client shall know of, given or thrown: 400 to 599, with the body `{error, message}`.
- * Throws a `TypeError` for another status.
+ * An error for the client, returned or thrown: 400 to 599, with the body `{error, message}`. Throws a
+ * `TypeError` for another status.
  *
  * @example orders.get(parameters.id) ?? fail(404, 'not_found', 'There is no such order')
  */
@@ -100,17 +94,17 @@ function checkStatus(status: number, hasBody: boolean) {
   if (isTooMuch) throw new UsageError(`a reply with ${status} has no body`);
 }
 
-/** What the handler says of the body, and what is said where it says nothing. */
+/** The handler's fields, and defaults for the others. */
 function fieldsOf(isJson: boolean, headers: Headers = {}) {
   const fields = new Map([['cache-control', 'no-store']]);
   if (isJson) fields.set('content-type', 'application/json; charset=utf-8');
 
-  // Of a `Headers` or a `Map` no member shows.
+  // The entries of a `Headers` or a `Map` are not members.
   if (Symbol.iterator in headers) throw new UsageError('header fields are members of an object');
 
   for (const [name, value] of Object.entries(headers)) {
     if (REFUSED_FIELDS.test(name)) throw new UsageError(`${name} is not for a handler to set`);
-    // Node looks at them only when they are written, and then nobody could answer 500 any more.
+    // Node would throw when it writes them, too late for a 500.
     if (!NAME.test(name) || typeof value !== 'string' || !VALUE.test(value)) {
       throw new UsageError('a header field that cannot be sent');
     }
@@ -120,12 +114,12 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
 }
 
 /**
- * The reply to what a handler gave: a reply of its own, 204 for nothing, 200 for a JSON object or array.
- * Throws a `TypeError` for all else.
+ * The reply to a handler's result: its own reply, 204 for nothing, 200 for a JSON object or array. Throws
+ * `fail` as if the handler had, and a `TypeError` for anything else.
  */
 export function replyToResult(result: unknown, method: string): Reply {
   if (result instanceof HandlerReply) {
-    // So that one given goes the way of one thrown.
+    // Returned or thrown, it goes one way.
     if (result.isThrowable) throw result;
     return result.reply;
   }

@@ -1,26 +1,34 @@
-// A request as a route and its handler see it; what costs something is made when it is first read. Promises:
-// neither token nor proof is in anything that it gives, so that no handler can log or forward one by
-// accident.
+// A request as its handler sees it; costly members are made on first read. Promises: neither token nor proof
+// is in any of them, so that no handler can log or forward one by accident.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { traceparentOf } from '../../verify/request/fields.ts';
 
-/** Of an exchange: Node's own request, and what tells a handler to give up. */
+/** The parts of an exchange that a handler gets through `Incoming`. */
 export interface ExchangeParts {
   readonly request: IncomingMessage;
   readonly controller: AbortController;
 }
 
-/** `Admitted` is whom the route's access has admitted. */
+/** What a route's schemas have given; `query` is absent without a schema. */
+export interface Inputs {
+  query?: unknown;
+  body?: unknown;
+}
+
+const NO_INPUTS: Inputs = {};
+
+/** Immutable; made once access is granted and the inputs are read. */
 export class Incoming<Admitted = unknown> {
   readonly #exchange;
-  /** As it stands in the request, without the query. */
+  readonly #inputs;
+  /** As in the request target, without the query. */
   readonly path;
   readonly parameters;
-  /** The time of the request, since the epoch. */
+  /** When access was granted, in milliseconds since the epoch. */
   readonly nowMillis;
   readonly caller;
-  /** What the route takes as its body. */
-  body: unknown;
+  /** The output of the route's body schema. */
+  readonly body;
 
   constructor(
     exchange: ExchangeParts,
@@ -28,21 +36,21 @@ export class Incoming<Admitted = unknown> {
     parameters: Readonly<Record<string, string>>,
     nowMillis: number,
     caller: Admitted,
+    inputs = NO_INPUTS,
   ) {
     this.#exchange = exchange;
+    this.#inputs = inputs;
     this.path = path;
     this.parameters = parameters;
     this.nowMillis = nowMillis;
     this.caller = caller;
+    this.body = inputs.body;
   }
 
-  /** The query as it is, until a route's schema has made something else of it. */
-  get query(): URLSearchParams {
-    return new URLSearchParams(this.#exchange.request.url?.slice(this.path.length));
-  }
-
-  set query(output: unknown) {
-    Object.defineProperty(this, 'query', { value: output });
+  /** The output of the route's query schema, or the query itself. */
+  get query(): unknown {
+    const { request } = this.#exchange;
+    return 'query' in this.#inputs ? this.#inputs.query : queryOf(request, this.path);
   }
 
   get method() {
@@ -55,13 +63,17 @@ export class Incoming<Admitted = unknown> {
     return headers;
   }
 
-  /** The caller's, when it is well-formed (W3C Trace Context §3.2): for requests of the handler's own. */
+  /** The caller's, when well-formed (W3C Trace Context §3.2); for the handler's own requests. */
   get traceparent() {
     return traceparentOf(this.#exchange.request.rawHeaders);
   }
 
-  /** Aborts when the client has gone, when the handler has taken too long, and at the end of a drain. */
+  /** Aborts when the client has gone, when the handler takes too long, and at the end of a drain. */
   get signal(): AbortSignal {
     return this.#exchange.controller.signal;
   }
 }
+
+/** The query of a request whose target begins with this path. */
+export const queryOf = (request: IncomingMessage, path: string) =>
+  new URLSearchParams(request.url?.slice(path.length));

@@ -1,83 +1,87 @@
-// What a route takes beside its path: a query or a body, each judged by a schema. Promises: a value reaches
-// a handler only as the schema's output. Does not decide when: the pipeline does, after access.
+// A route's inputs besides its path: a query and a body, each checked by a schema. Promises: a handler gets
+// nothing but the schema's output. Does not decide when: the pipeline does, after access.
 import { isListOf } from '../../verify/base/encoding.ts';
-import { judge, schemaFault, type Schema } from './schema.ts';
+import { checkBySchema, schemaFault, type Schema } from './schema.ts';
 
-/** The query of a route, by its schema; `judge` throws `Refused`, or rejects with it. */
-export interface QueryTaken<Output> {
-  readonly takes: 'query';
-  /** Why no service can have it. */
+/** The query of a route; `check` throws `Refused`, or rejects with it. */
+export interface QueryInput<Output> {
+  readonly input: 'query';
+  /** What stops the start. */
   readonly fault: string | undefined;
-  readonly judge: (given: URLSearchParams) => Output | Promise<Output>;
+  readonly check: (given: URLSearchParams) => Output | Promise<Output>;
 }
 
-/** The JSON body of a route; `judge` throws `Refused`, or rejects with it. */
-export interface BodyTaken<Output> {
-  readonly takes: 'body';
-  /** Why no service can have it. */
+/** The JSON body of a route; `check` throws `Refused`, or rejects with it. */
+export interface BodyInput<Output> {
+  readonly input: 'body';
+  /** What stops the start. */
   readonly fault: string | undefined;
   readonly limitBytes: number | undefined;
   readonly types: readonly string[];
-  readonly judge: (body: unknown) => Output | Promise<Output>;
+  readonly check: (body: unknown) => Output | Promise<Output>;
 }
 
-/** What a route says of its body beside its schema. */
-export interface BodyTakenOptions {
-  /** 1 to 16,777,216; without it the setting `BODY_LIMIT_BYTES` decides. */
+/** A body's limits. */
+export interface BodyOptions {
+  /** 1 to 16,777,216; the default is the setting `BODY_LIMIT_BYTES`. */
   readonly limitBytes?: number;
-  /** Media types that are taken instead of `application/json`. */
+  /** Media types accepted instead of `application/json`. */
   readonly types?: readonly [string, ...string[]];
 }
 
 const MAX_LIMIT_BYTES = 16_777_216;
 
-/** RFC 9110 §8.3.1: a type and a subtype, in lower case. */
+/** RFC 9110 §8.3.1: type and subtype, in lower case. */
 const MEDIA_TYPE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
-/** Any JSON value. */
+/** Accepts any JSON value. */
 const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ value }) } };
 
 /**
- * The route takes a query that fits the schema (Standard Schema v1), and its handler gets the output as
- * `query`. The schema sees an object without prototype: text for a name that occurs once, an array of texts
- * for one that is repeated. Any other query is 400 `invalid_query`. What is no schema stops the start.
+ * The route accepts a query that fits the schema (Standard Schema v1); its output is the handler's `query`.
+ * The schema gets an object without prototype: text for a name that occurs once, an array for a repeated one.
+ * Any other query is 400 `invalid_query`. Anything but a schema stops the start.
  *
  * @example get('/api/orders', authenticated, query(Page), ({ query }) => orders.list(query.after))
  */
-export function query<Output>(schema: Schema<Output>): QueryTaken<Output> {
+export function query<Output>(schema: Schema<Output>): QueryInput<Output> {
   return {
-    takes: 'query',
+    input: 'query',
     fault: schemaFault(schema),
-    judge: (given: URLSearchParams) => judge(schema, valuesOf(given), 'query-refused'),
+    check: (given: URLSearchParams) => checkBySchema(schema, valuesOf(given), 'query-refused'),
   };
 }
 
 /**
- * The route takes a JSON body (RFC 8259), which is read once access is granted; its handler gets the
- * schema's output as `body`, or without a schema the JSON value as it is. What is no schema, limit or media
- * type stops the start.
+ * The route accepts a JSON body (RFC 8259), read once access is granted. Without a schema the handler's `body`
+ * is the JSON value. An invalid schema, limit or media type stops the start.
  *
  * @example
  * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => orders.add(body))
  */
-export function json(schema?: undefined, options?: BodyTakenOptions): BodyTaken<unknown>;
+export function json(schema?: undefined, options?: BodyOptions): BodyInput<unknown>;
 
 /**
- * The same with a schema (Standard Schema v1): the handler gets its output as `body`; what does not fit is
- * 422.
+ * The same with a schema (Standard Schema v1): its output is the handler's `body`; what does not fit is 422.
  *
  * @example
  * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => orders.add(body))
  */
-export function json<Output>(schema: Schema<Output>, options?: BodyTakenOptions): BodyTaken<Output>;
+export function json<Output>(schema: Schema<Output>, options?: BodyOptions): BodyInput<Output>;
 
-export function json(...given: readonly [schema?: Schema, options?: BodyTakenOptions]): BodyTaken<unknown> {
+export function json(...given: readonly [schema?: Schema, options?: BodyOptions]): BodyInput<unknown> {
   const [schema = ANYTHING, options = {}] = given;
   const { limitBytes, types = ['application/json'], ...others } = options;
-  // A schema that is missing where one was written is none.
+  // `json(undefined)`: a schema that was meant is missing.
   const written = given.length === 1 ? given[0] : schema;
   const fault = schemaFault(written) ?? optionsFault(limitBytes, types, others);
-  return { takes: 'body', fault, limitBytes, types, judge: (body) => judge(schema, body, 'body-refused') };
+  return {
+    input: 'body',
+    fault,
+    limitBytes,
+    types,
+    check: (body) => checkBySchema(schema, body, 'body-refused'),
+  };
 }
 
 function optionsFault(limitBytes = 1, types: unknown, others: object) {

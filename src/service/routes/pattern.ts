@@ -1,18 +1,18 @@
-// Patterns of paths: literals and `{parameters}`. Promises: what is no pattern or prefix, or overlaps
-// another, is told with what to write instead. Does not find the route of a request: router.ts does.
+// Path patterns: literals and `{parameters}`. Promises: each invalid pattern, prefix or overlap is reported
+// with what to write instead. Does not find a request's route: router.ts does.
 import { pathSegments } from '../../gate/path.ts';
 
 /**
- * Braces hold a whole segment, and a name occurs once: `PathParameters` would promise more. What other
- * routers would take for any text, or for a query, would here be a text that no path has.
+ * A parameter is a whole segment, and each name occurs once, as `PathParameters` promises. Wildcards and
+ * queries of other routers are refused: here they would be literal text that no path has.
  */
 const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?!:)(?:[^{}/*<>?#[\]]*|\{\w+\}))+$/;
 
-/** The segments of a pattern: of each the text that it is, or the name of its parameter. */
+/** The segments of a pattern, each a literal or a parameter's name. */
 export function parsePattern(pattern: string) {
   if (!PATTERN.test(pattern)) return undefined;
 
-  // A brace that is written as an escape is text.
+  // An escaped brace is literal text.
   const written = pattern.split('/');
   return pathSegments(pattern)?.map((literal, index) => {
     const isParameter = written[index + 1]?.startsWith('{');
@@ -22,32 +22,32 @@ export function parsePattern(pattern: string) {
 
 export type Segments = NonNullable<ReturnType<typeof parsePattern>>;
 
-/** Whether a path of these segments matches a pattern of those. */
+/** Whether a path of these segments matches the pattern. */
 export const isMatch = (segments: Segments, texts: readonly string[]) =>
   segments.length === texts.length &&
   segments.every(({ literal }, at) => literal === undefined || literal === texts[at]);
 
-/** Of a path that other routers would take, with slashes too few or too many: how it is written here. */
+/** A pattern of another router, or with stray slashes, as it is written here. */
 const mended = (path: string) =>
   `/${path}`
     .replace(/\/(?::(\w+)|<(?:\w+:)?(\w+)>|\[(\w+)\])(?=\/|$)/g, '/{$1$2$3}')
     .replace(/\/{2,}/g, '/')
     .replace(/(.)\/$/, '$1');
 
-/** What other routers would take for any text is here a text that no path has. */
+/** Refuses what would be a wildcard or a parameter elsewhere. */
 const isPrefix = (path: string) => pathSegments(path) !== undefined && !/^[^/]|[*{}<>?#[\]]|\/:/.test(path);
 
-/** What is wrong with the prefix of a rule, if anything is. */
+/** What is wrong with the prefix of a rule. */
 export function prefixFaults(prefix: string) {
   if (isPrefix(prefix)) return [];
 
-  // A rule covers what a wildcard or a parameter would stand for.
+  // A rule covers all that a wildcard or a parameter could match.
   const meant = mended(prefix).replace(/\/(\*+|\{\w+\})(\/.*)?$/, '') || '/';
   const fix = isPrefix(meant) ? meant : 'one such as /api/admin';
   return [`is no prefix of paths, without wildcards and parameters; write ${fix}`];
 }
 
-/** By what no pattern can have, what to write instead. */
+/** What to write instead, by the characters that are wrong. */
 const FIXES: readonly (readonly [RegExp, string])[] = [
   [/\*|\.\.\./, 'a route for each path, without wildcard, and {name} for a segment that varies'],
   [/[?#]/, 'the path alone: a query is for query(), what is optional for a second route'],
@@ -55,7 +55,7 @@ const FIXES: readonly (readonly [RegExp, string])[] = [
   [/^/, 'at most a hundred segments, without dot segments and broken escapes'],
 ];
 
-/** What is wrong with what is no pattern. */
+/** What is wrong with an invalid pattern. */
 export function patternFault(pattern: string) {
   if (typeof pattern !== 'string') return 'is not a path pattern; write a text such as /orders/{id}';
 
@@ -66,7 +66,7 @@ export function patternFault(pattern: string) {
 
 type Parsed = Readonly<{ pattern: string; segments: Segments | undefined }>;
 
-/** A path that both patterns match, and ways out; nothing when there is none. */
+/** An example path that both patterns match, and what to do; `undefined` without one. */
 export function overlapFault(one: Parsed, other: Parsed) {
   if (one.segments === undefined || other.segments === undefined) return undefined;
 
@@ -81,13 +81,13 @@ export function overlapFault(one: Parsed, other: Parsed) {
   return `${found}, or answer for ${narrow.pattern} in the handler of ${wide.pattern}`;
 }
 
-/** Whether every path that the second pattern matches, of as many segments, matches the first. */
+/** Whether the first pattern matches every path that the second does; both have as many segments. */
 const isCovering = (wide: Segments, narrow: Segments) =>
   wide.every(({ literal }, at) => literal === undefined || literal === narrow[at]?.literal);
 
-/** A path that both patterns match, if there is one. */
+/** An example path that both patterns match. */
 function commonPath(one: Segments, other: Segments) {
-  // Where one of them has a literal, only that can be common; where both have a parameter, any text is.
+  // A literal of either one, or any text where both have a parameter.
   const path = one.map(({ literal }, index) => literal ?? other[index]?.literal ?? 'x');
   return isMatch(other, path) ? `/${path.map(encodeURIComponent).join('/')}` : undefined;
 }

@@ -1,22 +1,25 @@
-// Routes → route, by the path of a request. Promises: routes that overlap stop the start.
+// Path → routes and rules. Promises: overlapping routes stop the start.
 import { pathSegments } from '../../gate/path.ts';
 import { isMatch, overlapFault, parsePattern, patternFault, type Segments } from './pattern.ts';
 import { routeFaults, type PathParameters, type PrefixRule, type Route, type Routes } from './route.ts';
 
-/** What stands at a path; shared by all who ask for it. */
-export type Place = NonNullable<ReturnType<ReturnType<typeof createRouter>>>;
+/** The routes and rules at a path; shared between requests. */
+export type Matched = NonNullable<ReturnType<ReturnType<typeof createRouter>>>;
+
+/** A route with the parameters of a path. */
+export type Match = Matched['matches'][number];
 
 /**
- * Gives what finds the routes whose pattern of literals and `{parameters}` a path matches, and the rules
- * whose prefix covers it, but not where the service has routes of its own; `undefined` when the path has no
- * canonical form. The routes are those in which `routesProblems` finds nothing.
+ * Returns a function that finds what stands at a path: the routes whose pattern it matches, and the rules
+ * whose prefix covers it, except on `ownRoutes`. `undefined` for a path without canonical form. Trusts
+ * `routes` to have passed `routesProblems`.
  */
 export function createRouter(
   routes: readonly Route[],
   rules: readonly PrefixRule[] = [],
   ownRoutes: readonly Route[] = [],
 ) {
-  // The list may be changed afterwards, as that of the routes may.
+  // The caller may change the list later.
   const kept = rules.slice();
   const all = [...ownRoutes, ...routes];
   const parsed = all.map((route) => ({ route, segments: parsePattern(route.pattern) ?? [] }));
@@ -26,29 +29,27 @@ export function createRouter(
     if (texts === undefined) return undefined;
 
     const isCovering = ({ prefix }: PrefixRule) => prefix.every((text, at) => texts[at] === text);
-    const found = parsed.filter(({ segments }) => isMatch(segments, texts));
-    const matches = found.map(({ route, segments }) => {
-      const parameters = parametersOf(segments, texts);
-      return { route, parameters };
-    });
+    const fitting = parsed.filter(({ segments }) => isMatch(segments, texts));
+    const matches = fitting.map(({ route, segments }) => ({
+      route,
+      parameters: parametersOf(segments, texts),
+    }));
     const isOwn = matches.some(({ route }) => ownRoutes.includes(route));
     return {
-      /** Those whose prefix covers it. */
       rules: Object.freeze(isOwn ? [] : kept.filter(isCovering)),
-      /** The routes whose pattern it matches, at most one for each method. */
+      /** At most one for each method. */
       matches: Object.freeze(matches),
     };
   }
 
-  /** What stands at the paths that are spelled like a pattern, found beforehand. */
-  const places = new Map(all.map(({ pattern }) => [pattern, search(pattern)]));
-  return (path: string) => places.get(path) ?? search(path);
+  /** Precomputed for paths spelled like a pattern. */
+  const found = new Map(all.map(({ pattern }) => [pattern, search(pattern)]));
+  return (path: string) => found.get(path) ?? search(path);
 }
 
 /**
- * Why routes cannot be served by a service that answers at these paths itself: what among them is no route
- * or rule, or is called otherwise, what is wrong with each, patterns that are none or match such a path,
- * and routes of one method that overlap, each with a common path.
+ * What stops the start of a service that itself serves `ownPaths`: values that are no routes or rules, what is
+ * wrong with each, and patterns that are invalid, match such a path, or overlap, with an example.
  */
 export function routesProblems(served: Routes, ownPaths: readonly string[] = []): string[] {
   const { routes, rules = [], ...others }: Routes = Object(served);
@@ -57,7 +58,7 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [])
 
   return [
     ...strange,
-    // A copy has no holes.
+    // The copy has no holes.
     ...routeProblems([...routes], ownPaths),
     ...rules.flatMap((rule) => Object(rule).problems ?? 'rules: must be a list of what under gives'),
   ];
@@ -78,7 +79,7 @@ function routeProblems(routes: readonly Route[], ownPaths: readonly string[]) {
   });
 }
 
-/** What is wrong with a pattern of these segments where the service answers itself, whatever the method. */
+/** Patterns that match a path of the service itself, whatever the method. */
 const shadowFaults = (segments: Segments, ownPaths: readonly string[]) =>
   ownPaths.flatMap((path) => {
     const texts = pathSegments(path);
@@ -86,7 +87,7 @@ const shadowFaults = (segments: Segments, ownPaths: readonly string[]) =>
     return isShadowed ? `matches ${path}, where the service answers itself; give it another` : [];
   });
 
-/** The texts of a path at the parameters of a pattern that it matches. */
+/** The path's texts at the pattern's parameters. */
 function parametersOf(segments: Segments, texts: readonly string[]): PathParameters {
   const values = segments.flatMap(({ name }, at) => {
     const text = texts[at] ?? '';

@@ -1,6 +1,5 @@
-// Standard Schema v1 (standardschema.dev): what a team's schema is asked, and what of its answer a client
-// is told. The types are ours, so that no package is needed. Trusts a schema to judge; never shows what a
-// schema was given.
+// Standard Schema v1 (standardschema.dev). The types are ours, so that no package is needed. Trusts a schema
+// to check. Promises: a client sees messages and keys of its issues, never the value.
 import { andThen } from '../../verify/base/clock.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { refuse } from '../../verify/base/refusal.ts';
@@ -13,7 +12,7 @@ interface SchemaIssue {
 type Result<Output> =
   { readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] };
 
-/** What zod, valibot, ArkType and others give: an object or a function with `~standard`. */
+/** An object or a function with `~standard`, as zod, valibot and ArkType make. */
 export interface Schema<Output = unknown> {
   readonly '~standard': {
     readonly version: 1;
@@ -24,7 +23,7 @@ export interface Schema<Output = unknown> {
 const MAX_ISSUES = 20;
 const MAX_TEXT_LENGTH = 200;
 
-/** Why it is not a Standard Schema of version 1. */
+/** Why this is not a Standard Schema of version 1. */
 export function schemaFault(schema: unknown): string | undefined {
   const standard = Object(schema)['~standard'];
   const isSchema = standard?.version === 1 && typeof standard.validate === 'function';
@@ -32,10 +31,10 @@ export function schemaFault(schema: unknown): string | undefined {
 }
 
 /**
- * Gives the schema's output for the value, or throws `Refused` with this flaw. What `validate` throws, or
- * gives beside a value or issues, is a bug.
+ * The schema's output for the value. Throws `Refused` with this reason, or rejects with it; any other error,
+ * or result, of `validate` is a bug.
  */
-export function judge<Output>(
+export function checkBySchema<Output>(
   schema: Schema<Output>,
   value: unknown,
   flaw: 'body-refused' | 'query-refused',
@@ -50,7 +49,7 @@ export function judge<Output>(
   });
 }
 
-/** Of an issue only this: the schema's own object may hold the input. */
+/** Nothing else of an issue: it may hold the input. */
 function shownIssue({ path = [], message }: SchemaIssue) {
   const keys = path.map((part) => {
     const key = typeof part === 'object' ? part.key : part;

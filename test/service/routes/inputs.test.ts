@@ -9,7 +9,7 @@ import { schemaOf } from '../../support/schemas.ts';
 
 const AS_IT_IS = schemaOf((value) => ({ value }));
 
-const queryOf = (text: string) => atOnce(query(AS_IT_IS).judge(new URLSearchParams(text)));
+const queryOf = (text: string) => atOnce(query(AS_IT_IS).check(new URLSearchParams(text)));
 
 test('a query is an object without prototype: text for one value, a list for several', () => {
   const values = queryOf('a=1&b=&c&a=2&d=x%20y+z&a=3&e%2E=%zz') as object;
@@ -40,7 +40,7 @@ test('a query of many names costs no more than to read it', () => {
 test('a query that its schema refuses is query-refused, with the issues', () => {
   const page = query(schemaOf(() => ({ issues: [{ message: 'no', path: ['page'] }] })));
   assert.throws(
-    () => page.judge(new URLSearchParams()),
+    () => page.check(new URLSearchParams()),
     (failure) => {
       assert.ok(failure instanceof Refused && failure.refusal.reason === 'query-refused');
       assert.deepEqual(failure.refusal.issues, [{ path: ['page'], message: 'no' }]);
@@ -52,7 +52,7 @@ test('a query that its schema refuses is query-refused, with the issues', () => 
 test('a body that its schema refuses later is body-refused, later', async () => {
   const order = json(schemaOf(async () => ({ issues: [] })));
   await assert.rejects(
-    async () => order.judge({}),
+    async () => order.check({}),
     (failure) => failure instanceof Refused && failure.refusal.reason === 'body-refused',
   );
 });
@@ -81,7 +81,7 @@ test('a route that takes a body has no option that would be passed over in silen
 test('a schema that gives another promise than that of the language is awaited, not taken for a value', async () => {
   const given = { value: 'unjudged', then: (resolve: (result: object) => void) => resolve({ issues: [] }) };
   const order = json(schemaOf(() => given));
-  await assert.rejects(async () => order.judge({}), Refused);
+  await assert.rejects(async () => order.check({}), Refused);
 });
 
 test('a route that takes a body has a limit of 1 to 16,777,216 bytes, or that of the settings', () => {

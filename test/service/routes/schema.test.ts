@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { judge, schemaFault, type Schema } from '../../../src/service/routes/schema.ts';
+import { checkBySchema, schemaFault, type Schema } from '../../../src/service/routes/schema.ts';
 import { atOnce } from '../../support/clock.ts';
 import { schemaOf } from '../../support/schemas.ts';
 
-const judgeBody = <Output>(schema: Schema<Output>, value: unknown) => judge(schema, value, 'body-refused');
+const checkBody = <Output>(schema: Schema<Output>, value: unknown) =>
+  checkBySchema(schema, value, 'body-refused');
 
 /** The issues of what was thrown, which must be the refusal of a body. */
 function issuesIn(failure: unknown) {
@@ -17,7 +18,7 @@ function issuesIn(failure: unknown) {
 /** What is shown of these issues. */
 function shownOf(...issues: readonly unknown[]): readonly { readonly message?: string }[] {
   try {
-    judgeBody(
+    checkBody(
       schemaOf(() => ({ value: 'v', issues }) as never),
       'input',
     );
@@ -33,14 +34,14 @@ test('gives the output of a schema, which may be another value than the one it w
     seen.push(value);
     return { value: String(value).toUpperCase() };
   });
-  assert.equal(atOnce(judgeBody(upper, 'a')), 'A');
+  assert.equal(atOnce(checkBody(upper, 'a')), 'A');
   assert.deepEqual(seen, ['a']);
 });
 
 test('takes an output that is nothing', () => {
   assert.equal(
     atOnce(
-      judgeBody(
+      checkBody(
         schemaOf(() => ({ value: undefined })),
         1,
       ),
@@ -53,7 +54,7 @@ test('refuses what a schema refuses later, also where nothing can be chained to 
   const later = { then: (resolve: (result: object) => void) => setImmediate(resolve, { issues: [] }) };
   const schema = schemaOf(() => later as never);
   await assert.rejects(
-    async () => judgeBody(schema, 1),
+    async () => checkBody(schema, 1),
     (failure) => issuesIn(failure).length === 0,
   );
 });
@@ -61,7 +62,7 @@ test('refuses what a schema refuses later, also where nothing can be chained to 
 for (const issues of [undefined, null, false, 0]) {
   test(`takes issues of ${String(issues)} for success`, () => {
     const schema = schemaOf(() => ({ value: 'v', issues }) as never);
-    assert.equal(atOnce(judgeBody(schema, 1)), 'v');
+    assert.equal(atOnce(checkBody(schema, 1)), 'v');
   });
 }
 
@@ -70,7 +71,7 @@ test('takes an empty list of issues for a refusal', () => {
 });
 
 test('waits for a promise, and for nothing else', async () => {
-  const accepted = judgeBody(
+  const accepted = checkBody(
     schemaOf(async () => ({ value: 'later' })),
     1,
   );
@@ -78,7 +79,7 @@ test('waits for a promise, and for nothing else', async () => {
   assert.equal(await accepted, 'later');
   const refusing = schemaOf(async () => ({ issues: [{ message: 'no' }] }));
   await assert.rejects(
-    async () => judgeBody(refusing, 1),
+    async () => checkBody(refusing, 1),
     (failure) => issuesIn(failure).length === 1,
   );
 });
@@ -89,8 +90,8 @@ test('lets through what a schema throws, now or later', async () => {
     throw failure;
   });
   const rejecting = schemaOf(() => Promise.reject(failure));
-  assert.throws(() => judgeBody(throwing, 1), failure);
-  await assert.rejects(async () => judgeBody(rejecting, 1), failure);
+  assert.throws(() => checkBody(throwing, 1), failure);
+  await assert.rejects(async () => checkBody(rejecting, 1), failure);
 });
 
 for (const [what, result] of [
@@ -102,7 +103,7 @@ for (const [what, result] of [
 ] as const) {
   test(`throws for a schema that gives ${what}, so that no value passes for want of an answer`, () => {
     const schema = schemaOf(() => result as never);
-    assert.throws(() => judgeBody(schema, 1), TypeError);
+    assert.throws(() => checkBody(schema, 1), TypeError);
   });
 }
 
@@ -114,7 +115,7 @@ test('calls validate as a method of what holds it', () => {
       return { value: this.prefix + String(value) };
     },
   };
-  assert.equal(atOnce(judgeBody({ '~standard': standard }, 'v')), 'pv');
+  assert.equal(atOnce(checkBody({ '~standard': standard }, 'v')), 'pv');
 });
 
 test('shows of an issue where it is, by keys, and why', () => {
