@@ -1,7 +1,7 @@
 // What a service runs with, for an operator to compare with what was meant: in the line `listening`, and in
 // the report of `--check`. Promises: no secret is among it.
 import { printable, printableSetting, type Log, type Printable } from '../verify/base/events.ts';
-import type { Loaded } from './settings/load.ts';
+import type { Loaded } from './load-settings.ts';
 
 /** What of the settings decides who is served, and where it was read. */
 export function inForce({ settings, files }: Loaded) {
