@@ -1,7 +1,7 @@
 // The package's one public door.
 export { ConfigurationError } from './gate/configuration-error.ts';
-export { loadSettings } from './process/load-settings.ts';
-export type { GivenSettings, Loaded, Settings } from './process/settings/load.ts';
+export { loadSettings, type Loaded } from './process/load-settings.ts';
+export type { GivenSettings, Settings } from './process/settings/load.ts';
 export { open, optional, authenticated, needs, type Access } from './gate/access.ts';
 export {
   scope,

@@ -7,7 +7,7 @@ import { createRouter } from './service/routes/router.ts';
 import type { Route, Routes } from './service/routes/route.ts';
 import { ConfigurationError } from './gate/configuration-error.ts';
 import { createGate, type Gate } from './process/gate.ts';
-import { createService, faultsOf } from './process/service.ts';
+import { createService, problemsOf } from './process/service.ts';
 import { createTestIssuer, type TestIssuer } from './test-issuer.ts';
 
 export {
@@ -39,7 +39,7 @@ export class RouteMatrixError extends Error {}
  * @example test('every route asks for what it says', () => assertRouteMatrix({ routes }));
  */
 export async function assertRouteMatrix(asked: Routes): Promise<void> {
-  const problems = faultsOf(asked);
+  const problems = problemsOf(asked);
   if (problems.length > 0) throw new ConfigurationError(problems);
 
   const routes = asked.routes.map(withoutHandler);

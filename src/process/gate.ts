@@ -1,29 +1,31 @@
-// The gate for a server that exists. Loads an option when its setting is set, and nothing of routes, of a
-// listener or of files. Promises: several gates live side by side, and none keeps the process alive.
+// The checks for a server that you already have. Loads no routes, no listener, no file, and an option only if
+// its setting is set. Promises: several gates can live in one process, and none keeps it alive.
 import { SAME_ORIGIN } from '../gate/early.ts';
 import { createGateChecks } from '../gate/gate.ts';
-import { composeChecks, type CreateOptions, type OptionalParts, type Surroundings } from './compose.ts';
-import { clock, openLog } from './log.ts';
+import type { Dependencies } from '../gate/observe.ts';
+import { composeChecks, type CreateOptions, type OptionalParts } from './compose.ts';
+import { clock, createProcessLog } from './log.ts';
 import { checkSettings, type GivenSettings, type Settings } from './settings/load.ts';
 
 /**
- * The checks alone, for a server that exists. Keys are fetched from now on; `isReady` tells whether they are
- * there. Rejects with `ConfigurationError`.
+ * Creates the checks for a server that you already have, and starts to fetch keys; `isReady` says when they
+ * are there. Rejects with `ConfigurationError`.
  *
  * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
  */
-export async function createGate(settings: GivenSettings, options?: CreateOptions) {
-  const checked = { ...checkSettings(settings), accessLog: false };
-  const surroundings = { clock, log: openLog(checked.logLevel) };
-  const parts = await loadParts(checked, surroundings);
-  const checks = composeChecks(checked, surroundings, parts, options);
+export async function createGate(given: GivenSettings, options?: CreateOptions) {
+  // A gate never sees the response, so it has no access log.
+  const settings = { ...checkSettings(given), accessLog: false };
+  const dependencies = { clock, log: createProcessLog(settings.logLevel) };
+  const parts = await loadParts(settings, dependencies);
+  const checks = composeChecks(settings, dependencies, parts, options);
   checks.fetchKeys();
 
   return {
     ...createGateChecks(checks.identification, checks.replies),
-    /** Whether keys are held to verify tokens with. */
+    /** Whether there are keys to verify tokens with. */
     isReady: checks.isReady,
-    /** Ends what it has under way. */
+    /** Ends all work that is under way. */
     close: checks.close,
   };
 }
@@ -31,8 +33,8 @@ export async function createGate(settings: GivenSettings, options?: CreateOption
 /** A gate that `createGate` has made. */
 export type Gate = Awaited<ReturnType<typeof createGate>>;
 
-/** Preflights are for the server behind the gate. */
-async function loadParts(settings: Settings, { clock, log }: Surroundings): Promise<OptionalParts> {
+/** Loads the options that are set. Does not reply to preflights: the server behind the gate does. */
+async function loadParts(settings: Settings, { clock, log }: Dependencies): Promise<OptionalParts> {
   const { proxy, dpopReplayStore, resourceUrl, corsAllowedOrigins } = settings;
   const tunnel = proxy && (await import('../options/proxy-tunnel.ts'));
   const redis = dpopReplayStore && (await import('../options/redis-replay.ts'));
@@ -40,8 +42,8 @@ async function loadParts(settings: Settings, { clock, log }: Surroundings): Prom
   const cors = corsAllowedOrigins.length > 0 && (await import('../options/cors.ts'));
 
   return {
-    connect: tunnel ? tunnel.connectThrough(String(proxy)) : undefined,
-    replayStore: redis ? redis.createSharedReplayStore(String(dpopReplayStore), clock, log) : undefined,
+    connect: tunnel ? tunnel.connectThrough(proxy) : undefined,
+    replayStore: redis ? redis.createSharedReplayStore(dpopReplayStore, clock, log) : undefined,
     early: metadata ? [metadata.createResourceMetadata(settings)] : [],
     crossOrigin: cors ? cors.createCors(settings) : SAME_ORIGIN,
   };

@@ -1,24 +1,39 @@
-// Settings as a process has them: its environment, `.env` and `application.yml` in its working directory.
+// Loads the settings of a process from its environment, and from `.env` and `application.yml` in its working
+// directory.
 import { parseDotEnv } from '../options/dot-env.ts';
 import { parseYaml } from '../options/yaml.ts';
-import { loadTable, type FaultsWith } from './settings/load.ts';
-import { readSources, type Environment } from './settings/sources.ts';
-import { TABLE, type Table } from './settings/table.ts';
+import { readSettings, type FaultsWith, type Settings } from './settings/load.ts';
+import { createSource } from './settings/names.ts';
+import { findEntries, type Environment } from './settings/sources.ts';
+import { SERVICE_SETTINGS, type SettingsTable } from './settings/table.ts';
+
+/** What `loadSettings` gives. */
+export interface Loaded {
+  readonly settings: Settings;
+  /** The paths of the files that were read. */
+  readonly files: readonly string[];
+  /** For the log: names in the environment that look like settings and are none. */
+  readonly warnings: readonly string[];
+}
 
 /**
- * Reads the settings of a service with routes of its own, as `runService` does: from an environment, and
- * from `.env` and `application.yml` in a directory. Throws `ConfigurationError` with every problem, first
- * those that `faultsWith` gives.
+ * Reads the settings of a service with your own routes, as `runService` does: from an environment, and from
+ * `.env` and `application.yml` in a directory. Throws `ConfigurationError` with every problem, first those
+ * that `faultsWith` gives.
  *
  * @example const { settings } = loadSettings(process.env, process.cwd());
  */
-export const loadSettings = (environment: Environment, directory: string, faultsWith?: FaultsWith) =>
-  loadFrom(TABLE, environment, directory, faultsWith);
+export const loadSettings = (environment: Environment, directory: string, faultsWith?: FaultsWith): Loaded =>
+  loadFrom(SERVICE_SETTINGS, environment, directory, faultsWith);
 
-/** The same for these settings. */
-export const loadFrom = <Values extends Record<string, unknown>>(
-  table: Table<Values>,
+/** Does the same with another table. */
+export function loadFrom<Values extends Record<string, unknown>>(
+  table: SettingsTable<Values>,
   environment: Environment,
   directory: string,
   faultsWith?: FaultsWith,
-) => loadTable(table, readSources(environment, directory, { parseDotEnv, parseYaml }), faultsWith);
+) {
+  const found = findEntries(environment, directory, { parseDotEnv, parseYaml });
+  const settings = readSettings(table, createSource(found), faultsWith);
+  return { settings, files: found.files, warnings: found.warnings };
+}

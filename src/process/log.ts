@@ -32,7 +32,7 @@ function writeLater(line: string) {
 const lose = () => {};
 
 /** Lines on standard output, up to a bound of what nobody has read. */
-export function openLog(leastLevel: LogLevel) {
+export function createProcessLog(leastLevel: LogLevel) {
   const { stdout } = process;
   // A reader that goes away takes the log with it, not the service; once each, however many logs there are.
   stdout.off('error', lose).on('error', lose);

@@ -2,7 +2,7 @@
 // the report of `--check`. Promises: no secret is among it.
 import { printable, printableSetting, type Log, type Printable } from '../verify/base/events.ts';
 import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
-import type { Loaded } from './settings/load.ts';
+import type { Loaded } from './load-settings.ts';
 import { DEFAULT_ALGORITHMS } from './settings/table.ts';
 
 /** What of the settings decides who is served, and where it was read. */

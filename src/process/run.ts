@@ -5,10 +5,10 @@ import { undefinedOn } from '../verify/base/encoding.ts';
 import { describeBug, printable, printableSetting } from '../verify/base/events.ts';
 import type { Routes } from '../service/routes/route.ts';
 import { ConfigurationError } from '../gate/configuration-error.ts';
-import { loadSettings } from './load-settings.ts';
-import type { FaultsWith, Loaded } from './settings/load.ts';
-import { clock, openLog } from './log.ts';
-import { faultsOf, openService } from './service.ts';
+import { loadSettings, type Loaded } from './load-settings.ts';
+import type { FaultsWith } from './settings/load.ts';
+import { clock, createProcessLog } from './log.ts';
+import { problemsOf, createListeningService } from './service.ts';
 import { createMetrics } from '../options/metrics/metrics.ts';
 import { probe } from './probe.ts';
 import { inForce, openReport } from './report.ts';
@@ -36,7 +36,7 @@ export const runService = (routes: Routes): void =>
       routes,
       name: 'own table',
     }),
-    (settings) => faultsOf(routes, settings),
+    (settings) => problemsOf(routes, settings),
   );
 
 /**
@@ -82,11 +82,11 @@ function start({ loaded, routes, name }: Plan, isCheck: boolean) {
   process.env.UV_THREADPOOL_SIZE ??= String(2 * Object.keys(settings.issuers).length + 4);
 
   const profile = printable(name);
-  const log = isCheck ? openReport(loaded, profile) : openLog(settings.logLevel);
+  const log = isCheck ? openReport(loaded, profile) : createProcessLog(settings.logLevel);
   for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
 
   const metrics = settings.metricsPort === undefined ? undefined : createMetrics(profile);
-  const service = openService(routes, settings, { clock, log, metrics });
+  const service = createListeningService(routes, settings, { clock, log, metrics });
   if (isCheck) return fetchOnce();
 
   /** A fetch that fails while others are awaited is not made again. */

@@ -4,7 +4,7 @@ import { loadFrom } from '../process/load-settings.ts';
 import type { FaultsWith } from '../process/settings/load.ts';
 import { boolean, fitting, text, word, type Earlier } from '../process/settings/readers.ts';
 import type { Environment } from '../process/settings/sources.ts';
-import { setting, TABLE } from '../process/settings/table.ts';
+import { setting, SERVICE_SETTINGS } from '../process/settings/table.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'];
 
@@ -15,17 +15,17 @@ const scopePolicy = fitting(
 );
 
 /** The settings of the service and those of the profiles. */
-export const PROFILE_TABLE = {
-  profile: setting('', word('A', 'B'), 'B', 'PROFILE'),
-  ...TABLE,
-  port: { ...TABLE.port, byDefault: ({ profile }: Earlier) => (profile === 'A' ? 8080 : 3001) },
+export const PROFILE_SETTINGS = {
+  profile: setting('PROFILE', '', word('A', 'B'), 'B'),
+  ...SERVICE_SETTINGS,
+  port: { ...SERVICE_SETTINGS.port, byDefault: ({ profile }: Earlier) => (profile === 'A' ? 8080 : 3001) },
   dpopMode: {
-    ...TABLE.dpopMode,
+    ...SERVICE_SETTINGS.dpopMode,
     byDefault: ({ profile }: Earlier): DpopMode => (profile === 'A' ? 'ALLOWED' : 'DISABLED'),
   },
-  corsAllowedMethods: { ...TABLE.corsAllowedMethods, byDefault: () => METHODS },
-  orgId: setting('idp.orgId', text, 'org_123456'),
-  scopePolicy: setting('api.scopePolicy', scopePolicy, false),
+  corsAllowedMethods: { ...SERVICE_SETTINGS.corsAllowedMethods, byDefault: () => METHODS },
+  orgId: setting('IDP_ORG_ID', 'idp.orgId', text, 'org_123456'),
+  scopePolicy: setting('SCOPE_POLICY', 'api.scopePolicy', scopePolicy, false),
 };
 
 /** Every setting of a service with one of the two profiles. */
@@ -33,4 +33,4 @@ export type ProfileSettings = ReturnType<typeof loadProfileSettings>['settings']
 
 /** `loadSettings` for a service with one of the two profiles. */
 export const loadProfileSettings = (environment: Environment, directory: string, faultsWith?: FaultsWith) =>
-  loadFrom(PROFILE_TABLE, environment, directory, faultsWith);
+  loadFrom(PROFILE_SETTINGS, environment, directory, faultsWith);

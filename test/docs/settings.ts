@@ -1,6 +1,6 @@
 /* The table of settings: names and defaults from the code, meanings from .env.example. */
-import { PROFILE_TABLE } from '../../src/profiles/settings.ts';
-import { issuerTable } from '../../src/process/settings/table.ts';
+import { PROFILE_SETTINGS } from '../../src/profiles/settings.ts';
+import { ISSUER_SETTINGS } from '../../src/process/settings/table.ts';
 import { Fault } from '../../src/process/settings/entry.ts';
 import { read } from './pages.ts';
 import { code, withKept, type Cells } from './tables.ts';
@@ -24,10 +24,10 @@ function shown(value: unknown): string {
   return text === '' ? 'none' : code(text);
 }
 
-const { profile, ...others } = PROFILE_TABLE;
+const { profile, ...others } = PROFILE_SETTINGS;
 
 /** The settings of the first issuer among those of the service. */
-const ROWS = { profile, ...issuerTable('idp'), ...others };
+const ROWS = { profile, ...ISSUER_SETTINGS, ...others };
 
 type Row = (typeof ROWS)[keyof typeof ROWS];
 

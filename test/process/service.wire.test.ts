@@ -362,7 +362,7 @@ async function linesOf(program: string): Promise<Record<string, any>[]> {
 }
 
 test('lines of one turn are lost above a bound too, and counted [H3]', async () => {
-  const told = await linesOf(`const log = opened.openLog('info');
+  const told = await linesOf(`const log = opened.createProcessLog('info');
     for (let line = 0; line < 20_000; line += 1) log('listening', {});
     setImmediate(() => process.stdout.write('', () => log('stopped', {})));`);
   const [dropped, stopped] = told.slice(-2);

@@ -36,7 +36,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
     'request-stream',
     'listener',
   ],
-  'process/settings/': ['entry', 'sources', 'readers', 'table', 'names', 'load'],
+  'process/settings/': ['entry', 'readers', 'table', 'load', 'sources', 'names'],
   'options/': ['proxy-tunnel', 'redis-replay', 'cors', 'yaml', 'dot-env', 'resource-metadata'],
   'options/metrics/': ['metrics', 'metrics-listener'],
   'process/': ['load-settings', 'log', 'compose', 'gate', 'service', 'probe', 'report', 'run'],

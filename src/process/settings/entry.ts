@@ -1,39 +1,36 @@
-// What a source of settings holds, and how it says that something in it is at fault.
+// What a source of settings holds, and the problems that any source can have.
 
 export type Scalar = string | number | boolean | null;
 
-/** A value as a source has it; the environment and `.env` have only text. */
+/** A value as its source has it. The environment and `.env` have only text. */
 export type RawValue = Scalar | readonly Scalar[];
 
-/**
- * One value: its name, in YAML its keys joined by dots, of which one with a dot is in quotes; and where it
- * stands, such as `/srv/.env, line 3`.
- */
 export interface Entry {
+  /** In YAML the keys joined by dots; a key that holds a dot is quoted. */
   readonly name: string;
   readonly value: RawValue;
+  /** For messages, such as `/srv/.env, line 3`. */
   readonly place: string;
 }
 
-/** What is wrong with a value, a line or a file, and the fix; never the value, which may be a secret. */
+/** Says what is wrong and how to mend it. Never holds the value, which may be a secret. */
 export class Fault extends Error {}
 
-/** Throws the `Fault` of a value. */
+/** Throws a `Fault`. */
 export function throwFault(what: string): never {
   throw new Fault(what);
 }
 
-/** Throws the `Fault` of a line. */
+/** Throws a `Fault` that names its place. */
 export function throwAt(place: string, what: string): never {
   throw new Fault(`${place}: ${what}`);
 }
 
-/** A problem of one entry. */
 export function problemOf({ name, place }: Entry, fault: string): string {
   return `${name} (${place}): ${fault}`;
 }
 
-/** Adds a problem for every name that is set again: whichever counted, somebody meant the other. */
+/** Adds a problem for every name that is set twice: only one of the two values counts. */
 export function noteRepetitions(entries: readonly Entry[], problems: string[]): void {
   const places = new Map<string, string>();
   for (const entry of entries) {
@@ -43,6 +40,20 @@ export function noteRepetitions(entries: readonly Entry[], problems: string[]): 
   }
 }
 
-/** The first value of a name; an empty one counts as absent. */
+/** Adds a problem if the name of the entry is not `known`. A known name may have an advice after a blank. */
+export function noteUnknown(entry: Entry, known: readonly string[], problems: string[]): void {
+  const { name, value } = entry;
+  const isEmptySection = value === null && /^[^.A-Z]*$/.test(name);
+  if (known.includes(name) || isEmptySection) return;
+
+  const written = name.toLowerCase();
+  const right = known.find((one) => one.toLowerCase().split(' ')[0] === written);
+  const spelling = right === undefined ? 'correct' : `write ${right}`;
+  // A key of YAML that holds a dot.
+  const fix = /(^|\.)"/.test(name) ? 'nest the keys that its dots part' : spelling;
+  problems.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
+}
+
+/** The first value of a name. An empty value counts as absent. */
 export const find = (entries: readonly Entry[], wanted: string) =>
   entries.find(({ name, value }) => name === wanted && value !== null && value !== '');

@@ -1,21 +1,27 @@
-// Sources and a table → settings, or every problem at once. Does not know what a setting is: table.ts does.
-// Promises: nothing is guessed, and nothing is passed over in silence that may be a setting.
+// Turns a table of settings and a source of values into settings, or into every problem at once.
+// Settings in code are one source; files and the environment are another (load-settings.ts).
+// Promises: guesses nothing, and ignores no name that might be a misspelt setting.
+// Does NOT know what a single setting means: table.ts does.
 import { ConfigurationError } from '../../gate/configuration-error.ts';
-import { find, noteRepetitions, Fault, problemOf, throwFault, type Entry, type RawValue } from './entry.ts';
-import { noteKeys, noteVariables, readIssuers } from './names.ts';
-import type { Sources } from './sources.ts';
-import type { Earlier } from './readers.ts';
-import { issuerTable, TABLE, type Names, type Setting, type Table } from './table.ts';
+import {
+  find,
+  noteRepetitions,
+  noteUnknown,
+  problemOf,
+  throwFault,
+  Fault,
+  type Entry,
+  type RawValue,
+} from './entry.ts';
+import { list, text, type Earlier } from './readers.ts';
+import { ISSUER_SETTINGS, SERVICE_SETTINGS, type Names, type Setting, type SettingsTable } from './table.ts';
 
-/** What `loadSettings` has found. */
-export interface Loaded extends Readonly<
-  ReturnType<typeof loadTable<typeof TABLE extends Table<infer Values> ? Values : never>>
+type ValuesOf<Table> = Table extends SettingsTable<infer Values> ? Values : never;
+
+/** Every setting of the service with its value. A name ends in the unit of its value. */
+export interface Settings extends Readonly<
+  ReturnType<typeof readSettings<ValuesOf<typeof SERVICE_SETTINGS>>>
 > {}
-
-type Read = Readonly<Loaded['settings']>;
-
-/** Every setting of the service with its value. Units are those of the names. */
-export interface Settings extends Read {}
 
 export type IssuerSettings = Settings['issuers'][string];
 
@@ -24,35 +30,72 @@ type Given<Values> = Partial<Omit<Values, 'audience' | 'issuers'>> & {
   audience: string | readonly string[];
 };
 
-/** Settings in code: those of docs/settings.md in camel case without `IDP_`; or as they were loaded. */
+/** Settings in code: those of docs/settings.md in camel case without `IDP_`, or settings that were loaded. */
 export type GivenSettings =
   Settings | (Given<Settings & IssuerSettings> & { issuers?: Record<string, Given<IssuerSettings>> });
 
-/** What of the settings routes are judged by; nothing of one that is at fault. */
+/** The settings on which the problems of routes depend. A setting with a problem is missing. */
 export type SomeSettings = Readonly<{ resourceUrl?: unknown }>;
 
-/** Why routes cannot be served with these settings. */
+/** Says why routes cannot be served with these settings. */
 export type FaultsWith = (settings: SomeSettings) => readonly string[];
+
+/** Where values are looked for. */
+export interface Source {
+  /** The problems so far. Reading adds more. */
+  readonly problems: string[];
+  /** Names the further issuers. */
+  readonly issuers: Entry;
+  /** Gives the entry of a setting, with the value `null` if nothing is set. `key` is its name in code. */
+  readonly find: (setting: Names, issuer: string, key: string) => Entry;
+  /** Adds a problem for each entry that `find` was not asked for. */
+  readonly noteUnknown: () => void;
+}
+
+/** The name of the first issuer. */
+export const FIRST_ISSUER = 'idp';
+
+const ISSUER_NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
+
+const ISSUERS_FAULT =
+  'must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp';
 
 const NO_SETTINGS = 'settings: are missing; give an object with at least domain and audience';
 
-/** Settings in code, by the same rules. Throws `ConfigurationError`. */
+const IN_CODE = 'in code';
+
+/**
+ * Checks settings in code by the rules that hold for files. Throws `ConfigurationError` with every problem,
+ * first those that `faultsWith` gives.
+ */
 export function checkSettings(given: GivenSettings, faultsWith: FaultsWith = () => []): Settings {
   if (Object(given) !== given) throw new ConfigurationError([...faultsWith({}), NO_SETTINGS]);
 
   const problems: string[] = [];
-  const keys = entriesOf(given);
-  noteRepetitions(keys, problems);
-  const sources = { variables: [], keys, files: [], lookedIn: IN_CODE, problems, warnings: problems };
-  return loadTable(TABLE, sources, faultsWith).settings;
+  const known: string[] = [];
+  const entries = entriesOf(given);
+  noteRepetitions(entries, problems);
+
+  const source: Source = {
+    problems,
+    issuers: issuersIn(entries),
+
+    find(_, issuer, key) {
+      const name = issuer === FIRST_ISSUER ? key : `issuers.${issuer}.${key}`;
+      known.push(name);
+      return find(entries, name) ?? { name, value: null, place: IN_CODE };
+    },
+
+    noteUnknown() {
+      for (const entry of entries) noteUnknown(entry, known, problems);
+    },
+  };
+  return readSettings(SERVICE_SETTINGS, source, faultsWith);
 }
 
-/** Where settings stand that are called as in `Settings`. */
-const IN_CODE = 'in code';
+const OWN_NAMES = { ...ISSUER_SETTINGS, ...SERVICE_SETTINGS, issuers: {} };
 
-const OWN_NAMES = { ...issuerTable('idp'), ...TABLE, issuers: {} };
-
-/** What a map holds, by its names in code; getters and what is inherited count, as its type says. */
+/** The members of a map as entries. Getters and inherited members count, since the type allows them. */
 const entriesOf = (map: object, prefix = ''): Entry[] =>
   Object.keys({ ...map, ...OWN_NAMES }).flatMap((key) => {
     const value = Reflect.get(map, key);
@@ -65,95 +108,80 @@ const entriesOf = (map: object, prefix = ''): Entry[] =>
 
     const name = path.replace('issuers.idp.', '');
     const place = name === path ? IN_CODE : `${IN_CODE}, as ${path}`;
-    // What shows no members is a value, and at fault, such as a Map, a URL or a promise; but not an empty
-    // {}.
+    // A Map, a URL or a promise shows no members: it is a value, and a wrong one. An empty {} is absent.
     const isEmpty = isMap && Reflect.getPrototypeOf(Object(value)) === Object.prototype;
     return { name, value: isEmpty ? null : value, place };
   });
 
-/** Reads the settings of a table from their sources. Throws `ConfigurationError`. */
-export function loadTable<Values extends Record<string, unknown>>(
-  table: Table<Values>,
-  sources: Sources,
+/** The names of issuers that keys such as `issuers.partner.domain` hold. */
+export function issuersIn(keys: readonly Entry[]): Entry {
+  const own = keys.filter(({ name }) => /^issuers\.[^.]*\./i.test(name));
+  const value = own.map(({ name }) => name.split('.')[1] ?? '');
+  return { name: 'issuers', value, place: own[0]?.place ?? '' };
+}
+
+/** Reads a table, and the settings of every issuer. Throws `ConfigurationError` with every problem. */
+export function readSettings<Values extends Record<string, unknown>>(
+  table: SettingsTable<Values>,
+  source: Source,
   faultsWith: FaultsWith = () => [],
 ) {
-  const { files, problems, warnings } = sources;
-  /** What every setting is called that has been asked for. */
-  const known: Names[] = [];
-  /** The `iss` of the issuers so far. */
-  const taken: unknown[] = [];
+  const { problems } = source;
+  const takenIssuers: unknown[] = [];
 
-  /** A token names its issuer by `iss` alone, so that no two may have the same. */
-  function noteIssuer(iss: unknown) {
-    if (taken.includes(iss)) throwFault('is the issuer (iss) of another one too; give each its own');
-    taken.push(iss);
+  /** A token names its issuer by `iss` alone. */
+  function takeIssuer(iss: unknown) {
+    if (takenIssuers.includes(iss)) throwFault('is the issuer (iss) of another one too; give each its own');
+    takenIssuers.push(iss);
   }
 
-  /** Reads every setting that is not at fault. */
-  function readTable<Read extends Record<string, unknown>>(part: Table<Read>, section = ''): Read {
-    const values: Partial<Read> = {};
-    for (const name in part) {
-      const route = part[name];
-      const names = namesOf(route, section + name, sources);
-      const entry = entryOf(names, sources);
-      known.push(names);
-
+  function readTable<Part extends Record<string, unknown>>(part: SettingsTable<Part>, issuer = FIRST_ISSUER) {
+    const values: Partial<Part> = {};
+    for (const key in part) {
+      const setting = part[key];
+      const entry = source.find(setting, issuer, key);
       try {
-        const value = readRoute(route, entry.value, values);
-        values[name] = value;
-        if (name === 'issuer' && value) noteIssuer(value);
-      } catch (failure) {
-        if (!(failure instanceof Fault)) throw failure;
+        const value = readValue(setting, entry.value, values);
+        values[key] = value;
+        if (key === 'issuer' && value) takeIssuer(value);
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
 
-        // Without a place it may stand in a file that could not be read: then it is no problem of its own.
-        if (entry.place) problems.push(problemOf(entry, failure.message));
+        // An absent setting has no place if a file could not be read: the file may hold it.
+        if (entry.place) problems.push(problemOf(entry, error.message));
       }
     }
 
-    // One without a value is a problem, and then nobody gets any.
-    return values as Read;
+    // A missing value is a problem, and with a problem nobody gets the values.
+    return values as Part;
   }
 
-  const issuers = Object.fromEntries(
-    readIssuers(sources).map((name) => {
-      const section = name === 'idp' ? '' : `issuers.${name}.`;
-      return [name, readTable(issuerTable(name), section)] as const;
-    }),
-  );
+  const names = [FIRST_ISSUER, ...readIssuerNames(source)];
+  const issuers = Object.fromEntries(names.map((name) => [name, readTable(ISSUER_SETTINGS, name)]));
   const values = readTable(table);
-  noteVariables(known, sources);
-  noteKeys(known, sources);
+  source.noteUnknown();
   const all = [...faultsWith(values), ...problems];
   if (all.length > 0) throw new ConfigurationError(all);
 
   return {
-    settings: {
-      ...values,
-      /** Those that are trusted, by name; `idp` is the first. */
-      issuers,
-    },
-    /** The paths of the files that were read. */
-    files,
-    /** What is set and is no setting, for the log. */
-    warnings,
+    ...values,
+    /** The trusted issuers by name. `idp` is the first. */
+    issuers,
   };
 }
 
-/** `null` is a value that is missing. */
-function readRoute<Value>(route: Setting<Value>, raw: RawValue, earlier: Earlier): Value {
-  if (raw === null) return route.byDefault(earlier);
-  // Other programs substitute what is written so; here it would be taken for a host name or an audience.
-  const isTemplate = [raw].flat().some((part) => typeof part === 'string' && part.includes('${'));
-  if (isTemplate) throwFault('holds "${", which nothing replaces here; write the value');
-  return route.read(raw, earlier);
+function readIssuerNames({ issuers, problems }: Source) {
+  const names = [...new Set(list(text)(issuers.value))];
+  const good = names.filter((name, index) => ISSUER_NAME.test(name) && index < 20);
+  if (good.length < names.length) problems.push(problemOf(issuers, ISSUERS_FAULT));
+  return good;
 }
 
-/** What a setting is called where it was looked for. */
-const namesOf = (names: Names, inCode: string, { lookedIn }: Sources): Names =>
-  lookedIn === IN_CODE ? { env: '', yaml: inCode } : names;
-
-/** Where a setting stands, or was looked for. */
-function entryOf({ env, yaml }: Names, { variables, keys, lookedIn }: Sources): Entry {
-  const missing = { name: env ? `${env} or ${yaml}` : yaml, value: null, place: lookedIn };
-  return find(variables, env) ?? find(keys, yaml) ?? missing;
+/** `null` stands for a missing value. */
+function readValue<Value>(setting: Setting<Value>, raw: RawValue, earlier: Earlier): Value {
+  if (raw === null) return setting.byDefault(earlier);
+  // Other programs substitute `${…}`. Here it would become a part of a host name or an audience.
+  const isTemplate = [raw].flat().some((part) => typeof part === 'string' && part.includes('${'));
+  if (isTemplate) throwFault('holds "${", which nothing replaces here; write the value');
+  return setting.read(raw, earlier);
 }

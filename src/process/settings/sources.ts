@@ -1,6 +1,6 @@
-// Where settings are looked for: the process environment, .env, application.yml or what CONFIG_FILE names.
-// Promises: a file that cannot be read is a problem; one that is not there, or that Node's permission model
-// hides, is none, unless it is named.
+// Finds the entries of the process environment, of .env, and of application.yml or the file that CONFIG_FILE
+// names. Promises: a file that cannot be read is a problem. A file that does not exist, or that Node's
+// permission model hides, is a problem only if CONFIG_FILE names it.
 import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { decodeUtf8, undefinedOn } from '../../verify/base/encoding.ts';
@@ -8,23 +8,19 @@ import { find, throwAt, Fault, problemOf, type Entry } from './entry.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** An assignment that an orchestrator makes beside a service called `idp` or `metrics`. */
+/** Matches the variables that Kubernetes and Docker set for another service called `idp` or `metrics`. */
 const ORCHESTRATED =
   /^(?=\w+=)(\w*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+|PORT(?==(tc|ud|sct)p:))|(IDP|CORS|RESOURCE)_PORT)=/;
 
-/** What is set, and where what is not set was looked for: empty when a file could not be read. */
-export type Sources = ReturnType<typeof readSources>;
+/** Parses a file. Throws `Fault`, or adds a problem for each line. */
+type Parse = (text: string, path: string, problems: string[]) => Entry[];
 
-/** Reads the text of a file; adds to the problems what is wrong with a line. */
-export type Parse = (text: string, path: string, problems: string[]) => Entry[];
+type Parsers = Readonly<{ parseDotEnv: Parse; parseYaml: Parse }>;
 
-/** The readers of `.env` and of `application.yml`. */
-export type Parsers = Readonly<{ parseDotEnv: Parse; parseYaml: Parse }>;
+export type FoundEntries = ReturnType<typeof findEntries>;
 
-/**
- * Reads what is set for a process with this environment and working directory; the first of a name wins.
- */
-export function readSources(
+/** Finds what is set for a process with this environment and working directory. */
+export function findEntries(
   environment: Environment,
   directory: string,
   { parseDotEnv, parseYaml }: Parsers,
@@ -42,14 +38,14 @@ export function readSources(
 
       files.push(path);
       return parse(text, path, problems);
-    } catch (failure) {
-      if (isDenied(failure) && namedBy === undefined) {
+    } catch (error) {
+      if (isDenied(error) && namedBy === undefined) {
         lookedIn &&= `${lookedIn}, ${path} (not granted)`;
         return [];
       }
 
       lookedIn = '';
-      const fault = describeFailure(failure, path);
+      const fault = describeError(error, path);
       problems.push(namedBy ? problemOf(namedBy, fault) : fault);
       return [];
     }
@@ -57,16 +53,27 @@ export function readSources(
 
   const variables = [...entriesOf(environment), ...readFile(join(directory, '.env'), parseDotEnv)];
   const configFile = find(variables, 'CONFIG_FILE');
-  // What is called otherwise is not read, and may hold a safeguard.
+  // `application.yaml` would be ignored silently, and might hold a safeguard.
   const misnamed = join(directory, 'application.yaml');
-  // What this throws is that the permission model hides it.
+  // Throws if the permission model hides the file.
   if (configFile === undefined && undefinedOn(Error, () => existsSync(misnamed))) {
     problems.push(`${misnamed}: is not read; call it application.yml, or name it in CONFIG_FILE`);
   }
 
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
   const keys = readFile(path, parseYaml, configFile);
-  return { variables, keys, files, lookedIn, problems, warnings };
+  return {
+    /** Of the environment and `.env`: the first of a name wins. */
+    variables,
+    /** Of YAML. */
+    keys,
+    /** The paths of the files that were read. */
+    files,
+    /** Where an absent setting was looked for; empty if a file could not be read. */
+    lookedIn,
+    problems,
+    warnings,
+  };
 }
 
 const entriesOf = (environment: Environment) =>
@@ -74,9 +81,9 @@ const entriesOf = (environment: Environment) =>
     .filter(([name, value]) => !ORCHESTRATED.test(`${name}=${value}`))
     .map(([name, value = '']) => ({ name, value, place: 'environment' }));
 
-/** The bounded text of a regular file; anything else could be waited for without end. */
+/** Reads a regular file only, up to a bound: a pipe or a device might never end. */
 function readText(path: string, isDemanded: boolean) {
-  // A link that leads nowhere is there, and what it should lead to may have held a safeguard.
+  // A broken link counts as a file that is there: its target may have held a safeguard.
   if (lstatSync(path, { throwIfNoEntry: isDemanded }) === undefined) return undefined;
 
   const status = statSync(path);
@@ -85,13 +92,13 @@ function readText(path: string, isDemanded: boolean) {
   return decodeUtf8(readFileSync(path)) ?? throwAt(path, 'is not UTF-8; save it as such');
 }
 
-/** Whether Node's permission model hides a file. A mode (`EACCES`) means one that is there. */
-const isDenied = (failure: unknown) =>
-  failure instanceof Error && 'code' in failure && failure.code === 'ERR_ACCESS_DENIED';
+/** Whether Node's permission model hides a file. `EACCES`, a file mode, shows that the file is there. */
+const isDenied = (error: unknown) =>
+  error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED';
 
-function describeFailure(failure: unknown, path: string) {
-  if (failure instanceof Fault) return failure.message;
-  if (!(failure instanceof Error && 'code' in failure)) throw failure;
+function describeError(error: unknown, path: string) {
+  if (error instanceof Fault) return error.message;
+  if (!(error instanceof Error && 'code' in error)) throw error;
 
-  return `${path}: cannot be read (${failure.code}); mend that, or what names it`;
+  return `${path}: cannot be read (${error.code}); mend that, or what names it`;
 }

@@ -1,5 +1,6 @@
-// Every setting of the service itself: its names, its reader, its default. Does not know where values are.
-// A table of routes of one's own has these and no others; the profiles add theirs in profiles/settings.ts.
+// Defines every setting of the service: its names, its reader and its default.
+// A service with your own routes has these settings and no others; profiles/settings.ts adds those of the
+// profiles. Does NOT know where values come from.
 import { LOG_LEVELS } from '../../verify/base/events.ts';
 import { ALGORITHM_NAMES, type Algorithm } from '../../verify/keys/jwk.ts';
 import { throwFault } from './entry.ts';
@@ -29,7 +30,7 @@ import {
   type Reader,
 } from './readers.ts';
 
-/** What a setting is called; empty for nothing. */
+/** The names of a setting; empty where it has none. */
 export interface Names {
   /** In the environment and in `.env`. */
   readonly env: string;
@@ -39,58 +40,55 @@ export interface Names {
 
 export interface Setting<Value> extends Names {
   readonly read: Reader<Value>;
-  /** Throws `Fault` when the setting is required. */
+  /** Throws `Fault` if the setting is required. */
   readonly byDefault: (earlier: Earlier) => Value;
 }
 
-/** Settings by the names that code has for them, in the order in which they are read. */
-export type Table<Values> = { readonly [Name in keyof Values]: Setting<Values[Name]> };
+/** Settings by their names in code, in the order in which they are read. */
+export type SettingsTable<Values> = { readonly [Name in keyof Values]: Setting<Values[Name]> };
 
-/**
- * A setting whose default depends on those before it, or is a fault. Without a name of its own in the
- * environment it has that of its keys: `idp.dpopMode` is `IDP_DPOP_MODE`; `server.` and `api.` are left out.
- */
-export const derived = <Value>(
+/** A setting whose default depends on the settings before it. */
+const derived = <Value>(
+  env: string,
   yaml: string,
   read: Reader<Value>,
   byDefault: (earlier: Earlier) => Value,
-  env = yaml
-    .replace(/^(server|api)\./, '')
-    .replace('issuers.', 'issuer.')
-    .replace(/\.|(?=[A-Z])/g, '_')
-    .toUpperCase(),
 ): Setting<Value> => ({ env, yaml, read, byDefault });
 
-export const setting = <Value>(yaml: string, read: Reader<Value>, byDefault: Value, env?: string) =>
-  derived(yaml, read, () => byDefault, env);
+export const setting = <Value>(env: string, yaml: string, read: Reader<Value>, byDefault: Value) =>
+  derived(env, yaml, read, () => byDefault);
 
 /** Of access tokens, where nothing is set. */
 export const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['RS256'];
 
-/** What the issuer of this name has for itself: the first, `idp`, in a section of its own. */
-export const issuerTable = (name: string, section = `issuers.${name}.`.replace('issuers.idp.', 'idp.')) => ({
-  domain: derived(section + 'domain', host, () =>
-    throwFault('the issuer base URL is required; set it to the host name of the identity provider'),
-  ),
-  audience: derived(section + 'audience', list(textWithoutBlanks, 1), () =>
-    throwFault('the audience is required; set it to the identifier of this API at the provider'),
-  ),
-  issuer: derived(section + 'issuer', issuerUrl, ({ domain }) =>
-    domain === undefined ? '' : `https://${domain}/`,
-  ),
-  jwksUri: setting(section + 'jwksUri', httpsUrl, undefined),
-  claimNamespace: setting(section + 'claimNamespace', urlPrefix, ''),
-  scopeClaim: setting(section + 'scopeClaim', textWithoutBlanks, 'scope'),
-  tokenType: setting(section + 'tokenType', word('any', 'at+jwt'), 'any'),
-  algorithms: setting(section + 'algorithms', algorithms, DEFAULT_ALGORITHMS),
-  requiredClaims: setting(section + 'requiredClaims', list(textWithoutBlanks), []),
-});
+const required = <Value>(env: string, yaml: string, read: Reader<Value>, problem: string) =>
+  derived(env, yaml, read, () => throwFault(problem));
+
+const NO_DOMAIN = 'the issuer base URL is required; set it to the host name of the identity provider';
+const NO_AUDIENCE = 'the audience is required; set it to the identifier of this API at the provider';
+
+/** The settings that every issuer has, with the names for the first one. For the others: names.ts. */
+export const ISSUER_SETTINGS = {
+  domain: required('IDP_DOMAIN', 'idp.domain', host, NO_DOMAIN),
+  audience: required('IDP_AUDIENCE', 'idp.audience', list(textWithoutBlanks, 1), NO_AUDIENCE),
+  issuer: derived('IDP_ISSUER', 'idp.issuer', issuerUrl, issuerOf),
+  jwksUri: setting('IDP_JWKS_URI', 'idp.jwksUri', httpsUrl, undefined),
+  claimNamespace: setting('IDP_CLAIM_NAMESPACE', 'idp.claimNamespace', urlPrefix, ''),
+  scopeClaim: setting('IDP_SCOPE_CLAIM', 'idp.scopeClaim', textWithoutBlanks, 'scope'),
+  tokenType: setting('IDP_TOKEN_TYPE', 'idp.tokenType', word('any', 'at+jwt'), 'any'),
+  algorithms: setting('IDP_ALGORITHMS', 'idp.algorithms', algorithms, DEFAULT_ALGORITHMS),
+  requiredClaims: setting('IDP_REQUIRED_CLAIMS', 'idp.requiredClaims', list(textWithoutBlanks), []),
+};
+
+const dpopMode = word('DISABLED', 'ALLOWED', 'REQUIRED');
 
 const replayStore = fitting(
   storeAddress,
   'has no use while the DPoP mode is DISABLED; remove it or set the mode',
-  (_, { dpopMode }) => dpopMode !== 'DISABLED',
+  (_, earlier) => earlier.dpopMode !== 'DISABLED',
 );
+
+const withoutLastSlash: Reader<string> = (raw) => publicUrl(raw).replace(/\/$/, '');
 
 const metricsPort = fitting(
   integer(0, 65535),
@@ -98,47 +96,75 @@ const metricsPort = fitting(
   (port, earlier) => port === 0 || port !== earlier.port,
 );
 
-export const TABLE = {
-  port: setting('server.port', integer(0, 65535), 3001),
-  host: setting('server.host', textWithoutBlanks, undefined),
-  springApplicationName: setting('spring.application.name', text, 'gatehouse', ''),
-  applicationName: derived(
-    'application.name',
-    text,
-    ({ springApplicationName }) => String(springApplicationName),
-    '',
+export const SERVICE_SETTINGS = {
+  port: setting('PORT', 'server.port', integer(0, 65535), 3001),
+  host: setting('HOST', 'server.host', textWithoutBlanks, undefined),
+  springApplicationName: setting('', 'spring.application.name', text, 'gatehouse'),
+  applicationName: derived('', 'application.name', text, springName),
+  dpopMode: setting('IDP_DPOP_MODE', 'idp.dpopMode', dpopMode, 'DISABLED'),
+  dpopIatOffsetSeconds: setting(
+    'IDP_DPOP_IAT_OFFSET_SECONDS',
+    'idp.dpopIatOffsetSeconds',
+    integer(0, 1e9),
+    300,
   ),
-  dpopMode: setting('idp.dpopMode', word('DISABLED', 'ALLOWED', 'REQUIRED'), 'DISABLED'),
-  dpopAlgorithms: setting('idp.dpopAlgorithms', algorithms, ALGORITHM_NAMES),
-  dpopIatOffsetSeconds: setting('idp.dpopIatOffsetSeconds', integer(0, 1e9), 300),
-  dpopIatLeewaySeconds: setting('idp.dpopIatLeewaySeconds', integer(0, 1e9), 30),
-  dpopNonceSecret: setting('idp.dpopNonceSecret', secret, undefined),
-  dpopReplayStore: setting('idp.dpopReplayStore', replayStore, undefined),
-  tokenCacheEntries: setting('idp.tokenCacheEntries', integer(0, 1_000_000), 10_000),
-  clockToleranceSeconds: setting('idp.clockToleranceSeconds', integer(0, 300), 0),
-  proxy: setting('idp.proxy', proxyAddress, undefined),
-  errorDetail: setting('api.errorDetail', boolean, false),
-  publicUrl: setting('api.publicUrl', (raw) => publicUrl(raw).replace(/\/$/, ''), undefined),
-  trustProxy: setting('api.trustProxy', boolean, false),
-  resourceScopes: setting('resource.scopes', list(resourceScope, 1), undefined),
-  resourceName: setting('resource.name', text, undefined),
-  resourceDocumentation: setting('resource.documentation', httpsUrl, undefined),
-  resourceUrl: derived('resource.url', resourceUrl, noResourceUrl),
-  corsAllowedOrigins: setting('cors.allowedOrigins', list(origin), []),
-  corsAllowCredentials: setting('cors.allowCredentials', boolean, true),
-  corsAllowedMethods: setting('cors.allowedMethods', list(methodName), []),
-  corsAllowedHeaders: setting('cors.allowedHeaders', list(fieldName), []),
-  corsExposedHeaders: setting('cors.exposedHeaders', list(fieldName), []),
-  bodyLimitBytes: setting('api.bodyLimitBytes', integer(1, 16_777_216), 102_400),
-  handlerTimeoutSeconds: setting('server.handlerTimeoutSeconds', integer(0, 3600), 30),
-  shutdownDelaySeconds: setting('server.shutdownDelaySeconds', integer(0, 60), 0),
-  metricsPort: setting('metrics.port', metricsPort, undefined),
-  metricsHost: setting('metrics.host', textWithoutBlanks, undefined),
-  logLevel: setting('log.level', word(...LOG_LEVELS), 'info'),
-  accessLog: setting('log.access', boolean, false, 'ACCESS_LOG'),
+  dpopAlgorithms: setting('IDP_DPOP_ALGORITHMS', 'idp.dpopAlgorithms', algorithms, ALGORITHM_NAMES),
+  dpopIatLeewaySeconds: setting(
+    'IDP_DPOP_IAT_LEEWAY_SECONDS',
+    'idp.dpopIatLeewaySeconds',
+    integer(0, 1e9),
+    30,
+  ),
+  dpopNonceSecret: setting('IDP_DPOP_NONCE_SECRET', 'idp.dpopNonceSecret', secret, undefined),
+  dpopReplayStore: setting('IDP_DPOP_REPLAY_STORE', 'idp.dpopReplayStore', replayStore, undefined),
+  tokenCacheEntries: setting(
+    'IDP_TOKEN_CACHE_ENTRIES',
+    'idp.tokenCacheEntries',
+    integer(0, 1_000_000),
+    10_000,
+  ),
+  clockToleranceSeconds: setting(
+    'IDP_CLOCK_TOLERANCE_SECONDS',
+    'idp.clockToleranceSeconds',
+    integer(0, 300),
+    0,
+  ),
+  proxy: setting('IDP_PROXY', 'idp.proxy', proxyAddress, undefined),
+  errorDetail: setting('ERROR_DETAIL', 'api.errorDetail', boolean, false),
+  publicUrl: setting('PUBLIC_URL', 'api.publicUrl', withoutLastSlash, undefined),
+  trustProxy: setting('TRUST_PROXY', 'api.trustProxy', boolean, false),
+  resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', list(resourceScope, 1), undefined),
+  resourceName: setting('RESOURCE_NAME', 'resource.name', text, undefined),
+  resourceDocumentation: setting('RESOURCE_DOCUMENTATION', 'resource.documentation', httpsUrl, undefined),
+  resourceUrl: derived('RESOURCE_URL', 'resource.url', resourceUrl, noResourceUrl),
+  corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', list(origin), []),
+  corsAllowCredentials: setting('CORS_ALLOW_CREDENTIALS', 'cors.allowCredentials', boolean, true),
+  corsAllowedMethods: setting('CORS_ALLOWED_METHODS', 'cors.allowedMethods', list(methodName), []),
+  corsAllowedHeaders: setting('CORS_ALLOWED_HEADERS', 'cors.allowedHeaders', list(fieldName), []),
+  corsExposedHeaders: setting('CORS_EXPOSED_HEADERS', 'cors.exposedHeaders', list(fieldName), []),
+  bodyLimitBytes: setting('BODY_LIMIT_BYTES', 'api.bodyLimitBytes', integer(1, 16_777_216), 102_400),
+  handlerTimeoutSeconds: setting(
+    'HANDLER_TIMEOUT_SECONDS',
+    'server.handlerTimeoutSeconds',
+    integer(0, 3600),
+    30,
+  ),
+  shutdownDelaySeconds: setting('SHUTDOWN_DELAY_SECONDS', 'server.shutdownDelaySeconds', integer(0, 60), 0),
+  metricsPort: setting('METRICS_PORT', 'metrics.port', metricsPort, undefined),
+  metricsHost: setting('METRICS_HOST', 'metrics.host', textWithoutBlanks, undefined),
+  logLevel: setting('LOG_LEVEL', 'log.level', word(...LOG_LEVELS), 'info'),
+  accessLog: setting('ACCESS_LOG', 'log.access', boolean, false),
 };
 
-/** What says more about a resource needs one, also when it is at fault, and then missing here. */
+function issuerOf({ domain }: Earlier) {
+  return domain === undefined ? '' : `https://${domain}/`;
+}
+
+function springName({ springApplicationName }: Earlier) {
+  return String(springApplicationName);
+}
+
+/** More about a resource is a fault without its URL. A setting at fault is missing in `earlier`. */
 function noResourceUrl(earlier: Earlier) {
   const more = ['resourceScopes', 'resourceName', 'resourceDocumentation'];
   return more.every((name) => name in earlier && earlier[name] === undefined)

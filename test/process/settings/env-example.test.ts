@@ -2,8 +2,9 @@
 import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { PROFILE_TABLE } from '../../../src/profiles/settings.ts';
-import { issuerTable, TABLE } from '../../../src/process/settings/table.ts';
+import { PROFILE_SETTINGS } from '../../../src/profiles/settings.ts';
+import { namesFor } from '../../../src/process/settings/names.ts';
+import { ISSUER_SETTINGS, SERVICE_SETTINGS } from '../../../src/process/settings/table.ts';
 import { load, SETTINGS } from './every-setting.ts';
 
 const EXAMPLE = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8');
@@ -14,10 +15,10 @@ const assignments = [...EXAMPLE.matchAll(/((?:^#.*\n)+?)?^(# )?([A-Z_]+)=(.*)$/g
 );
 
 test('.env.example names exactly the settings that there are, each once', () => {
-  const tables = Object.values({ ...issuerTable('idp'), ...TABLE, ...PROFILE_TABLE }).flatMap(
+  const tables = Object.values({ ...ISSUER_SETTINGS, ...SERVICE_SETTINGS, ...PROFILE_SETTINGS }).flatMap(
     ({ env }) => env || [],
   );
-  const partners = Object.values(issuerTable('partner')).map(({ env }) => env);
+  const partners = Object.values(ISSUER_SETTINGS).map((names) => namesFor(names, 'partner').env);
   const others = ['CONFIG_FILE', 'ISSUERS', ...partners];
   const names = assignments.map(({ name }) => name).sort();
   assert.deepEqual(names, [...tables, ...others].sort());
