@@ -1,6 +1,5 @@
-// Makes the values that prove a check: only the holder of `seal` can make one, and only its own `unseal`
-// opens it. Promises: no spread, clone, Object.create or constructor call makes a look-alike that opens at
-// run time.
+// Makes values that prove a check. Only the holder of `seal` makes one, and only its own `unseal` opens it.
+// Promises: at run time too, no spread, clone, Object.create or constructor call makes one.
 
 declare const sealedAs: unique symbol;
 
@@ -8,8 +7,8 @@ declare const sealedAs: unique symbol;
 export type Sealed<Content, Name extends string> = { readonly [sealedAs]: [Content, Name] };
 
 /**
- * Gives `seal`, to be kept in the file that makes the check, and `unseal`, which throws a `TypeError` for
- * look-alikes.
+ * Returns `seal`, which the file with the check keeps to itself, and `unseal`, which throws a `TypeError` for
+ * any other value.
  */
 export function sealing<Content, Name extends string>() {
   class Box {

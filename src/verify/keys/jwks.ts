@@ -1,13 +1,12 @@
-// A fetched document becomes the signing keys that can be used, by the names that they alone bear. Trusts
-// nothing in it: what is no key set is a failed fetch, a key that cannot be used is skipped with the reason.
-// Does not decide when to fetch, nor how long the keys are good: verify/keys/key-set.ts does.
+// Imports the usable keys of a fetched key set, and chooses one by its `kid`. Trusts nothing in the document.
+// Does not decide when to fetch or how long keys are good: verify/keys/key-set.ts does.
 import { isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { printable, type FetchFlaw, type KeyFlaw, type Printable } from '../base/events.ts';
 import { factsOf, importSigningKey, type VerificationKey } from './jwk.ts';
 
 const MAX_KEYS = 100;
 
-/** What a fetch of the key set rejects with; `code` is Node's, the HTTP status, or why a key was skipped. */
+/** Why a fetch failed. `code` is Node's error code, the HTTP status, or why a key was skipped. */
 export class FetchFailure {
   readonly reason;
   readonly code;
@@ -18,7 +17,7 @@ export class FetchFailure {
     this.code = String(code);
   }
 
-  /** Whether what was thrown is one. Unlike `instanceof` it stands a revoked proxy. */
+  /** `instanceof` would throw for a revoked proxy. */
   static is(thrown: unknown): thrown is FetchFailure {
     return #brand in Object(thrown);
   }
@@ -26,10 +25,10 @@ export class FetchFailure {
 
 type Skipped = Readonly<{ reason: KeyFlaw; kid: Printable }>;
 
-/** What a document brought; `usable` is never empty. */
+/** `usable` is never empty. */
 export type ImportedKeys = ReturnType<typeof importKeySet>;
 
-/** Imports what is usable of a key set (RFC 7517 §5). Throws `FetchFailure`. */
+/** Imports a key set (RFC 7517 §5) and skips the keys that cannot be used. Throws `FetchFailure`. */
 export function importKeySet(document: JsonObject) {
   if (!Array.isArray(document.keys)) throw new FetchFailure('not-a-key-set');
   if (document.keys.length > MAX_KEYS) throw new FetchFailure('too-many-keys');
@@ -51,7 +50,7 @@ function kidOf(member: unknown) {
   return printable(typeof kid === 'string' ? kid : '');
 }
 
-/** The one key that bears `kid`, or without `kid` the only one (RFC 7515 §4.1.4, RFC 7517 §4.5). */
+/** The one key with this `kid`; without `kid`, the only key (RFC 7515 §4.1.4, RFC 7517 §4.5). */
 export function keyNamed(kid: string | undefined, keys: readonly VerificationKey[]) {
   const named = keys.filter((key) => kid === undefined || factsOf(key).kid === kid);
   return named.length === 1 ? named[0] : undefined;

@@ -1,6 +1,6 @@
-// The provider's signing keys: which one a token means, when to fetch, how long to trust. Promises: one
-// fetch at a time; a failed one changes nothing; no key over an hour old is used; a withdrawn key is gone
-// with the next refresh; `find` answers at once while good keys are held. Does not know the network:
+// The provider's signing keys: which one a token names, when to fetch, how long to trust. Promises: one fetch
+// at a time; a failed fetch changes no key; no key is used over an hour after its fetch; a withdrawn key goes
+// with the next refresh; `find` waits for nothing while it holds the key. Does not know the network:
 // verify/keys/fetch.ts does.
 import type { Clock, MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
@@ -11,20 +11,19 @@ import { FetchFailure, keyNamed, importKeySet, type ImportedKeys } from './jwks.
 
 const REFRESH_AFTER_MILLIS = 10 * 60_000;
 const MAX_AGE_MILLIS = 60 * 60_000;
-/** Between fetches that requests cause. */
+/** Pause between fetches that requests cause. */
 const REQUEST_PAUSE_MILLIS = 5_000;
 const MIN_BACKOFF_MILLIS = 1_000;
 const MAX_BACKOFF_MILLIS = 30_000;
 const MAX_WAITING = 1_000;
-/** A fetch under way may have begun before the key was published: then one more is awaited. */
+/** The fetch under way may have begun before the key was published, so a request may await one more. */
 const MAX_FETCHES_AWAITED = 2;
 
-/** The signing keys of one issuer, as `createKeySet` gives them. */
 export type KeySet = ReturnType<typeof createKeySet>;
 
 /**
- * `issuerName` is the configured one; `fetch` gives the provider's document, or rejects with `FetchFailure`,
- * or with anything that is a bug; `count` is told what came of every fetch.
+ * Creates the key set of one issuer; `issuerName` is its name in the settings. `fetch` resolves with the
+ * provider's document or rejects with `FetchFailure`; any other error is a bug. `count` counts fetches.
  */
 export function createKeySet(
   issuerName: string,
@@ -34,13 +33,14 @@ export function createKeySet(
   count?: Count,
 ) {
   const issuer = printable(issuerName);
-  /** Empty until a fetch brings some, and once they are found to have expired after a failure. */
+  /** Empty before the first success, and once expired keys are noticed after a failed fetch. */
   let held: readonly VerificationKey[] = [];
-  /** By the monotonic clock, like all that is an age or a pause here: nobody sets it back. */
+  /** Monotonic, like all times in this file. */
   let fetchedAt = -Infinity;
-  let told = '';
+  let lastLogged = '';
 
   let fetchUnderWay: Promise<void> | undefined;
+  /** Why the last fetch failed, if it did. */
   let failure: FetchFlaw | undefined;
   let backoffMillis = MIN_BACKOFF_MILLIS;
   let failedAt = 0;
@@ -48,22 +48,21 @@ export function createKeySet(
   let cancelRetry = () => {};
   let isClosed = false;
   let lastForUnknownKid = -Infinity;
-  /** Requests that wait for a fetch. */
   let waiting = 0;
 
   /**
-   * The key that `kid` names, or without `kid` the only one: at once while it is held, else a promise of it;
-   * or why there is no such key, or no answer to be had.
+   * Returns the key with this `kid`, or without `kid` the only key. Returns a promise only if a fetch may
+   * bring the key.
    */
   function find(
     kid: string | undefined,
     fetchesLeft = MAX_FETCHES_AWAITED,
   ): MaybePromise<VerificationKey | Refused> {
-    const keys = current();
+    const keys = currentKeys();
     const key = keyNamed(kid, keys);
     if (key !== undefined) return key;
 
-    // What names no key would not be found among others either.
+    // A token without `kid` fits only a set of one key. Another fetch would not help.
     const hasKeys = keys.length > 0;
     const mayFetch = fetchesLeft > 0 && (kid !== undefined || !hasKeys);
     const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
@@ -74,32 +73,29 @@ export function createKeySet(
     waiting += 1;
     return awaited.then(() => {
       waiting -= 1;
-      // A fetch that fails is the last that a request waits for.
+      // After a failed fetch no request awaits another.
       const left = failure === undefined ? fetchesLeft - 1 : 0;
       return find(kid, left);
     });
   }
 
-  /** What is to be said of a key that is not there. */
   function refusal(kid: string | undefined, hasKeys: boolean) {
-    // After a failed fetch nobody can tell whether the provider has published the key.
+    // After a failed fetch nobody knows whether the provider has published the key.
     if (hasKeys && (kid === undefined || failure === undefined)) return refuse('key-unknown');
 
-    // Tells the caller to come back at the next attempt, in 1 to 30 seconds (RFC 9110 §10.2.3).
+    // RFC 9110 §10.2.3: retry at the next attempt, in 1 to 30 seconds.
     const nextAt = hasKeys ? retryAt : Math.min(retryAt, failedAt + REQUEST_PAUSE_MILLIS);
     const seconds = Math.ceil((nextAt - clock.monotonic()) / 1000);
     return unavailable('keys-unavailable', Math.max(1, seconds));
   }
 
-  /** Infinite while none were ever held. */
+  /** Infinity before the first success. */
   const ageMillis = () => clock.monotonic() - fetchedAt;
 
-  /**
-   * How many keys can verify a token now. Asking counts as use: it starts the refresh that old keys need.
-   */
-  const usable = () => current().length;
+  /** The number of keys that can verify a token now. Starts the refresh that old keys need. */
+  const usable = () => currentKeys().length;
 
-  /** Starts a fetch, or joins the one under way. The promise never rejects; the outcome shows in `find`. */
+  /** Starts a fetch or joins the one under way. Never rejects; `find` shows the outcome. */
   function refresh(): Promise<void> {
     fetchUnderWay ??= attempt().finally(() => {
       fetchUnderWay = undefined;
@@ -107,8 +103,8 @@ export function createKeySet(
     return fetchUnderWay;
   }
 
-  /** The keys, or none when they are too old. After a failure this begins no attempt. */
-  function current() {
+  /** The keys, or none when they are too old. Starts a refresh of old keys, except after a failed fetch. */
+  function currentKeys() {
     const age = ageMillis();
     if (age >= REFRESH_AFTER_MILLIS && failure === undefined) void refresh();
     if (age < MAX_AGE_MILLIS) return held;
@@ -120,12 +116,12 @@ export function createKeySet(
     return [];
   }
 
-  /** The fetch under way; else one for requests, if its time has come. */
+  /** The fetch under way, or a new one if the pause is over. */
   function fetchToAwait(isForUnknownKid: boolean) {
     if (fetchUnderWay !== undefined) return fetchUnderWay;
 
-    // Unknown `kid`s, however many, cause one fetch in five seconds, counted from its start. Without keys
-    // the five seconds are counted from the end of the last one, so that a provider which hangs has a rest.
+    // Unknown `kid`s cause one fetch in five seconds, from its start. Without keys, the pause runs from the
+    // end of the last fetch, so that a provider which hangs gets a rest.
     const now = clock.monotonic();
     if (now - (isForUnknownKid ? lastForUnknownKid : failedAt) < REQUEST_PAUSE_MILLIS) return undefined;
 
@@ -137,7 +133,7 @@ export function createKeySet(
     const startedAt = clock.monotonic();
     try {
       const imported = importKeySet(await fetch());
-      tellOf(imported);
+      logChanges(imported);
 
       cancelRetry();
       held = imported.usable;
@@ -152,12 +148,12 @@ export function createKeySet(
     count?.(`gatehouse_key_fetches_total{issuer="${issuerName}",result="${result}"}`);
   }
 
-  /** Refreshes are frequent; changes are news, and so is the end of a failure. */
-  function tellOf({ usable, skipped }: ImportedKeys) {
-    const news = JSON.stringify([usable.map(factsOf), skipped]);
-    if (news === told && failure === undefined) return;
+  /** Logs only changed keys and the end of a failure: refreshes are frequent. */
+  function logChanges({ usable, skipped }: ImportedKeys) {
+    const text = JSON.stringify([usable.map(factsOf), skipped]);
+    if (text === lastLogged && failure === undefined) return;
 
-    told = news;
+    lastLogged = text;
     for (const key of skipped) log('signing key skipped', { issuer, ...key });
     const kids = usable.map((key) => printable(factsOf(key).kid ?? ''));
     log('signing keys loaded', { issuer, usable: usable.length, skipped: skipped.length, kids });
@@ -165,7 +161,7 @@ export function createKeySet(
 
   function noteFailure({ reason, code }: FetchFailure, bug?: ReturnType<typeof describeBug>) {
     if (reason !== failure) {
-      // Infinite when none were ever held, for which JSON says null.
+      // Infinity, before the first success, becomes null in JSON.
       const heldForSeconds = Math.round(ageMillis() / 1000);
       log('signing keys could not be fetched', {
         issuer,
@@ -176,7 +172,7 @@ export function createKeySet(
       });
     }
 
-    // Jitter, so that replicas that lost the provider together do not come back together.
+    // Jitter: replicas that lost the provider together must not retry together.
     const delay = backoffMillis * (0.8 + 0.2 * Math.random());
     backoffMillis = Math.min(MAX_BACKOFF_MILLIS, backoffMillis * 2);
     failure = reason;
@@ -186,7 +182,7 @@ export function createKeySet(
     if (!isClosed) cancelRetry = clock.after(delay, () => void refresh());
   }
 
-  /** From now on what failed is fetched again by nobody but who asks for it. */
+  /** Stops the retries. Requests may still cause fetches. */
   function close(): void {
     isClosed = true;
     cancelRetry();
