@@ -1,12 +1,11 @@
-// Collects chunks into one buffer, because many small buffers cost hundreds of times their length. The caller
-// enforces the limit.
+// Collects chunks into one buffer: small ones cost hundreds of times their length. Does not limit the length.
 
 /** The bytes of one message or stream, in order. */
 export class ByteBuffer {
   #buffer = Buffer.alloc(0);
   #length = 0;
 
-  /** Returns how many bytes are held now. */
+  /** Returns the new length. */
   add(piece: Uint8Array): number {
     const needed = this.#length + piece.length;
     if (needed > this.#buffer.length) {
@@ -18,7 +17,7 @@ export class ByteBuffer {
     return needed;
   }
 
-  /** Returns the bytes and holds none from then on. */
+  /** Returns the bytes and keeps none. */
   release(): Buffer {
     const bytes = this.#buffer.subarray(0, this.#length);
     this.#buffer = Buffer.alloc(0);

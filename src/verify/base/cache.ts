@@ -1,18 +1,18 @@
-// A bounded cache that admits a key on its second use and evicts a generation at a time. Does not expire its
-// values: the caller checks again whatever time can change.
+// A bounded cache that admits a key on its second use and evicts a generation at a time. Does not expire
+// values: the caller checks again what time can change.
 
-/** A power of two; 4 bytes each, whatever is offered. */
+/** A power of two; 4 bytes each. */
 const MARKS = 65_536;
 
 /**
- * Caches between half of `capacity` and `capacity` values, rounded up to an even number. A key that is seen
- * once is not worth its memory. Keys must end in at least 8 characters of a digest in base64url.
+ * Holds at most `capacity` values, rounded up to an even number; once full, at least half as many. Keys must
+ * end in 8 characters of a digest in base64url.
  */
 export class Cache<Value> {
   readonly #generationCapacity: number;
   #recent = new Map<string, Value>();
   #older = new Map<string, Value>();
-  /** One mark for each key that was offered; a later key overwrites an earlier one. */
+  /** Marks of offered keys; a later key overwrites an earlier one. */
   readonly #marks = new Int32Array(MARKS);
 
   constructor(capacity: number) {
@@ -23,7 +23,7 @@ export class Cache<Value> {
     return this.#recent.get(key) ?? this.#older.get(key);
   }
 
-  /** Stores the value if the key was offered before, else only marks the key. */
+  /** Stores the value if its key was offered before: a key used once is not worth the memory. */
   offer(key: string, value: Value): void {
     const mark = markOf(key);
     const slot = mark & (MARKS - 1);
@@ -39,7 +39,7 @@ export class Cache<Value> {
   }
 }
 
-/** 32 bits of a digest. A collision only stores a key one use too early. */
+/** 32 bits of a digest. A collision only admits a key one use too early. */
 function markOf(key: string) {
   const bytes = Buffer.from(key.slice(-8), 'base64url');
   return bytes.readInt32LE();

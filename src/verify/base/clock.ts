@@ -1,24 +1,21 @@
-// The clock that the service is given, and values that may come later. Reads no system clock: process/host.ts
-// hands one in.
+// The clock that the service is given, and values that may come later. process/log.ts has the system's clock.
 
-/** The clocks and the timer of a process. Tests bring their own. */
 export interface Clock {
   /** The wall clock, in milliseconds since the epoch: for tokens, proofs and log lines. */
   now(): number;
-  /** A clock that never goes back, in milliseconds since any start: for ages and pauses. */
+  /** Never goes back, in milliseconds since any start: for ages and pauses. */
   monotonic(): number;
   /** Runs the action once after `millis`. Returns a function that cancels it. Keeps no process alive. */
   after(millis: number, action: () => void): () => void;
 }
 
-/** A value, or a promise of it. */
 export type MaybePromise<Value> = Value | Promise<Value>;
 
 /** Looks for `then`, because libraries bring their own promise classes. */
 export const isLater = <Value>(value: MaybePromise<Value>): value is Promise<Value> =>
   typeof (value as Partial<Promise<Value>> | undefined)?.then === 'function';
 
-/** Calls `next` with the value: at once if the value is here, else when its promise resolves. */
+/** Calls `next` with the value, at once unless it is a promise. */
 export function andThen<Value, Result>(
   value: MaybePromise<Value>,
   next: (value: Value) => MaybePromise<Result>,

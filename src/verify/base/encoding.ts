@@ -1,10 +1,10 @@
-// Strict readers of base64url, UTF-8 and JSON. Trust nothing. Promise: what they accept has exactly one
-// spelling (base64url) or one reading (UTF-8, JSON).
+// Strict readers of base64url, UTF-8 and JSON. They trust nothing. Promise: base64url has one spelling, UTF-8
+// and JSON one reading.
 
-/** A JSON object, as it was parsed or without a prototype. */
+/** As it was parsed, or without a prototype. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Returns what the action returns, or `undefined` if it throws `expected`. Other errors propagate. */
+/** Returns `undefined` if the action throws `expected`. Other errors propagate. */
 export function undefinedOn<Result>(expected: new () => Error, action: () => Result) {
   try {
     return action();
@@ -23,7 +23,7 @@ export function decodeBase64url(text: string): Buffer | undefined {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Decodes UTF-8; `undefined` for ill-formed bytes. Keeps a byte-order mark, which the caller checks. */
+/** Returns `undefined` for ill-formed bytes. Keeps a byte-order mark. */
 export const decodeUtf8 = (bytes: Uint8Array): string | undefined =>
   undefinedOn(TypeError, () => utf8.decode(bytes));
 
@@ -38,16 +38,13 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Parses JSON in UTF-8 without byte-order mark (RFC 8259 §8.1); `undefined` for anything else. The last of
- * repeated members counts (RFC 7519 §4).
+ * Parses UTF-8 without byte-order mark (RFC 8259 §8.1); `undefined` for anything else. The last of repeated
+ * members counts (RFC 7519 §4).
  */
 export const parseJson = (bytes: Uint8Array): unknown =>
   undefinedOn(SyntaxError, () => JSON.parse(decodeUtf8(bytes) ?? ''));
 
-/**
- * Parses a JSON object; `undefined` for anything else. Keeps its prototype: the sender may be a stranger, and
- * copying many members takes as long as parsing them.
- */
+/** Keeps the prototype: copying takes as long as parsing, and the sender may be a stranger. */
 export function parseJsonObject(bytes: Uint8Array): JsonObject | undefined {
   const value = parseJson(bytes);
   return isJsonObject(value) ? value : undefined;
@@ -57,7 +54,7 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject | undefined {
 export const isTextArray = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.findIndex((member) => typeof member !== 'string') < 0;
 
-/** True for an array without holes, of at least one text, whose every text matches the pattern. */
+/** True for an array of at least one text, without holes, if the pattern matches each. */
 export const isListOf = (pattern: RegExp, value: unknown) =>
   isTextArray(value) && value.length > 0 && value.every((text) => pattern.test(text));
 

@@ -1,12 +1,12 @@
 // The log: a closed list of events, written as JSON lines. Promises: no line can hold a token, because each
 // field is a number, a boolean, a word of a closed list or a bounded Printable; a reader that stops costs
-// lines, which are counted, and no memory. Does not open the output: process/host.ts does.
+// lines, which are counted, and no memory. Does not open the output: process/log.ts does.
 import type { RefusalReason } from './refusal.ts';
 
 /** Each level writes its own lines and those of the levels before it. */
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
 
-/** What the setting `LOG_LEVEL` may be. */
+/** The setting `LOG_LEVEL`. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Every event, by its message, with its level. */
@@ -66,7 +66,7 @@ export type KeyFlaw =
   | 'exponent'
   | 'not-importable';
 
-/** Why a request was not served: a refusal, a bug, or an error that a handler reported. */
+/** Why a request was not served. */
 export type RequestFlaw = RefusalReason | 'bug' | 'handler';
 
 type Reason =
@@ -84,28 +84,27 @@ type LogEvent = keyof typeof LEVELS;
 /** Writes the line of an event if its level is on. */
 export type Log = (event: LogEvent, fields: Fields) => void;
 
-/** Adds 1 to a sample, which is the name and labels of a metric in Prometheus's format. */
+/** Adds 1 to a sample: a metric with its labels, in Prometheus's format. */
 export type Count = (sample: string) => void;
 
-/** About seven thousand lines that wait for a reader. Above that, lines are dropped. */
+/** About 7,000 lines that nobody has read. Further lines are dropped. */
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
 const MAX_FRAMES = 8;
 const MAX_FRAME_LENGTH = 128;
 
-/** Text from outside, cut to 64 characters, which no token fits; `?` replaces what is not printable. */
+/** Text from outside, cut to 64 characters: no token fits. `?` replaces what is not printable. */
 export const printable = (text: string) => toPrintable(text, 64);
 
-/** Text of the operator, cut to 256 characters. Never use it for text of a request or a provider. */
+/** Text of the operator, cut to 256 characters. Not for text of a request or a provider. */
 export const printableSetting = (text: string) => toPrintable(text, 256);
 
 const toPrintable = (text: string, length: number) =>
   text.slice(0, length).replace(/[^\x20-\x7e]/g, '?') as Printable;
 
 /**
- * Creates a log that writes one JSON line for each event up to `level`. `now` returns milliseconds since the
- * epoch, `unwrittenBytes` the bytes that still wait for a reader. The next line that is written is preceded
- * by the number of lines that were dropped.
+ * Creates a log that writes one JSON line for each event up to `level`, and counts dropped lines before the
+ * next one. `now` returns milliseconds since the epoch, `unwrittenBytes` what nobody has read.
  */
 export function createLog(
   level: LogLevel,
@@ -117,7 +116,7 @@ export function createLog(
   let lastMillis = NaN;
   let lastTime = '';
 
-  /** Formats each millisecond once: most lines share theirs with the line before. */
+  /** Most lines share the millisecond of the line before. */
   function timeText() {
     const millis = now();
     if (millis !== lastMillis) lastTime = new Date(millis).toISOString();
@@ -146,7 +145,7 @@ export function createLog(
   };
 }
 
-/** An error in how the package is used. Its sentence is fixed text, so the log may show it. */
+/** Its sentence is fixed text, so the log may show it. */
 export class UsageError extends TypeError {
   readonly #sentence;
 
@@ -155,16 +154,13 @@ export class UsageError extends TypeError {
     this.#sentence = printableSetting(sentence);
   }
 
-  /** The sentence as it was made: `message` can be changed. */
+  /** As it was made: `message` can be changed. */
   static sentenceOf(error: Error) {
     return #sentence in error ? error.#sentence : undefined;
   }
 }
 
-/**
- * Returns what the log may show of a bug: the name of the error, its stack frames, and the sentence of a
- * `UsageError`. Never another message, which may hold data.
- */
+/** What the log may show of a bug. Never the message of anything but a `UsageError`: it may hold data. */
 export function describeBug(error: unknown): Fields {
   try {
     if (!(error instanceof Error)) return { reason: 'bug', error: printable(typeof error) };
@@ -183,14 +179,14 @@ export function describeBug(error: unknown): Fields {
 const FRAME = /^(?:(?:file:\/\/|\/|[A-Za-z]:\\).*\.[cm]?[jt]sx?|node:[a-z\d_/-]+):\d+:\d+$/;
 
 /**
- * The frames of a stack, without names of functions, which may be made from data. A long path keeps its end,
- * which names the file.
+ * Leaves out the names of functions, which may be made from data. A long path keeps its end, which names the
+ * file.
  */
 function framesOf(error: Error) {
   // The stack begins with the message of now, or with the one from when the stack was first read.
   const lines = String(error.stack).replace(error.message, '').split('\n');
   const first = lines.findLastIndex((line) => !/^ +at /.test(line)) + 1;
-  // V8 writes at most this many frames. A line above them that looks like one is text of the message.
+  // V8 writes at most this many frames. A line above them is text of the message.
   const calls = lines.slice(first).slice(-Error.stackTraceLimit);
   return calls
     .map((line) => line.replace(/^(?:.* \(| +at (?:async )?)(?=\/|\w+:)|\)$/g, ''))

@@ -122,25 +122,25 @@ type Sentences = typeof SENTENCES;
 /** Decides status and challenge. */
 export type Kind = keyof Sentences;
 
-/** The exact reason, for log and metrics. */
+/** For log and metrics. */
 export type RefusalReason = { [Each in Kind]: keyof Sentences[Each] }[Kind];
 
 export interface Refusal {
   readonly kind: Kind;
   readonly reason: RefusalReason;
-  /** The text for the client: the sentence of the list, or a guard's. */
+  /** For the client: the sentence of the list, or a guard's. */
   readonly description: string;
-  /** The scopes that the route demands. */
+  /** Those that the route demands. */
   readonly scopes?: readonly string[];
   /** What the route demands, as parameters of a challenge. */
   readonly demands?: object;
   /** Fields of the reply: name, value, name, value. */
   readonly headers?: readonly string[];
-  /** What a schema found: the path and the message of each issue. */
+  /** From a schema: path and message of each issue. */
   readonly issues?: readonly object[];
 }
 
-/** What was found out before the refusal: the token's key and issuer by name, and a nonce to offer. */
+/** What was found out before the refusal: names of the token's key and issuer, and a nonce to offer. */
 interface Findings {
   readonly kid?: string | undefined;
   readonly issuerName?: string;
@@ -150,8 +150,8 @@ interface Findings {
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 /**
- * A refused request. Returned on every way that needs no valid token, because V8 walks the stack for each
- * `throw`; thrown where a body or a query is read. Not an `Error`: a stack costs time and could leak.
+ * A refused request. Returned wherever no valid token is needed to get that far, because each `throw` walks
+ * the stack; thrown for bodies and queries. Not an `Error`: a stack costs time and could leak.
  */
 export class Refused {
   readonly #isGenuine = true;
@@ -163,29 +163,28 @@ export class Refused {
     this.findings = findings;
   }
 
-  /** For anything that was thrown. `instanceof` would throw for a revoked proxy. */
+  /** Stands anything that was thrown. `instanceof` throws for a revoked proxy. */
   static isGenuine(thrown: unknown): thrown is Refused {
     return isObject(thrown) && #isGenuine in thrown;
   }
 
-  /** The same refusal with these findings. */
   with(findings: Findings) {
     return new Refused(this.refusal, findings);
   }
 }
 
-/** One refusal without details for each reason, shared by all requests. */
+/** One refusal without details for each reason; requests share them. */
 const PLAIN = Object.fromEntries(
   Object.entries(SENTENCES).flatMap(([kind, sentences]) =>
     Object.entries(sentences).map(([reason, description]) => [reason, { kind, reason, description }]),
   ),
 ) as Readonly<Record<RefusalReason, Refusal>>;
 
-/** Returns the refusal with this reason, with details if there are any. */
+/** Returns the refusal with this reason; `details` replace the shared ones. */
 export const refuse = (reason: RefusalReason, details?: Omit<Partial<Refusal>, 'kind' | 'reason'>) =>
   new Refused(details === undefined ? PLAIN[reason] : { ...PLAIN[reason], ...details });
 
-/** RFC 9110 §10.2.3: tells the client to retry after `seconds`. */
+/** RFC 9110 §10.2.3: retry after `seconds`. */
 export const unavailable = (reason: keyof Sentences['temporarily_unavailable'], seconds = 1) =>
   refuse(reason, { headers: ['Retry-After', String(seconds)] });
 

@@ -3,13 +3,9 @@
 
 declare const sealedAs: unique symbol;
 
-/** A value that was sealed under this name. */
 export type Sealed<Content, Name extends string> = { readonly [sealedAs]: [Content, Name] };
 
-/**
- * Returns `seal`, which the file with the check keeps to itself, and `unseal`, which throws a `TypeError` for
- * any other value.
- */
+/** The file with the check keeps `seal` private. `unseal` throws a `TypeError` for any other value. */
 export function sealing<Content, Name extends string>() {
   class Box {
     readonly #content;

@@ -10,33 +10,33 @@ import { FetchFailure } from './jwks.ts';
 
 const MAX_BYTES = 512 * 1024;
 
-/** The provider: host with optional port, issuer URL, and the key-set URL if it is configured. */
+/** Host with optional port, issuer URL, and the key-set URL if it is configured. */
 export type KeySource = Readonly<{ domain: string; issuer: string; jwksUri: string | undefined }>;
 
 /** Connects to the host and port of a URL. Rejects with `FetchFailure`. */
 export type Connect = (address: URL, signal: AbortSignal) => Promise<object>;
 
 /**
- * Returns a function that fetches the key set, over `connect` if there is one. `timeoutMillis` bounds
- * connections, discovery and the key set together. Rejects with `FetchFailure`, or with a bug.
+ * Returns a function that fetches the key set, over `connect` if there is one, within `timeoutMillis` in all.
+ * It rejects with `FetchFailure`; any other error is a bug.
  */
 export function createKeyFetcher(
   { domain, issuer, jwksUri }: KeySource,
   connect: Connect | undefined,
   timeoutMillis = 5_000,
 ): () => Promise<JsonObject> {
-  /** Stands in for a discovery document that the provider does not have. */
+  /** For a provider without discovery. */
   const defaultDocument = { issuer, jwks_uri: `https://${domain}/.well-known/jwks.json` };
 
   async function fetchKeySet(signal: AbortSignal) {
     return fetchJson(jwksUri ?? (await discover(signal)), signal);
   }
 
-  /** The key-set URL (OpenID Connect Discovery §4). Asked at every fetch, because a provider may move it. */
+  /** The key-set URL (OpenID Connect Discovery §4). Every fetch asks: a provider may move it. */
   async function discover(signal: AbortSignal) {
     const documentUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     const document = await fetchJson(documentUrl, signal, defaultDocument);
-    // OpenID Connect Discovery §4.3: the issuer must be exactly the one that was asked.
+    // OpenID Connect Discovery §4.3
     if (document.issuer !== issuer) throw new FetchFailure('issuer-mismatch');
 
     const address = document.jwks_uri;
@@ -46,7 +46,7 @@ export function createKeyFetcher(
     return address;
   }
 
-  /** The JSON object at `address`; for a 404, `fallback` if there is one. */
+  /** For a 404 returns `fallback`, if there is one. */
   async function fetchJson(address: string, signal: AbortSignal, fallback?: JsonObject) {
     // The deadline may have cut off discovery: a document without a length then looks complete.
     signal.throwIfAborted();
@@ -79,12 +79,12 @@ export function createKeyFetcher(
   };
 }
 
-/** Resolves with the head of the final response. Rejects however else the request ends. */
+/** Resolves with the final response. Rejects however else the request ends. */
 function fetchHead(address: string, connection: object) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     const options = {
       ...connection,
-      // An agent would reuse the socket of discovery, which saves 2.8 % of a start, but misses some errors.
+      // An agent would reuse the socket, which saves 2.8 % of a start, but Node then misses some errors.
       agent: false,
       // RFC 9110 §12.5.1
       headers: { Accept: 'application/json' },
@@ -95,7 +95,7 @@ function fetchHead(address: string, connection: object) {
     const request = get(address, options, resolve);
     request.on('error', reject);
 
-    // RFC 9110 §15.2.2: a switch of protocols, which nobody asked for, also ends here.
+    // RFC 9110 §15.2.2: a switch of protocols ends here too.
     request.on('close', () => reject(new FetchFailure('connection-failed')));
   });
 }

@@ -1,6 +1,6 @@
-// Imports a JSON Web Key for one algorithm, or says why not. Trusts nothing in the JWK: checks its type, size
-// and purpose, because crypto.verify takes any key (RFC 8725 §3.1). Does not check whose key it is: the
-// provider's set or the token's binding does.
+// Imports a JSON Web Key for one algorithm. Trusts nothing in the JWK: checks its type, size and purpose,
+// because crypto.verify takes any key (RFC 8725 §3.1). Does not check whose key it is: the provider's set or
+// the token's binding does.
 import {
   constants,
   createPublicKey,
@@ -35,7 +35,7 @@ const ALGORITHMS = {
 
 export type Algorithm = keyof typeof ALGORITHMS;
 
-/** For proofs. Access tokens are signed with RS256 only. */
+/** Tokens are signed with RS256 only. */
 export const PROOF_ALGORITHMS = Object.keys(ALGORITHMS);
 
 export const isProofAlgorithm = (value: unknown): value is Algorithm =>
@@ -67,7 +67,6 @@ function requiredMembers({ crv, e, kty, n, x, y }: JsonObject): JsonObject {
   return kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x };
 }
 
-/** Returns the required members if they are text and fit the algorithm. */
 function membersFor(algorithm: Algorithm, jwk: JsonObject): JsonObject | KeyFlaw {
   if (SECRET_MEMBERS.some((name) => jwk[name] !== undefined)) return 'private-member';
 
@@ -122,7 +121,7 @@ function importPublic(members: JsonObject, algorithm: Algorithm, maxBits: number
     const reason = members.kty === 'RSA' ? checkRsa(members, key.asymmetricKeyDetails, maxBits) : undefined;
     return reason ?? seal({ digest, input: { key, ...options }, thumbprint, kid });
   } catch (error) {
-    // OpenSSL's errors have a code: a point is not on its curve, for instance.
+    // OpenSSL's errors have a code, such as for a point that is not on its curve.
     if (error instanceof Error && 'code' in error) return 'not-importable';
     throw error;
   }
@@ -140,8 +139,8 @@ function checkRsa(
   // RFC 7518 §3.3: 2048 bits or larger.
   if (modulusLength < 2048 || modulusLength > maxBits || lastByte % 2 === 0) return 'size';
 
-  // RFC 8017 §3.1: an odd exponent of at least 3; with 1 any text would be its own signature. Stricter: at
-  // most 32 bits, because a longer exponent takes longer to verify with.
+  // RFC 8017 §3.1: odd, at least 3; with 1 any text would be its own signature. Stricter: at most 32 bits, as
+  // a longer exponent takes longer.
   const isOdd = publicExponent % 2n === 1n;
   return isOdd && publicExponent > 1 && publicExponent <= MAX_EXPONENT ? undefined : 'exponent';
 }

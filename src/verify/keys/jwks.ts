@@ -28,7 +28,7 @@ type Skipped = Readonly<{ reason: KeyFlaw; kid: Printable }>;
 /** `usable` is never empty. */
 export type ImportedKeys = ReturnType<typeof importKeySet>;
 
-/** Imports a key set (RFC 7517 §5) and skips the keys that cannot be used. Throws `FetchFailure`. */
+/** Imports a key set (RFC 7517 §5); skips keys that cannot be used. Throws `FetchFailure`. */
 export function importKeySet(document: JsonObject) {
   if (!Array.isArray(document.keys)) throw new FetchFailure('not-a-key-set');
   if (document.keys.length > MAX_KEYS) throw new FetchFailure('too-many-keys');
@@ -50,7 +50,7 @@ function kidOf(member: unknown) {
   return printable(typeof kid === 'string' ? kid : '');
 }
 
-/** The one key with this `kid`; without `kid`, the only key (RFC 7515 §4.1.4, RFC 7517 §4.5). */
+/** The one key with this `kid`, or without `kid` the only key (RFC 7515 §4.1.4, RFC 7517 §4.5). */
 export function keyNamed(kid: string | undefined, keys: readonly VerificationKey[]) {
   const named = keys.filter((key) => kid === undefined || factsOf(key).kid === kid);
   return named.length === 1 ? named[0] : undefined;

@@ -16,7 +16,7 @@ const REQUEST_PAUSE_MILLIS = 5_000;
 const MIN_BACKOFF_MILLIS = 1_000;
 const MAX_BACKOFF_MILLIS = 30_000;
 const MAX_WAITING = 1_000;
-/** The fetch under way may have begun before the key was published, so a request may await one more. */
+/** The fetch under way may have begun before the key was published. */
 const MAX_FETCHES_AWAITED = 2;
 
 export type KeySet = ReturnType<typeof createKeySet>;
@@ -33,14 +33,13 @@ export function createKeySet(
   count?: Count,
 ) {
   const issuer = printable(issuerName);
-  /** Empty before the first success, and once expired keys are noticed after a failed fetch. */
   let held: readonly VerificationKey[] = [];
-  /** Monotonic, like all times in this file. */
+  /** Monotonic, like all times here. */
   let fetchedAt = -Infinity;
   let lastLogged = '';
 
   let fetchUnderWay: Promise<void> | undefined;
-  /** Why the last fetch failed, if it did. */
+  /** Of the last fetch. */
   let failure: FetchFlaw | undefined;
   let backoffMillis = MIN_BACKOFF_MILLIS;
   let failedAt = 0;
@@ -51,8 +50,7 @@ export function createKeySet(
   let waiting = 0;
 
   /**
-   * Returns the key with this `kid`, or without `kid` the only key. Returns a promise only if a fetch may
-   * bring the key.
+   * Returns the key with this `kid`, or without `kid` the only key; a promise only if a fetch may bring it.
    */
   function find(
     kid: string | undefined,
@@ -80,7 +78,7 @@ export function createKeySet(
   }
 
   function refusal(kid: string | undefined, hasKeys: boolean) {
-    // After a failed fetch nobody knows whether the provider has published the key.
+    // After a failed fetch the provider may have the key.
     if (hasKeys && (kid === undefined || failure === undefined)) return refuse('key-unknown');
 
     // RFC 9110 §10.2.3: retry at the next attempt, in 1 to 30 seconds.
@@ -92,10 +90,10 @@ export function createKeySet(
   /** Infinity before the first success. */
   const ageMillis = () => clock.monotonic() - fetchedAt;
 
-  /** The number of keys that can verify a token now. Starts the refresh that old keys need. */
+  /** How many keys can verify a token now. Refreshes old keys. */
   const usable = () => currentKeys().length;
 
-  /** Starts a fetch or joins the one under way. Never rejects; `find` shows the outcome. */
+  /** Starts a fetch or joins the one under way. Never rejects. */
   function refresh(): Promise<void> {
     fetchUnderWay ??= attempt().finally(() => {
       fetchUnderWay = undefined;
@@ -103,7 +101,7 @@ export function createKeySet(
     return fetchUnderWay;
   }
 
-  /** The keys, or none when they are too old. Starts a refresh of old keys, except after a failed fetch. */
+  /** No keys once they are too old. Starts a refresh of old keys, except after a failed fetch. */
   function currentKeys() {
     const age = ageMillis();
     if (age >= REFRESH_AFTER_MILLIS && failure === undefined) void refresh();
@@ -120,8 +118,8 @@ export function createKeySet(
   function fetchToAwait(isForUnknownKid: boolean) {
     if (fetchUnderWay !== undefined) return fetchUnderWay;
 
-    // Unknown `kid`s cause one fetch in five seconds, from its start. Without keys, the pause runs from the
-    // end of the last fetch, so that a provider which hangs gets a rest.
+    // For unknown `kid`s the pause runs from the start of a fetch. Without keys it runs from the end of the
+    // last one, so that a provider which hangs gets a rest.
     const now = clock.monotonic();
     if (now - (isForUnknownKid ? lastForUnknownKid : failedAt) < REQUEST_PAUSE_MILLIS) return undefined;
 
@@ -148,7 +146,7 @@ export function createKeySet(
     count?.(`gatehouse_key_fetches_total{issuer="${issuerName}",result="${result}"}`);
   }
 
-  /** Logs only changed keys and the end of a failure: refreshes are frequent. */
+  /** Refreshes are frequent: logs only changes and the end of a failure. */
   function logChanges({ usable, skipped }: ImportedKeys) {
     const text = JSON.stringify([usable.map(factsOf), skipped]);
     if (text === lastLogged && failure === undefined) return;
@@ -172,7 +170,7 @@ export function createKeySet(
       });
     }
 
-    // Jitter: replicas that lost the provider together must not retry together.
+    // Jitter: replicas must not retry together.
     const delay = backoffMillis * (0.8 + 0.2 * Math.random());
     backoffMillis = Math.min(MAX_BACKOFF_MILLIS, backoffMillis * 2);
     failure = reason;
