@@ -40,7 +40,7 @@ export function createProofVerifier(options: ProofOptions) {
   const importedKeys = new Cache<VerificationKey>(MAX_IMPORTED_KEYS);
   const checkNonce = dpopNonceSecret === undefined ? () => undefined : createNonceCheck(dpopNonceSecret);
 
-  function checkClaims(
+  function checkProofClaims(
     { jti, htm, htu, iat, ath }: JsonObject,
     token: string,
     facts: RequestFacts,
@@ -86,10 +86,10 @@ export function createProofVerifier(options: ProofOptions) {
     const jws = parseCompact(proof);
     if (typeof jws === 'string') return refuse('proof-malformed');
 
-    const header = parseProofHeader(jws.header);
+    const header = checkProofHeader(jws.header);
     if (header instanceof Refused) return header;
 
-    const claims = checkClaims(jws.payload, token, facts, Math.floor(nowMillis / 1000));
+    const claims = checkProofClaims(jws.payload, token, facts, Math.floor(nowMillis / 1000));
     if (claims instanceof Refused) return claims;
 
     const thumbprint = thumbprintOfSigner(jws, header);
@@ -103,9 +103,9 @@ export function createProofVerifier(options: ProofOptions) {
   };
 }
 
-type ProofHeader = Exclude<ReturnType<typeof parseProofHeader>, Refused>;
+type ProofHeader = Exclude<ReturnType<typeof checkProofHeader>, Refused>;
 
-function parseProofHeader({ typ, alg, crit, b64, jwk }: JsonObject) {
+function checkProofHeader({ typ, alg, crit, b64, jwk }: JsonObject) {
   // RFC 9449 §4.3(4)
   if (mediaType(typ) !== 'dpop+jwt') return refuse('proof-type');
 

@@ -40,7 +40,7 @@ export function createKeySet(
 
   let fetchUnderWay: Promise<void> | undefined;
   /** Of the last fetch. */
-  let failure: FetchFlaw | undefined;
+  let lastError: FetchFlaw | undefined;
   let backoffMillis = MIN_BACKOFF_MILLIS;
   let failedAt = 0;
   let retryAt = 0;
@@ -72,14 +72,14 @@ export function createKeySet(
     return awaited.then(() => {
       waiting -= 1;
       // After a failed fetch no request awaits another.
-      const left = failure === undefined ? fetchesLeft - 1 : 0;
+      const left = lastError === undefined ? fetchesLeft - 1 : 0;
       return find(kid, left);
     });
   }
 
   function refusal(kid: string | undefined, hasKeys: boolean) {
-    // After a failed fetch the provider may have the key.
-    if (hasKeys && (kid === undefined || failure === undefined)) return refuse('key-unknown');
+    // After a failed fetch the provider may have published the key.
+    if (hasKeys && (kid === undefined || lastError === undefined)) return refuse('key-unknown');
 
     // RFC 9110 §10.2.3: retry at the next attempt, in 1 to 30 seconds.
     const nextAt = hasKeys ? retryAt : Math.min(retryAt, failedAt + REQUEST_PAUSE_MILLIS);
@@ -104,10 +104,10 @@ export function createKeySet(
   /** No keys once they are too old. Starts a refresh of old keys, except after a failed fetch. */
   function currentKeys() {
     const age = ageMillis();
-    if (age >= REFRESH_AFTER_MILLIS && failure === undefined) void refresh();
+    if (age >= REFRESH_AFTER_MILLIS && lastError === undefined) void refresh();
     if (age < MAX_AGE_MILLIS) return held;
 
-    if (held.length > 0 && failure !== undefined) {
+    if (held.length > 0 && lastError !== undefined) {
       log('signing keys expired', { issuer });
       held = [];
     }
@@ -136,20 +136,20 @@ export function createKeySet(
       cancelRetry();
       held = imported.usable;
       fetchedAt = startedAt;
-      failure = undefined;
+      lastError = undefined;
       backoffMillis = MIN_BACKOFF_MILLIS;
     } catch (thrown) {
-      if (FetchFailure.is(thrown)) noteFailure(thrown);
-      else noteFailure(new FetchFailure('unforeseen'), describeBug(thrown));
+      if (FetchFailure.is(thrown)) noteError(thrown);
+      else noteError(new FetchFailure('unforeseen'), describeBug(thrown));
     }
-    const result = failure ?? 'ok';
+    const result = lastError ?? 'ok';
     count?.(`gatehouse_key_fetches_total{issuer="${issuerName}",result="${result}"}`);
   }
 
-  /** Refreshes are frequent: logs only changes and the end of a failure. */
+  /** Refreshes are frequent: logs only changes and the end of an error. */
   function logChanges({ usable, skipped }: ImportedKeys) {
     const text = JSON.stringify([usable.map(factsOf), skipped]);
-    if (text === lastLogged && failure === undefined) return;
+    if (text === lastLogged && lastError === undefined) return;
 
     lastLogged = text;
     for (const key of skipped) log('signing key skipped', { issuer, ...key });
@@ -157,8 +157,8 @@ export function createKeySet(
     log('signing keys loaded', { issuer, usable: usable.length, skipped: skipped.length, kids });
   }
 
-  function noteFailure({ reason, code }: FetchFailure, bug?: ReturnType<typeof describeBug>) {
-    if (reason !== failure) {
+  function noteError({ reason, code }: FetchFailure, bug?: ReturnType<typeof describeBug>) {
+    if (reason !== lastError) {
       // Infinity, before the first success, becomes null in JSON.
       const heldForSeconds = Math.round(ageMillis() / 1000);
       log('signing keys could not be fetched', {
@@ -173,7 +173,7 @@ export function createKeySet(
     // Jitter: replicas must not retry together.
     const delay = backoffMillis * (0.8 + 0.2 * Math.random());
     backoffMillis = Math.min(MAX_BACKOFF_MILLIS, backoffMillis * 2);
-    failure = reason;
+    lastError = reason;
     failedAt = clock.monotonic();
     retryAt = failedAt + delay;
     cancelRetry();

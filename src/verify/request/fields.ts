@@ -24,7 +24,7 @@ export function traceparentOf(rawHeaders: readonly string[]): string | undefined
 
 /**
  * RFC 9110 §7.2, RFC 3986 §3.2.2, §3.2.3: a name, an IPv4 address or a bracketed IPv6 address, and an
- * optional port, which may be empty. Longer names cost URL milliseconds in Node 20 and 22.
+ * optional port, which may be empty. In Node 20 and 22 URL takes milliseconds for longer names.
  */
 const HOST = /^(?:[a-z0-9._~-]{1,255}|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i;
 

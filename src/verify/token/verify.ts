@@ -61,7 +61,7 @@ export function createTokenVerifier(
     const jws = parseCompact(token);
     if (typeof jws === 'string') return refuse(jws);
 
-    const header = parseTokenHeader(jws.header);
+    const header = checkTokenHeader(jws.header);
     if (header instanceof Refused) return header;
 
     // `iss` is unverified here and only selects the issuer; `checkClaims` checks it again. With one issuer it
@@ -123,7 +123,7 @@ function deepFreeze(claims: JsonObject) {
 }
 
 /** Checks the header of a token and returns its `kid`. Never reads members that carry keys. */
-function parseTokenHeader({ alg, crit, b64, typ, kid }: JsonObject) {
+function checkTokenHeader({ alg, crit, b64, typ, kid }: JsonObject) {
   // RFC 7515 §4.1.1, RFC 8725 §2.1, §3.1, §3.2: the verifier fixes the algorithm, not the header.
   if (alg !== 'RS256') return refuse('algorithm-refused');
 
