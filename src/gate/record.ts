@@ -1,6 +1,6 @@
 // What becomes known of a request on its way, for the reply, the log and the metrics. A record, not a
 // decision: no check reads it.
-import type { RequestFlaw } from '../verify/base/events.ts';
+import type { RequestReason } from '../verify/base/events.ts';
 import type { Access } from './access.ts';
 
 /** What is read of a request before its body. */
@@ -38,7 +38,7 @@ export abstract class RequestRecord {
   /** A nonce that the reply shall carry. */
   freshNonce?: string | undefined;
   /** Absent when it was served. */
-  reason?: RequestFlaw;
+  reason?: RequestReason;
   /** What was thrown, with the reason `bug`. */
   failure?: unknown;
 }

@@ -33,7 +33,7 @@ export const LEVELS = {
 } as const;
 
 /** Why a fetch of signing keys failed, for log and metrics (docs/keys.md). */
-export const FETCH_FLAWS = [
+export const FETCH_ERROR_REASONS = [
   'timeout',
   'connection-failed',
   'certificate-refused',
@@ -50,10 +50,10 @@ export const FETCH_FLAWS = [
   'unforeseen',
 ] as const;
 
-export type FetchFlaw = (typeof FETCH_FLAWS)[number];
+export type FetchErrorReason = (typeof FETCH_ERROR_REASONS)[number];
 
 /** Why a key of a set or of a proof cannot be used (docs/keys.md). */
-export type KeyFlaw =
+export type KeyReason =
   | 'not-an-object'
   | 'key-type'
   | 'private-member'
@@ -67,10 +67,17 @@ export type KeyFlaw =
   | 'not-importable';
 
 /** Why a request was not served. */
-export type RequestFlaw = RefusalReason | 'bug' | 'handler';
+export type RequestReason = RefusalReason | 'bug' | 'handler';
 
 type Reason =
-  RequestFlaw | FetchFlaw | KeyFlaw | 'SIGTERM' | 'SIGINT' | 'drained' | 'deadline' | 'second-signal';
+  | RequestReason
+  | FetchErrorReason
+  | KeyReason
+  | 'SIGTERM'
+  | 'SIGINT'
+  | 'drained'
+  | 'deadline'
+  | 'second-signal';
 
 /** Bounded text of printable ASCII, made by `printable` or `printableSetting`. */
 export type Printable = string & { readonly printable: unique symbol };

@@ -6,19 +6,19 @@ import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { ByteBuffer } from '../base/byte-buffer.ts';
 import { parseJsonObject, type JsonObject } from '../base/encoding.ts';
-import { FetchFailure } from './jwks.ts';
+import { FetchError } from './jwks.ts';
 
 const MAX_BYTES = 512 * 1024;
 
 /** Host with optional port, issuer URL, and the key-set URL if it is configured. */
 export type KeySource = Readonly<{ domain: string; issuer: string; jwksUri: string | undefined }>;
 
-/** Connects to the host and port of a URL. Rejects with `FetchFailure`. */
+/** Connects to the host and port of a URL. Rejects with `FetchError`. */
 export type Connect = (address: URL, signal: AbortSignal) => Promise<object>;
 
 /**
  * Returns a function that fetches the key set, over `connect` if there is one, within `timeoutMillis` in all.
- * It rejects with `FetchFailure`; any other error is a bug.
+ * It rejects with `FetchError`; any other error is a bug.
  */
 export function createKeyFetcher(
   { domain, issuer, jwksUri }: KeySource,
@@ -37,11 +37,11 @@ export function createKeyFetcher(
     const documentUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     const document = await fetchJson(documentUrl, signal, defaultDocument);
     // OpenID Connect Discovery §4.3
-    if (document.issuer !== issuer) throw new FetchFailure('issuer-mismatch');
+    if (document.issuer !== issuer) throw new FetchError('issuer-mismatch');
 
     const address = document.jwks_uri;
     if (typeof address !== 'string' || !/^https:/i.test(address) || !URL.canParse(address)) {
-      throw new FetchFailure('address-refused');
+      throw new FetchError('address-refused');
     }
     return address;
   }
@@ -58,10 +58,10 @@ export function createKeyFetcher(
       if (status === 404 && fallback !== undefined) return fallback;
 
       // RFC 9110 §15.4: a redirect is refused too.
-      if (status !== 200) throw new FetchFailure('status-refused', status);
+      if (status !== 200) throw new FetchError('status-refused', status);
 
       const document = parseJsonObject(await readBody(response));
-      if (document === undefined) throw new FetchFailure('not-a-json-object');
+      if (document === undefined) throw new FetchError('not-a-json-object');
       return document;
     } finally {
       response.destroy();
@@ -73,7 +73,7 @@ export function createKeyFetcher(
 
     // The race settles even if the socket ignores the signal. The signal closes the socket.
     const deadline = new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => reject(new FetchFailure('timeout')));
+      signal.addEventListener('abort', () => reject(new FetchError('timeout')));
     });
     return Promise.race([deadline, fetchKeySet(signal).catch(rethrow)]);
   };
@@ -96,14 +96,14 @@ function fetchHead(address: string, connection: object) {
     request.on('error', reject);
 
     // RFC 9110 §15.2.2: a switch of protocols ends here too.
-    request.on('close', () => reject(new FetchFailure('connection-failed')));
+    request.on('close', () => reject(new FetchError('connection-failed')));
   });
 }
 
 async function readBody(response: AsyncIterable<Buffer>) {
   const body = new ByteBuffer();
   for await (const chunk of response) {
-    if (body.add(chunk) > MAX_BYTES) throw new FetchFailure('too-large');
+    if (body.add(chunk) > MAX_BYTES) throw new FetchError('too-large');
   }
   return body.release();
 }
@@ -114,5 +114,5 @@ function rethrow(error: unknown): never {
 
   const code = String(error.code);
   const isAboutCertificates = /CERT|SIGNATURE|TLS|SSL|CA$|PATH_LENGTH|PURPOSE|HOSTNAME/.test(code);
-  throw new FetchFailure(isAboutCertificates ? 'certificate-refused' : 'connection-failed', code);
+  throw new FetchError(isAboutCertificates ? 'certificate-refused' : 'connection-failed', code);
 }

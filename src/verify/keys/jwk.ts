@@ -9,7 +9,7 @@ import {
   type VerifyKeyObjectInput,
 } from 'node:crypto';
 import { isTextArray, type JsonObject } from '../base/encoding.ts';
-import type { KeyFlaw } from '../base/events.ts';
+import type { KeyReason } from '../base/events.ts';
 import type { Cache } from '../base/cache.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 
@@ -67,7 +67,7 @@ function requiredMembers({ crv, e, kty, n, x, y }: JsonObject): JsonObject {
   return kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x };
 }
 
-function membersFor(algorithm: Algorithm, jwk: JsonObject): JsonObject | KeyFlaw {
+function membersFor(algorithm: Algorithm, jwk: JsonObject): JsonObject | KeyReason {
   if (SECRET_MEMBERS.some((name) => jwk[name] !== undefined)) return 'private-member';
 
   const { kty, crv } = ALGORITHMS[algorithm];
@@ -79,7 +79,7 @@ function membersFor(algorithm: Algorithm, jwk: JsonObject): JsonObject | KeyFlaw
 }
 
 /** Imports a key of the provider's set for RS256 (RFC 7517 §4, RFC 7518 §6.3.1). */
-export function importSigningKey(jwk: JsonObject): VerificationKey | KeyFlaw {
+export function importSigningKey(jwk: JsonObject): VerificationKey | KeyReason {
   const members = membersFor('RS256', jwk);
   if (typeof members === 'string') return members;
 
@@ -101,7 +101,7 @@ export function importProofKey(
   jwk: JsonObject,
   algorithm: Algorithm,
   imported: Cache<VerificationKey>,
-): VerificationKey | KeyFlaw {
+): VerificationKey | KeyReason {
   const members = membersFor(algorithm, jwk);
   if (typeof members === 'string') return members;
 

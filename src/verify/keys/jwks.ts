@@ -1,37 +1,37 @@
 // Imports the usable keys of a fetched key set, and chooses one by its `kid`. Trusts nothing in the document.
 // Does not decide when to fetch or how long keys are good: verify/keys/key-set.ts does.
 import { isJsonObject, type JsonObject } from '../base/encoding.ts';
-import { printable, type FetchFlaw, type KeyFlaw, type Printable } from '../base/events.ts';
+import { printable, type FetchErrorReason, type KeyReason, type Printable } from '../base/events.ts';
 import { factsOf, importSigningKey, type VerificationKey } from './jwk.ts';
 
 const MAX_KEYS = 100;
 
 /** Why a fetch failed. `code` is Node's error code, the HTTP status, or why a key was skipped. */
-export class FetchFailure {
+export class FetchError {
   readonly reason;
   readonly code;
   readonly #brand = true;
 
-  constructor(reason: FetchFlaw, code: unknown = '') {
+  constructor(reason: FetchErrorReason, code: unknown = '') {
     this.reason = reason;
     this.code = String(code);
   }
 
   /** `instanceof` would throw for a revoked proxy. */
-  static is(thrown: unknown): thrown is FetchFailure {
+  static is(thrown: unknown): thrown is FetchError {
     return #brand in Object(thrown);
   }
 }
 
-type Skipped = Readonly<{ reason: KeyFlaw; kid: Printable }>;
+type Skipped = Readonly<{ reason: KeyReason; kid: Printable }>;
 
 /** `usable` is never empty. */
 export type ImportedKeys = ReturnType<typeof importKeySet>;
 
-/** Imports a key set (RFC 7517 §5); skips keys that cannot be used. Throws `FetchFailure`. */
+/** Imports a key set (RFC 7517 §5); skips keys that cannot be used. Throws `FetchError`. */
 export function importKeySet(document: JsonObject) {
-  if (!Array.isArray(document.keys)) throw new FetchFailure('not-a-key-set');
-  if (document.keys.length > MAX_KEYS) throw new FetchFailure('too-many-keys');
+  if (!Array.isArray(document.keys)) throw new FetchError('not-a-key-set');
+  if (document.keys.length > MAX_KEYS) throw new FetchError('too-many-keys');
 
   const usable: VerificationKey[] = [];
   const skipped: Skipped[] = [];
@@ -41,7 +41,7 @@ export function importKeySet(document: JsonObject) {
     if (typeof key === 'string') skipped.push({ reason: key, kid: kidOf(member) });
     else usable.push(key);
   }
-  if (usable.length === 0) throw new FetchFailure('no-usable-key', skipped[0]?.reason);
+  if (usable.length === 0) throw new FetchError('no-usable-key', skipped[0]?.reason);
   return { usable, skipped };
 }
 

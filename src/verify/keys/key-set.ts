@@ -4,10 +4,10 @@
 // verify/keys/fetch.ts does.
 import type { Clock, MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
-import { describeBug, printable, type Count, type FetchFlaw, type Log } from '../base/events.ts';
+import { describeBug, printable, type Count, type FetchErrorReason, type Log } from '../base/events.ts';
 import { refuse, unavailable, type Refused } from '../base/refusal.ts';
 import { factsOf, type VerificationKey } from './jwk.ts';
-import { FetchFailure, keyNamed, importKeySet, type ImportedKeys } from './jwks.ts';
+import { FetchError, keyNamed, importKeySet, type ImportedKeys } from './jwks.ts';
 
 const REFRESH_AFTER_MILLIS = 10 * 60_000;
 const MAX_AGE_MILLIS = 60 * 60_000;
@@ -23,7 +23,7 @@ export type KeySet = ReturnType<typeof createKeySet>;
 
 /**
  * Creates the key set of one issuer; `issuerName` is its name in the settings. `fetch` resolves with the
- * provider's document or rejects with `FetchFailure`; any other error is a bug. `count` counts fetches.
+ * provider's document or rejects with `FetchError`; any other error is a bug. `count` counts fetches.
  */
 export function createKeySet(
   issuerName: string,
@@ -40,7 +40,7 @@ export function createKeySet(
 
   let fetchUnderWay: Promise<void> | undefined;
   /** Of the last fetch. */
-  let lastError: FetchFlaw | undefined;
+  let lastError: FetchErrorReason | undefined;
   let backoffMillis = MIN_BACKOFF_MILLIS;
   let failedAt = 0;
   let retryAt = 0;
@@ -139,8 +139,8 @@ export function createKeySet(
       lastError = undefined;
       backoffMillis = MIN_BACKOFF_MILLIS;
     } catch (thrown) {
-      if (FetchFailure.is(thrown)) noteError(thrown);
-      else noteError(new FetchFailure('unforeseen'), describeBug(thrown));
+      if (FetchError.is(thrown)) noteError(thrown);
+      else noteError(new FetchError('unforeseen'), describeBug(thrown));
     }
     const result = lastError ?? 'ok';
     count?.(`gatehouse_key_fetches_total{issuer="${issuerName}",result="${result}"}`);
@@ -157,7 +157,7 @@ export function createKeySet(
     log('signing keys loaded', { issuer, usable: usable.length, skipped: skipped.length, kids });
   }
 
-  function noteError({ reason, code }: FetchFailure, bug?: ReturnType<typeof describeBug>) {
+  function noteError({ reason, code }: FetchError, bug?: ReturnType<typeof describeBug>) {
     if (reason !== lastError) {
       // Infinity, before the first success, becomes null in JSON.
       const heldForSeconds = Math.round(ageMillis() / 1000);
