@@ -28,13 +28,7 @@ export {
   type Route,
   type Routes,
 } from './service/routes/route.ts';
-export {
-  json,
-  query,
-  type BodyInput,
-  type BodyOptions,
-  type QueryInput,
-} from './service/routes/inputs.ts';
+export { json, query, type BodyInput, type BodyOptions, type QueryInput } from './service/routes/inputs.ts';
 export {
   reply,
   created,

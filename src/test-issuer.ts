@@ -41,15 +41,31 @@ export interface TestIssuerOptions {
 
 /** Per algorithm how its keys are made and used (RFC 7518 §3, RFC 8037 §3.1). */
 const ALGORITHMS = {
-  RS256: { make: () => generateKeyPairSync('rsa', { modulusLength: 2048, ...AS_TEXT }), digest: 'sha256', use: {} },
+  RS256: {
+    make: () => generateKeyPairSync('rsa', { modulusLength: 2048, ...AS_TEXT }),
+    digest: 'sha256',
+    use: {},
+  },
   PS256: {
     make: () => generateKeyPairSync('rsa', { modulusLength: 2048, ...AS_TEXT }),
     digest: 'sha256',
     use: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 },
   },
-  ES256: { make: () => generateKeyPairSync('ec', { namedCurve: 'P-256', ...AS_TEXT }), digest: 'sha256', use: {} },
-  ES384: { make: () => generateKeyPairSync('ec', { namedCurve: 'P-384', ...AS_TEXT }), digest: 'sha384', use: {} },
-  ES512: { make: () => generateKeyPairSync('ec', { namedCurve: 'P-521', ...AS_TEXT }), digest: 'sha512', use: {} },
+  ES256: {
+    make: () => generateKeyPairSync('ec', { namedCurve: 'P-256', ...AS_TEXT }),
+    digest: 'sha256',
+    use: {},
+  },
+  ES384: {
+    make: () => generateKeyPairSync('ec', { namedCurve: 'P-384', ...AS_TEXT }),
+    digest: 'sha384',
+    use: {},
+  },
+  ES512: {
+    make: () => generateKeyPairSync('ec', { namedCurve: 'P-521', ...AS_TEXT }),
+    digest: 'sha512',
+    use: {},
+  },
   EdDSA: { make: () => generateKeyPairSync('ed25519', AS_TEXT), digest: null, use: {} },
 };
 

@@ -8,7 +8,7 @@ import {
   printableSetting,
   type Log,
   type Printable,
-  type RequestFlaw,
+  type RequestReason,
 } from '../verify/base/events.ts';
 import { traceparentOf } from '../verify/request/fields.ts';
 import type { RequestRecord } from './record.ts';
@@ -49,7 +49,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
     counts.clear();
   }
 
-  function count(reason: RequestFlaw) {
+  function count(reason: RequestReason) {
     period ??= { since: clock.monotonic(), cancel: clock.after(SUMMARY_MILLIS, summarize) };
     for (const name of ['total', reason]) {
       counts.set(name, (counts.get(name) ?? 0) + 1);

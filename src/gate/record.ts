@@ -1,5 +1,5 @@
 // What becomes known of a request, for the reply, the log and the metrics. No check reads it.
-import type { RequestFlaw } from '../verify/base/events.ts';
+import type { RequestReason } from '../verify/base/events.ts';
 import type { Access } from './access.ts';
 
 export interface RequestHead {
@@ -33,7 +33,7 @@ export abstract class RequestRecord {
   issuerName?: string;
   freshNonce?: string | undefined;
   /** Absent when the request was served. */
-  reason?: RequestFlaw;
+  reason?: RequestReason;
   /** What was thrown, with the reason `bug`. */
   failure?: unknown;
 }

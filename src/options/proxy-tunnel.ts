@@ -3,7 +3,7 @@
 // says on its own is taken for the provider's. Does not bound its time: the signal does.
 import { request } from 'node:http';
 import type { Connect } from '../verify/keys/fetch.ts';
-import { FetchFailure } from '../verify/keys/jwks.ts';
+import { FetchError } from '../verify/keys/jwks.ts';
 
 /** Connects through `proxy`, `http://[user[:password]@]host[:port]`. */
 export const connectThrough =
@@ -11,7 +11,7 @@ export const connectThrough =
   (address, signal) =>
     openTunnel(proxy, address, signal);
 
-/** A connection to the host and port of an address. Rejects with `FetchFailure`. */
+/** A connection to the host and port of an address. Rejects with `FetchError`. */
 function openTunnel(proxy: string, { hostname, port }: URL, signal: AbortSignal): Promise<object> {
   const { username, password } = new URL(proxy);
   const credentials = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64');
@@ -30,9 +30,9 @@ function openTunnel(proxy: string, { hostname, port }: URL, signal: AbortSignal)
         if (statusCode === 200 && head.length === 0) return resolve(socket);
 
         socket.destroy();
-        reject(new FetchFailure('proxy-refused', statusCode));
+        reject(new FetchError('proxy-refused', statusCode));
       })
-      .on('error', ({ code }: NodeJS.ErrnoException) => reject(new FetchFailure('proxy-failed', code)))
+      .on('error', ({ code }: NodeJS.ErrnoException) => reject(new FetchError('proxy-failed', code)))
       .end();
   });
 }

@@ -1,6 +1,6 @@
-// Verified token × credentials × mode → Caller: entitled to be heard under this mode (RFC 9449 §7).
-// Promises: the token was presented in the way that its binding demands, and one proof made one Caller (RFC
-// 9449 §2). Does not check scopes or claims: gate/guards.ts does.
+// Verified token + credentials + mode → Caller (RFC 9449 §7). Promises: the token was presented as its
+// binding demands, and one proof makes one Caller (RFC 9449 §2). Does not check scopes or claims:
+// gate/guards.ts does.
 import { andThen, type MaybePromise } from './base/clock.ts';
 import { isFiniteNumber, isJsonObject, isTextArray } from './base/encoding.ts';
 import type { Count } from './base/events.ts';
@@ -11,7 +11,7 @@ import type { Credentials, DpopMode } from './credentials.ts';
 import { createProofVerifier, type Proof, type ProofOptions } from './dpop/proof.ts';
 import type { ReplayStore } from './dpop/replay.ts';
 
-/** Stricter: read as they were judged (RFC 7519 §4.1); a namespace could say another `iss`. */
+/** Stricter: read only as they were verified (RFC 7519 §4.1). A namespace could hold another `iss`. */
 const REGISTERED = /^(?:iss|sub|aud|exp|nbf|iat|jti)$/;
 
 class CheckedCaller {
@@ -19,7 +19,7 @@ class CheckedCaller {
   readonly #nowMillis;
   /** The claims of the token, as the provider wrote them. */
   readonly claims;
-  /** A nonce that the answer shall carry (RFC 9449 §9). */
+  /** A nonce for the response to carry (RFC 9449 §9). */
   readonly freshNonce;
 
   constructor(token: VerifiedToken, nowMillis: number, freshNonce?: string) {
@@ -35,7 +35,7 @@ class CheckedCaller {
     return #issuer in caller;
   }
 
-  /** The `sub` claim: the principal's name, which is unique within the issuer only. */
+  /** The `sub` claim: the principal, unique within its issuer only. */
   get subject() {
     return String(this.claims.sub);
   }
@@ -45,39 +45,33 @@ class CheckedCaller {
     return this.#issuer.issuer;
   }
 
-  /** As the settings call the issuer; `idp` is the first. */
+  /** The issuer's name in the settings; the first is `idp`. */
   get issuerName() {
     return this.#issuer.name;
   }
 
-  /**
-   * The value of `<namespace>name` when the token has that claim, whatever its value; else of `name`, as of
-   * every registered claim.
-   */
+  /** The claim `<namespace>name` if the token has it, else `name`. Registered claims have no namespace. */
   claim(name: string): unknown {
     const namespaced = REGISTERED.test(name) ? undefined : this.claims[this.#issuer.claimNamespace + name];
     return namespaced === undefined ? this.claims[name] : namespaced;
   }
 
-  /**
-   * The granted scopes: the words of a text (RFC 6749 §3.3) or an array of strings; none if it is anything
-   * else.
-   */
+  /** The granted scopes, from space-separated text (RFC 6749 §3.3) or an array of strings; else none. */
   get scopes(): readonly string[] {
     const granted = this.claims[this.#issuer.scopeClaim];
     if (typeof granted === 'string') return granted.split(' ').filter(Boolean);
     return isTextArray(granted) ? granted : [];
   }
 
-  /** The granted scopes as one space-separated text, or `null` when the token has none to show. */
+  /** The granted scopes, space-separated; `null` when there are none. */
   get scopeText() {
     const granted = this.claims[this.#issuer.scopeClaim];
     return typeof granted === 'string' ? granted : this.scopes.join(' ') || null;
   }
 
   /**
-   * Whether the login that `auth_time` tells of was at most so many seconds before the request, give or take
-   * the clock tolerance (RFC 9470 §3); false without one, and for one that is yet to come.
+   * Whether `auth_time` is at most `seconds` before the request, within the clock tolerance (RFC 9470 §3).
+   * False without `auth_time`, and for a future one.
    */
   hasLoggedInWithin(seconds: number) {
     const loginSeconds = this.claims.auth_time;
@@ -92,21 +86,20 @@ class CheckedCaller {
 // Otherwise `new (caller.constructor)(…)` would make one.
 Object.defineProperty(CheckedCaller.prototype, 'constructor', { value: Object });
 
-/** Whoever presented a verified token as its binding and the mode demand. Only a `SenderCheck` makes one. */
+/** Presented a verified token as its binding and the mode demand. Only a `SenderCheck` makes one. */
 export interface Caller extends CheckedCaller {}
 
-/** False for anything that merely looks like a Caller. */
+/** False for anything but a Caller that a `SenderCheck` made. */
 export const { isGenuine } = CheckedCaller;
 
-/** What `createSenderCheck` gives: the only maker of a Caller. */
 export type SenderCheck = ReturnType<typeof createSenderCheck>;
 
-/** How a token must be presented; settings decide. */
+/** The settings of the sender check. */
 export type SenderOptions = ProofOptions & Readonly<{ dpopMode: DpopMode }>;
 
 /**
- * The checks on how a token is presented at `nowMillis` (since the epoch), in the order of docs/dpop.md.
- * They give a Caller, or why it is refused. `count`, if there is one, is told what became of every proof.
+ * Creates the check on how a token is presented at `nowMillis` (since the epoch), in the order of
+ * docs/dpop.md. `count` counts the outcome of every proof.
  */
 export function createSenderCheck(
   options: SenderOptions,
@@ -115,12 +108,12 @@ export function createSenderCheck(
 ) {
   const verifyProof = createProofVerifier(options);
 
-  /** RFC 9449 §11.1: last, and as one step, so that of many uses at once one is the first. */
+  /** RFC 9449 §11.1: last and atomic, so that only one of many simultaneous uses is new. */
   function recordOnce({ thumbprint, jti, expiresAt }: Proof, nowMillis: number) {
-    const verdict = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
-    return andThen(verdict, (recorded) => {
-      count?.(`gatehouse_replay_proofs_total{result="${recorded}"}`);
-      return recorded;
+    const recorded = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
+    return andThen(recorded, (verdict) => {
+      count?.(`gatehouse_replay_proofs_total{result="${verdict}"}`);
+      return verdict;
     });
   }
 
@@ -132,8 +125,8 @@ export function createSenderCheck(
   ): MaybePromise<Caller | Refused> => {
     const { cnf } = verifiedOf(token).claims;
     if (credentials.scheme === 'Bearer') {
-      // RFC 9449 §7.2, RFC 8705 §3: whatever it is bound to, nothing here confirms it. Choice: an operator
-      // who turns DPoP off takes bound tokens as if they were not.
+      // RFC 9449 §7.2, RFC 8705 §3: Bearer confirms no binding. Choice: an operator who disables DPoP accepts
+      // bound tokens as if they were unbound.
       if (cnf !== undefined && options.dpopMode !== 'DISABLED') return refuse('bound-token');
 
       return new CheckedCaller(token, nowMillis);
@@ -152,30 +145,26 @@ export function createSenderCheck(
     // RFC 9449 §4.3(12), second half; §6.1
     if (proof.thumbprint !== boundThumbprint) return refuse('key-mismatch').with({ freshNonce });
 
-    return andThen(recordOnce(proof, nowMillis), (recorded) =>
-      recorded === 'new'
+    return andThen(recordOnce(proof, nowMillis), (verdict) =>
+      verdict === 'new'
         ? new CheckedCaller(token, nowMillis, freshNonce)
-        : NOT_NEW[recorded].with({ freshNonce }),
+        : NOT_NEW[verdict].with({ freshNonce }),
     );
   };
 }
 
-/** What comes of a proof that cannot be recorded as a new one. */
 const NOT_NEW = {
   seen: refuse('proof-replayed'),
   full: unavailable('replay-memory-full', 10),
   unavailable: unavailable('replay-store-unavailable'),
 };
 
-/**
- * Confirmation methods of RFC 7800 §3, RFC 8705 §3.1, RFC 9449 §6.1 and their registry that nothing here can
- * check.
- */
+/** Registered confirmation methods that are not supported (RFC 7800 §3, RFC 8705 §3.1, RFC 9449 §6.1). */
 const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256', 'osc'];
 
-/** The thumbprint to which `cnf`, if there is one, binds the token (RFC 9449 §6.1), or why it does not. */
+/** Returns the thumbprint to which `cnf` binds the token (RFC 9449 §6.1). */
 function confirmedThumbprint(cnf: unknown = {}) {
-  // Stricter: RFC 7800 §3.1 would let a second method be ignored; one that cannot be checked is refused.
+  // Stricter: RFC 7800 §3.1 lets a verifier ignore methods that it does not support.
   const isKnown = isJsonObject(cnf) && OTHER_METHODS.every((name) => cnf[name] === undefined);
   if (!isKnown) return refuse('confirmation-refused');
 

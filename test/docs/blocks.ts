@@ -2,7 +2,7 @@
    document has now. */
 import { existsSync, readdirSync } from 'node:fs';
 import { ALGORITHM_NAMES } from '../../src/verify/keys/jwk.ts';
-import { FETCH_FLAWS, LEVELS, type KeyFlaw } from '../../src/verify/base/events.ts';
+import { FETCH_ERROR_REASONS, LEVELS, type KeyReason } from '../../src/verify/base/events.ts';
 import {
   refuse,
   refuseMethod,
@@ -105,7 +105,7 @@ const challenges: Block = () => {
 };
 
 /** A missing one does not compile. */
-const KEY_FLAWS: Readonly<Record<KeyFlaw, true>> = {
+const KEY_FLAWS: Readonly<Record<KeyReason, true>> = {
   'not-an-object': true,
   'key-type': true,
   'private-member': true,
@@ -301,7 +301,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   'request-reasons': sentenceTable('`error_description`', SENTENCES.invalid_request),
   'content-reasons': contentFlaws,
   'other-refusals': sentenceTable('message', { ...SENTENCES.temporarily_unavailable, ...HTTP_FLAWS }),
-  'fetch-reasons': reasonTable('reason of a failed fetch', 'look at', FETCH_FLAWS),
+  'fetch-reasons': reasonTable('reason of a failed fetch', 'look at', FETCH_ERROR_REASONS),
   'key-reasons': reasonTable('reason why a key is skipped', 'the key', Object.keys(KEY_FLAWS)),
   'routes-a': routesTable({ PROFILE: 'A' }),
   'routes-policy': routesTable({ PROFILE: 'A', SCOPE_POLICY: 'true' }, { PROFILE: 'A' }),

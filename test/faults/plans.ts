@@ -1,17 +1,17 @@
 /* The ways in which a provider fails here, and what the log calls them. */
 import type { Fault } from '../idp/faults.ts';
 import type { Provider } from '../idp/provider.ts';
-import type { FetchFlaw } from '../../src/verify/base/events.ts';
+import type { FetchErrorReason } from '../../src/verify/base/events.ts';
 
 export interface FaultPlan {
   readonly name: string;
-  readonly reason: FetchFlaw;
+  readonly reason: FetchErrorReason;
   begin(provider: Provider): Promise<void>;
 }
 
 const faulty = (
   name: string,
-  reason: FetchFlaw,
+  reason: FetchErrorReason,
   where: 'keySet' | 'discovery' | 'all',
   fault: Fault,
 ): FaultPlan => ({ name, reason, begin: (provider) => provider.fault(where, fault) });

@@ -5,7 +5,7 @@ import http, { Agent } from 'node:http';
 import https, { Agent as SecureAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
-import type { FetchFlaw } from '../../src/verify/base/events.ts';
+import type { FetchErrorReason } from '../../src/verify/base/events.ts';
 import { proxyAddress } from '../../src/process/settings/readers.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { startProxy, type Proxy } from '../idp/proxy.ts';
@@ -139,9 +139,9 @@ test('checks the certificate for the name of the provider [F8]', async () => {
 });
 
 const OK = 'HTTP/1.1 200 OK\r\n\r\n';
-const HANGS: [FetchFlaw, string] = ['timeout', ''];
+const HANGS: [FetchErrorReason, string] = ['timeout', ''];
 
-const refused = (status: number): [FetchFlaw, string] => ['proxy-refused', String(status)];
+const refused = (status: number): [FetchErrorReason, string] => ['proxy-refused', String(status)];
 
 const say = (text: string) => (socket: Socket) => void socket.write(text);
 
@@ -155,7 +155,7 @@ const dribble = (text: string) => (socket: Socket) => {
   socket.once('close', () => clearInterval(timer));
 };
 
-const LIES: [condition: string, answer: (socket: Socket) => void, outcome: [FetchFlaw, string]][] = [
+const LIES: [condition: string, answer: (socket: Socket) => void, outcome: [FetchErrorReason, string]][] = [
   ...[100, 101, 199, 201, 204, 299, 301, 302, 400, 403, 407, 500, 502, 503].map(
     (status): (typeof LIES)[number] => [
       `answers ${status}`,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { SENTENCES } from '../../src/verify/base/refusal.ts';
-import { FetchFailure } from '../../src/verify/keys/jwks.ts';
+import { FetchError } from '../../src/verify/keys/jwks.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { TestClock } from '../support/clock.ts';
 import { startService } from '../support/service.ts';
@@ -22,7 +22,7 @@ for (const PROFILE of ['A', 'B']) {
 
     const fetchKeys = async () => {
       if (canFetch) return { keys: [provider.signingKey.publicJwk] };
-      throw new FetchFailure('timeout');
+      throw new FetchError('timeout');
     };
 
     const running = await startService({ provider, environment: { PROFILE }, fetchKeys });
@@ -64,7 +64,7 @@ for (const PROFILE of ['A', 'B']) {
 
 test('fetches keys no more once it is stopped, though it held none', async () => {
   const clock = new TestClock();
-  const fetchKeys = () => Promise.reject(new FetchFailure('timeout'));
+  const fetchKeys = () => Promise.reject(new FetchError('timeout'));
   const running = await startService({ provider, clock, fetchKeys });
   assert.equal(clock.pending.length, 1);
   await running.stop();

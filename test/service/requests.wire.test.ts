@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { SENTENCES } from '../../src/verify/base/refusal.ts';
-import { FetchFailure } from '../../src/verify/keys/jwks.ts';
+import { FetchError } from '../../src/verify/keys/jwks.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { openWire } from '../support/client.ts';
 import { startService, type TestService } from '../support/service.ts';
@@ -20,7 +20,7 @@ before(async () => {
   service = await startService({ provider });
   both = await startService({ provider, environment: { PROFILE: 'A' } });
   dpopOnly = await startService({ provider, environment: { PROFILE: 'A', IDP_DPOP_MODE: 'REQUIRED' } });
-  keyless = await startService({ provider, fetchKeys: () => Promise.reject(new FetchFailure('timeout')) });
+  keyless = await startService({ provider, fetchKeys: () => Promise.reject(new FetchError('timeout')) });
 });
 
 after(async () => {

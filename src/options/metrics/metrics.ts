@@ -2,7 +2,7 @@
 // routes, of the settings and of closed lists, never of a request; what can be foreseen is there from the
 // start, at zero. Does not see what happens: whoever does adds it here.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { FETCH_FLAWS } from '../../verify/base/events.ts';
+import { FETCH_ERROR_REASONS } from '../../verify/base/events.ts';
 import { SENTENCES } from '../../verify/base/refusal.ts';
 import type { Route } from '../../service/routes/route.ts';
 import type { ReplayStore } from '../../verify/dpop/replay.ts';
@@ -130,7 +130,7 @@ export function createMetrics(profile: string) {
     foresee('gatehouse_replay_proofs_total{result=', ['new', 'seen', 'full', 'unavailable']);
 
     for (const { name, keys } of issuers) {
-      foresee(`gatehouse_key_fetches_total{issuer="${name}",result=`, ['ok', ...FETCH_FLAWS]);
+      foresee(`gatehouse_key_fetches_total{issuer="${name}",result=`, ['ok', ...FETCH_ERROR_REASONS]);
       sample(`gatehouse_keys_age_seconds{issuer="${name}"}`).value = keys.ageMillis() / 1000;
       sample(`gatehouse_keys_usable{issuer="${name}"}`).value = keys.usable();
     }

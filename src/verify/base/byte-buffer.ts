@@ -1,12 +1,11 @@
-// Bytes that come in pieces. Trusts its user to bound them. Promises: they are kept in one piece, since
-// small ones would take hundreds of times their length.
+// Collects chunks into one buffer: small ones cost hundreds of times their length. Does not limit the length.
 
-/** The bytes of one message or stream, in their order. */
+/** The bytes of one message or stream, in order. */
 export class ByteBuffer {
   #buffer = Buffer.alloc(0);
   #length = 0;
 
-  /** Gives how many there are now. */
+  /** Returns the new length. */
   add(piece: Uint8Array): number {
     const needed = this.#length + piece.length;
     if (needed > this.#buffer.length) {
@@ -18,7 +17,7 @@ export class ByteBuffer {
     return needed;
   }
 
-  /** All of them so far, which are then no longer kept here. */
+  /** Returns the bytes and keeps none. */
   release(): Buffer {
     const bytes = this.#buffer.subarray(0, this.#length);
     this.#buffer = Buffer.alloc(0);

@@ -1,39 +1,37 @@
-// A bounded memory of what was asked for again, which forgets first what was remembered longest ago, a
-// generation at a time. Does not judge what it remembers: whoever asks it checks again all that time can
-// change.
+// A bounded cache that admits a key on its second use and evicts a generation at a time. Does not expire
+// values: the caller checks again what time can change.
 
-/** A power of two; 4 bytes each, whatever is seen. */
+/** A power of two; 4 bytes each. */
 const MARKS = 65_536;
 
 /**
- * Remembers what is offered for the second time, since what is seen once costs memory and earns nothing: of
- * that at least the last half of `capacity` entries, and at most `capacity`, rounded up to an even number.
- * Keys must end in at least 8 characters of a digest, base64url.
+ * Holds at most `capacity` values, rounded up to an even number; once full, at least half as many. Keys must
+ * end in 8 characters of a digest in base64url.
  */
 export class Cache<Value> {
-  readonly #capacityOfAGeneration: number;
+  readonly #generationCapacity: number;
   #recent = new Map<string, Value>();
   #older = new Map<string, Value>();
-  /** Of keys that were offered; a later key takes the place of an earlier one. */
+  /** Marks of offered keys; a later key overwrites an earlier one. */
   readonly #marks = new Int32Array(MARKS);
 
   constructor(capacity: number) {
-    this.#capacityOfAGeneration = Math.ceil(capacity / 2);
+    this.#generationCapacity = Math.ceil(capacity / 2);
   }
 
   get(key: string): Value | undefined {
     return this.#recent.get(key) ?? this.#older.get(key);
   }
 
-  /** Takes no more than a note of a key that it is offered for the first time. */
+  /** Stores the value if its key was offered before: a key used once is not worth the memory. */
   offer(key: string, value: Value): void {
     const mark = markOf(key);
     const slot = mark & (MARKS - 1);
     const isMarked = this.#marks[slot] === mark;
     this.#marks[slot] = mark;
-    if (!isMarked || this.#capacityOfAGeneration === 0) return;
+    if (!isMarked || this.#generationCapacity === 0) return;
 
-    if (this.#recent.size >= this.#capacityOfAGeneration) {
+    if (this.#recent.size >= this.#generationCapacity) {
       this.#older = this.#recent;
       this.#recent = new Map();
     }
@@ -41,7 +39,7 @@ export class Cache<Value> {
   }
 }
 
-/** 32 bits of a digest; two keys that share them are taken for one, and remembered a use too early. */
+/** 32 bits of a digest. A collision only admits a key one use too early. */
 function markOf(key: string) {
   const bytes = Buffer.from(key.slice(-8), 'base64url');
   return bytes.readInt32LE();

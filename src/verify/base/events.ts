@@ -1,16 +1,15 @@
-// The closed list of what the service tells: log lines, and one record of each request. Does not open the
-// output: process/host.ts does. Promises: every field is a number, a truth value, a word of a closed list or
-// a bounded Printable, so that no line can hold a token; a reader who stops reading costs lines, which are
-// counted, and no memory.
+// The log: a closed list of events, written as JSON lines. Promises: no line can hold a token, because each
+// field is a number, a boolean, a word of a closed list or a bounded Printable; a reader that stops costs
+// lines, which are counted, and no memory. Does not open the output: process/log.ts does.
 import type { RefusalReason } from './refusal.ts';
 
-/** From nothing to everything: each writes its own lines and those of the levels before it. */
+/** Each level writes its own lines and those of the levels before it. */
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
 
-/** What the setting `LOG_LEVEL` may be. */
+/** The setting `LOG_LEVEL`. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Every line of the log, by its message, with its level. */
+/** Every event, by its message, with its level. */
 export const LEVELS = {
   'cannot listen': 'error',
   'signing keys expired': 'error',
@@ -33,8 +32,8 @@ export const LEVELS = {
   'request refused': 'debug',
 } as const;
 
-/** Why a fetch of signing keys has failed, in the words of log and metrics (docs/keys.md). */
-export const FETCH_FLAWS = [
+/** Why a fetch of signing keys failed, for log and metrics (docs/keys.md). */
+export const FETCH_ERROR_REASONS = [
   'timeout',
   'connection-failed',
   'certificate-refused',
@@ -51,11 +50,10 @@ export const FETCH_FLAWS = [
   'unforeseen',
 ] as const;
 
-/** One of them. */
-export type FetchFlaw = (typeof FETCH_FLAWS)[number];
+export type FetchErrorReason = (typeof FETCH_ERROR_REASONS)[number];
 
-/** Why a key of a set, or of a proof, cannot be used (docs/keys.md). */
-export type KeyFlaw =
+/** Why a key of a set or of a proof cannot be used (docs/keys.md). */
+export type KeyReason =
   | 'not-an-object'
   | 'key-type'
   | 'private-member'
@@ -68,50 +66,55 @@ export type KeyFlaw =
   | 'exponent'
   | 'not-importable';
 
-/** Why a request was not served: it was refused, or there was a bug, or a handler's own failure. */
-export type RequestFlaw = RefusalReason | 'bug' | 'handler';
+/** Why a request was not served. */
+export type RequestReason = RefusalReason | 'bug' | 'handler';
 
 type Reason =
-  RequestFlaw | FetchFlaw | KeyFlaw | 'SIGTERM' | 'SIGINT' | 'drained' | 'deadline' | 'second-signal';
+  | RequestReason
+  | FetchErrorReason
+  | KeyReason
+  | 'SIGTERM'
+  | 'SIGINT'
+  | 'drained'
+  | 'deadline'
+  | 'second-signal';
 
 /** Bounded text of printable ASCII, made by `printable` or `printableSetting`. */
 export type Printable = string & { readonly printable: unique symbol };
 
-/** A number, a truth value, a word of a closed list or bounded text. */
 type Value = number | boolean | null | Printable | readonly Printable[] | Reason | undefined;
 
 type Fields = Readonly<Record<string, Value>>;
 
 type LogEvent = keyof typeof LEVELS;
 
-/** Writes the line of an event with its fields, if its level is on. */
+/** Writes the line of an event if its level is on. */
 export type Log = (event: LogEvent, fields: Fields) => void;
 
-/** Adds 1 to a sample: the name of a metric with its labels, as Prometheus reads it. */
+/** Adds 1 to a sample: a metric with its labels, in Prometheus's format. */
 export type Count = (sample: string) => void;
 
-/** Above so many bytes that nobody has read, lines are dropped: some seven thousand lines. */
+/** About 7,000 lines that nobody has read. Further lines are dropped. */
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
 const MAX_FRAMES = 8;
-const MAX_PLACE_LENGTH = 128;
+const MAX_FRAME_LENGTH = 128;
 
-/** Text from outside for a log line: 64 characters, too short for a token; `?` for what is not printable. */
+/** Text from outside, cut to 64 characters: no token fits. `?` replaces what is not printable. */
 export const printable = (text: string) => toPrintable(text, 64);
 
-/** The same for what the operator has set: 256 characters. Never for text of a request or of a provider. */
+/** Text of the operator, cut to 256 characters. Not for text of a request or a provider. */
 export const printableSetting = (text: string) => toPrintable(text, 256);
 
 const toPrintable = (text: string, length: number) =>
   text.slice(0, length).replace(/[^\x20-\x7e]/g, '?') as Printable;
 
 /**
- * A log that writes one JSON line per event at or above `leastLevel`; `now` gives milliseconds since the
- * epoch, `unwrittenBytes` how much of what was written before nobody has read. A line that is dropped is
- * counted by the next one that is not.
+ * Creates a log that writes one JSON line for each event up to `level`, and counts dropped lines before the
+ * next one. `now` returns milliseconds since the epoch, `unwrittenBytes` what nobody has read.
  */
 export function createLog(
-  leastLevel: LogLevel,
+  level: LogLevel,
   write: (line: string) => unknown,
   now: () => number,
   unwrittenBytes = () => 0,
@@ -120,7 +123,7 @@ export function createLog(
   let lastMillis = NaN;
   let lastTime = '';
 
-  /** Most lines are of the millisecond of the one before. */
+  /** Most lines share the millisecond of the line before. */
   function timeText() {
     const millis = now();
     if (millis !== lastMillis) lastTime = new Date(millis).toISOString();
@@ -129,14 +132,14 @@ export function createLog(
   }
 
   function writeLine(message: LogEvent, fields: Fields) {
-    // Put together as text: copied into one object with the rest, fields cost twice as much.
+    // Concatenated: copying the fields into one object with the rest costs twice as much.
     const head = `{"time":"${timeText()}","level":"${LEVELS[message]}","message":"${message}"`;
     const rest = JSON.stringify(fields).slice(1);
     write(`${head}${rest === '}' ? '' : ','}${rest}\n`);
   }
 
   return (event, fields) => {
-    if (LOG_LEVELS.indexOf(LEVELS[event]) > LOG_LEVELS.indexOf(leastLevel)) return;
+    if (LOG_LEVELS.indexOf(LEVELS[event]) > LOG_LEVELS.indexOf(level)) return;
 
     if (unwrittenBytes() > MAX_UNWRITTEN_BYTES) {
       dropped += 1;
@@ -149,7 +152,7 @@ export function createLog(
   };
 }
 
-/** An error of our own making. Its sentence is fixed, so that a log may say it. */
+/** Its sentence is fixed text, so the log may show it. */
 export class UsageError extends TypeError {
   readonly #sentence;
 
@@ -158,45 +161,42 @@ export class UsageError extends TypeError {
     this.#sentence = printableSetting(sentence);
   }
 
-  /** As it was made: a message can be changed. */
+  /** As it was made: `message` can be changed. */
   static sentenceOf(error: Error) {
     return #sentence in error ? error.#sentence : undefined;
   }
 }
 
-/**
- * What a log may say of a bug: its name and places in the code, and the sentence of a `UsageError`; never
- * another message, which may hold data.
- */
+/** What the log may show of a bug. Never the message of anything but a `UsageError`: it may hold data. */
 export function describeBug(error: unknown): Fields {
   try {
     if (!(error instanceof Error)) return { reason: 'bug', error: printable(typeof error) };
 
     const sentence = UsageError.sentenceOf(error);
-    const frames = placesOf(error).slice(0, MAX_FRAMES);
-    const told = sentence === undefined ? {} : { sentence };
-    return { reason: 'bug', error: printable(String(error.name)), ...told, frames };
+    const frames = framesOf(error).slice(0, MAX_FRAMES);
+    const shown = sentence === undefined ? {} : { sentence };
+    return { reason: 'bug', error: printable(String(error.name)), ...shown, frames };
   } catch {
-    // Reading what was thrown may run code of its own, which may throw anything.
+    // Getters of what was thrown may throw anything.
     return { reason: 'bug' };
   }
 }
 
-/** What is a place: a source file or a module of Node, with line and column. */
-const PLACE = /^(?:(?:file:\/\/|\/|[A-Za-z]:\\).*\.[cm]?[jt]sx?|node:[a-z\d_/-]+):\d+:\d+$/;
+/** A source file or a module of Node, with line and column. */
+const FRAME = /^(?:(?:file:\/\/|\/|[A-Za-z]:\\).*\.[cm]?[jt]sx?|node:[a-z\d_/-]+):\d+:\d+$/;
 
 /**
- * The files with line and column of a stack, without names of functions, which may be made from data. Of a
- * path its end, so that the file and what tells it from others are among them.
+ * Leaves out the names of functions, which may be made from data. A long path keeps its end, which names the
+ * file.
  */
-function placesOf(error: Error) {
-  // The stack begins with the message: that of now, or the one that it had when the stack was first read.
+function framesOf(error: Error) {
+  // The stack begins with the message of now, or with the one from when the stack was first read.
   const lines = String(error.stack).replace(error.message, '').split('\n');
   const first = lines.findLastIndex((line) => !/^ +at /.test(line)) + 1;
-  // V8 writes no more than so many: what looks like one above them is text.
+  // V8 writes at most this many frames. A line above them is text of the message.
   const calls = lines.slice(first).slice(-Error.stackTraceLimit);
   return calls
     .map((line) => line.replace(/^(?:.* \(| +at (?:async )?)(?=\/|\w+:)|\)$/g, ''))
-    .filter((place) => PLACE.test(place))
-    .map((place) => toPrintable(place.slice(-MAX_PLACE_LENGTH), MAX_PLACE_LENGTH));
+    .filter((frame) => FRAME.test(frame))
+    .map((frame) => toPrintable(frame.slice(-MAX_FRAME_LENGTH), MAX_FRAME_LENGTH));
 }

@@ -1,10 +1,10 @@
-// The closed list of ways in which a request is turned away. Promises: each has one fixed sentence, which
-// holds no value from the request and fits RFC 6750 §3 (printable ASCII, no " or \). Does not decide status,
-// challenge or body: gate/challenge.ts does.
+// The closed list of refusals. Promises: each has one fixed sentence, which holds no value from the request
+// and fits RFC 6750 §3 (printable ASCII, no " or \). Does not decide status, challenge or body:
+// gate/challenge.ts does.
 
 /**
- * Why a request is turned away: by kind, which is the `error` member of the body, the reasons that the log
- * names, each with what the client is told; empty where that is nothing, or where a guard brings it.
+ * Every refusal: kind (the `error` member of the body) → reason (for the log) → sentence for the client. The
+ * sentence is empty where the client is told nothing, or where a guard supplies the text.
  */
 export const SENTENCES = {
   unauthorized: {
@@ -79,7 +79,7 @@ export const SENTENCES = {
     'forwarded-refused': 'the forwarded scheme or host of the request is not one',
     'proof-beside-bearer': 'the request has a DPoP header field beside a Bearer token',
   },
-  /** Why the service cannot decide now: never a statement about the token. */
+  /** The service cannot decide now. Says nothing about the token. */
   temporarily_unavailable: {
     'keys-unavailable': 'The signing keys are temporarily unavailable',
     'replay-memory-full': 'The memory of used proofs is full',
@@ -88,13 +88,13 @@ export const SENTENCES = {
     'handler-timeout': 'The answer took too long',
     'shutting-down': 'The service is shutting down',
   },
-  // Requests that end before a route is looked for, or without one.
+  // No route was found, or none was looked for.
   not_found: { not_found: 'There is nothing at this path' },
   method_not_allowed: { method_not_allowed: 'This method is not supported here' },
   request_timeout: { request_timeout: 'The request did not arrive in time' },
   expectation_failed: { expectation_failed: 'The expectation of the request cannot be met' },
   header_fields_too_large: { header_fields_too_large: 'The header fields of the request are too large' },
-  // Why a body or a query is refused, once access is granted.
+  // Access is granted, but the body or the query is refused.
   invalid_body: {
     'body-missing': 'The request has no body',
     'body-malformed': 'The body is not JSON in UTF-8',
@@ -119,32 +119,28 @@ export const SENTENCES = {
 
 type Sentences = typeof SENTENCES;
 
-/** What kind of refusal it is, which decides status and challenge. */
+/** Decides status and challenge. */
 export type Kind = keyof Sentences;
 
-/** Why exactly, for the log and the metrics. */
+/** For log and metrics. */
 export type RefusalReason = { [Each in Kind]: keyof Sentences[Each] }[Kind];
 
-/** One refusal. `kind` is the `error` member of the body; `reason` is what the log says. */
 export interface Refusal {
   readonly kind: Kind;
   readonly reason: RefusalReason;
-  /** What the client is told: the sentence, or that of a guard. */
+  /** For the client: the sentence of the list, or a guard's. */
   readonly description: string;
-  /** Those that were demanded. */
+  /** Those that the route demands. */
   readonly scopes?: readonly string[];
-  /** What was demanded, by the names that it has in a challenge. */
+  /** What the route demands, as parameters of a challenge. */
   readonly demands?: object;
-  /** Fields of the reply, names and values in turn. */
+  /** Fields of the reply: name, value, name, value. */
   readonly headers?: readonly string[];
-  /** What a schema says: of each issue where it is, by keys, and why. */
+  /** From a schema: path and message of each issue. */
   readonly issues?: readonly object[];
 }
 
-/**
- * What was learnt on the way to a refusal: the key of the token, by the provider's name; its issuer, by the
- * configured one; a nonce to offer.
- */
+/** What was found out before the refusal: names of the token's key and issuer, and a nonce to offer. */
 interface Findings {
   readonly kid?: string | undefined;
   readonly issuerName?: string;
@@ -154,9 +150,8 @@ interface Findings {
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 /**
- * What turns a request away. Returned where a request without a good token gets that far, since V8 walks the
- * stack for every `throw`; thrown where a body or a query is read. Not an `Error`: a stack would cost and
- * could leak.
+ * A refused request. Returned wherever no valid token is needed to get that far, because each `throw` walks
+ * the stack; thrown for bodies and queries. Not an `Error`: a stack costs time and could leak.
  */
 export class Refused {
   readonly #isGenuine = true;
@@ -168,40 +163,40 @@ export class Refused {
     this.findings = findings;
   }
 
-  /** For what was thrown: it may be a revoked proxy, of which `instanceof` throws. */
+  /** Stands anything that was thrown. `instanceof` throws for a revoked proxy. */
   static isGenuine(thrown: unknown): thrown is Refused {
     return isObject(thrown) && #isGenuine in thrown;
   }
 
-  /** The same refusal with what was learnt. */
   with(findings: Findings) {
     return new Refused(this.refusal, findings);
   }
 }
 
-/** Of each reason the refusal that has no details; every request that is turned away for it shares it. */
+/** One refusal without details for each reason; requests share them. */
 const PLAIN = Object.fromEntries(
   Object.entries(SENTENCES).flatMap(([kind, sentences]) =>
     Object.entries(sentences).map(([reason, description]) => [reason, { kind, reason, description }]),
   ),
 ) as Readonly<Record<RefusalReason, Refusal>>;
 
+/** Returns the refusal with this reason; `details` replace the shared ones. */
 export const refuse = (reason: RefusalReason, details?: Omit<Partial<Refusal>, 'kind' | 'reason'>) =>
   new Refused(details === undefined ? PLAIN[reason] : { ...PLAIN[reason], ...details });
 
-/** RFC 9110 §10.2.3: when to come back. */
+/** RFC 9110 §10.2.3: retry after `seconds`. */
 export const unavailable = (reason: keyof Sentences['temporarily_unavailable'], seconds = 1) =>
   refuse(reason, { headers: ['Retry-After', String(seconds)] });
 
-/** RFC 9110 §15.5.6: `allowed` are the methods of the routes at this path. */
+/** RFC 9110 §15.5.6: `allowed` lists the methods of the routes at this path. */
 export const refuseMethod = (allowed: readonly string[]) =>
   refuse('method_not_allowed', { headers: ['Allow', allowed.join(', ')] });
 
-/** What is thrown when nobody is left to be answered. */
+/** Thrown when the client has left. */
 export class ClientGone {
   readonly #isGenuine = true;
 
-  /** As of `Refused`. */
+  /** As `Refused.isGenuine`. */
   static isGenuine(thrown: unknown): thrown is ClientGone {
     return isObject(thrown) && #isGenuine in thrown;
   }

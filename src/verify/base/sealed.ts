@@ -1,16 +1,11 @@
-// Makes the values that prove a check: only the holder of `seal` can make one, and only its own `unseal`
-// opens it. Promises: no spread, clone, Object.create or constructor call makes a look-alike that opens at
-// run time.
+// Makes values that prove a check. Only the holder of `seal` makes one, and only its own `unseal` opens it.
+// Promises: at run time too, no spread, clone, Object.create or constructor call makes one.
 
 declare const sealedAs: unique symbol;
 
-/** A value that was sealed under this name. */
 export type Sealed<Content, Name extends string> = { readonly [sealedAs]: [Content, Name] };
 
-/**
- * Gives `seal`, to be kept in the file that makes the check, and `unseal`, which throws a `TypeError` for
- * look-alikes.
- */
+/** The file with the check keeps `seal` private. `unseal` throws a `TypeError` for any other value. */
 export function sealing<Content, Name extends string>() {
   class Box {
     readonly #content;

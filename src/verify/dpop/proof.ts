@@ -1,6 +1,6 @@
-// The checks on a DPoP proof (RFC 9449 §4.3), inexpensive ones first; (1) is in credentials.ts, (10) in
-// nonce.ts, the token's key and replay are in caller.ts. Promises: a proof that passes was made by the
-// holder of its key for this method, URI, time and token.
+// The checks on a DPoP proof (RFC 9449 §4.3), cheap ones first. Promises: the holder of the key made the
+// proof for this method, URI, time and token. Does not check for one field (1), the binding of the token, or
+// replay: credentials.ts and caller.ts do.
 import { hash } from 'node:crypto';
 import { isFiniteNumber, isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { Cache } from '../base/cache.ts';
@@ -13,45 +13,41 @@ import { createNonceCheck } from './nonce.ts';
 
 const MAX_IMPORTED_KEYS = 1_000;
 
-/** How proofs are judged; settings decide. */
+/** The settings of the checks on proofs. */
 export interface ProofOptions extends UriOptions {
-  /** How many seconds a proof's `iat` may lie before now. */
+  /** How far `iat` may be in the past. */
   readonly dpopIatOffsetSeconds: number;
-  /** And how many after it. */
+  /** How far `iat` may be in the future. */
   readonly dpopIatLeewaySeconds: number;
-  /** Those that a proof may be signed with. */
   readonly dpopAlgorithms: readonly Algorithm[];
-  /** With one, proofs need nonces. */
+  /** If set, proofs need nonces. */
   readonly dpopNonceSecret: string | undefined;
 }
 
-/** What is known of a proof that passed. */
+/** A proof that passed. */
 export interface Proof {
-  /** Of its key (RFC 7638). */
+  /** RFC 7638, of its key. */
   readonly thumbprint: string;
   readonly jti: string;
-  /** The seconds since the epoch up to which it could be accepted. */
+  /** The last second (since the epoch) at which it could pass. */
   readonly expiresAt: number;
-  /** A nonce that the answer shall carry when that of the proof will soon be too old. */
+  /** A nonce for the response to carry, because the proof's is about to expire. */
   readonly freshNonce: string | undefined;
 }
 
-/**
- * A verifier of proofs (RFC 9449 §4.3), each for its token and its request at `nowMillis` (since the epoch).
- * It gives what is known of the proof, or why it is refused.
- */
+/** Creates a verifier of proofs, each for its token and its request at `nowMillis` (since the epoch). */
 export function createProofVerifier(options: ProofOptions) {
   const { dpopIatOffsetSeconds, dpopIatLeewaySeconds, dpopNonceSecret } = options;
   const importedKeys = new Cache<VerificationKey>(MAX_IMPORTED_KEYS);
   const checkNonce = dpopNonceSecret === undefined ? () => undefined : createNonceCheck(dpopNonceSecret);
 
-  function parseProofClaims(
+  function checkProofClaims(
     { jti, htm, htu, iat, ath }: JsonObject,
     token: string,
     facts: RequestFacts,
     nowSeconds: number,
   ) {
-    // RFC 9449 §4.3(3), §4.2. Stricter: the length of `jti` is bounded (§11.1).
+    // RFC 9449 §4.3(3), §4.2. Stricter: bounds the length of `jti` (§11.1).
     if (typeof jti !== 'string' || jti.length < 1 || jti.length > 256) return refuse('proof-jti');
     if (!isFiniteNumber(iat)) return refuse('proof-iat');
 
@@ -91,10 +87,10 @@ export function createProofVerifier(options: ProofOptions) {
     const jws = parseCompact(proof);
     if (typeof jws === 'string') return refuse('proof-malformed');
 
-    const header = parseProofHeader(jws.header, options.dpopAlgorithms);
+    const header = checkProofHeader(jws.header, options.dpopAlgorithms);
     if (header instanceof Refused) return header;
 
-    const claims = parseProofClaims(jws.payload, token, facts, Math.floor(nowMillis / 1000));
+    const claims = checkProofClaims(jws.payload, token, facts, Math.floor(nowMillis / 1000));
     if (claims instanceof Refused) return claims;
 
     const thumbprint = thumbprintOfSigner(jws, header);
@@ -108,9 +104,9 @@ export function createProofVerifier(options: ProofOptions) {
   };
 }
 
-type ProofHeader = Exclude<ReturnType<typeof parseProofHeader>, Refused>;
+type ProofHeader = Exclude<ReturnType<typeof checkProofHeader>, Refused>;
 
-function parseProofHeader({ typ, alg, crit, b64, jwk }: JsonObject, algorithms: readonly Algorithm[]) {
+function checkProofHeader({ typ, alg, crit, b64, jwk }: JsonObject, algorithms: readonly Algorithm[]) {
   // RFC 9449 §4.3(4)
   if (mediaType(typ) !== 'dpop+jwt') return refuse('proof-type');
 

@@ -1,69 +1,67 @@
-// Fetches the provider's key set over HTTPS. Trusts the authorities of Node (and of NODE_EXTRA_CA_CERTS).
-// Promises: whatever the other side does, it settles within one deadline over everything; where there is a
-// proxy nothing goes around it; no redirect is followed, bytes are bounded, the socket is gone at the end.
-// Does not judge the keys: verify/keys/jwks.ts does.
+// Fetches the provider's key set over HTTPS. Trusts Node's authorities and those of NODE_EXTRA_CA_CERTS.
+// Promises: one deadline bounds the whole fetch, whatever the provider does; nothing bypasses a proxy; no
+// redirect is followed, bytes are bounded, the socket is closed. Does not check keys: verify/keys/jwks.ts
+// does.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { ByteBuffer } from '../base/byte-buffer.ts';
 import { parseJsonObject, type JsonObject } from '../base/encoding.ts';
-import { FetchFailure } from './jwks.ts';
+import { FetchError } from './jwks.ts';
 
 const MAX_BYTES = 512 * 1024;
 
-/** Where keys are: host (and port), expected issuer URL, and the key-set address when it is configured. */
+/** Host with optional port, issuer URL, and the key-set URL if it is configured. */
 export type KeySource = Readonly<{ domain: string; issuer: string; jwksUri: string | undefined }>;
 
-/** Gives a connection to the host and port of an address; rejects with `FetchFailure`. */
+/** Connects to the host and port of a URL. Rejects with `FetchError`. */
 export type Connect = (address: URL, signal: AbortSignal) => Promise<object>;
 
 /**
- * A function that fetches the key set, over `connect` if it is given, within `timeoutMillis` in all,
- * connections and discovery included; it rejects with `FetchFailure`, or with what nobody foresaw.
+ * Returns a function that fetches the key set, over `connect` if there is one, within `timeoutMillis` in all.
+ * It rejects with `FetchError`; any other error is a bug.
  */
 export function createKeyFetcher(
   { domain, issuer, jwksUri }: KeySource,
   connect: Connect | undefined,
   timeoutMillis = 5_000,
 ): () => Promise<JsonObject> {
-  /** What a provider without a discovery document would say in it. */
-  const usual = { issuer, jwks_uri: `https://${domain}/.well-known/jwks.json` };
+  /** For a provider without discovery. */
+  const defaultDocument = { issuer, jwks_uri: `https://${domain}/.well-known/jwks.json` };
 
   async function fetchKeySet(signal: AbortSignal) {
     return fetchJson(jwksUri ?? (await discover(signal)), signal);
   }
 
-  /**
-   * The key-set address (OpenID Connect Discovery §4), found anew at every fetch: a provider may move it.
-   */
+  /** The key-set URL (OpenID Connect Discovery §4). Every fetch asks: a provider may move it. */
   async function discover(signal: AbortSignal) {
     const documentUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-    const document = await fetchJson(documentUrl, signal, usual);
-    // OpenID Connect Discovery §4.3: the issuer must be the very one that was asked.
-    if (document.issuer !== issuer) throw new FetchFailure('issuer-mismatch');
+    const document = await fetchJson(documentUrl, signal, defaultDocument);
+    // OpenID Connect Discovery §4.3
+    if (document.issuer !== issuer) throw new FetchError('issuer-mismatch');
 
     const address = document.jwks_uri;
     if (typeof address !== 'string' || !/^https:/i.test(address) || !URL.canParse(address)) {
-      throw new FetchFailure('address-refused');
+      throw new FetchError('address-refused');
     }
     return address;
   }
 
-  /** The JSON object at `address`, or what stands in for it when there is nothing (404). */
-  async function fetchJson(address: string, signal: AbortSignal, standIn?: JsonObject) {
-    // Cut off by the deadline, a document without a length ends as if it were whole.
+  /** For a 404 returns `fallback`, if there is one. */
+  async function fetchJson(address: string, signal: AbortSignal, fallback?: JsonObject) {
+    // The deadline may have cut off discovery: a document without a length then looks complete.
     signal.throwIfAborted();
 
     const socket = await connect?.(new URL(address), signal);
     const response = await fetchHead(address, { socket, signal });
     try {
       const status = response.statusCode ?? 0;
-      if (status === 404 && standIn !== undefined) return standIn;
+      if (status === 404 && fallback !== undefined) return fallback;
 
-      // RFC 9110 §15.4: a redirect is no answer either.
-      if (status !== 200) throw new FetchFailure('status-refused', status);
+      // RFC 9110 §15.4: a redirect is refused too.
+      if (status !== 200) throw new FetchError('status-refused', status);
 
       const document = parseJsonObject(await readBody(response));
-      if (document === undefined) throw new FetchFailure('not-a-json-object');
+      if (document === undefined) throw new FetchError('not-a-json-object');
       return document;
     } finally {
       response.destroy();
@@ -73,48 +71,48 @@ export function createKeyFetcher(
   return () => {
     const signal = AbortSignal.timeout(timeoutMillis);
 
-    // The deadline needs nobody's help to end the fetch; the signal ends the connection.
+    // The race settles even if the socket ignores the signal. The signal closes the socket.
     const deadline = new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => reject(new FetchFailure('timeout')));
+      signal.addEventListener('abort', () => reject(new FetchError('timeout')));
     });
-    return Promise.race([deadline, fetchKeySet(signal).catch(sortFailure)]);
+    return Promise.race([deadline, fetchKeySet(signal).catch(rethrow)]);
   };
 }
 
-/** The head of the final response; whatever else Node may end a request with is a failure. */
-function fetchHead(address: string, way: object) {
+/** Resolves with the final response. Rejects however else the request ends. */
+function fetchHead(address: string, connection: object) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     const options = {
-      ...way,
-      // One kept from discovery to keys saves a start 2.8 %, and Node does not listen for all of its errors.
+      ...connection,
+      // An agent would reuse the socket, which saves 2.8 % of a start, but Node then misses some errors.
       agent: false,
       // RFC 9110 §12.5.1
       headers: { Accept: 'application/json' },
-      // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED and NODE_OPTIONS cannot turn them off.
+      // Explicit: NODE_TLS_REJECT_UNAUTHORIZED and NODE_OPTIONS must not turn these off.
       rejectUnauthorized: true,
       insecureHTTPParser: false,
     };
     const request = get(address, options, resolve);
     request.on('error', reject);
 
-    // RFC 9110 §15.2.2: also when it switches protocols, for which nobody asked.
-    request.on('close', () => reject(new FetchFailure('connection-failed')));
+    // RFC 9110 §15.2.2: a switch of protocols ends here too.
+    request.on('close', () => reject(new FetchError('connection-failed')));
   });
 }
 
 async function readBody(response: AsyncIterable<Buffer>) {
   const body = new ByteBuffer();
   for await (const chunk of response) {
-    if (body.add(chunk) > MAX_BYTES) throw new FetchFailure('too-large');
+    if (body.add(chunk) > MAX_BYTES) throw new FetchError('too-large');
   }
   return body.release();
 }
 
-/** Sorts Node's errors by what an operator would do about them, and throws what it makes of them. */
-function sortFailure(failure: unknown): never {
-  if (!(failure instanceof Error && 'code' in failure)) throw failure;
+/** Sorts Node's errors by what an operator can do about them. */
+function rethrow(error: unknown): never {
+  if (!(error instanceof Error && 'code' in error)) throw error;
 
-  const code = String(failure.code);
+  const code = String(error.code);
   const isAboutCertificates = /CERT|SIGNATURE|TLS|SSL|CA$|PATH_LENGTH|PURPOSE|HOSTNAME/.test(code);
-  throw new FetchFailure(isAboutCertificates ? 'certificate-refused' : 'connection-failed', code);
+  throw new FetchError(isAboutCertificates ? 'certificate-refused' : 'connection-failed', code);
 }

@@ -1,6 +1,6 @@
-// A JSON Web Key becomes a key that can verify, or is turned away with the reason. Trusts nothing in the
-// JWK: type, size and purpose are settled here, because crypto.verify takes whatever key it is given
-// (RFC 8725 §3.1). Does not say whose key it is: the provider's set, or the token that is bound to it, does.
+// Imports a JSON Web Key for one algorithm. Trusts nothing in the JWK: checks its type, size and purpose,
+// because crypto.verify takes any key (RFC 8725 §3.1). Does not check whose key it is: the provider's set or
+// the token's binding does.
 import {
   constants,
   createPublicKey,
@@ -9,21 +9,21 @@ import {
   type VerifyKeyObjectInput,
 } from 'node:crypto';
 import { isTextArray, type JsonObject } from '../base/encoding.ts';
-import type { KeyFlaw } from '../base/events.ts';
+import type { KeyReason } from '../base/events.ts';
 import type { Cache } from '../base/cache.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 
-// Whoever chooses a key decides what each forged signature costs. Callers choose the keys of proofs.
+// A larger key makes each forged signature cost more to refuse. Callers choose the keys of proofs.
 const MAX_SIGNING_BITS = 8192;
 const MAX_PROOF_BITS = 4096;
 const MAX_EXPONENT = 0xffff_ffff;
 
-/** RFC 7518 §3.4: the two integers side by side, no ASN.1. */
+/** RFC 7518 §3.4: two concatenated integers, no ASN.1. */
 const ECDSA = { dsaEncoding: 'ieee-p1363' } as const;
 /** RFC 7518 §3.5: a salt as long as the digest. */
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 } as const;
 
-/** Per algorithm: the key it takes (RFC 7518 §3.1, RFC 8037 §3.1) and how node:crypto verifies with it. */
+/** Algorithm → the key it takes (RFC 7518 §3.1, RFC 8037 §3.1) and what crypto.verify needs. */
 const ALGORITHMS = {
   ES256: { kty: 'EC', crv: 'P-256', digest: 'sha256', options: ECDSA },
   ES384: { kty: 'EC', crv: 'P-384', digest: 'sha384', options: ECDSA },
@@ -33,7 +33,6 @@ const ALGORITHMS = {
   RS256: { kty: 'RSA', crv: undefined, digest: 'sha256', options: {} },
 } as const;
 
-/** The name of an algorithm (RFC 7518 §3.1, RFC 8037 §3.1). */
 export type Algorithm = keyof typeof ALGORITHMS;
 
 /** All that an operator may choose from, for access tokens and for proofs. */
@@ -46,7 +45,6 @@ export const isOneOf = (algorithms: readonly Algorithm[], value: unknown): value
 export interface KeyFacts {
   /** The only one that it verifies (RFC 8725 §3.1). */
   readonly algorithm: Algorithm;
-  /** What crypto.verify takes. */
   readonly digest: string | null;
   readonly input: VerifyKeyObjectInput;
   /** RFC 7638, base64url. */
@@ -55,25 +53,24 @@ export interface KeyFacts {
   readonly kid: string | undefined;
 }
 
-/** A public key that verifies signatures of exactly one algorithm. Only this file makes one. */
+/** A public key for exactly one algorithm. Only this file makes one. */
 export type VerificationKey = Sealed<KeyFacts, 'VerificationKey'>;
 
 const { seal, unseal } = sealing<KeyFacts, 'VerificationKey'>();
 
-/** What is known of a key. Throws a `TypeError` for look-alikes. */
+/** Throws a `TypeError` for anything but a `VerificationKey`. */
 export const factsOf = unseal;
 
-/** RFC 7518 §6.2.2, §6.3.2, §6.4: only keys that are secret have these; createPublicKey would take them. */
+/** RFC 7518 §6.2.2, §6.3.2, §6.4: only secret keys have these. createPublicKey would accept them. */
 const SECRET_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
-/** RFC 7638 §3.2, RFC 8037 §2: the members that a key must have, in this order, and nothing else. */
+/** RFC 7638 §3.2, RFC 8037 §2: exactly the required members, in this order. */
 function requiredMembers({ crv, e, kty, n, x, y }: JsonObject): JsonObject {
   if (kty === 'RSA') return { e, kty, n };
   return kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x };
 }
 
-/** The same, each of them text, of a public key that fits the algorithm; or why it is refused. */
-function membersFor(algorithm: Algorithm, jwk: JsonObject): JsonObject | KeyFlaw {
+function membersFor(algorithm: Algorithm, jwk: JsonObject): JsonObject | KeyReason {
   if (SECRET_MEMBERS.some((name) => jwk[name] !== undefined)) return 'private-member';
 
   const { kty, crv } = ALGORITHMS[algorithm];
@@ -105,7 +102,7 @@ function algorithmOf({ alg, kty, crv }: JsonObject, algorithms: readonly Algorit
 export function importSigningKey(
   jwk: JsonObject,
   algorithms: readonly Algorithm[] = ['RS256'],
-): VerificationKey | KeyFlaw {
+): VerificationKey | KeyReason {
   const algorithm = algorithmOf(jwk, algorithms);
   if (algorithm === undefined) return 'key-type';
   if (!isOneOf(algorithms, algorithm)) return 'algorithm';
@@ -124,14 +121,13 @@ export function importSigningKey(
 }
 
 /**
- * Imports the key of a proof (RFC 9449 §4.3(5), (7)), or says why it is refused. A key that is in
- * `imported`, by algorithm and thumbprint, is not imported again.
+ * Imports the key of a proof (RFC 9449 §4.3(5), (7)) unless `imported` holds it by algorithm + thumbprint.
  */
 export function importProofKey(
   jwk: JsonObject,
   algorithm: Algorithm,
   imported: Cache<VerificationKey>,
-): VerificationKey | KeyFlaw {
+): VerificationKey | KeyReason {
   const members = membersFor(algorithm, jwk);
   if (typeof members === 'string') return members;
 
@@ -144,23 +140,23 @@ function importPublic(members: JsonObject, algorithm: Algorithm, maxBits: number
   const thumbprint = thumbprintOf(members);
   try {
     const key = createPublicKey({ key: members, format: 'jwk' });
-    // RFC 7518 §2, §6.2.1.2, RFC 8037 §2: only the one spelling of a key comes out again as it went in.
+    // RFC 7518 §2, §6.2.1.2, RFC 8037 §2: only the canonical spelling of a key survives the round trip.
     const exported = requiredMembers({ ...key.export({ format: 'jwk' }) });
     if (thumbprintOf(exported) !== thumbprint) return 'encoding';
 
-    const flaw = members.kty === 'RSA' ? rsaFlaw(members, key.asymmetricKeyDetails, maxBits) : undefined;
-    return flaw ?? seal({ algorithm, digest, input: { key, ...options }, thumbprint, kid });
-  } catch (failure) {
-    // OpenSSL's refusals, such as a point that is not on its curve, have a code.
-    if (failure instanceof Error && 'code' in failure) return 'not-importable';
-    throw failure;
+    const reason = members.kty === 'RSA' ? checkRsa(members, key.asymmetricKeyDetails, maxBits) : undefined;
+    return reason ?? seal({ algorithm, digest, input: { key, ...options }, thumbprint, kid });
+  } catch (error) {
+    // OpenSSL's errors have a code, such as for a point that is not on its curve.
+    if (error instanceof Error && 'code' in error) return 'not-importable';
+    throw error;
   }
 }
 
-/** RFC 7638 §3: fixed words and base64url need no escapes, so JSON.stringify gives the canonical form. */
+/** RFC 7638 §3: names and base64url need no escapes, so JSON.stringify gives the canonical form. */
 const thumbprintOf = (members: JsonObject) => hash('sha256', JSON.stringify(members), 'base64url');
 
-function rsaFlaw(
+function checkRsa(
   { n }: JsonObject,
   { modulusLength = 0, publicExponent = 0n }: AsymmetricKeyDetails = {},
   maxBits: number,
@@ -169,8 +165,8 @@ function rsaFlaw(
   // RFC 7518 §3.3: 2048 bits or larger.
   if (modulusLength < 2048 || modulusLength > maxBits || lastByte % 2 === 0) return 'size';
 
-  // RFC 8017 §3.1: an odd exponent of at least 3; with 1 every text would be its own signature. Stricter: at
-  // most 32 bits, since a verification takes as long as its exponent is.
+  // RFC 8017 §3.1: odd, at least 3; with 1 any text would be its own signature. Stricter: at most 32 bits, as
+  // a longer exponent takes longer.
   const isOdd = publicExponent % 2n === 1n;
   return isOdd && publicExponent > 1 && publicExponent <= MAX_EXPONENT ? undefined : 'exponent';
 }

@@ -1,12 +1,8 @@
-// Header fields as they came: the raw list → values, and the one good Host of every request. Reads the raw
-// list, because Node's `headers` hides a second Authorization field and joins DPoP fields. Does not read
-// credentials: sender/ does.
+// Reads header fields from the raw list, because Node's `headers` hides a second Authorization field and
+// joins DPoP fields. Does not read credentials: verify/credentials.ts does.
 import { refuse } from '../base/refusal.ts';
 
-/**
- * Every value of a header field; `rawHeaders` lists names and values in turn, `name` is in lower case (RFC
- * 9110 §5.1).
- */
+/** Every value of the field `name`, which is in lower case (RFC 9110 §5.1). */
 export function fieldValues(rawHeaders: readonly string[], name: string): string[] {
   const values: string[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -16,35 +12,28 @@ export function fieldValues(rawHeaders: readonly string[], name: string): string
   return values;
 }
 
-/**
- * W3C Trace Context §3.2.2, §4.3: no ids of zeros; version 00 ends after 55 characters, later ones may go
- * on.
- */
+/** W3C Trace Context §3.2.2, §4.3: no id is zero; version 00 has 55 characters, later ones may have more. */
 const TRACEPARENT =
   /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
 
-/** The one `traceparent` of a request, if it is well-formed. */
+/** The `traceparent` if there is exactly one and it is well-formed. */
 export function traceparentOf(rawHeaders: readonly string[]): string | undefined {
   const [value = '', ...others] = fieldValues(rawHeaders, 'traceparent');
   return others.length === 0 && TRACEPARENT.test(value) ? value : undefined;
 }
 
 /**
- * RFC 9110 §7.2, RFC 3986 §3.2.2, §3.2.3: a host name of at most 255 characters, an IPv4 or a bracketed IPv6
- * address, and an optional port, which may be empty. With a longer name URL would keep Node 20 and 22 busy
- * for milliseconds.
+ * RFC 9110 §7.2, RFC 3986 §3.2.2, §3.2.3: a name, an IPv4 address or a bracketed IPv6 address, and an
+ * optional port, which may be empty. In Node 20 and 22 URL takes milliseconds for longer names.
  */
 const HOST = /^(?:[a-z0-9._~-]{1,255}|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i;
 
-/**
- * Whether the text is a host with an optional port; URL knows what is a port and what is an IPv6 address.
- */
+/** Whether the text is a host with an optional port. URL checks the port and the IPv6 address. */
 export const isHost = (text: string) => HOST.test(text) && URL.canParse(`http://${text}`);
 
 /**
- * Gives a reader of the one good Host of a request (RFC 9112 §3.2), which judges a host once while requests
- * go on naming it, as nearly all do. Without one it gives nothing: RFC 9112 §3.2 asks only HTTP/1.1 for it,
- * and the probes of some load balancers have none.
+ * Creates a reader of the Host field (RFC 9112 §3.2), which caches the last good host, because almost every
+ * request repeats it. HTTP/1.0 may leave it out (RFC 9112 §3.2), as probes of some load balancers do.
  */
 export function createHostReader() {
   let lastGoodHost: string | undefined;
@@ -61,9 +50,8 @@ export function createHostReader() {
   };
 }
 
-/** What makes a request a CORS preflight, beside its method (Fetch standard §3.2.2). */
+/** Fetch standard §3.2.2: a preflight has these fields. */
 const PREFLIGHT_FIELDS = ['origin', 'access-control-request-method'];
 
-/** Whether a browser asks what a script may send. */
 export const isPreflight = (method: string, rawHeaders: readonly string[]) =>
   method === 'OPTIONS' && PREFLIGHT_FIELDS.every((name) => fieldValues(rawHeaders, name).length > 0);

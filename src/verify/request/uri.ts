@@ -1,19 +1,16 @@
-// The URI of a request as its caller sees it, and how a proof's `htu` is compared with it. Trusts
-// PUBLIC_URL, and X-Forwarded-* only under TRUST_PROXY. Promises: two URIs are the same only if RFC 3986
-// §6.2.1 to §6.2.3 make them equivalent.
+// The URI of a request as its caller sees it, and its comparison with a proof's `htu`. Trusts PUBLIC_URL, and
+// X-Forwarded-* only with TRUST_PROXY. Promises: two URIs are the same only if RFC 3986 §6.2.1 to §6.2.3 make
+// them equivalent.
 import { refuse, type Refused } from '../base/refusal.ts';
 import { fieldValues, isHost } from './fields.ts';
 
-/** How callers reach the service; settings decide. `publicUrl` has no trailing slash. */
+/** How callers reach the service. `publicUrl` has no trailing slash. */
 export interface UriOptions {
   readonly publicUrl: string | undefined;
   readonly trustProxy: boolean;
 }
 
-/**
- * A request as the checks read it: its one good Host, if HTTP/1.0 did not leave it out, its path as it
- * stands there, and its raw fields.
- */
+/** A request as the checks read it. HTTP/1.0 may have no `host`; `path` is not decoded. */
 export interface RequestFacts {
   readonly method: string;
   readonly host: string | undefined;
@@ -22,14 +19,13 @@ export interface RequestFacts {
 }
 
 /**
- * The URI that was asked for, as it was spelled, without its query; `undefined` when it has none, which no
- * proof fits; or why the forwarded origin is refused.
+ * The requested URI without its query, not normalized; `undefined`, which no `htu` matches, if there is none.
  */
 export function requestUri(
   { host, path, rawHeaders }: RequestFacts,
   { publicUrl, trustProxy }: UriOptions,
 ): string | Refused | undefined {
-  // RFC 9112 §3.2.1: no path holds a `#`. A URI would end there, where the path was read on.
+  // RFC 9112 §3.2.1: no path has a `#`. A URI would end there, but the router reads on.
   if (path.includes('#')) return undefined;
   if (publicUrl !== undefined) return publicUrl + path;
   if (!trustProxy) return host && `http://${host}${path}`;
@@ -42,7 +38,7 @@ export function requestUri(
   return `${outerScheme}://${outerHost}${path}`;
 }
 
-/** What the nearest proxy added to a list that grows with every hop; empty when there is none. */
+/** What the nearest proxy added to the list, or empty text. */
 function lastHop(rawHeaders: readonly string[], name: string) {
   const hops = fieldValues(rawHeaders, name).join(',').split(',');
   return hops.at(-1)?.trim() ?? '';
@@ -53,9 +49,8 @@ const PATH = String.raw`(?:\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*)?`;
 const URI = new RegExp(String.raw`^https?:\/\/${AUTHORITY}${PATH}(?:\?[^#]*)?(?:#.*)?$`, 'i');
 
 /**
- * Whether an `htu` names this URI (RFC 9449 §4.3(9)): letter for letter, which holds for a host that has no
- * normal form too (RFC 3986 §6.2.1), or in normal form. False for what is no text, and where there is no
- * URI.
+ * Whether an `htu` names this URI (RFC 9449 §4.3(9)), character for character (RFC 3986 §6.2.1), which needs
+ * no normal form, or in normal form.
  */
 export function isSameUri(htu: unknown, uri: string | undefined): boolean {
   if (typeof htu !== 'string' || uri === undefined) return false;
@@ -66,15 +61,15 @@ export function isSameUri(htu: unknown, uri: string | undefined): boolean {
 }
 
 /**
- * The normal form of an absolute http(s) URI without query and fragment (RFC 9449 §4.3(9)); `undefined` for
- * other text. URL does scheme, host, default port, dot segments and the empty path (RFC 3986 §6.2.2.1,
- * §6.2.2.3, §6.2.3).
+ * Normalizes an absolute http(s) URI and drops query and fragment (RFC 9449 §4.3(9)); `undefined` for other
+ * text. URL normalizes scheme, host, port, dot segments and the empty path (RFC 3986 §6.2.2.1, §6.2.2.3,
+ * §6.2.3).
  */
 export function normalUri(text: string): string | undefined {
   const host = URI.exec(text)?.[1];
   if (host === undefined || !URL.canParse(text)) return undefined;
 
-  // URL would also rewrite addresses such as `127.1`, which RFC 3986 does not.
+  // URL also rewrites addresses such as `127.1`. RFC 3986 does not.
   const { hostname, origin, pathname } = new URL(text);
   if (hostname !== host.toLowerCase()) return undefined;
 

@@ -1,8 +1,7 @@
-// The JWS Compact Serialization (RFC 7515 §3.1, §5.2): text → its parts, nothing of which is verified yet.
-// Promises: one spelling only, so that the text identifies the token (its hash is a safe key).
+// Parses the JWS Compact Serialization (RFC 7515 §3.1, §5.2). Verifies nothing. Promises: a token has one
+// spelling, so the hash of its text is a safe key for the token cache.
 import { decodeBase64url, parseJsonObject, type JsonObject } from '../base/encoding.ts';
 
-/** A JWS of unknown origin. */
 export interface UnverifiedJws {
   readonly header: JsonObject;
   readonly payload: JsonObject;
@@ -11,12 +10,12 @@ export interface UnverifiedJws {
   readonly signature: Buffer;
 }
 
-/** Splits and decodes a compact JWS, or says what is wrong with it, in the words for a token. */
+/** Splits and decodes a compact JWS, or returns the reason to refuse it as a token. */
 export function parseCompact(
   text: string,
 ): UnverifiedJws | 'token-malformed' | 'header-malformed' | 'payload-malformed' {
   const parts = text.split('.', 4);
-  // RFC 7515 §5.2(1), RFC 7516 §9: five parts are a JWE, which is never a token here.
+  // RFC 7515 §5.2(1), RFC 7516 §9: five parts are a JWE, which is not supported.
   if (parts.length !== 3) return 'token-malformed';
 
   // RFC 7515 §5.2(2), (6), (7)
@@ -36,9 +35,6 @@ export function parseCompact(
   return { header, payload, signingInput: text.slice(0, text.lastIndexOf('.')), signature };
 }
 
-/**
- * The media type that a `typ` member names: case aside, with or without its `application/` (RFC 7515
- * §4.1.9); `undefined` when it is no text.
- */
+/** The media type of a `typ`, in lower case, without `application/` (RFC 7515 §4.1.9); only of text. */
 export const mediaType = (typ: unknown) =>
   typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined;

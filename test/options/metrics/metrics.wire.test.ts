@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { FETCH_FLAWS } from '../../../src/verify/base/events.ts';
+import { FETCH_ERROR_REASONS } from '../../../src/verify/base/events.ts';
 import { SENTENCES } from '../../../src/verify/base/refusal.ts';
 import {
   createService,
@@ -96,7 +96,7 @@ test('has every family from the start, and every foreseeable series at zero', as
     'full',
     'unavailable',
   ]);
-  assert.deepEqual(wordsOf('gatehouse_key_fetches_total', 'result'), ['ok', ...FETCH_FLAWS]);
+  assert.deepEqual(wordsOf('gatehouse_key_fetches_total', 'result'), ['ok', ...FETCH_ERROR_REASONS]);
   assert.equal(value('gatehouse_key_fetches_total{issuer="idp",result="ok"}'), 0);
 
   const counts = [...(families.get(DURATION)?.samples ?? [])].filter(([name]) => name.includes('_count{'));

@@ -8,7 +8,7 @@ import { authenticated } from '../../../src/gate/access.ts';
 import { type Route } from '../../../src/service/routes/route.ts';
 import type { Caller, SenderOptions, SenderCheck } from '../../../src/verify/caller.ts';
 import type { Credentials } from '../../../src/verify/credentials.ts';
-import { claimsFlaw, type TokenOptions } from '../../../src/verify/token/claims.ts';
+import { checkClaims, type TokenOptions } from '../../../src/verify/token/claims.ts';
 import type { UnverifiedJws } from '../../../src/verify/token/compact.ts';
 import { payloadOf, verifySignature, type SignedPayload } from '../../../src/verify/token/signature.ts';
 import { verifiedOf, type VerifiedToken } from '../../../src/verify/token/verify.ts';
@@ -170,7 +170,7 @@ export const outOfTurn = ({
   // @ts-expect-error no payload before the signature
   () => payloadOf(jws),
   // @ts-expect-error no claim rules before the signature
-  () => claimsFlaw(jws.payload, jws.header, rules, 1),
+  () => checkClaims(jws.payload, jws.header, rules, 1),
   // @ts-expect-error no claims before the claim rules
   () => verifiedOf(signed).claims,
   // @ts-expect-error no sender before the claim rules

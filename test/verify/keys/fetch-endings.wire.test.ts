@@ -9,7 +9,7 @@ import { Duplex } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import type { KeySource } from '../../../src/verify/keys/fetch.ts';
-import type { FetchFlaw } from '../../../src/verify/base/events.ts';
+import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
 import { cutTls, speakTls, startRawServer, type RawServer } from '../../idp/raw-server.ts';
 import { fetchKeys, flawAtDeadline, flawOf, sourceAt } from './fetch-fixture.ts';
 
@@ -21,7 +21,7 @@ const SHORT_DEADLINE_MILLIS = 120;
 const FAR_DEADLINE_MILLIS = 60_000;
 
 /** What a fetch ends with: a failure, or the keys of `KEYS`. */
-type Outcome = [FetchFlaw, string] | 'keys';
+type Outcome = [FetchErrorReason, string] | 'keys';
 const TIMEOUT: Outcome = ['timeout', ''];
 const CUT: Outcome = ['connection-failed', 'ECONNRESET'];
 const SWITCHED: Outcome = ['connection-failed', ''];

@@ -5,7 +5,7 @@ import dns from 'node:dns';
 import { once } from 'node:events';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
 import { createKeyFetcher } from '../../../src/verify/keys/fetch.ts';
-import type { FetchFlaw } from '../../../src/verify/base/events.ts';
+import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
 import type { Fault, ListenerFault, NamedFault } from '../../idp/faults.ts';
 import { startProvider, type Provider } from '../../idp/provider.ts';
 import {
@@ -35,7 +35,7 @@ const BOUNDED = { timeout: 60_000 };
 const configured = () => sourceOf(provider, { jwksUri: keySetOf(provider) });
 
 /** What a fetch ends with: a failure, or the number of keys. */
-type Outcome = [FetchFlaw, string] | number;
+type Outcome = [FetchErrorReason, string] | number;
 const TIMEOUT: Outcome = ['timeout', ''];
 const NOT_JSON: Outcome = ['not-a-json-object', ''];
 
@@ -179,7 +179,7 @@ const mockLookup = (context: TestContext, error: Error | undefined) =>
     if (error !== undefined) process.nextTick(args.at(-1) as (error: Error) => void, error);
   });
 
-const LOOKUPS: [condition: string, error: Error | undefined, outcome: [FetchFlaw, string]][] = [
+const LOOKUPS: [condition: string, error: Error | undefined, outcome: [FetchErrorReason, string]][] = [
   ['does not exist', Object.assign(new Error(), { code: 'ENOTFOUND' }), ['connection-failed', 'ENOTFOUND']],
   [
     'cannot be asked for',

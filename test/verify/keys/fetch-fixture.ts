@@ -5,8 +5,8 @@ import type { TestContext } from 'node:test';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { connectThrough } from '../../../src/options/proxy-tunnel.ts';
 import { createKeyFetcher, type KeySource } from '../../../src/verify/keys/fetch.ts';
-import { FetchFailure } from '../../../src/verify/keys/jwks.ts';
-import type { FetchFlaw } from '../../../src/verify/base/events.ts';
+import { FetchError } from '../../../src/verify/keys/jwks.ts';
+import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
 import { Listener } from '../../idp/listener.ts';
 import type { Provider } from '../../idp/provider.ts';
 
@@ -40,14 +40,14 @@ export async function flawOf(
   source: KeySource,
   timeoutMillis?: number,
   proxy?: string,
-): Promise<[FetchFlaw, string]> {
+): Promise<[FetchErrorReason, string]> {
   const failure: unknown = await fetchKeys(source, timeoutMillis, proxy).then(
     () => assert.fail('the fetch succeeded'),
     (thrown) => thrown,
   );
   if (failure instanceof assert.AssertionError) throw failure;
   // As the key set takes it.
-  return failure instanceof FetchFailure ? [failure.reason, failure.code] : ['unforeseen', ''];
+  return failure instanceof FetchError ? [failure.reason, failure.code] : ['unforeseen', ''];
 }
 
 /**
@@ -58,7 +58,7 @@ export async function flawAtDeadline(
   source: KeySource,
   server: { readonly connections: number },
   proxy?: string,
-): Promise<[FetchFlaw, string]> {
+): Promise<[FetchErrorReason, string]> {
   for (let timeoutMillis = 120; ; timeoutMillis *= 2) {
     const flaw = await flawOf(source, timeoutMillis, proxy);
     // The server counts a connection a turn after the system has made it.

@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { mock, test } from 'node:test';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { importSigningKey, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
-import type { KeyFlaw } from '../../../src/verify/base/events.ts';
+import type { KeyReason } from '../../../src/verify/base/events.ts';
 import { parseCompact } from '../../../src/verify/token/compact.ts';
 import { verifySignature } from '../../../src/verify/token/signature.ts';
 import { signJws } from '../../idp/tokens.ts';
@@ -46,7 +46,7 @@ const even = (value: string) =>
 const padded = (value: string) =>
   Buffer.concat([Buffer.of(0), Buffer.from(value, 'base64url')]).toString('base64url');
 
-const REFUSED: [condition: string, change: Record<string, unknown>, flaw: KeyFlaw][] = [
+const REFUSED: [condition: string, change: Record<string, unknown>, flaw: KeyReason][] = [
   [
     'is of type EC',
     { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }) },
@@ -58,11 +58,13 @@ const REFUSED: [condition: string, change: Record<string, unknown>, flaw: KeyFla
   ['is of type rsa in lower case [RFC 7517 §4.1]', { kty: 'rsa' }, 'key-type'],
   ['has no type', { kty: undefined }, 'key-type'],
   ['has its type in an array', { kty: ['RSA'] }, 'key-type'],
-  ...['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].map((name): [string, Record<string, unknown>, KeyFlaw] => [
-    `has the private member ${name} [RFC 7518 §6.3.2]`,
-    { [name]: 'AQ' },
-    'private-member',
-  ]),
+  ...['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].map(
+    (name): [string, Record<string, unknown>, KeyReason] => [
+      `has the private member ${name} [RFC 7518 §6.3.2]`,
+      { [name]: 'AQ' },
+      'private-member',
+    ],
+  ),
   ['has a private member that is null', { d: null }, 'private-member'],
   ['has a kid that is a number [RFC 7517 §4.5]', { kid: 1 }, 'key-id'],
   ['has a kid that is null [RFC 7517 §4.5]', { kid: null }, 'key-id'],
@@ -156,7 +158,7 @@ test('shows no key material when a key is written as JSON', () => {
 });
 
 /** What node:crypto may throw, which no JWK brings about but a refusal: it is put in its place. */
-function failingWith(failure: unknown): VerificationKey | KeyFlaw {
+function failingWith(failure: unknown): VerificationKey | KeyReason {
   const createPublicKey = mock.method(crypto, 'createPublicKey', () => {
     throw failure;
   });

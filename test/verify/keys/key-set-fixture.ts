@@ -2,7 +2,7 @@
 import { andThen, type MaybePromise } from '../../../src/verify/base/clock.ts';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
-import { FetchFailure } from '../../../src/verify/keys/jwks.ts';
+import { FetchError } from '../../../src/verify/keys/jwks.ts';
 import { createKeySet, type KeySet } from '../../../src/verify/keys/key-set.ts';
 import { createLog } from '../../../src/verify/base/events.ts';
 import { Refused, type Refusal } from '../../../src/verify/base/refusal.ts';
@@ -94,8 +94,8 @@ export class KeySetFixture {
   }
 
   /** Lets the fetch under way, or one begun now, fail. */
-  fail(reason: FetchFailure['reason'] = 'timeout', code?: string): Promise<void> {
-    return this.failWith(new FetchFailure(reason, code));
+  fail(reason: FetchError['reason'] = 'timeout', code?: string): Promise<void> {
+    return this.failWith(new FetchError(reason, code));
   }
 
   failWith(failure: unknown): Promise<void> {

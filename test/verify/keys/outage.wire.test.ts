@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
 import { SENTENCES } from '../../../src/verify/base/refusal.ts';
 import { createKeyFetcher } from '../../../src/verify/keys/fetch.ts';
-import type { FetchFlaw } from '../../../src/verify/base/events.ts';
+import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
 import type { Fault, ListenerFault, NamedFault } from '../../idp/faults.ts';
 import { startProvider, type Provider } from '../../idp/provider.ts';
 import type { IssuerSettings } from '../../../src/process/settings/load.ts';
@@ -104,7 +104,7 @@ test('takes a good token when its provider is up, though the next attempt is sti
 });
 
 /** What the log says of a fetch under each fault of the key set. */
-const REASONS: Record<ListenerFault | Exclude<NamedFault, 'wrong-issuer'>, FetchFlaw> = {
+const REASONS: Record<ListenerFault | Exclude<NamedFault, 'wrong-issuer'>, FetchErrorReason> = {
   refuse: 'connection-failed',
   'wrong-host-certificate': 'certificate-refused',
   'expired-certificate': 'certificate-refused',
@@ -123,8 +123,8 @@ const REASONS: Record<ListenerFault | Exclude<NamedFault, 'wrong-issuer'>, Fetch
   'not-modified': 'status-refused',
 };
 
-const OUTAGES: [where: 'keySet' | 'discovery', fault: Fault, reason: FetchFlaw][] = [
-  ...Object.entries(REASONS).map(([fault, reason]): ['keySet', Fault, FetchFlaw] => [
+const OUTAGES: [where: 'keySet' | 'discovery', fault: Fault, reason: FetchErrorReason][] = [
+  ...Object.entries(REASONS).map(([fault, reason]): ['keySet', Fault, FetchErrorReason] => [
     'keySet',
     fault as NamedFault,
     reason,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { factsOf, importProofKey, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
-import type { KeyFlaw } from '../../../src/verify/base/events.ts';
+import type { KeyReason } from '../../../src/verify/base/events.ts';
 import { Cache } from '../../../src/verify/base/cache.ts';
 import { parseCompact } from '../../../src/verify/token/compact.ts';
 import { verifySignature } from '../../../src/verify/token/signature.ts';
@@ -39,7 +39,7 @@ function memoryOf(name: string, key: VerificationKey): Cache<VerificationKey> {
 
 const bytes = (length: number) => Buffer.alloc(length, 1).toString('base64url');
 
-const FLAWS: [alg: ProofAlgorithm, change: Members, flaw: KeyFlaw][] = [
+const FLAWS: [alg: ProofAlgorithm, change: Members, flaw: KeyReason][] = [
   ['ES256', { d: 'AQ' }, 'private-member'],
   ['RS256', { d: 'AQ' }, 'private-member'],
   ['EdDSA', { d: 'AQ' }, 'private-member'],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { factsOf } from '../../../src/verify/keys/jwk.ts';
-import { FetchFailure } from '../../../src/verify/keys/jwks.ts';
+import { FetchError } from '../../../src/verify/keys/jwks.ts';
 import { createKeySet } from '../../../src/verify/keys/key-set.ts';
 import { Refused, SENTENCES } from '../../../src/verify/base/refusal.ts';
 import type { MaybePromise } from '../../../src/verify/base/clock.ts';
@@ -181,7 +181,7 @@ for (const cacheEntries of CAPACITIES) {
   test(`cannot decide on a token accepted before once its keys are too old with room for ${cacheEntries} [docs/keys.md]`, async () => {
     const { verify, clock, provider } = await stand(cacheEntries);
     assert.equal(await judge(verify, long), 'accepted');
-    provider.answer = () => Promise.reject(new FetchFailure('timeout'));
+    provider.answer = () => Promise.reject(new FetchError('timeout'));
     clock.advance(60 * 60_000);
     assert.equal(await judge(verify, long, clock.now()), 'keys-unavailable');
   });
