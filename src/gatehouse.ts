@@ -40,7 +40,14 @@ export {
 export type { Field } from './gate/reply.ts';
 export type { Schema } from './service/routes/schema.ts';
 export type { Caller } from './verify/caller.ts';
-export type { Admission, GateRequest, RefusalReply, Verdict } from './gate/gate.ts';
+export type {
+  Admission,
+  Authorization,
+  FetchRequest,
+  GateRequest,
+  RefusalReply,
+  Verdict,
+} from './gate/gate.ts';
 export type { CreateOptions } from './process/compose.ts';
 export { createGate, type Gate } from './process/gate.ts';
 export { createService, type Service } from './process/service.ts';

@@ -124,7 +124,7 @@ async function askForScopes(ask: Ask, deciding: Deciding, { bearer, check }: Tes
     const rawHeaders = ['Host', 'localhost', 'Authorization', headers.authorization];
     const verdict = await check({ method: 'GET', url: '/', rawHeaders }, authenticated);
     const parts = deciding.map((access) => ({ access }));
-    const refused = 'caller' in verdict && refusalOf(parts, verdict.caller, true);
+    const refused = verdict.caller && refusalOf(parts, verdict.caller, true);
     await ask(what, refused ? STATUSES[refused.refusal.kind] : 200, headers);
   }
 

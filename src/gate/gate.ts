@@ -3,8 +3,10 @@
 // not bound what the server lets in. With an access that ignores credentials checks only how the request is
 // spelled.
 import type { ServerResponse } from 'node:http';
+import type { Clock } from '../verify/base/clock.ts';
 import { UsageError } from '../verify/base/events.ts';
 import { refuse, Refused } from '../verify/base/refusal.ts';
+import { callerAt, isGenuine, schemeOf, type Caller } from '../verify/caller.ts';
 import { pairsOf, type Field, type Reply } from './reply.ts';
 import { refusalOf, type Access } from './access.ts';
 import { ConfigurationError } from './configuration-error.ts';
@@ -20,6 +22,27 @@ export interface GateRequest extends RequestHead {
   readonly socket?: unknown;
 }
 
+/** What the gate reads of a Fetch `Request`: not its body, and of its URL only host, path and query. */
+export interface FetchRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Iterable<readonly [name: string, value: string]>;
+}
+
+const NO_REQUEST = 'a request needs rawHeaders, or as a Request of Fetch an absolute url and headers';
+
+/** Fetch joins repeated fields with a comma. The scheme of the URL is not believed. */
+function requestOf(request: GateRequest | FetchRequest): GateRequest {
+  if ('rawHeaders' in request) return request;
+
+  const { method, url, headers } = request;
+  if (!URL.canParse(url) || Object(headers)[Symbol.iterator] === undefined) throw new TypeError(NO_REQUEST);
+
+  const { host, pathname, search } = new URL(url);
+  const fields = [...headers].filter(([name]) => name.toLowerCase() !== 'host');
+  return { method, url: pathname + search, rawHeaders: ['Host', host, ...fields.flat()] };
+}
+
 /** A caller who may pass. `headers` belong on the host's response: a `DPoP-Nonce` when one is due. */
 export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] }>;
 
@@ -29,8 +52,13 @@ export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] 
  */
 export type RefusalReply = Readonly<{ status: number; headers: Field[]; body: string | null }>;
 
-/** The result of `check`; tell them apart by `'refusal' in verdict`. */
-export type Verdict<Admitted> = Admission<Admitted> | Readonly<{ refusal: RefusalReply }>;
+type Refusal = Readonly<{ refusal: RefusalReply; caller?: undefined }>;
+
+/** The result of `check`; tell them apart by `if (verdict.refusal)`. */
+export type Verdict<Admitted> = (Admission<Admitted> & Readonly<{ refusal?: undefined }>) | Refusal;
+
+/** The result of `authorize`; tell them apart by `if (authorization.refusal)`. */
+export type Authorization<Admitted> = Readonly<{ caller: Admitted; refusal?: undefined }> | Refusal;
 
 const TOO_LATE = 'the response has begun before admit was through; await it';
 
@@ -79,7 +107,7 @@ type Decision<Admitted> =
   Readonly<{ caller: Admitted }> | Readonly<{ early: Reply }> | Readonly<{ refused: unknown }>;
 
 /** What a gate does with requests. */
-export function createGateChecks(identification: Identification, replies: Replies) {
+export function createGateChecks(identification: Identification, replies: Replies, clock: Clock) {
   const { readFacts, replyEarly, identify } = identification;
 
   async function decide<Admitted>(
@@ -108,8 +136,12 @@ export function createGateChecks(identification: Identification, replies: Replie
     return mayLackFields(request) ? { refused: refuse('header_fields_too_large') } : undefined;
   }
 
-  async function check<Admitted>(request: GateRequest, access: Access<Admitted>): Promise<Verdict<Admitted>> {
+  async function check<Admitted>(
+    given: GateRequest | FetchRequest,
+    access: Access<Admitted>,
+  ): Promise<Verdict<Admitted>> {
     requireSound(access);
+    const request = requestOf(given);
     const record: RequestRecord = { request, arrivedAt: 0, rules: [{ access }] };
     const decision: Decision<Admitted> =
       decideUnread(request, access) ??
@@ -118,6 +150,32 @@ export function createGateChecks(identification: Identification, replies: Replie
 
     const reply = 'early' in decision ? decision.early : replies.replyToFailure(decision.refused, record);
     return { refusal: describe(replies.finish(reply, record)) };
+  }
+
+  /** Why the caller may not pass at this moment; a guard may throw. */
+  function refusalNow(caller: Caller, access: Access<unknown>): unknown {
+    try {
+      return refusalOf([{ access }], callerAt(caller, clock.now()), true);
+    } catch (error) {
+      return error ?? new Error();
+    }
+  }
+
+  function authorize<Admitted>(caller: Caller, access: Access<Admitted>): Authorization<Admitted> {
+    requireSound(access);
+    if (!isGenuine(Object(caller)))
+      throw new TypeError('authorize needs a caller whom this process has admitted');
+    if (access.credentials === 'ignored') throw new TypeError('authorize needs an access that is not open');
+
+    const refused = refusalNow(caller, access);
+    if (refused === undefined) return { caller: access.admit(caller) };
+
+    const { issuerName } = caller;
+    const request = { rawHeaders: ['Authorization', schemeOf(caller)] };
+    const record: RequestRecord = { request, arrivedAt: 0, rules: [{ access }], issuerName };
+    const reply = replies.replyToFailure(refused, record);
+    replies.observe(record, reply.status);
+    return { refusal: describe(reply) };
   }
 
   async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {
@@ -129,7 +187,7 @@ export function createGateChecks(identification: Identification, replies: Replie
       return undefined;
     }
 
-    if ('refusal' in verdict) {
+    if (verdict.refusal) {
       send(response, verdict.refusal);
       return undefined;
     }
@@ -145,6 +203,13 @@ export function createGateChecks(identification: Identification, replies: Replie
      * @example const verdict = await gate.check(request, needs(scope('read:orders')));
      */
     check,
+    /**
+     * Checks a further access for a caller who has been admitted, such as the scopes that the body of the request asks
+     * for. Neither token nor proof is looked at again. Throws a `TypeError` for anybody else, and for `open`.
+     *
+     * @example const { refusal } = gate.authorize(caller, needs(scope('write:orders')));
+     */
+    authorize,
     /**
      * Checks a request and sends the refusal, if any, as the service would. Resolves to `undefined` then, and
      * when the response has begun meanwhile.

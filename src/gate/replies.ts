@@ -65,7 +65,7 @@ export function createReplies(
     return { ...reply, fields: [...reply.fields, ...fieldsBeside(record, origin)] };
   }
 
-  return { replyToFailure, fieldsBeside, finish };
+  return { replyToFailure, fieldsBeside, finish, observe };
 }
 
 /** RFC 9449 §9 */

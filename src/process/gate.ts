@@ -22,7 +22,7 @@ export async function createGate(given: GivenSettings, options?: CreateOptions) 
   checks.fetchKeys();
 
   return {
-    ...createGateChecks(checks.identification, checks.replies),
+    ...createGateChecks(checks.identification, checks.replies, clock),
     /** Whether there are keys to verify tokens with. */
     isReady: checks.isReady,
     /** Ends all work that is under way. */

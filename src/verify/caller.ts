@@ -7,7 +7,7 @@ import type { Count } from './base/events.ts';
 import { refuse, Refused, unavailable } from './base/refusal.ts';
 import type { RequestFacts } from './request/uri.ts';
 import { verifiedOf, type VerifiedToken } from './token/verify.ts';
-import type { Credentials, DpopMode } from './credentials.ts';
+import type { Credentials, DpopMode, Scheme } from './credentials.ts';
 import { createProofVerifier, type Proof, type ProofOptions } from './dpop/proof.ts';
 import type { ReplayStore } from './dpop/replay.ts';
 
@@ -15,17 +15,21 @@ import type { ReplayStore } from './dpop/replay.ts';
 const REGISTERED = /^(?:iss|sub|aud|exp|nbf|iat|jti)$/;
 
 class CheckedCaller {
+  readonly #token;
   readonly #issuer;
+  readonly #scheme;
   readonly #nowMillis;
   /** The claims of the token, as the provider wrote them. */
   readonly claims;
   /** A nonce for the response to carry (RFC 9449 §9). */
   readonly freshNonce;
 
-  constructor(token: VerifiedToken, nowMillis: number, freshNonce?: string) {
+  constructor(token: VerifiedToken, scheme: Scheme, nowMillis: number, freshNonce?: string) {
     const { claims, issuer } = verifiedOf(token);
     this.claims = claims;
+    this.#token = token;
     this.#issuer = issuer;
+    this.#scheme = scheme;
     this.#nowMillis = nowMillis;
     this.freshNonce = freshNonce;
     Object.freeze(this);
@@ -33,6 +37,14 @@ class CheckedCaller {
 
   static isGenuine(caller: CheckedCaller) {
     return #issuer in caller;
+  }
+
+  static schemeOf(caller: CheckedCaller) {
+    return caller.#scheme;
+  }
+
+  static callerAt(caller: CheckedCaller, nowMillis: number) {
+    return new CheckedCaller(caller.#token, caller.#scheme, nowMillis);
   }
 
   /** The `sub` claim: the principal, unique within its issuer only. */
@@ -48,6 +60,11 @@ class CheckedCaller {
   /** The issuer's name in the settings; the first is `idp`. */
   get issuerName() {
     return this.#issuer.name;
+  }
+
+  /** When the token expires, in milliseconds since the epoch: end then what outlives the request. */
+  get expiresAtMillis() {
+    return Number(this.claims.exp) * 1000;
   }
 
   /** The claim `<namespace>name` if the token has it, else `name`. Registered claims have no namespace. */
@@ -92,6 +109,9 @@ export interface Caller extends CheckedCaller {}
 /** False for anything but a Caller that a `SenderCheck` made. */
 export const { isGenuine } = CheckedCaller;
 
+/** How a caller presented the token, and the same caller at another time. Throw a `TypeError` for look-alikes. */
+export const { schemeOf, callerAt } = CheckedCaller;
+
 export type SenderCheck = ReturnType<typeof createSenderCheck>;
 
 /** The settings of the sender check. */
@@ -129,7 +149,7 @@ export function createSenderCheck(
       // bound tokens as if they were unbound.
       if (cnf !== undefined && options.dpopMode !== 'DISABLED') return refuse('bound-token');
 
-      return new CheckedCaller(token, nowMillis);
+      return new CheckedCaller(token, 'Bearer', nowMillis);
     }
 
     const boundThumbprint = confirmedThumbprint(cnf);
@@ -147,7 +167,7 @@ export function createSenderCheck(
 
     return andThen(recordOnce(proof, nowMillis), (verdict) =>
       verdict === 'new'
-        ? new CheckedCaller(token, nowMillis, freshNonce)
+        ? new CheckedCaller(token, 'DPoP', nowMillis, freshNonce)
         : NOT_NEW[verdict].with({ freshNonce }),
     );
   };

@@ -89,7 +89,7 @@ export const { check, admit } = gate;
 export const later = createGate(settings);
 export const judge = (request: GateRequest) => gate.check(request, optional);
 export const verdict = await gate.check({ method: 'GET', url: '/', rawHeaders: [] }, optional);
-export const refusal = 'refusal' in verdict ? verdict.refusal : undefined;
+export const refusal = verdict.refusal;
 export const headers = 'headers' in verdict ? verdict.headers : undefined;
 export class Server {
   gate = createGate(settings);

@@ -1,0 +1,185 @@
+/* The gate in any server: Requests of Fetch, a further access once the body is known, and connections that outlive a
+   token. */
+import { strict as assert } from 'node:assert';
+import { test, type TestContext } from 'node:test';
+import {
+  authenticated,
+  claimCheck,
+  createGate,
+  needs,
+  open,
+  optional,
+  recentLogin,
+  scope,
+  type Caller,
+} from '../../src/gatehouse.ts';
+import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
+
+const issuer = createTestIssuer();
+const access = needs(scope('read:orders'));
+const READER = { scope: 'read:orders' };
+
+async function openGate(t: TestContext, settings: object = {}) {
+  const gate = await createGate({ ...issuer.settings, ...settings }, issuer);
+  t.after(gate.close);
+  return gate;
+}
+
+const requestWith = (...rawHeaders: string[]) => ({
+  method: 'GET',
+  url: '/orders',
+  rawHeaders: ['Host', 'api.test', ...rawHeaders],
+});
+
+const bearer = (claims: object) => ['Authorization', issuer.bearer({ ...claims }).authorization];
+
+test('the gate checks a Request of Fetch, and leaves its body alone', async (t) => {
+  const gate = await openGate(t);
+  const headers = issuer.bearer(READER);
+  const request = new Request('https://api.test/orders?a=1', { method: 'POST', body: '{}', headers });
+  const verdict = await gate.check(request, access);
+  assert.ok(!verdict.refusal);
+  assert.equal(verdict.caller.subject, 'test-user');
+  assert.equal(request.bodyUsed, false);
+  const { refusal } = await gate.check(new Request('https://api.test/orders'), access);
+  assert.equal(refusal?.status, 401);
+  const response = new Response(refusal.body, refusal);
+  assert.match(response.headers.get('www-authenticate') ?? '', /^Bearer realm="api"/);
+});
+
+test('the gate compares a proof with the host, the path and the query-less URL of a Request, under http [RFC 9449 §4.3(9)]', async (t) => {
+  const gate = await openGate(t, { dpopMode: 'ALLOWED' });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+
+  const ask = (address: string, url: string) => {
+    const dpop = createProof(key, { method: 'GET', url }, token);
+    // What a client writes beside the URL does not count.
+    const headers = { authorization: `DPoP ${token}`, dpop, host: 'evil.test' };
+    return gate.check({ method: 'GET', url: address, headers: Object.entries(headers) }, access);
+  };
+
+  const good = await ask('https://api.test:8443/orders?a=1', 'http://api.test:8443/orders');
+  assert.equal(good.refusal, undefined);
+  for (const url of ['https://api.test:8443/orders', 'http://evil.test/orders', 'http://api.test/orders']) {
+    const { refusal } = await ask('https://api.test:8443/orders?a=1', url);
+    assert.match(String(refusal?.body), /"invalid_dpop_proof"/, url);
+  }
+});
+
+test('the gate refuses fields that Fetch has joined', async (t) => {
+  const gate = await openGate(t);
+  const { authorization } = issuer.bearer(READER);
+  const headers = new Headers([
+    ['Authorization', authorization],
+    ['Authorization', authorization],
+  ]);
+  const { refusal } = await gate.check(new Request('http://api.test/', { headers }), access);
+  assert.equal(refusal?.status, 401);
+});
+
+test('the gate throws for a Request that no client could have sent', async (t) => {
+  const gate = await openGate(t);
+  for (const request of [
+    { method: 'GET', url: '/orders', headers: new Headers() },
+    { method: 'GET', url: 'http://a.test/' },
+    {},
+  ]) {
+    await assert.rejects(gate.check(request as Request, access), {
+      name: 'TypeError',
+      message: 'a request needs rawHeaders, or as a Request of Fetch an absolute url and headers',
+    });
+  }
+});
+
+async function admitted(t: TestContext, claims: object, settings: object = {}) {
+  const gate = await openGate(t, settings);
+  const verdict = await gate.check(requestWith(...bearer(claims)), authenticated);
+  assert.ok(!verdict.refusal);
+  return { gate, caller: verdict.caller };
+}
+
+test('a caller who was admitted is authorized for a further access by its guards alone', async (t) => {
+  const { gate, caller } = await admitted(t, READER);
+  assert.equal(gate.authorize(caller, access).caller, caller);
+  assert.equal(gate.authorize(caller, authenticated).caller, caller);
+  assert.equal(gate.authorize(caller, optional).caller, caller);
+  const { refusal } = gate.authorize(caller, needs(scope('write:orders')));
+  const checked = await gate.check(requestWith(...bearer(READER)), needs(scope('write:orders')));
+  assert.deepEqual(refusal, checked.refusal);
+});
+
+test('a proof is used once, however many accesses its caller is authorized for [RFC 9449 §11.1]', async (t) => {
+  const gate = await openGate(t, { dpopMode: 'ALLOWED' });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+  const dpop = createProof(key, { method: 'GET', url: 'http://api.test/orders' }, token);
+  const request = requestWith('Authorization', `DPoP ${token}`, 'DPoP', dpop);
+  const verdict = await gate.check(request, authenticated);
+  assert.ok(!verdict.refusal);
+  for (let time = 0; time < 3; time += 1) assert.ok(!gate.authorize(verdict.caller, access).refusal);
+  const { refusal } = gate.authorize(verdict.caller, needs(scope('write:orders')));
+  // The error is on the scheme that was used.
+  assert.match(JSON.stringify(refusal?.headers), /DPoP error=\\"insufficient_scope\\"/);
+  assert.equal((await gate.check(request, authenticated)).refusal?.status, 401);
+});
+
+test('the refusal of authorize has neither fields of other origins nor a nonce', async (t) => {
+  const settings = { corsAllowedOrigins: ['https://app.test'], resourceUrl: 'https://api.test' };
+  const { gate, caller } = await admitted(t, READER, settings);
+  const { refusal } = gate.authorize(caller, needs(scope('read:orders'), scope('write:orders')));
+  assert.deepEqual(
+    refusal?.headers.map(([name]) => name),
+    ['Content-Type', 'Cache-Control', 'X-Content-Type-Options', 'Content-Length', 'WWW-Authenticate'],
+  );
+  assert.match(JSON.stringify(refusal?.headers), /scope=\\"read:orders write:orders\\"/);
+});
+
+test('a login is judged by the clock of the moment of authorize [RFC 9470 §3]', async (t) => {
+  const auth_time = Math.floor(Date.now() / 1000) - 50;
+  const { gate, caller } = await admitted(t, { auth_time });
+  const fresh = needs(recentLogin({ maxAgeSeconds: 60 }));
+  assert.equal(gate.authorize(caller, fresh).caller, caller);
+  const { now } = Date;
+  Date.now = () => now() + 20_000;
+  t.after(() => {
+    Date.now = now;
+  });
+  assert.match(String(gate.authorize(caller, fresh).refusal?.body), /insufficient_user_authentication/);
+});
+
+test('authorize throws for anybody whom no check of this process has made, and for open', async (t) => {
+  const { gate, caller } = await admitted(t, READER);
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  for (const other of [
+    undefined,
+    null,
+    {},
+    { ...caller },
+    Object.create(caller),
+    new Proxy(caller, {}),
+    'x',
+    proxy,
+  ]) {
+    assert.throws(() => gate.authorize(other as Caller, access), TypeError);
+  }
+  assert.throws(() => gate.authorize(caller, open as never), TypeError);
+  assert.throws(() => gate.authorize(caller, needs(scope('"'))), { name: 'ConfigurationError' });
+});
+
+test('a guard that throws is a bug in authorize as it is in check', async (t) => {
+  const { gate, caller } = await admitted(t, READER, { logLevel: 'silent' });
+  const faulty = needs(
+    claimCheck('is good', () => {
+      throw new Error('a bug');
+    }),
+  );
+  assert.equal(gate.authorize(caller, faulty).refusal?.status, 500);
+});
+
+test('a caller says when the token expires, for what outlives the request', async (t) => {
+  const exp = Math.floor(Date.now() / 1000) + 120.5;
+  const { caller } = await admitted(t, { exp });
+  assert.equal(caller.expiresAtMillis, exp * 1000);
+});
