@@ -14,14 +14,8 @@ export {
 } from './gate/guards.ts';
 export type { Field } from './gate/reply.ts';
 export type { Caller } from './verify/caller.ts';
-export type {
-  Admission,
-  Authorization,
-  FetchRequest,
-  GateRequest,
-  RefusalReply,
-  Verdict,
-} from './gate/gate.ts';
+export type { Admission, Authorization, RefusalReply, Verdict } from './gate/gate.ts';
+export type { FetchRequest, GateRequest } from './gate/gate-request.ts';
 export type { CreateOptions } from './process/compose.ts';
 export type { GivenSettings, Settings } from './process/settings/load.ts';
 export { createGate, type Gate } from './process/gate.ts';

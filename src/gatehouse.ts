@@ -40,14 +40,8 @@ export {
 export type { Field } from './gate/reply.ts';
 export type { Schema } from './service/routes/schema.ts';
 export type { Caller } from './verify/caller.ts';
-export type {
-  Admission,
-  Authorization,
-  FetchRequest,
-  GateRequest,
-  RefusalReply,
-  Verdict,
-} from './gate/gate.ts';
+export type { Admission, Authorization, RefusalReply, Verdict } from './gate/gate.ts';
+export type { FetchRequest, GateRequest } from './gate/gate-request.ts';
 export type { CreateOptions } from './process/compose.ts';
 export { createGate, type Gate } from './process/gate.ts';
 export { createService, type Service } from './process/service.ts';

@@ -36,10 +36,10 @@ const TESTING = [
   isType: ['interface', 'type'].includes(kind),
 }));
 
-test('no more is public than can be learnt: at most 30 names to call, and 28 types', () => {
+test('no more is public than can be learnt: at most 30 names to call, and 30 types', () => {
   const types = NAMES.filter(({ isType }) => isType);
   const values = NAMES.length - types.length;
-  assert.ok(values > 20 && values <= 30 && types.length <= 28, `${values} names, ${types.length} types`);
+  assert.ok(values > 20 && values <= 30 && types.length <= 30, `${values} names, ${types.length} types`);
 });
 
 for (const { file, name, isType } of [...NAMES, ...TESTING]) {

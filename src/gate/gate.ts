@@ -1,7 +1,7 @@
 // The checks alone, for a server that exists: Host → path → early replies → credentials → token → sender →
-// access. A refusal is as our own listener would send it. Reads no body and adds nothing to the request. Does
-// not bound what the server lets in. With an access that ignores credentials checks only how the request is
-// spelled.
+// access. A refusal is as our own listener would send it. Reads no body and adds nothing to the request.
+// Does not bound what the server lets in. With an access that ignores credentials checks only how the
+// request is spelled.
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../verify/base/clock.ts';
 import { UsageError } from '../verify/base/events.ts';
@@ -10,45 +10,23 @@ import { callerAt, isGenuine, schemeOf, type Caller } from '../verify/caller.ts'
 import { pairsOf, type Field, type Reply } from './reply.ts';
 import { refusalOf, type Access } from './access.ts';
 import { ConfigurationError } from './configuration-error.ts';
-import type { RequestHead, RequestRecord } from './record.ts';
+import type { RequestRecord } from './record.ts';
+import {
+  mayLackFields,
+  refuseAmbiguous,
+  requestOf,
+  type FetchRequest,
+  type GateRequest,
+} from './gate-request.ts';
 import type { Identification } from './identify.ts';
 import { nonceFields, type Replies } from './replies.ts';
-
-/**
- * What the gate reads of a request; Node's own fits. `rawHeaders` has names and values in turn, as they
- * arrived.
- */
-export interface GateRequest extends RequestHead {
-  readonly socket?: unknown;
-}
-
-/** What the gate reads of a Fetch `Request`: not its body, and of its URL only host, path and query. */
-export interface FetchRequest {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: Iterable<readonly [name: string, value: string]>;
-}
-
-const NO_REQUEST = 'a request needs rawHeaders, or as a Request of Fetch an absolute url and headers';
-
-/** Fetch joins repeated fields with a comma. The scheme of the URL is not believed. */
-function requestOf(request: GateRequest | FetchRequest): GateRequest {
-  if ('rawHeaders' in request) return request;
-
-  const { method, url, headers } = request;
-  if (!URL.canParse(url) || Object(headers)[Symbol.iterator] === undefined) throw new TypeError(NO_REQUEST);
-
-  const { host, pathname, search } = new URL(url);
-  const fields = [...headers].filter(([name]) => name.toLowerCase() !== 'host');
-  return { method, url: pathname + search, rawHeaders: ['Host', host, ...fields.flat()] };
-}
 
 /** A caller who may pass. `headers` belong on the host's response: a `DPoP-Nonce` when one is due. */
 export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] }>;
 
 /**
- * The response to a caller who may not pass. `body` is JSON text; with 204 it is `null`, as the `Response` of
- * Fetch demands. Each scheme has a `WWW-Authenticate` field of its own.
+ * The response to a caller who may not pass. `body` is JSON text; with 204 it is `null`, as the `Response`
+ * of Fetch demands. Each scheme has a `WWW-Authenticate` field of its own.
  */
 export type RefusalReply = Readonly<{ status: number; headers: Field[]; body: string | null }>;
 
@@ -61,21 +39,6 @@ export type Verdict<Admitted> = (Admission<Admitted> & Readonly<{ refusal?: unde
 export type Authorization<Admitted> = Readonly<{ caller: Admitted; refusal?: undefined }> | Refusal;
 
 const TOO_LATE = 'the response has begun before admit was through; await it';
-
-/** Node's own limit where a server sets no `maxHeadersCount`. */
-const NODE_MAX_FIELDS = 1_000;
-
-/** Refuses what the server behind could read otherwise than the checks do, whatever the access. */
-function refuseAmbiguous({ url = '', originalUrl = url, rawHeaders }: GateRequest) {
-  // RFC 9113 §8.3.1: in HTTP/2 `:authority` and Host can disagree.
-  const isOfHttp2 = rawHeaders.some((name, index) => index % 2 === 0 && name.startsWith(':'));
-  if (isOfHttp2) return refuse('host-refused');
-
-  // RFC 3986 §5.2.4: a proof holds for the path without dot segments; the server may route with them.
-  const [path = ''] = originalUrl.split('?', 1);
-  const isDot = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
-  return path.split('/').some(isDot) ? refuse('target-refused') : undefined;
-}
 
 /** With such an access a route stops the start. */
 function requireSound({ faults = [] }: Access<unknown>) {
@@ -94,12 +57,6 @@ function send(response: ServerResponse, { status, headers, body }: RefusalReply)
   for (const [name, value] of headers) response.appendHeader(name, value);
   response.statusCode = status;
   response.end(body);
-}
-
-/** Node drops fields over its limit silently: a second Authorization may be among them. */
-function mayLackFields({ rawHeaders, socket }: GateRequest) {
-  const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;
-  return maxFields !== 0 && rawHeaders.length >= maxFields * 2;
 }
 
 /** `refused` is whatever was returned or thrown instead of a caller. */
@@ -163,8 +120,9 @@ export function createGateChecks(identification: Identification, replies: Replie
 
   function authorize<Admitted>(caller: Caller, access: Access<Admitted>): Authorization<Admitted> {
     requireSound(access);
-    if (!isGenuine(Object(caller)))
-      throw new TypeError('authorize needs a caller whom this process has admitted');
+    if (!isGenuine(Object(caller))) {
+      throw new TypeError('authorize needs a caller that a gate has admitted');
+    }
     if (access.credentials === 'ignored') throw new TypeError('authorize needs an access that is not open');
 
     const refused = refusalNow(caller, access);
@@ -181,7 +139,8 @@ export function createGateChecks(identification: Identification, replies: Replie
   async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {
     const verdict = await check(request, access);
     if (response.headersSent) {
-      // The host's time limit has passed, or an `await` is missing. Logged only: a throw would end processes.
+      // The host's time limit has passed, or an `await` is missing. Logged only: a throw would end
+      // processes.
       const record: RequestRecord = { request, arrivedAt: 0 };
       replies.finish(replies.replyToFailure(new UsageError(TOO_LATE), record), record);
       return undefined;
@@ -204,15 +163,16 @@ export function createGateChecks(identification: Identification, replies: Replie
      */
     check,
     /**
-     * Checks a further access for a caller who has been admitted, such as the scopes that the body of the request asks
-     * for. Neither token nor proof is looked at again. Throws a `TypeError` for anybody else, and for `open`.
+     * Checks a further access for a caller who has been admitted, such as the scopes that the body of the
+     * request asks for. Neither token nor proof is looked at again. Throws a `TypeError` for anybody else,
+     * and for `open`.
      *
      * @example const { refusal } = gate.authorize(caller, needs(scope('write:orders')));
      */
     authorize,
     /**
-     * Checks a request and sends the refusal, if any, as the service would. Resolves to `undefined` then, and
-     * when the response has begun meanwhile.
+     * Checks a request and sends the refusal, if any, as the service would. Resolves to `undefined` then,
+     * and when the response has begun meanwhile.
      *
      * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
      */

@@ -73,9 +73,9 @@ export const nonceFields = ({ freshNonce }: RequestRecord) =>
   freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
 
 /**
- * A refusal that another token would avoid names all scopes of the route and its rules (RFC 6750 §3). Choice:
- * also those of `anyScope` and of passed guards, since a client asks for these alone. Equal results are one
- * value, so that their reply is made once.
+ * A refusal that another token would avoid names all scopes of the route and its rules (RFC 6750 §3).
+ * Choice: also those of `anyScope` and of passed guards, since a client asks for these alone. Equal results
+ * are one value, so that their reply is made once.
  */
 function createScopeNaming() {
   const made = new WeakMap<Refusal, Map<string, Refusal>>();

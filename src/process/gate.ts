@@ -1,5 +1,5 @@
-// The checks for a server that you already have. Loads no routes, no listener, no file, and an option only if
-// its setting is set. Promises: several gates can live in one process, and none keeps it alive.
+// The checks for a server that you already have. Loads no routes, no listener, no file, and an option only
+// if its setting is set. Promises: several gates can live in one process, and none keeps it alive.
 import { SAME_ORIGIN } from '../gate/early.ts';
 import { createGateChecks } from '../gate/gate.ts';
 import type { Dependencies } from '../gate/observe.ts';

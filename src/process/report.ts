@@ -8,14 +8,13 @@ import { DEFAULT_ALGORITHMS } from './settings/table.ts';
 /** What of the settings decides who is served, and where it was read. */
 export function inForce({ settings, files }: Loaded) {
   const issuers = Object.values(settings.issuers);
+  const algorithms = issuers.flatMap((issuer) => issuer.algorithms);
+
   return {
     application: printableSetting(settings.applicationName),
     issuers: issuers.map(({ issuer }) => printableSetting(issuer)),
     audiences: issuers.flatMap(({ audience }) => audience.map(printableSetting)),
-    algorithms: otherThan(
-      DEFAULT_ALGORITHMS,
-      issuers.flatMap((issuer) => issuer.algorithms),
-    ),
+    algorithms: otherThan(DEFAULT_ALGORITHMS, algorithms),
     dpopMode: printable(settings.dpopMode),
     dpopAlgorithms: otherThan(ALGORITHM_NAMES, settings.dpopAlgorithms),
     replayStore: printable(settings.dpopReplayStore === undefined ? 'process' : 'shared'),

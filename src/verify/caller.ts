@@ -109,7 +109,10 @@ export interface Caller extends CheckedCaller {}
 /** False for anything but a Caller that a `SenderCheck` made. */
 export const { isGenuine } = CheckedCaller;
 
-/** How a caller presented the token, and the same caller at another time. Throw a `TypeError` for look-alikes. */
+/**
+ * How a caller presented the token, and the same caller at another time. Throw a `TypeError` for
+ * look-alikes.
+ */
 export const { schemeOf, callerAt } = CheckedCaller;
 
 export type SenderCheck = ReturnType<typeof createSenderCheck>;
@@ -145,8 +148,8 @@ export function createSenderCheck(
   ): MaybePromise<Caller | Refused> => {
     const { cnf } = verifiedOf(token).claims;
     if (credentials.scheme === 'Bearer') {
-      // RFC 9449 §7.2, RFC 8705 §3: Bearer confirms no binding. Choice: an operator who disables DPoP accepts
-      // bound tokens as if they were unbound.
+      // RFC 9449 §7.2, RFC 8705 §3: Bearer confirms no binding. Choice: an operator who disables DPoP
+      // accepts bound tokens as if they were unbound.
       if (cnf !== undefined && options.dpopMode !== 'DISABLED') return refuse('bound-token');
 
       return new CheckedCaller(token, 'Bearer', nowMillis);

@@ -21,7 +21,8 @@ export interface Credentials {
 }
 
 /**
- * The scheme of an Authorization value if the mode accepts it: a token (RFC 9110 §5.6.2) in any case (§11.1).
+ * The scheme of an Authorization value if the mode accepts it: a token (RFC 9110 §5.6.2) in any case
+ * (§11.1).
  */
 export function acceptedScheme(authorization: string, mode: DpopMode): Scheme | undefined {
   const name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+/.exec(authorization)?.[0].toLowerCase();

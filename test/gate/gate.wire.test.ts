@@ -388,8 +388,8 @@ for (const algorithm of ['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'] a
     const other = createTestIssuer({ algorithm });
     const gate = await createGate(other.settings, other);
     t.after(gate.close);
-    const [name, token] = ['Authorization', other.bearer(READER).authorization];
-    const verdict = await gate.check(requestWith(name, token), access);
+    const token = other.bearer(READER).authorization;
+    const verdict = await gate.check(requestWith('Authorization', token), access);
     assert.ok(!verdict.refusal);
     assert.equal(verdict.caller.subject, 'test-user');
     const foreign = createTestIssuer({ algorithm: algorithm === 'RS256' ? 'ES256' : 'RS256' });

@@ -23,6 +23,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
     'observe',
     'identify',
     'replies',
+    'gate-request',
     'gate',
   ],
   'service/routes/': ['schema', 'body', 'incoming', 'handler-reply', 'inputs', 'pattern', 'route', 'router'],

@@ -30,7 +30,9 @@ type Given<Values> = Partial<Omit<Values, 'audience' | 'issuers'>> & {
   audience: string | readonly string[];
 };
 
-/** Settings in code: those of docs/settings.md in camel case without `IDP_`, or settings that were loaded. */
+/**
+ * Settings in code: those of docs/settings.md in camel case without `IDP_`, or settings that were loaded.
+ */
 export type GivenSettings =
   Settings | (Given<Settings & IssuerSettings> & { issuers?: Record<string, Given<IssuerSettings>> });
 

@@ -174,8 +174,12 @@ export const origin = matching(
 
 const algorithm: Reader<Algorithm> = (raw) => {
   const value = text(raw);
-  return isOneOf(ALGORITHM_NAMES, value) ? value : throwFault(`must be of ${ALGORITHM_NAMES.join(', ')}`);
+  if (!isOneOf(ALGORITHM_NAMES, value)) throwFault(`must be of ${ALGORITHM_NAMES.join(', ')}`);
+  return value;
 };
 
 /** Signature algorithms, each once; letter case counts (RFC 7515 §4.1.1). */
-export const algorithms: Reader<readonly Algorithm[]> = (raw) => [...new Set(list(algorithm, 1)(raw))];
+export const algorithms: Reader<readonly Algorithm[]> = (raw) => {
+  const named = list(algorithm, 1)(raw);
+  return [...new Set(named)];
+};

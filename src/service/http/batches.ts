@@ -1,6 +1,6 @@
-// Computes the replies to the requests of one turn of the event loop, then writes them together: one by one a
-// request costs 1.4 times as much processor time with 50 connections, 1.2 times with four (Node 20 and 24).
-// Trusts the responder never to throw. Does not order the responses: node:http does.
+// Computes the replies to the requests of one turn of the event loop, then writes them together: one by one
+// a request costs 1.4 times as much processor time with 50 connections, 1.2 times with four (Node 20 and
+// 24). Trusts the responder never to throw. Does not order the responses: node:http does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { andThen, type MaybePromise } from '../../verify/base/clock.ts';
 import type { Reply } from '../../gate/reply.ts';

@@ -42,7 +42,8 @@ export function createListener(responder: Responder, clock: Clock) {
     maxHeadersCount: MAX_FIELDS + 1,
     // A client that has closed its side gets its response (RFC 9112 §9.6).
     httpAllowHalfOpen: true,
-    // `close` calls it, and it would reset a connection whose next request is already in the socket's buffer.
+    // `close` calls it, and it would reset a connection whose next request is already in the socket's
+    // buffer.
     closeIdleConnections: () => {},
   });
   const connections = new Map<Socket, Connection>();
@@ -135,9 +136,9 @@ export function createListener(responder: Responder, clock: Clock) {
   }
 
   /**
-   * Takes no new connections; resolves when the last is gone, after ten seconds at the latest. RFC 9112 §9.6:
-   * requests under way get their responses, then connections close. Calls `onClosing` when the port is
-   * closed: a client told to close earlier would only connect again.
+   * Takes no new connections; resolves when the last is gone, after ten seconds at the latest. RFC 9112
+   * §9.6: requests under way get their responses, then connections close. Calls `onClosing` when the port
+   * is closed: a client told to close earlier would only connect again.
    */
   const stop = (onClosing = () => {}) =>
     new Promise<'drained' | 'deadline'>((resolve) => {

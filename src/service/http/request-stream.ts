@@ -1,12 +1,12 @@
-// Node's request as the listener creates it: an empty body costs nothing, and one that nobody reads yet stays
-// in one piece. Trusts Node to read on only while there is room. Does not limit a body that is read:
+// Node's request as the listener creates it: an empty body costs nothing, and one that nobody reads yet
+// stays in one piece. Trusts Node to read on only while there is room. Does not limit a body that is read:
 // service/routes/body.ts does.
 import { IncomingMessage } from 'node:http';
 import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
 
 /**
- * Gives Node 20 and 22 what `optimizeEmptyRequests` does from Node 24 on, and saves 4 % of a request: an empty
- * body ends without the events of a stream.
+ * Gives Node 20 and 22 what `optimizeEmptyRequests` does from Node 24 on, and saves 4 % of a request: an
+ * empty body ends without the events of a stream.
  */
 export class RequestStream extends IncomingMessage {
   #unread: ByteBuffer | undefined;

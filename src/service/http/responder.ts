@@ -47,8 +47,8 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
       else if (!isGone(request, response)) hangUp(response);
       if (response.headersSent) status = response.statusCode;
     } catch (failure) {
-      // A handler may have detached its bytes since. Observed as a bug, without a reply; the other responses of
-      // this turn go on.
+      // A handler may have detached its bytes since. Observed as a bug, without a reply; the other
+      // responses of this turn go on.
       replies.replyToFailure(failure, exchange);
       hangUp(response);
     }

@@ -58,9 +58,9 @@ export function writeReply(
 }
 
 /**
- * Decides whether this response ends the connection. Then nothing more is read, even while earlier responses
- * are pending: it would be kept without bound. An unread body ends it, since its bytes are no request, and so
- * does an upgrade.
+ * Decides whether this response ends the connection. Then nothing more is read, even while earlier
+ * responses are pending: it would be kept without bound. An unread body ends it, since its bytes are no
+ * request, and so does an upgrade.
  */
 export function decideEnd(request: IncomingMessage, isEnd?: boolean) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;

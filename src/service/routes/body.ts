@@ -1,6 +1,6 @@
-// Reads a request's body as bounded, strict JSON (docs/your-own-api.md); called only after access is granted.
-// Promises: reads nothing of a body that the header fields rule out, and keeps no more than the limit. Does
-// not check what the JSON says: the route's schema does.
+// Reads a request's body as bounded, strict JSON (docs/your-own-api.md); called only after access is
+// granted. Promises: reads nothing of a body that the header fields rule out, and keeps no more than the
+// limit. Does not check what the JSON says: the route's schema does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseJson } from '../../verify/base/encoding.ts';
 import { ByteBuffer } from '../../verify/base/byte-buffer.ts';

@@ -39,8 +39,8 @@ const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ va
 
 /**
  * The route accepts a query that fits the schema (Standard Schema v1); its output is the handler's `query`.
- * The schema gets an object without prototype: text for a name that occurs once, an array for a repeated one.
- * Any other query is 400 `invalid_query`. Anything but a schema stops the start.
+ * The schema gets an object without prototype: text for a name that occurs once, an array for a repeated
+ * one. Any other query is 400 `invalid_query`. Anything but a schema stops the start.
  *
  * @example get('/api/orders', authenticated, query(Page), ({ query }) => orders.list(query.after))
  */
@@ -53,8 +53,8 @@ export function query<Output>(schema: Schema<Output>): QueryInput<Output> {
 }
 
 /**
- * The route accepts a JSON body (RFC 8259), read once access is granted. Without a schema the handler's `body`
- * is the JSON value. An invalid schema, limit or media type stops the start.
+ * The route accepts a JSON body (RFC 8259), read once access is granted. Without a schema the handler's
+ * `body` is the JSON value. An invalid schema, limit or media type stops the start.
  *
  * @example
  * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => orders.add(body))

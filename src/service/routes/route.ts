@@ -65,8 +65,8 @@ export const routeFaults = ({ access, query, body, handler, faults }: Route) => 
 ];
 
 /**
- * A rule for a prefix such as `/api/admin`: decides for every path under it, with a route or without, besides
- * other rules and the route's own access. Anything but a prefix stops the start.
+ * A rule for a prefix such as `/api/admin`: decides for every path under it, with a route or without,
+ * besides other rules and the route's own access. Anything but a prefix stops the start.
  *
  * @example runService({ routes, rules: [under('/api/admin', needs(scope('admin')))] });
  */

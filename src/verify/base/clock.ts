@@ -1,4 +1,5 @@
-// The clock that the service is given, and values that may come later. process/log.ts has the system's clock.
+// The clock that the service is given, and values that may come later. process/log.ts has the system's
+// clock.
 
 export interface Clock {
   /** The wall clock, in milliseconds since the epoch: for tokens, proofs and log lines. */

@@ -1,5 +1,5 @@
-// Strict readers of base64url, UTF-8 and JSON. They trust nothing. Promise: base64url has one spelling, UTF-8
-// and JSON one reading.
+// Strict readers of base64url, UTF-8 and JSON. They trust nothing. Promise: base64url has one spelling,
+// UTF-8 and JSON one reading.
 
 /** As it was parsed, or without a prototype. */
 export type JsonObject = Readonly<Record<string, unknown>>;

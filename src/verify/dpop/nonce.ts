@@ -6,8 +6,9 @@ import { refuse } from '../base/refusal.ts';
 const SLOT_MILLIS = 60_000;
 
 /**
- * Creates the check of a proof's nonce at `nowMillis` (since the epoch). `secret` has at least 32 characters.
- * Returns a fresh nonce when the proof's is of the previous slot. A refusal carries the nonce to use.
+ * Creates the check of a proof's nonce at `nowMillis` (since the epoch). `secret` has at least 32
+ * characters. Returns a fresh nonce when the proof's is of the previous slot. A refusal carries the nonce
+ * to use.
  */
 export function createNonceCheck(secret: string) {
   /** In base64url (RFC 9449 §8.1). */

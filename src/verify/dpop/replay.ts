@@ -1,5 +1,5 @@
-// The replay store: remembers accepted proofs (RFC 9449 §11.1). Only proofs that passed every other check get
-// here, so strangers cannot fill it. Promises: drops no live entry, whatever the load; holds at most
+// The replay store: remembers accepted proofs (RFC 9449 §11.1). Only proofs that passed every other check
+// get here, so strangers cannot fill it. Promises: drops no live entry, whatever the load; holds at most
 // `capacity` entries of about 120 bytes.
 import { hash } from 'node:crypto';
 import type { MaybePromise } from '../base/clock.ts';
@@ -10,7 +10,8 @@ export type ReplayVerdict = 'new' | 'seen' | 'full' | 'unavailable';
 /** Records accepted proofs. A store that replicas share must record atomically; it may return promises. */
 export interface ReplayStore {
   /**
-   * Records the proof by the thumbprint of its key and its `jti` until `expiresAt` (seconds since the epoch).
+   * Records the proof by the thumbprint of its key and its `jti` until `expiresAt` (seconds since the
+   * epoch).
    */
   record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): MaybePromise<ReplayVerdict>;
   /** The state of the store, as a metric. */
@@ -26,8 +27,8 @@ export function hashProof(thumbprint: string, jti: string, encoding: 'binary' | 
 }
 
 /**
- * Creates a store in this process. A proof can pass for `windowSeconds`. `onFull` is called whenever the last
- * of `capacity` entries is taken.
+ * Creates a store in this process. A proof can pass for `windowSeconds`. `onFull` is called whenever the
+ * last of `capacity` entries is taken.
  */
 export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onFull = () => {}): ReplayStore {
   // Buckets by time of expiry, so that whole buckets can be dropped.

@@ -17,8 +17,8 @@ export type KeySource = Readonly<{ domain: string; issuer: string; jwksUri: stri
 export type Connect = (address: URL, signal: AbortSignal) => Promise<object>;
 
 /**
- * Returns a function that fetches the key set, over `connect` if there is one, within `timeoutMillis` in all.
- * It rejects with `FetchError`; any other error is a bug.
+ * Returns a function that fetches the key set, over `connect` if there is one, within `timeoutMillis` in
+ * all. It rejects with `FetchError`; any other error is a bug.
  */
 export function createKeyFetcher(
   { domain, issuer, jwksUri }: KeySource,

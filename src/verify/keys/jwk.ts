@@ -82,8 +82,8 @@ function membersFor(algorithm: Algorithm, jwk: JsonObject): JsonObject | KeyReas
 }
 
 /**
- * The algorithm of a key: its own `alg` (RFC 7517 §4.4), or without one what its type says; of an RSA key the first
- * on the list that fits. `undefined` for a type that has none.
+ * The algorithm of a key: its own `alg` (RFC 7517 §4.4), or without one what its type says; of an RSA key
+ * the first on the list that fits. `undefined` for a type that has none.
  */
 function algorithmOf({ alg, kty, crv }: JsonObject, algorithms: readonly Algorithm[]) {
   if (alg !== undefined) return alg;
@@ -96,8 +96,8 @@ function algorithmOf({ alg, kty, crv }: JsonObject, algorithms: readonly Algorit
 }
 
 /**
- * Imports a key of the provider's set for one of these algorithms, or says why not (RFC 7517 §4, RFC 7518 §6.2.1,
- * §6.3.1, RFC 8037 §2).
+ * Imports a key of the provider's set for one of these algorithms, or says why not (RFC 7517 §4, RFC 7518
+ * §6.2.1, §6.3.1, RFC 8037 §2).
  */
 export function importSigningKey(
   jwk: JsonObject,
@@ -165,8 +165,8 @@ function checkRsa(
   // RFC 7518 §3.3: 2048 bits or larger.
   if (modulusLength < 2048 || modulusLength > maxBits || lastByte % 2 === 0) return 'size';
 
-  // RFC 8017 §3.1: odd, at least 3; with 1 any text would be its own signature. Stricter: at most 32 bits, as
-  // a longer exponent takes longer.
+  // RFC 8017 §3.1: odd, at least 3; with 1 any text would be its own signature. Stricter: at most 32 bits,
+  // as a longer exponent takes longer.
   const isOdd = publicExponent % 2n === 1n;
   return isOdd && publicExponent > 1 && publicExponent <= MAX_EXPONENT ? undefined : 'exponent';
 }

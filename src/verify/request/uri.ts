@@ -1,6 +1,6 @@
-// The URI of a request as its caller sees it, and its comparison with a proof's `htu`. Trusts PUBLIC_URL, and
-// X-Forwarded-* only with TRUST_PROXY. Promises: two URIs are the same only if RFC 3986 §6.2.1 to §6.2.3 make
-// them equivalent.
+// The URI of a request as its caller sees it, and its comparison with a proof's `htu`. Trusts PUBLIC_URL,
+// and X-Forwarded-* only with TRUST_PROXY. Promises: two URIs are the same only if RFC 3986 §6.2.1 to
+// §6.2.3 make them equivalent.
 import { refuse, type Refused } from '../base/refusal.ts';
 import { fieldValues, isHost } from './fields.ts';
 
@@ -19,7 +19,8 @@ export interface RequestFacts {
 }
 
 /**
- * The requested URI without its query, not normalized; `undefined`, which no `htu` matches, if there is none.
+ * The requested URI without its query, not normalized; `undefined`, which no `htu` matches, if there is
+ * none.
  */
 export function requestUri(
   { host, path, rawHeaders }: RequestFacts,

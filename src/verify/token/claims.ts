@@ -1,6 +1,6 @@
 // The checks on the claims of an access token (RFC 7519 §4.1, RFC 9068 §4), in the order of docs/tokens.md.
-// Reads only a SignedPayload. Does not check scopes or other guards (gate/guards.ts), or the binding to a key
-// (verify/caller.ts).
+// Reads only a SignedPayload. Does not check scopes or other guards (gate/guards.ts), or the binding to a
+// key (verify/caller.ts).
 import { isFiniteNumber, isTextArray, type JsonObject } from '../base/encoding.ts';
 import { mediaType } from './compact.ts';
 import { payloadOf, type SignedPayload } from './signature.ts';

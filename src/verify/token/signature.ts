@@ -1,5 +1,5 @@
-// The signature check. Makes SignedPayload: the proof that this key signed these bytes. Trusts the key, whose
-// one algorithm was fixed at import (verify/keys/jwk.ts). Does not check the header: the callers do.
+// The signature check. Makes SignedPayload: the proof that this key signed these bytes. Trusts the key,
+// whose one algorithm was fixed at import (verify/keys/jwk.ts). Does not check the header: the callers do.
 import { verify } from 'node:crypto';
 import { withoutPrototype, type JsonObject } from '../base/encoding.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';

@@ -10,6 +10,7 @@ import { TestClock } from '../../support/clock.ts';
 import { NOW, RULES } from './issuer.ts';
 
 const CURVES = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const;
+
 const DIGESTS = {
   RS256: 'sha256',
   PS256: 'sha256',
