@@ -103,10 +103,9 @@ class CheckedCaller {
 // Otherwise `new (caller.constructor)(…)` would make one.
 Object.defineProperty(CheckedCaller.prototype, 'constructor', { value: Object });
 
-/** Presented a verified token as its binding and the mode demand. Only a `SenderCheck` makes one. */
+/** Who presented a verified token as its binding and the mode demand. Only a `SenderCheck` makes one. */
 export interface Caller extends CheckedCaller {}
 
-/** False for anything but a Caller that a `SenderCheck` made. */
 export const { isGenuine } = CheckedCaller;
 
 /**
@@ -121,8 +120,8 @@ export type SenderCheck = ReturnType<typeof createSenderCheck>;
 export type SenderOptions = ProofOptions & Readonly<{ dpopMode: DpopMode }>;
 
 /**
- * Creates the check on how a token is presented at `nowMillis` (since the epoch), in the order of
- * docs/dpop.md. `count` counts the outcome of every proof.
+ * Creates the check on how a token is presented, in the order of docs/dpop.md. `nowMillis` is since the
+ * epoch; `count` counts proofs.
  */
 export function createSenderCheck(
   options: SenderOptions,
@@ -131,7 +130,7 @@ export function createSenderCheck(
 ) {
   const verifyProof = createProofVerifier(options);
 
-  /** RFC 9449 §11.1: last and atomic, so that only one of many simultaneous uses is new. */
+  /** RFC 9449 §11.1: last and atomic, so that one of many simultaneous uses is new. */
   function recordOnce({ thumbprint, jti, expiresAt }: Proof, nowMillis: number) {
     const recorded = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
     return andThen(recorded, (verdict) => {
@@ -185,7 +184,7 @@ const NOT_NEW = {
 /** Registered confirmation methods that are not supported (RFC 7800 §3, RFC 8705 §3.1, RFC 9449 §6.1). */
 const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256', 'osc'];
 
-/** Returns the thumbprint to which `cnf` binds the token (RFC 9449 §6.1). */
+/** RFC 9449 §6.1: the thumbprint that binds the token. */
 function confirmedThumbprint(cnf: unknown = {}) {
   // Stricter: RFC 7800 §3.1 lets a verifier ignore methods that it does not support.
   const isKnown = isJsonObject(cnf) && OTHER_METHODS.every((name) => cnf[name] === undefined);

@@ -12,7 +12,7 @@ export class Cache<Value> {
   readonly #generationCapacity: number;
   #recent = new Map<string, Value>();
   #older = new Map<string, Value>();
-  /** Marks of offered keys; a later key overwrites an earlier one. */
+  /** Marks of offered keys, the last one of each slot. */
   readonly #marks = new Int32Array(MARKS);
 
   constructor(capacity: number) {
@@ -23,7 +23,7 @@ export class Cache<Value> {
     return this.#recent.get(key) ?? this.#older.get(key);
   }
 
-  /** Stores the value if its key was offered before: a key used once is not worth the memory. */
+  /** Stores the value if its key was offered before. */
   offer(key: string, value: Value): void {
     const mark = markOf(key);
     const slot = mark & (MARKS - 1);

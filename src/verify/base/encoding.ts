@@ -1,7 +1,6 @@
 // Strict readers of base64url, UTF-8 and JSON. They trust nothing. Promise: base64url has one spelling,
 // UTF-8 and JSON one reading.
 
-/** As it was parsed, or without a prototype. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Returns `undefined` if the action throws `expected`. Other errors propagate. */

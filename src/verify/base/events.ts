@@ -6,7 +6,6 @@ import type { RefusalReason } from './refusal.ts';
 /** Each level writes its own lines and those of the levels before it. */
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
 
-/** The setting `LOG_LEVEL`. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Every event, by its message, with its level. */
@@ -66,7 +65,6 @@ export type KeyReason =
   | 'exponent'
   | 'not-importable';
 
-/** Why a request was not served. */
 export type RequestReason = RefusalReason | 'bug' | 'handler';
 
 type Reason =
@@ -88,7 +86,6 @@ type Fields = Readonly<Record<string, Value>>;
 
 type LogEvent = keyof typeof LEVELS;
 
-/** Writes the line of an event if its level is on. */
 export type Log = (event: LogEvent, fields: Fields) => void;
 
 /** Adds 1 to a sample: a metric with its labels, in Prometheus's format. */
@@ -152,7 +149,7 @@ export function createLog(
   };
 }
 
-/** Its sentence is fixed text, so the log may show it. */
+/** Its sentence is fixed, so the log may show it. */
 export class UsageError extends TypeError {
   readonly #sentence;
 
@@ -161,7 +158,7 @@ export class UsageError extends TypeError {
     this.#sentence = printableSetting(sentence);
   }
 
-  /** As it was made: `message` can be changed. */
+  /** `message` can be changed, this cannot. */
   static sentenceOf(error: Error) {
     return #sentence in error ? error.#sentence : undefined;
   }
@@ -177,12 +174,12 @@ export function describeBug(error: unknown): Fields {
     const shown = sentence === undefined ? {} : { sentence };
     return { reason: 'bug', error: printable(String(error.name)), ...shown, frames };
   } catch {
-    // Getters of what was thrown may throw anything.
+    // What was thrown may have getters that throw.
     return { reason: 'bug' };
   }
 }
 
-/** A source file or a module of Node, with line and column. */
+/** A source file or a module of Node, line and column. */
 const FRAME = /^(?:(?:file:\/\/|\/|[A-Za-z]:\\).*\.[cm]?[jt]sx?|node:[a-z\d_/-]+):\d+:\d+$/;
 
 /**

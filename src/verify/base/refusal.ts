@@ -3,8 +3,8 @@
 // gate/challenge.ts does.
 
 /**
- * Every refusal: kind (the `error` member of the body) → reason (for the log) → sentence for the client. The
- * sentence is empty where the client is told nothing, or where a guard supplies the text.
+ * Kind (the `error` member of the body) → reason (for the log) → sentence for the client, which is empty
+ * where the client gets none or a guard supplies it.
  */
 export const SENTENCES = {
   unauthorized: {
@@ -128,7 +128,7 @@ export type RefusalReason = { [Each in Kind]: keyof Sentences[Each] }[Kind];
 export interface Refusal {
   readonly kind: Kind;
   readonly reason: RefusalReason;
-  /** For the client: the sentence of the list, or a guard's. */
+  /** The sentence for the client. */
   readonly description: string;
   /** Those that the route demands. */
   readonly scopes?: readonly string[];
@@ -140,7 +140,7 @@ export interface Refusal {
   readonly issues?: readonly object[];
 }
 
-/** What was found out before the refusal: names of the token's key and issuer, and a nonce to offer. */
+/** Names of the token's key and issuer, as far as known, and a nonce to offer. */
 interface Findings {
   readonly kid?: string | undefined;
   readonly issuerName?: string;
@@ -150,8 +150,8 @@ interface Findings {
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 /**
- * A refused request. Returned wherever no valid token is needed to get that far, because each `throw` walks
- * the stack; thrown for bodies and queries. Not an `Error`: a stack costs time and could leak.
+ * A refused request. Returned where strangers can cause it, because each `throw` walks the stack; thrown for
+ * bodies and queries. Not an `Error`: a stack costs time and could leak.
  */
 export class Refused {
   readonly #isGenuine = true;
@@ -163,7 +163,7 @@ export class Refused {
     this.findings = findings;
   }
 
-  /** Stands anything that was thrown. `instanceof` throws for a revoked proxy. */
+  /** `instanceof` would throw for a revoked proxy. */
   static isGenuine(thrown: unknown): thrown is Refused {
     return isObject(thrown) && #isGenuine in thrown;
   }
@@ -196,7 +196,6 @@ export const refuseMethod = (allowed: readonly string[]) =>
 export class ClientGone {
   readonly #isGenuine = true;
 
-  /** As `Refused.isGenuine`. */
   static isGenuine(thrown: unknown): thrown is ClientGone {
     return isObject(thrown) && #isGenuine in thrown;
   }

@@ -1,5 +1,5 @@
-// Makes values that prove a check. Only the holder of `seal` makes one, and only its own `unseal` opens it.
-// Promises: at run time too, no spread, clone, Object.create or constructor call makes one.
+// Values that prove a check: only `seal` makes one, only its own `unseal` opens it. Promises: at run time
+// too, no spread, clone, Object.create or constructor call makes one.
 
 declare const sealedAs: unique symbol;
 

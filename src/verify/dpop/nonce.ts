@@ -1,14 +1,13 @@
-// Nonces without state (RFC 9449 §9): an HMAC over a slot of time, so replicas with the same secret agree.
-// Trusts the secret. Promises: only the nonces of the current and the previous slot are good.
+// Nonces without state (RFC 9449 §9): the HMAC of a time slot, so replicas with the same secret agree. Trusts
+// the secret. Promises: accepts only the nonces of this slot and the one before.
 import { createHmac } from 'node:crypto';
 import { refuse } from '../base/refusal.ts';
 
 const SLOT_MILLIS = 60_000;
 
 /**
- * Creates the check of a proof's nonce at `nowMillis` (since the epoch). `secret` has at least 32
- * characters. Returns a fresh nonce when the proof's is of the previous slot. A refusal carries the nonce
- * to use.
+ * Creates the check of a nonce; `secret` has at least 32 characters, `nowMillis` is since the epoch. For a
+ * nonce of the previous slot it returns a fresh one; a refusal carries one too.
  */
 export function createNonceCheck(secret: string) {
   /** In base64url (RFC 9449 §8.1). */
@@ -19,7 +18,7 @@ export function createNonceCheck(secret: string) {
   return (nonce: unknown, nowMillis: number) => {
     const slot = Math.floor(nowMillis / SLOT_MILLIS);
     const freshNonce = nonceOf(slot);
-    // No constant-time comparison: a nonce is no secret, the refusal tells it.
+    // Compared as text: a nonce is no secret.
     if (nonce === freshNonce) return undefined;
     if (nonce === nonceOf(slot - 1)) return freshNonce;
 

@@ -1,6 +1,6 @@
 // The checks on a DPoP proof (RFC 9449 §4.3), cheap ones first. Promises: the holder of the key made the
-// proof for this method, URI, time and token. Does not check for one field (1), the binding of the token, or
-// replay: credentials.ts and caller.ts do.
+// proof for this method, URI, time and token. Does not count the fields (1) or check binding and replay:
+// credentials.ts and caller.ts do.
 import { hash } from 'node:crypto';
 import { isFiniteNumber, isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { Cache } from '../base/cache.ts';
@@ -13,7 +13,6 @@ import { createNonceCheck } from './nonce.ts';
 
 const MAX_IMPORTED_KEYS = 1_000;
 
-/** The settings of the checks on proofs. */
 export interface ProofOptions extends UriOptions {
   /** How far `iat` may be in the past. */
   readonly dpopIatOffsetSeconds: number;
@@ -31,11 +30,11 @@ export interface Proof {
   readonly jti: string;
   /** The last second (since the epoch) at which it could pass. */
   readonly expiresAt: number;
-  /** A nonce for the response to carry, because the proof's is about to expire. */
+  /** For the response to carry: the proof's nonce is about to expire. */
   readonly freshNonce: string | undefined;
 }
 
-/** Creates a verifier of proofs, each for its token and its request at `nowMillis` (since the epoch). */
+/** Creates a verifier of proofs for a token and a request; `nowMillis` is since the epoch. */
 export function createProofVerifier(options: ProofOptions) {
   const { dpopIatOffsetSeconds, dpopIatLeewaySeconds, dpopNonceSecret } = options;
   const importedKeys = new Cache<VerificationKey>(MAX_IMPORTED_KEYS);

@@ -1,34 +1,32 @@
-// The replay store: remembers accepted proofs (RFC 9449 §11.1). Only proofs that passed every other check
-// get here, so strangers cannot fill it. Promises: drops no live entry, whatever the load; holds at most
-// `capacity` entries of about 120 bytes.
+// The replay store: accepted proofs (RFC 9449 §11.1). Strangers cannot fill it: proofs get here after every
+// other check. Promises: drops no live entry; holds at most `capacity` entries of about 120 bytes.
 import { hash } from 'node:crypto';
 import type { MaybePromise } from '../base/clock.ts';
 
 /** `new`: recorded now. `seen`: recorded before. `full`: not recorded. `unavailable`: nobody knows. */
 export type ReplayVerdict = 'new' | 'seen' | 'full' | 'unavailable';
 
-/** Records accepted proofs. A store that replicas share must record atomically; it may return promises. */
+/** A store that replicas share must record atomically. */
 export interface ReplayStore {
   /**
-   * Records the proof by the thumbprint of its key and its `jti` until `expiresAt` (seconds since the
-   * epoch).
+   * Records a proof, by the thumbprint of its key and its `jti`, until `expiresAt` (seconds since the epoch).
    */
   record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): MaybePromise<ReplayVerdict>;
-  /** The state of the store, as a metric. */
+  /** A metric of the store's state. */
   gauge(): readonly [name: string, value: number];
   /** Closes connections. From then on every proof is `unavailable`. */
   close?(): void;
 }
 
-/** The name under which a proof is recorded: 32 bytes as text. */
+/** 32 bytes, as text, under which a proof is recorded. */
 export function hashProof(thumbprint: string, jti: string, encoding: 'binary' | 'base64url'): string {
   // A thumbprint has a fixed length, so no other pair concatenates alike. JSON escapes lone surrogates.
   return hash('sha256', thumbprint + JSON.stringify(jti), encoding);
 }
 
 /**
- * Creates a store in this process. A proof can pass for `windowSeconds`. `onFull` is called whenever the
- * last of `capacity` entries is taken.
+ * Creates a store in this process for proofs that can pass for `windowSeconds`. It calls `onFull` whenever
+ * the last entry is taken.
  */
 export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onFull = () => {}): ReplayStore {
   // Buckets by time of expiry, so that whole buckets can be dropped.

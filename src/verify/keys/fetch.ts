@@ -1,7 +1,6 @@
 // Fetches the provider's key set over HTTPS. Trusts Node's authorities and those of NODE_EXTRA_CA_CERTS.
-// Promises: one deadline bounds the whole fetch, whatever the provider does; nothing bypasses a proxy; no
-// redirect is followed, bytes are bounded, the socket is closed. Does not check keys: verify/keys/jwks.ts
-// does.
+// Promises: one deadline bounds the fetch, whatever the provider does; nothing bypasses a proxy, no redirect
+// is followed, bytes are bounded, the socket is closed. Does not check keys: verify/keys/jwks.ts does.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { ByteBuffer } from '../base/byte-buffer.ts';
@@ -48,7 +47,7 @@ export function createKeyFetcher(
 
   /** For a 404 returns `fallback`, if there is one. */
   async function fetchJson(address: string, signal: AbortSignal, fallback?: JsonObject) {
-    // The deadline may have cut off discovery: a document without a length then looks complete.
+    // A document without a length that the deadline cut off looks complete.
     signal.throwIfAborted();
 
     const socket = await connect?.(new URL(address), signal);
@@ -71,7 +70,7 @@ export function createKeyFetcher(
   return () => {
     const signal = AbortSignal.timeout(timeoutMillis);
 
-    // The race settles even if the socket ignores the signal. The signal closes the socket.
+    // The race settles even if the socket ignores the signal.
     const deadline = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(new FetchError('timeout')));
     });
@@ -108,7 +107,7 @@ async function readBody(response: AsyncIterable<Buffer>) {
   return body.release();
 }
 
-/** Sorts Node's errors by what an operator can do about them. */
+/** Sorts Node's errors by what an operator can do. */
 function rethrow(error: unknown): never {
   if (!(error instanceof Error && 'code' in error)) throw error;
 

@@ -1,5 +1,5 @@
-// Imports the usable keys of a fetched key set, and chooses one by its `kid`. Trusts nothing in the
-// document. Does not decide when to fetch or how long keys are good: verify/keys/key-set.ts does.
+// Imports the usable keys of a key set and chooses one by `kid`. Trusts nothing in the document. Does not
+// decide when to fetch or how long keys are good: verify/keys/key-set.ts does.
 import { isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { printable, type FetchErrorReason, type KeyReason, type Printable } from '../base/events.ts';
 import { factsOf, importSigningKey, type Algorithm, type VerificationKey } from './jwk.ts';

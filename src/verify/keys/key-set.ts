@@ -1,7 +1,7 @@
-// The provider's signing keys: which one a token names, when to fetch, how long to trust. Promises: one
-// fetch at a time; a failed fetch changes no key; no key is used over an hour after its fetch; a withdrawn
-// key goes with the next refresh; `find` waits for nothing while it holds the key. Does not know the
-// network: verify/keys/fetch.ts does.
+// The provider's signing keys: which one a token names, when to fetch, how long to trust. Promises: one fetch
+// at a time; a failed one changes no key; no key is used over an hour after its fetch; a withdrawn key goes
+// with the next refresh; a held key is found without waiting. Does not know the network: verify/keys/fetch.ts
+// does.
 import type { Clock, MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import { describeBug, printable, type Count, type FetchErrorReason, type Log } from '../base/events.ts';
@@ -41,7 +41,7 @@ export function createKeySet(
   let lastLogged = '';
 
   let fetchUnderWay: Promise<void> | undefined;
-  /** Of the last fetch. */
+  /** Of the last fetch, if it failed. */
   let lastError: FetchErrorReason | undefined;
   let backoffMillis = MIN_BACKOFF_MILLIS;
   let failedAt = 0;
@@ -62,7 +62,7 @@ export function createKeySet(
     const key = keyNamed(kid, keys);
     if (key !== undefined) return key;
 
-    // A token without `kid` fits only a set of one key. Another fetch would not help.
+    // Without `kid` only a set of one key fits: another fetch would not help.
     const hasKeys = keys.length > 0;
     const mayFetch = fetchesLeft > 0 && (kid !== undefined || !hasKeys);
     const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
@@ -73,7 +73,7 @@ export function createKeySet(
     waiting += 1;
     return awaited.then(() => {
       waiting -= 1;
-      // After a failed fetch no request awaits another.
+      // After a failed fetch it waits no more.
       const left = lastError === undefined ? fetchesLeft - 1 : 0;
       return find(kid, left);
     });
@@ -148,7 +148,7 @@ export function createKeySet(
     count?.(`gatehouse_key_fetches_total{issuer="${issuerName}",result="${result}"}`);
   }
 
-  /** Refreshes are frequent: logs only changes and the end of an error. */
+  /** Logs only changes and the end of an error. */
   function logChanges({ usable, skipped }: ImportedKeys) {
     const text = JSON.stringify([usable.map(factsOf), skipped]);
     if (text === lastLogged && lastError === undefined) return;
@@ -182,7 +182,7 @@ export function createKeySet(
     if (!isClosed) cancelRetry = clock.after(delay, () => void refresh());
   }
 
-  /** Stops the retries. Requests may still cause fetches. */
+  /** Stops retries. Requests may still cause fetches. */
   function close(): void {
     isClosed = true;
     cancelRetry();

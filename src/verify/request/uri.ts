@@ -39,7 +39,7 @@ export function requestUri(
   return `${outerScheme}://${outerHost}${path}`;
 }
 
-/** What the nearest proxy added to the list, or empty text. */
+/** What the nearest proxy added, or empty text. */
 function lastHop(rawHeaders: readonly string[], name: string) {
   const hops = fieldValues(rawHeaders, name).join(',').split(',');
   return hops.at(-1)?.trim() ?? '';
@@ -50,8 +50,8 @@ const PATH = String.raw`(?:\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*)?`;
 const URI = new RegExp(String.raw`^https?:\/\/${AUTHORITY}${PATH}(?:\?[^#]*)?(?:#.*)?$`, 'i');
 
 /**
- * Whether an `htu` names this URI (RFC 9449 §4.3(9)), character for character (RFC 3986 §6.2.1), which needs
- * no normal form, or in normal form.
+ * RFC 9449 §4.3(9): whether an `htu` names this URI, as spelled (RFC 3986 §6.2.1) or in normal form, which
+ * not every host has.
  */
 export function isSameUri(htu: unknown, uri: string | undefined): boolean {
   if (typeof htu !== 'string' || uri === undefined) return false;

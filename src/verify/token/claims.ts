@@ -17,7 +17,7 @@ export interface TokenOptions {
   readonly requiredClaims: readonly string[];
 }
 
-/** Returns the first reason to refuse the claims at `nowSeconds` (since the epoch), if there is one. */
+/** Returns the first reason to refuse the claims, if any, at `nowSeconds` (since the epoch). */
 export function checkClaims(
   signed: SignedPayload,
   header: JsonObject,
@@ -45,7 +45,7 @@ function checkParties({ iss, aud }: JsonObject, { issuer, audience }: TokenOptio
   return audiences.some((one) => audience.includes(one)) ? undefined : 'audience-mismatch';
 }
 
-/** Checks `exp` and `nbf` (RFC 7519 §4.1.4, §4.1.5), also whenever a cached token is used. */
+/** RFC 7519 §4.1.4, §4.1.5. Every use of a cached token repeats this. */
 export function checkTimes(
   { exp, nbf }: JsonObject,
   { clockToleranceSeconds }: TokenOptions,
@@ -73,7 +73,7 @@ const ACCESS_PAYLOAD_TYPES: readonly unknown[] = ['bearer', 'dpop', 'jwt', 'at+j
 /** Only ID tokens have these (OpenID Connect Core §2, §3.3.2.11). */
 const ID_TOKEN_MEMBERS = ['nonce', 'at_hash', 'c_hash', 's_hash'];
 
-/** Refuses other kinds of token from the same provider (RFC 8725 §3.11, §3.12). */
+/** RFC 8725 §3.11, §3.12: refuses the provider's other kinds of token. */
 function checkTokenKind(claims: JsonObject, isAtJwt: boolean) {
   const { token_use: use, typ, events } = claims;
   if (use !== undefined && use !== 'access') return 'token-use-refused';
@@ -89,7 +89,7 @@ function checkTokenKind(claims: JsonObject, isAtJwt: boolean) {
   return looksLikeIdToken && !namesItself ? 'id-token' : undefined;
 }
 
-/** The optional demands of the settings: the profile (RFC 9068 §2.2, §4), and claims by name. */
+/** What the settings may demand: the profile (RFC 9068 §2.2, §4), and claims by name. */
 function checkDemands(claims: JsonObject, isAtJwt: boolean, options: TokenOptions) {
   const { client_id: client, jti, iat } = claims;
   const hasClaims = typeof client === 'string' && typeof jti === 'string' && iat !== undefined;

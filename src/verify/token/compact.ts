@@ -10,7 +10,7 @@ export interface UnverifiedJws {
   readonly signature: Buffer;
 }
 
-/** Splits and decodes a compact JWS, or returns the reason to refuse it as a token. */
+/** Decodes a compact JWS, or returns the reason to refuse it as a token. */
 export function parseCompact(
   text: string,
 ): UnverifiedJws | 'token-malformed' | 'header-malformed' | 'payload-malformed' {

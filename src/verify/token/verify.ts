@@ -54,9 +54,9 @@ export const verifiedOf = unseal;
 export type TokenVerifier = ReturnType<typeof createTokenVerifier>;
 
 /**
- * Creates a verifier for these issuers, which caches up to `cacheEntries` tokens by SHA-256. It takes the
- * text of a token, and returns a promise only if it has to wait for keys. A refusal names the `kid` and the
- * issuer once the key is known. `count` counts tokens.
+ * Creates a verifier that takes the text of a token and caches up to `cacheEntries` tokens by SHA-256. It
+ * returns a promise only to wait for keys. A refusal after the key was found names `kid` and issuer. `count`
+ * counts tokens.
  */
 export function createTokenVerifier(
   issuers: readonly Issuer[],
@@ -70,8 +70,8 @@ export function createTokenVerifier(
     const jws = parseCompact(token);
     if (typeof jws === 'string') return refuse(jws);
 
-    // `iss` is unverified here and only selects the issuer; `checkClaims` checks it again. With one issuer
-    // it selects nothing, so that a refusal names the first wrong thing in the order of docs/tokens.md.
+    // `iss` is unverified here and only selects the issuer; `checkClaims` checks it again. With one issuer it
+    // selects nothing, so that the order of refusals is that of docs/tokens.md.
     const issuer = issuers.find((one) => one.issuer === jws.payload.iss || issuers.length === 1);
     const header = checkTokenHeader(jws.header, issuer?.algorithms ?? ALGORITHM_NAMES);
     if (header instanceof Refused) return header;
@@ -109,7 +109,7 @@ export function createTokenVerifier(
     return andThen(issuer.keys.find(kid), (current) => {
       if (current instanceof Refused) return current;
 
-      // Time can change these: which key has this `kid`, `exp` and `nbf`.
+      // Time changes `exp`, `nbf`, and the key of a `kid`.
       const isSameKey = isSame(factsOf(current), factsOf(key));
       if (isSameKey && checkTimes(claims, issuer, clock.now() / 1000) === undefined) {
         count?.('gatehouse_tokens_total{result="remembered"}');
