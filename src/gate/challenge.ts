@@ -57,7 +57,7 @@ export function createRefusalReplies({ dpopMode, errorDetail, metadataUrl }: Cha
 
   /** A field for each accepted scheme (RFC 9110 §11.6.1); the error is in that of the scheme used. */
   function challenges({ kind, description, demands }: Refusal, scheme: Scheme | undefined) {
-    // RFC 6750 §3.1: without credentials there is no error. Choice: demands then go first, where clients look.
+    // RFC 6750 §3.1: no credentials, no error. Choice: demands then go first, where clients look.
     const isError = kind !== 'unauthorized';
     const used = isError && scheme ? scheme : schemes[0];
 

@@ -50,8 +50,8 @@ function refuseAmbiguous({ url = '', originalUrl = url, rawHeaders }: GateReques
 }
 
 /** With such an access a route stops the start. */
-function requireSound({ faults = [] }: Access<unknown>) {
-  if (faults.length > 0) throw new ConfigurationError(faults);
+function requireSound({ problems = [] }: Access<unknown>) {
+  if (problems.length > 0) throw new ConfigurationError(problems);
 }
 
 const describe = ({ status, fields, content }: Reply): RefusalReply => ({
@@ -116,7 +116,7 @@ export function createGateChecks(identification: Identification, replies: Replie
       (await decide(access, record).catch((error: unknown) => ({ refused: error })));
     if ('caller' in decision) return { caller: decision.caller, headers: pairsOf(nonceFields(record)) };
 
-    const reply = 'early' in decision ? decision.early : replies.replyToFailure(decision.refused, record);
+    const reply = 'early' in decision ? decision.early : replies.replyToError(decision.refused, record);
     return { refusal: describe(replies.finish(reply, record)) };
   }
 
@@ -125,7 +125,7 @@ export function createGateChecks(identification: Identification, replies: Replie
     if (response.headersSent) {
       // The host's time limit has passed, or an `await` is missing. Logged only: a throw would end processes.
       const record: RequestRecord = { request, arrivedAt: 0 };
-      replies.finish(replies.replyToFailure(new UsageError(TOO_LATE), record), record);
+      replies.finish(replies.replyToError(new UsageError(TOO_LATE), record), record);
       return undefined;
     }
 

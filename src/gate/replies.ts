@@ -36,15 +36,15 @@ export function createReplies(
   }
 
   /** Never throws. */
-  function replyToFailure(failure: unknown, record: RequestRecord): Reply {
-    if (!Refused.isGenuine(failure)) {
+  function replyToError(error: unknown, record: RequestRecord): Reply {
+    if (!Refused.isGenuine(error)) {
       record.reason = 'bug';
-      record.failure = failure;
-      void report(failure);
+      record.error = error;
+      void report(error);
       return BUG_REPLY;
     }
 
-    const { refusal, findings } = failure;
+    const { refusal, findings } = error;
     record.reason = refusal.reason;
     Object.assign(record, findings);
     const [authorization = ''] = fieldValues(record.request.rawHeaders, 'authorization');
@@ -65,7 +65,7 @@ export function createReplies(
     return { ...reply, fields: [...reply.fields, ...fieldsBeside(record, origin)] };
   }
 
-  return { replyToFailure, fieldsBeside, finish };
+  return { replyToError, fieldsBeside, finish };
 }
 
 /** RFC 9449 §9 */
