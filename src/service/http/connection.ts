@@ -1,6 +1,6 @@
-// One connection: the responses under way, and since when it is idle, unread or ended. Promises: it ends after
-// its responses and in stages, so that no reset overtakes them; keeps nothing of a request after its response.
-// Does not limit how long header fields may take: Node does.
+// One connection: the responses under way, and since when it is idle, unread or ended. Promises: it ends
+// after its responses and in stages, so that no reset overtakes them; it keeps nothing of a request after its
+// response. Does not limit how long header fields may take: Node does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isEnding, pauseReading, resumeReading } from './write.ts';

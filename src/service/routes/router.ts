@@ -60,15 +60,12 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [])
     ...strange,
     // The copy has no holes.
     ...problemsOfAll([...routes], ownPaths),
-    ...rules.flatMap((rule) => (isRule(rule) ? rule.problems : 'rules: must be a list of what under gives')),
+    ...rules.flatMap((rule) => (Object(rule).prefix && rule.problems) ?? NO_RULE),
   ];
 }
 
 /** In JavaScript anything may stand among the rules, a route too. */
-function isRule(value: unknown) {
-  const { prefix, problems } = Object(value);
-  return prefix !== undefined && problems !== undefined;
-}
+const NO_RULE = 'rules: must be a list of what under gives';
 
 function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[]) {
   const copies = routes.map((route) => ({ ...route }));
