@@ -22,21 +22,24 @@ const AHEAD_BYTES = 64 * 1024;
 /** How long a request may take to arrive. */
 export const REQUEST_MILLIS = 15_000;
 
+/** A response that is not finished. */
+interface UnderWay {
+  readonly response: ServerResponse;
+  /** `bytesRead` when its request began. */
+  readonly beganAt: number;
+  /** When `isOverdue` first found it and all before it written. */
+  writtenAt?: number;
+}
+
 /** The listener asks `isLate` and `isOverdue` every second. */
 export class Connection {
   readonly #socket: Socket;
 
   /** In the order of their requests (RFC 9112 §9.3.2). */
-  readonly #underWay: ServerResponse[] = [];
-
-  /** For each of them, `bytesRead` when it began. */
-  readonly #beganAt: number[] = [];
+  readonly #underWay: UnderWay[] = [];
 
   #isHeld = false;
   #isFinishing = false;
-
-  /** For the oldest of them, when `isOverdue` first found each written. */
-  readonly #writtenAt: number[] = [];
 
   /** `bytesRead` when the last response was written. */
   #bytesRead = 0;
@@ -56,8 +59,7 @@ export class Connection {
   }
 
   begin(response: ServerResponse): void {
-    this.#underWay.push(response);
-    this.#beganAt.push(this.#socket.bytesRead);
+    this.#underWay.push({ response, beganAt: this.#socket.bytesRead });
     this.#arrivingSince = undefined;
     response.on('finish', this.#finish);
     if (this.#isFinishing) response.shouldKeepAlive = false;
@@ -66,7 +68,7 @@ export class Connection {
 
   get #isFarAhead(): boolean {
     const { bytesRead } = this.#socket;
-    return bytesRead - (this.#beganAt[0] ?? bytesRead) > AHEAD_BYTES;
+    return bytesRead - (this.#underWay[0]?.beganAt ?? bytesRead) > AHEAD_BYTES;
   }
 
   #hold(): void {
@@ -82,7 +84,7 @@ export class Connection {
 
   /** The request of which a part is missing. */
   get arriving(): IncomingMessage | undefined {
-    const last = this.#underWay.at(-1)?.req;
+    const last = this.#underWay.at(-1)?.response.req;
     return last?.complete ? undefined : last;
   }
 
@@ -94,7 +96,7 @@ export class Connection {
   /** A drain begins: the next response, or the last of those under way, is the last (RFC 9112 §9.6). */
   finishUp(): void {
     this.#isFinishing = true;
-    const last = this.#underWay.at(-1);
+    const last = this.#underWay.at(-1)?.response;
     if (last === undefined || last.headersSent || this.arriving !== undefined) return;
 
     last.shouldKeepAlive = false;
@@ -109,13 +111,11 @@ export class Connection {
   }
 
   #emit(event: string | symbol): void {
-    for (const response of this.#underWay) response.emit(event);
+    for (const { response } of this.#underWay) response.emit(event);
   }
 
   readonly #finish = (): void => {
-    for (const list of [this.#underWay, this.#beganAt, this.#writtenAt]) {
-      list.shift();
-    }
+    this.#underWay.shift();
     this.#bytesRead = this.#socket.bytesRead;
     this.#idleSince = undefined;
     if (this.#isHeld && !this.#isFarAhead) this.#resume();
@@ -177,10 +177,11 @@ export class Connection {
       return nowMillis - this.#idleSince >= KEEP_ALIVE_MILLIS;
     }
 
-    while (this.#underWay[this.#writtenAt.length]?.writableEnded) {
-      this.#writtenAt.push(nowMillis);
+    for (const each of this.#underWay) {
+      if (!each.response.writableEnded) break;
+      each.writtenAt ??= nowMillis;
     }
-    const oldest = this.#writtenAt[0] ?? nowMillis;
-    return nowMillis - oldest >= UNREAD_MILLIS;
+    const unreadSince = this.#underWay[0]?.writtenAt ?? nowMillis;
+    return nowMillis - unreadSince >= UNREAD_MILLIS;
   }
 }
