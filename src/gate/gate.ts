@@ -1,7 +1,7 @@
 // The checks alone, for a server that exists: Host → path → early replies → credentials → token → sender →
-// access. A refusal is as our own listener would send it. Reads no body and adds nothing to the request. Does
-// not bound what the server lets in. With an access that ignores credentials checks only how the request is
-// spelled.
+// access. A refusal is as our own listener would send it. Where the access ignores credentials, only the form
+// of the request is checked. Reads no body, adds nothing to the request, and does not bound what the server
+// lets in.
 import type { ServerResponse } from 'node:http';
 import { UsageError } from '../verify/base/events.ts';
 import { refuse, Refused } from '../verify/base/refusal.ts';
@@ -12,10 +12,7 @@ import type { RequestHead, RequestRecord } from './record.ts';
 import type { Identification } from './identify.ts';
 import { nonceFields, type Replies } from './replies.ts';
 
-/**
- * What the gate reads of a request; Node's own fits. `rawHeaders` has names and values in turn, as they
- * arrived.
- */
+/** What the gate reads of a request; Node's own fits. `rawHeaders` has names and values in turn, as sent. */
 export interface GateRequest extends RequestHead {
   readonly socket?: unknown;
 }
@@ -25,7 +22,7 @@ export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] 
 
 /**
  * The response to a caller who may not pass. `body` is JSON text; with 204 it is `null`, as the `Response` of
- * Fetch demands. Each scheme has a `WWW-Authenticate` field of its own.
+ * Fetch demands. Each scheme has its own `WWW-Authenticate` field.
  */
 export type RefusalReply = Readonly<{ status: number; headers: Field[]; body: string | null }>;
 
@@ -49,7 +46,7 @@ function refuseAmbiguous({ url = '', originalUrl = url, rawHeaders }: GateReques
   return path.split('/').some(isDot) ? refuse('target-refused') : undefined;
 }
 
-/** With such an access a route stops the start. */
+/** A route with such an access would stop the start. */
 function requireSound({ problems = [] }: Access<unknown>) {
   if (problems.length > 0) throw new ConfigurationError(problems);
 }
@@ -78,7 +75,6 @@ function mayLackFields({ rawHeaders, socket }: GateRequest) {
 type Decision<Admitted> =
   Readonly<{ caller: Admitted }> | Readonly<{ early: Reply }> | Readonly<{ refused: unknown }>;
 
-/** What a gate does with requests. */
 export function createGateChecks(identification: Identification, replies: Replies) {
   const { readFacts, replyEarly, identify } = identification;
 
@@ -100,7 +96,6 @@ export function createGateChecks(identification: Identification, replies: Replie
     return refused === undefined ? { caller: access.admit(caller) } : { refused };
   }
 
-  /** What is decided without credentials. */
   function decideUnread<Admitted>(request: GateRequest, access: Access<Admitted>) {
     const refused = refuseAmbiguous(request);
     if (refused !== undefined) return { refused };

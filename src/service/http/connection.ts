@@ -9,7 +9,6 @@ import { CLIENT_CLOSED } from './exchange.ts';
 /** Longer than load balancers wait, so that they never write into a closing connection. */
 export const KEEP_ALIVE_MILLIS = 72_000;
 
-/** How long a response may lie unread. */
 const UNREAD_MILLIS = 90_000;
 
 /** How long, and how much, is read and dropped after our side has closed. */
@@ -19,10 +18,8 @@ const LINGER_BYTES = 1024 * 1024;
 /** How much may arrive behind a request without a response: one read. Node has no limit itself. */
 const AHEAD_BYTES = 64 * 1024;
 
-/** How long a request may take to arrive. */
 export const REQUEST_MILLIS = 15_000;
 
-/** A response that is not finished. */
 interface UnderWay {
   readonly response: ServerResponse;
   /** `bytesRead` when its request began. */
@@ -82,7 +79,7 @@ export class Connection {
     if (!isLast) resumeReading(this.#socket);
   }
 
-  /** The request of which a part is missing. */
+  /** The request that is incomplete. */
   get arriving(): IncomingMessage | undefined {
     const last = this.#underWay.at(-1)?.response.req;
     return last?.complete ? undefined : last;
@@ -157,7 +154,7 @@ export class Connection {
     socket._read(0);
   }
 
-  /** Whether a request takes too long to arrive; Node looks only once a connection. */
+  /** Whether a request takes too long to arrive; Node checks each connection only once. */
   isLate(nowMillis: number): boolean {
     if (this.arriving === undefined || this.#isHeld) return false;
 

@@ -25,7 +25,7 @@ export interface Phase {
 export function createResponder(pipeline: Pipeline, replies: Replies, observer: Observer, phase: Phase) {
   /** `undefined` when the client has gone. Never throws. */
   function replyTo(exchange: Exchange, error: unknown): Reply | undefined {
-    // A handler that passes on its signal's abort has no bug.
+    // A handler may pass on the abort of its signal: that is no bug.
     const isOver = ClientGone.isGenuine(error) || (exchange.hasLeft && isAbort(error));
     if (isOver) return undefined;
     if (!HandlerReply.isGenuine(error) || !error.isThrowable) {
@@ -60,7 +60,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
     if (isGone(request, response) || isEnding(request.socket)) return undefined;
 
     const reply = runPipeline(exchange);
-    // Now: the other requests of this turn are computed before this reply is written.
+    // Decided now: the rest of this turn is computed before this reply is written.
     const isLast = phase.isClosing || response.shouldKeepAlive === false;
     if (!isLater(reply)) decideEnd(request, isLast || reply?.closes);
     return reply;
@@ -89,7 +89,6 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
   return { noteArrival: observer.noteArrival, work, write, turnAway };
 }
 
-/** Whether the handler has passed on the error of its signal. */
 function isAbort(error: unknown) {
   try {
     return Object(error).name === 'AbortError';

@@ -3,7 +3,7 @@
 import { isListOf } from '../../verify/base/encoding.ts';
 import { checkBySchema, schemaProblem, type Schema } from './schema.ts';
 
-/** The query of a route; `check` throws `Refused`, or rejects with it. */
+/** A route's query; `check` throws `Refused`, or rejects with it. */
 export interface QueryInput<Output> {
   readonly input: 'query';
   /** What stops the start. */
@@ -11,7 +11,7 @@ export interface QueryInput<Output> {
   readonly check: (given: URLSearchParams) => Output | Promise<Output>;
 }
 
-/** The JSON body of a route; `check` throws `Refused`, or rejects with it. */
+/** A route's JSON body; `check` throws as that of a query does. */
 export interface BodyInput<Output> {
   readonly input: 'body';
   /** What stops the start. */
@@ -34,7 +34,6 @@ const MAX_LIMIT_BYTES = 16_777_216;
 /** RFC 9110 §8.3.1: type and subtype, in lower case. */
 const MEDIA_TYPE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
-/** Accepts any JSON value. */
 const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ value }) } };
 
 /**

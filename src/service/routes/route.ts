@@ -55,10 +55,10 @@ function accessProblems(access: unknown): readonly string[] {
   return admit === undefined ? ['has no access, such as open or needs()'] : problems;
 }
 
-/** What stops the start, besides the pattern; also for a changed copy of a route. */
+/** What stops the start, besides the pattern. A route may be a changed copy. */
 export const routeProblems = ({ access, query, body, handler, problems }: Route) => [
   ...accessProblems(access),
-  // In JavaScript a list may have holes and other values.
+  // In JavaScript the list may hold anything.
   ...(typeof handler === 'function' ? [] : ['is no route, as get, post, put, patch and del give']),
   ...[query, body].flatMap((input) => input?.problem ?? []),
   ...(problems ?? []),
@@ -129,11 +129,9 @@ function routeMaker(method: Method) {
       method,
       pattern,
       access,
-      /** Parts that are none of these. */
       problems,
       query,
       body,
-      /** Runs once access is granted and the inputs are read. */
       handler: handler ?? (() => {}),
     };
   };
