@@ -11,7 +11,7 @@ export interface Access<Admitted> {
   /** Decided in this order, `recentLogin` last. */
   readonly guards: readonly Guard[];
   /** What stops the start. */
-  readonly faults?: readonly string[];
+  readonly problems?: readonly string[];
   /** The caller for the handler, once `refusalOf` has returned nothing. */
   readonly admit: (caller: Caller | undefined) => Admitted;
 }
@@ -94,7 +94,7 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
     name: guards.map((guard) => guard.name).join(', '),
     credentials: 'required',
     guards,
-    faults: [...nothing, ...guards.flatMap(({ fault = [] }) => fault)],
+    problems: [...nothing, ...guards.flatMap(({ problem = [] }) => problem)],
     admit: requireCaller,
   };
 }

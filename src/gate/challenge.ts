@@ -50,21 +50,19 @@ export interface ChallengeOptions {
   readonly metadataUrl?: string | undefined;
 }
 
-/** Makes each reply once, except those with details of one request; `scheme` is the accepted one used. */
+/** Makes each reply once, except those with details of one request. `scheme` is the one used, if accepted. */
 export function createRefusalReplies({
   dpopMode,
   dpopAlgorithms,
   errorDetail,
   metadataUrl,
 }: ChallengeOptions) {
-  const made = new WeakMap<Refusal, Map<Scheme | undefined, Reply>>();
   const schemes = SCHEMES[dpopMode];
   const algs = dpopAlgorithms.join(' ');
 
   /** A field for each accepted scheme (RFC 9110 §11.6.1); the error is in that of the scheme used. */
   function challenges({ kind, description, demands }: Refusal, scheme: Scheme | undefined) {
-    // RFC 6750 §3.1: without credentials there is no error. Choice: demands then go first, where clients
-    // look.
+    // RFC 6750 §3.1: no credentials, no error. Choice: demands then go first, where clients look.
     const isError = kind !== 'unauthorized';
     const used = isError && scheme ? scheme : schemes[0];
 
@@ -100,15 +98,24 @@ export function createRefusalReplies({
     return { ...jsonReply(status, bodyOf(refusal, status), fields), closes: CLOSING.includes(reason) };
   }
 
+  const makeOnce = onceForEach(make);
   return (refusal: Refusal, scheme: Scheme | undefined): Reply => {
-    const hasDetails = refusal.headers !== undefined || refusal.issues !== undefined;
-    if (hasDetails) return make(refusal, scheme);
+    const { headers, issues } = refusal;
+    const hasDetails = headers !== undefined || issues !== undefined;
+    return hasDetails ? make(refusal, scheme) : makeOnce(refusal, scheme);
+  };
+}
 
-    const replies = made.get(refusal) ?? new Map<Scheme | undefined, Reply>();
-    made.set(refusal, replies);
-    const reply = replies.get(scheme) ?? make(refusal, scheme);
-    replies.set(scheme, reply);
-    return reply;
+/** Makes a value once for each refusal and key; a refusal that nobody holds takes its values with it. */
+export function onceForEach<Key, Value>(make: (refusal: Refusal, key: Key) => Value) {
+  const made = new WeakMap<Refusal, Map<Key, Value>>();
+
+  return (refusal: Refusal, key: Key) => {
+    const values = made.get(refusal) ?? new Map<Key, Value>();
+    made.set(refusal, values);
+    const value = values.get(key) ?? make(refusal, key);
+    values.set(key, value);
+    return value;
   };
 }
 

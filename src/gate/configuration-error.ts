@@ -3,7 +3,7 @@
 /**
  * Everything that stops the start: `problems` has one line each, in printable ASCII.
  *
- * @example if (failure instanceof ConfigurationError) console.error(failure.problems.join('\n'));
+ * @example if (error instanceof ConfigurationError) console.error(error.problems.join('\n'));
  */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';

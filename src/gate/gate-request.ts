@@ -3,10 +3,7 @@
 import { refuse } from '../verify/base/refusal.ts';
 import type { RequestHead } from './record.ts';
 
-/**
- * What the gate reads of a request; Node's own fits. `rawHeaders` has names and values in turn, as they
- * arrived.
- */
+/** What the gate reads of a request; Node's own fits. `rawHeaders` has names and values in turn, as sent. */
 export interface GateRequest extends RequestHead {
   readonly socket?: unknown;
 }

@@ -1,7 +1,7 @@
 // The checks alone, for a server that exists: Host → path → early replies → credentials → token → sender →
-// access. A refusal is as our own listener would send it. Reads no body and adds nothing to the request.
-// Does not bound what the server lets in. With an access that ignores credentials checks only how the
-// request is spelled.
+// access. A refusal is as our own listener would send it. Where the access ignores credentials, only the form
+// of the request is checked. Reads no body, adds nothing to the request, and does not bound what the server
+// lets in.
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../verify/base/clock.ts';
 import { UsageError } from '../verify/base/events.ts';
@@ -25,8 +25,8 @@ import { nonceFields, type Replies } from './replies.ts';
 export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] }>;
 
 /**
- * The response to a caller who may not pass. `body` is JSON text; with 204 it is `null`, as the `Response`
- * of Fetch demands. Each scheme has a `WWW-Authenticate` field of its own.
+ * The response to a caller who may not pass. `body` is JSON text; with 204 it is `null`, as the `Response` of
+ * Fetch demands. Each scheme has its own `WWW-Authenticate` field.
  */
 export type RefusalReply = Readonly<{ status: number; headers: Field[]; body: string | null }>;
 
@@ -40,9 +40,9 @@ export type Authorization<Admitted> = Readonly<{ caller: Admitted; refusal?: und
 
 const TOO_LATE = 'the response has begun before admit was through; await it';
 
-/** With such an access a route stops the start. */
-function requireSound({ faults = [] }: Access<unknown>) {
-  if (faults.length > 0) throw new ConfigurationError(faults);
+/** A route with such an access would stop the start. */
+function requireSound({ problems = [] }: Access<unknown>) {
+  if (problems.length > 0) throw new ConfigurationError(problems);
 }
 
 const describe = ({ status, fields, content }: Reply): RefusalReply => ({
@@ -85,7 +85,6 @@ export function createGateChecks(identification: Identification, replies: Replie
     return refused === undefined ? { caller: access.admit(caller) } : { refused };
   }
 
-  /** What is decided without credentials. */
   function decideUnread<Admitted>(request: GateRequest, access: Access<Admitted>) {
     const refused = refuseAmbiguous(request);
     if (refused !== undefined) return { refused };
@@ -105,7 +104,7 @@ export function createGateChecks(identification: Identification, replies: Replie
       (await decide(access, record).catch((error: unknown) => ({ refused: error })));
     if ('caller' in decision) return { caller: decision.caller, headers: pairsOf(nonceFields(record)) };
 
-    const reply = 'early' in decision ? decision.early : replies.replyToFailure(decision.refused, record);
+    const reply = 'early' in decision ? decision.early : replies.replyToError(decision.refused, record);
     return { refusal: describe(replies.finish(reply, record)) };
   }
 
@@ -131,7 +130,7 @@ export function createGateChecks(identification: Identification, replies: Replie
     const { issuerName } = caller;
     const request = { rawHeaders: ['Authorization', schemeOf(caller)] };
     const record: RequestRecord = { request, arrivedAt: 0, rules: [{ access }], issuerName };
-    const reply = replies.replyToFailure(refused, record);
+    const reply = replies.replyToError(refused, record);
     replies.observe(record, reply.status);
     return { refusal: describe(reply) };
   }
@@ -142,7 +141,7 @@ export function createGateChecks(identification: Identification, replies: Replie
       // The host's time limit has passed, or an `await` is missing. Logged only: a throw would end
       // processes.
       const record: RequestRecord = { request, arrivedAt: 0 };
-      replies.finish(replies.replyToFailure(new UsageError(TOO_LATE), record), record);
+      replies.finish(replies.replyToError(new UsageError(TOO_LATE), record), record);
       return undefined;
     }
 

@@ -12,7 +12,7 @@ export interface Guard {
   readonly passes: (caller: Caller) => boolean;
   readonly refused: Refused;
   /** What stops the start. */
-  readonly fault?: string | undefined;
+  readonly problem?: string | undefined;
 }
 
 type OneOrMore = readonly [string, ...string[]];
@@ -120,10 +120,10 @@ const WORD = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 function scopeGuard(what: string, description: string, scopes: OneOrMore, demanded: 'every' | 'some'): Guard {
   const name = `${what} ${scopes.join(' ')}`;
-  const fault = isListOf(WORD, scopes) ? undefined : `${name}: not all are scopes`;
+  const problem = isListOf(WORD, scopes) ? undefined : `${name}: not all are scopes`;
   const passes = (caller: Caller) => scopes[demanded]((word) => caller.scopes.includes(word));
   const refused = refuse('scope-missing', { description, scopes, demands: { scope: scopes.join(' ') } });
-  return { name, refused, fault, passes };
+  return { name, refused, problem, passes };
 }
 
 function claimGuard(
@@ -134,8 +134,8 @@ function claimGuard(
 ): Guard {
   // RFC 6750 §3: error_description. Stricter: no `=`, which clients take for a parameter.
   const isShowable = /^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]+$/.test(description);
-  const showFault = isShowable ? undefined : `${name}: cannot be named in a challenge`;
+  const showProblem = isShowable ? undefined : `${name}: cannot be named in a challenge`;
   // An absent demand would let tokens pass that lack the claim.
-  const fault = isDemand ? showFault : `${name}: demands nothing`;
-  return { name, refused: refuse('claim-missing', { description }), fault, passes };
+  const problem = isDemand ? showProblem : `${name}: demands nothing`;
+  return { name, refused: refuse('claim-missing', { description }), problem, passes };
 }

@@ -72,7 +72,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
   }
 
   function writeLines(record: RequestRecord, fields: ReturnType<typeof logFieldsOf>) {
-    const { route, reason, failure } = record;
+    const { route, reason, error } = record;
     if (accessLog) log('request', fields);
     if (reason === undefined) return;
 
@@ -80,7 +80,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
       return log('request failed', {
         ...fields,
         method: route && printable(route.method),
-        ...describeBug(failure),
+        ...describeBug(error),
       });
     }
 

@@ -35,5 +35,5 @@ export abstract class RequestRecord {
   /** Absent when the request was served. */
   reason?: RequestReason;
   /** What was thrown, with the reason `bug`. */
-  failure?: unknown;
+  error?: unknown;
 }

@@ -3,7 +3,7 @@
 import { fieldValues } from '../verify/request/fields.ts';
 import { Refused, type Refusal } from '../verify/base/refusal.ts';
 import { acceptedScheme } from '../verify/credentials.ts';
-import { createRefusalReplies, type ChallengeOptions } from './challenge.ts';
+import { createRefusalReplies, onceForEach, type ChallengeOptions } from './challenge.ts';
 import type { CrossOrigin } from './early.ts';
 import { jsonReply, type Reply } from './reply.ts';
 import type { RequestRecord } from './record.ts';
@@ -25,7 +25,6 @@ export function createReplies(
   onError: OnError = () => {},
 ) {
   const replyToRefusal = createRefusalReplies(options);
-  const nameScopes = createScopeNaming();
 
   async function report(error: unknown) {
     try {
@@ -36,15 +35,15 @@ export function createReplies(
   }
 
   /** Never throws. */
-  function replyToFailure(failure: unknown, record: RequestRecord): Reply {
-    if (!Refused.isGenuine(failure)) {
+  function replyToError(error: unknown, record: RequestRecord): Reply {
+    if (!Refused.isGenuine(error)) {
       record.reason = 'bug';
-      record.failure = failure;
-      void report(failure);
+      record.error = error;
+      void report(error);
       return BUG_REPLY;
     }
 
-    const { refusal, findings } = failure;
+    const { refusal, findings } = error;
     record.reason = refusal.reason;
     Object.assign(record, findings);
     const [authorization = ''] = fieldValues(record.request.rawHeaders, 'authorization');
@@ -65,34 +64,29 @@ export function createReplies(
     return { ...reply, fields: [...reply.fields, ...fieldsBeside(record, origin)] };
   }
 
-  return { replyToFailure, fieldsBeside, finish, observe };
+  return { replyToError, fieldsBeside, finish, observe };
 }
 
 /** RFC 9449 §9 */
 export const nonceFields = ({ freshNonce }: RequestRecord) =>
   freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
 
+const withScope = onceForEach((refusal, scope: string): Refusal => {
+  return { ...refusal, demands: { ...refusal.demands, scope } };
+});
+
 /**
  * A refusal that another token would avoid names all scopes of the route and its rules (RFC 6750 §3).
  * Choice: also those of `anyScope` and of passed guards, since a client asks for these alone. Equal results
  * are one value, so that their reply is made once.
  */
-function createScopeNaming() {
-  const made = new WeakMap<Refusal, Map<string, Refusal>>();
+function nameScopes(refusal: Refusal, { rules = [], route }: RequestRecord) {
+  const { kind, demands } = refusal;
+  const isAvoidable = demands !== undefined || kind === 'unauthorized' || kind === 'invalid_token';
+  if (!isAvoidable) return refusal;
 
-  return (refusal: Refusal, { rules = [], route }: RequestRecord) => {
-    const { kind, demands } = refusal;
-    const isAvoidable = demands !== undefined || kind === 'unauthorized' || kind === 'invalid_token';
-    if (!isAvoidable) return refusal;
-
-    const scopes = [...rules, route]
-      .flatMap((each) => each?.access.guards ?? [])
-      .flatMap(({ refused }) => refused.refusal.scopes ?? []);
-    const scope = [...new Set(scopes)].join(' ');
-    const byScope = made.get(refusal) ?? new Map<string, Refusal>();
-    made.set(refusal, byScope);
-    const named = byScope.get(scope) ?? { ...refusal, demands: { ...demands, scope } };
-    byScope.set(scope, named);
-    return named;
-  };
+  const scopes = [...rules, route]
+    .flatMap((each) => each?.access.guards ?? [])
+    .flatMap(({ refused }) => refused.refusal.scopes ?? []);
+  return withScope(refusal, [...new Set(scopes)].join(' '));
 }

@@ -238,31 +238,31 @@ for (const [guard, name, refusal] of [
 
 for (const word of ['', 'a b', 'a"b', 'a\\b', 'a\tb', 'a\u007f', 'é', '\u0000', ' ']) {
   test(`refuses ${JSON.stringify(word)} as a scope [RFC 6749 §3.3]`, () => {
-    assert.equal(scope(word).fault, `scope ${word}: not all are scopes`);
-    assert.equal(scope('good', word).fault, `scope good ${word}: not all are scopes`);
-    assert.equal(anyScope(word).fault, `any scope of ${word}: not all are scopes`);
+    assert.equal(scope(word).problem, `scope ${word}: not all are scopes`);
+    assert.equal(scope('good', word).problem, `scope good ${word}: not all are scopes`);
+    assert.equal(anyScope(word).problem, `any scope of ${word}: not all are scopes`);
   });
 }
 
 test('takes every character of a scope-token [RFC 6749 §3.3]', () => {
   for (const word of ['!', '#', '[', ']', '~', 'read:messages', 'https://a.example/x?y=z']) {
-    const { name, fault } = scope(word);
-    assert.deepEqual([name, fault], [`scope ${word}`, undefined]);
+    const { name, problem } = scope(word);
+    assert.deepEqual([name, problem], [`scope ${word}`, undefined]);
   }
 });
 
 for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u0000', '\u001f', 'a=b']) {
   test(`refuses a claim name with ${JSON.stringify(text)}, which no challenge can carry [RFC 6750 §3, G16]`, () => {
     for (const guard of [claimEquals(text, 'x'), claimIncludes(text, ['x']), claimCheck(text, () => true)]) {
-      assert.match(guard.fault ?? '', /: cannot be named in a challenge$/);
+      assert.match(guard.problem ?? '', /: cannot be named in a challenge$/);
     }
   });
 }
 
 test('takes every character of an error_description in what a claim check demands [RFC 6750 §3]', () => {
   for (const what of ['!', '#', '[', ']', '~', ' ', 'https://ns.example/x']) {
-    const { name, fault } = claimCheck(what, () => true);
-    assert.deepEqual([name, fault], [`claims ${what}`, undefined]);
+    const { name, problem } = claimCheck(what, () => true);
+    assert.deepEqual([name, problem], [`claims ${what}`, undefined]);
   }
 });
 
@@ -270,21 +270,21 @@ test('refuses a guard that demands nothing, as JavaScript makes of a missing set
   const absent = undefined as never;
   const none = [] as unknown as readonly [never];
   const guards = [claimEquals('org_id', absent), claimIncludes('roles', none), claimCheck('x', absent)];
-  for (const { name, fault } of guards) assert.equal(fault, `${name}: demands nothing`);
-  assert.equal(scope(...none).fault, 'scope : not all are scopes');
-  assert.equal(scope('read', absent).fault, 'scope read : not all are scopes');
-  assert.deepEqual(needs(...none).faults, ['needs nothing; write authenticated, or a guard']);
+  for (const { name, problem } of guards) assert.equal(problem, `${name}: demands nothing`);
+  assert.equal(scope(...none).problem, 'scope : not all are scopes');
+  assert.equal(scope('read', absent).problem, 'scope read : not all are scopes');
+  assert.deepEqual(needs(...none).problems, ['needs nothing; write authenticated, or a guard']);
 });
 
 test('says first of a guard that it demands nothing, since another name would not mend it [H2]', () => {
-  const { name, fault } = claimEquals('é', undefined as never);
-  assert.equal(fault, `${name}: demands nothing`);
+  const { name, problem } = claimEquals('é', undefined as never);
+  assert.equal(problem, `${name}: demands nothing`);
 });
 
 test('takes false, 0 and an empty text for values that a claim may have to have', () => {
   for (const expected of [false, 0, '']) {
     const guard = claimEquals('blocked', expected);
-    assert.equal(guard.fault, undefined);
+    assert.equal(guard.problem, undefined);
     assert.deepEqual(
       [expected, undefined, null, true].map((blocked) => passes(guard, { blocked })),
       [true, false, false, false],
@@ -294,7 +294,7 @@ test('takes false, 0 and an empty text for values that a claim may have to have'
 
 test('refuses a guard of null, of no function, or of a value that tokens hold for what their user lacks [H2]', () => {
   const nothing = null as never;
-  for (const { name, fault } of [
+  for (const { name, problem } of [
     claimEquals('org_id', nothing),
     claimIncludes('roles', ['editor', nothing]),
     claimIncludes('roles', ['']),
@@ -302,7 +302,7 @@ test('refuses a guard of null, of no function, or of a value that tokens hold fo
     claimCheck('is here', nothing),
     claimCheck('is true', true as never),
   ]) {
-    assert.equal(fault, `${name}: demands nothing`);
+    assert.equal(problem, `${name}: demands nothing`);
   }
 });
 
@@ -328,7 +328,7 @@ test('admits nobody by a guard that gives a promise [H2]', () => {
 });
 
 test('says which guard cannot be named in a challenge', () => {
-  assert.equal(claimEquals('é', 'x').fault, 'claim é equals x: cannot be named in a challenge');
+  assert.equal(claimEquals('é', 'x').problem, 'claim é equals x: cannot be named in a challenge');
 });
 
 test('can demand that the subject is not the client itself [D9]', () => {

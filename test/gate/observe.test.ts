@@ -97,8 +97,8 @@ test('tells at debug of a refusal what the access log would tell, its reason and
 test('tells of a bug the method and the pattern of the route, the name of the error and its places', () => {
   const { observe, told, summarize } = observing('error');
   const failure = new TypeError('secret');
-  observe({ ...ARRIVED, route: routeAt(`/${'long/'.repeat(20)}`), reason: 'bug', failure }, 500);
-  observe({ ...ARRIVED, reason: 'bug', failure: 'secret' }, 500);
+  observe({ ...ARRIVED, route: routeAt(`/${'long/'.repeat(20)}`), reason: 'bug', error: failure }, 500);
+  observe({ ...ARRIVED, reason: 'bug', error: 'secret' }, 500);
   const [{ frames, ...first } = {}, ...others] = told();
   assert.deepEqual(first, {
     message: 'request failed',
@@ -119,7 +119,7 @@ test('tells of a bug the method and the pattern of the route, the name of the er
 test('counts neither a bug nor what a handler refuses as a refusal', () => {
   const { observe, told, summarize } = observing();
   observe({ ...ARRIVED, route: ORDERS, reason: 'handler' }, 404);
-  observe({ ...ARRIVED, route: ORDERS, reason: 'bug', failure: new Error() }, 500);
+  observe({ ...ARRIVED, route: ORDERS, reason: 'bug', error: new Error() }, 500);
   assert.equal(told().length, 1);
   summarize();
   assert.deepEqual(told(), []);

@@ -14,19 +14,19 @@ const LARGEST_BATCH = 64;
 export function createBatches({ noteArrival, work, write }: Responder) {
   const queue: Exchange[] = [];
 
-  function finish(exchange: Exchange, reply: MaybePromise<Reply | undefined>): void {
-    void andThen(reply, (one) => write(exchange, one));
+  function writeWhenSettled(exchange: Exchange, reply: MaybePromise<Reply | undefined>): void {
+    void andThen(reply, (settled) => write(exchange, settled));
   }
 
-  function workOff(): void {
+  function workThrough(): void {
     const batch = queue.splice(0);
     const replies = batch.map((exchange) => exchange.run(work));
-    for (const [index, exchange] of batch.entries()) exchange.run(finish, replies[index]);
+    for (const [index, exchange] of batch.entries()) exchange.run(writeWhenSettled, replies[index]);
   }
 
   return (request: IncomingMessage, response: ServerResponse): void => {
     queue.push(new Exchange(request, response, noteArrival()));
-    if (queue.length === LARGEST_BATCH) workOff();
-    else if (queue.length === 1) setImmediate(workOff);
+    if (queue.length === LARGEST_BATCH) workThrough();
+    else if (queue.length === 1) setImmediate(workThrough);
   };
 }

@@ -1,43 +1,42 @@
-// One connection as the listener knows it: the responses under way, and since when it is idle, unread or
-// ended. Trusts the times that it is given. Promises: it ends after its responses and in stages, so that no
-// reset overtakes them; nothing of a request is kept after its response. Does not limit how long header
-// fields may arrive: Node does.
+// One connection: the responses under way, and since when it is idle, unread or ended. Promises: it ends
+// after its responses and in stages, so that no reset overtakes them; it keeps nothing of a request after its
+// response. Does not limit how long header fields may take: Node does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isEnding, pauseReading, resumeReading } from './write.ts';
 import { CLIENT_CLOSED } from './exchange.ts';
 
-/** Longer than the idle time of load balancers, so that they never write into a closing connection. */
+/** Longer than load balancers wait, so that they never write into a closing connection. */
 export const KEEP_ALIVE_MILLIS = 72_000;
 
-/** How long a response may lie unread. */
 const UNREAD_MILLIS = 90_000;
 
-/** How long, and how much, still arrives and is thrown away after our side has closed. */
+/** How long, and how much, is read and dropped after our side has closed. */
 const LINGER_MILLIS = 1_000;
 const LINGER_BYTES = 1024 * 1024;
 
-/** How much is read behind a request without a response: one read of Node, which has no limit itself. */
+/** How much may arrive behind a request without a response: one read. Node has no limit itself. */
 const AHEAD_BYTES = 64 * 1024;
 
-/** How long a request may take to arrive. */
 export const REQUEST_MILLIS = 15_000;
 
-/** Told of each request and response; `isLate` and `isOverdue` are called every second. */
+interface UnderWay {
+  readonly response: ServerResponse;
+  /** `bytesRead` when its request began. */
+  readonly beganAt: number;
+  /** When `isOverdue` first found it and all before it written. */
+  writtenAt?: number;
+}
+
+/** The listener asks `isLate` and `isOverdue` every second. */
 export class Connection {
   readonly #socket: Socket;
 
-  /** In the order of requests, which is that of responses (RFC 9112 §9.3.2). */
-  readonly #underWay: ServerResponse[] = [];
-
-  /** For each of them, `bytesRead` when it began. */
-  readonly #beganAt: number[] = [];
+  /** In the order of their requests (RFC 9112 §9.3.2). */
+  readonly #underWay: UnderWay[] = [];
 
   #isHeld = false;
   #isFinishing = false;
-
-  /** For the oldest of them, when `isOverdue` first found each written. */
-  readonly #writtenAt: number[] = [];
 
   /** `bytesRead` when the last response was written. */
   #bytesRead = 0;
@@ -45,31 +44,28 @@ export class Connection {
   #idleSince: number | undefined;
   #arrivingSince: number | undefined;
   #endedAt: number | undefined;
-  #makeLastWord: (() => string) | undefined;
+  #makeFinalText: (() => string) | undefined;
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Node calls this after the last response; its own would reset a client that still sends.
+    // Node calls it after the last response; its own would reset a client that still sends.
     socket.destroySoon = () => this.#end();
     // Node would restart a timer with every byte and response; `isOverdue` replaces it.
     socket.setTimeout = () => socket;
-    socket.on('end', () => this.#tell(CLIENT_CLOSED));
+    socket.on('end', () => this.#emit(CLIENT_CLOSED));
   }
 
-  /** A request has arrived. */
   begin(response: ServerResponse): void {
-    this.#underWay.push(response);
-    this.#beganAt.push(this.#socket.bytesRead);
+    this.#underWay.push({ response, beganAt: this.#socket.bytesRead });
     this.#arrivingSince = undefined;
     response.on('finish', this.#finish);
     if (this.#isFinishing) response.shouldKeepAlive = false;
     if (this.#isFarAhead) this.#hold();
   }
 
-  /** Whether enough has arrived behind the oldest request to stop reading for now. */
   get #isFarAhead(): boolean {
     const { bytesRead } = this.#socket;
-    return bytesRead - (this.#beganAt[0] ?? bytesRead) > AHEAD_BYTES;
+    return bytesRead - (this.#underWay[0]?.beganAt ?? bytesRead) > AHEAD_BYTES;
   }
 
   #hold(): void {
@@ -77,19 +73,19 @@ export class Connection {
     pauseReading(this.#socket);
   }
 
-  #letGo(): void {
+  #resume(): void {
     this.#isHeld = false;
-    const isLast = this.#makeLastWord !== undefined || isEnding(this.#socket);
+    const isLast = this.#makeFinalText !== undefined || isEnding(this.#socket);
     if (!isLast) resumeReading(this.#socket);
   }
 
-  /** The request that has not arrived completely. */
+  /** The request that is incomplete. */
   get arriving(): IncomingMessage | undefined {
-    const last = this.#underWay.at(-1)?.req;
+    const last = this.#underWay.at(-1)?.response.req;
     return last?.complete ? undefined : last;
   }
 
-  /** Whether every response is written, and no byte of another request has arrived. */
+  /** Whether every response is written, and nothing else has arrived. */
   get isIdle(): boolean {
     return this.#underWay.length === 0 && this.#socket.bytesRead === this.#bytesRead;
   }
@@ -97,7 +93,7 @@ export class Connection {
   /** A drain begins: the next response, or the last of those under way, is the last (RFC 9112 §9.6). */
   finishUp(): void {
     this.#isFinishing = true;
-    const last = this.#underWay.at(-1);
+    const last = this.#underWay.at(-1)?.response;
     if (last === undefined || last.headersSent || this.arriving !== undefined) return;
 
     last.shouldKeepAlive = false;
@@ -108,34 +104,31 @@ export class Connection {
 
   /** The connection is gone. Before version 24 Node tells only the first response under way. */
   leave(): void {
-    this.#tell('close');
+    this.#emit('close');
   }
 
-  #tell(event: string | symbol): void {
-    for (const response of this.#underWay) response.emit(event);
+  #emit(event: string | symbol): void {
+    for (const { response } of this.#underWay) response.emit(event);
   }
 
   readonly #finish = (): void => {
-    for (const ofEach of [this.#underWay, this.#beganAt, this.#writtenAt]) ofEach.shift();
+    this.#underWay.shift();
     this.#bytesRead = this.#socket.bytesRead;
     this.#idleSince = undefined;
-    if (this.#isHeld && !this.#isFarAhead) this.#letGo();
-    this.#endWithLastWord();
+    if (this.#isHeld && !this.#isFarAhead) this.#resume();
+    this.#endWithFinalText();
   };
 
-  /**
-   * Ends the connection, after the responses under way, with the response to bytes that are no request. Only
-   * the first call counts. No further requests are read.
-   */
+  /** Ends it with the response to bytes that are no request, after those under way. The first call counts. */
   endWith(makeText: () => string): void {
-    this.#makeLastWord ??= makeText;
+    this.#makeFinalText ??= makeText;
     // Earlier requests that still wait for their turn are served.
     pauseReading(this.#socket);
-    this.#endWithLastWord();
+    this.#endWithFinalText();
   }
 
-  #endWithLastWord(): void {
-    if (this.#makeLastWord !== undefined && this.#underWay.length === 0) this.#end(this.#makeLastWord);
+  #endWithFinalText(): void {
+    if (this.#makeFinalText !== undefined && this.#underWay.length === 0) this.#end(this.#makeFinalText);
   }
 
   /** RFC 9112 §9.6: closes our side; the rest when the client closes, or after `LINGER_MILLIS`. */
@@ -144,25 +137,24 @@ export class Connection {
     if (!socket.writable) return;
 
     socket.end(makeText());
-    this.#throwAway();
+    this.#discardRest();
   }
 
-  /** Reads and drops what still arrives. */
-  #throwAway(): void {
+  #discardRest(): void {
     const socket = this.#socket;
     let bytes = 0;
-    // Node's own listeners would parse requests, and end it without the last response.
+    // Node's own listeners would parse requests, and end the socket early.
     socket.removeAllListeners('data').removeAllListeners('end');
     socket.on('data', (chunk) => {
       bytes += chunk.length;
       if (bytes > LINGER_BYTES) socket.pause();
     });
     resumeReading(socket);
-    // When responses pile up, Node stops reading without the stream's knowledge.
+    // Node has stopped reading behind the stream's back where responses piled up.
     socket._read(0);
   }
 
-  /** Whether a request takes too long to arrive. Node checks a connection only once. */
+  /** Whether a request takes too long to arrive; Node checks each connection only once. */
   isLate(nowMillis: number): boolean {
     if (this.arriving === undefined || this.#isHeld) return false;
 
@@ -170,7 +162,7 @@ export class Connection {
     return nowMillis - this.#arrivingSince >= REQUEST_MILLIS;
   }
 
-  /** Whether a limit has passed; each time limit counts from the call that first sees its state. */
+  /** Whether a limit has passed, counted from the call that first saw its state. */
   isOverdue(nowMillis: number): boolean {
     if (this.#socket.writableEnded) {
       this.#endedAt ??= nowMillis;
@@ -182,10 +174,11 @@ export class Connection {
       return nowMillis - this.#idleSince >= KEEP_ALIVE_MILLIS;
     }
 
-    while (this.#underWay[this.#writtenAt.length]?.writableEnded) {
-      this.#writtenAt.push(nowMillis);
+    for (const each of this.#underWay) {
+      if (!each.response.writableEnded) break;
+      each.writtenAt ??= nowMillis;
     }
-    const oldest = this.#writtenAt[0] ?? nowMillis;
-    return nowMillis - oldest >= UNREAD_MILLIS;
+    const unreadSince = this.#underWay[0]?.writtenAt ?? nowMillis;
+    return nowMillis - unreadSince >= UNREAD_MILLIS;
   }
 }

@@ -1,5 +1,4 @@
-// One request with its response: what becomes known of it, its asynchronous context, and the signal that
-// tells its handler to give up.
+// One request with its response: its record, its asynchronous context, and its handler's signal.
 import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { RequestRecord } from '../../gate/record.ts';
@@ -11,13 +10,12 @@ export const CLIENT_CLOSED = Symbol('client closed');
 /** Node would otherwise track its garbage collection. */
 const UNTRACKED = { requireManualDestroy: true };
 
-/** Lives until the request has its response. */
 export class Exchange extends RequestRecord {
   readonly request;
   readonly response;
   readonly arrivedAt;
   readonly #context = new AsyncResource('gatehouse.request', UNTRACKED);
-  #made: AbortController | undefined;
+  #controller: AbortController | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, arrivedAt: number) {
     super();
@@ -26,7 +24,7 @@ export class Exchange extends RequestRecord {
     this.arrivedAt = arrivedAt;
   }
 
-  /** Runs `work` in the asynchronous context of this request's arrival, on which tracing depends. */
+  /** In the asynchronous context of this request's arrival, on which tracing depends. */
   run<Result, Rest extends unknown[]>(
     work: (exchange: Exchange, ...rest: Rest) => Result,
     ...rest: Rest
@@ -34,18 +32,18 @@ export class Exchange extends RequestRecord {
     return this.#context.runInAsyncScope(work, undefined, this, ...rest);
   }
 
-  /** Whether the client has closed its side, as it does to give up, or the connection is gone. */
+  /** A client that gives up closes its side, or is gone altogether. */
   get hasLeft() {
     return isGone(this.request, this.response) || !this.request.socket.readable;
   }
 
-  /** Created on first use. Aborts by itself when the client leaves before the response is written. */
+  /** Made on first use; aborts when the client leaves before the response is written. */
   get controller() {
-    if (this.#made !== undefined) return this.#made;
+    if (this.#controller !== undefined) return this.#controller;
 
     const { response } = this;
     const controller = new AbortController();
-    this.#made = controller;
+    this.#controller = controller;
 
     const giveUp = () => {
       if (!response.writableFinished) controller.abort();

@@ -1,6 +1,6 @@
-// The listener: node:http with its limits, the responses that Node would otherwise send itself, and an
-// orderly end. Trusts the responder for every reply. Promises: every connection meets a stated limit; at the
-// end every request under way gets its response. Does not end single connections: connection.ts does.
+// The listener: node:http with its limits, the responses that Node would otherwise send, and an orderly end.
+// Trusts the responder for every reply. Promises: every connection has stated limits; at the end every request
+// under way gets its response. Does not end single connections: connection.ts does.
 import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';
@@ -30,20 +30,19 @@ const OPTIONS = {
 const SWEEP_MILLIS = 1_000;
 const STOP_MILLIS = 10_000;
 
-/** How many turns without a new connection precede the close, and how long that may take. */
+/** The port closes after as many turns without a new connection, at the latest after as long. */
 const QUIET_TURNS = 5;
 const QUIET_MILLIS = 250;
 
-/** Returns the server, not yet listening, and the function that stops it. */
+/** A server that does not listen yet, and what stops it. */
 export function createListener(responder: Responder, clock: Clock) {
   const server = createServer({ ...OPTIONS, IncomingMessage: RequestStream });
   Object.assign(server, {
-    // One more than allowed, so that the responder sees one too many.
+    // One more than allowed, so that the pipeline sees it.
     maxHeadersCount: MAX_FIELDS + 1,
     // A client that has closed its side gets its response (RFC 9112 §9.6).
     httpAllowHalfOpen: true,
-    // `close` calls it, and it would reset a connection whose next request is already in the socket's
-    // buffer.
+    // `close` calls it; it would reset connections whose next request is already in the socket's buffer.
     closeIdleConnections: () => {},
   });
   const connections = new Map<Socket, Connection>();
@@ -54,14 +53,14 @@ export function createListener(responder: Responder, clock: Clock) {
     enqueue(request, response);
   }
 
-  function turnAway(socket: Socket, refused: Refused, request?: IncomingMessage): void {
+  function endWithRefusal(socket: Socket, refused: Refused, request?: IncomingMessage): void {
     const makeText = () => replyText(responder.turnAway(refused, request), clock.now());
     connections.get(socket)?.endWith(makeText);
   }
 
   function refuseArriving(socket: Socket, refused: Refused): void {
     const arriving = connections.get(socket)?.arriving;
-    if (arriving === undefined) turnAway(socket, refused);
+    if (arriving === undefined) endWithRefusal(socket, refused);
     else refuseBody(arriving, refused);
   }
 
@@ -81,12 +80,12 @@ export function createListener(responder: Responder, clock: Clock) {
     const { socket } = request;
     // Node hands this socket over, with its errors.
     socket.on('error', () => socket.destroy());
-    turnAway(socket, refuse('target-refused'), request);
+    endWithRefusal(socket, refuse('target-refused'), request);
   });
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    // A paused socket is Node's own doing, as responses or a body lie unread: the sweep bounds that.
+    // Node pauses a socket whose responses or body lie unread: the sweep bounds that.
     if (!isLate || !socket.isPaused()) refuseArriving(socket, refusalFor(error));
   });
 
@@ -106,12 +105,12 @@ export function createListener(responder: Responder, clock: Clock) {
 
   server.on('listening', sweep).on('close', () => cancelSweep());
 
-  /** The system may have accepted connections that Node has not seen; closing now would reset them. */
+  /** The system may have accepted connections that Node has not seen: closing would reset them. */
   function whenQuiet(close: () => void): void {
     let turnsLeft = QUIET_TURNS;
     let isLate = false;
 
-    const beginAnew = () => {
+    const restart = () => {
       turnsLeft = QUIET_TURNS;
     };
 
@@ -127,25 +126,25 @@ export function createListener(responder: Responder, clock: Clock) {
       }
 
       cancel();
-      server.off('connection', beginAnew);
+      server.off('connection', restart);
       close();
     }
 
-    server.on('connection', beginAnew);
+    server.on('connection', restart);
     setImmediate(turn);
   }
 
   /**
-   * Takes no new connections; resolves when the last is gone, after ten seconds at the latest. RFC 9112
-   * §9.6: requests under way get their responses, then connections close. Calls `onClosing` when the port
-   * is closed: a client told to close earlier would only connect again.
+   * RFC 9112 §9.6: requests under way get their responses, then connections close. Resolves when the last is
+   * gone, after ten seconds at the latest. Calls `onClosing` once the port is closed: told to close earlier, a
+   * client would only connect again.
    */
   const stop = (onClosing = () => {}) =>
     new Promise<'drained' | 'deadline'>((resolve) => {
       let outcome: 'drained' | 'deadline' = 'drained';
       isStopping = true;
       for (const connection of connections.values()) connection.finishUp();
-      // Not at once: that would reset a connection whose next request is already in the socket's buffer.
+      // Not at once, for the same reason.
       cancelSweep();
       cancelSweep = clock.after(SWEEP_MILLIS, sweep);
 
@@ -177,7 +176,7 @@ function refusalFor({ code }: NodeJS.ErrnoException): Refused {
   return refuse('malformed-http');
 }
 
-/** The reply as text, for a connection without a request to respond to. */
+/** For a connection without a request to respond to. */
 function replyText({ status, fields, content }: Reply, nowMillis: number): string {
   const first = `HTTP/1.1 ${status} ${STATUS_CODES[status]}`;
   // RFC 9110 §6.6.1

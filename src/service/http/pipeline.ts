@@ -16,7 +16,6 @@ import type { Route, Routes } from '../routes/route.ts';
 import type { Caller } from '../../verify/caller.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Besides the routes. */
 export interface PipelineOptions {
   readonly clock: Clock;
   readonly bodyLimitBytes: number;
@@ -24,9 +23,9 @@ export interface PipelineOptions {
 }
 
 /**
- * For routes in which `routesProblems` finds nothing; no rule covers `ownRoutes`. Returns a function that
- * gives the reply to a request, or why it is refused. It throws, or rejects with, `Refused`, `ClientGone`,
- * `fail` or a bug, once access is granted.
+ * Returns a function from a request to its reply, or why it is refused. Once access is granted it may throw,
+ * or reject with, `Refused`, `ClientGone`, `fail` or a bug. Trusts `routesProblems` to have found none; rules
+ * do not cover `ownRoutes`.
  */
 export function createPipeline(
   { routes, rules }: Routes,
@@ -76,7 +75,7 @@ export function createPipeline(
     });
   }
 
-  /** Query and body, then the handler, then its reply. */
+  /** Inputs, then the handler, then its reply. */
   function run(exchange: Exchange, { route, parameters }: Match, path: string, caller: Caller | undefined) {
     const admitted = route.access.admit(caller);
     const nowMillis = clock.now();
@@ -124,10 +123,9 @@ export function createPipeline(
   return respond;
 }
 
-/** Made by `createPipeline`. */
 export type Pipeline = ReturnType<typeof createPipeline>;
 
-/** Each field costs memory for as long as its request is under way. */
+/** Each costs memory while its request is under way. */
 export const MAX_FIELDS = 200;
 
 /** What is wrong with the request line and the framing. */

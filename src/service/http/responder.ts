@@ -12,7 +12,6 @@ import type { Exchange } from './exchange.ts';
 import type { Observer } from '../../gate/observe.ts';
 import type { Pipeline } from './pipeline.ts';
 
-/** Made by `createResponder`. */
 export type Responder = ReturnType<typeof createResponder>;
 
 /** How far a stop has come. */
@@ -25,16 +24,16 @@ export interface Phase {
 
 export function createResponder(pipeline: Pipeline, replies: Replies, observer: Observer, phase: Phase) {
   /** `undefined` when the client has gone. Never throws. */
-  function replyTo(exchange: Exchange, failure: unknown): Reply | undefined {
-    // A handler that passes on its signal's abort has no bug.
-    const isOver = ClientGone.isGenuine(failure) || (exchange.hasLeft && isAbort(failure));
+  function replyTo(exchange: Exchange, error: unknown): Reply | undefined {
+    // A handler may pass on the abort of its signal: that is no bug.
+    const isOver = ClientGone.isGenuine(error) || (exchange.hasLeft && isAbort(error));
     if (isOver) return undefined;
-    if (!HandlerReply.isGenuine(failure) || !failure.isThrowable) {
-      return replies.replyToFailure(failure, exchange);
+    if (!HandlerReply.isGenuine(error) || !error.isThrowable) {
+      return replies.replyToError(error, exchange);
     }
 
     exchange.reason = 'handler';
-    return failure.reply;
+    return error.reply;
   }
 
   /** Writes the reply, or ends the connection when there is none, and observes. Never throws. */
@@ -46,10 +45,9 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
       if (reply !== undefined) writeReply(request, response, reply, more, phase.isClosing);
       else if (!isGone(request, response)) hangUp(response);
       if (response.headersSent) status = response.statusCode;
-    } catch (failure) {
-      // A handler may have detached its bytes since. Observed as a bug, without a reply; the other
-      // responses of this turn go on.
-      replies.replyToFailure(failure, exchange);
+    } catch (error) {
+      // A handler may have detached its bytes since: a bug without a reply. The turn's other responses go on.
+      replies.replyToError(error, exchange);
       hangUp(response);
     }
     if (observer.isWatching || exchange.reason !== undefined) observer.observe(exchange, status);
@@ -62,7 +60,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
     if (isGone(request, response) || isEnding(request.socket)) return undefined;
 
     const reply = runPipeline(exchange);
-    // Now: the other requests of this turn are computed before this reply is written.
+    // Decided now: the rest of this turn is computed before this reply is written.
     const isLast = phase.isClosing || response.shouldKeepAlive === false;
     if (!isLater(reply)) decideEnd(request, isLast || reply?.closes);
     return reply;
@@ -70,31 +68,30 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
 
   function runPipeline(exchange: Exchange): MaybePromise<Reply | undefined> {
     const settle = (reply: Reply | Refused) =>
-      reply instanceof Refused ? replies.replyToFailure(reply, exchange) : reply;
+      reply instanceof Refused ? replies.replyToError(reply, exchange) : reply;
 
     try {
       const reply = pipeline(exchange);
       if (!isLater(reply)) return settle(reply);
 
-      return reply.then(settle).catch((failure: unknown) => replyTo(exchange, failure));
-    } catch (failure) {
-      return replyTo(exchange, failure);
+      return reply.then(settle).catch((error: unknown) => replyTo(exchange, error));
+    } catch (error) {
+      return replyTo(exchange, error);
     }
   }
 
   /** The reply to bytes that are no request, or to a request that Node hands over with its socket. */
   function turnAway(refused: Refused, request: RequestHead = { rawHeaders: [] }) {
     const record: RequestRecord = { request, arrivedAt: observer.noteArrival() };
-    return replies.finish(replies.replyToFailure(refused, record), record);
+    return replies.finish(replies.replyToError(refused, record), record);
   }
 
   return { noteArrival: observer.noteArrival, work, write, turnAway };
 }
 
-/** Whether the handler has passed on the error of its signal. */
-function isAbort(failure: unknown) {
+function isAbort(error: unknown) {
   try {
-    return Object(failure).name === 'AbortError';
+    return Object(error).name === 'AbortError';
   } catch {
     // Reading a thrown value may run its code.
     return false;

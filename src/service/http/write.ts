@@ -1,6 +1,6 @@
 // Writes a reply as the response to its request. Trusts the reply, whose fields were checked when it was
-// made. Promises: writes it once, in one piece, and not at all when the client has gone; a body that nobody
-// has read ends the connection. Does not close it: Node does, through connection.ts.
+// made. Promises: one write, or none when the client has gone; a body that nobody has read ends the
+// connection. Does not close it: Node does, through connection.ts.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Reply } from '../../gate/reply.ts';
@@ -18,10 +18,7 @@ export function pauseReading(socket: Socket): void {
   socket.off('resume', pauseAgain).on('resume', pauseAgain);
 }
 
-/**
- * A `resume` from before takes effect later; Node then reads although the stream counts as paused, and what
- * arrives while its parser is paused is an error.
- */
+/** An earlier `resume` takes effect later: Node then reads, and fails if its parser is paused. */
 function pauseAgain(this: Socket): void {
   this.emit('pause');
 }
@@ -58,9 +55,8 @@ export function writeReply(
 }
 
 /**
- * Decides whether this response ends the connection. Then nothing more is read, even while earlier
- * responses are pending: it would be kept without bound. An unread body ends it, since its bytes are no
- * request, and so does an upgrade.
+ * Decides, and records, whether this response ends the connection. Then reading stops at once: what follows
+ * would be kept without bound. An unread body ends it, since its bytes are no request.
  */
 export function decideEnd(request: IncomingMessage, isEnd?: boolean) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;
@@ -77,16 +73,12 @@ export function decideEnd(request: IncomingMessage, isEnd?: boolean) {
   return ends;
 }
 
-/**
- * Whether nobody can get a response. Writing to a destroyed socket would finish the response, perhaps before
- * its turn, and end the process.
- */
+/** A response to a destroyed socket would finish at once, perhaps before its turn, and end the process. */
 export function isGone(request: IncomingMessage, response: ServerResponse): boolean {
   return response.destroyed || !request.socket.writable;
 }
 
-/** Ends the connection without a response, in its turn: from Node 24 on `destroy` forgets one that waits. */
-
+/** Ends the connection without this response, in its turn: Node 24 forgets to `destroy` one that waits. */
 export function hangUp(response: ServerResponse): void {
   if (response.socket !== null) response.destroy();
   else response.once('socket', (socket) => socket.destroySoon());

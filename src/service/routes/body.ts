@@ -15,10 +15,7 @@ const REFUSED = 'bodyRefused';
 /** Why reading has to stop, whether or not it has begun. */
 const refusals = new WeakMap<IncomingMessage, Refused>();
 
-/**
- * For the listener, which alone sees that the rest of a body is bad. The body's reader rejects; without one,
- * the request gets its own reply, which ends the connection.
- */
+/** For the listener, which sees that a body is bad. If nobody reads it, the usual reply ends the connection. */
 export function refuseBody(request: IncomingMessage, refused: Refused) {
   refusals.set(request, refused);
   request.emit(REFUSED);
@@ -82,7 +79,7 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
 
   return new Promise<Buffer>((resolve, reject) => {
     const stop = () => {
-      // Closing one's side in the middle of a body is leaving, too.
+      // A client that closes its side in the middle of a body has left.
       const refused = request.socket.readable ? refusals.get(request) : undefined;
       reject(refused ?? new ClientGone());
     };

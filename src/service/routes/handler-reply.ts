@@ -94,7 +94,6 @@ function checkStatus(status: number, hasBody: boolean) {
   if (isTooMuch) throw new UsageError(`a reply with ${status} has no body`);
 }
 
-/** The handler's fields, and defaults for the others. */
 function fieldsOf(isJson: boolean, headers: Headers = {}) {
   const fields = new Map([['cache-control', 'no-store']]);
   if (isJson) fields.set('content-type', 'application/json; charset=utf-8');
@@ -119,7 +118,6 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
  */
 export function replyToResult(result: unknown, method: string): Reply {
   if (result instanceof HandlerReply) {
-    // Returned or thrown, it goes one way.
     if (result.isThrowable) throw result;
     return result.reply;
   }

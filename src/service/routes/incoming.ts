@@ -15,8 +15,6 @@ export interface Inputs {
   body?: unknown;
 }
 
-const NO_INPUTS: Inputs = {};
-
 /** Immutable; made once access is granted and the inputs are read. */
 export class Incoming<Admitted = unknown> {
   readonly #exchange;
@@ -36,7 +34,7 @@ export class Incoming<Admitted = unknown> {
     parameters: Readonly<Record<string, string>>,
     nowMillis: number,
     caller: Admitted,
-    inputs = NO_INPUTS,
+    inputs: Inputs = {},
   ) {
     this.#exchange = exchange;
     this.#inputs = inputs;

@@ -1,21 +1,21 @@
 // A route's inputs besides its path: a query and a body, each checked by a schema. Promises: a handler gets
 // nothing but the schema's output. Does not decide when: the pipeline does, after access.
 import { isListOf } from '../../verify/base/encoding.ts';
-import { checkBySchema, schemaFault, type Schema } from './schema.ts';
+import { checkBySchema, schemaProblem, type Schema } from './schema.ts';
 
-/** The query of a route; `check` throws `Refused`, or rejects with it. */
+/** A route's query; `check` throws `Refused`, or rejects with it. */
 export interface QueryInput<Output> {
   readonly input: 'query';
   /** What stops the start. */
-  readonly fault: string | undefined;
+  readonly problem: string | undefined;
   readonly check: (given: URLSearchParams) => Output | Promise<Output>;
 }
 
-/** The JSON body of a route; `check` throws `Refused`, or rejects with it. */
+/** A route's JSON body; `check` throws as that of a query does. */
 export interface BodyInput<Output> {
   readonly input: 'body';
   /** What stops the start. */
-  readonly fault: string | undefined;
+  readonly problem: string | undefined;
   readonly limitBytes: number | undefined;
   readonly types: readonly string[];
   readonly check: (body: unknown) => Output | Promise<Output>;
@@ -34,7 +34,6 @@ const MAX_LIMIT_BYTES = 16_777_216;
 /** RFC 9110 §8.3.1: type and subtype, in lower case. */
 const MEDIA_TYPE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
-/** Accepts any JSON value. */
 const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ value }) } };
 
 /**
@@ -47,7 +46,7 @@ const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ va
 export function query<Output>(schema: Schema<Output>): QueryInput<Output> {
   return {
     input: 'query',
-    fault: schemaFault(schema),
+    problem: schemaProblem(schema),
     check: (given: URLSearchParams) => checkBySchema(schema, valuesOf(given), 'query-refused'),
   };
 }
@@ -74,17 +73,17 @@ export function json(...given: readonly [schema?: Schema, options?: BodyOptions]
   const { limitBytes, types = ['application/json'], ...others } = options;
   // `json(undefined)`: a schema that was meant is missing.
   const written = given.length === 1 ? given[0] : schema;
-  const fault = schemaFault(written) ?? optionsFault(limitBytes, types, others);
+  const problem = schemaProblem(written) ?? optionsProblem(limitBytes, types, others);
   return {
     input: 'body',
-    fault,
+    problem,
     limitBytes,
     types,
     check: (body) => checkBySchema(schema, body, 'body-refused'),
   };
 }
 
-function optionsFault(limitBytes = 1, types: unknown, others: object) {
+function optionsProblem(limitBytes = 1, types: unknown, others: object) {
   if (Object.keys(others).length > 0) return 'json has no other options than limitBytes and types';
   if (!Number.isInteger(limitBytes) || limitBytes < 1 || limitBytes > MAX_LIMIT_BYTES) {
     return `limitBytes must be a whole number from 1 to ${MAX_LIMIT_BYTES}`;

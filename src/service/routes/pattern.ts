@@ -38,7 +38,7 @@ const mended = (path: string) =>
 const isPrefix = (path: string) => pathSegments(path) !== undefined && !/^[^/]|[*{}<>?#[\]]|\/:/.test(path);
 
 /** What is wrong with the prefix of a rule. */
-export function prefixFaults(prefix: string) {
+export function prefixProblems(prefix: string) {
   if (isPrefix(prefix)) return [];
 
   // A rule covers all that a wildcard or a parameter could match.
@@ -56,7 +56,7 @@ const FIXES: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** What is wrong with an invalid pattern. */
-export function patternFault(pattern: string) {
+export function patternProblem(pattern: string) {
   if (typeof pattern !== 'string') return 'is not a path pattern; write a text such as /orders/{id}';
 
   const meant = mended(pattern);
@@ -67,7 +67,7 @@ export function patternFault(pattern: string) {
 type Parsed = Readonly<{ pattern: string; segments: Segments | undefined }>;
 
 /** An example path that both patterns match, and what to do; `undefined` without one. */
-export function overlapFault(one: Parsed, other: Parsed) {
+export function overlapProblem(one: Parsed, other: Parsed) {
   if (one.segments === undefined || other.segments === undefined) return undefined;
 
   const common = commonPath(one.segments, other.segments);

@@ -5,7 +5,7 @@ import type { Incoming } from './incoming.ts';
 import { pathSegments } from '../../gate/path.ts';
 import type { Caller } from '../../verify/caller.ts';
 import type { Access } from '../../gate/access.ts';
-import { prefixFaults } from './pattern.ts';
+import { prefixProblems } from './pattern.ts';
 import type { BodyInput, QueryInput } from './inputs.ts';
 
 /** `HEAD` runs the route of `GET`. */
@@ -50,18 +50,18 @@ export interface PrefixRule {
 }
 
 /** In JavaScript the access may be missing, or a guard. */
-function accessFaults(access: unknown): readonly string[] {
-  const { admit, faults = [] } = Object(access);
-  return admit === undefined ? ['has no access, such as open or needs()'] : faults;
+function accessProblems(access: unknown): readonly string[] {
+  const { admit, problems = [] } = Object(access);
+  return admit === undefined ? ['has no access, such as open or needs()'] : problems;
 }
 
-/** What stops the start, besides the pattern; also for a changed copy of a route. */
-export const routeFaults = ({ access, query, body, handler, faults }: Route) => [
-  ...accessFaults(access),
-  // In JavaScript a list may have holes and other values.
+/** What stops the start, besides the pattern. A route may be a changed copy. */
+export const routeProblems = ({ access, query, body, handler, problems }: Route) => [
+  ...accessProblems(access),
+  // In JavaScript the list may hold anything.
   ...(typeof handler === 'function' ? [] : ['is no route, as get, post, put, patch and del give']),
-  ...[query, body].flatMap((input) => input?.fault ?? []),
-  ...(faults ?? []),
+  ...[query, body].flatMap((input) => input?.problem ?? []),
+  ...(problems ?? []),
 ];
 
 /**
@@ -71,9 +71,9 @@ export const routeFaults = ({ access, query, body, handler, faults }: Route) => 
  * @example runService({ routes, rules: [under('/api/admin', needs(scope('admin')))] });
  */
 export function under(prefix: string, access: Access<Caller>): PrefixRule {
-  const faults = [...accessFaults(access), ...prefixFaults(prefix)];
-  const problems = faults.map((fault) => `under ${prefix}: ${fault}`);
-  return { prefix: pathSegments(prefix) ?? [], access, problems };
+  const problems = [...accessProblems(access), ...prefixProblems(prefix)];
+  const lines = problems.map((problem) => `under ${prefix}: ${problem}`);
+  return { prefix: pathSegments(prefix) ?? [], access, problems: lines };
 }
 
 /** All that a service serves. */
@@ -121,7 +121,7 @@ function routeMaker(method: Method) {
     const handler = rest.find(isHandler);
     const known = [query, body, handler].filter(Boolean);
     const isWhole = handler !== undefined && known.length === rest.length;
-    const faults: readonly string[] = isWhole
+    const problems: readonly string[] = isWhole
       ? []
       : ['a route takes query(), but for GET json(), and a handler, nothing else'];
 
@@ -129,11 +129,9 @@ function routeMaker(method: Method) {
       method,
       pattern,
       access,
-      /** Parts that are none of these. */
-      faults,
+      problems,
       query,
       body,
-      /** Runs once access is granted and the inputs are read. */
       handler: handler ?? (() => {}),
     };
   };
@@ -143,7 +141,6 @@ function routeMaker(method: Method) {
 type Json = object & { readonly then?: never; readonly toJSON?: () => object };
 
 /** Returns nothing for 204, which a GET cannot be. */
-
 type WriteRoute = RouteMaker<WriteInputs, Json | void>;
 
 /**

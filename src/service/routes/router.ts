@@ -1,7 +1,7 @@
 // Path → routes and rules. Promises: overlapping routes stop the start.
 import { pathSegments } from '../../gate/path.ts';
-import { isMatch, overlapFault, parsePattern, patternFault, type Segments } from './pattern.ts';
-import { routeFaults, type PathParameters, type PrefixRule, type Route, type Routes } from './route.ts';
+import { isMatch, overlapProblem, parsePattern, patternProblem, type Segments } from './pattern.ts';
+import { routeProblems, type PathParameters, type PrefixRule, type Route, type Routes } from './route.ts';
 
 /** The routes and rules at a path; shared between requests. */
 export type Matched = NonNullable<ReturnType<ReturnType<typeof createRouter>>>;
@@ -59,28 +59,32 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [])
   return [
     ...strange,
     // The copy has no holes.
-    ...routeProblems([...routes], ownPaths),
-    ...rules.flatMap((rule) => Object(rule).problems ?? 'rules: must be a list of what under gives'),
+    ...problemsOfAll([...routes], ownPaths),
+    ...rules.flatMap((rule) => (Object(rule).prefix && rule.problems) ?? NO_RULE),
   ];
 }
 
-function routeProblems(routes: readonly Route[], ownPaths: readonly string[]) {
+/** In JavaScript anything may stand among the rules, a route too. */
+const NO_RULE = 'rules: must be a list of what under gives';
+
+function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[]) {
   const copies = routes.map((route) => ({ ...route }));
   const parsed = copies.map((route) => ({ ...route, segments: parsePattern(route.pattern) }));
+
   return parsed.flatMap(({ segments, ...route }, index) => {
     const { method, pattern } = route;
-    const shadow = segments && shadowFaults(segments, ownPaths);
-    const faults = [...routeFaults(route), ...(shadow ?? [patternFault(pattern)])];
-    const problems = faults.map((fault) => `${method} ${pattern}: ${fault}`);
+    const ofPattern = segments ? shadowProblems(segments, ownPaths) : [patternProblem(pattern)];
+    const ofRoute = [...routeProblems(route), ...ofPattern];
+    const problems = ofRoute.map((problem) => `${pattern}: ${problem}`);
 
-    const earlierRoutes = parsed.slice(0, index).filter((route) => route.method === method);
-    const overlaps = earlierRoutes.flatMap((earlier) => overlapFault(earlier, { pattern, segments }) ?? []);
-    return [...problems, ...overlaps.map((fault) => `${method} ${fault}`)];
+    const earlierRoutes = parsed.slice(0, index).filter((earlier) => earlier.method === method);
+    const overlaps = earlierRoutes.flatMap((earlier) => overlapProblem(earlier, { pattern, segments }) ?? []);
+    return [...problems, ...overlaps].map((problem) => `${method} ${problem}`);
   });
 }
 
 /** Patterns that match a path of the service itself, whatever the method. */
-const shadowFaults = (segments: Segments, ownPaths: readonly string[]) =>
+const shadowProblems = (segments: Segments, ownPaths: readonly string[]) =>
   ownPaths.flatMap((path) => {
     const texts = pathSegments(path);
     const isShadowed = texts !== undefined && isMatch(segments, texts);

@@ -24,7 +24,7 @@ const MAX_ISSUES = 20;
 const MAX_TEXT_LENGTH = 200;
 
 /** Why this is not a Standard Schema of version 1. */
-export function schemaFault(schema: unknown): string | undefined {
+export function schemaProblem(schema: unknown): string | undefined {
   const standard = Object(schema)['~standard'];
   const isSchema = standard?.version === 1 && typeof standard.validate === 'function';
   return isSchema ? undefined : 'a schema must have "~standard" of version 1 with a function "validate"';
@@ -37,11 +37,11 @@ export function schemaFault(schema: unknown): string | undefined {
 export function checkBySchema<Output>(
   schema: Schema<Output>,
   value: unknown,
-  flaw: 'body-refused' | 'query-refused',
+  reason: 'body-refused' | 'query-refused',
 ) {
   return andThen(schema['~standard'].validate(value), (result) => {
     if (result.issues) {
-      throw refuse(flaw, { issues: result.issues.slice(0, MAX_ISSUES).map(shownIssue) });
+      throw refuse(reason, { issues: result.issues.slice(0, MAX_ISSUES).map(shownIssue) });
     }
     if ('value' in result) return result.value;
 

@@ -318,7 +318,7 @@ test('makes the reply to a refusal once for each scope that is named, with RESOU
   const { way } = createTable({ routes: [reading, writing], environment });
 
   const reply = (route: Route) =>
-    way.replies.replyToFailure(refuse('no-credentials'), {
+    way.replies.replyToError(refuse('no-credentials'), {
       request: requestOf('GET', '/'),
       arrivedAt: 0,
       route,

@@ -59,22 +59,22 @@ test('a body that its schema refuses later is body-refused, later', async () => 
 
 test('a route that takes what is no schema cannot be served', () => {
   for (const schema of [null, {}, () => {}, 'text']) {
-    assert.match(json(schema as never).fault ?? '', /~standard/);
-    assert.match(query(schema as never).fault ?? '', /~standard/);
+    assert.match(json(schema as never).problem ?? '', /~standard/);
+    assert.match(query(schema as never).problem ?? '', /~standard/);
   }
-  assert.match(query(undefined as never).fault ?? '', /~standard/);
-  assert.equal(query(schemaOf(() => ({ issues: [] }))).fault, undefined);
+  assert.match(query(undefined as never).problem ?? '', /~standard/);
+  assert.equal(query(schemaOf(() => ({ issues: [] }))).problem, undefined);
 });
 
 test('a route does not take any body for want of a schema that was written, such as a misspelt one [H2]', () => {
   const schemas: Record<string, undefined> = {};
-  assert.match(json(schemas.Ordr).fault ?? '', /~standard/);
-  assert.deepEqual([json().fault, json(AS_IT_IS).fault], [undefined, undefined]);
+  assert.match(json(schemas.Ordr).problem ?? '', /~standard/);
+  assert.deepEqual([json().problem, json(AS_IT_IS).problem], [undefined, undefined]);
 });
 
 test('a route that takes a body has no option that would be passed over in silence [H2]', () => {
   for (const options of [{ limit: 10 }, { limitBytes: 10, type: ['text/x'] }]) {
-    assert.equal(json(AS_IT_IS, options).fault, 'json has no other options than limitBytes and types');
+    assert.equal(json(AS_IT_IS, options).problem, 'json has no other options than limitBytes and types');
   }
 });
 
@@ -87,11 +87,11 @@ test('a schema that gives another promise than that of the language is awaited, 
 test('a route that takes a body has a limit of 1 to 16,777,216 bytes, or that of the settings', () => {
   for (const limitBytes of [1, 102_400, 16_777_216]) {
     const body = json(undefined, { limitBytes });
-    assert.deepEqual([body.limitBytes, body.fault], [limitBytes, undefined]);
+    assert.deepEqual([body.limitBytes, body.problem], [limitBytes, undefined]);
   }
   assert.equal(json().limitBytes, undefined);
   for (const limitBytes of [0, -1, 1.5, NaN, Infinity, 16_777_217, '10']) {
-    assert.match(json(undefined, { limitBytes: limitBytes as never }).fault ?? '', /16777216/);
+    assert.match(json(undefined, { limitBytes: limitBytes as never }).problem ?? '', /16777216/);
   }
 });
 
@@ -101,7 +101,7 @@ test('a route that takes a body names media types in lower case, without paramet
   assert.deepEqual(json().types, ['application/json']);
   const types = ['application/merge-patch+json', 'application/vnd.a-b.c_d+json'] as const;
   assert.deepEqual(json(undefined, { types }).types, types);
-  assert.equal(json(undefined, { types }).fault, undefined);
+  assert.equal(json(undefined, { types }).problem, undefined);
   for (const type of [
     'Application/json',
     'application/json; charset=utf-8',
@@ -112,13 +112,13 @@ test('a route that takes a body names media types in lower case, without paramet
     '',
     5,
   ]) {
-    assert.equal(json(undefined, { types: [type as string] }).fault, TYPES_FAULT);
-    assert.equal(json(undefined, { types: ['application/json', type as string] }).fault, TYPES_FAULT);
+    assert.equal(json(undefined, { types: [type as string] }).problem, TYPES_FAULT);
+    assert.equal(json(undefined, { types: ['application/json', type as string] }).problem, TYPES_FAULT);
   }
 });
 
 test('a route that names no media type, or names one that is not in a list, cannot be served', () => {
   for (const types of [[], 'application/json', null, {}] as never[]) {
-    assert.equal(json(undefined, { types }).fault, TYPES_FAULT);
+    assert.equal(json(undefined, { types }).problem, TYPES_FAULT);
   }
 });

@@ -38,7 +38,7 @@ export const allThatAHandlerIsTold = is<
 declare const shownOfRoutes: keyof Route;
 
 export const allThatARowShows = is<
-  'method' | 'pattern' | 'access' | 'faults' | 'query' | 'body' | 'handler'
+  'method' | 'pattern' | 'access' | 'problems' | 'query' | 'body' | 'handler'
 >()(shownOfRoutes);
 
 const both = needs(scope('read'), claimEquals('org', 'a1'));
@@ -111,7 +111,7 @@ export const changed = [
     route.access = open;
   },
   // @ts-expect-error what is wrong with it too
-  () => route.faults.push('x'),
+  () => route.problems.push('x'),
   () => {
     // @ts-expect-error a rule stays as it was made
     under('/api', both).access = authenticated;

@@ -9,7 +9,7 @@ import {
   patch,
   post,
   put,
-  routeFaults,
+  routeProblems,
   under,
   type PrefixRule,
   type RouteRequest,
@@ -130,7 +130,7 @@ test('a route that is given something else than what routes take, or no handler,
     [null, never],
     [json(), json(), never],
   ]) {
-    assert.deepEqual(make('/x', open, ...parts).faults, [
+    assert.deepEqual(make('/x', open, ...parts).problems, [
       'a route takes query(), but for GET json(), and a handler, nothing else',
     ]);
   }
@@ -138,8 +138,8 @@ test('a route that is given something else than what routes take, or no handler,
 
 test('a route for GET that takes a body cannot be served [RFC 9110 §9.3.1]', () => {
   const make = get as (...parts: unknown[]) => Route;
-  const { faults, body } = make('/x', open, json(), never);
-  assert.deepEqual(faults, ['a route takes query(), but for GET json(), and a handler, nothing else']);
+  const { problems, body } = make('/x', open, json(), never);
+  assert.deepEqual(problems, ['a route takes query(), but for GET json(), and a handler, nothing else']);
   assert.equal(body, undefined);
 });
 
@@ -148,7 +148,7 @@ test('a route or a rule without an access cannot be served, or with a guard in p
   const rule = under as (...parts: unknown[]) => PrefixRule;
   for (const access of [undefined, null, {}, 'open', scope('a')]) {
     const fault = 'has no access, such as open or needs()';
-    assert.deepEqual(routeFaults(make('/x', access, never)), [fault]);
+    assert.deepEqual(routeProblems(make('/x', access, never)), [fault]);
     assert.deepEqual(rule('/x', access).problems, [`under /x: ${fault}`]);
   }
 });
@@ -168,22 +168,22 @@ test('a route has the method of its function, and what it takes', () => {
   for (const route of routes) {
     assert.equal(route.query, taken);
     assert.equal(route.body, route.method === 'GET' ? undefined : body);
-    assert.deepEqual([route.handler, route.faults], [give, []]);
+    assert.deepEqual([route.handler, route.problems], [give, []]);
   }
 });
 
 test('a route and a rule tell the faults of their guards', () => {
   const bad = needs(scope('a b'));
   const fault = 'scope a b: not all are scopes';
-  assert.deepEqual(routeFaults(get('/x', bad, () => ({}))), [fault]);
-  assert.deepEqual(routeFaults({ ...get('/x', open, never), access: bad as never }), [fault]);
+  assert.deepEqual(routeProblems(get('/x', bad, () => ({}))), [fault]);
+  assert.deepEqual(routeProblems({ ...get('/x', open, never), access: bad as never }), [fault]);
   assert.deepEqual(under('/x', bad).problems, [`under /x: ${fault}`]);
 });
 
 test('a route tells what is wrong with all that it takes, and that its handler is missing', () => {
   const make = post as (...parts: unknown[]) => Route;
   const schema = 'a schema must have "~standard" of version 1 with a function "validate"';
-  assert.deepEqual(routeFaults(make('/x', open, query({} as never), json({} as never))), [
+  assert.deepEqual(routeProblems(make('/x', open, query({} as never), json({} as never))), [
     schema,
     schema,
     'a route takes query(), but for GET json(), and a handler, nothing else',
@@ -191,5 +191,5 @@ test('a route tells what is wrong with all that it takes, and that its handler i
 });
 
 test('a route that is whole can be served', () => {
-  assert.deepEqual(post('/x', open, json(), () => ({})).faults, []);
+  assert.deepEqual(post('/x', open, json(), () => ({})).problems, []);
 });

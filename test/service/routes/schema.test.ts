@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { checkBySchema, schemaFault, type Schema } from '../../../src/service/routes/schema.ts';
+import { checkBySchema, schemaProblem, type Schema } from '../../../src/service/routes/schema.ts';
 import { atOnce } from '../../support/clock.ts';
 import { schemaOf } from '../../support/schemas.ts';
 
@@ -158,7 +158,7 @@ for (const [what, schema] of [
   ['an instance that inherits it', Object.create({ '~standard': standard })],
 ] as const) {
   test(`takes ${what} with ~standard for a schema`, () => {
-    assert.equal(schemaFault(schema), undefined);
+    assert.equal(schemaProblem(schema), undefined);
   });
 }
 
@@ -175,6 +175,6 @@ for (const [what, schema] of [
   ['~standard of null', { '~standard': null }],
 ] as const) {
   test(`takes ${what} for no schema`, () => {
-    assert.match(schemaFault(schema as never) ?? '', /"~standard" of version 1/);
+    assert.match(schemaProblem(schema as never) ?? '', /"~standard" of version 1/);
   });
 }
