@@ -99,7 +99,7 @@ function useOnNode(name: string): void {
   const node = join(TOOLS, name, 'bin/node');
   const version = run(node, ['--version']).trim();
   const count = run(node, ['--input-type=module', '--eval', IMPORTED]);
-  run(node, ['--test', 'dist/rows.tests.js']);
+  run(node, ['--test', 'dist/routes.tests.js']);
   console.log(`Node ${version}: ${count} names by import and require, the tests of the example pass`);
 }
 
