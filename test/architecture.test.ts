@@ -7,16 +7,21 @@ import { posix } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { FLOORS } from './support/floors.ts';
+import { closureOf, doorsOf, readSources } from './support/closures.ts';
 import { importsOf, withoutComments, type Import } from './support/imports.ts';
 import { readPage } from './support/page.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/**
- * All of src but the tables and what no service loads. A capability raises it by the tokens that it needs, in
- * the commit that brings it.
- */
-const MOST_TOKENS = 39_830;
+/** Doors that load more than their bounds yet, and how much: they only shrink. */
+const OVER: Readonly<Record<string, number>> = {
+  createGate: 23_000,
+  createService: 31_200,
+  runService: 33_200,
+  server: 35_500,
+  'all of src': 45_000,
+};
+
 const MOST_TOKENS_OF_A_FILE = 1_250;
 const USUAL_TOKENS_ON_A_LINE = 26;
 const MOST_TOKENS_ON_A_LINE = 30;
@@ -50,9 +55,6 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'process/probe.ts': ['node:http'],
   'test-issuer.ts': ['node:crypto'],
 };
-
-/** What a team tests its routes with. */
-const FOR_TESTS = ['test-issuer.ts', 'testing.ts'];
 
 const TOP_LEVEL = [
   '.ci',
@@ -245,23 +247,13 @@ describe('the page', () => {
   const pages = new Map([...texts].map(([file, text]) => [file, readPage(text)]));
   const isTable = (file: string) => folderOf(file) === 'profiles/';
 
-  const sum = (some: readonly string[]) =>
-    some.reduce((tokens, file) => tokens + (pages.get(file)?.tokens ?? 0), 0);
-
-  /** For who has to decide what to shorten: the tokens of every folder. */
-  const figures = () =>
-    Object.keys(FLOORS)
-      .map((folder) => {
-        const some = files.filter((file) => folderOf(file) === folder);
-        const each = some.map((file) => `${posix.basename(file, '.ts')} ${pages.get(file)?.tokens}`);
-        return `${folder || 'doors'}: ${sum(some)} (${each.join(', ')})`;
-      })
-      .join('\n');
-
-  test('has no more tokens than a reader can be asked to read', () => {
-    const all = sum(files.filter((file) => !isTable(file) && !FOR_TESTS.includes(file)));
-    assert.ok(all <= MOST_TOKENS, `${all} tokens in src without the tables, of ${MOST_TOKENS}\n${figures()}`);
-  });
+  for (const { name, ...door } of doorsOf(readSources())) {
+    test(`loads by the door ${name} no more tokens than its bound`, () => {
+      const { files, tokens } = closureOf(door, readSources());
+      const most = Math.max(door.bound, OVER[name] ?? 0);
+      assert.ok(tokens <= most, `${tokens} tokens in ${files.length} files, of ${most}`);
+    });
+  }
 
   test('has no file of more tokens than are read at a time', () => {
     const found = offences((_, file) => {

@@ -114,7 +114,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   shortcut(
     'the log lines of one turn are written together',
     'logged',
-    'process/host.ts',
+    'process/log.ts',
     "if (unwritten === '') setImmediate(writeLines);\n  unwritten += line;",
     'unwritten += line;\n  writeLines();',
   ),

@@ -250,11 +250,11 @@ test('takes names from ISSUERS whose settings stand in YAML', () => {
   assert.deepEqual(issuersOf({ environment: { ...REQUIRED, ISSUERS: 'partner' }, files }).partner, PLAIN);
 });
 
-test('refuses a misspelt name of a listed issuer in .env and names the nearest, and passes over ISSUER_ names of others [H2]', () => {
+test('refuses a misspelt name of a listed issuer in .env, and passes over ISSUER_ names of others [H2]', () => {
   const lines = 'ISSUER_PARTNER_AUDIANCE=x\nISSUER_BASE_URL=https://x.test\nISSUER_OTHER_DOMAIN=x\n';
   assert.match(
     onlyProblem({ environment: TWO, files: { '.env': lines } }),
-    /^ISSUER_PARTNER_AUDIANCE \(.*\.env, line 1\): is not a setting; write ISSUER_PARTNER_AUDIENCE or remove/,
+    /^ISSUER_PARTNER_AUDIANCE \(.*\.env, line 1\): is not a setting; correct or remove/,
   );
 });
 
@@ -292,7 +292,7 @@ test('warns of such a name in the environment, and passes over what orchestrator
   assert.match(warnings[0] ?? '', /^ISSUER_PARTNER_SCOPES \(environment\): is not a setting/);
 });
 
-test('refuses a misspelt key of an issuer in YAML and names the nearest [H2]', () => {
+test('refuses a misspelt key of an issuer in YAML and says how it is written [H2]', () => {
   const files = { 'application.yml': `${PARTNER_YAML}    ScopeClaim: scp\n` };
   assert.match(
     onlyProblem({ environment: REQUIRED, files }),

@@ -44,7 +44,6 @@ const KEYS: readonly (readonly [yaml: string, name: string, nearest: string])[] 
   ['IDP:\n  domain: x', 'IDP.domain', 'idp.domain'],
   ['Cors:\n  allowedOrigin: x', 'Cors.allowedOrigin', 'cors.allowedOrigins'],
   ['SERVER:\n  PORT: 1', 'SERVER.PORT', 'server.port'],
-  // One letter and two from this one, two and three from `server.port`, which stands before it.
   ['server:\n  hosrt: x', 'server.hosrt', 'server.host'],
   ['server:\n  hsot: x', 'server.hsot', 'server.host'],
   ['IDP:', 'IDP', 'undefined'],
@@ -54,8 +53,9 @@ const KEYS: readonly (readonly [yaml: string, name: string, nearest: string])[] 
 ];
 
 for (const [yaml, name, nearest] of KEYS) {
-  test(`says of the key ${name} which one is nearest, if one is near, letter case aside`, () => {
-    const advice = nearest === 'undefined' ? 'correct' : `write ${nearest}`;
+  test(`says of the key ${name} how it is written, if only its letter case is another`, () => {
+    const isCase = nearest.toLowerCase() === name.toLowerCase();
+    const advice = isCase ? `write ${nearest}` : 'correct';
     const problem = onlyProblem(withYaml(yaml));
     assert.ok(
       problem.startsWith(`${name} (`) && problem.endsWith(`: is not a setting; ${advice} or remove it`),
@@ -64,7 +64,7 @@ for (const [yaml, name, nearest] of KEYS) {
   });
 }
 
-for (const yaml of ['profile: A', 'PROFILE: B', 'Profile: A', 'profile:\n  x: 1']) {
+for (const yaml of ['profile: A', 'PROFILE: B', 'Profile: A']) {
   test(`refuses ${JSON.stringify(yaml)} in YAML and says that the profile is read from the environment only`, () => {
     assert.match(
       onlyProblem(withYaml(yaml)),
@@ -153,9 +153,10 @@ const VARIABLES: readonly (readonly [name: string, nearest: string | undefined])
 ];
 
 for (const [name, nearest] of VARIABLES) {
-  const advice = `is not a setting; ${nearest === undefined ? 'correct' : `write ${nearest}`} or remove it`;
+  const isCase = nearest?.toLowerCase() === name.toLowerCase();
+  const advice = `is not a setting; ${isCase ? `write ${nearest}` : 'correct'} or remove it`;
 
-  test(`refuses ${name} in .env with its line and says which name is nearest, if one is at most three letters away [H2]`, () => {
+  test(`refuses ${name} in .env with its line, and says how it is written if only its letter case is another [H2]`, () => {
     const problem = onlyProblem(inDotEnv(`${name}=secret-value`));
     assert.ok(problem.startsWith(`${name} (`) && problem.endsWith(`/.env, line 2): ${advice}`), problem);
   });
@@ -164,11 +165,6 @@ for (const [name, nearest] of VARIABLES) {
     assert.deepEqual(warningsOf({ [name]: 'secret-value' }), [`${name} (environment): ${advice}`]);
   });
 }
-
-test('gives of two names that are as near the first one in the table', () => {
-  // Two letters from CORS_ALLOWED_HEADERS and from CORS_EXPOSED_HEADERS.
-  assert.match(onlyProblem(inDotEnv('CORS_EXLOWED_HEADERS=x')), /write CORS_ALLOWED_HEADERS or/);
-});
 
 for (const name of [
   'IDP',

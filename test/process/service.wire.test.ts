@@ -347,11 +347,11 @@ for (const [how, setDate] of [
   });
 }
 
-/** What a program writes, one JSON text a line; `host` is this file's subject, `gatehouse` the package. */
+/** What a program writes, one JSON text a line; `log` is what opens a log, `gatehouse` the package. */
 async function linesOf(program: string): Promise<Record<string, any>[]> {
-  const host = new URL('../../src/process/host.ts', import.meta.url);
+  const log = new URL('../../src/process/log.ts', import.meta.url);
   const gatehouse = new URL('../../src/gatehouse.ts', import.meta.url);
-  const code = `import * as host from '${host}'; import * as gatehouse from '${gatehouse}'; ${program}`;
+  const code = `import * as opened from '${log}'; import * as gatehouse from '${gatehouse}'; ${program}`;
   const tsx = ['--import', import.meta.resolve('tsx')];
   const command = [process.execPath, ...tsx, '--input-type=module', '--eval', code];
   const { output } = await runCommand([], {}, {}, command);
@@ -362,7 +362,7 @@ async function linesOf(program: string): Promise<Record<string, any>[]> {
 }
 
 test('lines of one turn are lost above a bound too, and counted [H3]', async () => {
-  const told = await linesOf(`const log = host.openLog('info');
+  const told = await linesOf(`const log = opened.openLog('info');
     for (let line = 0; line < 20_000; line += 1) log('listening', {});
     setImmediate(() => process.stdout.write('', () => log('stopped', {})));`);
   const [dropped, stopped] = told.slice(-2);
