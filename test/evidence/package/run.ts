@@ -46,11 +46,12 @@ const WRONG = [
 
 const IMPORTED = `
 import * as one from 'gatehouse';
+import * as gate from 'gatehouse/gate';
 import * as testing from 'gatehouse/testing';
 import { createRequire } from 'node:module';
 const required = createRequire(import.meta.url);
 const names = (all) => Object.keys(all).filter((name) => !['default', 'module.exports', '__esModule'].includes(name)).sort().join();
-for (const [name, all] of Object.entries({ gatehouse: one, 'gatehouse/testing': testing })) {
+for (const [name, all] of Object.entries({ gatehouse: one, 'gatehouse/gate': gate, 'gatehouse/testing': testing })) {
   const other = required(name);
   if (names(all) !== names(other) || Object.keys(other).some((key) => all[key] !== other[key])) process.exit(1);
 }
