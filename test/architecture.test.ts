@@ -255,6 +255,13 @@ describe('the page', () => {
     });
   }
 
+  test('loads by the door of the gate no listener, no router, no settings file and no option', () => {
+    const [door] = doorsOf(readSources()).filter(({ name }) => name === 'createGate');
+    const { files } = closureOf(door!, readSources());
+    const more = files.filter((file) => /^(?:service|options|profiles)\/|sources|load-settings/.test(file));
+    assert.deepEqual([door!.entries, more], [['gate.ts'], []]);
+  });
+
   test('has no file of more tokens than are read at a time', () => {
     const found = offences((_, file) => {
       const { tokens } = pages.get(file)!;

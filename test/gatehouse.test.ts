@@ -52,3 +52,12 @@ for (const { file, name, isType } of [...NAMES, ...TESTING]) {
     }
   });
 }
+
+test('what the door of the gate gives is what the package gives, by the same names', () => {
+  const statements = (door: string): readonly string[] => read(door).match(/\bfrom '\.\/.*';/g) ?? [];
+  const all = statements('src/gatehouse.ts');
+  assert.deepEqual(
+    statements('src/gate.ts').filter((statement) => !all.includes(statement)),
+    [],
+  );
+});
