@@ -225,6 +225,18 @@ test('the login of a rule is decided after what the route demands, and never whe
   assert.equal((await app.ask('/ruled/none')).body.error, 'unauthorized');
 });
 
+test('who lacks the login of a rule and that of the route is told that of the rule first [RFC 9470 §3]', async (t) => {
+  const routes = [get('/ruled/x', needs(recentLogin({ maxAgeSeconds: 60 })), () => ({}))];
+  const app = await serve(t, { routes });
+  for (const [acr, demanded] of [
+    ['pwd', 'acr_values="mfa"'],
+    ['mfa', 'max_age="60"'],
+  ]) {
+    const { challenges } = await app.ask('/ruled/x', { token: tokenWith({ acr }) });
+    assert.deepEqual(challenges, [`Bearer realm="api", ${LOGIN}, ${demanded}`]);
+  }
+});
+
 test('a login grows too old for a token that is remembered [RFC 9470 §3, D10]', async (t) => {
   const app = await serve(t, { verify: rememberToken });
   const token = tokenWith({ scope: 'pay', org: 'a', auth_time: clock.now() / 1000 });
