@@ -1,5 +1,5 @@
 /* The layout of the repository held against its files: the order of the floors, grants, dependencies, and
-   what a reader has to read (CONTRIBUTING.md). The tables of `src/profiles/` may be any number, of any size:
+   what a reader has to read (CONTRIBUTING.md). The files of `src/profiles/` may be any number, of any size:
    they are whose the routes are. */
 import { strict as assert } from 'node:assert';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -88,13 +88,13 @@ const texts = new Map(files.map((file) => [file, readFileSync(`${ROOT}src/${file
 
 const folderOf = (file: string) => file.slice(0, file.lastIndexOf('/') + 1);
 
-/** The files in the order of the plan; between what profiles begin and end with stand tables of any name. */
+/** The files in the order of the plan; between what profiles begin and end with stand files of any name. */
 const order = Object.entries(FLOORS).flatMap(([folder, names]) => {
   const planned = names.map((name) => `${folder}${name}.ts`).filter((file) => texts.has(file));
   if (folder !== 'profiles/') return planned;
 
-  const tables = files.filter((file) => folderOf(file) === folder && !planned.includes(file));
-  return [...planned.slice(0, -1), ...tables, ...planned.slice(-1)];
+  const others = files.filter((file) => folderOf(file) === folder && !planned.includes(file));
+  return [...planned.slice(0, -1), ...others, ...planned.slice(-1)];
 });
 
 /** What holds for every file: the offences, by file. */
@@ -115,7 +115,7 @@ function holds(rule: string, found: Readonly<Record<string, readonly string[]>>)
 }
 
 describe('the layout', () => {
-  test('has only files of the plan, and tables', () => {
+  test('has only files of the plan, and those of profiles', () => {
     assert.deepEqual([...order].sort(), files);
   });
 
@@ -246,7 +246,7 @@ describe('the layout', () => {
 
 describe('the page', () => {
   const pages = new Map([...texts].map(([file, text]) => [file, readPage(text)]));
-  const isTable = (file: string) => folderOf(file) === 'profiles/';
+  const isProfile = (file: string) => folderOf(file) === 'profiles/';
 
   for (const { name, ...door } of doorsOf(readSources())) {
     test(`loads by the door ${name} no more tokens than its bound`, () => {
@@ -266,7 +266,7 @@ describe('the page', () => {
   test('has no file of more tokens than are read at a time', () => {
     const found = offences((_, file) => {
       const { tokens } = pages.get(file)!;
-      return tokens > MOST_TOKENS_OF_A_FILE && !isTable(file) ? [`${tokens} tokens`] : [];
+      return tokens > MOST_TOKENS_OF_A_FILE && !isProfile(file) ? [`${tokens} tokens`] : [];
     });
     holds('size', found);
   });
@@ -277,18 +277,18 @@ describe('the page', () => {
         .filter(([, tokens]) => tokens > most)
         .map(([line, tokens]) => `line ${line}: ${tokens} tokens`);
 
-    const overMost = offences((_, file) => (isTable(file) ? [] : linesOver(MOST_TOKENS_ON_A_LINE, file)));
+    const overMost = offences((_, file) => (isProfile(file) ? [] : linesOver(MOST_TOKENS_ON_A_LINE, file)));
     holds('lines', overMost);
 
     const full = files
-      .filter((file) => overMost[file] === undefined && !isTable(file))
+      .filter((file) => overMost[file] === undefined && !isProfile(file))
       .flatMap((file) => linesOver(USUAL_TOKENS_ON_A_LINE, file).map((line) => `src/${file}: ${line}`));
     assert.ok(full.length <= MOST_FULL_LINES, full.join('\n'));
   });
 
   test('is laid out for reading', () => {
     const found = offences((_, file) =>
-      isTable(file) ? [] : pages.get(file)!.offences.map(({ line, what }) => `line ${line}: ${what}`),
+      isProfile(file) ? [] : pages.get(file)!.offences.map(({ line, what }) => `line ${line}: ${what}`),
     );
     holds('layout', found);
   });

@@ -1,4 +1,4 @@
-/* A fork's day: what a team adds to its tables, in a copy, leaves every test green with no other edit
+/* A fork's day: what a team adds to its routes, in a copy, leaves every test green with no other edit
    (docs/profiles.md). */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -25,7 +25,7 @@ function readReport({ parameters }: RouteRequest<Caller>): object {
   return parameters.year === '2030' ? { year: 2030 } : fail(404, 'not_found', 'There is no such report');
 }
 `;
-const NEW_TABLE = `// The table of another team, beside the profiles.
+const NEW_FILE = `// The routes of another team, beside the profiles.
 import { fail, noContent } from '../service/routes/handler-reply.ts';
 import { authenticated, needs, open, optional } from '../gate/access.ts';
 import { claimCheck, claimIncludes, recentLogin, scope } from '../gate/guards.ts';
@@ -39,7 +39,7 @@ const isGrown = claimCheck('age is at least 18', (claim) => Number(claim('age'))
 const buys = claimIncludes('groups', ['buyers']);
 const enters = claimIncludes('groups', ['cellar']);
 
-export const orders: Table = {
+export const orders: Routes = {
   rules: [under('/orders/all', needs(scope('orders:all')))],
   routes: [
     get('/orders', open, () => ({ orders: [] })),
@@ -66,18 +66,18 @@ function copyTree(directory: string): void {
 }
 
 function addRoutes(directory: string): void {
-  const table = join(directory, 'src/profiles/b.ts');
-  const text = readFileSync(table, 'utf8');
+  const file = join(directory, 'src/profiles/b.ts');
+  const text = readFileSync(file, 'utf8');
   const last = text.match(/^ +get\('.*\n/gm)?.at(-1) ?? assert.fail('no route');
   const withRoutes = text.replace(last, last + ROUTES) + HANDLERS;
   const imports = withRoutes
     .replace('import { claimCheck,', 'import { anyScope, claimCheck,')
     .replace(/^import /m, "import { fail } from '../service/routes/handler-reply.ts';\nimport ");
-  writeFileSync(table, imports);
-  writeFileSync(join(directory, 'src/profiles/orders.ts'), NEW_TABLE);
+  writeFileSync(file, imports);
+  writeFileSync(join(directory, 'src/profiles/orders.ts'), NEW_FILE);
 }
 
-test('routes in a table, and a table in a file of its own, leave npm test green with no other edit', (context) => {
+test('routes in a profile, and routes in a file of their own, leave npm test green with no other edit', (context) => {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-fork-'));
   context.after(() => rmSync(directory, { recursive: true }));
   copyTree(directory);

@@ -36,7 +36,7 @@ const ROUTES: readonly Route[] = [
   put('/both', needs(scope('write'), claimEquals('tenant', 'acme')), never),
 ];
 
-test('the route matrix holds for a table whose routes are what they say, and runs no handler', async () => {
+test('the route matrix holds for routes that are what they say, and runs no handler', async () => {
   await assertRouteMatrix({ routes: ROUTES });
   await assertRouteMatrix({ routes: ROUTES, rules: [under('/mine', needs(scope('admin')))] });
   await assertRouteMatrix({ routes: ROUTES, rules: [under('/mine', needs(recentLogin({ acr: ['mfa'] })))] });
@@ -53,7 +53,7 @@ test('the route matrix holds for guards that pass a token without claims', async
   });
 });
 
-test('the route matrix is not asked of a table that cannot be served', async () => {
+test('the route matrix is not asked of routes that cannot be served', async () => {
   for (const routes of [[{}], [null], undefined, [get('/a', open, never), get('/a', open, never)]]) {
     await assert.rejects(assertRouteMatrix({ routes } as Routes), { name: 'ConfigurationError' });
   }

@@ -16,7 +16,7 @@ import { samplesUnder } from './pages.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PAGE = 'docs/profiles.md';
-const [row = '', handler = ''] = samplesUnder(PAGE, 'Your own route', 'ts');
+const [route = '', handler = ''] = samplesUnder(PAGE, 'Your own route', 'ts');
 const [line = ''] = samplesUnder(PAGE, 'Your own route', 'sh');
 const [refusedLines = ''] = samplesUnder(PAGE, 'What does not compile', 'ts');
 
@@ -24,7 +24,7 @@ let provider: Provider;
 let directory = '';
 const children: ChildProcess[] = [];
 
-const table = () => join(directory, 'src/profiles/b.ts');
+const profile = () => join(directory, 'src/profiles/b.ts');
 
 /** Compiles the copy; gives the compiler's messages. */
 const compile = (...options: string[]) =>
@@ -63,10 +63,10 @@ before(async () => {
     cpSync(join(ROOT, name), join(directory, name), { recursive: true });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
-  const before = readFileSync(table(), 'utf8');
-  const last = before.match(/^ +get\('.*\n/gm)?.at(-1) ?? assert.fail('no row');
+  const before = readFileSync(profile(), 'utf8');
+  const last = before.match(/^ +get\('.*\n/gm)?.at(-1) ?? assert.fail('no route');
   const isDone = before.includes("'/api/invoices'");
-  if (!isDone) writeFileSync(table(), before.replace(last, last + row) + handler);
+  if (!isDone) writeFileSync(profile(), before.replace(last, last + route) + handler);
   assert.equal(await compile(), '');
 });
 
@@ -100,17 +100,17 @@ test('a route of your own responds as docs/profiles.md says', async () => {
 });
 
 test('no route compiles that docs/profiles.md lists as not compiling', async () => {
-  const rows = refusedLines.trim().split('\n');
-  const good = readFileSync(table(), 'utf8');
+  const lines = refusedLines.trim().split('\n');
+  const good = readFileSync(profile(), 'utf8');
   const first = good.split('\n').length;
-  writeFileSync(table(), good + rows.join('\n'));
+  writeFileSync(profile(), good + lines.join('\n'));
   const places = [...(await compile('--noEmit')).matchAll(/b\.ts\((\d+),\d+\): error/g)].map(([, line]) =>
     Number(line),
   );
-  writeFileSync(table(), good);
-  assert.ok(rows.length > 3);
+  writeFileSync(profile(), good);
+  assert.ok(lines.length > 3);
   assert.deepEqual(
     [...new Set(places)],
-    rows.map((_, index) => first + index),
+    lines.map((_, index) => first + index),
   );
 });

@@ -34,4 +34,4 @@ testTool('the fuzzer finds nothing in ten seconds that others judge otherwise wi
   FUZZ_BODIES: '1000',
 });
 
-testTool('rows take the schemas of zod, valibot and ArkType, by type and over the wire', 'schemas');
+testTool('routes take the schemas of zod, valibot and ArkType, by type and over the wire', 'schemas');

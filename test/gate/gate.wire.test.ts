@@ -16,7 +16,7 @@ import {
 import { createGateChecks } from '../../src/gate/gate.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { nonceAt } from '../support/proof.ts';
-import { createTable } from '../support/table.ts';
+import { createRoutes } from '../support/routes.ts';
 import { clock } from '../support/caller.ts';
 
 const issuer = createTestIssuer();
@@ -41,7 +41,7 @@ async function serve(t: TestContext, handler: (request: IncomingMessage, respons
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('refuses to judge by an access that no table could have, with every fault', async () => {
+test('refuses to judge by an access that no route could have, with every fault', async () => {
   const gate = await openGate();
   const wrong = needs(scope('a b'), scope('"'));
   await assert.rejects(
@@ -102,7 +102,7 @@ test('the gate fails for nobody whom the host has answered before access was dec
 });
 
 test('the gate tells the log where the host has answered before access was decided', async () => {
-  const { way, logs } = createTable({ routes: [] });
+  const { way, logs } = createRoutes({ routes: [] });
   const { admit } = createGateChecks(way.identification, way.replies, clock);
   const request = requestWith();
   assert.equal(await admit(request, { headersSent: true } as ServerResponse, access), undefined);

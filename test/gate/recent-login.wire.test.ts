@@ -5,7 +5,7 @@ import { needs, open } from '../../src/gate/access.ts';
 import { claimEquals, recentLogin, scope, type LoginDemands } from '../../src/gate/guards.ts';
 import { get, under } from '../../src/service/routes/route.ts';
 import { callerWith, clock, rememberToken, tokenWith } from '../support/caller.ts';
-import { startTable, type Table } from '../support/table.ts';
+import { startRoutes, type RoutesToTest } from '../support/routes.ts';
 import type { Environment } from '../support/service.ts';
 
 const NOW_MILLIS = 1_700_000_000_500;
@@ -120,7 +120,7 @@ test('a login is demanded as its list of acr was when the guard was made [H2]', 
   assert.equal(guard.passes(callerWith({ acr: 'pwd' })), false);
 });
 
-test('a printed table names all that is demanded of a login', () => {
+test('printed routes name all that is demanded of a login', () => {
   const { name } = recentLogin({ acr: ['mfa', 'phr'], maxAgeSeconds: 300 });
   assert.equal(name, 'login acr_values="mfa phr", max_age="300"');
 });
@@ -140,8 +140,8 @@ const ROUTES = [
 
 const RULES = [under('/ruled', needs(recentLogin({ acr: ['mfa'] })))];
 
-async function serve(t: TestContext, table: Partial<Table> = {}) {
-  const app = await startTable({ routes: ROUTES, policy: RULES, ...table });
+async function serve(t: TestContext, more: Partial<RoutesToTest> = {}) {
+  const app = await startRoutes({ routes: ROUTES, policy: RULES, ...more });
   t.after(() => app.stop());
   return app;
 }
@@ -223,6 +223,18 @@ test('the login of a rule is decided after what the route demands, and never whe
     assert.deepEqual([answer.status, told], [status, reason], `${method} ${path} ${JSON.stringify(claims)}`);
   }
   assert.equal((await app.ask('/ruled/none')).body.error, 'unauthorized');
+});
+
+test('who lacks the login of a rule and that of the route is told that of the rule first [RFC 9470 §3]', async (t) => {
+  const routes = [get('/ruled/x', needs(recentLogin({ maxAgeSeconds: 60 })), () => ({}))];
+  const app = await serve(t, { routes });
+  for (const [acr, demanded] of [
+    ['pwd', 'acr_values="mfa"'],
+    ['mfa', 'max_age="60"'],
+  ]) {
+    const { challenges } = await app.ask('/ruled/x', { token: tokenWith({ acr }) });
+    assert.deepEqual(challenges, [`Bearer realm="api", ${LOGIN}, ${demanded}`]);
+  }
 });
 
 test('a login grows too old for a token that is remembered [RFC 9470 §3, D10]', async (t) => {

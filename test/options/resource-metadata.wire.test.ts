@@ -12,7 +12,7 @@ import { createResourceMetadata } from '../../src/options/resource-metadata.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { settingsWith, tokenWith } from '../support/caller.ts';
 import type { Answer } from '../support/client.ts';
-import { startTable } from '../support/table.ts';
+import { startRoutes } from '../support/routes.ts';
 import { startService, type Environment, type TestService } from '../support/service.ts';
 
 const ROOT = '/.well-known/oauth-protected-resource';
@@ -248,7 +248,7 @@ describe('in a service with a scope policy and a list of origins', () => {
 });
 
 test('without a list of origins its answers vary with none [RFC 9728 §7.10]', async (t) => {
-  const app = await startTable({ routes: [], environment: RESOURCE });
+  const app = await startRoutes({ routes: [], environment: RESOURCE });
   t.after(() => app.stop());
   assert.deepEqual(shared(await app.ask(PLACES[0] ?? '', { headers: { origin: APP } })), PUBLIC);
   const { headers } = await app.ask(PLACES[0] ?? '', { method: 'PUT' });
@@ -357,7 +357,7 @@ test('bytes that are no request are told the metadata too [RFC 9728 §5.1]', asy
   );
 });
 
-const TABLE = {
+const SERVED = {
   routes: [
     get('/api/both', needs(scope('x', 'y'), anyScope('y', 'z')), () => ({})),
     get('/api/open', open, () => ({})),
@@ -371,7 +371,7 @@ const TABLE = {
 };
 
 test('a 401 names every scope of the rule and of the route, each once, those of the rule first [RFC 9728 §5.1]', async (t) => {
-  const app = await startTable(TABLE);
+  const app = await startRoutes(SERVED);
   t.after(() => app.stop());
   for (const [path, scopes] of [
     ['/api/both', 'scope="all x y z", '],
@@ -393,7 +393,7 @@ test('a 401 names every scope of the rule and of the route, each once, those of 
 });
 
 test('a 403 for a scope names every scope of the rule and of the route, which one more token then has [RFC 9728 §5.1, RFC 6750 §3]', async (t) => {
-  const app = await startTable(TABLE);
+  const app = await startRoutes(SERVED);
   t.after(() => app.stop());
   for (const [path, granted, scopes] of [
     ['/api/both', '', 'all x y z'],
@@ -412,7 +412,7 @@ test('a 403 for a scope names every scope of the rule and of the route, which on
 });
 
 test('a telling body of a 403 lists the scopes of the guard that refused, its challenge all of them [docs/refusals.md]', async (t) => {
-  const app = await startTable({ ...TABLE, environment: { ...RESOURCE, ERROR_DETAIL: 'true' } });
+  const app = await startRoutes({ ...SERVED, environment: { ...RESOURCE, ERROR_DETAIL: 'true' } });
   t.after(() => app.stop());
   const { body, challenges } = await app.ask('/api/both', { token: tokenWith({ scope: 'all x' }) });
   assert.deepEqual(body.required_scopes, ['x', 'y']);
@@ -421,7 +421,7 @@ test('a telling body of a 403 lists the scopes of the guard that refused, its ch
 
 test('a 403 for a claim names no scope, which would not mend it [RFC 6750 §3.1]', async (t) => {
   const route = get('/claim', needs(scope('w'), claimEquals('team', 'a')), () => ({}));
-  const app = await startTable({ routes: [route], environment: RESOURCE });
+  const app = await startRoutes({ routes: [route], environment: RESOURCE });
   t.after(() => app.stop());
   const { status, challenges } = await app.ask('/claim', { token: tokenWith({ scope: 'w' }) });
   assert.equal(status, 403);
@@ -429,7 +429,7 @@ test('a 403 for a claim names no scope, which would not mend it [RFC 6750 §3.1]
 });
 
 test('without a resource a 403 names the scopes of the guard that turned the token away', async (t) => {
-  const app = await startTable({ ...TABLE, environment: {} });
+  const app = await startRoutes({ ...SERVED, environment: {} });
   t.after(() => app.stop());
   const { challenges } = await app.ask('/api/both', { token: tokenWith({ scope: 'all x' }) });
   assert.match(challenges[0] ?? '', /, scope="x y"$/);

@@ -41,7 +41,7 @@ test('the tests of the example pass', () => {
   execFileSync(process.execPath, words.split(' '), { cwd: directory, env, stdio: 'pipe' });
 });
 
-test('the example serves its table until a signal ends it', async () => {
+test('the example serves its routes until a signal ends it', async () => {
   const [, file = ''] = /^node (.*)$/.exec(scripts.start ?? '') ?? [];
   const env = { IDP_DOMAIN: '127.0.0.1:1', IDP_AUDIENCE: 'orders', HOST: '127.0.0.1', PORT: '0' };
   const child = spawn(process.execPath, [file], {

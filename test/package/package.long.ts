@@ -96,7 +96,7 @@ test('no declaration names a type that TypeScript 5.4 does not have', () => {
   }
 });
 
-test('routes, tables, gates, json() and query() can be exported without annotations by who makes declarations', () => {
+test('routes, what is served, gates, json() and query() can be exported without annotations by who makes declarations', () => {
   addNodeTypes(directory);
   writeFileSync(join(directory, 'exported.ts'), EXPORTED);
   const flags = '--declaration --emitDeclarationOnly --outDir types --strict --target es2022 --types node';
@@ -253,7 +253,7 @@ test('npx --no-install gatehouse --check says with which keys the service would 
   assert.match(refused[2], /^configuration: IDP_DOMAIN /m);
 });
 
-test('a table that cannot be served ends the process with every problem, before it listens', () => {
+test('routes that cannot be served end the process with every problem, before it listens', () => {
   const program = `
     import { get, open, runService } from 'gatehouse';
     runService({ routes: [get('/a/{x}', open, () => ({})), get('/a/b', open, () => ({})), get('c', open, () => ({}))] });`;

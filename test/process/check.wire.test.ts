@@ -215,10 +215,10 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.match(lines.join(), /^signing keys could not be fetched: .*"timeout"/);
   });
 
-  /** How a main file ends that serves a table of its own. */
-  function runOwnTable(table: string, environment: Record<string, string>, ...words: string[]) {
+  /** How a main file ends that serves routes of its own. */
+  function runOwnRoutes(routes: string, environment: Record<string, string>, ...words: string[]) {
     const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
-    const code = `import { get, needs, open, runService, scope, under } from ${door}; runService({ ${table} });`;
+    const code = `import { get, needs, open, runService, scope, under } from ${door}; runService({ ${routes} });`;
     const tsx = ['--import', import.meta.resolve('tsx')];
     const program = [process.execPath, ...tsx, '--input-type=module', '--eval', code, ''];
     return runCommand(words, environment, {}, program);
@@ -226,22 +226,22 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
 
   const SHADOW = "routes: [get('/healthz', open, () => ({}))]";
 
-  test('reports a table of its own that cannot be served', async () => {
+  test('reports routes of its own that cannot be served', async () => {
     const problem =
       'configuration: GET /healthz: matches /healthz, where the service answers itself; give it another';
-    assert.deepEqual(problemsOf(await runOwnTable(SHADOW, DOWN, '--check')), [problem]);
-    assert.deepEqual(problemsOf(await runOwnTable(SHADOW, { ...DOWN, PORT: '0' })), [problem]);
+    assert.deepEqual(problemsOf(await runOwnRoutes(SHADOW, DOWN, '--check')), [problem]);
+    assert.deepEqual(problemsOf(await runOwnRoutes(SHADOW, { ...DOWN, PORT: '0' })), [problem]);
   });
 
-  test('reports arguments that are none beside a table of its own that cannot be served', async () => {
-    assert.deepEqual(problemsOf(await runOwnTable(SHADOW, DOWN, '--verbose')), [
+  test('reports arguments that are none beside routes of its own that cannot be served', async () => {
+    assert.deepEqual(problemsOf(await runOwnRoutes(SHADOW, DOWN, '--verbose')), [
       'configuration: arguments: must be none, or --check, or --probe',
       'configuration: GET /healthz: matches /healthz, where the service answers itself; give it another',
     ]);
   });
 
   test('reports a route where the metadata stands, beside every other problem of the settings [RFC 9728 §3.1]', async () => {
-    const table =
+    const routes =
       "routes: [get('/{a}/{b}', open, () => ({})), get('/.well-known/{x}/mcp', open, () => ({}))]";
     const resource = { ...DOWN, RESOURCE_URL: 'https://api.test/mcp' };
 
@@ -252,22 +252,22 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       taken('/{a}/{b}', '/.well-known/oauth-protected-resource'),
       taken('/.well-known/{x}/mcp', '/.well-known/oauth-protected-resource/mcp'),
     ];
-    assert.deepEqual(problemsOf(await runOwnTable(table, resource)), problems);
-    assert.deepEqual(problemsOf(await runOwnTable(table, { ...resource, PORT: 'x' }, '--check')), [
+    assert.deepEqual(problemsOf(await runOwnRoutes(routes, resource)), problems);
+    assert.deepEqual(problemsOf(await runOwnRoutes(routes, { ...resource, PORT: 'x' }, '--check')), [
       ...problems,
       'configuration: PORT (environment): must be a whole number from 0 to 65535',
     ]);
-    const withoutResource = await runOwnTable(table, { ...DOWN, PORT: 'x' });
+    const withoutResource = await runOwnRoutes(routes, { ...DOWN, PORT: 'x' });
     assert.equal(problemsOf(withoutResource).length, 1);
   });
 
-  test('ends when a table cannot be served, whatever its main file has begun', async () => {
+  test('ends when routes cannot be served, whatever its main file has begun', async () => {
     const busy = "routes: [setInterval(() => {}, 1_000) && get('/healthz', open, () => ({}))]";
-    assert.equal(problemsOf(await runOwnTable(busy, DOWN)).length, 1);
+    assert.equal(problemsOf(await runOwnRoutes(busy, DOWN)).length, 1);
   });
 
-  test('says of a table of its own that it is no profile', async () => {
-    const report = reportOf(await runOwnTable('routes: []', providerSettings(provider), '--check'));
+  test('says of routes of its own that they are no profile', async () => {
+    const report = reportOf(await runOwnRoutes('routes: []', providerSettings(provider), '--check'));
     assert.equal(report.profile, 'own table');
   });
 
@@ -275,21 +275,21 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     ['even once', 0],
     ['again', 1],
   ] as const) {
-    test(`ends with 1 and the stack when a table cannot be looked at ${what}`, async () => {
+    test(`ends with 1 and the stack when routes cannot be looked at ${what}`, async () => {
       const counted = 'globalThis.looks = (globalThis.looks ?? 0) + 1';
       const thrown = `if (globalThis.looks > ${looks}) throw new RangeError('unforeseen')`;
       const strange = `get routes() { ${counted}; ${thrown}; return []; }`;
-      const { code, output, errors } = await runOwnTable(strange, DOWN);
+      const { code, output, errors } = await runOwnRoutes(strange, DOWN);
       assert.deepEqual([code, output], [1, '']);
       assert.match(errors.join('\n'), /^RangeError: unforeseen\n +at /m);
     });
   }
 
   for (const words of [['--check'], []]) {
-    test(`reports problems of a table and of the settings at once${words.map((word) => ` with ${word}`)}`, async () => {
-      const table = `${SHADOW}, rules: [under('\u00fc', needs(scope('x')))]`;
+    test(`reports problems of routes and of the settings at once${words.map((word) => ` with ${word}`)}`, async () => {
+      const routes = `${SHADOW}, rules: [under('\u00fc', needs(scope('x')))]`;
       assert.deepEqual(
-        problemsOf(await runOwnTable(table, { ...DOWN, IDP_DOMAIN: 'a b', PORT: 'x' }, ...words)),
+        problemsOf(await runOwnRoutes(routes, { ...DOWN, IDP_DOMAIN: 'a b', PORT: 'x' }, ...words)),
         [
           'GET /healthz: matches /healthz, where the service answers itself; give it another',
           'under ?: is no prefix of paths, without wildcards and parameters; write /?',

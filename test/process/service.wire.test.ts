@@ -100,15 +100,15 @@ for (const [which, set, methods] of [
   ['of its routes', {}, 'GET, POST'],
   ['that are set, also when it is one', { corsAllowedMethods: ['PUT'] }, 'PUT'],
 ] as const) {
-  test(`a service with a table of its own lets other origins use the methods ${which} [docs/requests.md]`, async (t) => {
+  test(`a service with routes of its own lets other origins use the methods ${which} [docs/requests.md]`, async (t) => {
     const settings = {
       ...issuer.settings,
       host: '127.0.0.1',
       port: 0,
       corsAllowedOrigins: ['https://a.test'],
     };
-    const table = { routes: [...routes, post('/a', open, () => {})] };
-    const service = createService(table, { ...settings, ...set }, issuer);
+    const served = { routes: [...routes, post('/a', open, () => {})] };
+    const service = createService(served, { ...settings, ...set }, issuer);
     t.after(() => service.stop());
     const { port } = new URL(await service.listen());
     const headers = { Origin: 'https://a.test', 'Access-Control-Request-Method': 'GET' };
@@ -204,7 +204,7 @@ test('no rule closes the probes and the metadata, whatever its prefix [docs/requ
 });
 
 test('a route of any method stops the start where the service answers itself [RFC 9728 §3.1]', () => {
-  const table = {
+  const served = {
     routes: [
       post('/healthz', open, () => {}),
       del('/{x}', open, () => {}),
@@ -223,19 +223,19 @@ test('a route of any method stops the start where the service answers itself [RF
     why('DELETE /{x}', '/readyz'),
   ];
   const { settings } = issuer;
-  assert.throws(() => createService(table, settings), { problems: always });
-  assert.throws(() => createService(table, { ...settings, ...RESOURCE }), {
+  assert.throws(() => createService(served, settings), { problems: always });
+  assert.throws(() => createService(served, { ...settings, ...RESOURCE }), {
     problems: [...always, why(`PUT ${METADATA}/v1`, `${METADATA}/v1`), why('GET /.well-known/{x}', METADATA)],
   });
 });
 
-test('a service with wrong settings and a wrong table is not made, and every problem is named at once', () => {
+test('a service with wrong settings and wrong routes is not made, and every problem is named at once', () => {
   assert.throws(
     () => createService({ routes: [...routes, ...routes] }, { ...issuer.settings, port: -1 }),
     (failure) => {
       assert.ok(failure instanceof ConfigurationError);
-      const [ofTable, ofSettings, ...others] = failure.problems;
-      assert.equal(ofTable, 'GET /a and /a: both match /a; give one of them another path');
+      const [ofRoutes, ofSettings, ...others] = failure.problems;
+      assert.equal(ofRoutes, 'GET /a and /a: both match /a; give one of them another path');
       assert.match(ofSettings ?? '', /^port \(in code\): must be a whole number/);
       assert.deepEqual(others, []);
       return true;
@@ -256,15 +256,15 @@ test('a service with wrong settings is not made, and every problem is named', ()
   );
 });
 
-test('no service is assembled from a table that cannot be served, whoever has looked at it before', () => {
-  const table = { routes: [...routes, ...routes] };
-  assert.throws(() => composeService(table, settingsWith({}), { clock, log: () => {} }), {
+test('no service is assembled from routes that cannot be served, whoever has looked at it before', () => {
+  const served = { routes: [...routes, ...routes] };
+  assert.throws(() => composeService(served, settingsWith({}), { clock, log: () => {} }), {
     name: 'ConfigurationError',
     problems: ['GET /a and /a: both match /a; give one of them another path'],
   });
 });
 
-test('a service with a table that is none is not made, and leaves nothing under way', async (t) => {
+test('a service with routes that are none is not made, and leaves nothing under way', async (t) => {
   const store = createServer().listen(0, '127.0.0.1');
   t.after(() => store.close());
   await once(store, 'listening');

@@ -75,7 +75,7 @@ export const judged = [page.check(new URLSearchParams()), order1.check({})] as c
 export const routes = [get('/a', open, () => ({}))];
 export const one = post('/a/{id}', optional, page, order1, ({ body, query }) => created('/a', { body, query }));
 export const all = [...routes, one] as const;
-export const table = { routes: [...routes, one], rules: [under('/', needs(scope('a')))] };
+export const served = { routes: [...routes, one], rules: [under('/', needs(scope('a')))] };
 export const [{ method, handler }] = [one];
 export const narrowed = routes.map((route) => ({ ...route, access: needs(scope('b')) }));
 export const index = routes.map(({ method, pattern, access }) => ({ method, pattern, guards: access.guards }));
@@ -93,7 +93,7 @@ export const refusal = verdict.refusal;
 export const headers = 'headers' in verdict ? verdict.headers : undefined;
 export class Server {
   gate = createGate(settings);
-  service = createService(table, settings);
+  service = createService(served, settings);
   own = get('/b', open, () => []);
 }
 export const issuer = createTestIssuer();

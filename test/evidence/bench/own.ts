@@ -1,4 +1,4 @@
-/* What a table of one's own costs: a row beside the same row of profile B, and a POST through a schema beside
+/* What routes of one's own cost: one beside the same route of profile B, and a POST through a schema beside
    the peers; round by round, each server in its turn. */
 import type { Provider } from '../../idp/provider.ts';
 import { ask } from '../../support/client.ts';

@@ -84,11 +84,11 @@ export const GATEHOUSE_DPOP: ServerPlan = {
   environment: { IDP_DPOP_MODE: 'ALLOWED', IDP_DPOP_IAT_OFFSET_SECONDS: '3600' },
 };
 
-/** A table of one's own, in a program that uses the package. */
+/** Routes of one's own, in a program that uses the package. */
 export const OWN: ServerPlan = {
   ...GATEHOUSE,
   name: 'gatehouse-own',
-  title: "gatehouse, a table of one's own",
+  title: "gatehouse, routes of one's own",
   file: 'servers/own.mjs',
 };
 

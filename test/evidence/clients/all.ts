@@ -71,7 +71,7 @@ export async function runAll(port: number): Promise<boolean> {
       const url = `http://127.0.0.1:${port}/api/messages`;
       for (const { name, proves, walk } of CLIENTS.filter((client) => isAtHome(client, mode))) {
         const scheme = proves ? 'DPoP' : 'Bearer';
-        // The scopes of this row, out of the two that the document names.
+        // The scopes of this route, out of the two that the document names.
         const expected = { status: 200, scheme, scope: 'read:messages', resource, tokenType: scheme };
         const found = await walked(walk(url));
         const { tokenType = '' } = found as Partial<Walk>;

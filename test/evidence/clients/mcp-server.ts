@@ -13,14 +13,14 @@ import { Keeper } from './walks.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/for-mcp-and-agents.md', import.meta.url), 'utf8');
 const PROGRAM = new URL('./mcp-program.mjs', import.meta.url);
-const BUILT = createRequire(import.meta.url).resolve('../../../dist/gatehouse.js');
+const BUILT = createRequire(import.meta.url).resolve('../../../dist/gate.js');
 
 /** The lines of the page, for this provider and this port. */
 function program({ domain, issuer }: RealProvider, url: string): string {
   const [, section = ''] = PAGE.split('\n## A protected MCP server\n');
   const lines = /```js\n([^]*?)```/.exec(section)?.[1] ?? '';
   return lines
-    .replace("'gatehouse'", `'${BUILT}'`)
+    .replace("'gatehouse/gate'", `'${BUILT}'`)
     .replace("'tenant.example.com'", `'${domain}', issuer: '${issuer}'`)
     .replaceAll('https://mcp.example.com/mcp', url)
     .replace('3000', `${new URL(url).port}, '127.0.0.1'`);

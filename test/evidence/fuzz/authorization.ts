@@ -3,6 +3,7 @@
 import { verifiedOf } from '../../../src/verify/token/verify.ts';
 import { parseCredentials, type DpopMode } from '../../../src/verify/credentials.ts';
 import { atOnce } from '../../support/clock.ts';
+import { unlessRefused } from '../../support/refused.ts';
 import { mutateText } from './mutations.ts';
 import { judged, refused, spelled, type Outcome, type Verdict } from './outcome.ts';
 import type { Random } from './random.ts';
@@ -115,10 +116,11 @@ export async function fuzzAuthorization(random: Random): Promise<Outcome> {
   const input = { mode, rawHeaders };
   let isAnonymous = false;
   const ours = judged(() => {
-    const credentials = parseCredentials(rawHeaders, mode);
+    const credentials = unlessRefused(parseCredentials(rawHeaders, mode));
     isAnonymous = credentials === undefined;
     if (credentials === undefined) return '';
-    return withReading(credentials, spelled(verifiedOf(atOnce(newVerifier()(credentials.token))).claims));
+    const verified = unlessRefused(atOnce(newVerifier()(credentials.token)));
+    return withReading(credentials, spelled(verifiedOf(verified).claims));
   });
   const reading = readByGrammar(rawHeaders, mode);
   if (reading === undefined) {

@@ -8,7 +8,7 @@ import { get, post } from '../../../src/service/routes/route.ts';
 import { json } from '../../../src/service/routes/inputs.ts';
 import { tokenWith } from '../../support/caller.ts';
 import { answersIn, type RawAnswer } from '../../support/raw-answers.ts';
-import { startTable } from '../../support/table.ts';
+import { startRoutes } from '../../support/routes.ts';
 import { bodyCaseFrom, LIMIT_BYTES, type BodyCase, type PlannedRequest } from './body-cases.ts';
 import { Random } from './random.ts';
 
@@ -133,7 +133,7 @@ function faultOf({ requests, length, leaves }: BodyCase, received: string): stri
  */
 export async function fuzzBodies(seed: number, count: number, first = 0): Promise<BodyFigures> {
   const limits = { limitBytes: LIMIT_BYTES };
-  const service = await startTable({
+  const service = await startRoutes({
     routes: [
       post('/any', open, json(undefined, limits), echo),
       post('/guarded', needs(scope('write')), json(undefined, limits), echo),

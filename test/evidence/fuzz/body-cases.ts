@@ -3,7 +3,7 @@
    against. */
 import type { Random } from './random.ts';
 
-/** The rows are `POST /any` (open), `POST /guarded` (needs a scope) and `GET /none`, which takes no body. */
+/** The routes are `POST /any` (open), `POST /guarded` (needs a scope) and `GET /none`, which takes no body. */
 export const LIMIT_BYTES = 400;
 
 /** Values of Authorization by what they are; `undefined` for none. */
@@ -85,7 +85,7 @@ function isUnsafe(value: unknown, depth = 1): boolean {
   return depth > 64 || members.some(poisons) || members.some(([, member]) => isUnsafe(member, depth + 1));
 }
 
-/** The value of a body in one spelling, if it is one that a row takes. */
+/** The value of a body in one spelling, if it is one that a route takes. */
 function readContent(content: Buffer): string | undefined {
   try {
     const value: unknown = JSON.parse(utf8.decode(content));

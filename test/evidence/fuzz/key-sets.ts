@@ -112,12 +112,10 @@ async function judge(document: unknown, token: string): Promise<Verdict> {
   // A key set takes an error of its own for a failed fetch.
   if (reasons.includes('unforeseen')) throw new Error('the key set was not read for an unforeseen reason');
   const verify = createTokenVerifier([{ ...RULES, keys }], new TestClock(NOW * 1000), 0);
-  try {
-    return accepted(spelled(verifiedOf(await verify(token)).claims));
-  } catch (failure) {
-    if (failure instanceof Refused) return refused(reasons[0] ?? failure.refusal.reason);
-    throw failure;
-  }
+  const verified = await verify(token);
+  return verified instanceof Refused
+    ? refused(reasons[0] ?? verified.refusal.reason)
+    : accepted(spelled(verifiedOf(verified).claims));
 }
 
 /** jose asks its caller to try every key that fits. */

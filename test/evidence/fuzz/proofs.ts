@@ -9,6 +9,7 @@ import { mutateMembers, mutateText, mutateWhole, NOW, spell } from './mutations.
 import { judged, judgedByOther, spelled, type Outcome } from './outcome.ts';
 import type { Random } from './random.ts';
 import { nonceAt } from '../../support/proof.ts';
+import { unlessRefused } from '../../support/refused.ts';
 import { compact, GOOD_TOKENS, json } from './tokens.ts';
 
 const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'] as const;
@@ -204,7 +205,7 @@ function judge({ proof, path, hasNonces }: Case) {
 
   const once = () =>
     judged(() => {
-      const { thumbprint, jti } = verify(proof, TOKEN, facts, NOW * 1000);
+      const { thumbprint, jti } = unlessRefused(verify(proof, TOKEN, facts, NOW * 1000));
       return `${thumbprint} ${spelled(jti)}`;
     });
 

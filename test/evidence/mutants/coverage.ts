@@ -31,7 +31,7 @@ const textOf = (path: string) => {
 
 /**
  * The modules that a module imports for more than types; what begins the built service imports all of it,
- * what reads the folder of the tables each of them.
+ * what reads the folder of the profiles each of them.
  */
 function importsFrom(path: string): string[] {
   const text = textOf(path);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { coverageOf, FILES } from './coverage.ts';
-import { functionAt, matcherOf } from './equivalents.ts';
+import { functionAt, matcherOf, type Equivalent } from './equivalents.ts';
 import { applied, describe, mutationsOf } from './mutations.ts';
 import { tokensOf } from '../../support/tokens.ts';
 
@@ -171,6 +171,17 @@ test('an equivalent is named the same whatever comes around its function and int
   for (const source of AROUND) {
     const isMatch = matcherOf(source);
     assert.equal(mutationsOf(source).filter((change) => isMatch(equivalent, change)).length, 1);
+  }
+});
+
+test('every explained mutant is there, once', () => {
+  const explained: readonly Equivalent[] = JSON.parse(read('../test/evidence/mutants/equivalents.json'));
+  for (const file of new Set(explained.map((one) => one.file))) {
+    const mutations = mutationsOf(read(file));
+    const isMatch = matcherOf(read(file));
+    for (const one of explained.filter((other) => other.file === file)) {
+      assert.equal(mutations.filter((change) => isMatch(one, change)).length, 1, `${file}: ${one.was}`);
+    }
   }
 });
 

@@ -46,11 +46,12 @@ const WRONG = [
 
 const IMPORTED = `
 import * as one from 'gatehouse';
+import * as gate from 'gatehouse/gate';
 import * as testing from 'gatehouse/testing';
 import { createRequire } from 'node:module';
 const required = createRequire(import.meta.url);
 const names = (all) => Object.keys(all).filter((name) => !['default', 'module.exports', '__esModule'].includes(name)).sort().join();
-for (const [name, all] of Object.entries({ gatehouse: one, 'gatehouse/testing': testing })) {
+for (const [name, all] of Object.entries({ gatehouse: one, 'gatehouse/gate': gate, 'gatehouse/testing': testing })) {
   const other = required(name);
   if (names(all) !== names(other) || Object.keys(other).some((key) => all[key] !== other[key])) process.exit(1);
 }
@@ -99,7 +100,7 @@ function useOnNode(name: string): void {
   const node = join(TOOLS, name, 'bin/node');
   const version = run(node, ['--version']).trim();
   const count = run(node, ['--input-type=module', '--eval', IMPORTED]);
-  run(node, ['--test', 'dist/rows.tests.js']);
+  run(node, ['--test', 'dist/routes.tests.js']);
   console.log(`Node ${version}: ${count} names by import and require, the tests of the example pass`);
 }
 

@@ -6,7 +6,7 @@ import { open } from '../../../src/gate/access.ts';
 import { get, post, type Route } from '../../../src/service/routes/route.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
 import type { Answer } from '../../support/client.ts';
-import { startTable } from '../../support/table.ts';
+import { startRoutes } from '../../support/routes.ts';
 import { MAKERS } from './makers.ts';
 
 const GOOD = { item: 'a', lines: [{ sku: 's', amount: 2, more: 'dropped or not' }] };
@@ -39,7 +39,7 @@ function assertIssue({ status, body, text }: Answer, expected: number, path: rea
 }
 
 const { dependencies } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-const service = await startTable({ routes: Object.entries(MAKERS).flatMap(routesOf) });
+const service = await startRoutes({ routes: Object.entries(MAKERS).flatMap(routesOf) });
 
 for (const [maker, { freeOrder }] of Object.entries(MAKERS)) {
   const send = (path: string, value: unknown) =>

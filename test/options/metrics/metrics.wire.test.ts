@@ -312,7 +312,7 @@ test('has no more series whatever paths, methods and tokens callers make up', as
   assert.equal(sizeOf(), before);
 });
 
-test('names the version of the package and the table', async (t) => {
+test('names the version of the package and the profile', async (t) => {
   const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
   const { value } = await start(t);
   assert.equal(value(`gatehouse_info{version="${version}",profile="own table"}`), 1);

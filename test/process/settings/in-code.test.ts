@@ -110,9 +110,9 @@ test('names every setting in code as its type does, whatever is wrong with it', 
   }
 });
 
-test('says that there are no settings, and what is wrong with the table', async () => {
+test('says that there are no settings, and what is wrong with the routes', async () => {
   const problem = 'settings: are missing; give an object with at least domain and audience';
-  const make = createService as (table?: Routes, settings?: unknown) => unknown;
+  const make = createService as (routes?: Routes, settings?: unknown) => unknown;
   const open = createGate as (settings?: unknown) => Promise<unknown>;
   for (const none of [undefined, null, 'https://idp.test', 5]) {
     assert.deepEqual(problemsOf(none as never), [problem]);

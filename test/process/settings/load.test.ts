@@ -275,7 +275,7 @@ test('takes application.name before spring.application.name, in either order, an
   }
 });
 
-test('gives a table of its own the settings of the service, with the defaults of profile B and none of the profiles', () => {
+test('gives routes without a profile the settings of the service, with the defaults of profile B and none of the profiles', () => {
   const environment = { ...REQUIRED, PROFILE: 'A', SCOPE_POLICY: 'true' };
   const { settings } = inDirectory({}, (directory) => loadSettings(environment, directory));
   const { profile, orgId, scopePolicy, ...expected } = load({ environment: REQUIRED }).settings;
@@ -284,7 +284,7 @@ test('gives a table of its own the settings of the service, with the defaults of
   assert.deepEqual([profile, orgId, scopePolicy], ['B', 'org_123456', false]);
 });
 
-test('knows with a table of its own no setting of the profiles', () => {
+test('knows without a profile no setting of the profiles', () => {
   const files = { '.env': 'IDP_ORG_ID=x\n', 'application.yml': 'profile: A\napi:\n  scopePolicy: true\n' };
   const problems = problemsIn(() => inDirectory(files, (directory) => loadSettings(REQUIRED, directory)));
   assert.deepEqual(

@@ -8,7 +8,7 @@ import { startProvider, type Provider } from '../../idp/provider.ts';
 import { exchange, openWire, type Ask } from '../../support/client.ts';
 import { CONNECT, GARBAGE, HELD, openListener } from '../../support/listener.ts';
 import { startService, type TestService } from '../../support/service.ts';
-import { startTable } from '../../support/table.ts';
+import { startRoutes } from '../../support/routes.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const PARENT = '00f067aa0ba902b7';
@@ -128,16 +128,16 @@ test('has a line with no status for a client that left', async (t) => {
   const began = new EventEmitter();
   const handler = () => new Promise<object>((resolve) => began.emit('began', () => resolve({})));
   const environment = { ACCESS_LOG: 'true' };
-  const table = await startTable({ routes: [get('/held', open, handler)], environment });
-  t.after(table.stop);
-  const wire = await openWire(table.port);
+  const app = await startRoutes({ routes: [get('/held', open, handler)], environment });
+  t.after(app.stop);
+  const wire = await openWire(app.port);
   wire.send(HELD);
-  const [[goOn], [{ socket }]] = await Promise.all([once(began, 'began'), once(table.server, 'request')]);
+  const [[goOn], [{ socket }]] = await Promise.all([once(began, 'began'), once(app.server, 'request')]);
   wire.socket.resetAndDestroy();
   await new Promise((resolve) => socket.once('close', resolve));
   goOn();
   await new Promise(setImmediate);
-  assert.deepEqual(told(table.logs), [{ method: 'GET', route: '/held', status: null }]);
+  assert.deepEqual(told(app.logs), [{ method: 'GET', route: '/held', status: null }]);
 });
 
 test('is off unless it is asked for', async (t) => {

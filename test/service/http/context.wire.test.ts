@@ -9,7 +9,7 @@ import { json, query } from '../../../src/service/routes/inputs.ts';
 import { openWire } from '../../support/client.ts';
 import { statusesIn } from '../../support/raw-answers.ts';
 import { schemaOf } from '../../support/schemas.ts';
-import { startTable } from '../../support/table.ts';
+import { startRoutes } from '../../support/routes.ts';
 
 /** A service whose server runs each `request` event in a context that holds the path of that request. */
 async function openTraced(context: TestContext) {
@@ -22,7 +22,7 @@ async function openTraced(context: TestContext) {
     return { value };
   });
 
-  const table = await startTable({
+  const app = await startRoutes({
     routes: [
       get('/sync/{id}', open, ({ path }) => [note(path)]),
       get('/async/{id}', open, async ({ path }) => {
@@ -41,8 +41,8 @@ async function openTraced(context: TestContext) {
       };
     },
   });
-  context.after(() => table.stop());
-  return { ...table, seen };
+  context.after(() => app.stop());
+  return { ...app, seen };
 }
 
 const request = (line: string, body = '') =>

@@ -21,7 +21,7 @@ import {
   untilClosing,
 } from '../../support/listener.ts';
 import { statusesIn } from '../../support/raw-answers.ts';
-import { startTable } from '../../support/table.ts';
+import { startRoutes } from '../../support/routes.ts';
 
 describe('the end', { timeout: 120_000 }, () => {
   test('says Connection: close on every answer once it takes no more connections [RFC 9112 §9.6]', async (t) => {
@@ -150,15 +150,15 @@ describe('the end', { timeout: 120_000 }, () => {
   test('lets a client read an answer that is written already, and closes the connection then [RFC 9112 §9.6]', async (t) => {
     // More than the buffers of two sockets hold.
     const text = 'x'.repeat(12_000_000);
-    const table = await startTable({ routes: [get('/large', open, () => ({ text }))] });
-    t.after(() => table.stop());
-    const accepted = once(table.server, 'connection') as Promise<[Socket]>;
-    const client = connect(table.port, '127.0.0.1').pause();
+    const app = await startRoutes({ routes: [get('/large', open, () => ({ text }))] });
+    t.after(() => app.stop());
+    const accepted = once(app.server, 'connection') as Promise<[Socket]>;
+    const client = connect(app.port, '127.0.0.1').pause();
     client.write(`GET /large HTTP/1.1\r\n${HOST}\r\n`);
     const [socket] = await accepted;
     while (socket.writableLength === 0) await new Promise(setImmediate);
-    const drained = table.drain();
-    await untilClosing(table.server);
+    const drained = app.drain();
+    await untilClosing(app.server);
     clock.advance(1_000);
     let length = 0;
     client.on('data', (piece) => {

@@ -11,7 +11,7 @@ import { json } from '../../../src/service/routes/inputs.ts';
 import { clock, tokenWith } from '../../support/caller.ts';
 import { exchange, openWire } from '../../support/client.ts';
 import { statusesIn } from '../../support/raw-answers.ts';
-import { startTable } from '../../support/table.ts';
+import { startRoutes } from '../../support/routes.ts';
 
 const HOST = 'Host: a\r\n';
 const HELD = `GET /held HTTP/1.1\r\n${HOST}\r\n`;
@@ -30,7 +30,7 @@ const jsonOf = (path: string, length: number, fields = '') =>
 /** What Node reads of a socket at once. */
 const PIECE = 64 * 1024;
 
-/** A table whose routes `/held` wait until `answer` is called; the sender check of guarded routes waits with them. */
+/** Routes: those at `/held` wait until `answer` is called; the sender check of guarded routes waits with them. */
 async function openHolding(context: TestContext) {
   const count = { seen: 0, ran: 0 };
   let answer = () => {};
@@ -44,7 +44,7 @@ async function openHolding(context: TestContext) {
     return held;
   };
 
-  const table = await startTable({
+  const app = await startRoutes({
     routes: [
       get('/held', open, hold),
       get('/now', open, () => ({})),
@@ -62,19 +62,19 @@ async function openHolding(context: TestContext) {
       (...checked) =>
         held.then(() => usual(...checked)),
   });
-  context.after(() => table.stop());
-  table.server.on('request', () => {
+  context.after(() => app.stop());
+  app.server.on('request', () => {
     count.seen += 1;
   });
-  const accepted = once(table.server, 'connection');
-  const wire = await openWire(table.port);
+  const accepted = once(app.server, 'connection');
+  const wire = await openWire(app.port);
   context.after(wire.destroy);
   const [socket] = (await accepted) as [Socket];
 
   /** Some turns in which the service serves others. */
   const others = async () => {
     for (let round = 0; round < 3; round += 1) {
-      assert.deepEqual(statusesIn(await exchange(table.port, LAST)), [200]);
+      assert.deepEqual(statusesIn(await exchange(app.port, LAST)), [200]);
     }
   };
 
@@ -88,7 +88,7 @@ async function openHolding(context: TestContext) {
     return bytesRead;
   };
 
-  return { ...table, wire, socket, count, answer, settled };
+  return { ...app, wire, socket, count, answer, settled };
 }
 
 const fields = 'X: 1\r\n'.repeat(250);

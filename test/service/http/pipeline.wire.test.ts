@@ -13,7 +13,7 @@ import { createService } from '../../../src/process/service.ts';
 import { createPipeline } from '../../../src/service/http/pipeline.ts';
 import { clock, tokenWith, verifyToken } from '../../support/caller.ts';
 import { pathSlips } from '../../support/spellings.ts';
-import { createTable, startTable, type TableService } from '../../support/table.ts';
+import { createRoutes, startRoutes, type RunningRoutes } from '../../support/routes.ts';
 
 const SECRET = 'a-secret-of-the-inside';
 
@@ -45,10 +45,10 @@ const BUGS = [
   get('/number-too-large-later', open, async () => ({ amount: 1n })),
 ];
 
-let service: TableService;
+let service: RunningRoutes;
 
 before(async () => {
-  service = await startTable({
+  service = await startRoutes({
     routes: [
       ...BUGS,
       get('/later', authenticated, async ({ caller, nowMillis, parameters }) => ({
@@ -125,14 +125,14 @@ test('tells a guard the caller, and no setting', async (t) => {
     ...scope('read'),
     passes: (...given: unknown[]) => told.push(given.map((one) => Object.keys(Object(one)).sort())) > 0,
   };
-  const app = await startTable({ routes: [get('/guarded', needs(guard), () => ({}))] });
+  const app = await startRoutes({ routes: [get('/guarded', needs(guard), () => ({}))] });
   t.after(() => app.stop());
   assert.equal((await app.ask('/guarded', { token: tokenWith() })).status, 200);
   assert.deepEqual(told, [[['claims', 'freshNonce']]]);
 });
 
 test('gives no caller to the handler of an open route, also where a rule has let that caller in', async (t) => {
-  const app = await startTable({
+  const app = await startRoutes({
     routes: [get('/a/b', open, ({ caller }) => ({ caller: caller ?? null }))],
     policy: [under('/a', authenticated)],
   });
@@ -199,7 +199,7 @@ test('refuses routes that overlap before anything is served, each pair with a pa
   });
 });
 
-test('names all that is wrong with a table, each with its route or rule', () => {
+test('names all that is wrong with routes, each with its route or rule', () => {
   const nothing = () => ({});
   const routes = [
     get('/a', needs(scope('a b'), claimEquals('é', 1)), nothing),
@@ -227,7 +227,7 @@ test('names all that is wrong with a table, each with its route or rule', () => 
 });
 
 test('serves a route for /, under any query, and nothing else there [docs/requests.md]', async (t) => {
-  const app = await startTable({ routes: [get('/', open, ({ path }) => ({ path }))] });
+  const app = await startRoutes({ routes: [get('/', open, ({ path }) => ({ path }))] });
   t.after(() => app.stop());
   for (const target of ['/', '/?', '/?x=/api']) {
     const { status, body } = await app.ask(target);
@@ -240,7 +240,7 @@ test('serves a route for /, under any query, and nothing else there [docs/reques
 test('asks every rule that covers a path, whichever stands first [H2]', async (t) => {
   const policy = [under('/a', needs(scope('one'))), under('/a/b', needs(scope('two')))];
   for (const rules of [policy, policy.toReversed()]) {
-    const app = await startTable({ routes: [get('/a/b', authenticated, () => ({}))], policy: rules });
+    const app = await startRoutes({ routes: [get('/a/b', authenticated, () => ({}))], policy: rules });
     t.after(() => app.stop());
     for (const [scope, expected] of [
       ['one two', 200],
@@ -254,7 +254,7 @@ test('asks every rule that covers a path, whichever stands first [H2]', async (t
 });
 
 test('goes on with a request once the keys it waits for are there', async (t) => {
-  const waiting = await startTable({
+  const waiting = await startRoutes({
     routes: [get('/x', authenticated, ({ caller }) => ({ user: caller.subject }))],
     verify: async (token) => verifyToken(token),
   });
@@ -265,7 +265,7 @@ test('goes on with a request once the keys it waits for are there', async (t) =>
 });
 
 test('works out an answer without awaiting a promise when the token is known and the handler is synchronous', () => {
-  const { responder } = createTable({ routes: [get('/x', authenticated, () => ({ a: 1 }))] });
+  const { responder } = createRoutes({ routes: [get('/x', authenticated, () => ({ a: 1 }))] });
   const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${tokenWith()}`];
   const request = Object.assign(new EventEmitter(), {
     method: 'GET',
@@ -305,7 +305,7 @@ for (const [what, asked] of [
   test(`gives the refusal of ${what} without throwing it: V8 walks the stack for every throw`, () => {
     const routes = [get('/x', authenticated, () => ({})), get('/y', needs(scope('read')), () => ({}))];
     const limits = { clock, bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
-    const respond = createPipeline({ routes }, createTable({ routes }).way.identification, limits);
+    const respond = createPipeline({ routes }, createRoutes({ routes }).way.identification, limits);
     const exchange = new Exchange(asked as unknown as IncomingMessage, {} as ServerResponse, 0);
     assert.ok(respond(exchange) instanceof Refused);
   });
@@ -315,7 +315,7 @@ test('makes the reply to a refusal once for each scope that is named, with RESOU
   const reading = get('/x', needs(scope('read')), () => ({}));
   const writing = get('/y', needs(scope('write')), () => ({}));
   const environment = { RESOURCE_URL: 'https://api.example' };
-  const { way } = createTable({ routes: [reading, writing], environment });
+  const { way } = createRoutes({ routes: [reading, writing], environment });
 
   const reply = (route: Route) =>
     way.replies.replyToError(refuse('no-credentials'), {
@@ -342,7 +342,7 @@ for (const [when, isGoneBefore] of [
       return late;
     };
 
-    const { responder, logs } = createTable({ routes: [get('/x', open, handler)] });
+    const { responder, logs } = createRoutes({ routes: [get('/x', open, handler)] });
     const request = Object.assign(new EventEmitter(), {
       method: 'GET',
       url: '/x',
@@ -372,7 +372,7 @@ test('admits no one whom a guard or the policy refuses, also when the sender ans
   const route = (pattern: string, ...guards: readonly [ReturnType<typeof scope>]) =>
     get(pattern, needs(...guards), () => ({ ran: ran.push(pattern) }));
 
-  const later = await startTable({
+  const later = await startRoutes({
     routes: [route('/read', scope('read')), route('/admin/read', scope('read'))],
     policy: [under('/admin', needs(scope('admin')))],
     sender:

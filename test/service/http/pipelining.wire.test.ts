@@ -18,7 +18,7 @@ import {
   post,
 } from '../../support/listener.ts';
 import { assertRefused, MALFORMED, statusesIn } from '../../support/raw-answers.ts';
-import { startTable } from '../../support/table.ts';
+import { startRoutes } from '../../support/routes.ts';
 
 /** 34 bytes, of which 1,925 fill what is read from a socket at once. */
 const SHORT = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -32,13 +32,13 @@ async function exchangeAndClose(port: number, bytes: string): Promise<string> {
 
 const BEHIND = `POST /behind HTTP/1.1\r\n${HOST}\r\n`;
 
-/** A table that counts how often the route of `BEHIND` was run, and answers `/held` when it is told to. */
+/** Routes that count how often the route of `BEHIND` was run, and answer `/held` when told to. */
 async function openCounting(t: TestContext) {
   const counted = { runs: 0, answer: () => {} };
   const held = new Promise<object>((resolve) => {
     counted.answer = () => resolve({});
   });
-  const table = await startTable({
+  const app = await startRoutes({
     routes: [
       getRoute('/held', open, () => held),
       postRoute('/first', open, () => ({})),
@@ -49,8 +49,8 @@ async function openCounting(t: TestContext) {
       }),
     ],
   });
-  t.after(table.stop);
-  return Object.assign(counted, { table });
+  t.after(app.stop);
+  return Object.assign(counted, { app });
 }
 
 const first = (fields: string, version = '1.1', path = '/first') =>
@@ -72,7 +72,7 @@ describe('a request behind an answer that ends the connection', { timeout: 120_0
   ] as const) {
     test(`is not carried out, where that is the answer to ${what} [RFC 9112 §9.6, G8]`, async (t) => {
       const counted = await openCounting(t);
-      assert.deepEqual(statusesIn(await exchange(counted.table.port, request + BEHIND)), [status]);
+      assert.deepEqual(statusesIn(await exchange(counted.app.port, request + BEHIND)), [status]);
       assert.equal(counted.runs, 0);
     });
   }
@@ -83,9 +83,9 @@ describe('a request behind an answer that ends the connection', { timeout: 120_0
   ] as const) {
     test(`is not carried out while that answer, ${what}, waits for one before it [RFC 9112 §9.6, G8]`, async (t) => {
       const counted = await openCounting(t);
-      const wire = await openWire(counted.table.port);
+      const wire = await openWire(counted.app.port);
       let seen = 0;
-      counted.table.server.on('request', () => {
+      counted.app.server.on('request', () => {
         seen += 1;
       });
 
@@ -94,7 +94,7 @@ describe('a request behind an answer that ends the connection', { timeout: 120_0
       // It is worked off at the end of the turn, and what is worked out later is there in the next one.
       for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
       wire.send(BEHIND);
-      assert.deepEqual(statusesIn(await exchange(counted.table.port, LAST)), [404]);
+      assert.deepEqual(statusesIn(await exchange(counted.app.port, LAST)), [404]);
       assert.equal(seen, 3);
       counted.answer();
       assert.deepEqual(statusesIn(await wire.untilClosed()), [200, status]);

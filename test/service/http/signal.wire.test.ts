@@ -10,7 +10,7 @@ import { openWire } from '../../support/client.ts';
 import { untilClosing } from '../../support/listener.ts';
 import { statusesIn } from '../../support/raw-answers.ts';
 import { schemaOf } from '../../support/schemas.ts';
-import { startTable, type Table } from '../../support/table.ts';
+import { startRoutes, type RoutesToTest } from '../../support/routes.ts';
 
 interface Held {
   readonly signal: AbortSignal;
@@ -24,7 +24,7 @@ const turns = async (count = 5) => {
 };
 
 /** A service whose handlers wait; `held` has one entry for each that was called, when it is due. */
-async function openTable(context: TestContext, environment: Table['environment'] = {}) {
+async function openRoutes(context: TestContext, environment: RoutesToTest['environment'] = {}) {
   const calls: Held[] = [];
 
   const hold = (request: { readonly signal: AbortSignal }) =>
@@ -39,7 +39,7 @@ async function openTable(context: TestContext, environment: Table['environment']
     );
 
   const endless = schemaOf(() => new Promise<never>(() => {}));
-  const table = await startTable({
+  const app = await startRoutes({
     routes: [
       get('/hold', open, hold),
       post('/hold', open, json(), hold),
@@ -49,14 +49,14 @@ async function openTable(context: TestContext, environment: Table['environment']
     ],
     environment,
   });
-  context.after(() => table.stop());
+  context.after(() => app.stop());
 
   const held = async (index = 0): Promise<Held> => {
     while (calls[index] === undefined) await new Promise(setImmediate);
     return calls[index];
   };
 
-  return { ...table, calls, held };
+  return { ...app, calls, held };
 }
 
 const GET = 'GET /hold HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -65,7 +65,7 @@ const NOW = 'GET /now HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 
 describe('the signal', { timeout: 30_000 }, () => {
   test('of each request under way aborts when the client has gone before their answers', async (t) => {
-    const { port, held } = await openTable(t);
+    const { port, held } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(GET.repeat(3));
     const signals = [await held(0), await held(1), await held(2)].map(({ signal }) => signal);
@@ -78,7 +78,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     ['a POST whose body was read', POST],
   ] as const) {
     test(`of ${what} aborts when the client has gone before the answer`, async (t) => {
-      const { port, held, logs } = await openTable(t);
+      const { port, held, logs } = await openRoutes(t);
       const wire = await openWire(port);
       wire.send(bytes);
       const { signal, answer } = await held();
@@ -91,7 +91,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     });
 
     test(`of ${what} is aborted already when it is first read after the client has gone`, async (t) => {
-      const { port, held, server } = await openTable(t);
+      const { port, held, server } = await openRoutes(t);
       const accepted = once(server, 'connection');
       const wire = await openWire(port);
       wire.send(bytes);
@@ -105,7 +105,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     });
 
     test(`of ${what} does not abort while the client waits, nor when it has its answer`, async (t) => {
-      const { port, held } = await openTable(t);
+      const { port, held } = await openRoutes(t);
       const wire = await openWire(port);
       wire.send(bytes);
       const { signal, answer } = await held();
@@ -121,7 +121,7 @@ describe('the signal', { timeout: 30_000 }, () => {
   }
 
   test('is no fault of a handler that passes it on when the client has gone', async (t) => {
-    const { port, held, logs } = await openTable(t);
+    const { port, held, logs } = await openRoutes(t);
     for (const [index, name] of ['AbortError', 'TypeError'].entries()) {
       const wire = await openWire(port);
       wire.send(GET);
@@ -138,7 +138,7 @@ describe('the signal', { timeout: 30_000 }, () => {
   });
 
   test('is a fault of a handler that passes it on while the client waits', async (t) => {
-    const { port, held, logs } = await openTable(t);
+    const { port, held, logs } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(GET);
     const { fail } = await held();
@@ -152,7 +152,7 @@ describe('the signal', { timeout: 30_000 }, () => {
   });
 
   test('is one for a request, however often it is read', async (t) => {
-    const { port, held } = await openTable(t);
+    const { port, held } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(GET + GET);
     const first = await held(0);
@@ -169,7 +169,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     test(
       `${what} aborts when the client closes its side, which then is answered [RFC 9112 §9.6]`.trim(),
       async (t) => {
-        const { port, held } = await openTable(t);
+        const { port, held } = await openRoutes(t);
         const wire = await openWire(port);
         wire.socket.allowHalfOpen = true;
         wire.send(GET.repeat(count));
@@ -187,7 +187,7 @@ describe('the signal', { timeout: 30_000 }, () => {
   }
 
   test('is aborted already when it is first read after the client has closed its side', async (t) => {
-    const { port, held, server } = await openTable(t);
+    const { port, held, server } = await openRoutes(t);
     const accepted = once(server, 'connection');
     const wire = await openWire(port);
     wire.socket.allowHalfOpen = true;
@@ -208,7 +208,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     ['an immediate', setImmediate],
   ] as const) {
     test(`aborts at the end of a drain, before that is said to be over, also when it comes from ${when}`, async (t) => {
-      const { port, held, drain, server } = await openTable(t);
+      const { port, held, drain, server } = await openRoutes(t);
       const wire = await openWire(port);
       wire.send(GET.repeat(2));
       const signals = [(await held(0)).signal, (await held(1)).signal];
@@ -228,7 +228,7 @@ describe('the signal', { timeout: 30_000 }, () => {
 
 describe('the time of a handler', { timeout: 30_000 }, () => {
   test('ends it with 503 and aborts its signal, and the connection goes on', async (t) => {
-    const { port, held, logs } = await openTable(t, { HANDLER_TIMEOUT_SECONDS: '2' });
+    const { port, held, logs } = await openRoutes(t, { HANDLER_TIMEOUT_SECONDS: '2' });
     for (const [index, bytes] of [GET, POST].entries()) {
       const wire = await openWire(port);
       wire.send(bytes);
@@ -249,7 +249,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
   });
 
   test('is 30 seconds without a setting', async (t) => {
-    const { port, held } = await openTable(t);
+    const { port, held } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(GET);
     await held();
@@ -261,7 +261,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
   });
 
   test('is without end when it is 0', async (t) => {
-    const { port, held } = await openTable(t, { HANDLER_TIMEOUT_SECONDS: '0' });
+    const { port, held } = await openRoutes(t, { HANDLER_TIMEOUT_SECONDS: '0' });
     const wire = await openWire(port);
     wire.send(GET);
     const { answer, signal } = await held();
@@ -274,7 +274,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
   });
 
   test('leaves nothing behind when the handler is in time', async (t) => {
-    const { port, held } = await openTable(t);
+    const { port, held } = await openRoutes(t);
     const before = clock.pending.length;
     const wire = await openWire(port);
     wire.send(GET);
@@ -287,7 +287,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
   });
 
   test('is over once: what the handler gives or throws later is for nobody, and no fault', async (t) => {
-    const { port, held, logs } = await openTable(t);
+    const { port, held, logs } = await openRoutes(t);
     const unhandled: unknown[] = [];
     const noteUnhandled = (failure: unknown) => void unhandled.push(failure);
     process.on('unhandledRejection', noteUnhandled);
@@ -317,7 +317,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
     ['a query', GET],
   ] as const) {
     test(`holds for the schema of ${what} too`, async (t) => {
-      const { port, calls } = await openTable(t);
+      const { port, calls } = await openRoutes(t);
       const wire = await openWire(port);
       const before = clock.pending.length;
       wire.send(bytes.replace('/hold', '/endless'));

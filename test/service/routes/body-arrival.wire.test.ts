@@ -12,15 +12,15 @@ import type { TokenVerifier } from '../../../src/verify/token/verify.ts';
 import { clock, tokenWith, verifyToken } from '../../support/caller.ts';
 import { exchange, openWire } from '../../support/client.ts';
 import { answersIn, statusesIn } from '../../support/raw-answers.ts';
-import { startTable, type Table } from '../../support/table.ts';
+import { startRoutes, type RoutesToTest } from '../../support/routes.ts';
 
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 
 /** A service for one test; what its handlers were given is in `taken`. */
-async function openTable(context: TestContext, more: Partial<Table> = {}) {
+async function openRoutes(context: TestContext, more: Partial<RoutesToTest> = {}) {
   const taken: unknown[] = [];
   const released: (() => void)[] = [];
-  const service = await startTable({
+  const service = await startRoutes({
     routes: [
       post('/any', open, json(undefined, { limitBytes: 100 }), ({ body }) => {
         taken.push(body);
@@ -58,7 +58,7 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     ['chunks', CHUNKED, '3\r\n"x"\r\n0\r\n\r\n'],
   ] as const) {
     test(`is told to go on with ${what}, once, when every guard has passed [RFC 9110 §10.1.1]`, async (t) => {
-      const { port, taken } = await openTable(t);
+      const { port, taken } = await openRoutes(t);
       for (const expectation of [EXPECT, 'eXPECT: 100-CONTINUE']) {
         const wire = await openWire(port);
         wire.send(headOf('/guarded', framing, expectation, bearer({ scope: 'write' })));
@@ -87,7 +87,7 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     ['who expects more', '/any', THREE, 'Expect: x'],
   ] as const) {
     test(`${what} gets the answer and never the 100 [RFC 9110 §10.1.1]`, async (t) => {
-      const { port, taken } = await openTable(t);
+      const { port, taken } = await openRoutes(t);
       const wire = await openWire(port);
       wire.send(headOf(path, EXPECT, ...fields, 'Connection: close'));
       const received = await wire.untilClosed();
@@ -97,14 +97,14 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
   }
 
   test('of HTTP/1.0 is never told [RFC 9110 §10.1.1]', async (t) => {
-    const { port, taken } = await openTable(t);
+    const { port, taken } = await openRoutes(t);
     const head = headOf('/any', EXPECT, THREE).replace('HTTP/1.1', 'HTTP/1.0');
     assert.deepEqual(statusesIn(await exchange(port, `${head}"x"`)), [200]);
     assert.deepEqual(taken, ['x']);
   });
 
   test('is told after the answers to the requests before it [RFC 9112 §9.3.2]', async (t) => {
-    const { port, released } = await openTable(t);
+    const { port, released } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(`GET /held HTTP/1.1\r\nHost: a\r\n\r\n${headOf('/any', EXPECT, THREE, 'Connection: close')}`);
     while (released.length === 0) await new Promise(setImmediate);
@@ -117,7 +117,7 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
   });
 
   test('only the client that expects it is told', async (t) => {
-    const { port } = await openTable(t);
+    const { port } = await openRoutes(t);
     const received = await exchange(port, `${headOf('/any', THREE, 'Connection: close')}"x"`);
     assert.ok(!received.includes(' 100 '));
   });
@@ -151,7 +151,7 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
     ['though it was asked for', headOf('/any', THREE, EXPECT)],
   ] as const) {
     test(`in time, ${what}, is 408 on the answer to its own request [RFC 9110 §15.5.9]`, async (t) => {
-      const { port, logs, taken } = await openTable(t, { prepare: hasten });
+      const { port, logs, taken } = await openRoutes(t, { prepare: hasten });
       const wire = await openWire(port);
       for (const piece of pieces) wire.send(piece);
       const [answer, ...others] = answersIn((await wire.untilClosed()).replace(CONTINUE, ''));
@@ -162,14 +162,14 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
   }
 
   test('in time, behind other requests, is 408 in its turn', async (t) => {
-    const { port } = await openTable(t, { prepare: hasten });
+    const { port } = await openRoutes(t, { prepare: hasten });
     const received = await exchange(port, `GET /none HTTP/1.1\r\nHost: a\r\n\r\n${headOf('/any', THREE)}"x`);
     assert.deepEqual(statusesIn(received), [200, 408]);
   });
 
   test('in time, while the keys are still fetched, is 408 once they are there', async (t) => {
     const { verify, release } = heldUp();
-    const { port, logs, server } = await openTable(t, { prepare: hasten, verify });
+    const { port, logs, server } = await openRoutes(t, { prepare: hasten, verify });
     const wire = await openWire(port);
     const timedOut = once(server, 'clientError');
     wire.send(`${headOf('/authenticated', THREE, bearer({}))}"x`);
@@ -184,7 +184,7 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
 
   test('in time, of a request that Node does not time any more, is 408 after 15 seconds [docs/operations.md]', async (t) => {
     const untimed = (server: Server) => void Object.assign(server, { headersTimeout: 0, requestTimeout: 0 });
-    const { port, server } = await openTable(t, { prepare: untimed });
+    const { port, server } = await openRoutes(t, { prepare: untimed });
     const received = exchange(port, `${headOf('/any', THREE)}"x`);
     const [request] = (await once(server, 'request')) as [IncomingMessage];
     while (request.listenerCount('data') === 0) await new Promise(setImmediate);
@@ -195,13 +195,13 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
   });
 
   test('in time, and is not waited for, does not cost the refusal of its caller', async (t) => {
-    const { port, released } = await openTable(t, { prepare: hasten });
+    const { port, released } = await openRoutes(t, { prepare: hasten });
     assert.deepEqual(statusesIn(await exchange(port, `${headOf('/guarded', THREE)}"x`)), [401]);
     assert.deepEqual(released, []);
   });
 
   test('is not looked for once its header was late [RFC 9110 §15.5.9]', async (t) => {
-    const { port, server, released, taken } = await openTable(t, { prepare: hasten });
+    const { port, server, released, taken } = await openRoutes(t, { prepare: hasten });
     const wire = await openWire(port);
     const late = once(server, 'clientError');
     const head = headOf('/any', THREE);
@@ -215,7 +215,7 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
 
   for (const broken of ['x\r\n', '3\r\n"x"x', '-1\r\n']) {
     test(`because of the broken chunk ${JSON.stringify(broken)} is 400 on the answer to its own request`, async (t) => {
-      const { port, logs, taken, server } = await openTable(t);
+      const { port, logs, taken, server } = await openRoutes(t);
       for (const isSplit of [false, true]) {
         const asked = once(server, 'request');
         const wire = await openWire(port);
@@ -233,7 +233,7 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
   }
 
   test('because of a broken chunk does not cost the answer to the request before it', async (t) => {
-    const { port, taken } = await openTable(t);
+    const { port, taken } = await openRoutes(t);
     const first = `${headOf('/any', CHUNKED)}1\r\n1\r\n0\r\n\r\n`;
     assert.deepEqual(statusesIn(await exchange(port, `${first}${headOf('/any', CHUNKED)}x\r\n`)), [200, 400]);
     assert.deepEqual(taken, [1]);
@@ -249,7 +249,7 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
       ['in chunks', headOf('/any', CHUNKED), '2\r\n"x\r\n'],
     ] as const) {
       test(`because the client leaves ${how} in the middle, ${what}, is nobody's fault`, async (t) => {
-        const { port, logs, taken, server } = await openTable(t);
+        const { port, logs, taken, server } = await openRoutes(t);
         const asked = once(server, 'request') as Promise<[IncomingMessage]>;
         const wire = await openWire(port);
         wire.send(head + half);
@@ -268,7 +268,7 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
 
   test('because the client left before it was read is nobody’s fault either', async (t) => {
     const { verify, release } = heldUp();
-    const { port, logs, taken, server } = await openTable(t, { verify });
+    const { port, logs, taken, server } = await openRoutes(t, { verify });
     const asked = once(server, 'request') as Promise<[IncomingMessage]>;
     const wire = await openWire(port);
     wire.send(`${headOf('/authenticated', THREE, bearer({}))}"x`);
@@ -282,7 +282,7 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
   });
 
   test('because the client closed its side does not cost the answers to the requests before it', async (t) => {
-    const { port, released } = await openTable(t);
+    const { port, released } = await openRoutes(t);
     const wire = await openWire(port);
     wire.socket.allowHalfOpen = true;
     wire.send(`GET /held HTTP/1.1\r\nHost: a\r\n\r\n${headOf('/any', THREE)}"x`);

@@ -10,7 +10,7 @@ import { clock, tokenWith } from '../../support/caller.ts';
 import { exchange } from '../../support/client.ts';
 import { answersIn } from '../../support/raw-answers.ts';
 import { schemaOf } from '../../support/schemas.ts';
-import { startTable, type TableService } from '../../support/table.ts';
+import { startRoutes, type RunningRoutes } from '../../support/routes.ts';
 import { askRaw } from '../../support/wire-answer.ts';
 
 const SECRET = 'a-secret-of-the-inside';
@@ -51,10 +51,10 @@ function givenAway() {
 
 const ALL = schemaOf((value) => ({ value: { all: value } }));
 
-let service: TableService;
+let service: RunningRoutes;
 
 before(async () => {
-  service = await startTable({
+  service = await startRoutes({
     routes: [
       get('/note/{name}', optional, note),
       post('/note/{other}', authenticated, query(ALL), json(ALL), note),
@@ -394,7 +394,7 @@ test('an error of our own making is logged with its fixed sentence, and no other
 describe('the methods of a path', { timeout: 30_000 }, () => {
   test('are those of its routes: others are 405 with Allow [RFC 9110 §15.5.6]', async (t) => {
     const ok = () => ({});
-    const table = await startTable({
+    const app = await startRoutes({
       routes: [
         get('/a/{id}', authenticated, ok),
         put('/a/{name}', authenticated, ok),
@@ -402,7 +402,7 @@ describe('the methods of a path', { timeout: 30_000 }, () => {
         post('/b', open, ok),
       ],
     });
-    t.after(() => table.stop());
+    t.after(() => app.stop());
     for (const [path, method, allowed] of [
       ['/a/1', 'POST', 'GET, HEAD, PUT'],
       ['/a/1', 'DELETE', 'GET, HEAD, PUT'],
@@ -411,20 +411,20 @@ describe('the methods of a path', { timeout: 30_000 }, () => {
       ['/b', 'HEAD', 'POST'],
       ['/b', 'OPTIONS', 'POST'],
     ] as const) {
-      const { status, headers, challenges } = await table.ask(path, { method });
+      const { status, headers, challenges } = await app.ask(path, { method });
       assert.deepEqual([status, headers.allow, challenges], [405, allowed, []]);
-      assert.equal(table.logs.at(-1)?.reason, 'method_not_allowed');
+      assert.equal(app.logs.at(-1)?.reason, 'method_not_allowed');
     }
-    assert.equal((await table.ask('/a/special', { method: 'DELETE', token: tokenWith() })).status, 200);
+    assert.equal((await app.ask('/a/special', { method: 'DELETE', token: tokenWith() })).status, 200);
   });
 
   test('have parameters each by its own name', async (t) => {
     const give = ({ parameters }: { readonly parameters: object }) => ({ parameters });
-    const table = await startTable({
+    const app = await startRoutes({
       routes: [get('/a/{id}', open, give), put('/a/{name}', open, give), post('/a/x', open, give)],
     });
-    t.after(() => table.stop());
-    const asked = await Promise.all(['GET', 'PUT', 'POST'].map((method) => table.ask('/a/x', { method })));
+    t.after(() => app.stop());
+    const asked = await Promise.all(['GET', 'PUT', 'POST'].map((method) => app.ask('/a/x', { method })));
     assert.deepEqual(
       asked.map(({ body }) => body.parameters),
       [{ id: 'x' }, { name: 'x' }, {}],

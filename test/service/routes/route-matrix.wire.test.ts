@@ -1,5 +1,5 @@
-/* Every route of every table × every way to ask for it: who is admitted and who is not. What is added, a route or
-   a table, is tested without a word here. Handlers do not run, and nothing is taken for them: what they answer
+/* Every route of every profile × every way to ask for it: who is admitted and who is not. What is added, a route or
+   a file of routes, is tested without a word here. Handlers do not run, and nothing is taken for them: what they answer
    is their own. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -11,8 +11,8 @@ import { clock, settingsWith, tokenWith } from '../../support/caller.ts';
 import type { Answer, Ask } from '../../support/client.ts';
 import { claimsForAll, demandOf, passes, type Claims } from '../../support/demands.ts';
 import { pathSlips, sameSpellings } from '../../support/spellings.ts';
-import { startTable, type TableService } from '../../support/table.ts';
-import { TABLES, type NamedTable } from '../../support/tables.ts';
+import { startRoutes, type RunningRoutes } from '../../support/routes.ts';
+import { ALL_ROUTES, type NamedRoutes } from '../../support/all-routes.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND'];
 const BARE = 'Bearer realm="api"';
@@ -20,7 +20,7 @@ const BARE = 'Bearer realm="api"';
 const INSUFFICIENT =
   /^Bearer realm="api", error="insufficient_scope", error_description="([^"]+)"(?:, scope="([^"]+)")?$/;
 
-interface Case extends NamedTable {
+interface Case extends NamedRoutes {
   /** What the issuer whose tokens are presented makes of these claims. */
   readonly asIssued: (claims: Claims) => Claims;
   /** An audience that is another issuer's, if there is one. */
@@ -49,10 +49,10 @@ function asPartnerIssues({ scope: scp, ...others }: Claims): Claims {
 }
 
 /**
- * Each table with one issuer, and with two of which each presents its tokens. The bodies that `ERROR_DETAIL`
- * selects are the same for every table: those of profile B stand for all.
+ * The routes of each profile with one issuer, and with two of which each presents its tokens. The bodies that `ERROR_DETAIL`
+ * selects are the same for all routes: those of profile B stand for all.
  */
-const CASES = TABLES.flatMap((one): readonly Case[] => {
+const CASES = ALL_ROUTES.flatMap((one): readonly Case[] => {
   const alone: Case = { ...one, asIssued: (claims) => claims, othersAudience: 'orders-api' };
   const two: Case = {
     ...alone,
@@ -112,13 +112,13 @@ const decided = (guards: readonly Guard[]) => [
   ...guards.filter(isLogin),
 ];
 
-for (const { name, table, environment, asIssued, othersAudience } of CASES) {
+for (const { name, served, environment, asIssued, othersAudience } of CASES) {
   describe(name, () => {
-    const { routes, rules = [] } = table;
+    const { routes, rules = [] } = served;
     const { errorDetail } = settingsWith(environment);
     /** The routes that have admitted a request, one for each time. */
     const admissions: Route[] = [];
-    let service: TableService;
+    let service: RunningRoutes;
 
     before(async () => {
       const watched = routes.map((route): Route => ({
@@ -130,7 +130,7 @@ for (const { name, table, environment, asIssued, othersAudience } of CASES) {
           return { admitted: route.pattern };
         },
       }));
-      service = await startTable({
+      service = await startRoutes({
         routes: watched,
         policy: rules,
         environment: { ...environment, IDP_DPOP_MODE: 'DISABLED' },

@@ -84,7 +84,7 @@ export const writing = [
 
 const route = get('/api/x', open, takesAny);
 
-export const tables: readonly Routes[] = [
+export const served: readonly Routes[] = [
   { routes: [route], rules: [under('/api', authenticated), under('/', both)] },
   { routes: [{ ...route, pattern: '/copied' }] },
   // @ts-expect-error a rule asks for a caller: an open one would be none
@@ -99,7 +99,7 @@ export const tables: readonly Routes[] = [
   { routes: [under('/api', both)] },
   // @ts-expect-error routes are a list
   { routes: route },
-  // @ts-expect-error a table has routes
+  // @ts-expect-error an object to serve has routes
   { rules: [under('/api', both)] },
   // @ts-expect-error routes stand side by side
   { routes: [[route]] },
@@ -120,7 +120,7 @@ export const changed = [
 
 const handler = () => ({});
 
-const likeARow = {
+const likeARoute = {
   method: 'GET',
   pattern: '/x',
   access: open,
@@ -130,7 +130,7 @@ const likeARow = {
 } as const;
 
 // @ts-expect-error a route is judged when it is made
-export const forgedRoute: Route = likeARow;
+export const forgedRoute: Route = likeARoute;
 
 // @ts-expect-error a handler reads the caller that the pipeline checked; nothing can be passed off as one
 export const forged: Caller = { subject: 'x', claims: {}, scopes: [], scopeText: null, claim: () => 1 };

@@ -227,7 +227,7 @@ const NO_LISTS = ['routes and rules: must be lists'];
 
 const NO_RULE = 'rules: must be a list of what under gives';
 
-for (const [what, table, problems] of [
+for (const [what, routes, problems] of [
   ['an empty object', { routes: [{}] }, strange()],
   ['null and false', { routes: [null, false] }, [...strange(), ...strange()]],
   ['a text', { routes: ['/a'] }, strange()],
@@ -239,9 +239,9 @@ for (const [what, table, problems] of [
   ['a route in place of a list', { routes: routeAt('/a') }, NO_LISTS],
   ['null in place of a list', { routes: null }, NO_LISTS],
   ['a list that is none', { routes: new Set([routeAt('/a')]) }, NO_LISTS],
-  ['nothing in place of a table', undefined, NO_LISTS],
+  ['nothing in place of an object with routes', undefined, NO_LISTS],
   [
-    'routes in place of a table',
+    'a list of routes in place of that object',
     [routeAt('/a')],
     ['0: is unknown here; write routes and rules', ...NO_LISTS],
   ],
@@ -275,8 +275,8 @@ for (const [what, table, problems] of [
     ],
   ],
 ] as const) {
-  test(`refuses a table with ${what}, by a problem`, () =>
-    assert.deepEqual(routesProblems(table as unknown as Routes), problems));
+  test(`refuses routes with ${what}, by a problem`, () =>
+    assert.deepEqual(routesProblems(routes as unknown as Routes), problems));
 }
 
 test('names the faults of a route with its method and pattern', () => {

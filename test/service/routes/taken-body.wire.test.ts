@@ -11,7 +11,7 @@ import { tokenWith } from '../../support/caller.ts';
 import { exchange, openWire } from '../../support/client.ts';
 import { answersIn, statusesIn, type RawAnswer } from '../../support/raw-answers.ts';
 import { ORDER, schemaOf } from '../../support/schemas.ts';
-import { startTable, type TableService } from '../../support/table.ts';
+import { startRoutes, type RunningRoutes } from '../../support/routes.ts';
 
 const LIMIT_BYTES = 1_000;
 /** What the handlers have been given. */
@@ -28,11 +28,11 @@ const PAGE = schemaOf((value) =>
 
 const limited = { limitBytes: LIMIT_BYTES };
 
-let service: TableService;
+let service: RunningRoutes;
 const requests: IncomingMessage[] = [];
 
 before(async () => {
-  service = await startTable({
+  service = await startRoutes({
     routes: [
       post('/guarded', needs(scope('write')), query(PAGE), json(ORDER, limited), take),
       post('/any', open, json(undefined, limited), take),

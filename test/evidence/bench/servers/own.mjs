@@ -1,4 +1,4 @@
-// gatehouse with a table of one's own: a route as profile B has it, and one that takes a body through a Standard Schema.
+// gatehouse with routes of one's own: one as profile B has it, and one that takes a body through a Standard Schema.
 import { authenticated, json, get, post, runService } from '../../../../dist/gatehouse.js';
 import { answerTo, isOrder } from './orders.mjs';
 

@@ -1,13 +1,13 @@
-/* Every table of src/profiles: those that settings choose, and any that stands in a file of its own. */
+/* The routes of src/profiles: those that settings choose, and any that stand in a file of their own. */
 import { readdirSync } from 'node:fs';
 import { routesOf } from '../../src/profiles/routes.ts';
 import type { Route, Routes } from '../../src/service/routes/route.ts';
 import { settingsWith } from './caller.ts';
 import type { Environment } from './service.ts';
 
-export interface NamedTable {
+export interface NamedRoutes {
   readonly name: string;
-  readonly table: Routes;
+  readonly served: Routes;
   readonly environment: Environment;
 }
 
@@ -25,32 +25,32 @@ const isRoute = (value: unknown): value is Route =>
 const isRoutes = (value: unknown): value is readonly Route[] =>
   Array.isArray(value) && value.length > 0 && value.every(isRoute);
 
-const isTable = (value: unknown): value is Routes =>
+const isWithRules = (value: unknown): value is Routes =>
   typeof value === 'object' && value !== null && 'routes' in value && isRoutes(value.routes);
 
-/** The tables that a module exports. */
-function tablesIn(module: Readonly<Record<string, unknown>>): Routes[] {
+/** What a module exports to be served. */
+function servedIn(module: Readonly<Record<string, unknown>>): Routes[] {
   return Object.values(module).flatMap((value) => {
-    if (isTable(value)) return [value];
+    if (isWithRules(value)) return [value];
     return isRoutes(value) ? [{ routes: value }] : [];
   });
 }
 
-async function readTables(): Promise<NamedTable[]> {
+async function readAll(): Promise<NamedRoutes[]> {
   const chosen = ENVIRONMENTS.map((environment) => ({
     name: JSON.stringify(environment),
-    table: routesOf(settingsWith(environment)),
+    served: routesOf(settingsWith(environment)),
     environment,
   }));
-  const seen = new Set(chosen.flatMap(({ table }) => table.routes));
-  const others: NamedTable[] = [];
+  const seen = new Set(chosen.flatMap(({ served }) => served.routes));
+  const others: NamedRoutes[] = [];
   for (const file of readdirSync(PROFILES).sort()) {
-    const tables = tablesIn(await import(new URL(file, PROFILES).href));
-    for (const table of tables.filter(({ routes }) => !routes.every((route) => seen.has(route)))) {
-      others.push({ name: `a table of ${file}`, table, environment: {} });
+    const all = servedIn(await import(new URL(file, PROFILES).href));
+    for (const served of all.filter(({ routes }) => !routes.every((route) => seen.has(route)))) {
+      others.push({ name: `routes of ${file}`, served, environment: {} });
     }
   }
   return [...chosen, ...others];
 }
 
-export const TABLES: readonly NamedTable[] = await readTables();
+export const ALL_ROUTES: readonly NamedRoutes[] = await readAll();

@@ -1,4 +1,4 @@
-/* Runs the pipeline with a table of its own, for tests of routes that no profile has. */
+/* Runs the pipeline with routes of its own, for tests of what no profile has. */
 import type { Server } from 'node:http';
 import { composeWay } from '../../src/process/compose.ts';
 import { partsOf } from '../../src/process/service.ts';
@@ -13,7 +13,7 @@ import { clock, senderWith, settingsWith, verifierWith } from './caller.ts';
 import { serve, type Served } from './serve.ts';
 import type { Environment } from './service.ts';
 
-export interface Table {
+export interface RoutesToTest {
   readonly routes: readonly Route[];
   readonly policy?: readonly PrefixRule[];
   readonly environment?: Environment;
@@ -24,7 +24,7 @@ export interface Table {
   readonly prepare?: (server: Server) => void;
 }
 
-export interface TableApp {
+export interface BuiltRoutes {
   readonly responder: Responder;
   readonly way: ReturnType<typeof composeWay>;
   /** Every log line so far, parsed. */
@@ -32,13 +32,13 @@ export interface TableApp {
 }
 
 /** The pipeline over these routes; it accepts the tokens of `tokenWith`. */
-export function createTable({
+export function createRoutes({
   routes,
   policy = [],
   environment = {},
   verify = verifierWith(environment),
   sender = (usual) => usual,
-}: Table): TableApp {
+}: RoutesToTest): BuiltRoutes {
   const settings = settingsWith(environment);
   const logs: Record<string, any>[] = [];
   const log = createLog('debug', (line) => logs.push(JSON.parse(line)), clock.now);
@@ -51,16 +51,16 @@ export function createTable({
   return { responder: createResponder(pipeline, way.replies, way.observer, phase), way, logs };
 }
 
-export interface TableService extends TableApp, Served {
+export interface RunningRoutes extends BuiltRoutes, Served {
   readonly server: Server;
   /** Stops as the process would. */
   drain(): Promise<'drained' | 'deadline'>;
 }
 
 /** The same behind a listener on a free port. */
-export async function startTable(table: Table): Promise<TableService> {
-  const { responder, way, logs } = createTable(table);
+export async function startRoutes(routes: RoutesToTest): Promise<RunningRoutes> {
+  const { responder, way, logs } = createRoutes(routes);
   const { server, stop } = createListener(responder, clock);
-  table.prepare?.(server);
+  routes.prepare?.(server);
   return { responder, way, logs, server, drain: stop, ...(await serve(server)) };
 }
