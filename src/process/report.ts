@@ -1,9 +1,9 @@
-// What a service runs with, for an operator to compare with what was meant: in the line `listening`, and in
-// the report of `--check`. Promises: no secret is among it.
+// What a service runs with, for an operator to compare with what they meant: in the log line `listening`, and
+// in the report of `--check`. Promises: it holds no secret.
 import { printable, printableSetting, type Log, type Printable } from '../verify/base/events.ts';
 import type { Loaded } from './load-settings.ts';
 
-/** What of the settings decides who is served, and where it was read. */
+/** The settings that decide who is served, and the files that they come from. */
 export function inForce({ settings, files }: Loaded) {
   const issuers = Object.values(settings.issuers);
   return {
@@ -18,16 +18,16 @@ export function inForce({ settings, files }: Loaded) {
 }
 
 /**
- * A log for a start that listens on nothing: ends the process once the keys and the store have been heard
- * of, and tells in the words of the log what it would run with, or what is wrong.
+ * Creates the log of `--check`, which does not listen. Once every issuer and the store has logged an outcome,
+ * it prints the report and ends the process. Its exit code is 1 if one of them failed.
  */
-export function openReport(loaded: Loaded, profile: Printable): Log {
+export function createReport(loaded: Loaded, profile: Printable): Log {
   const events: object[] = [];
   const { issuers, dpopReplayStore } = loaded.settings;
-  /** The names of issuers, and nothing for the store. */
+  /** The names of issuers; `undefined` stands for the store. */
   const awaited = new Set<unknown>(Object.keys(issuers));
   if (dpopReplayStore !== undefined) awaited.add(undefined);
-  // Nothing of a store keeps a process alive.
+  // The connection to the store does not keep the process alive.
   setInterval(() => {}, 1_000);
 
   return (event, fields) => {

@@ -27,9 +27,30 @@ export function namesFor({ env, yaml }: Names, issuer: string): Names {
 }
 
 /** The environment and files as a source. A variable wins over a key of YAML. */
-export function createSource(found: FoundEntries): Source {
-  const { variables, keys, lookedIn, problems } = found;
+export function createSource({ variables, keys, lookedIn, problems, warnings }: FoundEntries): Source {
   const known: Names[] = [];
+
+  function noteVariables() {
+    const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
+    const prefixes = names.join().match(PREFIXES) ?? [];
+
+    /** A name that differs from a setting's in case only is meant for it. */
+    function isMeant(written: string) {
+      const name = written.toUpperCase();
+      return names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));
+    }
+
+    for (const entry of variables) {
+      const isWarning = entry.place === 'environment';
+      if (entry.name.includes('\n')) problems.push(problemOf(withoutSecret(entry, isMeant), TORN));
+      else if (isMeant(entry.name)) noteUnknown(entry, names, isWarning ? warnings : problems);
+    }
+  }
+
+  function noteKeys() {
+    const names = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
+    for (const entry of keys) noteUnknown(entry, names, SECTIONS.test(entry.name) ? problems : warnings);
+  }
 
   return {
     problems,
@@ -44,27 +65,10 @@ export function createSource(found: FoundEntries): Source {
     },
 
     noteUnknown() {
-      noteVariables(known, found);
-      noteKeys(known, found);
+      noteVariables();
+      noteKeys();
     },
   };
-}
-
-function noteVariables(known: readonly Names[], { variables, problems, warnings }: FoundEntries) {
-  const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
-  const prefixes = names.join().match(PREFIXES) ?? [];
-
-  /** A name that differs from a setting's in case only is meant for it. */
-  function isMeant(written: string) {
-    const name = written.toUpperCase();
-    return names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));
-  }
-
-  for (const entry of variables) {
-    const isWarning = entry.place === 'environment';
-    if (entry.name.includes('\n')) problems.push(problemOf(withoutSecret(entry, isMeant), TORN));
-    else if (isMeant(entry.name)) noteUnknown(entry, names, isWarning ? warnings : problems);
-  }
 }
 
 /**
@@ -74,9 +78,4 @@ function noteVariables(known: readonly Names[], { variables, problems, warnings 
 function withoutSecret(entry: Entry, isMeant: (name: string) => boolean): Entry {
   const [, last = ''] = /\n[ \t]*(?:export[ \t]+)?(\w+)\s*$/.exec(entry.name) ?? [];
   return { ...entry, name: last !== '' && isMeant(last) ? last : 'a name of several lines' };
-}
-
-function noteKeys(known: readonly Names[], { keys, problems, warnings }: FoundEntries) {
-  const names = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
-  for (const entry of keys) noteUnknown(entry, names, SECTIONS.test(entry.name) ? problems : warnings);
 }

@@ -66,7 +66,9 @@ const NO_AUDIENCE = 'the audience is required; set it to the identifier of this 
 export const ISSUER_SETTINGS = {
   domain: required('IDP_DOMAIN', 'idp.domain', host, NO_DOMAIN),
   audience: required('IDP_AUDIENCE', 'idp.audience', list(textWithoutBlanks, 1), NO_AUDIENCE),
-  issuer: derived('IDP_ISSUER', 'idp.issuer', issuerUrl, issuerOf),
+  issuer: derived('IDP_ISSUER', 'idp.issuer', issuerUrl, ({ domain }) =>
+    domain === undefined ? '' : `https://${domain}/`,
+  ),
   jwksUri: setting('IDP_JWKS_URI', 'idp.jwksUri', httpsUrl, undefined),
   claimNamespace: setting('IDP_CLAIM_NAMESPACE', 'idp.claimNamespace', urlPrefix, ''),
   scopeClaim: setting('IDP_SCOPE_CLAIM', 'idp.scopeClaim', textWithoutBlanks, 'scope'),
@@ -94,7 +96,9 @@ export const SERVICE_SETTINGS = {
   port: setting('PORT', 'server.port', integer(0, 65535), 3001),
   host: setting('HOST', 'server.host', textWithoutBlanks, undefined),
   springApplicationName: setting('', 'spring.application.name', text, 'gatehouse'),
-  applicationName: derived('', 'application.name', text, springName),
+  applicationName: derived('', 'application.name', text, ({ springApplicationName }) =>
+    String(springApplicationName),
+  ),
   dpopMode: setting('IDP_DPOP_MODE', 'idp.dpopMode', dpopMode, 'DISABLED'),
   dpopIatOffsetSeconds: setting(
     'IDP_DPOP_IAT_OFFSET_SECONDS',
@@ -148,14 +152,6 @@ export const SERVICE_SETTINGS = {
   logLevel: setting('LOG_LEVEL', 'log.level', word(...LOG_LEVELS), 'info'),
   accessLog: setting('ACCESS_LOG', 'log.access', boolean, false),
 };
-
-function issuerOf({ domain }: Earlier) {
-  return domain === undefined ? '' : `https://${domain}/`;
-}
-
-function springName({ springApplicationName }: Earlier) {
-  return String(springApplicationName);
-}
 
 /** More about a resource is a fault without its URL. A setting at fault is missing in `earlier`. */
 function noResourceUrl(earlier: Earlier) {
