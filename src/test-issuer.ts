@@ -1,5 +1,5 @@
-// A test issuer: a signing key in memory, tokens and proofs, so that a team can test its routes without a
-// network, certificates or waiting. Only testing.ts loads it.
+// A test issuer: a signing key in memory, tokens and proofs, for tests without a network. Only testing.ts
+// loads it.
 import {
   createPrivateKey,
   createPublicKey,
@@ -22,7 +22,7 @@ export interface ProofKey {
   readonly privateKey: KeyObject;
 }
 
-/** The request that a proof is for, as the client sends it. */
+/** As the client sends it. */
 export interface ProofRequest {
   readonly method: string;
   readonly url: string;
@@ -82,7 +82,6 @@ export function createTestIssuer({
     boundToken(key: ProofKey, claims: Members = {}) {
       return token({ cnf: { jkt: key.thumbprint }, ...claims });
     },
-    /** The header fields of a request with a token. */
     bearer: (claims: Members = {}) => ({ authorization: `Bearer ${token(claims)}` }),
     proof: createProof,
   };
@@ -102,10 +101,7 @@ export function createProofKey(): ProofKey {
   return { thumbprint, publicJwk: members, privateKey };
 }
 
-/**
- * Node 20 hangs if a key is exported while the garbage collector frees its generator. So keys are generated
- * as text, and another key, made from the text, is exported.
- */
+/** Node 20 hangs if a generated key is exported while the garbage collector frees its generator. */
 const AS_TEXT = {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
   privateKeyEncoding: { type: 'pkcs8', format: 'pem' },

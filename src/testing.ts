@@ -1,5 +1,4 @@
-// The door `gatehouse/testing`: the test issuer, and a check that requests every route with every kind of
-// credentials. Only tests load it.
+// The door `gatehouse/testing`: the test issuer, and a check of every route with every kind of credentials.
 import { STATUSES } from './gate/challenge.ts';
 import { authenticated, refusalOf, type Access } from './gate/access.ts';
 import type { Guard } from './gate/guards.ts';
@@ -22,8 +21,7 @@ export {
 } from './test-issuer.ts';
 
 /**
- * Has a line for each response that does not fit the access of its route: which route, the request, and the
- * status.
+ * Its message has a line for each response that does not fit the access of its route.
  *
  * @example await assert.rejects(assertRouteMatrix({ routes: wrongRoutes }), RouteMatrixError);
  */
@@ -73,7 +71,6 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
   }
 }
 
-/** A route with the same access that takes no input and does nothing. */
 const withoutHandler = (route: Route): Route => ({
   ...route,
   query: undefined,
@@ -85,7 +82,6 @@ type Deciding = readonly Access<unknown>[];
 
 type Ask = ReturnType<typeof createAsk>['ask'];
 
-/** Gives a function that requests a route, and the list of its wrong responses. */
 function createAsk(route: Route, url: string) {
   const faults: string[] = [];
 

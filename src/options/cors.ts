@@ -1,6 +1,5 @@
-// Cross-origin requests (Fetch standard §3.2), allowed only for the origins that are set.
-// Trusts Origin only to decide whether a browser may read the reply. Promises: only an origin that equals a
-// listed one gets permission; `*` and `null` never do.
+// Cross-origin requests (Fetch standard §3.2). Origin only decides whether a browser may read a reply.
+// Promises: only an origin that equals a listed one gets permission; `*` and `null` never do.
 import type { CrossOrigin, Early } from '../gate/early.ts';
 import { NO_CONTENT } from '../gate/reply.ts';
 import { fieldValues, isPreflight } from '../verify/request/fields.ts';
@@ -17,7 +16,7 @@ interface CorsOptions {
 
 const NONE: readonly string[] = [];
 
-/** Makes the fields for every listed origin once, as names and values in turn. */
+/** Makes the fields for every listed origin once. */
 export function createCors(options: CorsOptions): CrossOrigin & { readonly preflight: Early } {
   const origins = options.corsAllowedOrigins;
   const permissions = new Map(origins.map((origin) => [origin, permissionOf(origin, options)]));
@@ -26,7 +25,6 @@ export function createCors(options: CorsOptions): CrossOrigin & { readonly prefl
     vary: ['Vary', 'Origin'],
     forReading: (origin = '') => permissions.get(origin)?.forReading ?? NONE,
 
-    /** Replies to a preflight for any path, from any origin. */
     preflight: (facts) => {
       if (!isPreflight(facts.method, facts.rawHeaders)) return undefined;
 

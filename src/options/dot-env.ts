@@ -1,15 +1,14 @@
-// Parses `.env` line by line, with Node's util.parseEnv for each value. Given a whole file, parseEnv silently
-// drops settings: on Node 20 the one after a line with a blank, on 22 to 26 the one after `NAME=` and a
-// blank. Promises: a line that is no assignment, no comment and not empty is a problem. Ignores blanks at the
-// ends of a line.
+// Parses `.env` line by line. Given a whole file, Node's util.parseEnv silently drops settings: on Node 20
+// after a line with a blank, on 22 to 26 after `NAME=` and a blank. Promises: a line that is no assignment,
+// no comment and not empty is a problem.
 import { parseEnv } from 'node:util';
 import { noteRepetitions, type Entry } from '../process/settings/entry.ts';
 
-// Stricter: a quoted value ends on its line. If the second quote were missing, it would swallow the settings
-// below. Stricter: a comment needs a blank before it. Other parsers read all of `a#b` as the value.
+// Stricter: a quoted value ends on its line; without its second quote it would swallow the next settings.
+// Stricter: a comment needs a blank before it. Other parsers read all of `a#b` as the value.
 const VALUE = String.raw`(["'\x60])(?:(?!\3).)*\3|(?!["'\x60])(?:(?!#).)*?(?<!\s)|`;
 
-// Refuses control characters except tabs: they are invisible, or look like the end of a line.
+// Control characters but tabs are invisible, or look like the end of a line.
 const ASSIGNMENT = new RegExp(
   String.raw`^(?![^]*[^\P{Cc}\t])(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?!\s)(${VALUE})\s*((?<=\s)#.*)?$`,
   'u',

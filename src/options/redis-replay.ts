@@ -1,8 +1,7 @@
 // A replay store that replicas share (RFC 9449 §11.1): one Redis or Valkey server, over RESP2.
-// Trusts the replies of the server. Promises: a proof is `new` only if the server says so in its reply to
-// this proof. Anything else is `unavailable`, at once or one second after the command was sent. Does NOT
-// follow Cluster or Sentinel, and does NOT check that the server keeps keys until they expire: that is up to
-// its operator.
+// Trusts the server. Promises: a proof is `new` only by the server's reply to it; without a verdict it is
+// `unavailable`, after one second at the latest. Does NOT follow Cluster or Sentinel, and does NOT check that
+// the server keeps keys until they expire.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '../verify/base/clock.ts';
@@ -23,10 +22,7 @@ const VERDICTS = new Map<string, ReplayVerdict>([
   ['$-1', 'seen'],
 ]);
 
-/**
- * An error of the command alone. After the others the server cannot record, so the connection ends: another
- * server may soon have the same name.
- */
+/** After the other errors the connection ends: another server may soon have the same name. */
 const ERROR_OF_COMMAND = /^-(?!(?:READONLY|LOADING|MASTERDOWN|NOAUTH|CLUSTERDOWN|MOVED)\b)/;
 
 /** `-NOPERM` for PING still proves that authentication succeeded. */
@@ -35,19 +31,18 @@ const GREETING = /^(?:\+PONG$|-NOPERM\b)/;
 /** Takes the reply to a command, '' if none will come. Returns whether the connection may go on. */
 type Settle = (reply: string) => boolean;
 
-/** A command without a reply so far. */
 type Command = Readonly<{ sentAt: number; settle: Settle }>;
 
 /**
- * Creates a store at `redis://[[user]:password@]host[:port][/db]`, or `rediss://` for TLS. It connects at
- * once, and reconnects whenever the connection is lost.
+ * Connects at once to `redis://[[user]:password@]host[:port][/db]`, or `rediss://` for TLS, and again
+ * whenever the connection is lost.
  */
 export function createSharedReplayStore(address: string, clock: Clock, log: Log): ReplayStore {
   const url = new URL(address);
   let state: 'lost' | 'ready' | 'closed' = 'lost';
   /**
-   * False once the server refused a proof. A server that cannot record may greet well, again and again: from
-   * then on only a verdict is logged as `ready`, and only a verdict resets the pause.
+   * False once the server refused a proof: such a server may still greet well. Then only a verdict counts as
+   * `ready` and resets the pause.
    */
   let mayRecord = true;
   let lastEvent = '';
@@ -98,7 +93,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     });
   }
 
-  /** Writes the commands of one turn of the event loop together. */
+  /** One write for all commands of one turn of the event loop. */
   function send(words: readonly string[], settle: Settle) {
     if (socket.writableCorked === 0) {
       socket.cork();
@@ -160,7 +155,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
       if (state !== 'ready' || waiting.length === MAX_WAITING) return 'unavailable';
 
       const key = `gatehouse:dpop:${hashProof(thumbprint, jti, 'base64url')}`;
-      // A relative time, by this clock: by its own clock the server might find the proof expired already.
+      // Relative: by its own clock the server might find the proof expired already.
       const seconds = Math.max(1, Math.ceil(expiresAt - nowSeconds) + 1) + SPARE_SECONDS;
       return new Promise((resolve) => {
         send(['SET', key, '1', 'NX', 'EX', String(seconds)], (reply) => {
@@ -205,7 +200,7 @@ function openSocket({ protocol, hostname, port }: URL, opened: () => void) {
   return protocol === 'rediss:' ? connectTls(options, opened) : connect(options, opened);
 }
 
-/** A RESP2 command: an array of strings, each with its length in bytes. */
+/** RESP2: an array of strings, each with its length in bytes. */
 function encode(words: readonly string[]) {
   const texts = words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}`);
   return [`*${words.length}`, ...texts, ''].join('\r\n');

@@ -1,6 +1,5 @@
 // The document that tells clients where to get a token (RFC 9728).
-// Promises: everybody gets the same bytes, without a token. Only the method and the path of a request, and
-// whether it is a preflight, decide the reply.
+// Promises: everybody gets the same bytes, without a token.
 import { refuseMethod } from '../verify/base/refusal.ts';
 import { PROOF_ALGORITHMS } from '../verify/keys/jwk.ts';
 import { NO_CONTENT, type Reply } from '../gate/reply.ts';
@@ -13,7 +12,6 @@ const METHODS = ['GET', 'HEAD'];
 
 const EVERY_ORIGIN = ['Access-Control-Allow-Origin', '*'];
 
-/** The settings that the document shows. */
 export interface ResourceOptions {
   readonly dpopMode: DpopMode;
   readonly issuers: Readonly<Record<string, Readonly<{ issuer: string }>>>;

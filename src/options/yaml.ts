@@ -1,6 +1,5 @@
-// A strict parser for the part of YAML 1.2 that settings need: nested maps, lists, plain and quoted scalars.
-// Promises: it reads what it accepts as YAML 1.2 (core schema) does. Anything else is a fault that names its
-// line.
+// A strict parser for the YAML that settings need: nested maps, lists, plain and quoted scalars.
+// Promises: reads what it accepts as YAML 1.2 (core schema) does; anything else is a fault with its line.
 import { throwAt, type Entry, type RawValue, type Scalar } from '../process/settings/entry.ts';
 
 /** A byte-order mark, comments, and the marker of the only document. */
@@ -10,14 +9,14 @@ const CHARACTER = /[\x00-\x1f\x7f-\x9f\u2028\u2029\uD800-\uDFFF\uFEFF\uFFFE\uFFF
 /** Allows only the escapes that JSON has too, and no lone surrogates. */
 const DOUBLE = /"(?:[^"\\]|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*"/.source;
 const QUOTED = `${DOUBLE}|'(?:[^']|'')*'(?!')`;
-// Plain text does not end in a blank. Otherwise many blanks would be scanned again from each of them.
+// Plain text does not end in a blank: many blanks would be scanned again from each one.
 const ITEM = `(?:${QUOTED}|[^"',[\\]{} ](?:[^,[\\]{}]*?[^,[\\]{} ])??)`;
 const ITEMS = new RegExp(`${ITEM}(?= *[,\\]])`, 'g');
 const LIST = `\\[(?: *${ITEM} *(?:,|(?=\\])))* *\\]`;
 const VALUE = new RegExp(`^(?: *(?! )(${QUOTED}|${LIST}|[^"'[# ](?:.*?[^ ])??))?(?: +#.*)? *$`);
 const PAIR = new RegExp(`^(${QUOTED}|[^"'](?:.*?[^ ])??) *:( .*)?$`);
 
-/** Refuses what makes a plain scalar another form of YAML, and numbers that no setting has. */
+/** Other forms of YAML, and numbers that no setting has. */
 const OTHER = /^[,[\]{}#&*!|>'"%@`]|^[-?:]( |$)|:( |$)| #|^[-+]?\.(inf|Inf|INF)$|^\.(nan|NaN|NAN)$/;
 const NUMBER = /^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+)$/;
 
@@ -28,16 +27,15 @@ interface Key {
   readonly prefix: string;
   readonly indent: number;
   readonly outer?: Key;
-  /** The beginning of each line below: blanks, and a dash for the items of a list. */
+  /** How each line below begins: with blanks, and a dash in a list. */
   below?: string;
 }
 
 /** Gives the values of a file in their order. Throws `Fault`. */
 export function parseYaml(source: string, file: string): Entry[] {
-  /** Every key so far. The key of a map has no entry. */
+  /** Includes the keys of maps, which have no entry. */
   const names = new Set<string>();
   const entries: Entry[] = [];
-  /** The items of the last list. */
   let items: Scalar[] = [];
   const root: Key = { prefix: '', indent: -1 };
   /** The innermost key that the next line may belong to. */
@@ -46,7 +44,7 @@ export function parseYaml(source: string, file: string): Entry[] {
   function readLine(line: string, place: string): void {
     const [, start = '', text = ''] = /^( *(?:-(?= |$))?)(.*)/.exec(line) ?? [];
     const isItem = start.endsWith('-');
-    // `start` includes the dash, so an item stands to the right of its key even at the same indentation.
+    // `start` includes the dash: an item may have the indentation of its key.
     while (open.indent >= start.length) open = open.outer ?? root;
 
     if (open.below === undefined) {
@@ -66,7 +64,7 @@ export function parseYaml(source: string, file: string): Entry[] {
   function readPair(text: string, place: string, indent: number): void {
     const [, written = '', rest = ''] = PAIR.exec(text) ?? throwAt(place, NO_PAIR);
     const key = readScalar(written, place);
-    // YAML 1.2.2 §7.4.2: the length of a key is bounded, so that no parser looks ahead without end.
+    // YAML 1.2.2 §7.4.2 bounds a key.
     if (typeof key !== 'string' || key === '' || written.length > 1000) {
       return throwAt(place, 'a key that is not text of at most 1000 characters; quote it');
     }
@@ -93,7 +91,6 @@ function readItem(text: string, place: string): Scalar {
   return typeof item === 'object' && item !== null ? throwAt(place, 'a list inside a list') : item;
 }
 
-/** The value after a colon or a dash. */
 function readValue(after: string, place: string): RawValue {
   const [, text = ''] =
     VALUE.exec(after) ??

@@ -13,7 +13,7 @@ export const clock: Clock = {
   },
 };
 
-/** The lines of one turn of the event loop, written with one system call for all services. */
+/** The lines of one turn of the event loop: one system call for all of them. */
 let unwritten = '';
 
 function writeLines() {
@@ -28,7 +28,7 @@ function writeLater(line: string) {
 
 const ignore = () => {};
 
-/** Creates a log on standard output. It drops lines while too much of it is unread. */
+/** Drops lines while too many are unread. */
 export function createProcessLog(leastLevel: LogLevel) {
   const { stdout } = process;
   // EPIPE must not end the service. `off` first: each listener is there once, however many logs there are.

@@ -1,13 +1,12 @@
-// `--probe`: asks whether the service that the settings describe is ready, for images without curl.
-// Promises: it ends within five seconds, and the exit code is 0 only if the service is ready.
-// Does NOT look at the response beyond its status.
+// `--probe`: asks the service that the settings describe whether it is ready, for images without curl.
+// Promises: ends within five seconds, with exit code 0 only for status 200. Does NOT read the response.
 import { get } from 'node:http';
 import { ConfigurationError } from '../gate/configuration-error.ts';
 import type { Settings } from './settings/load.ts';
 
 const PROBE_MILLIS = 5_000;
 
-/** Asks `/readyz`, prints the outcome, and ends the process. Throws `ConfigurationError`. */
+/** Prints the outcome and ends the process. Throws `ConfigurationError`. */
 export function probe({ host = '127.0.0.1', port }: Settings) {
   if (port === 0) throw new ConfigurationError(['PORT or server.port: 0 is unknown to --probe; set one']);
 

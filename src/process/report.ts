@@ -1,9 +1,8 @@
-// What a service runs with, for an operator to compare with what they meant: in the log line `listening`, and
-// in the report of `--check`. Promises: it holds no secret.
+// What a service runs with: the log line `listening` and the report of `--check`. Promises: no secrets.
 import { printable, printableSetting, type Log, type Printable } from '../verify/base/events.ts';
 import type { Loaded } from './load-settings.ts';
 
-/** The settings that decide who is served, and the files that they come from. */
+/** The settings that decide who is served, and their files. */
 export function inForce({ settings, files }: Loaded) {
   const issuers = Object.values(settings.issuers);
   return {
@@ -18,8 +17,8 @@ export function inForce({ settings, files }: Loaded) {
 }
 
 /**
- * Creates the log of `--check`, which does not listen. Once every issuer and the store has logged an outcome,
- * it prints the report and ends the process. Its exit code is 1 if one of them failed.
+ * The log of `--check`. When every issuer and the store have logged an outcome, it prints the report and ends
+ * the process, with exit code 1 if one failed.
  */
 export function createReport(loaded: Loaded, profile: Printable): Log {
   const events: object[] = [];

@@ -1,5 +1,5 @@
-// Owns a process that is a service: its environment, working directory, signals and exit codes. Exit codes: 0
-// after a signal, 1 for a wrong configuration or a second signal, 2 if it cannot listen.
+// Owns a process that is a service: its environment, working directory and signals. Exit codes: 0 after a
+// signal, 1 for a wrong configuration or a second signal, 2 if it cannot listen.
 // Promises: once it listens, only a signal ends the process, whatever a handler throws.
 import { undefinedOn } from '../verify/base/encoding.ts';
 import { describeBug, printable, printableSetting } from '../verify/base/events.ts';
@@ -15,7 +15,6 @@ import { inForce, createReport } from './report.ts';
 
 const WRONG_ARGUMENTS = 'arguments: must be none, or --check, or --probe';
 
-/** What a process serves. */
 interface Plan {
   readonly loaded: Loaded;
   readonly routes: Routes;
@@ -24,8 +23,8 @@ interface Plan {
 }
 
 /**
- * Runs these routes as a whole service: settings from the environment and files, a listener, signals, exit
- * codes. If a setting or a route is wrong, it prints every problem on standard error and ends the process.
+ * Runs these routes as a whole process: settings, listener, signals and exit codes. Wrong settings or routes
+ * end the process, with every problem on standard error.
  *
  * @example runService({ routes: [get('/api/orders', needs(scope('read:orders')), listOrders)] });
  */
@@ -36,8 +35,7 @@ export const runService = (routes: Routes): void =>
   );
 
 /**
- * Runs a plan. `createPlan` throws `ConfigurationError`; `faultsWith` gives the problems of routes that do
- * not depend on a plan.
+ * `createPlan` throws `ConfigurationError`. `faultsWith` gives the problems of routes known without a plan.
  */
 export function runWith(
   createPlan: (...sources: Parameters<typeof loadSettings>) => Plan,
@@ -73,8 +71,8 @@ function argumentProblems(word: string | undefined, others: readonly string[]) {
 
 function start({ loaded, routes, name }: Plan, isCheck: boolean) {
   const { settings, warnings } = loaded;
-  // libuv gives half of its threads to DNS, and the lookup of a dead name blocks one for seconds: one thread
-  // for each issuer, the proxy and the store.
+  // libuv gives half of its threads to DNS, and a dead name blocks one: each issuer, the proxy and the store
+  // gets its own.
   process.env.UV_THREADPOOL_SIZE ??= String(2 * Object.keys(settings.issuers).length + 4);
 
   const profile = printable(name);
@@ -120,9 +118,9 @@ function start({ loaded, routes, name }: Plan, isCheck: boolean) {
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   service.listen().then(({ address, ...ports }) => {
     log('listening', { ...ports, address: printable(address), profile, ...inForce(loaded) });
-    // Choice: without this, one unhandled rejection in a handler would end the process and every request.
+    // Choice: without this, one unhandled rejection of a handler would end every request.
     process.on('uncaughtException', (error) => log('unforeseen failure', describeBug(error)));
-    // Loading TLS blocks the process for a moment. The first responses do not wait for it.
+    // The first responses do not wait for TLS to load, which blocks the process.
     clock.after(20, service.fetchKeys);
   }, onListenError);
 }

@@ -27,7 +27,6 @@ export const PROFILE_SETTINGS = {
   scopePolicy: setting('SCOPE_POLICY', 'api.scopePolicy', scopePolicy, false),
 };
 
-/** Every setting of a service with a profile. */
 export type ProfileSettings = ReturnType<typeof loadProfileSettings>['settings'];
 
 /** Does what `loadSettings` does, for a service with a profile. */

@@ -1,13 +1,11 @@
-// The listener for metrics. Needs no credentials: whoever reaches it may read them.
-// Promises: it has limits of its own, so that slow or many clients cost the service only the time of their
-// responses. It listens together with the service or not at all.
+// The listener for metrics. Whoever reaches it may read them. Promises: has limits of its own, and listens
+// together with the service or not at all.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';
 import type { Settings } from '../../process/settings/load.ts';
 
-/** Creates a server that does not listen yet. */
 export function createMetricsListener(readText: () => string, clock: Clock) {
   // Explicit, so that NODE_OPTIONS cannot turn it on.
   const server = createServer({ insecureHTTPParser: false }, ({ method, url }, response) => {
@@ -17,7 +15,7 @@ export function createMetricsListener(readText: () => string, clock: Clock) {
     const isFound = /^(?:GET|HEAD) \/metrics(?:\?|$)/.test(`${method} ${url}`);
     response.statusCode = isFound ? 200 : 404;
     response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
-    // One request a connection, so that the limit on the connection bounds the request.
+    // One request a connection: its time limit bounds the request.
     response.shouldKeepAlive = false;
     response.end(isFound ? readText() : '');
   });
@@ -32,7 +30,7 @@ export function createMetricsListener(readText: () => string, clock: Clock) {
   return server;
 }
 
-/** Gives their ports and the address. Rejects with Node's error, which names the `host` and the `port`. */
+/** Rejects with Node's error, which names the `host` and the `port`. */
 export async function listenBoth(
   { port, host, metricsPort, metricsHost = host }: Settings,
   server: Server,

@@ -1,6 +1,6 @@
 // All metrics, as text for Prometheus (format 0.0.4).
-// Promises: labels are words of the routes, of the settings and of closed lists, never of a request. A sample
-// that can be foreseen is there from the start, at zero. Does NOT observe anything: others add to it.
+// Promises: labels are words of routes, settings and closed lists, never of a request. Samples that can be
+// foreseen start at zero.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { FETCH_FLAWS } from '../../verify/base/events.ts';
 import { SENTENCES } from '../../verify/base/refusal.ts';
@@ -13,10 +13,10 @@ const VERSION = '0.1.0';
 
 const REASONS = Object.values(SENTENCES).flatMap(Object.keys);
 
-/** In seconds, from OpenTelemetry's convention for HTTP servers. */
+/** Seconds, by OpenTelemetry's convention for HTTP servers. */
 const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ').map(Number);
 
-/** Two lines for each family. The names of its samples, and no others, begin with its name. */
+/** Only the samples of a family begin with its name. */
 const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a request to its answer.
 # TYPE http_server_request_duration_seconds histogram
 # HELP http_server_active_requests Requests that are not answered yet.
@@ -53,10 +53,10 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 # TYPE nodejs_eventloop_lag_p99_seconds gauge
 `;
 
-/** Shared by all services in this process. Counts from the first `read`. */
+/** Shared by all services in this process. */
 const delays = monitorEventLoopDelay({ resolution: 20 });
 
-/** A line of the text. The name includes the labels. */
+/** The name includes the labels. */
 interface Sample {
   readonly name: string;
   value: number;
@@ -64,7 +64,6 @@ interface Sample {
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** `profile` is the name of the routes. */
 export function createMetrics(profile: string) {
   const samples: Sample[] = [];
 
@@ -86,7 +85,6 @@ export function createMetrics(profile: string) {
     ),
   );
 
-  /** Gives a function that counts a duration in seconds. */
   function createHistogram(labels: string) {
     const buckets = BOUNDS.map((bound) => {
       const edge = `${labels},le="${numeral(bound)}"`;
@@ -121,7 +119,6 @@ export function createMetrics(profile: string) {
     }
   }
 
-  /** All metrics as text. */
   function read(issuers: readonly Issuer[], store: ReplayStore) {
     sample('http_server_active_requests');
     foresee('gatehouse_refusals_total{reason=', REASONS);

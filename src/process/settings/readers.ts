@@ -1,11 +1,10 @@
-// Readers of single values: each turns a raw value into a typed one, or throws a fault that says what to
-// change. Promises: a fault never repeats the value, which may be a secret in the wrong place.
-// Does NOT know where a value comes from.
+// Readers of single values: raw → typed, or a fault that says what to change. Promises: a fault never repeats
+// the value, which may be a secret in the wrong place.
 import { isTextArray, undefinedOn } from '../../verify/base/encoding.ts';
 import { normalUri } from '../../verify/request/uri.ts';
 import { throwFault, type RawValue } from './entry.ts';
 
-/** The values of the settings above this one in its table. A setting with a fault is missing. */
+/** The settings above this one in its table. Those with a fault are missing. */
 export type Earlier = Readonly<Record<string, unknown>>;
 
 /** Throws `Fault`. */
@@ -26,11 +25,9 @@ export function fitting<Value>(
 export const text: Reader<string> = (raw) =>
   typeof raw === 'string' ? raw : throwFault('must be text; quote it');
 
-/** Text that matches a pattern, and meets a condition. */
 export const matching = (pattern: RegExp, fault: string, isGood = (_: string) => true) =>
   fitting(text, fault, (value) => pattern.test(value) && isGood(value));
 
-/** A whole number from `min` to `max`. */
 export function integer(min: number, max: number): Reader<number> {
   return (raw) => {
     const value = typeof raw !== 'object' && /^\d{1,15}$/.test(String(raw)) ? Number(raw) : NaN;
@@ -38,7 +35,7 @@ export function integer(min: number, max: number): Reader<number> {
   };
 }
 
-/** One of the words, in upper or lower case. */
+/** Ignores case. */
 export function word<Word extends string>(...words: readonly Word[]): Reader<Word> {
   return (raw) => {
     const lower = typeof raw === 'string' && raw.toLowerCase();
@@ -50,7 +47,7 @@ export function word<Word extends string>(...words: readonly Word[]): Reader<Wor
 export const boolean: Reader<boolean> = (raw) =>
   typeof raw === 'boolean' ? raw : word('true', 'false')(raw) === 'true';
 
-/** A list of at least `least` texts, or one text with commas between them. */
+/** A list of texts, or one text with commas. */
 export function list(read: Reader<string>, least = 0): Reader<readonly string[]> {
   return (raw) => {
     const parts = typeof raw === 'string' ? raw.split(',') : undefined;
@@ -60,7 +57,7 @@ export function list(read: Reader<string>, least = 0): Reader<readonly string[]>
   };
 }
 
-/** A host name with an optional port. A fault for each other part of a URL says what to remove. */
+/** A host name with an optional port. */
 export const host: Reader<string> = (raw) => {
   const value = text(raw);
   const [scheme] = /^[a-z][a-z0-9+.-]*:\/\//i.exec(value) ?? [];

@@ -1,6 +1,6 @@
-// Finds the entries of the process environment, of .env, and of application.yml or the file that CONFIG_FILE
-// names. Promises: a file that cannot be read is a problem. A file that does not exist, or that Node's
-// permission model hides, is a problem only if CONFIG_FILE names it.
+// Finds what is set in the environment, in .env, and in application.yml or the file that CONFIG_FILE names.
+// Promises: a file that cannot be read is a problem; one that does not exist, or that Node's permission model
+// hides, is one only if CONFIG_FILE names it.
 import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { decodeUtf8, undefinedOn } from '../../verify/base/encoding.ts';
@@ -8,18 +8,17 @@ import { find, throwAt, Fault, problemOf, type Entry } from './entry.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Matches the variables that Kubernetes and Docker set for another service called `idp` or `metrics`. */
+/** What Kubernetes and Docker set for another service called `idp` or `metrics`. */
 const ORCHESTRATED =
   /^(?=\w+=)(\w*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+|PORT(?==(tc|ud|sct)p:))|(IDP|CORS|RESOURCE)_PORT)=/;
 
-/** Parses a file. Throws `Fault`, or adds a problem for each line. */
+/** Throws `Fault`, or adds problems. */
 type Parse = (text: string, path: string, problems: string[]) => Entry[];
 
 type Parsers = Readonly<{ parseDotEnv: Parse; parseYaml: Parse }>;
 
 export type FoundEntries = ReturnType<typeof findEntries>;
 
-/** Finds what is set for a process with this environment and working directory. */
 export function findEntries(
   environment: Environment,
   directory: string,
@@ -67,7 +66,6 @@ export function findEntries(
     variables,
     /** Of YAML. */
     keys,
-    /** The paths of the files that were read. */
     files,
     /** Where an absent setting was looked for; empty if a file could not be read. */
     lookedIn,
@@ -81,9 +79,9 @@ const entriesOf = (environment: Environment) =>
     .filter(([name, value]) => !ORCHESTRATED.test(`${name}=${value}`))
     .map(([name, value = '']) => ({ name, value, place: 'environment' }));
 
-/** Reads a regular file only, up to a bound: a pipe or a device might never end. */
+/** Only a regular file of bounded size: a pipe might never end. */
 function readText(path: string, isDemanded: boolean) {
-  // A broken link counts as a file that is there: its target may have held a safeguard.
+  // A broken link counts as there: its target may have held a safeguard.
   if (lstatSync(path, { throwIfNoEntry: isDemanded }) === undefined) return undefined;
 
   const status = statSync(path);
@@ -92,7 +90,7 @@ function readText(path: string, isDemanded: boolean) {
   return decodeUtf8(readFileSync(path)) ?? throwAt(path, 'is not UTF-8; save it as such');
 }
 
-/** Whether Node's permission model hides a file. `EACCES`, a file mode, shows that the file is there. */
+/** Hidden by Node's permission model; with `EACCES` the file is there. */
 const isDenied = (error: unknown) =>
   error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED';
 
