@@ -6,7 +6,7 @@ import { describeBug, printable, printableSetting } from '../verify/base/events.
 import type { Routes } from '../service/routes/route.ts';
 import { ConfigurationError } from '../gate/configuration-error.ts';
 import { loadSettings, type Loaded } from './load-settings.ts';
-import type { FaultsWith } from './settings/load.ts';
+import type { ProblemsWith } from './settings/load.ts';
 import { clock, createProcessLog } from './log.ts';
 import { createListeningService, problemsOf } from './service.ts';
 import { createMetrics } from '../options/metrics/metrics.ts';
@@ -35,25 +35,25 @@ export const runService = (routes: Routes): void =>
   );
 
 /**
- * `createPlan` throws `ConfigurationError`. `faultsWith` gives the problems of routes known without a plan.
+ * `createPlan` throws `ConfigurationError`. `problemsWith` gives the problems of routes known without a plan.
  */
 export function runWith(
   createPlan: (...sources: Parameters<typeof loadSettings>) => Plan,
-  faultsWith: FaultsWith = () => [],
+  problemsWith: ProblemsWith = () => [],
 ) {
   const [, , word, ...others] = process.argv;
-  const problemsWith: FaultsWith = (some) => [...argumentProblems(word, others), ...faultsWith(some)];
+  const allProblems: ProblemsWith = (some) => [...argumentProblems(word, others), ...problemsWith(some)];
 
   function workingDirectory() {
     // Throws if the directory has been removed.
     const directory = undefinedOn(Error, process.cwd);
     if (directory !== undefined) return directory;
 
-    throw new ConfigurationError([...problemsWith({}), 'working directory: is gone; start in another']);
+    throw new ConfigurationError([...allProblems({}), 'working directory: is gone; start in another']);
   }
 
   try {
-    const plan = createPlan(process.env, workingDirectory(), problemsWith);
+    const plan = createPlan(process.env, workingDirectory(), allProblems);
     if (word === '--probe') probe(plan.loaded.settings);
     else start(plan, word === '--check');
   } catch (error) {
@@ -81,11 +81,10 @@ function start({ loaded, routes, name }: Plan, isCheck: boolean) {
 
   const metrics = settings.metricsPort === undefined ? undefined : createMetrics(profile);
   const service = createListeningService(routes, settings, { clock, log, metrics });
-  if (isCheck) return fetchOnce();
-
-  /** Does not retry a fetch that fails while others are under way. */
-  function fetchOnce() {
+  if (isCheck) {
+    // One fetch each, without a retry.
     for (const { keys } of service.issuers) void keys.refresh().then(keys.close);
+    return;
   }
 
   function onListenError(error: { host?: string; port?: number; code?: unknown }) {

@@ -1,7 +1,7 @@
 // The settings that only the two profiles have, and the defaults that depend on the profile.
 import type { DpopMode } from '../verify/credentials.ts';
 import { loadFrom } from '../process/load-settings.ts';
-import type { FaultsWith } from '../process/settings/load.ts';
+import type { ProblemsWith } from '../process/settings/load.ts';
 import { boolean, fitting, text, word, type Earlier } from '../process/settings/readers.ts';
 import type { Environment } from '../process/settings/sources.ts';
 import { setting, SERVICE_SETTINGS } from '../process/settings/table.ts';
@@ -30,5 +30,8 @@ export const PROFILE_SETTINGS = {
 export type ProfileSettings = ReturnType<typeof loadProfileSettings>['settings'];
 
 /** Does what `loadSettings` does, for a service with a profile. */
-export const loadProfileSettings = (environment: Environment, directory: string, faultsWith?: FaultsWith) =>
-  loadFrom(PROFILE_SETTINGS, environment, directory, faultsWith);
+export const loadProfileSettings = (
+  environment: Environment,
+  directory: string,
+  problemsWith?: ProblemsWith,
+) => loadFrom(PROFILE_SETTINGS, environment, directory, problemsWith);

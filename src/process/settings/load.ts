@@ -37,7 +37,7 @@ export type GivenSettings =
 export type SomeSettings = Readonly<{ resourceUrl?: unknown }>;
 
 /** Says why routes cannot be served with these settings. */
-export type FaultsWith = (settings: SomeSettings) => readonly string[];
+export type ProblemsWith = (settings: SomeSettings) => readonly string[];
 
 /** Where values are looked for. */
 export interface Source {
@@ -61,9 +61,9 @@ const NO_SETTINGS = 'settings: are missing; give an object with at least domain 
 
 const IN_CODE = 'in code';
 
-/** Throws `ConfigurationError` with every problem, those of `faultsWith` first. */
-export function checkSettings(given: GivenSettings, faultsWith: FaultsWith = () => []): Settings {
-  if (Object(given) !== given) throw new ConfigurationError([...faultsWith({}), NO_SETTINGS]);
+/** Throws `ConfigurationError` with every problem, those of `problemsWith` first. */
+export function checkSettings(given: GivenSettings, problemsWith: ProblemsWith = () => []): Settings {
+  if (Object(given) !== given) throw new ConfigurationError([...problemsWith({}), NO_SETTINGS]);
 
   const problems: string[] = [];
   const known: string[] = [];
@@ -84,7 +84,7 @@ export function checkSettings(given: GivenSettings, faultsWith: FaultsWith = () 
       for (const entry of entries) noteUnknown(entry, known, problems);
     },
   };
-  return readSettings(SERVICE_SETTINGS, source, faultsWith);
+  return readSettings(SERVICE_SETTINGS, source, problemsWith);
 }
 
 const OWN_NAMES = { ...ISSUER_SETTINGS, ...SERVICE_SETTINGS, issuers: {} };
@@ -118,7 +118,7 @@ export function issuersIn(keys: readonly Entry[]): Entry {
 export function readSettings<Values extends Record<string, unknown>>(
   table: SettingsTable<Values>,
   source: Source,
-  faultsWith: FaultsWith = () => [],
+  problemsWith: ProblemsWith = () => [],
 ) {
   const { problems } = source;
   const takenIssuers: unknown[] = [];
@@ -154,7 +154,7 @@ export function readSettings<Values extends Record<string, unknown>>(
   const issuers = Object.fromEntries(names.map((name) => [name, readTable(ISSUER_SETTINGS, name)]));
   const values = readTable(table);
   source.noteUnknown();
-  const all = [...faultsWith(values), ...problems];
+  const all = [...problemsWith(values), ...problems];
   if (all.length > 0) throw new ConfigurationError(all);
 
   return {

@@ -33,7 +33,7 @@ export function createSource({ variables, keys, lookedIn, problems, warnings }: 
     const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
     const prefixes = names.join().match(PREFIXES) ?? [];
 
-    /** Case aside. */
+    /** Ignores case: a name in the wrong case is meant for this service too. */
     function isMeant(written: string) {
       const name = written.toUpperCase();
       return names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));

@@ -38,7 +38,8 @@ export function findEntries(
       files.push(path);
       return parse(text, path, problems);
     } catch (error) {
-      if (isDenied(error) && namedBy === undefined) {
+      // Node's permission model hides the file. With `EACCES` the file is there.
+      if (codeOf(error) === 'ERR_ACCESS_DENIED' && namedBy === undefined) {
         lookedIn &&= `${lookedIn}, ${path} (not granted)`;
         return [];
       }
@@ -90,13 +91,12 @@ function readText(path: string, isDemanded: boolean) {
   return decodeUtf8(readFileSync(path)) ?? throwAt(path, 'is not UTF-8; save it as such');
 }
 
-/** Hidden by Node's permission model; with `EACCES` the file is there. */
-const isDenied = (error: unknown) =>
-  error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED';
+const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? error.code : undefined);
 
 function describeError(error: unknown, path: string) {
   if (error instanceof Fault) return error.message;
-  if (!(error instanceof Error && 'code' in error)) throw error;
+  const code = codeOf(error);
+  if (code === undefined) throw error;
 
-  return `${path}: cannot be read (${error.code}); mend that, or what names it`;
+  return `${path}: cannot be read (${code}); mend that, or what names it`;
 }
