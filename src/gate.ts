@@ -1,5 +1,5 @@
-// The door of the gate alone: it loads no listener, no router, no settings file, and no option that is not
-// set.
+// The door `gatehouse/gate`: `createGate` without the listener, the router, the settings files, and any
+// option that is not set.
 export { ConfigurationError } from './gate/configuration-error.ts';
 export { open, optional, authenticated, needs, type Access } from './gate/access.ts';
 export {

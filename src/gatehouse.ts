@@ -1,4 +1,4 @@
-// The package's one public door.
+// The door `gatehouse`: services and gates.
 export { ConfigurationError } from './gate/configuration-error.ts';
 export { loadSettings, type Loaded } from './process/load-settings.ts';
 export type { GivenSettings, Settings } from './process/settings/load.ts';

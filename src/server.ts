@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The door of the service with one of the two profiles.
+// The program: a service with profile A or B.
 import { loadProfileSettings } from './profiles/settings.ts';
 import { routesOf } from './profiles/routes.ts';
 import { runWith } from './process/run.ts';

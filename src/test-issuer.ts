@@ -1,5 +1,5 @@
-// A test issuer: signing keys in memory, tokens and proofs, so that a team tests its own routes without
-// network, certificates or waiting. No part of the service: only testing.ts loads it.
+// A test issuer: a signing key in memory, tokens and proofs, for tests without a network. Only testing.ts
+// loads it.
 import {
   constants,
   createPrivateKey,
@@ -12,24 +12,23 @@ import {
 } from 'node:crypto';
 import type { JsonObject } from './verify/base/encoding.ts';
 
-/** Claims or header members beside the usual ones; one given as `undefined` is left out. */
+/** Claims or header members that add to the usual ones or replace them. `undefined` removes one. */
 export type Members = Readonly<Record<string, unknown>>;
 
-/** A client's key for DPoP (RFC 9449): ES256. */
+/** An ES256 key of a client, for DPoP (RFC 9449). */
 export interface ProofKey {
-  /** RFC 7638, base64url: what a bound token names as `cnf.jkt`. */
+  /** RFC 7638, base64url. A bound token has it in `cnf.jkt`. */
   readonly thumbprint: string;
   readonly publicJwk: JsonObject;
   readonly privateKey: KeyObject;
 }
 
-/** The request that a proof is for: its method, and its URI as the client sees it. */
+/** As the client sends it. */
 export interface ProofRequest {
   readonly method: string;
   readonly url: string;
 }
 
-/** Whom a test issuer shall be taken for. */
 export interface TestIssuerOptions {
   /** Host name of the issuer. Default: `issuer.test`. */
   readonly domain?: string;
@@ -75,7 +74,7 @@ export type TestAlgorithm = keyof typeof ALGORITHMS;
 /** An issuer that `createTestIssuer` has made. */
 export type TestIssuer = ReturnType<typeof createTestIssuer>;
 
-/** The compact form (RFC 7515 §3.1). What `dsaEncoding` says is nothing to an RSA key (RFC 7518 §3.4). */
+/** Signs in the compact form (RFC 7515 §3.1). RFC 7518 §3.4: `dsaEncoding` is for ECDSA; RSA ignores it. */
 function signJws(header: Members & { alg: TestAlgorithm }, payload: Members, key: KeyObject) {
   const input = `${encode(header)}.${encode(payload)}`;
   const { digest, use } = ALGORITHMS[header.alg];
@@ -88,7 +87,7 @@ const encode = (part: Members) => Buffer.from(JSON.stringify(part)).toString('ba
 const nowSeconds = () => Math.floor(Date.now() / 1000);
 
 /**
- * An issuer with a signing key of its own. Throws a `TypeError` for an algorithm that is none of the six.
+ * Creates an issuer with its own signing key.
  *
  * @example
  * const issuer = createTestIssuer();
@@ -109,46 +108,42 @@ export function createTestIssuer({
   const kid = randomUUID();
   const jwk = { ...publicJwk, kid, use: 'sig', alg: algorithm };
 
-  /** A token that is good for five minutes, with these claims beside the usual ones. */
+  /** Creates a token that expires in five minutes. */
   function token(claims: Members = {}): string {
     const usual = { iss: `https://${domain}/`, aud: audience, sub: 'test-user', exp: nowSeconds() + 300 };
     return signJws({ alg: algorithm, typ: 'at+jwt', kid }, { ...usual, ...claims }, privateKey);
   }
 
   return {
-    /** Domain, audience and algorithm, for `createService` and `createGate`; the log tells of bugs alone. */
+    /** Domain, audience and algorithm for `createService` and `createGate`; only errors are logged. */
     settings: { domain, audience, algorithms: [algorithm], logLevel: 'error' as const },
-    /** Gives the key set without a network: the option of `createService` and `createGate`. */
+    /** The option of `createService` and `createGate` that gives the key set without a network. */
     fetchKeys: async () => ({ keys: [jwk] }),
     token,
-    /** A token that is bound to the key (RFC 9449 §6.1). */
+    /** Creates a token that is bound to a client's key (RFC 9449 §6.1). */
     boundToken(key: ProofKey, claims: Members = {}) {
       return token({ cnf: { jkt: key.thumbprint }, ...claims });
     },
-    /** The header fields of a request with such a token. */
     bearer: (claims: Members = {}) => ({ authorization: `Bearer ${token(claims)}` }),
     proof: createProof,
   };
 }
 
 /**
- * A key for `boundToken` and `proof`.
+ * Creates a key for `boundToken` and `proof`.
  *
  * @example const key = createProofKey();
  */
 export function createProofKey(): ProofKey {
   const { privateKey, publicJwk } = keysOf(generateKeyPairSync('ec', { namedCurve: 'P-256', ...AS_TEXT }));
   const { crv, kty, x, y } = publicJwk;
-  // RFC 7638 §3.2: the required members in this order.
+  // RFC 7638 §3.2: only the required members, in this order.
   const members = { crv, kty, x, y };
   const thumbprint = hash('sha256', JSON.stringify(members), 'base64url');
   return { thumbprint, publicJwk: members, privateKey };
 }
 
-/**
- * Node 20 hangs when a key is exported while the collector takes away what has generated that very key: so
- * what is exported is another, made of the text.
- */
+/** Node 20 hangs if a generated key is exported while the garbage collector frees its generator. */
 const AS_TEXT = {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
   privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
@@ -160,8 +155,7 @@ function keysOf(pair: Readonly<Record<'publicKey' | 'privateKey', unknown>>) {
 }
 
 /**
- * A proof for a request with this token (RFC 9449 §4.2), good at once; `claims` go beside or over the usual
- * ones.
+ * Creates a proof for a request with this token (RFC 9449 §4.2). It is valid from now on.
  *
  * @example const dpop = createProof(key, { method: 'GET', url }, issuer.boundToken(key));
  */

@@ -1,5 +1,4 @@
-// What a team tests its own routes with: the test issuer, and a check that asks every route in every way.
-// No part of the service: nothing of it is loaded but by tests.
+// The door `gatehouse/testing`: the test issuer, and a check of every route with every kind of credentials.
 import { STATUSES } from './gate/challenge.ts';
 import { authenticated, refusalOf, type Access } from './gate/access.ts';
 import type { Guard } from './gate/guards.ts';
@@ -23,18 +22,18 @@ export {
 } from './test-issuer.ts';
 
 /**
- * Routes that do not answer as their access says: which, asked how, and what came, a line each.
+ * Its message has a line for each response that does not fit the access of its route.
  *
  * @example await assert.rejects(assertRouteMatrix({ routes: wrongRoutes }), RouteMatrixError);
  */
 export class RouteMatrixError extends Error {}
 
 /**
- * Asks every route without credentials, with an expired token, with another scheme, with a method that its
- * path does not have, and with tokens that have all scopes, none, and all but those of each guard. None has
- * claims that a guard asks for: what it makes of that decides. Rejects with a `RouteMatrixError` that has
- * every answer which the routes do not promise, or with a `ConfigurationError` for routes that cannot be
- * served. No handler is run.
+ * Requests every route without credentials, with an expired token, with another scheme, with a method that
+ * its path does not have, and with tokens that have all scopes, no scopes, and all scopes but those of each
+ * guard. No token has the claims that guards look for, so the guards themselves decide what to expect. Runs
+ * no handler. Rejects with a `RouteMatrixError` that lists every wrong response, or with a
+ * `ConfigurationError` if the routes cannot be served.
  *
  * @example test('every route asks for what it says', () => assertRouteMatrix({ routes }));
  */
@@ -60,7 +59,7 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
     const rules = matchPath(path)?.rules ?? [];
     const deciding = [...rules, route].map(({ access }) => access);
 
-    const { ask, faults } = asking(route, url + path);
+    const { ask, faults } = createAsk(route, url + path);
     await askForCredentials(ask, deciding, issuer);
     await askForScopes(ask, deciding, { ...issuer, ...gate });
     return faults;
@@ -73,7 +72,6 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
   }
 }
 
-/** The route with its access, taking nothing and doing nothing. */
 const withoutHandler = (route: Route): Route => ({
   ...route,
   query: undefined,
@@ -83,14 +81,13 @@ const withoutHandler = (route: Route): Route => ({
 
 type Deciding = readonly Access<unknown>[];
 
-type Ask = ReturnType<typeof asking>['ask'];
+type Ask = ReturnType<typeof createAsk>['ask'];
 
-/** What asks a route, and what it has answered otherwise than it should. */
-function asking(route: Route, url: string) {
+function createAsk(route: Route, url: string) {
   const faults: string[] = [];
 
   async function ask(what: string, status: number, headers = {}, method: string = route.method) {
-    // Or the service would wait for what else comes on the connection.
+    // Otherwise `stop` would wait for more requests on the connection.
     const response = await fetch(url, { method, headers: { ...headers, connection: 'close' } });
     await response.arrayBuffer();
     if (response.status === status) return;
@@ -118,7 +115,7 @@ async function askForScopes(ask: Ask, deciding: Deciding, { bearer, check }: Tes
   const guards = deciding.flatMap((access) => access.guards);
   const all = guards.flatMap(scopesOf);
 
-  /** Expects what the first guard says that does not pass: of claims and logins only it knows. */
+  /** Expects the refusal of the first guard that refuses: only a guard knows its claims and logins. */
   async function askWith(what: string, scopes: readonly string[]) {
     const headers = bearer({ scope: scopes.join(' ') });
     const rawHeaders = ['Host', 'localhost', 'Authorization', headers.authorization];

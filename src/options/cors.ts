@@ -1,12 +1,10 @@
-// Cross-origin replies (Fetch standard §3.2), on only when origins are configured. Trusts Origin for nothing
-// but whether a browser may read the reply. Promises: only an origin equal to a listed one gets permission;
-// `*` and `null` never do.
+// Cross-origin requests (Fetch standard §3.2). Origin only decides whether a browser may read a reply.
+// Promises: only an origin that equals a listed one gets permission; `*` and `null` never do.
 import type { CrossOrigin, Early } from '../gate/early.ts';
 import { NO_CONTENT } from '../gate/reply.ts';
 import { fieldValues, isPreflight } from '../verify/request/fields.ts';
 import type { DpopMode } from '../verify/credentials.ts';
 
-/** Settings; origins are exact, and none turns all of this off. */
 interface CorsOptions {
   readonly dpopMode: DpopMode;
   readonly corsAllowedOrigins: readonly string[];
@@ -18,7 +16,7 @@ interface CorsOptions {
 
 const NONE: readonly string[] = [];
 
-/** Fields are names and values in turn; what is said to every listed origin is made here, once. */
+/** Makes the fields for every listed origin once. */
 export function createCors(options: CorsOptions): CrossOrigin & { readonly preflight: Early } {
   const origins = options.corsAllowedOrigins;
   const permissions = new Map(origins.map((origin) => [origin, permissionOf(origin, options)]));
@@ -27,17 +25,16 @@ export function createCors(options: CorsOptions): CrossOrigin & { readonly prefl
     vary: ['Vary', 'Origin'],
     forReading: (origin = '') => permissions.get(origin)?.forReading ?? NONE,
 
-    /** The reply to a preflight, of whatever origin and path. */
     preflight: (facts) => {
       if (!isPreflight(facts.method, facts.rawHeaders)) return undefined;
 
       const origin = fieldValues(facts.rawHeaders, 'origin').join();
-      return { reply: NO_CONTENT, crossOrigin: permissions.get(origin)?.forSending ?? NONE };
+      return { reply: NO_CONTENT, crossOrigin: permissions.get(origin)?.forPreflight ?? NONE };
     },
   };
 }
 
-/** What a browser lets a script of this origin read, and send. */
+/** The fields for a request and for a preflight of this origin. */
 function permissionOf(origin: string, options: CorsOptions) {
   const permission = ['Access-Control-Allow-Origin', origin];
   if (options.corsAllowCredentials) permission.push('Access-Control-Allow-Credentials', 'true');
@@ -49,7 +46,7 @@ function permissionOf(origin: string, options: CorsOptions) {
 
   return {
     forReading: [...permission, 'Access-Control-Expose-Headers', exposed.join(', ')],
-    forSending: [
+    forPreflight: [
       ...permission,
       'Access-Control-Allow-Methods',
       options.corsAllowedMethods.join(', '),

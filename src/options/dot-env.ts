@@ -1,20 +1,20 @@
-// Reads `.env`, each line by itself with Node's own util.parseEnv: given a whole file that loses settings in
-// silence, on Node 20 the one after a line of a blank, on 22 to 26 that after `NAME=` and a blank. Promises:
-// what is neither assignment, comment nor empty is a problem; blanks at the ends of a line are nothing.
+// Parses `.env` line by line. Given a whole file, Node's util.parseEnv silently drops settings: on Node 20
+// after a line with a blank, on 22 to 26 after `NAME=` and a blank. Promises: a line that is no assignment,
+// no comment and not empty is a problem.
 import { parseEnv } from 'node:util';
 import { noteRepetitions, type Entry } from '../process/settings/entry.ts';
 
-// Stricter: a quoted value ends its line. One whose second quote is missing would swallow the settings
-// below. Stricter: a comment stands behind a blank. Others read `a#b` as a whole, and would mean it so.
+// Stricter: a quoted value ends on its line; without its second quote it would swallow the next settings.
+// Stricter: a comment needs a blank before it. Other parsers read all of `a#b` as the value.
 const VALUE = String.raw`(["'\x60])(?:(?!\3).)*\3|(?!["'\x60])(?:(?!#).)*?(?<!\s)|`;
 
-// A control character but a tab nobody sees, or sees as the end of a line.
+// Control characters but tabs are invisible, or look like the end of a line.
 const ASSIGNMENT = new RegExp(
   String.raw`^(?![^]*[^\P{Cc}\t])(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?!\s)(${VALUE})\s*((?<=\s)#.*)?$`,
   'u',
 );
 
-/** What a file holds; what it should not hold, a name that is set twice among it, is added to `problems`. */
+/** Adds a problem for each wrong line, and for each name that is set twice. */
 export function parseDotEnv(source: string, file: string, problems: string[]): Entry[] {
   const entries: Entry[] = [];
   for (const [index, raw] of source.split('\n').entries()) {

@@ -1,7 +1,7 @@
-// The memory of used proofs that replicas share (RFC 9449 §11.1): one Redis or Valkey, spoken to in RESP2.
-// Trusts its word. Promises: a proof is new only by a reply of the store to it; all else makes it
-// `unavailable`, at once or a second after it was sent. Follows neither Cluster nor Sentinel, and does not
-// check that the store forgets nothing before its time: its operator does.
+// A replay store that replicas share (RFC 9449 §11.1): one Redis or Valkey server, over RESP2.
+// Trusts the server. Promises: a proof is `new` only by the server's reply to it; without a verdict it is
+// `unavailable`, after one second at the latest. Does NOT follow Cluster or Sentinel, and does NOT check that
+// the server keeps keys until they expire.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '../verify/base/clock.ts';
@@ -14,7 +14,7 @@ const MIN_PAUSE_MILLIS = 50;
 const MAX_PAUSE_MILLIS = 2_000;
 const MAX_REPLY_LENGTH = 64 * 1024;
 const MAX_WAITING = 10_000;
-/** By so much the clock of another replica may be behind. */
+/** The clock of another replica may be late by this much. */
 const SPARE_SECONDS = 60;
 
 const VERDICTS = new Map<string, ReplayVerdict>([
@@ -22,47 +22,45 @@ const VERDICTS = new Map<string, ReplayVerdict>([
   ['$-1', 'seen'],
 ]);
 
-/** Any error but those of a server that cannot record: another one may soon have the same name. */
+/** After the other errors the connection ends: another server may soon have the same name. */
 const ERROR_OF_COMMAND = /^-(?!(?:READONLY|LOADING|MASTERDOWN|NOAUTH|CLUSTERDOWN|MOVED)\b)/;
 
-/** Whoever may not even ask has been let in all the same. */
+/** `-NOPERM` for PING still proves that authentication succeeded. */
 const GREETING = /^(?:\+PONG$|-NOPERM\b)/;
 
-/**
- * Takes the reply to a command, or '' when there will be none. Whether the connection may go on after it.
- */
+/** Takes the reply to a command, '' if none will come. Returns whether the connection may go on. */
 type Settle = (reply: string) => boolean;
 
-/** A command that has no reply yet. */
 type Command = Readonly<{ sentAt: number; settle: Settle }>;
 
 /**
- * A store at `redis://[[user]:password@]host[:port][/db]`, or `rediss://` for TLS. It connects at once, and
- * again whenever the connection is lost.
+ * Connects at once to `redis://[[user]:password@]host[:port][/db]`, or `rediss://` for TLS, and again
+ * whenever the connection is lost.
  */
 export function createSharedReplayStore(address: string, clock: Clock, log: Log): ReplayStore {
   const url = new URL(address);
   let state: 'lost' | 'ready' | 'closed' = 'lost';
   /**
-   * Not once a proof was refused: a server that cannot record may greet well, again and again. Then only a
-   * verdict is news, and only a verdict shortens the pause.
+   * False once the server refused a proof: such a server may still greet well. Then only a verdict counts as
+   * `ready` and resets the pause.
    */
   let mayRecord = true;
-  let told = '';
+  let lastEvent = '';
   let pauseMillis = MIN_PAUSE_MILLIS;
   let cancelTimer = () => {};
 
-  // Of the present connection: the commands without a reply, the oldest first; what is not a whole reply
-  // yet; why it ends.
+  // The state of the current connection.
+  /** The commands without a reply, the oldest first. */
   const waiting: Command[] = [];
   let socket: Socket;
+  /** The part of a reply that has arrived. */
   let received: string;
-  let flaw: string;
+  let reasonOfEnd: string;
 
-  /** Only what is news. */
-  const tell: Log = (event, fields) => {
-    if (event !== told) log(event, fields);
-    told = event;
+  /** Logs an event unless it repeats the last one. */
+  const logChange: Log = (event, fields) => {
+    if (event !== lastEvent) log(event, fields);
+    lastEvent = event;
   };
 
   const giveUp = () => end('timeout');
@@ -70,36 +68,32 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
 
   function open() {
     received = '';
-    flaw = 'closed';
+    reasonOfEnd = 'closed';
     cancelTimer = clock.after(GREETING_MILLIS, giveUp);
     socket = openSocket(url, greet).setEncoding('latin1');
     socket.unref().on('data', read);
-    socket.on('error', ({ code = flaw }: NodeJS.ErrnoException) => end(code));
+    socket.on('error', ({ code = reasonOfEnd }: NodeJS.ErrnoException) => end(code));
     socket.on('close', lose);
   }
 
   function greet() {
     socket.setNoDelay();
     const { username, password, pathname } = url;
-    const commands = [
-      ['AUTH', username, password],
-      ['SELECT', pathname.replace(/\/0*/, '')],
-    ];
-    for (const command of commands) {
-      const words = command.filter(Boolean).map(decodeURIComponent);
-      if (words.length > 1) send(words, (reply) => reply === '+OK');
-    }
+    const credentials = [username, password].filter(Boolean).map(decodeURIComponent);
+    const database = pathname.replace(/\/0*/, '');
+    if (credentials.length > 0) send(['AUTH', ...credentials], isOk);
+    if (database !== '') send(['SELECT', database], isOk);
 
     send(['PING'], (reply) => {
       if (!GREETING.test(reply)) return false;
 
       state = 'ready';
-      if (mayRecord) tell('replay store ready', {});
+      if (mayRecord) logChange('replay store ready', {});
       return true;
     });
   }
 
-  /** Commands of one turn go out in one write. */
+  /** One write for all commands of one turn of the event loop. */
   function send(words: readonly string[], settle: Settle) {
     if (socket.writableCorked === 0) {
       socket.cork();
@@ -116,7 +110,8 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
 
     received = lines.pop() ?? '';
     for (const line of lines) {
-      if (waiting.shift()?.settle(line)) continue;
+      const mayGoOn = waiting.shift()?.settle(line);
+      if (mayGoOn) continue;
 
       const [, word = 'reply-refused'] = /^-([A-Z]+)/.exec(line) ?? [];
       return end(word);
@@ -124,9 +119,11 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     if (lines.length > 0) expectReply();
   }
 
-  /** Counted from the sending of the oldest: from the last reply, the thousandth could wait for minutes. */
+  /**
+   * Counts from when the oldest command was sent. From the last reply, a long queue could wait for minutes.
+   */
   function expectReply() {
-    // Until then all of the greeting has one time.
+    // The greeting as a whole has its own timeout.
     if (state !== 'ready') return;
 
     cancelTimer();
@@ -137,7 +134,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
   }
 
   function end(reason: string) {
-    flaw = reason;
+    reasonOfEnd = reason;
     socket.destroy();
   }
 
@@ -147,10 +144,10 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     if (state === 'closed') return;
 
     state = 'lost';
-    // Jitter, so that replicas that lost the store together do not come back together.
+    // Jitter: replicas that lost the store together must not reconnect together.
     cancelTimer = clock.after(pauseMillis * (0.5 + Math.random() / 2), open);
     pauseMillis = Math.min(MAX_PAUSE_MILLIS, pauseMillis * 2);
-    tell('replay store lost', { reason: printable(flaw) });
+    logChange('replay store lost', { reason: printable(reasonOfEnd) });
   }
 
   return {
@@ -158,7 +155,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
       if (state !== 'ready' || waiting.length === MAX_WAITING) return 'unavailable';
 
       const key = `gatehouse:dpop:${hashProof(thumbprint, jti, 'base64url')}`;
-      // Relative, by this clock: by its own the store might take the proof for too old, and record nothing.
+      // Relative: by its own clock the server might find the proof expired already.
       const seconds = Math.max(1, Math.ceil(expiresAt - nowSeconds) + 1) + SPARE_SECONDS;
       return new Promise((resolve) => {
         send(['SET', key, '1', 'NX', 'EX', String(seconds)], (reply) => {
@@ -171,7 +168,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
 
           mayRecord = true;
           pauseMillis = MIN_PAUSE_MILLIS;
-          tell('replay store ready', {});
+          logChange('replay store ready', {});
           return true;
         });
       });
@@ -187,7 +184,9 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
   };
 }
 
-/** Over TLS it is open once the certificate has been found good. */
+const isOk = (reply: string) => reply === '+OK';
+
+/** Over TLS, calls `opened` once the certificate is verified. */
 function openSocket({ protocol, hostname, port }: URL, opened: () => void) {
   const host = hostname.replace(/^\[|\]$/g, '');
   const options = {
@@ -195,13 +194,13 @@ function openSocket({ protocol, hostname, port }: URL, opened: () => void) {
     port: Number(port || 6379),
     // RFC 6066 §3: an address is not a server name.
     servername: isIP(host) === 0 ? host : '',
-    // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.
     rejectUnauthorized: true,
   };
   return protocol === 'rediss:' ? connectTls(options, opened) : connect(options, opened);
 }
 
-/** A command as RESP2 has it: an array of texts, each with its length in bytes. */
+/** RESP2: an array of strings, each with its length in bytes. */
 function encode(words: readonly string[]) {
   const texts = words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}`);
   return [`*${words.length}`, ...texts, ''].join('\r\n');

@@ -1,6 +1,5 @@
-// The document by which clients find out where to get a token (RFC 9728). Promises: the same bytes for
-// everybody, without a token; nothing of a request but its method and path decides what is told. Does not
-// decide when it is looked for.
+// The document that tells clients where to get a token (RFC 9728).
+// Promises: everybody gets the same bytes, without a token.
 import { refuseMethod } from '../verify/base/refusal.ts';
 import { NO_CONTENT, type Reply } from '../gate/reply.ts';
 import { metadataPaths } from '../gate/path.ts';
@@ -10,10 +9,8 @@ import { isPreflight } from '../verify/request/fields.ts';
 
 const METHODS = ['GET', 'HEAD'];
 
-/** Anybody may read it. */
 const EVERY_ORIGIN = ['Access-Control-Allow-Origin', '*'];
 
-/** What the document says of a resource. */
 export interface ResourceOptions {
   readonly dpopMode: DpopMode;
   readonly dpopAlgorithms: readonly string[];
@@ -24,7 +21,7 @@ export interface ResourceOptions {
   readonly resourceDocumentation: string | undefined;
 }
 
-/** The early reply at the paths of the document (RFC 9728 §3.1), with the same bytes for everybody. */
+/** Replies to requests for the paths of the document (RFC 9728 §3.1). */
 export function createResourceMetadata(options: ResourceOptions): Early {
   const paths = metadataPaths(String(options.resourceUrl));
   const content = JSON.stringify(documentOf(options));
@@ -59,7 +56,7 @@ export function createResourceMetadata(options: ResourceOptions): Early {
   };
 }
 
-/** RFC 9728 §2; what has no value is left out (§3.2). */
+/** RFC 9728 §2. JSON leaves out members without a value (§3.2). */
 function documentOf({
   dpopMode,
   dpopAlgorithms,

@@ -1,43 +1,41 @@
-// A strict reader of the part of YAML 1.2 that settings need: nested maps, lists, plain and quoted scalars.
-// Promises: what it accepts it reads as YAML 1.2 (core schema) does; all else is a fault that names its
-// line.
+// A strict parser for the YAML that settings need: nested maps, lists, plain and quoted scalars.
+// Promises: reads what it accepts as YAML 1.2 (core schema) does; anything else is a fault with its line.
 import { throwAt, type Entry, type RawValue, type Scalar } from '../process/settings/entry.ts';
 
-/** A byte-order mark, and the bare marker of the only document. */
+/** A byte-order mark, comments, and the marker of the only document. */
 const START = /^\uFEFF?((?: *(?:#.*)?\r?\n)*)(?:---(?= *(?: #.*)?(?:\r?\n|$)))?/;
 const CHARACTER = /[\x00-\x1f\x7f-\x9f\u2028\u2029\uD800-\uDFFF\uFEFF\uFFFE\uFFFF]/u;
 
-/** In double quotes only the escapes that JSON has too, and no halves of a character. */
+/** Allows only the escapes that JSON has too, and no lone surrogates. */
 const DOUBLE = /"(?:[^"\\]|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*"/.source;
 const QUOTED = `${DOUBLE}|'(?:[^']|'')*'(?!')`;
-// Plain text ends before blanks, so that many of them are looked at once and not from each of them anew.
+// Plain text does not end in a blank: many blanks would be scanned again from each one.
 const ITEM = `(?:${QUOTED}|[^"',[\\]{} ](?:[^,[\\]{}]*?[^,[\\]{} ])??)`;
 const ITEMS = new RegExp(`${ITEM}(?= *[,\\]])`, 'g');
 const LIST = `\\[(?: *${ITEM} *(?:,|(?=\\])))* *\\]`;
 const VALUE = new RegExp(`^(?: *(?! )(${QUOTED}|${LIST}|[^"'[# ](?:.*?[^ ])??))?(?: +#.*)? *$`);
 const PAIR = new RegExp(`^(${QUOTED}|[^"'](?:.*?[^ ])??) *:( .*)?$`);
 
-/** Of plain scalars the beginnings and separators of other forms, and figures that no setting has. */
+/** Other forms of YAML, and numbers that no setting has. */
 const OTHER = /^[,[\]{}#&*!|>'"%@`]|^[-?:]( |$)|:( |$)| #|^[-+]?\.(inf|Inf|INF)$|^\.(nan|NaN|NAN)$/;
 const NUMBER = /^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+)$/;
 
 const NO_PAIR = 'no "key: value", a quoted text that does not end on its line, or a list item out of place';
 
-/** A key whose value stands below it; the root of the document is one too. */
+/** A key with its value on the lines below. The root of the document is one too. */
 interface Key {
   readonly prefix: string;
   readonly indent: number;
   readonly outer?: Key;
-  /** What each line below it begins with: blanks, and for the items of a list a dash. */
+  /** How each line below begins: with blanks, and a dash in a list. */
   below?: string;
 }
 
-/** Reads the document of a file into its values, in order. Throws `Fault`. */
+/** Gives the values of a file in their order. Throws `Fault`. */
 export function parseYaml(source: string, file: string): Entry[] {
-  /** Every key so far; that of a map has no entry. */
+  /** Includes the keys of maps, which have no entry. */
   const names = new Set<string>();
   const entries: Entry[] = [];
-  /** Those of the list that began last. */
   let items: Scalar[] = [];
   const root: Key = { prefix: '', indent: -1 };
   /** The innermost key that the next line may belong to. */
@@ -46,13 +44,13 @@ export function parseYaml(source: string, file: string): Entry[] {
   function readLine(line: string, place: string): void {
     const [, start = '', text = ''] = /^( *(?:-(?= |$))?)(.*)/.exec(line) ?? [];
     const isItem = start.endsWith('-');
-    // With its dash an item is farther right than its key, also when it is indented as much.
+    // `start` includes the dash: an item may have the indentation of its key.
     while (open.indent >= start.length) open = open.outer ?? root;
 
     if (open.below === undefined) {
       open.below = start;
       items = [];
-      // What stands below a key takes the place of the nothing behind it.
+      // The value below a key replaces the empty value on its line.
       const last = entries.pop();
       if (isItem && last) entries.push({ ...last, value: items });
     }
@@ -66,11 +64,11 @@ export function parseYaml(source: string, file: string): Entry[] {
   function readPair(text: string, place: string, indent: number): void {
     const [, written = '', rest = ''] = PAIR.exec(text) ?? throwAt(place, NO_PAIR);
     const key = readScalar(written, place);
-    // YAML 1.2.2 §7.4.2: a key is bounded, so that no reader has to look ahead without end.
+    // YAML 1.2.2 §7.4.2 bounds a key.
     if (typeof key !== 'string' || key === '' || written.length > 1000) {
       return throwAt(place, 'a key that is not text of at most 1000 characters; quote it');
     }
-    // A dot in a key parts nothing: quoted, `"a.b"` is not the `b` below `a`.
+    // Quotes a key that holds a dot: `"a.b"` is not `b` below `a`.
     const name = open.prefix + (/\.|^"/.test(key) ? JSON.stringify(key) : key);
     if (names.has(name)) throwAt(place, 'a key that is set before; remove one');
     names.add(name);
@@ -93,7 +91,6 @@ function readItem(text: string, place: string): Scalar {
   return typeof item === 'object' && item !== null ? throwAt(place, 'a list inside a list') : item;
 }
 
-/** The value of what stands after a colon or a dash. */
 function readValue(after: string, place: string): RawValue {
   const [, text = ''] =
     VALUE.exec(after) ??
@@ -107,7 +104,7 @@ function readValue(after: string, place: string): RawValue {
   return Array.from(items, ([item]) => readScalar(item, place));
 }
 
-/** A scalar, resolved by the core schema when it is plain (YAML 1.2.2 §10.3.2). */
+/** Resolves a plain scalar by the core schema (YAML 1.2.2 §10.3.2). */
 function readScalar(text: string, place: string): Scalar {
   if (text.startsWith('"')) return String(JSON.parse(text));
   if (text.startsWith("'")) return text.slice(1, -1).replaceAll("''", "'");

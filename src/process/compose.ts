@@ -1,6 +1,5 @@
-// Composes a deployment from its settings: the issuers and their keys, the checks of tokens and proofs, the
-// replies to refused requests, the log and the metrics. Options come as `OptionalParts`.
-// Does NOT fetch and does NOT listen.
+// Composes a deployment from its settings: issuers and their keys, the checks of tokens and proofs, replies
+// to refused requests, log and metrics. Options come as `OptionalParts`. Does NOT fetch or listen.
 import type { Early, CrossOrigin } from '../gate/early.ts';
 import { createIdentification } from '../gate/identify.ts';
 import { createObserver, type Dependencies } from '../gate/observe.ts';
@@ -16,23 +15,21 @@ import type { IssuerSettings, Settings } from './settings/load.ts';
 
 /** What a service or a gate takes beside its settings. A test issuer is one. */
 export interface CreateOptions {
-  /** For tests: gives the key set of an issuer, which is then not fetched from the provider. */
+  /** For tests: gives the key set of an issuer instead of its provider. */
   readonly fetchKeys?: (issuer: IssuerSettings, name: string) => Promise<JsonObject>;
-  /** Called once with each error that becomes a 500. An error that it throws itself is ignored. */
+  /** Called once with each error that becomes a 500. What it throws is ignored. */
   readonly onError?: OnError;
 }
 
-/** The parts that options replace or add. */
 export interface OptionalParts {
-  /** Replaces the direct connection to the provider. */
+  /** Instead of a direct connection to the provider. */
   readonly connect: Connect | undefined;
-  /** Replaces the replay store in the memory of this process. */
+  /** Instead of the memory of this process. */
   readonly replayStore: ReplayStore | undefined;
   readonly early: readonly Early[];
   readonly crossOrigin: CrossOrigin;
 }
 
-/** The checks that lead to a `Caller`. */
 export interface Checks extends Readonly<{ verifyToken: TokenVerifier; checkSender: SenderCheck }> {
   readonly onError?: OnError | undefined;
 }
@@ -55,12 +52,11 @@ export function composeChecks(
     ...way,
     issuers,
     replayStore,
-    /** Call it once at the start. After that, requests keep the keys fresh. */
+    /** For the start. Later, requests keep the keys fresh. */
     fetchKeys: () => issuers.map(({ keys }) => keys.refresh()),
-    /** Whether there are keys to verify tokens with. */
     isReady: () => haveKeys(issuers),
 
-    /** Ends all work, and logs the last summary of refusals. */
+    /** Ends all work and logs the last summary. */
     close() {
       for (const { keys } of issuers) keys.close();
       replayStore.close?.();
@@ -71,7 +67,7 @@ export function composeChecks(
 
 type Issuers = ReturnType<typeof composeIssuers>;
 
-/** RFC 8725 §3.8: each issuer has its own keys. The first issuer comes first. */
+/** RFC 8725 §3.8: each issuer has its own keys. */
 function composeIssuers(
   { issuers, clockToleranceSeconds }: Settings,
   { clock, log, metrics }: Dependencies,
@@ -92,7 +88,7 @@ function composeReplayStore(settings: Settings, { log }: Dependencies) {
   return createReplayStore(windowSeconds, undefined, () => log('replay store full', {}));
 }
 
-/** Composes the way of a request: who makes it, what a refused caller gets, and what is logged. */
+/** Composes who a request is from, what a refused caller gets, and what is logged. */
 export function composeWay(
   settings: Settings,
   dependencies: Dependencies,

@@ -1,5 +1,5 @@
-// The checks for a server that you already have. Loads no routes, no listener, no file, and an option only
-// if its setting is set. Promises: several gates can live in one process, and none keeps it alive.
+// The checks for a server that you already have. Promises: loads an option only if it is set, and no routes,
+// listener or settings files; several gates can live in one process, and none keeps it alive.
 import { SAME_ORIGIN } from '../gate/early.ts';
 import { createGateChecks } from '../gate/gate.ts';
 import type { Dependencies } from '../gate/observe.ts';
@@ -8,8 +8,8 @@ import { clock, createProcessLog } from './log.ts';
 import { checkSettings, type GivenSettings, type Settings } from './settings/load.ts';
 
 /**
- * Creates the checks for a server that you already have, and starts to fetch keys; `isReady` says when they
- * are there. Rejects with `ConfigurationError`.
+ * Creates the checks and starts to fetch keys; `isReady` says when they are there. Rejects with
+ * `ConfigurationError`.
  *
  * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
  */
@@ -25,7 +25,7 @@ export async function createGate(given: GivenSettings, options?: CreateOptions) 
     ...createGateChecks(checks.identification, checks.replies, clock),
     /** Whether there are keys to verify tokens with. */
     isReady: checks.isReady,
-    /** Ends all work that is under way. */
+    /** Ends all work. */
     close: checks.close,
   };
 }
@@ -33,7 +33,7 @@ export async function createGate(given: GivenSettings, options?: CreateOptions) 
 /** A gate that `createGate` has made. */
 export type Gate = Awaited<ReturnType<typeof createGate>>;
 
-/** Loads the options that are set. Does not reply to preflights: the server behind the gate does. */
+/** Leaves preflights to the server behind the gate. */
 async function loadParts(settings: Settings, { clock, log }: Dependencies): Promise<OptionalParts> {
   const { proxy, dpopReplayStore, resourceUrl, corsAllowedOrigins } = settings;
   const tunnel = proxy && (await import('../options/proxy-tunnel.ts'));

@@ -1,8 +1,7 @@
-// Loads the settings of a process from its environment, and from `.env` and `application.yml` in its working
-// directory.
+// Loads settings from an environment, and from `.env` and `application.yml` in a directory.
 import { parseDotEnv } from '../options/dot-env.ts';
 import { parseYaml } from '../options/yaml.ts';
-import { readSettings, type FaultsWith, type Settings } from './settings/load.ts';
+import { readSettings, type ProblemsWith, type Settings } from './settings/load.ts';
 import { createSource } from './settings/names.ts';
 import { findEntries, type Environment } from './settings/sources.ts';
 import { SERVICE_SETTINGS, type SettingsTable } from './settings/table.ts';
@@ -12,28 +11,30 @@ export interface Loaded {
   readonly settings: Settings;
   /** The paths of the files that were read. */
   readonly files: readonly string[];
-  /** For the log: names in the environment that look like settings and are none. */
+  /** Unknown names that may be meant as settings, for the log. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Reads the settings of a service with your own routes, as `runService` does: from an environment, and from
- * `.env` and `application.yml` in a directory. Throws `ConfigurationError` with every problem, first those
- * that `faultsWith` gives.
+ * Loads the settings of a service as `runService` does: from an environment, and from `.env` and
+ * `application.yml` in a directory. Throws `ConfigurationError` with every problem, those of `problemsWith`
+ * first.
  *
  * @example const { settings } = loadSettings(process.env, process.cwd());
  */
-export const loadSettings = (environment: Environment, directory: string, faultsWith?: FaultsWith): Loaded =>
-  loadFrom(SERVICE_SETTINGS, environment, directory, faultsWith);
+export const loadSettings = (
+  environment: Environment,
+  directory: string,
+  problemsWith?: ProblemsWith,
+): Loaded => loadFrom(SERVICE_SETTINGS, environment, directory, problemsWith);
 
-/** Does the same with another table. */
 export function loadFrom<Values extends Record<string, unknown>>(
   table: SettingsTable<Values>,
   environment: Environment,
   directory: string,
-  faultsWith?: FaultsWith,
+  problemsWith?: ProblemsWith,
 ) {
   const found = findEntries(environment, directory, { parseDotEnv, parseYaml });
-  const settings = readSettings(table, createSource(found), faultsWith);
+  const settings = readSettings(table, createSource(found), problemsWith);
   return { settings, files: found.files, warnings: found.warnings };
 }

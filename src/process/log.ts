@@ -1,9 +1,8 @@
-// The clocks of this process, and its standard output as a log. Promises: a reader who goes away or stalls
-// costs lines, never the service.
+// The clocks of this process, and a log on its standard output.
+// Promises: a reader that stalls or goes away loses lines, and never harms the service.
 import type { Clock } from '../verify/base/clock.ts';
 import { createLog, type LogLevel } from '../verify/base/events.ts';
 
-/** The clocks and the timer of this process. */
 export const clock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -14,9 +13,7 @@ export const clock: Clock = {
   },
 };
 
-/**
- * The lines of a turn, of all services in this process: written one by one each would cost a system call.
- */
+/** The lines of one turn of the event loop: one system call for all of them. */
 let unwritten = '';
 
 function writeLines() {
@@ -29,13 +26,13 @@ function writeLater(line: string) {
   unwritten += line;
 }
 
-const lose = () => {};
+const ignore = () => {};
 
-/** Lines on standard output, up to a bound of what nobody has read. */
+/** Drops lines while too many are unread. */
 export function createProcessLog(leastLevel: LogLevel) {
   const { stdout } = process;
-  // A reader that goes away takes the log with it, not the service; once each, however many logs there are.
-  stdout.off('error', lose).on('error', lose);
+  // EPIPE must not end the service. `off` first: each listener is there once, however many logs there are.
+  stdout.off('error', ignore).on('error', ignore);
   process.off('exit', writeLines).on('exit', writeLines);
   return createLog(leastLevel, writeLater, clock.now, () => stdout.writableLength + unwritten.length);
 }

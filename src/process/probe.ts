@@ -1,13 +1,12 @@
-// `--probe`: whether the service that the settings describe is ready, for images and units that hold no
-// other program that could ask. Promises: it ends within five seconds, and only a ready service makes the
-// exit code 0. Does not look at the answer beyond its status.
+// `--probe`: asks the service that the settings describe whether it is ready, for images without curl.
+// Promises: ends within five seconds, with exit code 0 only for status 200. Does NOT read the response.
 import { get } from 'node:http';
 import { ConfigurationError } from '../gate/configuration-error.ts';
 import type { Settings } from './settings/load.ts';
 
 const PROBE_MILLIS = 5_000;
 
-/** Asks `/readyz`, says what came of it, and ends the process. Throws `ConfigurationError`. */
+/** Prints the outcome and ends the process. Throws `ConfigurationError`. */
 export function probe({ host = '127.0.0.1', port }: Settings) {
   if (port === 0) throw new ConfigurationError(['PORT or server.port: 0 is unknown to --probe; set one']);
 
@@ -17,7 +16,7 @@ export function probe({ host = '127.0.0.1', port }: Settings) {
   };
 
   setTimeout(end, PROBE_MILLIS, 'no answer in time');
-  // RFC 9110 §7.2: not every address to listen on can stand in a Host field.
+  // RFC 9110 §7.2: some addresses to listen on cannot stand in a Host field.
   const headers = { Host: 'localhost' };
   const options = { host, port, path: '/readyz', headers, agent: false };
   get(options, ({ statusCode }) => end(statusCode)).on('error', end);

@@ -1,11 +1,10 @@
-// What a service runs with, for an operator to compare with what was meant: in the line `listening`, and in
-// the report of `--check`. Promises: no secret is among it.
+// What a service runs with: the log line `listening` and the report of `--check`. Promises: no secrets.
 import { printable, printableSetting, type Log, type Printable } from '../verify/base/events.ts';
 import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
 import type { Loaded } from './load-settings.ts';
 import { DEFAULT_ALGORITHMS } from './settings/table.ts';
 
-/** What of the settings decides who is served, and where it was read. */
+/** The settings that decide who is served, and their files. */
 export function inForce({ settings, files }: Loaded) {
   const issuers = Object.values(settings.issuers);
   const algorithms = issuers.flatMap((issuer) => issuer.algorithms);
@@ -30,16 +29,16 @@ function otherThan(usual: readonly string[], names: readonly string[]) {
 }
 
 /**
- * A log for a start that listens on nothing: ends the process once the keys and the store have been heard
- * of, and tells in the words of the log what it would run with, or what is wrong.
+ * The log of `--check`. When every issuer and the store have logged an outcome, it prints the report and ends
+ * the process, with exit code 1 if one failed.
  */
-export function openReport(loaded: Loaded, profile: Printable): Log {
+export function createReport(loaded: Loaded, profile: Printable): Log {
   const events: object[] = [];
   const { issuers, dpopReplayStore } = loaded.settings;
-  /** The names of issuers, and nothing for the store. */
+  /** The names of issuers; `undefined` stands for the store. */
   const awaited = new Set<unknown>(Object.keys(issuers));
   if (dpopReplayStore !== undefined) awaited.add(undefined);
-  // Nothing of a store keeps a process alive.
+  // The connection to the store does not keep the process alive.
   setInterval(() => {}, 1_000);
 
   return (event, fields) => {

@@ -1,108 +1,98 @@
-// The whole of a process that is a service: its environment, working directory, signals and exit codes. Exit
-// codes: 0 after a signal, 1 for configuration or a second signal, 2 when it cannot listen.
-// Promises: once it listens, nothing but a signal ends the process, whatever a handler leaves behind.
+// Owns a process that is a service: its environment, working directory and signals. Exit codes: 0 after a
+// signal, 1 for a wrong configuration or a second signal, 2 if it cannot listen.
+// Promises: once it listens, only a signal ends the process, whatever a handler throws.
 import { undefinedOn } from '../verify/base/encoding.ts';
 import { describeBug, printable, printableSetting } from '../verify/base/events.ts';
 import type { Routes } from '../service/routes/route.ts';
 import { ConfigurationError } from '../gate/configuration-error.ts';
 import { loadSettings, type Loaded } from './load-settings.ts';
-import type { FaultsWith } from './settings/load.ts';
+import type { ProblemsWith } from './settings/load.ts';
 import { clock, createProcessLog } from './log.ts';
-import { problemsOf, createListeningService } from './service.ts';
+import { createListeningService, problemsOf } from './service.ts';
 import { createMetrics } from '../options/metrics/metrics.ts';
 import { probe } from './probe.ts';
-import { inForce, openReport } from './report.ts';
+import { inForce, createReport } from './report.ts';
 
 const WRONG_ARGUMENTS = 'arguments: must be none, or --check, or --probe';
 
-/** What a process is to serve. */
 interface Plan {
   readonly loaded: Loaded;
   readonly routes: Routes;
-  /** What the log and the metrics call them. */
+  /** Names the routes in the log and in the metrics. */
   readonly name: string;
 }
 
 /**
- * Runs these routes as the whole service: settings from their sources, a listener, signals, exit codes.
- * Ends the process when the configuration or a route is wrong, with every problem on standard error.
+ * Runs these routes as a whole process: settings, listener, signals and exit codes. Wrong settings or routes
+ * end the process, with every problem on standard error.
  *
  * @example runService({ routes: [get('/api/orders', needs(scope('read:orders')), listOrders)] });
  */
 export const runService = (routes: Routes): void =>
   runWith(
-    (...sources) => ({
-      loaded: loadSettings(...sources),
-      routes,
-      name: 'own table',
-    }),
+    (...sources) => ({ loaded: loadSettings(...sources), routes, name: 'own table' }),
     (settings) => problemsOf(routes, settings),
   );
 
 /**
- * The same for a plan, which throws `ConfigurationError`; `faultsWith` gives those of routes that are known
- * before the settings are.
+ * `createPlan` throws `ConfigurationError`. `problemsWith` gives the problems of routes known without a plan.
  */
 export function runWith(
-  plan: (...sources: Parameters<typeof loadSettings>) => Plan,
-  faultsWith: FaultsWith = () => [],
+  createPlan: (...sources: Parameters<typeof loadSettings>) => Plan,
+  problemsWith: ProblemsWith = () => [],
 ) {
   const [, , word, ...others] = process.argv;
-  const problemsWith: FaultsWith = (some) => [...faultsOfWords(word, others), ...faultsWith(some)];
+  const allProblems: ProblemsWith = (some) => [...argumentProblems(word, others), ...problemsWith(some)];
 
   function workingDirectory() {
-    // Throws for a directory that has been removed.
+    // Throws if the directory has been removed.
     const directory = undefinedOn(Error, process.cwd);
     if (directory !== undefined) return directory;
 
-    throw new ConfigurationError([...problemsWith({}), 'working directory: is gone; start in another']);
+    throw new ConfigurationError([...allProblems({}), 'working directory: is gone; start in another']);
   }
 
   try {
-    const planned = plan(process.env, workingDirectory(), problemsWith);
-    if (word === '--probe') probe(planned.loaded.settings);
-    else start(planned, word === '--check');
-  } catch (failure) {
-    if (!(failure instanceof ConfigurationError)) throw failure;
+    const plan = createPlan(process.env, workingDirectory(), allProblems);
+    if (word === '--probe') probe(plan.loaded.settings);
+    else start(plan, word === '--check');
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
 
-    for (const problem of failure.problems) console.error(`configuration: ${problem}`);
+    for (const problem of error.problems) console.error(`configuration: ${problem}`);
     process.exit(1);
   }
 }
 
-function faultsOfWords(word: string | undefined, others: readonly string[]) {
+function argumentProblems(word: string | undefined, others: readonly string[]) {
   const isKnown = [undefined, '--check', '--probe'].includes(word) && others.length === 0;
   return isKnown ? [] : [WRONG_ARGUMENTS];
 }
 
 function start({ loaded, routes, name }: Plan, isCheck: boolean) {
   const { settings, warnings } = loaded;
-  // Half of the threads look names up, one for each issuer, the proxy and the store: where some names are
-  // dead, the others are still found.
+  // libuv gives half of its threads to DNS, and a dead name blocks one: each issuer, the proxy and the store
+  // gets its own.
   process.env.UV_THREADPOOL_SIZE ??= String(2 * Object.keys(settings.issuers).length + 4);
 
   const profile = printable(name);
-  const log = isCheck ? openReport(loaded, profile) : createProcessLog(settings.logLevel);
+  const log = isCheck ? createReport(loaded, profile) : createProcessLog(settings.logLevel);
   for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
 
   const metrics = settings.metricsPort === undefined ? undefined : createMetrics(profile);
   const service = createListeningService(routes, settings, { clock, log, metrics });
-  if (isCheck) return fetchOnce();
-
-  /** A fetch that fails while others are awaited is not made again. */
-  function fetchOnce() {
+  if (isCheck) {
+    // One fetch each, without a retry.
     for (const { keys } of service.issuers) void keys.refresh().then(keys.close);
+    return;
   }
 
-  function onFailure(failure: { host?: string; port?: number; code?: unknown }) {
-    const { host = 'all addresses', port, code } = failure;
-    if (port === undefined) throw failure;
+  function onListenError(error: { host?: string; port?: number; code?: unknown }) {
+    const { host = 'all addresses', port, code } = error;
+    if (port === undefined) throw error;
 
-    log('cannot listen', {
-      address: printableSetting(host),
-      port,
-      code: printable(String(code)),
-    });
+    const address = printableSetting(host);
+    log('cannot listen', { address, port, code: printable(String(code)) });
     console.error(`cannot listen: ${host}, port ${port} (${code})`);
     process.exit(2);
   }
@@ -127,10 +117,9 @@ function start({ loaded, routes, name }: Plan, isCheck: boolean) {
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   service.listen().then(({ address, ...ports }) => {
     log('listening', { ...ports, address: printable(address), profile, ...inForce(loaded) });
-    // Choice: Node would end the process, and every request under way with it, for one handler's forgotten
-    // promise.
-    process.on('uncaughtException', (failure) => log('unforeseen failure', describeBug(failure)));
-    // Loading TLS holds up the process for a moment, for which the first answers need not wait.
+    // Choice: without this, one unhandled rejection of a handler would end every request.
+    process.on('uncaughtException', (error) => log('unforeseen failure', describeBug(error)));
+    // The first responses do not wait for TLS to load, which blocks the process.
     clock.after(20, service.fetchKeys);
-  }, onFailure);
+  }, onListenError);
 }

@@ -1,6 +1,5 @@
-// The whole service, for a process of your own: it uses the clocks and the standard output of the process,
-// and leaves signals, files and the environment alone. Promises: several services can live in one process,
-// and a stopped service does not keep the process alive.
+// The service, for a process of your own: uses its clocks and standard output, but no signals, files or
+// environment. Promises: several services can live in one process, and a stopped one does not keep it alive.
 import { open } from '../gate/access.ts';
 import { ConfigurationError } from '../gate/configuration-error.ts';
 import { SAME_ORIGIN } from '../gate/early.ts';
@@ -30,8 +29,7 @@ const HEALTH_PATH = '/healthz';
 const READINESS_PATH = '/readyz';
 
 /**
- * Creates a service that listens on `port` and `host`. Several services can live in one process. Throws
- * `ConfigurationError` with every problem of the settings and of the routes.
+ * Creates a service. Throws `ConfigurationError` with every problem of the settings and of the routes.
  *
  * @example const url = await createService({ routes }, { domain, audience, port: 0 }).listen();
  */
@@ -51,9 +49,9 @@ export function createService(routes: Routes, given: GivenSettings, options?: Cr
       return `http://${name}:${port}`;
     },
 
-    /** Takes no new connections. Resolves when the last one is gone, after ten seconds at the latest. */
+    /** Takes no new connections. Resolves when the last one is gone, within ten seconds. */
     stop: service.stop,
-    /** All metrics since the start, as text for Prometheus (format 0.0.4). */
+    /** The metrics as text for Prometheus (format 0.0.4). */
     metricsText: service.metricsText,
   };
 }
@@ -61,7 +59,7 @@ export function createService(routes: Routes, given: GivenSettings, options?: Cr
 /** A service that `createService` has made. */
 export type Service = ReturnType<typeof createService>;
 
-/** Creates a service that does not listen yet, and has fetched nothing. Throws `ConfigurationError`. */
+/** Does not listen or fetch yet. Throws `ConfigurationError`. */
 export function createListeningService(...parts: Parameters<typeof composeService>) {
   const [, settings] = parts;
   const service = composeService(...parts);
@@ -81,9 +79,9 @@ export function createListeningService(...parts: Parameters<typeof composeServic
 
     async stop() {
       phase.isStopping = true;
-      // Neither a paused connection nor an unref'd timer keeps the process alive until the end of this.
+      // Paused connections and unref'd timers would let the process end too early.
       const awake = setInterval(() => {}, 1_000);
-      // A server that began to listen after `stop` would never close.
+      // A server that begins to listen after `stop` would never close.
       await listening;
       const outcome = await listener.stop(() => {
         phase.isClosing = true;
@@ -97,7 +95,7 @@ export function createListeningService(...parts: Parameters<typeof composeServic
   };
 }
 
-/** Composes routes behind the checks, without a listener. Throws `ConfigurationError`. */
+/** Composes routes behind the checks. Throws `ConfigurationError`. */
 export function composeService(
   served: Routes,
   settings: Settings,
@@ -122,7 +120,6 @@ export function composeService(
   };
 }
 
-/** The parts that the settings ask for. */
 export function partsOf(settings: Settings, { clock, log }: Dependencies): OptionalParts {
   const { proxy, dpopReplayStore: store, resourceUrl, corsAllowedOrigins } = settings;
   const cors = corsAllowedOrigins.length > 0 ? createCors(settings) : undefined;
@@ -136,7 +133,7 @@ export function partsOf(settings: Settings, { clock, log }: Dependencies): Optio
   };
 }
 
-/** Without a setting, other origins may use the methods of the routes and of the probes. */
+/** Other origins may use every method of the routes, unless a setting says which. */
 function withMethods(settings: Settings, { routes }: Routes) {
   const methods = new Set(['GET', ...routes.map(({ method }) => method)]);
   const { corsAllowedMethods: given } = settings;
@@ -161,7 +158,7 @@ function demandServable(routes: Routes, settings: Settings) {
   if (problems.length > 0) throw new ConfigurationError(problems);
 }
 
-/** Why a service cannot serve these routes with these settings. A setting with a problem is missing. */
+/** A setting with a problem is missing. */
 export function problemsOf(routes: Routes, { resourceUrl }: SomeSettings = {}) {
   const metadata = typeof resourceUrl === 'string' ? metadataPaths(resourceUrl) : [];
   return routesProblems(routes, [...new Set([HEALTH_PATH, READINESS_PATH, ...metadata])]);

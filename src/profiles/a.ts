@@ -1,5 +1,5 @@
-// Profile A: one public and one protected route, the profile of the caller, and the optional scope policy.
-// The routes are the whole truth about access.
+// Profile A: a public and a protected route, the profile of the caller, and an optional scope policy.
+// The routes alone decide who has access.
 import { authenticated, needs, open } from '../gate/access.ts';
 import { anyScope, scope } from '../gate/guards.ts';
 import { get, under, type PrefixRule, type RouteRequest, type Route } from '../service/routes/route.ts';
@@ -15,10 +15,10 @@ export const routesA: readonly Route[] = [
 const admins = needs(scope('admin'));
 const users = needs(anyScope('read:users', 'write:users'));
 
-/** Access to everything under a prefix while the scope policy is on. */
+/** Who has access to everything under a prefix. Only while the scope policy is on. */
 export const policyA: readonly PrefixRule[] = [under('/api/admin', admins), under('/api/users', users)];
 
-/** Routes that exist only while the scope policy is on. */
+/** Only while the scope policy is on. */
 // prettier-ignore
 export const policyRoutesA: readonly Route[] = [
   get('/api/admin', admins, () => ({ message: 'Hello from the admin API!' })),

@@ -1,5 +1,5 @@
-// Profile B: public, protected, scope-guarded, claim-guarded and optional-authentication routes.
-// The routes are the whole truth about access.
+// Profile B: routes that are public, protected, guarded by scopes or by claims, or take a caller if there is
+// one. The routes alone decide who has access.
 import { authenticated, needs, open, optional } from '../gate/access.ts';
 import { claimCheck, claimEquals, claimIncludes, scope } from '../gate/guards.ts';
 import { get, type RouteRequest, type Route } from '../service/routes/route.ts';
@@ -10,7 +10,7 @@ const hasPremium = claimCheck(
   (claim) => claim('subscription') === 'premium' && claim('verified') === true,
 );
 
-/** `orgId` is the one value of the claim `org_id` that the organisation route accepts. */
+/** The organisation route requires the claim `org_id` to equal `orgId`. */
 // prettier-ignore
 export const routesB = (orgId: string): readonly Route[] => [
   get('/api/public',         open,                                                readPublic),

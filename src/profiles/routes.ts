@@ -4,7 +4,6 @@ import { policyA, policyRoutesA, routesA } from './a.ts';
 import { routesB } from './b.ts';
 import type { ProfileSettings } from './settings.ts';
 
-/** The routes of the profile that is set, and its rules, if it has any. */
 export function routesOf({ profile, scopePolicy, orgId }: ProfileSettings): Routes {
   if (profile === 'B') return { routes: routesB(orgId) };
   if (!scopePolicy) return { routes: routesA };

@@ -1,7 +1,7 @@
-// The settings that only the two profiles have, and the defaults that differ between them.
+// The settings that only the two profiles have, and the defaults that depend on the profile.
 import type { DpopMode } from '../verify/credentials.ts';
 import { loadFrom } from '../process/load-settings.ts';
-import type { FaultsWith } from '../process/settings/load.ts';
+import type { ProblemsWith } from '../process/settings/load.ts';
 import { boolean, fitting, text, word, type Earlier } from '../process/settings/readers.ts';
 import type { Environment } from '../process/settings/sources.ts';
 import { setting, SERVICE_SETTINGS } from '../process/settings/table.ts';
@@ -14,7 +14,6 @@ const scopePolicy = fitting(
   (isOn, { profile }) => !isOn || profile !== 'B',
 );
 
-/** The settings of the service and those of the profiles. */
 export const PROFILE_SETTINGS = {
   profile: setting('PROFILE', '', word('A', 'B'), 'B'),
   ...SERVICE_SETTINGS,
@@ -28,9 +27,11 @@ export const PROFILE_SETTINGS = {
   scopePolicy: setting('SCOPE_POLICY', 'api.scopePolicy', scopePolicy, false),
 };
 
-/** Every setting of a service with one of the two profiles. */
 export type ProfileSettings = ReturnType<typeof loadProfileSettings>['settings'];
 
-/** `loadSettings` for a service with one of the two profiles. */
-export const loadProfileSettings = (environment: Environment, directory: string, faultsWith?: FaultsWith) =>
-  loadFrom(PROFILE_SETTINGS, environment, directory, faultsWith);
+/** Does what `loadSettings` does, for a service with a profile. */
+export const loadProfileSettings = (
+  environment: Environment,
+  directory: string,
+  problemsWith?: ProblemsWith,
+) => loadFrom(PROFILE_SETTINGS, environment, directory, problemsWith);

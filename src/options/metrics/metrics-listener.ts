@@ -1,23 +1,21 @@
-// The listener for who collects metrics, without credentials: whoever reaches it may read. Promises: its
-// limits are its own, so that who hangs or floods takes nothing from the service but the time of an answer;
-// it listens together with the service or not at all.
+// The listener for metrics. Whoever reaches it may read them. Promises: has limits of its own, and listens
+// together with the service or not at all.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';
 import type { Settings } from '../../process/settings/load.ts';
 
-/** Does not listen yet. */
 export function createMetricsListener(readText: () => string, clock: Clock) {
-  // Said aloud, so that NODE_OPTIONS cannot turn it on.
+  // Explicit, so that NODE_OPTIONS cannot turn it on.
   const server = createServer({ insecureHTTPParser: false }, ({ method, url }, response) => {
-    // Pipelined behind the one that ends the connection.
+    // A pipelined request after the one that ends the connection.
     if (response.socket === null) return;
 
     const isFound = /^(?:GET|HEAD) \/metrics(?:\?|$)/.test(`${method} ${url}`);
     response.statusCode = isFound ? 200 : 404;
     response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
-    // One request a connection, so that the time of one is that of the other.
+    // One request a connection: its time limit bounds the request.
     response.shouldKeepAlive = false;
     response.end(isFound ? readText() : '');
   });
@@ -32,7 +30,7 @@ export function createMetricsListener(readText: () => string, clock: Clock) {
   return server;
 }
 
-/** Gives where they listen. Rejects with what Node says of a `host` and a `port` that cannot be had. */
+/** Rejects with Node's error, which names the `host` and the `port`. */
 export async function listenBoth(
   { port, host, metricsPort, metricsHost = host }: Settings,
   server: Server,

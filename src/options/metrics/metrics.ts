@@ -1,6 +1,6 @@
-// All that is measured, as text that Prometheus reads (its format 0.0.4). Promises: labels are words of the
-// routes, of the settings and of closed lists, never of a request; what can be foreseen is there from the
-// start, at zero. Does not see what happens: whoever does adds it here.
+// All metrics, as text for Prometheus (format 0.0.4).
+// Promises: labels are words of routes, settings and closed lists, never of a request. Samples that can be
+// foreseen start at zero.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { FETCH_ERROR_REASONS } from '../../verify/base/events.ts';
 import { SENTENCES } from '../../verify/base/refusal.ts';
@@ -8,15 +8,15 @@ import type { Route } from '../../service/routes/route.ts';
 import type { ReplayStore } from '../../verify/dpop/replay.ts';
 import type { Issuer } from '../../verify/token/verify.ts';
 
-/** That of package.json, which is not everywhere where this is. */
+/** The version in package.json, which some deployments do not have. */
 const VERSION = '0.1.0';
 
 const REASONS = Object.values(SENTENCES).flatMap(Object.keys);
 
-/** In seconds, as OpenTelemetry's convention for HTTP servers has them. */
+/** Seconds, by OpenTelemetry's convention for HTTP servers. */
 const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ').map(Number);
 
-/** The head of each family: two lines. Names of its samples, and of no others, begin with the family's. */
+/** Only the samples of a family begin with its name. */
 const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a request to its answer.
 # TYPE http_server_request_duration_seconds histogram
 # HELP http_server_active_requests Requests that are not answered yet.
@@ -53,30 +53,28 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 # TYPE nodejs_eventloop_lag_p99_seconds gauge
 `;
 
-/** Of all services in this process; they count from the first look. */
+/** Shared by all services in this process. */
 const delays = monitorEventLoopDelay({ resolution: 20 });
 
-/** A line of the text; its name has its labels. */
+/** The name includes the labels. */
 interface Sample {
   readonly name: string;
   value: number;
 }
 
-/** What `createMetrics` gives. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** `profile` names the routes. */
 export function createMetrics(profile: string) {
   const samples: Sample[] = [];
 
-  /** At zero when it is new. */
+  /** The sample of a name; a new one is zero. */
   const sample = makingOnce((name: string) => {
     const made = { name, value: 0 };
     samples.push(made);
     return made;
   });
 
-  /** By pattern, where a route matched; by method; by status, where there was an answer. */
+  /** By pattern if a route matched, by method, and by status if there was a response. */
   const durations = makingOnce((pattern?: string) =>
     makingOnce((method: string) =>
       makingOnce((status: number | null) => {
@@ -87,7 +85,6 @@ export function createMetrics(profile: string) {
     ),
   );
 
-  /** What counts the durations, in seconds, of answers that have these labels. */
   function createHistogram(labels: string) {
     const buckets = BOUNDS.map((bound) => {
       const edge = `${labels},le="${numeral(bound)}"`;
@@ -116,13 +113,12 @@ export function createMetrics(profile: string) {
   function foreseeRoutes(routes: readonly Route[]) {
     for (const { method, pattern } of routes) {
       for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
-        // What begins at 1 has not risen for Prometheus: an alert would miss the first 500.
+        // Prometheus sees no rise in a sample that begins at 1: an alert would miss the first 500.
         for (const status of [200, 500]) durations(pattern)(each)(status);
       }
     }
   }
 
-  /** All of it. */
   function read(issuers: readonly Issuer[], store: ReplayStore) {
     sample('http_server_active_requests');
     foresee('gatehouse_refusals_total{reason=', REASONS);
@@ -142,7 +138,7 @@ export function createMetrics(profile: string) {
     return HEADS.replace(/# HELP (\S+) .+\n.+\n/g, textOf);
   }
 
-  /** Nothing for a family that has no samples. */
+  /** Leaves out a family without samples. */
   function textOf(head: string, family: string) {
     const some = samples.filter(({ name }) => name.startsWith(family));
     const lines = some.map(lineOf).join('');
@@ -152,7 +148,7 @@ export function createMetrics(profile: string) {
   return { add, durations, foreseeRoutes, read };
 }
 
-/** Gives what was made for a key before, or makes it. */
+/** Caches the values of `make` by key. */
 function makingOnce<Key, Value>(make: (key: Key) => Value) {
   const made = new Map<Key, Value>();
   return (key: Key): Value => {
@@ -181,7 +177,7 @@ function processGauges() {
     process_resident_memory_bytes: rss,
     nodejs_heap_size_used_bytes: heapUsed,
     nodejs_heap_size_total_bytes: heapTotal,
-    // Beyond the 20 ms for which they were set.
+    // Each timer was set for 20 ms.
     nodejs_eventloop_lag_p99_seconds: Math.max(0, lateSeconds - 0.02),
   });
 }

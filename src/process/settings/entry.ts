@@ -2,7 +2,6 @@
 
 export type Scalar = string | number | boolean | null;
 
-/** A value as its source has it. The environment and `.env` have only text. */
 export type RawValue = Scalar | readonly Scalar[];
 
 export interface Entry {
@@ -13,15 +12,13 @@ export interface Entry {
   readonly place: string;
 }
 
-/** Says what is wrong and how to mend it. Never holds the value, which may be a secret. */
+/** Says what is wrong and how to mend it; never the value, which may be a secret. */
 export class Fault extends Error {}
 
-/** Throws a `Fault`. */
 export function throwFault(what: string): never {
   throw new Fault(what);
 }
 
-/** Throws a `Fault` that names its place. */
 export function throwAt(place: string, what: string): never {
   throw new Fault(`${place}: ${what}`);
 }
@@ -30,7 +27,7 @@ export function problemOf({ name, place }: Entry, fault: string): string {
   return `${name} (${place}): ${fault}`;
 }
 
-/** Adds a problem for every name that is set twice: only one of the two values counts. */
+/** Adds a problem for every name that is set twice: only one of them counts. */
 export function noteRepetitions(entries: readonly Entry[], problems: string[]): void {
   const places = new Map<string, string>();
   for (const entry of entries) {
@@ -40,7 +37,7 @@ export function noteRepetitions(entries: readonly Entry[], problems: string[]): 
   }
 }
 
-/** Adds a problem if the name of the entry is not `known`. A known name may have an advice after a blank. */
+/** Adds a problem if the name is not `known`. A known name may have advice after a blank. */
 export function noteUnknown(entry: Entry, known: readonly string[], problems: string[]): void {
   const { name, value } = entry;
   const isEmptySection = value === null && /^[^.A-Z]*$/.test(name);

@@ -1,7 +1,6 @@
-// Turns a table of settings and a source of values into settings, or into every problem at once.
-// Settings in code are one source; files and the environment are another (load-settings.ts).
-// Promises: guesses nothing, and ignores no name that might be a misspelt setting.
-// Does NOT know what a single setting means: table.ts does.
+// Turns a table and a source of values into settings, or into every problem at once. Settings in code are a
+// source; names.ts has the other. Promises: guesses nothing, and ignores no name that may be a setting.
+// Does NOT know any setting: table.ts does.
 import { ConfigurationError } from '../../gate/configuration-error.ts';
 import {
   find,
@@ -18,7 +17,7 @@ import { ISSUER_SETTINGS, SERVICE_SETTINGS, type Names, type Setting, type Setti
 
 type ValuesOf<Table> = Table extends SettingsTable<infer Values> ? Values : never;
 
-/** Every setting of the service with its value. A name ends in the unit of its value. */
+/** Every setting of the service. Names end in the unit of their values. */
 export interface Settings extends Readonly<
   ReturnType<typeof readSettings<ValuesOf<typeof SERVICE_SETTINGS>>>
 > {}
@@ -30,31 +29,27 @@ type Given<Values> = Partial<Omit<Values, 'audience' | 'issuers'>> & {
   audience: string | readonly string[];
 };
 
-/**
- * Settings in code: those of docs/settings.md in camel case without `IDP_`, or settings that were loaded.
- */
+/** Settings in code: those of docs/settings.md in camel case without `IDP_`, or loaded ones. */
 export type GivenSettings =
   Settings | (Given<Settings & IssuerSettings> & { issuers?: Record<string, Given<IssuerSettings>> });
 
-/** The settings on which the problems of routes depend. A setting with a problem is missing. */
+/** The settings that routes depend on. A setting with a problem is missing. */
 export type SomeSettings = Readonly<{ resourceUrl?: unknown }>;
 
 /** Says why routes cannot be served with these settings. */
-export type FaultsWith = (settings: SomeSettings) => readonly string[];
+export type ProblemsWith = (settings: SomeSettings) => readonly string[];
 
 /** Where values are looked for. */
 export interface Source {
-  /** The problems so far. Reading adds more. */
   readonly problems: string[];
-  /** Names the further issuers. */
+  /** The names of further issuers. */
   readonly issuers: Entry;
-  /** Gives the entry of a setting, with the value `null` if nothing is set. `key` is its name in code. */
+  /** Gives `null` as the value of a setting that is not set. `key` is its name in code. */
   readonly find: (setting: Names, issuer: string, key: string) => Entry;
   /** Adds a problem for each entry that `find` was not asked for. */
   readonly noteUnknown: () => void;
 }
 
-/** The name of the first issuer. */
 export const FIRST_ISSUER = 'idp';
 
 const ISSUER_NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
@@ -66,12 +61,9 @@ const NO_SETTINGS = 'settings: are missing; give an object with at least domain 
 
 const IN_CODE = 'in code';
 
-/**
- * Checks settings in code by the rules that hold for files. Throws `ConfigurationError` with every problem,
- * first those that `faultsWith` gives.
- */
-export function checkSettings(given: GivenSettings, faultsWith: FaultsWith = () => []): Settings {
-  if (Object(given) !== given) throw new ConfigurationError([...faultsWith({}), NO_SETTINGS]);
+/** Throws `ConfigurationError` with every problem, those of `problemsWith` first. */
+export function checkSettings(given: GivenSettings, problemsWith: ProblemsWith = () => []): Settings {
+  if (Object(given) !== given) throw new ConfigurationError([...problemsWith({}), NO_SETTINGS]);
 
   const problems: string[] = [];
   const known: string[] = [];
@@ -92,12 +84,12 @@ export function checkSettings(given: GivenSettings, faultsWith: FaultsWith = () 
       for (const entry of entries) noteUnknown(entry, known, problems);
     },
   };
-  return readSettings(SERVICE_SETTINGS, source, faultsWith);
+  return readSettings(SERVICE_SETTINGS, source, problemsWith);
 }
 
 const OWN_NAMES = { ...ISSUER_SETTINGS, ...SERVICE_SETTINGS, issuers: {} };
 
-/** The members of a map as entries. Getters and inherited members count, since the type allows them. */
+/** Includes getters and inherited members, since the type allows them. */
 const entriesOf = (map: object, prefix = ''): Entry[] =>
   Object.keys({ ...map, ...OWN_NAMES }).flatMap((key) => {
     const value = Reflect.get(map, key);
@@ -110,23 +102,23 @@ const entriesOf = (map: object, prefix = ''): Entry[] =>
 
     const name = path.replace('issuers.idp.', '');
     const place = name === path ? IN_CODE : `${IN_CODE}, as ${path}`;
-    // A Map, a URL or a promise shows no members: it is a value, and a wrong one. An empty {} is absent.
+    // A Map, a URL or a promise has no members and is a wrong value. An empty {} is absent.
     const isEmpty = isMap && Reflect.getPrototypeOf(Object(value)) === Object.prototype;
     return { name, value: isEmpty ? null : value, place };
   });
 
-/** The names of issuers that keys such as `issuers.partner.domain` hold. */
+/** The names in keys such as `issuers.partner.domain`. */
 export function issuersIn(keys: readonly Entry[]): Entry {
   const own = keys.filter(({ name }) => /^issuers\.[^.]*\./i.test(name));
   const value = own.map(({ name }) => name.split('.')[1] ?? '');
   return { name: 'issuers', value, place: own[0]?.place ?? '' };
 }
 
-/** Reads a table, and the settings of every issuer. Throws `ConfigurationError` with every problem. */
+/** Reads a table and the settings of every issuer. Throws `ConfigurationError`. */
 export function readSettings<Values extends Record<string, unknown>>(
   table: SettingsTable<Values>,
   source: Source,
-  faultsWith: FaultsWith = () => [],
+  problemsWith: ProblemsWith = () => [],
 ) {
   const { problems } = source;
   const takenIssuers: unknown[] = [];
@@ -149,12 +141,12 @@ export function readSettings<Values extends Record<string, unknown>>(
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
 
-        // An absent setting has no place if a file could not be read: the file may hold it.
+        // Without a place it may be in a file that could not be read.
         if (entry.place) problems.push(problemOf(entry, error.message));
       }
     }
 
-    // A missing value is a problem, and with a problem nobody gets the values.
+    // A missing value is a problem, and then nobody gets the values.
     return values as Part;
   }
 
@@ -162,7 +154,7 @@ export function readSettings<Values extends Record<string, unknown>>(
   const issuers = Object.fromEntries(names.map((name) => [name, readTable(ISSUER_SETTINGS, name)]));
   const values = readTable(table);
   source.noteUnknown();
-  const all = [...faultsWith(values), ...problems];
+  const all = [...problemsWith(values), ...problems];
   if (all.length > 0) throw new ConfigurationError(all);
 
   return {
@@ -179,7 +171,6 @@ function readIssuerNames({ issuers, problems }: Source) {
   return good;
 }
 
-/** `null` stands for a missing value. */
 function readValue<Value>(setting: Setting<Value>, raw: RawValue, earlier: Earlier): Value {
   if (raw === null) return setting.byDefault(earlier);
   // Other programs substitute `${…}`. Here it would become a part of a host name or an audience.

@@ -1,14 +1,13 @@
-// Finds settings in the environment and in files by their names, and names that are no setting.
-// Promises: a name that may be a misspelt safeguard is a problem; in the process environment, where other
-// programs have names too, it is a warning.
+// Finds settings in the environment and in files by their names. Promises: a name that may be a misspelt
+// safeguard is a problem, or in the process environment, which other programs share, a warning.
 import { find, noteUnknown, problemOf, type Entry } from './entry.ts';
 import { FIRST_ISSUER, issuersIn, type Source } from './load.ts';
 import type { FoundEntries } from './sources.ts';
 import type { Names } from './table.ts';
 
-/** Of `ISSUER_` only with the name of an issuer: other tools write such names too. */
+/** `ISSUER_` alone is no prefix: other tools use it too. */
 const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|ISSUER_[^_]+)_/g;
-/** Ignores case: YAML does not, and people overlook it. */
+/** Ignores case, which people overlook. */
 const SECTIONS = /^"?(idp|issuers|api|cors|resource|metrics|server|log|profile)(\.|$)/i;
 
 const TORN = 'is not a setting; correct the lines above it, which became a part of its name';
@@ -26,10 +25,31 @@ export function namesFor({ env, yaml }: Names, issuer: string): Names {
   };
 }
 
-/** The environment and files as a source. A variable wins over a key of YAML. */
-export function createSource(found: FoundEntries): Source {
-  const { variables, keys, lookedIn, problems } = found;
+/** Variables win over keys of YAML. */
+export function createSource({ variables, keys, lookedIn, problems, warnings }: FoundEntries): Source {
   const known: Names[] = [];
+
+  function noteVariables() {
+    const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
+    const prefixes = names.join().match(PREFIXES) ?? [];
+
+    /** Ignores case: a name in the wrong case is meant for this service too. */
+    function isMeant(written: string) {
+      const name = written.toUpperCase();
+      return names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));
+    }
+
+    for (const entry of variables) {
+      const isWarning = entry.place === 'environment';
+      if (entry.name.includes('\n')) problems.push(problemOf(withoutSecret(entry, isMeant), TORN));
+      else if (isMeant(entry.name)) noteUnknown(entry, names, isWarning ? warnings : problems);
+    }
+  }
+
+  function noteKeys() {
+    const names = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
+    for (const entry of keys) noteUnknown(entry, names, SECTIONS.test(entry.name) ? problems : warnings);
+  }
 
   return {
     problems,
@@ -44,39 +64,17 @@ export function createSource(found: FoundEntries): Source {
     },
 
     noteUnknown() {
-      noteVariables(known, found);
-      noteKeys(known, found);
+      noteVariables();
+      noteKeys();
     },
   };
 }
 
-function noteVariables(known: readonly Names[], { variables, problems, warnings }: FoundEntries) {
-  const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
-  const prefixes = names.join().match(PREFIXES) ?? [];
-
-  /** A name that differs from a setting's in case only is meant for it. */
-  function isMeant(written: string) {
-    const name = written.toUpperCase();
-    return names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));
-  }
-
-  for (const entry of variables) {
-    const isWarning = entry.place === 'environment';
-    if (entry.name.includes('\n')) problems.push(problemOf(withoutSecret(entry, isMeant), TORN));
-    else if (isMeant(entry.name)) noteUnknown(entry, names, isWarning ? warnings : problems);
-  }
-}
-
 /**
- * With --env-file, Node 20 makes one name of several lines. The lines above the last may hold a key
- * (CWE-532), so only the last one is shown, and only if it is a setting's name.
+ * Node 20 with --env-file makes one name of several lines, which may hold a key (CWE-532). Keeps the last
+ * line, and only if it is a setting's name.
  */
 function withoutSecret(entry: Entry, isMeant: (name: string) => boolean): Entry {
   const [, last = ''] = /\n[ \t]*(?:export[ \t]+)?(\w+)\s*$/.exec(entry.name) ?? [];
   return { ...entry, name: last !== '' && isMeant(last) ? last : 'a name of several lines' };
-}
-
-function noteKeys(known: readonly Names[], { keys, problems, warnings }: FoundEntries) {
-  const names = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
-  for (const entry of keys) noteUnknown(entry, names, SECTIONS.test(entry.name) ? problems : warnings);
 }

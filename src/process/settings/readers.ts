@@ -1,18 +1,17 @@
-// Readers of single values: raw → typed, or a fault that says what to change. Promises: a fault never
-// repeats the value, which may be a secret in the wrong place. Does not know where a value came from:
-// load.ts does.
+// Readers of single values: raw → typed, or a fault that says what to change. Promises: a fault never repeats
+// the value, which may be a secret in the wrong place.
 import { isTextArray, undefinedOn } from '../../verify/base/encoding.ts';
 import { ALGORITHM_NAMES, isOneOf, type Algorithm } from '../../verify/keys/jwk.ts';
 import { normalUri } from '../../verify/request/uri.ts';
 import { throwFault, type RawValue } from './entry.ts';
 
-/** The values of the settings that stand before one in its table; those at fault are missing. */
+/** The settings above this one in its table. Those with a fault are missing. */
 export type Earlier = Readonly<Record<string, unknown>>;
 
-/** Reads one raw value. Throws `Fault`. */
+/** Throws `Fault`. */
 export type Reader<Value> = (raw: RawValue, earlier?: Earlier) => Value;
 
-/** What another reader gives, if it fits, to the values before it too. */
+/** Adds a condition to a reader, on its value and on earlier settings. */
 export function fitting<Value>(
   read: Reader<Value>,
   fault: string,
@@ -24,15 +23,12 @@ export function fitting<Value>(
   };
 }
 
-/** Any text. */
 export const text: Reader<string> = (raw) =>
   typeof raw === 'string' ? raw : throwFault('must be text; quote it');
 
-/** Text of this form that is good in every other way too. */
 export const matching = (pattern: RegExp, fault: string, isGood = (_: string) => true) =>
   fitting(text, fault, (value) => pattern.test(value) && isGood(value));
 
-/** A whole number within bounds. */
 export function integer(min: number, max: number): Reader<number> {
   return (raw) => {
     const value = typeof raw !== 'object' && /^\d{1,15}$/.test(String(raw)) ? Number(raw) : NaN;
@@ -40,7 +36,7 @@ export function integer(min: number, max: number): Reader<number> {
   };
 }
 
-/** One of the words, in either case. */
+/** Ignores case. */
 export function word<Word extends string>(...words: readonly Word[]): Reader<Word> {
   return (raw) => {
     const lower = typeof raw === 'string' && raw.toLowerCase();
@@ -49,11 +45,10 @@ export function word<Word extends string>(...words: readonly Word[]): Reader<Wor
   };
 }
 
-/** `true` or `false`, in either case. */
 export const boolean: Reader<boolean> = (raw) =>
   typeof raw === 'boolean' ? raw : word('true', 'false')(raw) === 'true';
 
-/** A list of at least so many texts, or one text with commas between them. */
+/** A list of at least so many texts, or one text with commas. */
 export function list<Text extends string>(read: Reader<Text>, least = 0): Reader<readonly Text[]> {
   return (raw) => {
     const parts = typeof raw === 'string' ? raw.split(',') : undefined;
@@ -63,7 +58,7 @@ export function list<Text extends string>(read: Reader<Text>, least = 0): Reader
   };
 }
 
-/** A host name with an optional port, and nothing else of a URL. */
+/** A host name with an optional port. */
 export const host: Reader<string> = (raw) => {
   const value = text(raw);
   const [scheme] = /^[a-z][a-z0-9+.-]*:\/\//i.exec(value) ?? [];
@@ -80,7 +75,7 @@ const bareHost = matching(
   'is not a host name with an optional ":port"; write it as the provider shows it',
   (value) => {
     const url = `https://${value}/`;
-    // The URL parser knows which of them are addresses, and which ports there are.
+    // The URL parser checks IP addresses and ports.
     return URL.canParse(url) && new URL(url).host === value.toLowerCase().replace(/:443$/, '');
   },
 );
@@ -89,10 +84,10 @@ export const textWithoutBlanks = matching(/^[^\s\0]+$/, 'is empty, or has white 
 
 export const secret = matching(/[^]{32}/, 'must have at least 32 characters');
 
-/** A method name (RFC 9110 §9.1). */
+/** RFC 9110 §9.1. */
 export const methodName = matching(/^[A-Z]+$/, 'must be a method name in upper case');
 
-/** The name of a header field (RFC 9110 §5.1), and no `*`, which would mean all of them. */
+/** RFC 9110 §5.1, but not `*`, which would mean every field. */
 export const fieldName = matching(
   /^[\w!#$%&'+.^`|~-]+$/,
   'must be the name of a header field; list each, without "*"',
@@ -104,14 +99,14 @@ export const urlPrefix = matching(
   URL.canParse,
 );
 
-/** An absolute URL with neither user information nor fragment. */
+/** An absolute URL without user information and fragment. */
 export const httpsUrl = matching(
   /^https:\/\/[^/\s@#\\][^\s@#\\]*$/i,
   'must be a URL that begins with https://, without white space, "@" or "#"',
   URL.canParse,
 );
 
-/** The same without a query (OpenID Connect Discovery §2). */
+/** An issuer has no query (OpenID Connect Discovery §2). */
 export const issuerUrl = matching(
   /^https:\/\/[^/?\s@#\\][^?\s@#\\]*$/i,
   'must be a URL that begins with https://, without white space, "@", "#" or "?"',
@@ -121,21 +116,20 @@ export const issuerUrl = matching(
 const isDecodable = (value: string) =>
   URL.canParse(value) && undefinedOn(URIError, () => decodeURIComponent(value)) !== undefined;
 
-/** The address of a replay store. */
 export const storeAddress = matching(
   /^rediss?:\/\/([^\s:@/?#]*:[^\s@/?#]+@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?(\/\d{0,9})?$/i,
   'must be redis://[[user]:password@]host[:port][/database], or rediss://, with special characters as %XX',
   isDecodable,
 );
 
-/** The address of a forward proxy. A backslash is a slash to the URL parser here. */
+/** Refuses backslashes, since the URL parser reads one as a slash. */
 export const proxyAddress = matching(
   /^http:\/\/([^\s:@/?#\\]+(:[^\s@/?#\\]*)?@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?\/?$/i,
   'must be http://[user[:password]@]host[:port], with special characters as %XX',
   isDecodable,
 );
 
-/** A public URL in a spelling that proofs can be compared with (RFC 9449 §4.3(9)). */
+/** A public URL in the normal form that proofs are compared with (RFC 9449 §4.3(9)). */
 export const publicUrl = matching(
   /^[^?#]*$/,
   'must be a URL that begins with https:// or http://, in its normal form, without "@", "#" or "?"',
@@ -143,9 +137,9 @@ export const publicUrl = matching(
 );
 
 /**
- * The identifier of a protected resource (RFC 9728 §1.2). RFC 6761 §6.3: a name under `localhost` leads no
- * farther than it does. Stricter: RFC 9728 §3.1 keeps a slash that ends a path; clients differ over what to
- * ask for then.
+ * The identifier of a protected resource (RFC 9728 §1.2). RFC 6761 §6.3: names under `localhost` are
+ * loopback too. Stricter: RFC 9728 §3.1 keeps a slash that ends a path, but clients differ over what they ask
+ * for then.
  */
 const RESOURCE =
   /^(https:\/\/[^/]+|http:\/\/(([\w-]+\.)*localhost|127(\.\d+){3}|\[::1\])(:\d+)?)\/([^=]*[^=/])?$/;
@@ -159,13 +153,13 @@ export const resourceUrl = fitting(
   },
 );
 
-/** A scope-token (RFC 6749 §3.3) that is the API's own, not one by which a client asks about its user. */
+/** A scope-token (RFC 6749 §3.3) of this API, not one by which a client asks about its user. */
 export const resourceScope = matching(
   /^(?!(openid|offline_access)$)[\x21\x23-\x5b\x5d-\x7e]+$/,
   'must be a scope of this API, without white space, quotes or "\\"; neither openid nor offline_access',
 );
 
-/** A web origin exactly as browsers send it. */
+/** A web origin, spelled exactly as browsers send it. */
 export const origin = matching(
   /^https?:[^*]*$/,
   'must be an origin as browsers send it: scheme, lower-case host, port unless default; no "*" or last "/"',

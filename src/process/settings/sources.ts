@@ -1,6 +1,6 @@
-// Finds the entries of the process environment, of .env, and of application.yml or the file that CONFIG_FILE
-// names. Promises: a file that cannot be read is a problem. A file that does not exist, or that Node's
-// permission model hides, is a problem only if CONFIG_FILE names it.
+// Finds what is set in the environment, in .env, and in application.yml or the file that CONFIG_FILE names.
+// Promises: a file that cannot be read is a problem; one that does not exist, or that Node's permission model
+// hides, is one only if CONFIG_FILE names it.
 import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { decodeUtf8, undefinedOn } from '../../verify/base/encoding.ts';
@@ -8,18 +8,17 @@ import { find, throwAt, Fault, problemOf, type Entry } from './entry.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Matches the variables that Kubernetes and Docker set for another service called `idp` or `metrics`. */
+/** What Kubernetes and Docker set for another service called `idp` or `metrics`. */
 const ORCHESTRATED =
   /^(?=\w+=)(\w*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+|PORT(?==(tc|ud|sct)p:))|(IDP|CORS|RESOURCE)_PORT)=/;
 
-/** Parses a file. Throws `Fault`, or adds a problem for each line. */
+/** Throws `Fault`, or adds problems. */
 type Parse = (text: string, path: string, problems: string[]) => Entry[];
 
 type Parsers = Readonly<{ parseDotEnv: Parse; parseYaml: Parse }>;
 
 export type FoundEntries = ReturnType<typeof findEntries>;
 
-/** Finds what is set for a process with this environment and working directory. */
 export function findEntries(
   environment: Environment,
   directory: string,
@@ -39,7 +38,8 @@ export function findEntries(
       files.push(path);
       return parse(text, path, problems);
     } catch (error) {
-      if (isDenied(error) && namedBy === undefined) {
+      // Node's permission model hides the file. With `EACCES` the file is there.
+      if (codeOf(error) === 'ERR_ACCESS_DENIED' && namedBy === undefined) {
         lookedIn &&= `${lookedIn}, ${path} (not granted)`;
         return [];
       }
@@ -67,7 +67,6 @@ export function findEntries(
     variables,
     /** Of YAML. */
     keys,
-    /** The paths of the files that were read. */
     files,
     /** Where an absent setting was looked for; empty if a file could not be read. */
     lookedIn,
@@ -81,9 +80,9 @@ const entriesOf = (environment: Environment) =>
     .filter(([name, value]) => !ORCHESTRATED.test(`${name}=${value}`))
     .map(([name, value = '']) => ({ name, value, place: 'environment' }));
 
-/** Reads a regular file only, up to a bound: a pipe or a device might never end. */
+/** Only a regular file of bounded size: a pipe might never end. */
 function readText(path: string, isDemanded: boolean) {
-  // A broken link counts as a file that is there: its target may have held a safeguard.
+  // A broken link counts as there: its target may have held a safeguard.
   if (lstatSync(path, { throwIfNoEntry: isDemanded }) === undefined) return undefined;
 
   const status = statSync(path);
@@ -92,13 +91,12 @@ function readText(path: string, isDemanded: boolean) {
   return decodeUtf8(readFileSync(path)) ?? throwAt(path, 'is not UTF-8; save it as such');
 }
 
-/** Whether Node's permission model hides a file. `EACCES`, a file mode, shows that the file is there. */
-const isDenied = (error: unknown) =>
-  error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED';
+const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? error.code : undefined);
 
 function describeError(error: unknown, path: string) {
   if (error instanceof Fault) return error.message;
-  if (!(error instanceof Error && 'code' in error)) throw error;
+  const code = codeOf(error);
+  if (code === undefined) throw error;
 
-  return `${path}: cannot be read (${error.code}); mend that, or what names it`;
+  return `${path}: cannot be read (${code}); mend that, or what names it`;
 }

@@ -1,5 +1,4 @@
-// Defines every setting of the service: its names, its reader and its default.
-// A service with your own routes has these settings and no others; profiles/settings.ts adds those of the
+// Every setting of the service: its names, its reader, its default. profiles/settings.ts adds those of the
 // profiles. Does NOT know where values come from.
 import { LOG_LEVELS } from '../../verify/base/events.ts';
 import { ALGORITHM_NAMES, type Algorithm } from '../../verify/keys/jwk.ts';
@@ -30,7 +29,7 @@ import {
   type Reader,
 } from './readers.ts';
 
-/** The names of a setting; empty where it has none. */
+/** Empty where a setting has none. */
 export interface Names {
   /** In the environment and in `.env`. */
   readonly env: string;
@@ -44,7 +43,7 @@ export interface Setting<Value> extends Names {
   readonly byDefault: (earlier: Earlier) => Value;
 }
 
-/** Settings by their names in code, in the order in which they are read. */
+/** By the names in code, in the order of reading. */
 export type SettingsTable<Values> = { readonly [Name in keyof Values]: Setting<Values[Name]> };
 
 /** A setting whose default depends on the settings before it. */
@@ -67,11 +66,13 @@ const required = <Value>(env: string, yaml: string, read: Reader<Value>, problem
 const NO_DOMAIN = 'the issuer base URL is required; set it to the host name of the identity provider';
 const NO_AUDIENCE = 'the audience is required; set it to the identifier of this API at the provider';
 
-/** The settings that every issuer has, with the names for the first one. For the others: names.ts. */
+/** The settings of each issuer, with the names for the first one. names.ts has those for the others. */
 export const ISSUER_SETTINGS = {
   domain: required('IDP_DOMAIN', 'idp.domain', host, NO_DOMAIN),
   audience: required('IDP_AUDIENCE', 'idp.audience', list(textWithoutBlanks, 1), NO_AUDIENCE),
-  issuer: derived('IDP_ISSUER', 'idp.issuer', issuerUrl, issuerOf),
+  issuer: derived('IDP_ISSUER', 'idp.issuer', issuerUrl, ({ domain }) =>
+    domain === undefined ? '' : `https://${domain}/`,
+  ),
   jwksUri: setting('IDP_JWKS_URI', 'idp.jwksUri', httpsUrl, undefined),
   claimNamespace: setting('IDP_CLAIM_NAMESPACE', 'idp.claimNamespace', urlPrefix, ''),
   scopeClaim: setting('IDP_SCOPE_CLAIM', 'idp.scopeClaim', textWithoutBlanks, 'scope'),
@@ -100,7 +101,9 @@ export const SERVICE_SETTINGS = {
   port: setting('PORT', 'server.port', integer(0, 65535), 3001),
   host: setting('HOST', 'server.host', textWithoutBlanks, undefined),
   springApplicationName: setting('', 'spring.application.name', text, 'gatehouse'),
-  applicationName: derived('', 'application.name', text, springName),
+  applicationName: derived('', 'application.name', text, ({ springApplicationName }) =>
+    String(springApplicationName),
+  ),
   dpopMode: setting('IDP_DPOP_MODE', 'idp.dpopMode', dpopMode, 'DISABLED'),
   dpopIatOffsetSeconds: setting(
     'IDP_DPOP_IAT_OFFSET_SECONDS',
@@ -156,15 +159,7 @@ export const SERVICE_SETTINGS = {
   accessLog: setting('ACCESS_LOG', 'log.access', boolean, false),
 };
 
-function issuerOf({ domain }: Earlier) {
-  return domain === undefined ? '' : `https://${domain}/`;
-}
-
-function springName({ springApplicationName }: Earlier) {
-  return String(springApplicationName);
-}
-
-/** More about a resource is a fault without its URL. A setting at fault is missing in `earlier`. */
+/** The other settings of a resource need its URL. One with a fault is missing in `earlier`. */
 function noResourceUrl(earlier: Earlier) {
   const more = ['resourceScopes', 'resourceName', 'resourceDocumentation'];
   return more.every((name) => name in earlier && earlier[name] === undefined)
