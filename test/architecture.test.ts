@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds yet, and how much: they only shrink. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 11_700,
-  createGate: 23_700,
-  createService: 31_400,
-  runService: 34_400,
-  server: 36_500,
-  'all of src': 46_600,
+  verify: 11_650,
+  createGate: 23_500,
+  createService: 31_200,
+  runService: 34_200,
+  server: 36_300,
+  'all of src': 46_500,
 };
 
 const MOST_TOKENS_OF_A_FILE = 1_250;

@@ -50,7 +50,9 @@ export interface ChallengeOptions {
   readonly metadataUrl?: string | undefined;
 }
 
-/** Makes each reply once, except those with details of one request. `scheme` is the one used, if accepted. */
+/**
+ * Makes each reply once, except those with details of one request. `scheme` is the one used, if accepted.
+ */
 export function createRefusalReplies({
   dpopMode,
   dpopAlgorithms,

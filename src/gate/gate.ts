@@ -1,7 +1,7 @@
 // The checks alone, for a server that exists: Host → path → early replies → credentials → token → sender →
-// access. A refusal is as our own listener would send it. Where the access ignores credentials, only the form
-// of the request is checked. Reads no body, adds nothing to the request, and does not bound what the server
-// lets in.
+// access. A refusal is as our own listener would send it. Where the access ignores credentials, only the
+// form of the request is checked. Reads no body, adds nothing to the request, and does not bound what the
+// server lets in.
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../verify/base/clock.ts';
 import { UsageError } from '../verify/base/events.ts';
@@ -25,8 +25,8 @@ import { nonceFields, type Replies } from './replies.ts';
 export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] }>;
 
 /**
- * The response to a caller who may not pass. `body` is JSON text; with 204 it is `null`, as the `Response` of
- * Fetch demands. Each scheme has its own `WWW-Authenticate` field.
+ * The response to a caller who may not pass. `body` is JSON text; with 204 it is `null`, as the `Response`
+ * of Fetch demands. Each scheme has its own `WWW-Authenticate` field.
  */
 export type RefusalReply = Readonly<{ status: number; headers: Field[]; body: string | null }>;
 

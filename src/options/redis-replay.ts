@@ -1,7 +1,7 @@
-// A replay store that replicas share (RFC 9449 §11.1): one Redis or Valkey server, over RESP2.
-// Trusts the server. Promises: a proof is `new` only by the server's reply to it; without a verdict it is
-// `unavailable`, after one second at the latest. Does NOT follow Cluster or Sentinel, and does NOT check that
-// the server keeps keys until they expire.
+// A replay store that replicas share (RFC 9449 §11.1): one Redis or Valkey server, over RESP2. Trusts the
+// server. Promises: a proof is `new` only by the server's reply to it; without a verdict it is
+// `unavailable`, after one second at the latest. Does NOT follow Cluster or Sentinel, and does NOT check
+// that the server keeps keys until they expire.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '../verify/base/clock.ts';

@@ -29,8 +29,8 @@ function otherThan(usual: readonly string[], names: readonly string[]) {
 }
 
 /**
- * The log of `--check`. When every issuer and the store have logged an outcome, it prints the report and ends
- * the process, with exit code 1 if one failed.
+ * The log of `--check`. When every issuer and the store have logged an outcome, it prints the report and
+ * ends the process, with exit code 1 if one failed.
  */
 export function createReport(loaded: Loaded, profile: Printable): Log {
   const events: object[] = [];

@@ -2,7 +2,7 @@
 // signal, 1 for a wrong configuration or a second signal, 2 if it cannot listen.
 // Promises: once it listens, only a signal ends the process, whatever a handler throws.
 import { undefinedOn } from '../verify/base/encoding.ts';
-import { describeBug, printable, printableSetting } from '../verify/base/events.ts';
+import { describeBug, printable, printableSetting, type Log } from '../verify/base/events.ts';
 import type { Routes } from '../service/routes/route.ts';
 import { ConfigurationError } from '../gate/configuration-error.ts';
 import { loadSettings, type Loaded } from './load-settings.ts';
@@ -35,7 +35,8 @@ export const runService = (routes: Routes): void =>
   );
 
 /**
- * `createPlan` throws `ConfigurationError`. `problemsWith` gives the problems of routes known without a plan.
+ * `createPlan` throws `ConfigurationError`. `problemsWith` gives the problems of routes known without a
+ * plan.
  */
 export function runWith(
   createPlan: (...sources: Parameters<typeof loadSettings>) => Plan,
@@ -97,23 +98,7 @@ function start({ loaded, routes, name }: Plan, isCheck: boolean) {
     process.exit(2);
   }
 
-  function end(reason: 'drained' | 'deadline' | 'second-signal') {
-    service.close();
-    log('stopped', { reason });
-    process.exit(reason === 'second-signal' ? 1 : 0);
-  }
-
-  function onSignal(signal: 'SIGTERM' | 'SIGINT') {
-    if (service.phase.isStopping) return end('second-signal');
-
-    const delayMillis = settings.shutdownDelaySeconds * 1000;
-    const drain = async () => end(await service.stop());
-    service.phase.isStopping = true;
-    log('shutting down', { reason: signal });
-    if (delayMillis > 0) setTimeout(drain, delayMillis);
-    else void drain();
-  }
-
+  const onSignal = createSignalHandler(service, log, settings.shutdownDelaySeconds * 1000);
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   service.listen().then(({ address, ...ports }) => {
     log('listening', { ...ports, address: printable(address), profile, ...inForce(loaded) });
@@ -122,4 +107,23 @@ function start({ loaded, routes, name }: Plan, isCheck: boolean) {
     // The first responses do not wait for TLS to load, which blocks the process.
     clock.after(20, service.fetchKeys);
   }, onListenError);
+}
+
+/** Ends the process: after the drain with the first signal, at once with the second. */
+function createSignalHandler(service: ReturnType<typeof createListeningService>, log: Log, delayMillis: number) {
+  function end(reason: 'drained' | 'deadline' | 'second-signal') {
+    service.close();
+    log('stopped', { reason });
+    process.exit(reason === 'second-signal' ? 1 : 0);
+  }
+
+  return (signal: 'SIGTERM' | 'SIGINT') => {
+    if (service.phase.isStopping) return end('second-signal');
+
+    const drain = async () => end(await service.stop());
+    service.phase.isStopping = true;
+    log('shutting down', { reason: signal });
+    if (delayMillis > 0) setTimeout(drain, delayMillis);
+    else void drain();
+  };
 }

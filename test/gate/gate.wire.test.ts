@@ -393,7 +393,10 @@ for (const algorithm of ['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'] a
     assert.ok(!verdict.refusal);
     assert.equal(verdict.caller.subject, 'test-user');
     const foreign = createTestIssuer({ algorithm: algorithm === 'RS256' ? 'ES256' : 'RS256' });
-    const refused = await gate.check(requestWith("Authorization", foreign.bearer(READER).authorization), access);
+    const refused = await gate.check(
+      requestWith('Authorization', foreign.bearer(READER).authorization),
+      access,
+    );
     assert.ok(refused.refusal);
     assert.match(JSON.stringify(refused.refusal.headers), /an algorithm that this API accepts/);
   });

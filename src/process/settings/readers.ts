@@ -1,5 +1,5 @@
-// Readers of single values: raw → typed, or a fault that says what to change. Promises: a fault never repeats
-// the value, which may be a secret in the wrong place.
+// Readers of single values: raw → typed, or a fault that says what to change. Promises: a fault never
+// repeats the value, which may be a secret in the wrong place.
 import { isTextArray, undefinedOn } from '../../verify/base/encoding.ts';
 import { ALGORITHM_NAMES, isOneOf, type Algorithm } from '../../verify/keys/jwk.ts';
 import { normalUri } from '../../verify/request/uri.ts';
@@ -138,8 +138,8 @@ export const publicUrl = matching(
 
 /**
  * The identifier of a protected resource (RFC 9728 §1.2). RFC 6761 §6.3: names under `localhost` are
- * loopback too. Stricter: RFC 9728 §3.1 keeps a slash that ends a path, but clients differ over what they ask
- * for then.
+ * loopback too. Stricter: RFC 9728 §3.1 keeps a slash that ends a path, but clients differ over what they
+ * ask for then.
  */
 const RESOURCE =
   /^(https:\/\/[^/]+|http:\/\/(([\w-]+\.)*localhost|127(\.\d+){3}|\[::1\])(:\d+)?)\/([^=]*[^=/])?$/;

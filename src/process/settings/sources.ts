@@ -1,6 +1,6 @@
 // Finds what is set in the environment, in .env, and in application.yml or the file that CONFIG_FILE names.
-// Promises: a file that cannot be read is a problem; one that does not exist, or that Node's permission model
-// hides, is one only if CONFIG_FILE names it.
+// Promises: a file that cannot be read is a problem; one that does not exist, or that Node's permission
+// model hides, is one only if CONFIG_FILE names it.
 import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { decodeUtf8, undefinedOn } from '../../verify/base/encoding.ts';

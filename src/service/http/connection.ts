@@ -1,6 +1,6 @@
 // One connection: the responses under way, and since when it is idle, unread or ended. Promises: it ends
-// after its responses and in stages, so that no reset overtakes them; it keeps nothing of a request after its
-// response. Does not limit how long header fields may take: Node does.
+// after its responses and in stages, so that no reset overtakes them; it keeps nothing of a request after
+// its response. Does not limit how long header fields may take: Node does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isEnding, pauseReading, resumeReading } from './write.ts';
@@ -119,7 +119,9 @@ export class Connection {
     this.#endWithFinalText();
   };
 
-  /** Ends it with the response to bytes that are no request, after those under way. The first call counts. */
+  /**
+   * Ends it with the response to bytes that are no request, after those under way. The first call counts.
+   */
   endWith(makeText: () => string): void {
     this.#makeFinalText ??= makeText;
     // Earlier requests that still wait for their turn are served.

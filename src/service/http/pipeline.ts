@@ -23,9 +23,9 @@ export interface PipelineOptions {
 }
 
 /**
- * Returns a function from a request to its reply, or why it is refused. Once access is granted it may throw,
- * or reject with, `Refused`, `ClientGone`, `fail` or a bug. Trusts `routesProblems` to have found none; rules
- * do not cover `ownRoutes`.
+ * Returns a function from a request to its reply, or why it is refused. Once access is granted it may
+ * throw, or reject with, `Refused`, `ClientGone`, `fail` or a bug. Trusts `routesProblems` to have found
+ * none; rules do not cover `ownRoutes`.
  */
 export function createPipeline(
   { routes, rules }: Routes,

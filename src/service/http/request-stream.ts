@@ -5,8 +5,8 @@ import { IncomingMessage } from 'node:http';
 import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
 
 /**
- * An empty body ends without the events of a stream, which saves 4 % of a request. From Node 24 on the option
- * `optimizeEmptyRequests` does this.
+ * An empty body ends without the events of a stream, which saves 4 % of a request. From Node 24 on the
+ * option `optimizeEmptyRequests` does this.
  */
 export class RequestStream extends IncomingMessage {
   #unread: ByteBuffer | undefined;

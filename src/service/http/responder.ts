@@ -46,7 +46,8 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
       else if (!isGone(request, response)) hangUp(response);
       if (response.headersSent) status = response.statusCode;
     } catch (error) {
-      // A handler may have detached its bytes since: a bug without a reply. The turn's other responses go on.
+      // A handler may have detached its bytes since: a bug without a reply. The turn's other responses go
+      // on.
       replies.replyToError(error, exchange);
       hangUp(response);
     }

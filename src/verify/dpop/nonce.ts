@@ -1,5 +1,5 @@
-// Nonces without state (RFC 9449 §9): the HMAC of a time slot, so replicas with the same secret agree. Trusts
-// the secret. Promises: accepts only the nonces of this slot and the one before.
+// Nonces without state (RFC 9449 §9): the HMAC of a time slot, so replicas with the same secret agree.
+// Trusts the secret. Promises: accepts only the nonces of this slot and the one before.
 import { createHmac } from 'node:crypto';
 import { refuse } from '../base/refusal.ts';
 

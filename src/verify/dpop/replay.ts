@@ -9,7 +9,8 @@ export type ReplayVerdict = 'new' | 'seen' | 'full' | 'unavailable';
 /** A store that replicas share must record atomically. */
 export interface ReplayStore {
   /**
-   * Records a proof, by the thumbprint of its key and its `jti`, until `expiresAt` (seconds since the epoch).
+   * Records a proof, by the thumbprint of its key and its `jti`, until `expiresAt` (seconds since the
+   * epoch).
    */
   record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): MaybePromise<ReplayVerdict>;
   /** A metric of the store's state. */

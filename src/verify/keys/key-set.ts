@@ -1,7 +1,7 @@
-// The provider's signing keys: which one a token names, when to fetch, how long to trust. Promises: one fetch
-// at a time; a failed one changes no key; no key is used over an hour after its fetch; a withdrawn key goes
-// with the next refresh; a held key is found without waiting. Does not know the network: verify/keys/fetch.ts
-// does.
+// The provider's signing keys: which one a token names, when to fetch, how long to trust. Promises: one
+// fetch at a time; a failed one changes no key; no key is used over an hour after its fetch; a withdrawn
+// key goes with the next refresh; a held key is found without waiting. Does not know the network:
+// verify/keys/fetch.ts does.
 import type { Clock, MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import { describeBug, printable, type Count, type FetchErrorReason, type Log } from '../base/events.ts';

@@ -70,8 +70,8 @@ export function createTokenVerifier(
     const jws = parseCompact(token);
     if (typeof jws === 'string') return refuse(jws);
 
-    // `iss` is unverified here and only selects the issuer; `checkClaims` checks it again. With one issuer it
-    // selects nothing, so that the order of refusals is that of docs/tokens.md.
+    // `iss` is unverified here and only selects the issuer; `checkClaims` checks it again. With one issuer
+    // it selects nothing, so that the order of refusals is that of docs/tokens.md.
     const issuer = issuers.find((one) => one.issuer === jws.payload.iss || issuers.length === 1);
     const header = checkTokenHeader(jws.header, issuer?.algorithms ?? ALGORITHM_NAMES);
     if (header instanceof Refused) return header;

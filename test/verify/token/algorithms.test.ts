@@ -36,9 +36,9 @@ function pairFor(algorithm: Algorithm) {
 
 type Pair = Readonly<Record<'publicKey' | 'privateKey', string>>;
 
-const PAIRS = Object.fromEntries(
-  ALGORITHM_NAMES.map((name) => [name, pairFor(name)]),
-) as unknown as Readonly<Record<string, Pair>>;
+const PAIRS = Object.fromEntries(ALGORITHM_NAMES.map((name) => [name, pairFor(name)])) as unknown as Readonly<
+  Record<string, Pair>
+>;
 
 const jwkOf = (algorithm: Algorithm, more: object = {}) => ({
   ...createPublicKey(PAIRS[algorithm]!.publicKey).export({ format: 'jwk' }),
