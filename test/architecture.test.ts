@@ -18,9 +18,9 @@ const OVER: Readonly<Record<string, number>> = {
   verify: 11_650,
   createGate: 23_500,
   createService: 31_200,
-  runService: 34_200,
-  server: 36_300,
-  'all of src': 46_500,
+  runService: 34_250,
+  server: 36_350,
+  'all of src': 46_550,
 };
 
 const MOST_TOKENS_OF_A_FILE = 1_250;

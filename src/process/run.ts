@@ -70,7 +70,8 @@ function argumentProblems(word: string | undefined, others: readonly string[]) {
   return isKnown ? [] : [WRONG_ARGUMENTS];
 }
 
-function start({ loaded, routes, name }: Plan, isCheck: boolean) {
+/** Creates the service and the log of the process. */
+function open({ loaded, routes, name }: Plan, isCheck: boolean) {
   const { settings, warnings } = loaded;
   // libuv gives half of its threads to DNS, and a dead name blocks one: each issuer, the proxy and the store
   // gets its own.
@@ -81,7 +82,12 @@ function start({ loaded, routes, name }: Plan, isCheck: boolean) {
   for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
 
   const metrics = settings.metricsPort === undefined ? undefined : createMetrics(profile);
-  const service = createListeningService(routes, settings, { clock, log, metrics });
+  return { log, service: createListeningService(routes, settings, { clock, log, metrics }) };
+}
+
+function start(plan: Plan, isCheck: boolean) {
+  const { loaded, name } = plan;
+  const { log, service } = open(plan, isCheck);
   if (isCheck) {
     // One fetch each, without a retry.
     for (const { keys } of service.issuers) void keys.refresh().then(keys.close);
@@ -98,10 +104,10 @@ function start({ loaded, routes, name }: Plan, isCheck: boolean) {
     process.exit(2);
   }
 
-  const onSignal = createSignalHandler(service, log, settings.shutdownDelaySeconds * 1000);
+  const onSignal = createSignalHandler(service, log, loaded.settings.shutdownDelaySeconds * 1000);
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   service.listen().then(({ address, ...ports }) => {
-    log('listening', { ...ports, address: printable(address), profile, ...inForce(loaded) });
+    log('listening', { ...ports, address: printable(address), profile: printable(name), ...inForce(loaded) });
     // Choice: without this, one unhandled rejection of a handler would end every request.
     process.on('uncaughtException', (error) => log('unforeseen failure', describeBug(error)));
     // The first responses do not wait for TLS to load, which blocks the process.
@@ -110,7 +116,11 @@ function start({ loaded, routes, name }: Plan, isCheck: boolean) {
 }
 
 /** Ends the process: after the drain with the first signal, at once with the second. */
-function createSignalHandler(service: ReturnType<typeof createListeningService>, log: Log, delayMillis: number) {
+function createSignalHandler(
+  service: ReturnType<typeof createListeningService>,
+  log: Log,
+  delayMillis: number,
+) {
   function end(reason: 'drained' | 'deadline' | 'second-signal') {
     service.close();
     log('stopped', { reason });
