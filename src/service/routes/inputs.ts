@@ -52,8 +52,8 @@ export function query<Output>(schema: Schema<Output>): QueryInput<Output> {
 }
 
 /**
- * The route accepts a JSON body (RFC 8259), read once access is granted. Without a schema the handler's `body`
- * is the JSON value. An invalid schema, limit or media type stops the start.
+ * The route accepts a JSON body (RFC 8259), read once access is granted. Without a schema the handler's
+ * `body` is the JSON value. An invalid schema, limit or media type stops the start.
  *
  * @example
  * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => orders.add(body))

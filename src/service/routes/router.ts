@@ -48,8 +48,8 @@ export function createRouter(
 }
 
 /**
- * What stops the start of a service that itself serves `ownPaths`: values that are no routes or rules, what is
- * wrong with each, and patterns that are invalid, match such a path, or overlap, with an example.
+ * What stops the start of a service that itself serves `ownPaths`: values that are no routes or rules, what
+ * is wrong with each, and patterns that are invalid, match such a path, or overlap, with an example.
  */
 export function routesProblems(served: Routes, ownPaths: readonly string[] = []): string[] {
   const { routes, rules = [], ...others }: Routes = Object(served);
