@@ -1,6 +1,6 @@
-// The listener: node:http with its limits, the responses that Node would otherwise send, and an orderly
-// end. Trusts the responder for every reply. Promises: every connection has stated limits; at the end every
-// request under way gets its response. Does not end single connections: connection.ts does.
+// The listener: node:http with its limits, the responses that Node would otherwise send, and an orderly end.
+// Trusts the responder for every reply. Promises: every connection has stated limits; at the end all requests
+// under way get their responses. Does not end single connections: connection.ts does.
 import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';
@@ -135,9 +135,9 @@ export function createListener(responder: Responder, clock: Clock) {
   }
 
   /**
-   * RFC 9112 §9.6: requests under way get their responses, then connections close. Resolves when the last
-   * is gone, after ten seconds at the latest. Calls `onClosing` once the port is closed: told to close
-   * earlier, a client would only connect again.
+   * RFC 9112 §9.6: requests under way get their responses, then connections close. Resolves when the last is
+   * gone, after ten seconds at the latest. Calls `onClosing` once the port is closed: a client that was told
+   * to close earlier would only connect again.
    */
   const stop = (onClosing = () => {}) =>
     new Promise<'drained' | 'deadline'>((resolve) => {

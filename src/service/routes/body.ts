@@ -15,9 +15,7 @@ const REFUSED = 'bodyRefused';
 /** Why reading has to stop, whether or not it has begun. */
 const refusals = new WeakMap<IncomingMessage, Refused>();
 
-/**
- * For the listener, which sees that a body is bad. If nobody reads it, the usual reply ends the connection.
- */
+/** For the listener, which sees that a body is bad. An unread one is the concern of write.ts. */
 export function refuseBody(request: IncomingMessage, refused: Refused) {
   refusals.set(request, refused);
   request.emit(REFUSED);
