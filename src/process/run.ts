@@ -81,10 +81,11 @@ function start({ loaded, routes, name }: Plan, isCheck: boolean) {
 
   const metrics = settings.metricsPort === undefined ? undefined : createMetrics(profile);
   const service = createListeningService(routes, settings, { clock, log, metrics });
-  if (isCheck) {
-    // One fetch each, without a retry.
+  if (isCheck) return fetchOnce();
+
+  /** Without a retry. */
+  function fetchOnce() {
     for (const { keys } of service.issuers) void keys.refresh().then(keys.close);
-    return;
   }
 
   function onListenError(error: { host?: string; port?: number; code?: unknown }) {
