@@ -22,7 +22,7 @@ const VERDICTS = new Map<string, ReplayVerdict>([
   ['$-1', 'seen'],
 ]);
 
-/** After the other errors the connection ends: another server may soon have the same name. */
+/** The connection goes on after these errors. After the others another server may soon have the same name. */
 const ERROR_OF_COMMAND = /^-(?!(?:READONLY|LOADING|MASTERDOWN|NOAUTH|CLUSTERDOWN|MOVED)\b)/;
 
 /** `-NOPERM` for PING still proves that authentication succeeded. */
@@ -49,7 +49,6 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
   let pauseMillis = MIN_PAUSE_MILLIS;
   let cancelTimer = () => {};
 
-  // The state of the current connection.
   /** The commands without a reply, the oldest first. */
   const waiting: Command[] = [];
   let socket: Socket;
