@@ -45,7 +45,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
    * `ready` and resets the pause.
    */
   let mayRecord = true;
-  let lastEvent = '';
+  let lastLogged = '';
   let pauseMillis = MIN_PAUSE_MILLIS;
   let cancelTimer = () => {};
 
@@ -58,8 +58,8 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
 
   /** Logs an event unless it repeats the last one. */
   const logChange: Log = (event, fields) => {
-    if (event !== lastEvent) log(event, fields);
-    lastEvent = event;
+    if (event !== lastLogged) log(event, fields);
+    lastLogged = event;
   };
 
   const giveUp = () => end('timeout');
