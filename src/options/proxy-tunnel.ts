@@ -11,7 +11,7 @@ export const connectThrough =
   (address, signal) =>
     openTunnel(proxy, address, signal);
 
-/** Rejects with `FetchFailure`. */
+/** A connection to the host and port of an address. Rejects with `FetchFailure`. */
 function openTunnel(proxy: string, { hostname, port }: URL, signal: AbortSignal): Promise<object> {
   const { username, password } = new URL(proxy);
   const credentials = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64');

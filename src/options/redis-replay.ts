@@ -22,7 +22,7 @@ const VERDICTS = new Map<string, ReplayVerdict>([
   ['$-1', 'seen'],
 ]);
 
-/** After the other errors the connection ends: another server may soon have the same name. */
+/** The connection goes on after these errors. After the others another server may soon have the same name. */
 const ERROR_OF_COMMAND = /^-(?!(?:READONLY|LOADING|MASTERDOWN|NOAUTH|CLUSTERDOWN|MOVED)\b)/;
 
 /** `-NOPERM` for PING still proves that authentication succeeded. */
@@ -45,11 +45,10 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
    * `ready` and resets the pause.
    */
   let mayRecord = true;
-  let lastEvent = '';
+  let lastLogged = '';
   let pauseMillis = MIN_PAUSE_MILLIS;
   let cancelTimer = () => {};
 
-  // The state of the current connection.
   /** The commands without a reply, the oldest first. */
   const waiting: Command[] = [];
   let socket: Socket;
@@ -59,8 +58,8 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
 
   /** Logs an event unless it repeats the last one. */
   const logChange: Log = (event, fields) => {
-    if (event !== lastEvent) log(event, fields);
-    lastEvent = event;
+    if (event !== lastLogged) log(event, fields);
+    lastLogged = event;
   };
 
   const giveUp = () => end('timeout');

@@ -52,7 +52,7 @@ export function composeChecks(
     ...way,
     issuers,
     replayStore,
-    /** For the start. Later, requests keep the keys fresh. */
+    /** Call it at the start. Later, requests keep the keys fresh. */
     fetchKeys: () => issuers.map(({ keys }) => keys.refresh()),
     isReady: () => haveKeys(issuers),
 
