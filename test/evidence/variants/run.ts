@@ -5,7 +5,11 @@
 import { rmSync } from 'node:fs';
 import { describeFigures, runTests } from '../matrix/run-tests.ts';
 import { makeTree } from './tree.ts';
-import { VARIANTS } from './variants.ts';
+import { VARIANTS, type Variant } from './variants.ts';
+
+/** Whether a test says how the code is where it is changed; also that it can be. */
+const isOfVariant = ({ breaks }: Variant, name: string) =>
+  breaks.includes(name) || name.startsWith('the variant ');
 
 const asked = process.argv.slice(2);
 let isGood = true;
@@ -14,8 +18,10 @@ for (const variant of VARIANTS.filter(({ name }) => asked.length === 0 || asked.
   const tree = makeTree([variant]);
   try {
     const figures = await runTests(process.execPath, tree);
-    console.log(describeFigures(variant.name, figures));
-    isGood &&= figures.failed === 0;
+    const failures = figures.failures.filter((name) => !isOfVariant(variant, name));
+    const failed = figures.failed - (figures.failures.length - failures.length);
+    console.log(describeFigures(variant.name, { ...figures, failed, failures }));
+    isGood &&= failed === 0;
   } finally {
     rmSync(tree, { recursive: true });
   }

@@ -4,11 +4,14 @@ import type { Change } from './tree.ts';
 
 export interface Variant extends Change {
   readonly name: string;
+  /** The tests of the very thing that is changed: they may fail. */
+  readonly breaks: readonly string[];
 }
 
 const ENTRIES = {
   file: 'src/process/compose.ts',
   was: 'clock, settings.tokenCacheEntries',
+  breaks: ['counts tokens that were verified and that were remembered, and proofs by what their memory said'],
 };
 
 export const VARIANTS: readonly Variant[] = [
@@ -19,5 +22,9 @@ export const VARIANTS: readonly Variant[] = [
     file: 'src/service/http/batches.ts',
     was: 'LARGEST_BATCH = 64',
     becomes: 'LARGEST_BATCH = 1',
+    breaks: [
+      'prepares the requests of one turn, then writes their answers',
+      'lets no more than 64 requests wait: the last of them has all worked off at once',
+    ],
   },
 ];

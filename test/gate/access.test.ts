@@ -1,0 +1,15 @@
+/* What an access says of itself: in printed lists, and to the gate that reads credentials. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { authenticated, needs, open, optional } from '../../src/gate/access.ts';
+import { scope } from '../../src/gate/guards.ts';
+
+for (const [access, name, credentials] of [
+  [open, 'open', 'ignored'],
+  [optional, 'optional', 'optional'],
+  [authenticated, 'authenticated', 'required'],
+  [needs(scope('a')), scope('a').name, 'required'],
+] as const) {
+  test(`an access is listed as ${name}, and its credentials are ${credentials}`, () =>
+    assert.deepEqual([access.name, access.credentials], [name, credentials]));
+}
