@@ -22,7 +22,9 @@ const VERDICTS = new Map<string, ReplayVerdict>([
   ['$-1', 'seen'],
 ]);
 
-/** The connection goes on after these errors. After the others another server may soon have the same name. */
+/**
+ * The connection goes on after these errors. After the others another server may soon have the same name.
+ */
 const ERROR_OF_COMMAND = /^-(?!(?:READONLY|LOADING|MASTERDOWN|NOAUTH|CLUSTERDOWN|MOVED)\b)/;
 
 /** `-NOPERM` for PING still proves that authentication succeeded. */

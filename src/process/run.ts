@@ -82,7 +82,6 @@ function open({ loaded, routes, name }: Plan, isCheck: boolean) {
   for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
 
   const metrics = settings.metricsPort === undefined ? undefined : createMetrics(profile);
-<<<<<<< HEAD
   return { log, service: createListeningService(routes, settings, { clock, log, metrics }) };
 }
 
@@ -91,14 +90,8 @@ function start(plan: Plan, isCheck: boolean) {
   const { log, service } = open(plan, isCheck);
   if (isCheck) {
     // One fetch each, without a retry.
-=======
-  const service = createListeningService(routes, settings, { clock, log, metrics });
-  if (isCheck) return fetchOnce();
-
-  /** Without a retry. */
-  function fetchOnce() {
->>>>>>> m3
     for (const { keys } of service.issuers) void keys.refresh().then(keys.close);
+    return;
   }
 
   function onListenError(error: { host?: string; port?: number; code?: unknown }) {

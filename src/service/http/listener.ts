@@ -1,6 +1,6 @@
-// The listener: node:http with its limits, the responses that Node would otherwise send, and an orderly end.
-// Trusts the responder for every reply. Promises: every connection has stated limits; at the end all requests
-// under way get their responses. Does not end single connections: connection.ts does.
+// The listener: node:http with its limits, the responses that Node would otherwise send, and an orderly
+// end. Trusts the responder for every reply. Promises: every connection has stated limits; at the end all
+// requests under way get their responses. Does not end single connections: connection.ts does.
 import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';

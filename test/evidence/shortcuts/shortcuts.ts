@@ -66,8 +66,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'literal paths are indexed beforehand',
     'warm',
     'service/routes/router.ts',
-    'places.get(path) ??',
-    "places.get('') ??",
+    'found.get(path) ??',
+    "found.get('') ??",
   ),
   shortcut(
     'a good host is not checked again',
@@ -87,8 +87,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'the reply to a refusal is built once',
     'no-token',
     'gate/challenge.ts',
-    'replies.set(scheme, reply);',
-    'replies.delete(scheme);',
+    'values.set(key, value);',
+    'values.delete(key);',
   ),
   shortcut(
     'objects that inherit nothing share a prototype',
