@@ -16,6 +16,7 @@ const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'] as con
 const ORIGIN = 'https://api.test';
 
 const RULES = {
+  dpopAlgorithms: ALGORITHMS,
   dpopIatOffsetSeconds: 300,
   dpopIatLeewaySeconds: 30,
   publicUrl: ORIGIN,
