@@ -16,9 +16,9 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Doors that load more than their bounds yet, and how much; the last two have room for routes of a team. */
 const OVER: Readonly<Record<string, number>> = {
   verify: 11_650,
-  createGate: 23_500,
-  createService: 31_200,
-  runService: 34_250,
+  createGate: 23_600,
+  createService: 31_300,
+  runService: 34_300,
   server: 36_700,
   'all of src': 47_200,
 };

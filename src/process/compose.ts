@@ -6,6 +6,7 @@ import { createObserver, type Dependencies } from '../gate/observe.ts';
 import { metadataUrlOf } from '../gate/path.ts';
 import { createReplies, type OnError } from '../gate/replies.ts';
 import type { JsonObject } from '../verify/base/encoding.ts';
+import { printableSetting } from '../verify/base/events.ts';
 import { createSenderCheck, type SenderCheck } from '../verify/caller.ts';
 import { createReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
 import { createKeyFetcher, type Connect } from '../verify/keys/fetch.ts';
@@ -42,6 +43,7 @@ export function composeChecks(
   { fetchKeys, onError }: CreateOptions = {},
 ) {
   const { clock, metrics } = dependencies;
+  warnOfResource(settings, dependencies);
   const issuers = composeIssuers(settings, dependencies, parts.connect, fetchKeys);
   const replayStore = parts.replayStore ?? composeReplayStore(settings, dependencies);
   const verifyToken = createTokenVerifier(issuers, clock, settings.tokenCacheEntries, metrics?.add);
@@ -63,6 +65,14 @@ export function composeChecks(
       way.observer.summarize();
     },
   };
+}
+
+/** RFC 8707 §2.2: tokens for a resource name it as their audience; RFC 9728 §2 tells clients the resource. */
+function warnOfResource({ resourceUrl, issuers }: Settings, { log }: Dependencies) {
+  const isAudience = Object.values(issuers).some(({ audience }) => audience.includes(resourceUrl ?? ''));
+  if (resourceUrl !== undefined && !isAudience) {
+    log('resource is no audience', { setting: printableSetting(resourceUrl) });
+  }
 }
 
 type Issuers = ReturnType<typeof composeIssuers>;

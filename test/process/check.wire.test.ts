@@ -59,6 +59,20 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.match(eventIn(report, 'unknown setting ignored').setting, /^IDP_STRAY /);
   });
 
+  test('warns of a resource that is the audience of no issuer, since tokens for it would be refused [RFC 8707 §2.2]', async () => {
+    const resources = [undefined, 'https://api.test/mcp', 'https://api.test'];
+    const warned = resources.map(async (RESOURCE_URL) => {
+      const audiences = 'https://api.test/mcp, other';
+      const own = {
+        PUBLIC_URL: 'https://api.test',
+        IDP_AUDIENCE: audiences,
+        ...(RESOURCE_URL && { RESOURCE_URL }),
+      };
+      return eventIn(reportOf(await check(own)), 'resource is no audience')?.setting;
+    });
+    assert.deepEqual(await Promise.all(warned), [undefined, undefined, 'https://api.test']);
+  });
+
   test('fetches the keys once, whatever the level of the log, and does not need its port', async (t) => {
     const own = await startProvider();
     t.after(() => own.stop());

@@ -17,6 +17,7 @@ export const LEVELS = {
   'unforeseen failure': 'error',
   'log lines dropped': 'error',
   'unknown setting ignored': 'warn',
+  'resource is no audience': 'warn',
   'signing keys not from the provider': 'warn',
   'signing key skipped': 'warn',
   'signing keys could not be fetched': 'warn',
