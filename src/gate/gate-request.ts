@@ -13,6 +13,7 @@ export interface FetchRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Iterable<readonly [name: string, value: string]>;
+  readonly originalUrl?: undefined;
 }
 
 const NO_REQUEST = 'a request needs rawHeaders, or as a Request of Fetch an absolute url and headers';
@@ -33,12 +34,16 @@ export function requestOf(request: GateRequest | FetchRequest): GateRequest {
 const NODE_MAX_FIELDS = 1_000;
 
 /** Refuses what the server behind could read otherwise than the checks do, whatever the access. */
-export function refuseAmbiguous({ url = '', originalUrl = url, rawHeaders }: GateRequest) {
+export function refuseAmbiguous(
+  { url = '', originalUrl = url }: GateRequest | FetchRequest,
+  rawHeaders: readonly string[],
+) {
   // RFC 9113 §8.3.1: in HTTP/2 `:authority` and Host can disagree.
   const isOfHttp2 = rawHeaders.some((name, index) => index % 2 === 0 && name.startsWith(':'));
   if (isOfHttp2) return refuse('host-refused');
 
-  // RFC 3986 §5.2.4: a proof holds for the path without dot segments; the server may route with them.
+  // RFC 3986 §5.2.4: a proof holds for the path without dot segments; the server may route with them. Servers
+  // with a Request of their own leave its `url` as it was sent.
   const [path = ''] = originalUrl.split('?', 1);
   const isDot = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
   return path.split('/').some(isDot) ? refuse('target-refused') : undefined;

@@ -85,8 +85,12 @@ export function createGateChecks(identification: Identification, replies: Replie
     return refused === undefined ? { caller: access.admit(caller) } : { refused };
   }
 
-  function decideUnread<Admitted>(request: GateRequest, access: Access<Admitted>) {
-    const refused = refuseAmbiguous(request);
+  function decideUnread<Admitted>(
+    given: GateRequest | FetchRequest,
+    request: GateRequest,
+    access: Access<Admitted>,
+  ) {
+    const refused = refuseAmbiguous(given, request.rawHeaders);
     if (refused !== undefined) return { refused };
     if (access.credentials === 'ignored') return { caller: access.admit(undefined) };
     return mayLackFields(request) ? { refused: refuse('header_fields_too_large') } : undefined;
@@ -100,7 +104,7 @@ export function createGateChecks(identification: Identification, replies: Replie
     const request = requestOf(given);
     const record: RequestRecord = { request, arrivedAt: 0, rules: [{ access }] };
     const decision: Decision<Admitted> =
-      decideUnread(request, access) ??
+      decideUnread(given, request, access) ??
       (await decide(access, record).catch((error: unknown) => ({ refused: error })));
     if ('caller' in decision) return { caller: decision.caller, headers: pairsOf(nonceFields(record)) };
 
@@ -156,15 +160,16 @@ export function createGateChecks(identification: Identification, replies: Replie
 
   return {
     /**
-     * Checks a request. Rejects only for an access that would stop a start.
+     * Checks a request. Rejects with `ConfigurationError` for an access that would stop a start, and with a
+     * `TypeError` for what is no request.
      *
      * @example const verdict = await gate.check(request, needs(scope('read:orders')));
      */
     check,
     /**
      * Checks a further access for a caller who has been admitted, such as the scopes that the body of the
-     * request asks for. Neither token nor proof is looked at again. Throws a `TypeError` for anybody else,
-     * and for `open`.
+     * request asks for. Neither token nor proof is looked at again. Throws a `TypeError` for anybody else
+     * and for `open`, and `ConfigurationError` for an access that would stop a start.
      *
      * @example const { refusal } = gate.authorize(caller, needs(scope('write:orders')));
      */

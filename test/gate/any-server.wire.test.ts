@@ -47,6 +47,17 @@ test('the gate checks a Request of Fetch, and leaves its body alone', async (t) 
   assert.match(response.headers.get('www-authenticate') ?? '', /^Bearer realm="api"/);
 });
 
+for (const path of ['/x/../orders', '/x/%2E%2e/orders', '/./orders', '/orders/..?a=1']) {
+  test(`the gate refuses ${path} in a request whose url is as it was sent, under every access [RFC 3986 §5.2.4]`, async (t) => {
+    const gate = await openGate(t);
+    for (const each of [access, open]) {
+      const headers = Object.entries(issuer.bearer(READER));
+      const { refusal } = await gate.check({ method: 'GET', url: `https://api.test${path}`, headers }, each);
+      assert.equal(refusal?.status, 400);
+    }
+  });
+}
+
 test('the gate compares a proof with the host, the path and the query-less URL of a Request, under http [RFC 9449 §4.3(9)]', async (t) => {
   const gate = await openGate(t, { dpopMode: 'ALLOWED' });
   const key = createProofKey();
