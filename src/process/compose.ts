@@ -14,7 +14,7 @@ import { createKeySet } from '../verify/keys/key-set.ts';
 import { createTokenVerifier, type TokenVerifier } from '../verify/token/verify.ts';
 import type { IssuerSettings, Settings } from './settings/load.ts';
 
-/** What a service or a gate takes beside its settings. A test issuer is one. */
+/** Options of a service or a gate, besides its settings. A test issuer can be passed as them. */
 export interface CreateOptions {
   /** For tests: gives the key set of an issuer instead of its provider. */
   readonly fetchKeys?: (issuer: IssuerSettings, name: string) => Promise<JsonObject>;

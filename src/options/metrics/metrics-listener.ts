@@ -1,5 +1,5 @@
-// The listener for metrics. Whoever reaches it may read them. Promises: has limits of its own, and listens
-// together with the service or not at all.
+// The listener for metrics. Anyone who can reach it can read them. Promises: it has its own limits, and it
+// listens together with the service or not at all.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -37,7 +37,7 @@ const mended = (path: string) =>
 /** Refuses what would be a wildcard or a parameter elsewhere. */
 const isPrefix = (path: string) => pathSegments(path) !== undefined && !/^[^/]|[*{}<>?#[\]]|\/:/.test(path);
 
-/** What is wrong with the prefix of a rule. */
+/** The problem of a rule's prefix, or none. */
 export function prefixProblems(prefix: string) {
   if (isPrefix(prefix)) return [];
 
