@@ -1,4 +1,4 @@
-// The door `gatehouse/gate`: `createGate` without the listener, the router, the settings files, and any
+// The door `gatehouse-http/gate`: `createGate` without the listener, the router, the settings files, and any
 // option that is not set.
 export { ConfigurationError } from './gate/configuration-error.ts';
 export { open, optional, authenticated, needs, type Access } from './gate/access.ts';

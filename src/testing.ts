@@ -1,4 +1,5 @@
-// The door `gatehouse/testing`: the test issuer, and a check of every route with every kind of credentials.
+// The door `gatehouse-http/testing`: the test issuer, and a check of every route with every kind of
+// credentials.
 import { STATUSES } from './gate/challenge.ts';
 import { authenticated, refusalOf, type Access } from './gate/access.ts';
 import type { Guard } from './gate/guards.ts';

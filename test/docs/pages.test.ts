@@ -1,6 +1,6 @@
 /* The files, headings, scripts and settings that the documents name exist. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
 import { SENTENCES } from '../../src/verify/base/refusal.ts';
@@ -18,17 +18,23 @@ const anchor = (heading: string) =>
 const anchorsOf = (page: string) =>
   [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchor(heading));
 
-const SOURCES = readdirSync(new URL('src/', ROOT), { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
-  .map((name) => `src/${name}`);
+/** Every file of a folder that a person reads, copies from or runs. */
+const filesIn = (folder: string): readonly string[] =>
+  readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.[a-z]+$/.test(name) && !name.includes('node_modules'))
+    .map((name) => `${folder}${name}`)
+    .filter((name) => statSync(new URL(name, ROOT)).isFile());
 
-test('no document and no message makes npx fetch the package gatehouse, which somebody else owns', () => {
-  const fetching = /\b(?:npx|npm exec|npm x)\s+(?!--no-install\s)[^`\n]*\bgatehouse\b/g;
-  const found = [...PAGES, ...SOURCES].map((name) => [name, read(name).match(fetching)] as const);
-  assert.deepEqual(
-    found.filter(([, commands]) => commands !== null),
-    [],
-  );
+test('nobody is told to install, run or import the package gatehouse, which belongs to somebody else', () => {
+  const commands =
+    /\b(?:npx|bunx|npm (?:exec|x|i|install|add|view)|deno add)\s+(?:-\S+\s+)*(?:npm:)?gatehouse(?![-\w])/g;
+  const imports = /\b(?:from|import|require)\b[\s(]*['"]gatehouse['"/]/g;
+  const files = [...PAGES, ...filesIn('src/'), ...filesIn('test/'), ...filesIn('docs/')];
+  const found = files.flatMap((name) => {
+    const text = read(name);
+    return [...text.matchAll(commands), ...text.matchAll(imports)].map(([words]) => `${name}: ${words}`);
+  });
+  assert.deepEqual(found, []);
 });
 
 for (const page of PAGES) {

@@ -22,7 +22,7 @@ import {
   type Packed,
 } from '../support/packed.ts';
 
-/** All that can be imported from `gatehouse` and `gatehouse/testing`. */
+/** All that can be imported from `gatehouse-http` and `gatehouse-http/testing`. */
 const NAMES = [
   'ConfigurationError',
   'anyScope',
@@ -89,7 +89,7 @@ test('the tarball holds what was built, and what a reader of a package looks for
 });
 
 test('no declaration names a type that TypeScript 5.4 does not have', () => {
-  const folder = join(directory, 'node_modules/gatehouse');
+  const folder = join(directory, 'node_modules/gatehouse-http');
   for (const path of packed.files.filter((name) => name.endsWith('.d.ts'))) {
     // The types of Node are others for compilers before 5.7, where a Buffer has no kinds.
     assert.doesNotMatch(readFileSync(join(folder, path), 'utf8'), /\b(?:Buffer|Uint8Array)</, path);
@@ -105,7 +105,7 @@ test('routes, what is served, gates, json() and query() can be exported without 
     compile(directory, compiler, ...`${flags} ${resolution}`.split(' '), 'exported.ts');
   }
   const made = readFileSync(join(directory, 'types/exported.d.ts'), 'utf8');
-  assert.match(made, /^export declare const routes: (?:import\("gatehouse"\)\.)?Route\[\];$/m);
+  assert.match(made, /^export declare const routes: (?:import\("gatehouse-http"\)\.)?Route\[\];$/m);
   assert.doesNotMatch(made, /dist\/|\bany\b/);
 });
 
@@ -120,23 +120,23 @@ test('nothing in package.json is changed or dropped when it is published', () =>
 
 test('an import and a require get the same names, and the same one copy', () => {
   const program = `
-    import * as imported from 'gatehouse';
+    import * as imported from 'gatehouse-http';
     import { createRequire } from 'node:module';
-    const required = createRequire(import.meta.url)('gatehouse');
+    const required = createRequire(import.meta.url)('gatehouse-http');
     const names = (one) => Object.keys(one).filter((name) => !['default', 'module.exports', '__esModule'].includes(name)).sort();
     console.log(JSON.stringify([names(imported), names(required), imported.get === required.get]));`;
   const [imported, required, isOne] = JSON.parse(node('--input-type=module', '--eval', program));
   assert.deepEqual([imported, required, isOne], [NAMES, NAMES, true]);
 });
 
-test('the tests of a team get the names of gatehouse/testing, and nobody gets a file of the inside', () => {
-  const names = `import('gatehouse/testing').then((all) => console.log(JSON.stringify(Object.keys(all).sort())))`;
+test('the tests of a team get the names of gatehouse-http/testing, and nobody gets a file of the inside', () => {
+  const names = `import('gatehouse-http/testing').then((all) => console.log(JSON.stringify(Object.keys(all).sort())))`;
   const found: string[] = JSON.parse(node('--eval', names));
   assert.deepEqual(
     found.filter((name) => !['default', 'module.exports', '__esModule'].includes(name)),
     TESTING_NAMES,
   );
-  const inside = `import('gatehouse/dist/verify/token/verify.js').catch(({ code }) => console.log(code))`;
+  const inside = `import('gatehouse-http/dist/verify/token/verify.js').catch(({ code }) => console.log(code))`;
   assert.equal(node('--eval', inside), 'ERR_PACKAGE_PATH_NOT_EXPORTED');
 });
 
@@ -198,7 +198,7 @@ test('the service of docs/your-own-api.md starts and ends in a process of its ow
 test('the gate of docs/in-front-of-your-server.md for tests admits and refuses as the page says', () => {
   const [lines = ''] = samplesUnder('docs/in-front-of-your-server.md', 'Tests', 'ts');
   const asking = `
-    import { needs, scope } from 'gatehouse';
+    import { needs, scope } from 'gatehouse-http';
     for (const { authorization } of [headers, issuer.bearer({ exp: 1 }), issuer.bearer()]) {
       const request = { method: 'GET', url: '/', rawHeaders: ['Host', 'localhost', 'Authorization', authorization] };
       const { caller, refusal } = await gate.check(request, needs(scope('read:orders')));
@@ -227,13 +227,13 @@ test('the service of docs/several-issuers.md takes the tokens of both of its iss
   assert.deepEqual([status, stderr], [0, '200 200 ']);
 });
 
-test('npx --no-install gatehouse --check says with which keys the service would run, or why it would not', async (t) => {
+test('npx --no-install gatehouse-http --check says with which keys the service would run, or why it would not', async (t) => {
   const provider = await startProvider();
   t.after(() => provider.stop());
 
   const check = async (environment: Record<string, string>) => {
     const env = { ...process.env, NODE_EXTRA_CA_CERTS: provider.authorityFile, ...environment };
-    const child = spawn('npx', ['--no-install', 'gatehouse', '--check'], {
+    const child = spawn('npx', ['--no-install', 'gatehouse-http', '--check'], {
       cwd: directory,
       env,
       stdio: 'pipe',
@@ -255,7 +255,7 @@ test('npx --no-install gatehouse --check says with which keys the service would 
 
 test('routes that cannot be served end the process with every problem, before it listens', () => {
   const program = `
-    import { get, open, runService } from 'gatehouse';
+    import { get, open, runService } from 'gatehouse-http';
     runService({ routes: [get('/a/{x}', open, () => ({})), get('/a/b', open, () => ({})), get('c', open, () => ({}))] });`;
   writeFileSync(join(directory, 'wrong.mjs'), program);
   const env = { PATH: process.env.PATH, IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'api' };

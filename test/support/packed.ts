@@ -59,8 +59,8 @@ export function addExample(directory: string): void {
 /** What a project may export without an annotation, though declarations are made of it. */
 export const EXPORTED = `
 import { createGate, createService, created, get, json, needs, open, optional, post, query, reply, scope, under,
-  type Caller, type GateRequest, type GivenSettings, type PathParameters, type RouteRequest, type Schema } from 'gatehouse';
-import { createProofKey, createTestIssuer } from 'gatehouse/testing';
+  type Caller, type GateRequest, type GivenSettings, type PathParameters, type RouteRequest, type Schema } from 'gatehouse-http';
+import { createProofKey, createTestIssuer } from 'gatehouse-http/testing';
 
 declare const order: Schema<{ readonly item: string }>;
 declare const settings: GivenSettings;

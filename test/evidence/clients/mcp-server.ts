@@ -20,7 +20,7 @@ function program({ domain, issuer }: RealProvider, url: string): string {
   const [, section = ''] = PAGE.split('\n## A protected MCP server\n');
   const lines = /```js\n([^]*?)```/.exec(section)?.[1] ?? '';
   return lines
-    .replace("'gatehouse/gate'", `'${BUILT}'`)
+    .replace("'gatehouse-http/gate'", `'${BUILT}'`)
     .replace("'tenant.example.com'", `'${domain}', issuer: '${issuer}'`)
     .replaceAll('https://mcp.example.com/mcp', url)
     .replace('3000', `${new URL(url).port}, '127.0.0.1'`);

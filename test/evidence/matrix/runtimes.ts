@@ -47,7 +47,7 @@ async function serve(words: readonly string[], directory: string): Promise<Omit<
   const provider = await startProvider({ host: '127.0.0.1' });
   const service = await startProcess({
     environment: { ...providerSettings(provider), PROFILE: 'A' },
-    program: [...words, join(directory, 'node_modules/gatehouse/dist/server.js')],
+    program: [...words, join(directory, 'node_modules/gatehouse-http/dist/server.js')],
   });
   // What it does not log within this time it never will.
   const timer = setTimeout(() => service.child.kill('SIGKILL'), MOST_MILLIS);

@@ -12,8 +12,8 @@ import {
   open,
   post,
   scope,
-} from 'gatehouse';
-import { assertRouteMatrix, createProofKey, createTestIssuer } from 'gatehouse/testing';
+} from 'gatehouse-http';
+import { assertRouteMatrix, createProofKey, createTestIssuer } from 'gatehouse-http/testing';
 
 let answers = 0;
 const problems = [];

@@ -45,17 +45,17 @@ const WRONG = [
 ];
 
 const IMPORTED = `
-import * as one from 'gatehouse';
-import * as gate from 'gatehouse/gate';
-import * as testing from 'gatehouse/testing';
+import * as one from 'gatehouse-http';
+import * as gate from 'gatehouse-http/gate';
+import * as testing from 'gatehouse-http/testing';
 import { createRequire } from 'node:module';
 const required = createRequire(import.meta.url);
 const names = (all) => Object.keys(all).filter((name) => !['default', 'module.exports', '__esModule'].includes(name)).sort().join();
-for (const [name, all] of Object.entries({ gatehouse: one, 'gatehouse/gate': gate, 'gatehouse/testing': testing })) {
+for (const [name, all] of Object.entries({ 'gatehouse-http': one, 'gatehouse-http/gate': gate, 'gatehouse-http/testing': testing })) {
   const other = required(name);
   if (names(all) !== names(other) || Object.keys(other).some((key) => all[key] !== other[key])) process.exit(1);
 }
-process.stdout.write(String(Object.keys(required('gatehouse')).length));
+process.stdout.write(String(Object.keys(required('gatehouse-http')).length));
 `;
 
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-package-'));
@@ -133,10 +133,10 @@ try {
   const refused = WRONG.map((line) => `// @ts-expect-error\n${line}\n`).join('');
   writeFileSync(
     join(directory, 'wrong.ts'),
-    `import { ${names} } from 'gatehouse';\n${refused}void [needs];\n`,
+    `import { ${names} } from 'gatehouse-http';\n${refused}void [needs];\n`,
   );
   writeFileSync(join(directory, 'exported.ts'), EXPORTED);
-  const required = `import gatehouse = require('gatehouse');\nimport testing = require('gatehouse/testing');\n`;
+  const required = `import gatehouse = require('gatehouse-http');\nimport testing = require('gatehouse-http/testing');\n`;
   const use = `gatehouse.createService({ routes: [] }, testing.createTestIssuer().settings);\n`;
   writeFileSync(join(directory, 'required.cts'), required + use);
 

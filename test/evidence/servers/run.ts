@@ -84,8 +84,8 @@ ${own}
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { createGate, needs, scope, type Caller } from 'gatehouse';
-import { createProofKey, createTestIssuer } from 'gatehouse/testing';
+import { createGate, needs, scope, type Caller } from 'gatehouse-http';
+import { createProofKey, createTestIssuer } from 'gatehouse-http/testing';
 ${before}
 const issuer = createTestIssuer();
 const settings = { ...issuer.settings, dpopMode: 'ALLOWED', dpopNonceSecret: 'n'.repeat(32) } as const;
@@ -129,7 +129,7 @@ export type { Caller };
 const FLAGS =
   '--ignoreConfig --noEmit --strict --noImplicitReturns --module nodenext --target es2023 --types node --skipLibCheck';
 
-const link = join(HERE, '../node_modules/gatehouse');
+const link = join(HERE, '../node_modules/gatehouse-http');
 rmSync(link, { force: true });
 symlinkSync(ROOT, link);
 

@@ -1,4 +1,4 @@
-import { runService } from 'gatehouse';
+import { runService } from 'gatehouse-http';
 import { Orders } from './orders.ts';
 import { routesOf } from './routes.ts';
 

@@ -1,8 +1,8 @@
 /* The API as its callers see it, without network, certificates or waiting. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { createService } from 'gatehouse';
-import { assertRouteMatrix, createTestIssuer } from 'gatehouse/testing';
+import { createService } from 'gatehouse-http';
+import { assertRouteMatrix, createTestIssuer } from 'gatehouse-http/testing';
 import { Orders } from './orders.ts';
 import { routesOf } from './routes.ts';
 

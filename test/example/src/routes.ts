@@ -13,7 +13,7 @@ import {
   scope,
   type Caller,
   type Route,
-} from 'gatehouse';
+} from 'gatehouse-http';
 import type { Order, Orders } from './orders.ts';
 import { NewOrder, OrderChange, OrderFilter } from './schemas.ts';
 

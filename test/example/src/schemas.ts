@@ -1,7 +1,7 @@
 /* What callers may send. Written by hand here. With zod, valibot or ArkType it is shorter, and nothing else changes:
    `export const NewOrder = z.object({ item: z.string().min(1).max(100), … })` and
    `export type NewOrder = z.output<typeof NewOrder>`. */
-import type { Schema } from 'gatehouse';
+import type { Schema } from 'gatehouse-http';
 
 export interface NewOrder {
   readonly item: string;

@@ -162,7 +162,7 @@ describe('the log', () => {
 
   test('names a place whole whose path is as long as those of packages inside packages', () => {
     const path =
-      '/srv/orders/node_modules/.pnpm/gatehouse@0.1.0/node_modules/gatehouse/dist/service/http/pipeline.js';
+      '/srv/orders/node_modules/.pnpm/gatehouse-http@0.1.0/node_modules/gatehouse-http/dist/service/http/pipeline.js';
     const error = new Error('');
     error.stack = `    at answer (${path}:120:17)`;
     assert.deepEqual(describeBug(error).frames, [`${path}:120:17`]);
