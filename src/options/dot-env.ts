@@ -15,17 +15,17 @@ const ASSIGNMENT = new RegExp(
 );
 
 /** Adds a problem for each wrong line, and for each name that is set twice. */
-export function parseDotEnv(source: string, file: string, problems: string[]): Entry[] {
+export function parseDotEnv(text: string, file: string, problems: string[]): Entry[] {
   const entries: Entry[] = [];
-  for (const [index, raw] of source.split('\n').entries()) {
-    const place = `${file}, line ${index + 1}`;
-    const text = raw.trim();
-    const [, name, written] = ASSIGNMENT.exec(text) ?? [];
+  for (const [index, raw] of text.split('\n').entries()) {
+    const source = `${file}, line ${index + 1}`;
+    const line = raw.trim();
+    const [, name, written] = ASSIGNMENT.exec(line) ?? [];
     if (name !== undefined) {
       const value = String(parseEnv(`VALUE=${written}`).VALUE);
-      entries.push({ name, value, place });
-    } else if (!/^(#.*)?$/.test(text)) {
-      problems.push(`${place}: no visible NAME=value on one line, no comment, not empty; mend it, quote #`);
+      entries.push({ name, value, source });
+    } else if (!/^(#.*)?$/.test(line)) {
+      problems.push(`${source}: no visible NAME=value on one line, no comment, not empty; mend it, quote #`);
     }
   }
   noteRepetitions(entries, problems);

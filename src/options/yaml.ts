@@ -31,8 +31,8 @@ interface Key {
   below?: string;
 }
 
-/** Gives the values of a file in their order. Throws `Fault`. */
-export function parseYaml(source: string, file: string): Entry[] {
+/** Gives the values of a file in their order. Throws `SettingProblem`. */
+export function parseYaml(document: string, file: string): Entry[] {
   /** Includes the keys of maps, which have no entry. */
   const names = new Set<string>();
   const entries: Entry[] = [];
@@ -41,7 +41,7 @@ export function parseYaml(source: string, file: string): Entry[] {
   /** The innermost key that the next line may belong to. */
   let open = root;
 
-  function readLine(line: string, place: string): void {
+  function readLine(line: string, source: string): void {
     const [, start = '', text = ''] = /^( *(?:-(?= |$))?)(.*)/.exec(line) ?? [];
     const isItem = start.endsWith('-');
     // `start` includes the dash: an item may have the indentation of its key.
@@ -55,60 +55,60 @@ export function parseYaml(source: string, file: string): Entry[] {
       if (isItem && last) entries.push({ ...last, value: items });
     }
     if (open.below !== start || (isItem && open === root)) {
-      throwAt(place, isItem ? NO_PAIR : 'the indentation fits no map; a value ends on its own line');
+      throwAt(source, isItem ? NO_PAIR : 'the indentation fits no map; a value ends on its own line');
     }
-    if (isItem) items.push(readItem(text, place));
-    else readPair(text, place, start.length);
+    if (isItem) items.push(readItem(text, source));
+    else readPair(text, source, start.length);
   }
 
-  function readPair(text: string, place: string, indent: number): void {
-    const [, written = '', rest = ''] = PAIR.exec(text) ?? throwAt(place, NO_PAIR);
-    const key = readScalar(written, place);
+  function readPair(text: string, source: string, indent: number): void {
+    const [, written = '', rest = ''] = PAIR.exec(text) ?? throwAt(source, NO_PAIR);
+    const key = readScalar(written, source);
     // YAML 1.2.2 §7.4.2 bounds a key.
     if (typeof key !== 'string' || key === '' || written.length > 1000) {
-      return throwAt(place, 'a key that is not text of at most 1000 characters; quote it');
+      return throwAt(source, 'a key that is not text of at most 1000 characters; quote it');
     }
     // Quotes a key that holds a dot: `"a.b"` is not `b` below `a`.
     const name = open.prefix + (/\.|^"/.test(key) ? JSON.stringify(key) : key);
-    if (names.has(name)) throwAt(place, 'a key that is set before; remove one');
+    if (names.has(name)) throwAt(source, 'a key that is set before; remove one');
     names.add(name);
 
-    entries.push({ name, value: readValue(rest, place), place });
+    entries.push({ name, value: readValue(rest, source), source });
     if (/^ *(#.*)?$/.test(rest)) open = { prefix: `${name}.`, indent, outer: open };
   }
 
-  for (const [index, line] of source.replace(START, '$1').split(/\r?\n/).entries()) {
-    const place = `${file}, line ${index + 1}`;
-    if (CHARACTER.test(line)) throwAt(place, 'a tab or another character that is not supported; use spaces');
-    if (/^(%|(---|\.\.\.)( |$))/.test(line)) throwAt(place, 'a directive or a second document; remove it');
-    if (!/^ *(#|$)/.test(line)) readLine(line, place);
+  for (const [index, line] of document.replace(START, '$1').split(/\r?\n/).entries()) {
+    const source = `${file}, line ${index + 1}`;
+    if (CHARACTER.test(line)) throwAt(source, 'a tab or another character that is not supported; use spaces');
+    if (/^(%|(---|\.\.\.)( |$))/.test(line)) throwAt(source, 'a directive or a second document; remove it');
+    if (!/^ *(#|$)/.test(line)) readLine(line, source);
   }
   return entries;
 }
 
-function readItem(text: string, place: string): Scalar {
-  const item = readValue(text, place);
-  return typeof item === 'object' && item !== null ? throwAt(place, 'a list inside a list') : item;
+function readItem(text: string, source: string): Scalar {
+  const item = readValue(text, source);
+  return typeof item === 'object' && item !== null ? throwAt(source, 'a list inside a list') : item;
 }
 
-function readValue(after: string, place: string): RawValue {
+function readValue(after: string, source: string): RawValue {
   const [, text = ''] =
     VALUE.exec(after) ??
     throwAt(
-      place,
+      source,
       'a text or list that does not end on its line, an unknown escape, or something after the value',
     );
-  if (!text.startsWith('[')) return readScalar(text, place);
+  if (!text.startsWith('[')) return readScalar(text, source);
 
   const items = text.slice(1).matchAll(ITEMS);
-  return Array.from(items, ([item]) => readScalar(item, place));
+  return Array.from(items, ([item]) => readScalar(item, source));
 }
 
 /** Resolves a plain scalar by the core schema (YAML 1.2.2 §10.3.2). */
-function readScalar(text: string, place: string): Scalar {
+function readScalar(text: string, source: string): Scalar {
   if (text.startsWith('"')) return String(JSON.parse(text));
   if (text.startsWith("'")) return text.slice(1, -1).replaceAll("''", "'");
-  if (OTHER.test(text)) throwAt(place, 'a list item without a key, or a form that is not read; quote it');
+  if (OTHER.test(text)) throwAt(source, 'a list item without a key, or a form that is not read; quote it');
   if (/^(null|Null|NULL|~|)$/.test(text)) return null;
   if (/^(true|True|TRUE|false|False|FALSE)$/.test(text)) return text.toLowerCase() === 'true';
   return NUMBER.test(text) ? Number(text) : text;

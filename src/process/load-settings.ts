@@ -2,7 +2,7 @@
 import { parseDotEnv } from '../options/dot-env.ts';
 import { parseYaml } from '../options/yaml.ts';
 import { readSettings, type ProblemsWith, type Settings } from './settings/load.ts';
-import { createSource } from './settings/names.ts';
+import { createLookup } from './settings/names.ts';
 import { findEntries, type Environment } from './settings/sources.ts';
 import { SERVICE_SETTINGS, type SettingsTable } from './settings/table.ts';
 
@@ -35,6 +35,6 @@ export function loadFrom<Values extends Record<string, unknown>>(
   problemsWith?: ProblemsWith,
 ) {
   const found = findEntries(environment, directory, { parseDotEnv, parseYaml });
-  const settings = readSettings(table, createSource(found), problemsWith);
+  const settings = readSettings(table, createLookup(found), problemsWith);
   return { settings, files: found.files, warnings: found.warnings };
 }

@@ -1,7 +1,7 @@
 /* The table of settings: names and defaults from the code, meanings from .env.example. */
 import { PROFILE_SETTINGS } from '../../src/profiles/settings.ts';
 import { ISSUER_SETTINGS } from '../../src/process/settings/table.ts';
-import { Fault } from '../../src/process/settings/entry.ts';
+import { SettingProblem } from '../../src/process/settings/entry.ts';
 import { read } from './pages.ts';
 import { code, withKept, type Cells } from './tables.ts';
 
@@ -39,7 +39,7 @@ function readDefaults(profile: string): readonly string[] {
       earlier[name] ??= byDefault(earlier);
       return shown(byDefault(earlier));
     } catch (failure) {
-      if (!(failure instanceof Fault)) throw failure;
+      if (!(failure instanceof SettingProblem)) throw failure;
       return 'required';
     }
   });

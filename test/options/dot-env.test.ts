@@ -252,10 +252,10 @@ test('finds fault with a name that is set twice, with both lines, whatever the v
   }
 });
 
-test('gives every value its place', () => {
+test('gives every value its source', () => {
   const entries = parseDotEnv('A=1\n\nB=2', 'x.env', []);
   assert.deepEqual(
-    entries.map(({ name, place }) => `${name} ${place}`),
+    entries.map(({ name, source }) => `${name} ${source}`),
     ['A x.env, line 1', 'B x.env, line 3'],
   );
 });

@@ -2,7 +2,7 @@
    (docs/settings.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { Fault } from '../../src/process/settings/entry.ts';
+import { SettingProblem } from '../../src/process/settings/entry.ts';
 import { parseYaml } from '../../src/options/yaml.ts';
 
 const text = (source: string) => JSON.stringify(source);
@@ -257,7 +257,7 @@ for (const [what, source, line, reason] of FAULTS) {
     assert.throws(
       () => parseYaml(source, 'x.yml'),
       (failure) =>
-        failure instanceof Fault &&
+        failure instanceof SettingProblem &&
         failure.message.startsWith(`x.yml, line ${line}: `) &&
         reason.test(failure.message),
     );
@@ -284,7 +284,7 @@ for (const [source, fault] of WORDINGS) {
   test(`says of ${text(source)} ${fault}`, () => {
     assert.throws(
       () => parseYaml(source, 'x.yml'),
-      new Fault(`x.yml, line ${source.split('\n').length}: ${fault}`),
+      new SettingProblem(`x.yml, line ${source.split('\n').length}: ${fault}`),
     );
   });
 }

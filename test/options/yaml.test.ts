@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { undefinedOn } from '../../src/verify/base/encoding.ts';
-import { Fault, type RawValue } from '../../src/process/settings/entry.ts';
+import { SettingProblem, type RawValue } from '../../src/process/settings/entry.ts';
 import { parseYaml } from '../../src/options/yaml.ts';
 import { processorMillis } from '../support/processor-time.ts';
 
@@ -163,8 +163,8 @@ const SCALARS: readonly (readonly [clause: string, source: string, value: RawVal
 for (const [clause, source, value] of SCALARS) {
   test(`reads "a:" with ${text(source)} as ${Array.isArray(value) ? JSON.stringify(value) : String(value)} [YAML 1.2.2 ${clause}]`, () => {
     assert.deepEqual(parseYaml(`a:${source}\nb: 2`, 'x.yml'), [
-      { name: 'a', value, place: 'x.yml, line 1' },
-      { name: 'b', value: 2, place: 'x.yml, line 2' },
+      { name: 'a', value, source: 'x.yml, line 1' },
+      { name: 'b', value: 2, source: 'x.yml, line 2' },
     ]);
   });
 }
@@ -267,7 +267,7 @@ for (const [what, source, ...entries] of DOCUMENTS) {
 
 test('gives the line of the key to every value, lists and values after them included', () => {
   const source = '# x\na:\n\n  b:\n  - x\n  # y\n  - z\n  c: [1]\n\n---x: 1';
-  const lines = parseYaml(source, 'x.yml').map(({ name, place }) => `${name} ${place}`);
+  const lines = parseYaml(source, 'x.yml').map(({ name, source }) => `${name} ${source}`);
   assert.deepEqual(lines, ['a.b x.yml, line 4', 'a.c x.yml, line 8', '---x x.yml, line 10']);
 });
 
@@ -287,7 +287,7 @@ const LONG: Readonly<Record<string, string>> = {
 
 for (const [what, line] of Object.entries(LONG)) {
   test(`reads a line of ${what} at once, however long it is [C10]`, () => {
-    const millis = processorMillis(() => undefinedOn(Fault, () => parseYaml(line, 'x.yml')));
+    const millis = processorMillis(() => undefinedOn(SettingProblem, () => parseYaml(line, 'x.yml')));
     assert.ok(millis < 1_000, `${millis} ms`);
   });
 }

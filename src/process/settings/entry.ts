@@ -9,31 +9,31 @@ export interface Entry {
   readonly name: string;
   readonly value: RawValue;
   /** For messages, such as `/srv/.env, line 3`. */
-  readonly place: string;
+  readonly source: string;
 }
 
 /** Says what is wrong and how to mend it; never the value, which may be a secret. */
-export class Fault extends Error {}
+export class SettingProblem extends Error {}
 
-export function throwFault(what: string): never {
-  throw new Fault(what);
+export function throwProblem(what: string): never {
+  throw new SettingProblem(what);
 }
 
-export function throwAt(place: string, what: string): never {
-  throw new Fault(`${place}: ${what}`);
+export function throwAt(source: string, what: string): never {
+  throw new SettingProblem(`${source}: ${what}`);
 }
 
-export function problemOf({ name, place }: Entry, fault: string): string {
-  return `${name} (${place}): ${fault}`;
+export function problemOf({ name, source }: Entry, problem: string): string {
+  return `${name} (${source}): ${problem}`;
 }
 
 /** Adds a problem for every name that is set twice: only one of them counts. */
 export function noteRepetitions(entries: readonly Entry[], problems: string[]): void {
-  const places = new Map<string, string>();
+  const sources = new Map<string, string>();
   for (const entry of entries) {
-    const earlier = places.get(entry.name);
+    const earlier = sources.get(entry.name);
     if (earlier !== undefined) problems.push(problemOf(entry, `is set before; remove one (${earlier})`));
-    places.set(entry.name, entry.place);
+    sources.set(entry.name, entry.source);
   }
 }
 

@@ -1,14 +1,14 @@
-// Turns a table and a source of values into settings, or into every problem at once. Settings in code are a
-// source; names.ts has the other. Promises: guesses nothing, and ignores no name that may be a setting.
-// Does NOT know any setting: table.ts does.
+// Turns a table and values into settings, or into every problem at once. Values given in code are looked up
+// here, those of the environment and of files in names.ts. Promises: guesses nothing, and ignores no name
+// that may be a setting. Does NOT know any setting: table.ts does.
 import { ConfigurationError } from '../../gate/configuration-error.ts';
 import {
   find,
   noteRepetitions,
   noteUnknown,
   problemOf,
-  throwFault,
-  Fault,
+  throwProblem,
+  SettingProblem,
   type Entry,
   type RawValue,
 } from './entry.ts';
@@ -39,8 +39,8 @@ export type SomeSettings = Readonly<{ resourceUrl?: unknown }>;
 /** Says why routes cannot be served with these settings. */
 export type ProblemsWith = (settings: SomeSettings) => readonly string[];
 
-/** Where values are looked for. */
-export interface Source {
+/** Finds values by the names of settings. */
+export interface Lookup {
   readonly problems: string[];
   /** The names of further issuers. */
   readonly issuers: Entry;
@@ -54,7 +54,7 @@ export const FIRST_ISSUER = 'idp';
 
 const ISSUER_NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
 
-const ISSUERS_FAULT =
+const ISSUERS_PROBLEM =
   'must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp';
 
 const NO_SETTINGS = 'settings: are missing; give an object with at least domain and audience';
@@ -70,21 +70,21 @@ export function checkSettings(given: GivenSettings, problemsWith: ProblemsWith =
   const entries = entriesOf(given);
   noteRepetitions(entries, problems);
 
-  const source: Source = {
+  const lookup: Lookup = {
     problems,
     issuers: issuersIn(entries),
 
     find(_, issuer, key) {
       const name = issuer === FIRST_ISSUER ? key : `issuers.${issuer}.${key}`;
       known.push(name);
-      return find(entries, name) ?? { name, value: null, place: IN_CODE };
+      return find(entries, name) ?? { name, value: null, source: IN_CODE };
     },
 
     noteUnknown() {
       for (const entry of entries) noteUnknown(entry, known, problems);
     },
   };
-  return readSettings(SERVICE_SETTINGS, source, problemsWith);
+  return readSettings(SERVICE_SETTINGS, lookup, problemsWith);
 }
 
 const OWN_NAMES = { ...ISSUER_SETTINGS, ...SERVICE_SETTINGS, issuers: {} };
@@ -101,48 +101,48 @@ const entriesOf = (map: object, prefix = ''): Entry[] =>
     if (members.length > 0) return members;
 
     const name = path.replace('issuers.idp.', '');
-    const place = name === path ? IN_CODE : `${IN_CODE}, as ${path}`;
+    const source = name === path ? IN_CODE : `${IN_CODE}, as ${path}`;
     // A Map, a URL or a promise has no members and is a wrong value. An empty {} is absent.
     const isEmpty = isMap && Reflect.getPrototypeOf(Object(value)) === Object.prototype;
-    return { name, value: isEmpty ? null : value, place };
+    return { name, value: isEmpty ? null : value, source };
   });
 
 /** The names in keys such as `issuers.partner.domain`. */
 export function issuersIn(keys: readonly Entry[]): Entry {
   const own = keys.filter(({ name }) => /^issuers\.[^.]*\./i.test(name));
   const value = own.map(({ name }) => name.split('.')[1] ?? '');
-  return { name: 'issuers', value, place: own[0]?.place ?? '' };
+  return { name: 'issuers', value, source: own[0]?.source ?? '' };
 }
 
 /** Reads a table and the settings of every issuer. Throws `ConfigurationError`. */
 export function readSettings<Values extends Record<string, unknown>>(
   table: SettingsTable<Values>,
-  source: Source,
+  lookup: Lookup,
   problemsWith: ProblemsWith = () => [],
 ) {
-  const { problems } = source;
-  const takenIssuers: unknown[] = [];
+  const { problems } = lookup;
+  const usedIssuers: unknown[] = [];
 
   /** A token names its issuer by `iss` alone. */
-  function takeIssuer(iss: unknown) {
-    if (takenIssuers.includes(iss)) throwFault('is the issuer (iss) of another one too; give each its own');
-    takenIssuers.push(iss);
+  function useIssuer(iss: unknown) {
+    if (usedIssuers.includes(iss)) throwProblem('is the issuer (iss) of another one too; give each its own');
+    usedIssuers.push(iss);
   }
 
   function readTable<Part extends Record<string, unknown>>(part: SettingsTable<Part>, issuer = FIRST_ISSUER) {
     const values: Partial<Part> = {};
     for (const key in part) {
       const setting = part[key];
-      const entry = source.find(setting, issuer, key);
+      const entry = lookup.find(setting, issuer, key);
       try {
         const value = readValue(setting, entry.value, values);
         values[key] = value;
-        if (key === 'issuer' && value) takeIssuer(value);
+        if (key === 'issuer' && value) useIssuer(value);
       } catch (error) {
-        if (!(error instanceof Fault)) throw error;
+        if (!(error instanceof SettingProblem)) throw error;
 
-        // Without a place it may be in a file that could not be read.
-        if (entry.place) problems.push(problemOf(entry, error.message));
+        // Without a source it may be in a file that could not be read.
+        if (entry.source) problems.push(problemOf(entry, error.message));
       }
     }
 
@@ -150,10 +150,10 @@ export function readSettings<Values extends Record<string, unknown>>(
     return values as Part;
   }
 
-  const names = [FIRST_ISSUER, ...readIssuerNames(source)];
+  const names = [FIRST_ISSUER, ...readIssuerNames(lookup)];
   const issuers = Object.fromEntries(names.map((name) => [name, readTable(ISSUER_SETTINGS, name)]));
   const values = readTable(table);
-  source.noteUnknown();
+  lookup.noteUnknown();
   const all = [...problemsWith(values), ...problems];
   if (all.length > 0) throw new ConfigurationError(all);
 
@@ -164,10 +164,10 @@ export function readSettings<Values extends Record<string, unknown>>(
   };
 }
 
-function readIssuerNames({ issuers, problems }: Source) {
+function readIssuerNames({ issuers, problems }: Lookup) {
   const names = [...new Set(list(text)(issuers.value))];
   const good = names.filter((name, index) => ISSUER_NAME.test(name) && index < 20);
-  if (good.length < names.length) problems.push(problemOf(issuers, ISSUERS_FAULT));
+  if (good.length < names.length) problems.push(problemOf(issuers, ISSUERS_PROBLEM));
   return good;
 }
 
@@ -175,6 +175,6 @@ function readValue<Value>(setting: Setting<Value>, raw: RawValue, earlier: Earli
   if (raw === null) return setting.byDefault(earlier);
   // Other programs substitute `${…}`. Here it would become a part of a host name or an audience.
   const isTemplate = [raw].flat().some((part) => typeof part === 'string' && part.includes('${'));
-  if (isTemplate) throwFault('holds "${", which nothing replaces here; write the value');
+  if (isTemplate) throwProblem('holds "${", which nothing replaces here; write the value');
   return setting.read(raw, earlier);
 }

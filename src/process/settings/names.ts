@@ -1,7 +1,7 @@
 // Finds settings in the environment and in files by their names. Promises: a name that may be a misspelt
 // safeguard is a problem, or in the process environment, which other programs share, a warning.
 import { find, noteUnknown, problemOf, type Entry } from './entry.ts';
-import { FIRST_ISSUER, issuersIn, type Source } from './load.ts';
+import { FIRST_ISSUER, issuersIn, type Lookup } from './load.ts';
 import type { FoundEntries } from './sources.ts';
 import type { Names } from './table.ts';
 
@@ -26,7 +26,7 @@ export function namesFor({ env, yaml }: Names, issuer: string): Names {
 }
 
 /** Variables win over keys of YAML. */
-export function createSource({ variables, keys, lookedIn, problems, warnings }: FoundEntries): Source {
+export function createLookup({ variables, keys, lookedIn, problems, warnings }: FoundEntries): Lookup {
   const known: Names[] = [];
 
   function noteVariables() {
@@ -40,7 +40,7 @@ export function createSource({ variables, keys, lookedIn, problems, warnings }: 
     }
 
     for (const entry of variables) {
-      const isWarning = entry.place === 'environment';
+      const isWarning = entry.source === 'environment';
       if (entry.name.includes('\n')) problems.push(problemOf(withoutSecret(entry, isMeant), TORN));
       else if (isMeant(entry.name)) noteUnknown(entry, names, isWarning ? warnings : problems);
     }
@@ -59,7 +59,7 @@ export function createSource({ variables, keys, lookedIn, problems, warnings }: 
       const names = namesFor(setting, issuer);
       const { env, yaml } = names;
       known.push(names);
-      const missing = { name: env ? `${env} or ${yaml}` : yaml, value: null, place: lookedIn };
+      const missing = { name: env ? `${env} or ${yaml}` : yaml, value: null, source: lookedIn };
       return find(variables, env) ?? find(keys, yaml) ?? missing;
     },
 

@@ -1,38 +1,40 @@
-// Readers of single values: raw → typed, or a fault that says what to change. Promises: a fault never
+// Readers of single values: raw → typed, or a problem that says what to change. Promises: a problem never
 // repeats the value, which may be a secret in the wrong place.
 import { isTextArray, undefinedOn } from '../../verify/base/encoding.ts';
 import { ALGORITHM_NAMES, isOneOf, type Algorithm } from '../../verify/keys/jwk.ts';
 import { normalUri } from '../../verify/request/uri.ts';
-import { throwFault, type RawValue } from './entry.ts';
+import { throwProblem, type RawValue } from './entry.ts';
 
-/** The settings above this one in its table. Those with a fault are missing. */
+/** The settings above this one in its table. Those with a problem are missing. */
 export type Earlier = Readonly<Record<string, unknown>>;
 
-/** Throws `Fault`. */
+/** Throws `SettingProblem`. */
 export type Reader<Value> = (raw: RawValue, earlier?: Earlier) => Value;
 
 /** Adds a condition to a reader, on its value and on earlier settings. */
 export function fitting<Value>(
   read: Reader<Value>,
-  fault: string,
+  problem: string,
   fits: (value: Value, earlier: Earlier) => boolean,
 ): Reader<Value> {
   return (raw, earlier = {}) => {
     const value = read(raw, earlier);
-    return fits(value, earlier) ? value : throwFault(fault);
+    return fits(value, earlier) ? value : throwProblem(problem);
   };
 }
 
 export const text: Reader<string> = (raw) =>
-  typeof raw === 'string' ? raw : throwFault('must be text; quote it');
+  typeof raw === 'string' ? raw : throwProblem('must be text; quote it');
 
-export const matching = (pattern: RegExp, fault: string, isGood = (_: string) => true) =>
-  fitting(text, fault, (value) => pattern.test(value) && isGood(value));
+export const matching = (pattern: RegExp, problem: string, isGood = (_: string) => true) =>
+  fitting(text, problem, (value) => pattern.test(value) && isGood(value));
 
 export function integer(min: number, max: number): Reader<number> {
   return (raw) => {
     const value = typeof raw !== 'object' && /^\d{1,15}$/.test(String(raw)) ? Number(raw) : NaN;
-    return value >= min && value <= max ? value : throwFault(`must be a whole number from ${min} to ${max}`);
+    return value >= min && value <= max
+      ? value
+      : throwProblem(`must be a whole number from ${min} to ${max}`);
   };
 }
 
@@ -41,7 +43,7 @@ export function word<Word extends string>(...words: readonly Word[]): Reader<Wor
   return (raw) => {
     const lower = typeof raw === 'string' && raw.toLowerCase();
     const found = words.find((candidate) => candidate.toLowerCase() === lower);
-    return found ?? throwFault(`must be one of ${words.join(', ')}`);
+    return found ?? throwProblem(`must be one of ${words.join(', ')}`);
   };
 }
 
@@ -54,7 +56,7 @@ export function list<Text extends string>(read: Reader<Text>, least = 0): Reader
     const parts = typeof raw === 'string' ? raw.split(',') : undefined;
     const members = parts?.map((part) => part.trim()) ?? raw;
     if (isTextArray(members) && members.length >= least) return members.map((member) => read(member));
-    throwFault(`must be a list of ${least} or more texts, or one text with commas; quote what is no text`);
+    throwProblem(`must be a list of ${least} or more texts, or one text with commas; quote what is no text`);
   };
 }
 
@@ -62,10 +64,10 @@ export function list<Text extends string>(read: Reader<Text>, least = 0): Reader
 export const host: Reader<string> = (raw) => {
   const value = text(raw);
   const [scheme] = /^[a-z][a-z0-9+.-]*:\/\//i.exec(value) ?? [];
-  if (scheme !== undefined) throwFault(`has a scheme; remove "${scheme}" and keep the host name`);
-  if (/\s/.test(value)) throwFault('has white space; remove it');
-  if (value.includes('@')) throwFault('has an "@"; remove it and what stands before it');
-  if (/[/?#\\]/.test(value)) throwFault('has a path; remove the "/" and what follows the host name');
+  if (scheme !== undefined) throwProblem(`has a scheme; remove "${scheme}" and keep the host name`);
+  if (/\s/.test(value)) throwProblem('has white space; remove it');
+  if (value.includes('@')) throwProblem('has an "@"; remove it and what stands before it');
+  if (/[/?#\\]/.test(value)) throwProblem('has a path; remove the "/" and what follows the host name');
 
   return bareHost(value);
 };
@@ -168,7 +170,7 @@ export const origin = matching(
 
 const algorithm: Reader<Algorithm> = (raw) => {
   const value = text(raw);
-  if (!isOneOf(ALGORITHM_NAMES, value)) throwFault(`must be of ${ALGORITHM_NAMES.join(', ')}`);
+  if (!isOneOf(ALGORITHM_NAMES, value)) throwProblem(`must be of ${ALGORITHM_NAMES.join(', ')}`);
   return value;
 };
 

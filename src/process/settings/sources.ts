@@ -4,7 +4,7 @@
 import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { decodeUtf8, undefinedOn } from '../../verify/base/encoding.ts';
-import { find, throwAt, Fault, problemOf, type Entry } from './entry.ts';
+import { find, throwAt, SettingProblem, problemOf, type Entry } from './entry.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -12,7 +12,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const ORCHESTRATED =
   /^(?=\w+=)(\w*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+|PORT(?==(tc|ud|sct)p:))|(IDP|CORS|RESOURCE)_PORT)=/;
 
-/** Throws `Fault`, or adds problems. */
+/** Throws `SettingProblem`, or adds problems. */
 type Parse = (text: string, path: string, problems: string[]) => Entry[];
 
 type Parsers = Readonly<{ parseDotEnv: Parse; parseYaml: Parse }>;
@@ -45,8 +45,8 @@ export function findEntries(
       }
 
       lookedIn = '';
-      const fault = describeError(error, path);
-      problems.push(namedBy ? problemOf(namedBy, fault) : fault);
+      const problem = describeError(error, path);
+      problems.push(namedBy ? problemOf(namedBy, problem) : problem);
       return [];
     }
   }
@@ -78,7 +78,7 @@ export function findEntries(
 const entriesOf = (environment: Environment) =>
   Object.entries(environment)
     .filter(([name, value]) => !ORCHESTRATED.test(`${name}=${value}`))
-    .map(([name, value = '']) => ({ name, value, place: 'environment' }));
+    .map(([name, value = '']) => ({ name, value, source: 'environment' }));
 
 /** Only a regular file of bounded size: a pipe might never end. */
 function readText(path: string, isDemanded: boolean) {
@@ -94,7 +94,7 @@ function readText(path: string, isDemanded: boolean) {
 const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? error.code : undefined);
 
 function describeError(error: unknown, path: string) {
-  if (error instanceof Fault) return error.message;
+  if (error instanceof SettingProblem) return error.message;
   const code = codeOf(error);
   if (code === undefined) throw error;
 

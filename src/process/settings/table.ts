@@ -2,7 +2,7 @@
 // profiles. Does NOT know where values come from.
 import { LOG_LEVELS } from '../../verify/base/events.ts';
 import { ALGORITHM_NAMES, type Algorithm } from '../../verify/keys/jwk.ts';
-import { throwFault } from './entry.ts';
+import { throwProblem } from './entry.ts';
 import {
   algorithms,
   textWithoutBlanks,
@@ -39,7 +39,7 @@ export interface Names {
 
 export interface Setting<Value> extends Names {
   readonly read: Reader<Value>;
-  /** Throws `Fault` if the setting is required. */
+  /** Throws `SettingProblem` if the setting is required. */
   readonly byDefault: (earlier: Earlier) => Value;
 }
 
@@ -61,7 +61,7 @@ export const setting = <Value>(env: string, yaml: string, read: Reader<Value>, b
 export const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['RS256'];
 
 const required = <Value>(env: string, yaml: string, read: Reader<Value>, problem: string) =>
-  derived(env, yaml, read, () => throwFault(problem));
+  derived(env, yaml, read, () => throwProblem(problem));
 
 const NO_DOMAIN = 'the issuer base URL is required; set it to the host name of the identity provider';
 const NO_AUDIENCE = 'the audience is required; set it to the identifier of this API at the provider';
@@ -164,5 +164,5 @@ function noResourceUrl(earlier: Earlier) {
   const more = ['resourceScopes', 'resourceName', 'resourceDocumentation'];
   return more.every((name) => name in earlier && earlier[name] === undefined)
     ? undefined
-    : throwFault('is required by the scopes, name and documentation of a resource; set it or remove those');
+    : throwProblem('is required by the scopes, name and documentation of a resource; set it or remove those');
 }

@@ -1,6 +1,6 @@
 /* Settings files: gatehouse's reading against that of the `yaml` package (YAML 1.2, core schema). */
 import { isMap, isScalar, isSeq, parseDocument, type ParsedNode } from 'yaml';
-import { Fault } from '../../../src/process/settings/entry.ts';
+import { SettingProblem } from '../../../src/process/settings/entry.ts';
 import { parseYaml } from '../../../src/options/yaml.ts';
 import { accepted, judgedByOther, refused, spelled, type Outcome, type Verdict } from './outcome.ts';
 import type { Random } from './random.ts';
@@ -107,7 +107,7 @@ function readByOurs(text: string): Verdict {
   try {
     return accepted(spelledReading(parseYaml(text, 'x.yml').map(({ name, value }) => [name, value])));
   } catch (failure) {
-    if (!(failure instanceof Fault)) throw failure;
+    if (!(failure instanceof SettingProblem)) throw failure;
     const [, line, reason] = /^x\.yml, line (\d+): (.*)$/s.exec(failure.message) ?? [];
     if (reason === undefined || Number(line) < 1 || Number(line) > text.split(/\r\n|\n|\r/).length) {
       throw new Error(`the error names no line of the file: ${spelled(failure.message)}`);

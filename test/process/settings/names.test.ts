@@ -86,7 +86,7 @@ test('warns of unknown settings in other sections, with their lines, and of noth
       'constructor (line 8)',
       '__proto__ (line 9)',
       'management.metrics (line 11)',
-    ].map((place) => `${place}: is not a setting; correct or remove it`),
+    ].map((source) => `${source}: is not a setting; correct or remove it`),
   );
 });
 

@@ -1,7 +1,7 @@
 /* The readers of single values: what each takes, and the fault that says what to change. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { Fault, type RawValue } from '../../../src/process/settings/entry.ts';
+import { SettingProblem, type RawValue } from '../../../src/process/settings/entry.ts';
 import {
   textWithoutBlanks,
   boolean,
@@ -30,7 +30,7 @@ const show = (value: unknown) => (typeof value === 'number' ? String(value) : JS
 function refuses(reader: (raw: RawValue) => unknown, raw: RawValue, reason: RegExp): void {
   assert.throws(
     () => reader(raw),
-    (failure) => failure instanceof Fault && reason.test(failure.message),
+    (failure) => failure instanceof SettingProblem && reason.test(failure.message),
   );
 }
 
@@ -40,7 +40,7 @@ function faultOf(reader: (raw: RawValue) => string, value: string): string | fal
     assert.equal(reader(value), value);
     return false;
   } catch (failure) {
-    if (!(failure instanceof Fault)) throw failure;
+    if (!(failure instanceof SettingProblem)) throw failure;
     return failure.message;
   }
 }
