@@ -15,11 +15,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds yet, and how much; the last two have room for routes of a team. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 11_650,
-  createGate: 23_600,
-  createService: 31_300,
-  runService: 34_300,
-  server: 36_700,
+  createGate: 23_400,
+  createService: 31_100,
+  runService: 34_100,
+  server: 36_500,
   'all of src': 47_200,
 };
 

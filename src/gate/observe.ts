@@ -10,8 +10,8 @@ import {
   type Printable,
   type RequestReason,
 } from '../verify/base/events.ts';
-import { traceparentOf } from '../verify/request/fields.ts';
 import type { RequestRecord } from './record.ts';
+import { traceparentOf } from './traceparent.ts';
 
 const SUMMARY_MILLIS = 60_000;
 

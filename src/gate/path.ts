@@ -30,15 +30,3 @@ export function pathSegments(path: string): readonly string[] | undefined {
   const isRefused = (segment: string) => segment === '' || segment === '.' || segment === '..';
   return segments?.some(isRefused) ? undefined : segments;
 }
-
-const METADATA_ROOT = '/.well-known/oauth-protected-resource';
-
-/** RFC 9728 §3.1. Choice: clients that keep a slash at the end, or look at the root, find it too. */
-export function metadataPaths(resourceUrl: string): readonly [first: string, ...others: string[]] {
-  const first = METADATA_ROOT + new URL(resourceUrl).pathname.replace(/^\/$/, '');
-  return [first, `${first}/`, METADATA_ROOT];
-}
-
-/** As challenges name it. */
-export const metadataUrlOf = (resourceUrl: string) =>
-  new URL(resourceUrl).origin + metadataPaths(resourceUrl)[0];

@@ -33,13 +33,6 @@ const ALWAYS = [
   'nosniff',
 ];
 
-/** 204 (RFC 9110 §15.3.5). */
-export const NO_CONTENT: Reply = {
-  status: 204,
-  fields: ['cache-control', 'no-store', 'x-content-type-options', 'nosniff'],
-  content: '',
-};
-
 /** `headers` has names and values in turn. Throws as `jsonText` does. */
 export function jsonReply(status: number, body: unknown, headers: readonly string[] = []): Reply {
   const content = jsonText(body);

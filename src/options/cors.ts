@@ -1,9 +1,9 @@
 // Cross-origin requests (Fetch standard §3.2). Origin only decides whether a browser may read a reply.
 // Promises: only an origin that equals a listed one gets permission; `*` and `null` never do.
 import type { CrossOrigin, Early } from '../gate/early.ts';
-import { NO_CONTENT } from '../gate/reply.ts';
-import { fieldValues, isPreflight } from '../verify/request/fields.ts';
 import type { DpopMode } from '../verify/credentials.ts';
+import { fieldValues } from '../verify/request/fields.ts';
+import { isPreflight, NO_CONTENT } from './preflight.ts';
 
 interface CorsOptions {
   readonly dpopMode: DpopMode;
@@ -26,7 +26,7 @@ export function createCors(options: CorsOptions): CrossOrigin & { readonly prefl
     forReading: (origin = '') => permissions.get(origin)?.forReading ?? NONE,
 
     preflight: (facts) => {
-      if (!isPreflight(facts.method, facts.rawHeaders)) return undefined;
+      if (!isPreflight(facts)) return undefined;
 
       const origin = fieldValues(facts.rawHeaders, 'origin').join();
       return { reply: NO_CONTENT, crossOrigin: permissions.get(origin)?.forPreflight ?? NONE };

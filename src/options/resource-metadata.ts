@@ -1,11 +1,10 @@
 // The document that tells clients where to get a token (RFC 9728).
 // Promises: everybody gets the same bytes, without a token.
 import { refuseMethod } from '../verify/base/refusal.ts';
-import { NO_CONTENT, type Reply } from '../gate/reply.ts';
-import { metadataPaths } from '../gate/path.ts';
+import type { Reply } from '../gate/reply.ts';
 import type { Early } from '../gate/early.ts';
 import type { DpopMode } from '../verify/credentials.ts';
-import { isPreflight } from '../verify/request/fields.ts';
+import { isPreflight, NO_CONTENT } from './preflight.ts';
 
 const METHODS = ['GET', 'HEAD'];
 
@@ -20,6 +19,18 @@ export interface ResourceOptions {
   readonly resourceName: string | undefined;
   readonly resourceDocumentation: string | undefined;
 }
+
+const METADATA_ROOT = '/.well-known/oauth-protected-resource';
+
+/** RFC 9728 §3.1. Choice: clients that keep a slash at the end, or look at the root, find it too. */
+export function metadataPaths(resourceUrl: string): readonly [first: string, ...others: string[]] {
+  const first = METADATA_ROOT + new URL(resourceUrl).pathname.replace(/^\/$/, '');
+  return [first, `${first}/`, METADATA_ROOT];
+}
+
+/** As challenges name it. */
+export const metadataUrlOf = (resourceUrl: string) =>
+  new URL(resourceUrl).origin + metadataPaths(resourceUrl)[0];
 
 /** Replies to requests for the paths of the document (RFC 9728 §3.1). */
 export function createResourceMetadata(options: ResourceOptions): Early {
@@ -50,7 +61,7 @@ export function createResourceMetadata(options: ResourceOptions): Early {
     const isRead = METHODS.includes(facts.method);
     const read = isRead ? document : refuseMethod(METHODS);
     return {
-      reply: isPreflight(facts.method, facts.rawHeaders) ? preflight : read,
+      reply: isPreflight(facts) ? preflight : read,
       crossOrigin: EVERY_ORIGIN,
     };
   };

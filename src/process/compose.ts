@@ -3,7 +3,6 @@
 import type { Early, CrossOrigin } from '../gate/early.ts';
 import { createIdentification } from '../gate/identify.ts';
 import { createObserver, type Dependencies } from '../gate/observe.ts';
-import { metadataUrlOf } from '../gate/path.ts';
 import { createReplies, type OnError } from '../gate/replies.ts';
 import type { JsonObject } from '../verify/base/encoding.ts';
 import { printableSetting } from '../verify/base/events.ts';
@@ -28,6 +27,8 @@ export interface OptionalParts {
   /** Instead of the memory of this process. */
   readonly replayStore: ReplayStore | undefined;
   readonly early: readonly Early[];
+  /** Of the document about the resource, for challenges (RFC 9728 §5.1). */
+  readonly metadataUrl: string | undefined;
   readonly crossOrigin: CrossOrigin;
 }
 
@@ -102,12 +103,11 @@ function composeReplayStore(settings: Settings, { log }: Dependencies) {
 export function composeWay(
   settings: Settings,
   dependencies: Dependencies,
-  { early, crossOrigin }: OptionalParts,
+  { early, crossOrigin, metadataUrl }: OptionalParts,
   { onError, ...checks }: Checks,
 ) {
-  const { dpopMode, resourceUrl, accessLog } = settings;
+  const { dpopMode, accessLog } = settings;
   const observer = createObserver(dependencies, accessLog);
-  const metadataUrl = resourceUrl && metadataUrlOf(resourceUrl);
 
   return {
     identification: createIdentification({ ...checks, dpopMode, clock: dependencies.clock, early }),

@@ -45,6 +45,7 @@ async function loadParts(settings: Settings, { clock, log }: Dependencies): Prom
     connect: tunnel ? tunnel.connectThrough(proxy) : undefined,
     replayStore: redis ? redis.createSharedReplayStore(dpopReplayStore, clock, log) : undefined,
     early: metadata ? [metadata.createResourceMetadata(settings)] : [],
+    metadataUrl: metadata ? metadata.metadataUrlOf(resourceUrl) : undefined,
     crossOrigin: cors ? cors.createCors(settings) : SAME_ORIGIN,
   };
 }

@@ -4,13 +4,12 @@ import { open } from '../gate/access.ts';
 import { ConfigurationError } from '../gate/configuration-error.ts';
 import { SAME_ORIGIN } from '../gate/early.ts';
 import type { Dependencies } from '../gate/observe.ts';
-import { metadataPaths } from '../gate/path.ts';
 import { createCors } from '../options/cors.ts';
 import { createMetricsListener, listenBoth } from '../options/metrics/metrics-listener.ts';
 import { createMetrics, type Metrics } from '../options/metrics/metrics.ts';
 import { connectThrough } from '../options/proxy-tunnel.ts';
 import { createSharedReplayStore } from '../options/redis-replay.ts';
-import { createResourceMetadata } from '../options/resource-metadata.ts';
+import { createResourceMetadata, metadataPaths, metadataUrlOf } from '../options/resource-metadata.ts';
 import { createListener } from '../service/http/listener.ts';
 import { createPipeline } from '../service/http/pipeline.ts';
 import { createResponder, type Phase } from '../service/http/responder.ts';
@@ -129,6 +128,7 @@ export function partsOf(settings: Settings, { clock, log }: Dependencies): Optio
     connect: proxy === undefined ? undefined : connectThrough(proxy),
     replayStore: store === undefined ? undefined : createSharedReplayStore(store, clock, log),
     early: cors === undefined ? metadata : [...metadata, cors.preflight],
+    metadataUrl: resourceUrl && metadataUrlOf(resourceUrl),
     crossOrigin: cors ?? SAME_ORIGIN,
   };
 }

@@ -6,7 +6,7 @@ import { needs, open, optional } from '../../src/gate/access.ts';
 import { anyScope, claimEquals, scope } from '../../src/gate/guards.ts';
 import { get, under } from '../../src/service/routes/route.ts';
 import type { Early } from '../../src/gate/early.ts';
-import { metadataUrlOf } from '../../src/gate/path.ts';
+import { metadataUrlOf } from '../../src/options/resource-metadata.ts';
 import { Refused } from '../../src/verify/base/refusal.ts';
 import { createResourceMetadata } from '../../src/options/resource-metadata.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';

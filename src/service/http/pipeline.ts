@@ -24,7 +24,7 @@ export interface PipelineOptions {
 
 /**
  * Returns a function from a request to its reply, or why it is refused. Once access is granted it may
- * throw, or reject with, `Refused`, `ClientGone`, `fail` or a bug. Trusts `routesProblems` to have found
+ * throw, or reject with, `Refused`, `CLIENT_GONE`, `fail` or a bug. Trusts `routesProblems` to have found
  * none; rules do not cover `ownRoutes`.
  */
 export function createPipeline(
@@ -89,7 +89,7 @@ export function createPipeline(
     });
   }
 
-  /** Rejects with `Refused`, or with `ClientGone`. */
+  /** Rejects with `Refused`, or with `CLIENT_GONE`. */
   async function readInputs(exchange: Exchange, { query, body }: Route, path: string) {
     const read: Inputs = {};
     if (query !== undefined) {

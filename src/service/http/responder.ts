@@ -2,11 +2,12 @@
 // request gets exactly one response unless its client has gone, a bug is a 500 that reveals nothing, and no
 // error escapes.
 import { isLater, type MaybePromise } from '../../verify/base/clock.ts';
-import { ClientGone, Refused } from '../../verify/base/refusal.ts';
+import { Refused } from '../../verify/base/refusal.ts';
 import type { Reply } from '../../gate/reply.ts';
 import { decideEnd, hangUp, isEnding, isGone, writeReply } from './write.ts';
 import type { RequestHead, RequestRecord } from '../../gate/record.ts';
 import type { Replies } from '../../gate/replies.ts';
+import { CLIENT_GONE } from '../routes/body.ts';
 import { HandlerReply } from '../routes/handler-reply.ts';
 import type { Exchange } from './exchange.ts';
 import type { Observer } from '../../gate/observe.ts';
@@ -26,7 +27,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
   /** `undefined` when the client has gone. Never throws. */
   function replyTo(exchange: Exchange, error: unknown): Reply | undefined {
     // A handler may pass on the abort of its signal: that is no bug.
-    const isOver = ClientGone.isGenuine(error) || (exchange.hasLeft && isAbort(error));
+    const isOver = error === CLIENT_GONE || (exchange.hasLeft && isAbort(error));
     if (isOver) return undefined;
     if (!HandlerReply.isGenuine(error) || !error.isThrowable) {
       return replies.replyToError(error, exchange);

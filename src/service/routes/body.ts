@@ -4,11 +4,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseJson } from '../../verify/base/encoding.ts';
 import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
-import { ClientGone, refuse, type Refused } from '../../verify/base/refusal.ts';
+import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { fieldValues } from '../../verify/request/fields.ts';
 
 /** RFC 8259 §9 sets no limit; recursive code overflows the stack at some thousand levels. */
 const MAX_DEPTH = 64;
+
+/** What the promise of a body rejects with when the client has left. */
+export const CLIENT_GONE = Symbol('client gone');
 
 const REFUSED = 'bodyRefused';
 
@@ -23,7 +26,7 @@ export function refuseBody(request: IncomingMessage, refused: Refused) {
 
 /**
  * Resolves to the JSON value. `types` are the accepted media types, in lower case, without parameters.
- * Rejects with `Refused`, or with `ClientGone` when the client has left.
+ * Rejects with `Refused`, or with `CLIENT_GONE`.
  */
 export async function readBody(
   request: IncomingMessage,
@@ -81,7 +84,7 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
     const stop = () => {
       // A client that closes its side in the middle of a body has left.
       const refused = request.socket.readable ? refusals.get(request) : undefined;
-      reject(refused ?? new ClientGone());
+      reject(refused ?? CLIENT_GONE);
     };
 
     if (request.destroyed || refusals.has(request)) stop();

@@ -16,7 +16,7 @@ export class HandlerReply {
 
   /** For thrown values: `instanceof` throws for a revoked proxy. */
   static isGenuine(thrown: unknown): thrown is HandlerReply {
-    return typeof thrown === 'object' && thrown !== null && #isGenuine in thrown;
+    return #isGenuine in Object(thrown);
   }
 
   /** Inside other JSON, or from another copy of this package, it would become a 200 body. */

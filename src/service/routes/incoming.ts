@@ -1,7 +1,7 @@
 // A request as its handler sees it; costly members are made on first read. Promises: neither token nor proof
 // is in any of them, so that no handler can log or forward one by accident.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { traceparentOf } from '../../verify/request/fields.ts';
+import { traceparentOf } from '../../gate/traceparent.ts';
 
 /** The parts of an exchange that a handler gets through `Incoming`. */
 export interface ExchangeParts {

@@ -147,8 +147,6 @@ interface Findings {
   readonly freshNonce?: string | undefined;
 }
 
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
-
 /**
  * A refused request. Returned where strangers can cause it, because each `throw` walks the stack; thrown for
  * bodies and queries. Not an `Error`: a stack costs time and could leak.
@@ -165,7 +163,7 @@ export class Refused {
 
   /** `instanceof` would throw for a revoked proxy. */
   static isGenuine(thrown: unknown): thrown is Refused {
-    return isObject(thrown) && #isGenuine in thrown;
+    return #isGenuine in Object(thrown);
   }
 
   with(findings: Findings) {
@@ -191,12 +189,3 @@ export const unavailable = (reason: keyof Sentences['temporarily_unavailable'], 
 /** RFC 9110 §15.5.6: `allowed` lists the methods of the routes at this path. */
 export const refuseMethod = (allowed: readonly string[]) =>
   refuse('method_not_allowed', { headers: ['Allow', allowed.join(', ')] });
-
-/** Thrown when the client has left. */
-export class ClientGone {
-  readonly #isGenuine = true;
-
-  static isGenuine(thrown: unknown): thrown is ClientGone {
-    return isObject(thrown) && #isGenuine in thrown;
-  }
-}

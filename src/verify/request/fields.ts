@@ -12,16 +12,6 @@ export function fieldValues(rawHeaders: readonly string[], name: string): string
   return values;
 }
 
-/** W3C Trace Context §3.2.2, §4.3: no id is zero; version 00 has 55 characters, later ones may have more. */
-const TRACEPARENT =
-  /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
-
-/** The `traceparent` if there is exactly one and it is well-formed. */
-export function traceparentOf(rawHeaders: readonly string[]): string | undefined {
-  const [value = '', ...others] = fieldValues(rawHeaders, 'traceparent');
-  return others.length === 0 && TRACEPARENT.test(value) ? value : undefined;
-}
-
 /**
  * RFC 9110 §7.2, RFC 3986 §3.2.2, §3.2.3: a name, an IPv4 address or a bracketed IPv6 address, and an
  * optional port, which may be empty. In Node 20 and 22 URL takes milliseconds for longer names.
@@ -49,9 +39,3 @@ export function createHostReader() {
     return host;
   };
 }
-
-/** Fetch standard §3.2.2: a preflight has these fields. */
-const PREFLIGHT_FIELDS = ['origin', 'access-control-request-method'];
-
-export const isPreflight = (method: string, rawHeaders: readonly string[]) =>
-  method === 'OPTIONS' && PREFLIGHT_FIELDS.every((name) => fieldValues(rawHeaders, name).length > 0);
