@@ -58,12 +58,12 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
   const asked = routes.map(async (route) => {
     const path = route.pattern.replace(/\{\w+\}/g, 'x');
     const rules = matchPath(path)?.rules ?? [];
-    const deciding = [...rules, route].map(({ access }) => access);
+    const inForce = [...rules, route].map(({ access }) => access);
 
-    const { ask, faults } = createAsk(route, url + path);
-    await askForCredentials(ask, deciding, issuer);
-    await askForScopes(ask, deciding, { ...issuer, ...gate });
-    return faults;
+    const { ask, mismatches } = createAsk(route, url + path);
+    await askForCredentials(ask, inForce, issuer);
+    await askForScopes(ask, inForce, { ...issuer, ...gate });
+    return mismatches;
   });
   try {
     return (await Promise.all(asked)).flat();
@@ -80,12 +80,12 @@ const withoutHandler = (route: Route): Route => ({
   handler: () => ({}),
 });
 
-type Deciding = readonly Access<unknown>[];
+type InForce = readonly Access<unknown>[];
 
 type Ask = ReturnType<typeof createAsk>['ask'];
 
 function createAsk(route: Route, url: string) {
-  const faults: string[] = [];
+  const mismatches: string[] = [];
 
   async function ask(what: string, status: number, headers = {}, method: string = route.method) {
     // Otherwise `stop` would wait for more requests on the connection.
@@ -94,26 +94,26 @@ function createAsk(route: Route, url: string) {
     if (response.status === status) return;
 
     const asked = `${method} ${route.pattern} (${route.access.name}) with ${what}`;
-    faults.push(`${asked}: ${response.status} instead of ${status}`);
+    mismatches.push(`${asked}: ${response.status} instead of ${status}`);
   }
 
-  return { ask, faults };
+  return { ask, mismatches };
 }
 
-async function askForCredentials(ask: Ask, deciding: Deciding, { bearer }: TestIssuer) {
-  const credentials = deciding.map((access) => access.credentials);
+async function askForCredentials(ask: Ask, inForce: InForce, { bearer }: TestIssuer) {
+  const credentials = inForce.map((access) => access.credentials);
   const refused = credentials.every((one) => one === 'ignored') ? 200 : 401;
   await ask('no credentials', credentials.includes('required') ? 401 : 200);
   await ask('an expired token', refused, bearer({ exp: 1 }));
   await ask('another scheme', refused, { authorization: 'Basic eA==' });
   // A rule decides before the method does.
-  await ask('another method', deciding.length > 1 ? 401 : 405, {}, 'OPTIONS');
+  await ask('another method', inForce.length > 1 ? 401 : 405, {}, 'OPTIONS');
 }
 
 const scopesOf = ({ refused }: Guard) => refused.refusal.scopes ?? [];
 
-async function askForScopes(ask: Ask, deciding: Deciding, { bearer, check }: TestIssuer & Gate) {
-  const guards = deciding.flatMap((access) => access.guards);
+async function askForScopes(ask: Ask, inForce: InForce, { bearer, check }: TestIssuer & Gate) {
+  const guards = inForce.flatMap((access) => access.guards);
   const all = guards.flatMap(scopesOf);
 
   /** Expects the refusal of the first guard that refuses: only a guard knows its claims and logins. */
@@ -121,7 +121,7 @@ async function askForScopes(ask: Ask, deciding: Deciding, { bearer, check }: Tes
     const headers = bearer({ scope: scopes.join(' ') });
     const rawHeaders = ['Host', 'localhost', 'Authorization', headers.authorization];
     const verdict = await check({ method: 'GET', url: '/', rawHeaders }, authenticated);
-    const parts = deciding.map((access) => ({ access }));
+    const parts = inForce.map((access) => ({ access }));
     const refused = verdict.caller && refusalOf(parts, verdict.caller, true);
     await ask(what, refused ? STATUSES[refused.refusal.kind] : 200, headers);
   }

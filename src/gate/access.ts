@@ -18,18 +18,18 @@ export interface Access<Admitted> {
 
 /** Why this caller may not pass. `recentLogin` (RFC 9470) decides last, and only where there is a route. */
 export function refusalOf(
-  deciding: readonly { readonly access: Access<unknown> }[],
+  inForce: readonly { readonly access: Access<unknown> }[],
   caller: Caller | undefined,
   hasRoute: boolean,
 ): Refused | undefined {
   if (caller === undefined) {
-    const isRequired = deciding.some(({ access }) => access.credentials === 'required');
+    const isRequired = inForce.some(({ access }) => access.credentials === 'required');
     return isRequired ? refuse('no-credentials') : undefined;
   }
 
   const genuine = requireCaller(caller);
   let login: Refused | undefined;
-  for (const { access } of deciding) {
+  for (const { access } of inForce) {
     for (const guard of access.guards) {
       // Only `true` passes: in JavaScript a guard may return a promise.
       if (guard.passes(genuine) === true) continue;

@@ -60,17 +60,17 @@ function send(response: ServerResponse, { status, headers, body }: RefusalReply)
 }
 
 /** `refused` is whatever was returned or thrown instead of a caller. */
-type Decision<Admitted> =
+type Outcome<Admitted> =
   Readonly<{ caller: Admitted }> | Readonly<{ early: Reply }> | Readonly<{ refused: unknown }>;
 
 /** What a gate does with requests. */
 export function createGateChecks(identification: Identification, replies: Replies, clock: Clock) {
   const { readFacts, replyEarly, identify } = identification;
 
-  async function decide<Admitted>(
+  async function checkCaller<Admitted>(
     access: Access<Admitted>,
     record: RequestRecord,
-  ): Promise<Decision<Admitted>> {
+  ): Promise<Outcome<Admitted>> {
     const facts = readFacts(record);
     if (facts instanceof Refused) return { refused: facts };
 
@@ -85,7 +85,7 @@ export function createGateChecks(identification: Identification, replies: Replie
     return refused === undefined ? { caller: access.admit(caller) } : { refused };
   }
 
-  function decideUnread<Admitted>(
+  function checkForm<Admitted>(
     given: GateRequest | FetchRequest,
     request: GateRequest,
     access: Access<Admitted>,
@@ -103,12 +103,12 @@ export function createGateChecks(identification: Identification, replies: Replie
     requireSound(access);
     const request = requestOf(given);
     const record: RequestRecord = { request, arrivedAt: 0, rules: [{ access }] };
-    const decision: Decision<Admitted> =
-      decideUnread(given, request, access) ??
-      (await decide(access, record).catch((error: unknown) => ({ refused: error })));
-    if ('caller' in decision) return { caller: decision.caller, headers: pairsOf(nonceFields(record)) };
+    const outcome: Outcome<Admitted> =
+      checkForm(given, request, access) ??
+      (await checkCaller(access, record).catch((error: unknown) => ({ refused: error })));
+    if ('caller' in outcome) return { caller: outcome.caller, headers: pairsOf(nonceFields(record)) };
 
-    const reply = 'early' in decision ? decision.early : replies.replyToError(decision.refused, record);
+    const reply = 'early' in outcome ? outcome.early : replies.replyToError(outcome.refused, record);
     return { refusal: describe(replies.finish(reply, record)) };
   }
 

@@ -2,7 +2,7 @@
 // access → query and body → handler → reply. Promises: awaits only keys that are not held, a shared replay
 // store, the route's inputs, and a handler's promise; reads no body and runs no handler before access. Does
 // not write, nor turn errors into replies: responder.ts does.
-import { andThen, isLater, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
+import { andThen, isPromise, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import { replyToResult } from '../routes/handler-reply.ts';
 import type { Reply } from '../../gate/reply.ts';
@@ -66,8 +66,8 @@ export function createPipeline(
     return andThen(identified, (caller) => {
       if (caller instanceof Refused) return caller;
 
-      const deciding = match === undefined ? rules : [...rules, match.route];
-      const refused = refusalOf(deciding, caller, match !== undefined);
+      const inForce = match === undefined ? rules : [...rules, match.route];
+      const refused = refusalOf(inForce, caller, match !== undefined);
       if (refused !== undefined) return refused;
       if (match === undefined) return refuseUnmatched(matches);
 
@@ -106,7 +106,7 @@ export function createPipeline(
 
   /** Aborts and abandons a handler, or a schema, that takes too long. */
   function withinTime(exchange: Exchange, result: unknown) {
-    if (!isLater(result)) return result;
+    if (!isPromise(result)) return result;
 
     const promise = Promise.resolve(result);
     if (handlerTimeoutSeconds === 0) return promise;

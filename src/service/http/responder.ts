@@ -1,10 +1,10 @@
 // Request → reply → response: the one place where every refusal and error becomes a reply. Promises: every
 // request gets exactly one response unless its client has gone, a bug is a 500 that reveals nothing, and no
 // error escapes.
-import { isLater, type MaybePromise } from '../../verify/base/clock.ts';
+import { isPromise, type MaybePromise } from '../../verify/base/clock.ts';
 import { Refused } from '../../verify/base/refusal.ts';
 import type { Reply } from '../../gate/reply.ts';
-import { decideEnd, hangUp, isEnding, isGone, writeReply } from './write.ts';
+import { recordEnd, hangUp, isEnding, isGone, writeReply } from './write.ts';
 import type { RequestHead, RequestRecord } from '../../gate/record.ts';
 import type { Replies } from '../../gate/replies.ts';
 import { CLIENT_GONE } from '../routes/body.ts';
@@ -64,7 +64,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
     const reply = runPipeline(exchange);
     // Decided now: the rest of this turn is computed before this reply is written.
     const isLast = phase.isClosing || response.shouldKeepAlive === false;
-    if (!isLater(reply)) decideEnd(request, isLast || reply?.closes);
+    if (!isPromise(reply)) recordEnd(request, isLast || reply?.closes);
     return reply;
   }
 
@@ -74,7 +74,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
 
     try {
       const reply = pipeline(exchange);
-      if (!isLater(reply)) return settle(reply);
+      if (!isPromise(reply)) return settle(reply);
 
       return reply.then(settle).catch((error: unknown) => replyTo(exchange, error));
     } catch (error) {

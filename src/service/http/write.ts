@@ -43,7 +43,7 @@ export function writeReply(
 ): void {
   if (isGone(request, response)) return;
 
-  const isEnd = decideEnd(request, isLast || closes || response.shouldKeepAlive === false);
+  const isEnd = recordEnd(request, isLast || closes || response.shouldKeepAlive === false);
   // Node adds it itself where `shouldKeepAlive` is false.
   const last = isEnd && response.shouldKeepAlive ? CLOSE : [];
   response.writeHead(status, [...fields, ...more, ...last]);
@@ -58,7 +58,7 @@ export function writeReply(
  * Decides, and records, whether this response ends the connection. Then reading stops at once: what follows
  * would be kept without bound. An unread body ends it, since its bytes are no request.
  */
-export function decideEnd(request: IncomingMessage, isEnd?: boolean) {
+export function recordEnd(request: IncomingMessage, isEnd?: boolean) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;
   // RFC 9112 §6.3: either field announces a body.
   const hasBody = coding !== undefined || length !== '0';

@@ -68,9 +68,9 @@ function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly str
   // RFC 9110 §8.3: not a list, and not repeated.
   const [contentType = '', ...others] = fieldValues(rawHeaders, 'content-type');
   const [mediaType = ''] = contentType.split(';');
-  const isTaken = others.length === 0 && types.includes(mediaType.trim().toLowerCase());
+  const isAccepted = others.length === 0 && types.includes(mediaType.trim().toLowerCase());
   // RFC 9110 §15.5.16
-  if (!isTaken) throw refuse('media-type-refused', { headers: ['Accept', types.join(', ')] });
+  if (!isAccepted) throw refuse('media-type-refused', { headers: ['Accept', types.join(', ')] });
 
   // RFC 8259 §8.1
   const isOther = OTHER_CHARSET.test(contentType.replace(QUOTED, '"$1"'));

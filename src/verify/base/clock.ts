@@ -13,7 +13,7 @@ export interface Clock {
 export type MaybePromise<Value> = Value | Promise<Value>;
 
 /** Looks for `then`, because libraries bring their own promise classes. */
-export const isLater = <Value>(value: MaybePromise<Value>): value is Promise<Value> =>
+export const isPromise = <Value>(value: MaybePromise<Value>): value is Promise<Value> =>
   typeof (value as Partial<Promise<Value>> | undefined)?.then === 'function';
 
 /** Calls `next` with the value, at once unless it is a promise. */
@@ -22,5 +22,5 @@ export function andThen<Value, Result>(
   next: (value: Value) => MaybePromise<Result>,
 ): MaybePromise<Result> {
   // The `then` of a library's promise may return something that cannot be awaited.
-  return isLater(value) ? Promise.resolve(value).then(next) : next(value);
+  return isPromise(value) ? Promise.resolve(value).then(next) : next(value);
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after, before, test } from 'node:test';
-import { andThen, isLater } from '../../../src/verify/base/clock.ts';
+import { andThen, isPromise } from '../../../src/verify/base/clock.ts';
 import { refuse, Refused, unavailable } from '../../../src/verify/base/refusal.ts';
 import { anyScope, claimEquals, scope, type Guard } from '../../../src/gate/guards.ts';
 import { authenticated, needs, open } from '../../../src/gate/access.ts';
@@ -276,7 +276,7 @@ test('works out an answer without awaiting a promise when the token is known and
     httpVersion: '1.1',
   });
   const exchange = new Exchange(request as unknown as IncomingMessage, {} as ServerResponse, 0);
-  assert.equal(isLater(responder.work(exchange)), false);
+  assert.equal(isPromise(responder.work(exchange)), false);
 });
 
 /** A request without a connection, as the pipeline reads it. */
