@@ -15,8 +15,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds yet, and how much; the last two have room for routes of a team. */
 const OVER: Readonly<Record<string, number>> = {
-  createGate: 23_400,
-  createService: 31_100,
+  createGate: 23_050,
+  createService: 31_050,
   runService: 34_100,
   server: 36_500,
   'all of src': 47_200,

@@ -97,7 +97,8 @@ export function createRefusalReplies({
     // RFC 6750 §3, RFC 9110 §11.6.1
     const isChallenge = status === 401 || status === 403 || kind === 'invalid_request';
     const fields = isChallenge ? challenges(refusal, scheme) : headers;
-    return { ...jsonReply(status, bodyOf(refusal, status), fields), closes: CLOSING.includes(reason) };
+    const body = JSON.stringify(bodyOf(refusal, status));
+    return { ...jsonReply(status, body, fields), closes: CLOSING.includes(reason) };
   }
 
   const makeOnce = onceForEach(make);

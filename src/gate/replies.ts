@@ -8,7 +8,7 @@ import type { CrossOrigin } from './early.ts';
 import { jsonReply, type Reply } from './reply.ts';
 import type { RequestRecord } from './record.ts';
 
-const BUG_REPLY = jsonReply(500, { error: 'server_error', message: 'Internal Server Error' });
+const BUG_REPLY = jsonReply(500, '{"error":"server_error","message":"Internal Server Error"}');
 
 /** Called once a request; `status` is `null` when the client got no response. */
 export type Observe = (record: RequestRecord, status: number | null) => void;

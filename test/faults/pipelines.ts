@@ -19,7 +19,7 @@ const LONG = 'x'.repeat(400);
 function echo(random: Random) {
   return ({ url }: IncomingMessage): MaybePromise<Reply> => {
     const text = url?.startsWith('/long') ? LONG : '';
-    const reply = jsonReply(200, { url, text });
+    const reply = jsonReply(200, JSON.stringify({ url, text }));
     const chance = random.below(100);
     if (chance >= 20) return reply;
     return new Promise((resolve) => {
@@ -181,7 +181,7 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
       write: ({ request, response }, reply) => {
         if (reply !== undefined) writeReply(request, response, reply, [], false);
       },
-      turnAway: () => jsonReply(400, {}),
+      turnAway: () => jsonReply(400, '{}'),
     },
     new TestClock(),
   );

@@ -27,7 +27,17 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
     'gate-request',
     'gate',
   ],
-  'service/routes/': ['schema', 'body', 'incoming', 'handler-reply', 'inputs', 'pattern', 'route', 'router'],
+  'service/routes/': [
+    'schema',
+    'body',
+    'incoming',
+    'handler-reply',
+    'inputs',
+    'segments',
+    'pattern',
+    'route',
+    'router',
+  ],
   'service/http/': [
     'write',
     'exchange',

@@ -11,7 +11,7 @@ export interface ReadReply {
 
 export function readReply({ status, fields, content, closes = false }: Reply): ReadReply {
   const body = JSON.parse(String(content));
-  const common = jsonReply(status, body).fields;
+  const common = jsonReply(status, JSON.stringify(body)).fields;
   assert.deepEqual(fields.slice(0, common.length), common);
   return { status, headers: fields.slice(common.length), body, closes };
 }

@@ -1,7 +1,8 @@
 // What a handler may return besides plain JSON: a reply with its own status and header fields. Promises: it
 // cannot change framing, the connection or credentials, nor set a cookie.
+import { isJsonObject } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
-import { jsonReply, jsonText, type Reply } from '../../gate/reply.ts';
+import { jsonReply, type Reply } from '../../gate/reply.ts';
 
 /** A handler's own reply, from `reply`, `created`, `noContent` or `fail`. Only `fail` may be thrown, too. */
 export class HandlerReply {
@@ -85,6 +86,35 @@ function makeReply(status: number, body?: object, headers?: Headers) {
   return { status, fields: [...fields].flat(), content };
 }
 
+/**
+ * The JSON text of a plain object, an array, or a class instance with something to serialise. Throws a
+ * `TypeError` for anything else, such as a `Date` or a `Map`. Checks the outermost value only.
+ */
+function jsonText(body: unknown): string {
+  const text = isSerialisable(body) ? JSON.stringify(body) : '';
+  if (text?.[0] !== '{' && text?.[0] !== '[') throw new UsageError('a body that is no JSON object or array');
+
+  return text;
+}
+
+function isSerialisable(body: unknown) {
+  if (!isJsonObject(body)) return Array.isArray(body);
+  // JSON would show private details, or bytes one by one.
+  if (body instanceof Error || ArrayBuffer.isView(body)) return false;
+
+  const { toJSON, then, pipe } = body;
+  if (typeof toJSON === 'function') return true;
+
+  // A promise, stream or iterator: its members are not its content.
+  const isSource = [then, pipe].some((member) => typeof member === 'function');
+  if (isSource || Symbol.iterator in body || Symbol.asyncIterator in body) return false;
+
+  // The prototype of a plain object, of any realm, has none.
+  const prototype: unknown = Object.getPrototypeOf(body);
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
+  return isPlain || Object.keys(body).length > 0;
+}
+
 function checkStatus(status: number, hasBody: boolean) {
   const isStatus = Number.isInteger(status) && status >= 200 && status < 600;
   if (!isStatus) throw new UsageError('a reply needs a status from 200 to 599');
@@ -123,5 +153,5 @@ export function replyToResult(result: unknown, method: string): Reply {
   }
   if (result === undefined && method !== 'GET') return noContent().reply;
 
-  return jsonReply(200, result);
+  return jsonReply(200, jsonText(result));
 }

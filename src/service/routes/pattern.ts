@@ -1,6 +1,6 @@
 // Path patterns: literals and `{parameters}`. Promises: each invalid pattern, prefix or overlap is reported
 // with what to write instead. Does not find a request's route: router.ts does.
-import { pathSegments } from '../../gate/path.ts';
+import { pathSegments } from './segments.ts';
 
 /**
  * A parameter is a whole segment, and each name occurs once, as `PathParameters` promises. Wildcards and

@@ -2,7 +2,7 @@
 // types of a handler's request follow from its route; a wrong route or rule stops the start. Does not run
 // handlers: the pipeline does.
 import type { Incoming } from './incoming.ts';
-import { pathSegments } from '../../gate/path.ts';
+import { pathSegments } from './segments.ts';
 import type { Caller } from '../../verify/caller.ts';
 import type { Access } from '../../gate/access.ts';
 import { prefixProblems } from './pattern.ts';

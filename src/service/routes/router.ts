@@ -1,5 +1,5 @@
 // Path → routes and rules. Promises: overlapping routes stop the start.
-import { pathSegments } from '../../gate/path.ts';
+import { pathSegments } from './segments.ts';
 import { isMatch, overlapProblem, parsePattern, patternProblem, type Segments } from './pattern.ts';
 import { routeProblems, type PathParameters, type PrefixRule, type Route, type Routes } from './route.ts';
 

@@ -53,7 +53,7 @@ const withField = (field: string) => `GET / HTTP/1.1\r\nHost: a\r\n${field}\r\n\
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const CHUNKED = `${withField('Transfer-Encoding: chunked')}3\r\nabc\r\n0\r\n\r\n`;
-const hello = jsonReply(200, { message: 'hällo' });
+const hello = jsonReply(200, '{"message":"hällo"}');
 const NO_CONTENT = reply(204, undefined, { A: '1' }).reply;
 
 test('writes status, fields and content, with the date of Node [RFC 9110 §6.6.1]', async () => {
@@ -73,7 +73,7 @@ test('writes status, fields and content, with the date of Node [RFC 9110 §6.6.1
 
 for (const isLast of [false, true]) {
   test(`adds the header fields of the reply and those of the caller to ${isLast ? 'the last' : 'an'} answer`, async () => {
-    const answer = jsonReply(200, {}, ['A', '1', 'A', '2']);
+    const answer = jsonReply(200, '{}', ['A', '1', 'A', '2']);
     const { headers } = await exchange(GET, { answer, more: ['B', '3'], isLast });
     assert.deepEqual([headers.get('a'), headers.get('b')], ['1\n2', '3']);
   });
@@ -182,6 +182,6 @@ test('hangs up when it is the turn of the request, and not before', { timeout: 6
   hangUp(next);
   assert.ok(wire.socket.readable && request.socket.writable);
 
-  writeReply(request, response, jsonReply(200, {}), [], false);
+  writeReply(request, response, jsonReply(200, '{}'), [], false);
   assert.equal(parseAnswer(await wire.untilClosed()).text, '{}');
 });

@@ -397,3 +397,9 @@ test('a handler gives nothing else, and a GET something', () => {
   }
   assert.throws(() => replyToResult(undefined, 'GET'), TypeError);
 });
+
+test('makes no reply of what is no JSON', () => {
+  const message = 'a body that is no JSON object or array';
+  assert.throws(() => replyToResult({ toJSON: () => undefined }, 'GET'), { name: 'TypeError', message });
+  assert.throws(() => replyToResult({ amount: 1n }, 'GET'), TypeError);
+});

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pathSegments, targetPath } from '../../../src/gate/path.ts';
+import { targetPath } from '../../../src/gate/path.ts';
+import { pathSegments } from '../../../src/service/routes/segments.ts';
 import { authenticated, open } from '../../../src/gate/access.ts';
 import { createRouter, routesProblems } from '../../../src/service/routes/router.ts';
 import { del, get, post, under, type Route, type Routes } from '../../../src/service/routes/route.ts';
