@@ -1,6 +1,6 @@
 FROM node:24-bookworm-slim AS builder
 WORKDIR /build
-COPY package.json package-lock.json tsconfig.json ./
+COPY package.json package-lock.json tsconfig.json tsconfig.dist.json ./
 RUN npm ci
 COPY src src
 RUN npm run build

@@ -72,6 +72,7 @@ const TOP_LEVEL = [
   'package.json',
   'src',
   'test',
+  'tsconfig.dist.json',
   'tsconfig.json',
 ];
 

@@ -59,7 +59,7 @@ async function start(file: string): Promise<number> {
 before(async () => {
   provider = await startProvider();
   directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
-  for (const name of ['src', 'package.json', 'tsconfig.json']) {
+  for (const name of ['src', 'package.json', 'tsconfig.json', 'tsconfig.dist.json']) {
     cpSync(join(ROOT, name), join(directory, name), { recursive: true });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));

@@ -88,6 +88,11 @@ test('the tarball holds what was built, and what a reader of a package looks for
   }
 });
 
+test('the tarball is no larger than 128 kB', (t) => {
+  t.diagnostic(`${packed.size / 1000} kB`);
+  assert.ok(packed.size <= 128_000, `${packed.size} bytes`);
+});
+
 test('no declaration names a type that TypeScript 5.4 does not have', () => {
   const folder = join(directory, 'node_modules/gatehouse-http');
   for (const path of packed.files.filter((name) => name.endsWith('.d.ts'))) {

@@ -9,6 +9,8 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export interface Packed {
   /** Of the tarball, in the folder into which it was packed. */
   readonly filename: string;
+  /** In bytes. */
+  readonly size: number;
   /** What it holds. */
   readonly files: readonly string[];
 }
@@ -22,10 +24,10 @@ export const npm = (directory: string, ...words: readonly string[]) =>
 /** Packs what has been built. */
 export function packInto(directory: string): Packed {
   const flags = ['--json', '--ignore-scripts', '--pack-destination', directory];
-  const [{ filename, files }] = JSON.parse(npm(ROOT, 'pack', ...flags)) as [
-    { filename: string; files: { path: string }[] },
+  const [{ filename, size, files }] = JSON.parse(npm(ROOT, 'pack', ...flags)) as [
+    { filename: string; size: number; files: { path: string }[] },
   ];
-  return { filename, files: files.map(({ path }) => path) };
+  return { filename, size, files: files.map(({ path }) => path) };
 }
 
 /** What the tarball holds and should not. */
