@@ -65,11 +65,11 @@ test('refuses ambiguous framing although NODE_OPTIONS asks for a parser that wou
   });
   const { metricsPort } = await service.logged('listening');
   for (const port of [service.port, Number(metricsPort)]) {
-    const answers = await exchange(
+    const responses = await exchange(
       port,
       'GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     );
-    assert.match(answers, /^HTTP\/1\.1 400 /);
+    assert.match(responses, /^HTTP\/1\.1 400 /);
   }
 });
 
@@ -248,11 +248,11 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
       ['/api/private'],
       ['/api/private', token],
     ] as const;
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       asked.map(([path, held]) => service.ask(path, held === undefined ? {} : { token: held })),
     );
     assert.deepEqual(
-      answers.map(({ status }) => status),
+      responses.map(({ status }) => status),
       [200, 200, 503, 401, 503],
     );
   });

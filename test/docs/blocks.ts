@@ -34,9 +34,9 @@ const headersOf = (refusal: Refusal, scheme: Scheme | undefined, dpopMode: DpopM
 
 /** Sentences with their reasons, and what to do about each. */
 const sentenceTable =
-  (first: string, flaws: Readonly<Record<string, string>>): Block =>
+  (first: string, sentences: Readonly<Record<string, string>>): Block =>
   (written) => {
-    const derived = Object.entries(flaws).map(([reason, sentence]) => [sentence, code(reason)]);
+    const derived = Object.entries(sentences).map(([reason, sentence]) => [sentence, code(reason)]);
     return withKept([first, 'reason', 'what to do'], derived, written, 1);
   };
 
@@ -105,7 +105,7 @@ const challenges: Block = () => {
 };
 
 /** A missing one does not compile. */
-const KEY_FLAWS: Readonly<Record<KeyReason, true>> = {
+const KEY_REASONS: Readonly<Record<KeyReason, true>> = {
   'not-an-object': true,
   'key-type': true,
   'private-member': true,
@@ -127,14 +127,14 @@ const CONTENT_KINDS = [
   'invalid_query',
 ] as const;
 
-const contentFlaws: Block = (written) => {
+const contentReasons: Block = (written) => {
   const derived = CONTENT_KINDS.flatMap((kind) =>
     Object.entries(SENTENCES[kind]).map(([reason, message]) => [message, code(reason), code(kind)]),
   );
   return withKept(['message', 'reason', '`error`', 'what to do'], derived, written, 1);
 };
 
-const HTTP_FLAWS = {
+const HTTP_REASONS = {
   ...SENTENCES.not_found,
   ...SENTENCES.method_not_allowed,
   ...SENTENCES.request_timeout,
@@ -299,10 +299,10 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
     ...SENTENCES.use_dpop_nonce,
   }),
   'request-reasons': sentenceTable('`error_description`', SENTENCES.invalid_request),
-  'content-reasons': contentFlaws,
-  'other-refusals': sentenceTable('message', { ...SENTENCES.temporarily_unavailable, ...HTTP_FLAWS }),
+  'content-reasons': contentReasons,
+  'other-refusals': sentenceTable('message', { ...SENTENCES.temporarily_unavailable, ...HTTP_REASONS }),
   'fetch-reasons': reasonTable('reason of a failed fetch', 'look at', FETCH_ERROR_REASONS),
-  'key-reasons': reasonTable('reason why a key is skipped', 'the key', Object.keys(KEY_FLAWS)),
+  'key-reasons': reasonTable('reason why a key is skipped', 'the key', Object.keys(KEY_REASONS)),
   'routes-a': routesTable({ PROFILE: 'A' }),
   'routes-policy': routesTable({ PROFILE: 'A', SCOPE_POLICY: 'true' }, { PROFILE: 'A' }),
   'routes-b': routesTable({ PROFILE: 'B' }),

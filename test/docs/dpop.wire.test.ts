@@ -36,14 +36,14 @@ describe('docs/dpop.md on the eight combinations of RFC 9449 §7', () => {
   }
 });
 
-const flaws = {
+const sentences = {
   ...SENTENCES.invalid_token,
   ...SENTENCES.invalid_dpop_proof,
   ...SENTENCES.invalid_request,
   ...SENTENCES.temporarily_unavailable,
 };
 
-const reasons = [...Object.keys(flaws), 'proof-nonce'];
+const reasons = [...Object.keys(sentences), 'proof-nonce'];
 
 for (const [clause = '', , where = '', refusal = ''] of tableUnder(
   'docs/dpop.md',

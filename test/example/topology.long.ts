@@ -51,8 +51,8 @@ for (const { name, missing = NO_STORE, start } of [NGINX, HAPROXY]) {
         const nowSeconds = Math.floor(Date.now() / 1000);
         const proof = makeProof(key, { token, uri: `${publicUrl}/api/private`, nowSeconds });
         const headers = { Authorization: `DPoP ${token}`, DPoP: proof };
-        const answers = Array.from({ length: uses }, () => ask(port, '/api/private', { headers }));
-        return (await Promise.all(answers)).map(({ status }) => status).sort();
+        const responses = Array.from({ length: uses }, () => ask(port, '/api/private', { headers }));
+        return (await Promise.all(responses)).map(({ status }) => status).sort();
       };
 
       for (let round = 0; round < 20; round += 1) assert.deepEqual(await statusesOf(3), [200, 401, 401]);

@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import { startLoad, type LoadAnswer } from '../support/load.ts';
+import { startLoad, type LoadResponse } from '../support/load.ts';
 import { openFixture, validShots } from './process-fixture.ts';
 
 describe('the process under load', { timeout: 120_000 }, () => {
@@ -11,7 +11,7 @@ describe('the process under load', { timeout: 120_000 }, () => {
     const progress = new EventTarget();
     const heads: string[] = [];
 
-    const heed = ({ head }: LoadAnswer) => {
+    const heed = ({ head }: LoadResponse) => {
       heads.push(head);
       if (heads.length === 1_000) progress.dispatchEvent(new Event('under way'));
     };
@@ -33,7 +33,7 @@ describe('the process under load', { timeout: 120_000 }, () => {
       [{}, 0, 0, 0],
     );
     assert.ok(tally.answered >= 1_000 && tally.answered === tally.sent);
-    // The last answer on each connection.
+    // The last response on each connection.
     assert.equal(heads.filter((head) => /\r\nConnection: close/.test(head)).length, 8);
   });
 });

@@ -3,12 +3,12 @@
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { exchange } from '../support/client.ts';
-import { statusesIn } from '../support/raw-answers.ts';
+import { statusesIn } from '../support/raw-responses.ts';
 import { SHAPES } from './shapes.ts';
 import { assertUntroubled, openFixture, startGoodLoad } from './process-fixture.ts';
 
 describe('the process', { timeout: 120_000 }, () => {
-  test('gives one answer to each request that is not for it, and serves a good client beside them', async (t) => {
+  test('gives one response to each request that is not for it, and serves a good client beside them', async (t) => {
     const fixture = await openFixture(t);
     const load = startGoodLoad(fixture, { connections: 1 });
     for (const [name, { bytes, status }] of Object.entries(SHAPES)) {

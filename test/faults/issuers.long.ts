@@ -1,9 +1,9 @@
-/* The built service in front of two providers, under load: no answer goes to the wrong caller, and what one
+/* The built service in front of two providers, under load: no response goes to the wrong caller, and what one
    provider suffers costs the callers of the other nothing (docs/several-issuers.md). */
 import { strict as assert } from 'node:assert';
 import { describe, test, type TestContext } from 'node:test';
 import { startProvider, type Provider } from '../idp/provider.ts';
-import { getBytes, inTurn, startLoad, type LoadAnswer, type Shot } from '../support/load.ts';
+import { getBytes, inTurn, startLoad, type LoadResponse, type Shot } from '../support/load.ts';
 import { assertUntroubled, openFixture, type ProcessFixture } from './process-fixture.ts';
 
 interface TwoProviders extends ProcessFixture {
@@ -25,7 +25,7 @@ async function open(context: TestContext, prepare = async (_: Provider) => {}): 
   return { ...fixture, partner };
 }
 
-/** Requests of so many callers, and what the answer to each must say. */
+/** Requests of so many callers, and what the response to each must say. */
 function callersOf(provider: Provider, count: number): Map<Shot, object> {
   const { issuer, audience } = provider;
   const callers = Array.from({ length: count }, (_, index) => `${provider.domain} ${index}`);
@@ -63,7 +63,7 @@ describe('the process in front of two providers', { timeout: 120_000 }, () => {
     const next = inTurn([...interleaved, ...mixedUp(fixture)]);
     let left = 10_000;
 
-    const heed = ({ shot, text }: LoadAnswer) => {
+    const heed = ({ shot, text }: LoadResponse) => {
       const wanted = expected.get(shot);
       if (wanted !== undefined) assert.deepEqual(JSON.parse(text), wanted);
     };

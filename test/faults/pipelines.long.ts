@@ -1,15 +1,15 @@
-/* The short form of the long fault of the same name: no answer lost or crossed, however a connection with
+/* The short form of the long fault of the same name: no response lost or crossed, however a connection with
    many requests ends. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { pour } from './pipelines.ts';
 
 test(
-  'loses and crosses no answer on connections that are half-closed, closed, broken, slowed, destroyed and cut',
+  'loses and crosses no response on connections that are half-closed, closed, broken, slowed, destroyed and cut',
   { timeout: 120_000 },
   async (t) => {
-    const { answers, ends } = await pour(t, 1, 30_000);
-    assert.ok(answers >= 30_000);
+    const { responses, ends } = await pour(t, 1, 30_000);
+    assert.ok(responses >= 30_000);
     assert.equal(Object.keys(ends).length, 8);
   },
 );

@@ -15,7 +15,7 @@ import { TestClock } from '../support/clock.ts';
 
 const LONG = 'x'.repeat(400);
 
-/** Every answer says which request it is for; one in five comes later, a few much later. */
+/** Every response says which request it is for; one in five comes later, a few much later. */
 function echo(random: Random) {
   return ({ url }: IncomingMessage): MaybePromise<Reply> => {
     const text = url?.startsWith('/long') ? LONG : '';
@@ -44,7 +44,7 @@ const ENDS = [
 type End = (typeof ENDS)[number];
 
 /**
- * Of the connections that the client or the server ends by force only a beginning of the answers can come
+ * Of the connections that the client or the server ends by force only a beginning of the responses can come
  * back.
  */
 const isForced = (end: End) => ['destroyed', 'reset', 'cut'].includes(end);
@@ -59,7 +59,7 @@ const LAST: Readonly<Partial<Record<End, readonly [bytes: string, statuses: read
 
 export interface Outcome {
   readonly connections: number;
-  readonly answers: number;
+  readonly responses: number;
   /** How many connections ended in each way. */
   readonly ends: Readonly<Record<string, number>>;
 }
@@ -91,8 +91,8 @@ function readSlowly(socket: Socket, random: Random): void {
   });
 }
 
-/** The answers in what was received; one that has not come whole is left out. */
-function* answersIn(received: string): Generator<{ status: number; url: unknown }> {
+/** The responses in what was received; one that has not come whole is left out. */
+function* responsesIn(received: string): Generator<{ status: number; url: unknown }> {
   for (let at = 0; at < received.length;) {
     const end = received.indexOf('\r\n\r\n', at) + 4;
     if (end < 4) return;
@@ -120,7 +120,7 @@ async function oneConnection({
   name,
   random,
   acceptedFrom,
-}: Run): Promise<{ end: End; answers: number }> {
+}: Run): Promise<{ end: End; responses: number }> {
   const end = random.pick(ENDS);
   const count = random.chance(0.1) ? random.below(3_000) : random.below(150);
   const urls = Array.from(
@@ -155,21 +155,21 @@ async function oneConnection({
   }
   await closed;
 
-  const answers = [...answersIn(Buffer.concat(received).toString('latin1'))];
+  const responses = [...responsesIn(Buffer.concat(received).toString('latin1'))];
   const expected = [...urls.map((url) => ({ status: 200, url })), ...statuses.map((status) => ({ status }))];
-  for (const [index, { status, url }] of answers.entries()) {
+  for (const [index, { status, url }] of responses.entries()) {
     const wanted = expected[index];
     assert.equal(status, wanted?.status, `${end}: answer ${index} of ${count}`);
     if (index < count) assert.equal(url, urls[index], `${end}: crossed`);
   }
   if (!isForced(end)) {
-    assert.equal(answers.length, expected.length, `${end}: lost, with ${behind.length} bytes behind`);
+    assert.equal(responses.length, expected.length, `${end}: lost, with ${behind.length} bytes behind`);
   }
-  return { end, answers: answers.length };
+  return { end, responses: responses.length };
 }
 
 /**
- * Connections until so many answers have come. Throws for the first answer that is lost, crossed or not asked
+ * Connections until so many answers have come. Throws for the first response that is lost, crossed or not asked
  * for.
  */
 export async function pour(context: TestContext, seed: number, wanted: number): Promise<Outcome> {
@@ -208,10 +208,10 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
   const { port } = server.address() as AddressInfo;
   const ends: Record<string, number> = {};
   let connections = 0;
-  let answers = 0;
+  let responses = 0;
 
   const work = async () => {
-    while (answers < wanted) {
+    while (responses < wanted) {
       connections += 1;
       const name = connections;
       const run = {
@@ -221,7 +221,7 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
         acceptedFrom,
       };
       const found = await oneConnection(run);
-      answers += found.answers;
+      responses += found.responses;
       ends[found.end] = (ends[found.end] ?? 0) + 1;
     }
   };
@@ -229,5 +229,5 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
   await Promise.all(Array.from({ length: 16 }, work));
   // Whose clients have closed need no limit to end.
   while (sockets.size > 0) await pass(1);
-  return { connections, answers, ends };
+  return { connections, responses, ends };
 }

@@ -5,7 +5,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { rawJws } from '../idp/tokens.ts';
-import type { Answer } from '../support/client.ts';
+import type { Response } from '../support/client.ts';
 import {
   getBytes,
   inTurn,
@@ -101,11 +101,11 @@ export function assertUntroubled(tally: Tally): void {
   assert.ok(tally.answered > 0 && tally.answered === tally.sent);
 }
 
-export const privately = ({ service }: ProcessFixture, token: string): Promise<Answer> =>
+export const privately = ({ service }: ProcessFixture, token: string): Promise<Response> =>
   service.ask(PRIVATE, { token });
 
 /** docs/refusals.md: 503 with Retry-After from 1 to 30, and no challenge, since the token may be good. */
-export function assertUnavailable({ status, headers, challenges }: Answer): void {
+export function assertUnavailable({ status, headers, challenges }: Response): void {
   assert.deepEqual([status, challenges], [503, []]);
   assert.match(headers['retry-after'] ?? '', /^([1-9]|[12]\d|30)$/);
 }

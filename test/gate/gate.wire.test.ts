@@ -59,7 +59,7 @@ test('refuses to judge by an access that no route could have, with every fault',
   gate.close();
 });
 
-test('the gate admits a caller who passes, and leaves the answer to the host', async (t) => {
+test('the gate admits a caller who passes, and leaves the response to the host', async (t) => {
   const gate = await openGate();
   const url = await serve(t, async (request, response) => {
     const admission = await gate.admit(request, response, access);

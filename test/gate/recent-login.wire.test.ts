@@ -170,9 +170,9 @@ for (const [what, environment, path, expected] of [
   test(`who has not logged in so is told what is demanded${what} [RFC 9470 §3]`, async (t) => {
     const app = await serve(t, { environment });
     const token = tokenWith({ scope: 'pay', acr: 'pwd', auth_time: clock.now() / 1000 });
-    const answer = await app.ask(path, { token });
+    const response = await app.ask(path, { token });
     assert.deepEqual(
-      [answer.status, answer.body, answer.challenges],
+      [response.status, response.body, response.challenges],
       [401, { error: 'insufficient_user_authentication', message: 'Authentication required' }, expected],
     );
     assert.equal(app.logs.at(-1)?.reason, 'login-insufficient');
@@ -218,9 +218,13 @@ test('the login of a rule is decided after what the route demands, and never whe
     [{ org: 'a', scope: 'any pay', ...strong }, '/ruled/login', 'GET', 200, undefined],
     [{ org: 'a', scope: 'any', ...strong }, '/ruled/open', 'GET', 200, undefined],
   ] as const) {
-    const answer = await app.ask(path, { method, token: tokenWith(claims) });
+    const response = await app.ask(path, { method, token: tokenWith(claims) });
     const told = reason && app.logs.at(-1)?.reason;
-    assert.deepEqual([answer.status, told], [status, reason], `${method} ${path} ${JSON.stringify(claims)}`);
+    assert.deepEqual(
+      [response.status, told],
+      [status, reason],
+      `${method} ${path} ${JSON.stringify(claims)}`,
+    );
   }
   assert.equal((await app.ask('/ruled/none')).body.error, 'unauthorized');
 });

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PROOF_ALGORITHMS } from './dpop.ts';
 import { deliver, type Fault } from './faults.ts';
 import { json, type Reply } from './reply.ts';
-import { answerTokenRequest, TOKEN_PATH, type TokenService } from './token-endpoint.ts';
+import { responseTokenRequest, TOKEN_PATH, type TokenService } from './token-endpoint.ts';
 
 /** The endpoints that can fail. */
 export type Place = 'discovery' | 'keySet' | 'token';
@@ -93,13 +93,13 @@ export class Endpoints {
       const reply = await this.#answer(place, request);
       deliver(response, reply, place && this.#faults.get(place));
     } catch (error) {
-      // A client that went away in the middle of its body needs no answer.
+      // A client that went away in the middle of its body needs no response.
       if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
     }
   }
 
   async #answer(place: Place | undefined, request: IncomingMessage): Promise<Reply> {
-    if (place === 'token') return answerTokenRequest(request, this.#service());
+    if (place === 'token') return responseTokenRequest(request, this.#service());
     if (place === undefined) return json(404, { error: 'not_found' });
     if (request.method === 'GET' || request.method === 'HEAD') return json(200, this.#document(place));
     return json(405, { error: 'method_not_allowed' }, { Allow: 'GET, HEAD' });

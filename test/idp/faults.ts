@@ -15,7 +15,7 @@ export type ListenerFault =
   /** A certificate for the right names that ran out in 2021. */
   | 'expired-certificate';
 
-/** These concern the answers of one endpoint. */
+/** These concern the responses of one endpoint. */
 export type NamedFault =
   /** Nothing is ever sent; the connection stays open. */
   | 'hang-before-headers'
@@ -23,7 +23,7 @@ export type NamedFault =
   | 'hang-after-headers'
   /** Status 200, then one blank per 100 ms for ever. */
   | 'drip'
-  /** The connection is cut without an answer. */
+  /** The connection is cut without a response. */
   | 'reset'
   /** 101 to a protocol that nobody asked for; the connection stays open. */
   | 'switch-protocols'
@@ -50,7 +50,7 @@ export type NamedFault =
 export type Fault =
   | ListenerFault
   | NamedFault
-  /** An answer of this status with a JSON body. */
+  /** A response of this status with a JSON body. */
   | { readonly status: number }
   /** 302 to this address. */
   | { readonly redirect: string }
@@ -101,7 +101,7 @@ const deliveries: Record<ListenerFault | NamedFault, Delivery> = {
   'not-modified': (response) => send(response, { status: 304, headers: {}, body: '' }),
 };
 
-/** Sends the answer in the way that the fault, if any, prescribes. */
+/** Sends the response in the way that the fault, if any, prescribes. */
 export function deliver(response: ServerResponse, reply: Reply, fault: Fault | undefined): void {
   if (fault === undefined) return send(response, reply);
   if (typeof fault === 'string') return deliveries[fault](response, reply);

@@ -55,7 +55,7 @@ export class Listener {
       handler.countConnection();
       this.#track(socket);
     });
-    // The timers of an answer end with the TLS socket, which closes after the one that it lies upon.
+    // The timers of a response end with the TLS socket, which closes after the one that it lies upon.
     this.#server.on('secureConnection', (socket) => this.#track(socket));
   }
 

@@ -1,20 +1,20 @@
 /** What an endpoint answers, before a fault may change how it is sent. */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 
-/** An answer; the headers are sent as they are, with `Content-Length` added. */
+/** A response; the headers are sent as they are, with `Content-Length` added. */
 export interface Reply {
   readonly status: number;
   readonly headers: OutgoingHttpHeaders;
   readonly body: string | Buffer;
 }
 
-/** A JSON answer (RFC 8259). */
+/** A JSON response (RFC 8259). */
 export function json(status: number, value: unknown, headers: OutgoingHttpHeaders = {}): Reply {
   return { status, headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify(value) };
 }
 
 /**
- * Sends the whole answer with its `Content-Length`; a 204 or 304 goes without either (RFC 9110 §6.4.1, §8.6).
+ * Sends the whole response with its `Content-Length`; a 204 or 304 goes without either (RFC 9110 §6.4.1, §8.6).
  */
 export function send(response: ServerResponse, { status, headers, body }: Reply): void {
   if (status === 204 || status === 304) response.writeHead(status, headers).end();

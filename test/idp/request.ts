@@ -6,8 +6,8 @@ import { request as httpsRequest } from 'node:https';
 
 const ca = readFileSync(new URL('tls/authority.pem', import.meta.url));
 
-/** A whole answer. */
-export interface Answer {
+/** A whole response. */
+export interface Response {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly body: Buffer;
@@ -29,20 +29,20 @@ export function begin(
   return request;
 }
 
-/** The answer's head; its body has still to be read. */
+/** The response's head; its body has still to be read. */
 export async function head(url: string, options?: RequestOptions): Promise<IncomingMessage> {
   const [response] = (await once(begin(url, options), 'response')) as [IncomingMessage];
   return response;
 }
 
-/** The whole answer. */
-export async function fetchWhole(url: string, options?: RequestOptions): Promise<Answer> {
+/** The whole response. */
+export async function fetchWhole(url: string, options?: RequestOptions): Promise<Response> {
   const response = await head(url, options);
   const chunks = (await response.toArray()) as Buffer[];
   return { status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) };
 }
 
-/** The answer's body as JSON. */
+/** The response's body as JSON. */
 export async function fetchJson(url: string, options?: RequestOptions): Promise<Record<string, unknown>> {
   return JSON.parse(String((await fetchWhole(url, options)).body)) as Record<string, unknown>;
 }

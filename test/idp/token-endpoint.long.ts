@@ -34,33 +34,33 @@ function post(body: unknown, headers: Record<string, string> = {}): RequestOptio
   return { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: text };
 }
 
-function claimsOf(answer: Record<string, unknown>): Record<string, unknown> {
-  const payload = String(answer['access_token']).split('.')[1]!;
+function claimsOf(response: Record<string, unknown>): Record<string, unknown> {
+  const payload = String(response['access_token']).split('.')[1]!;
   return JSON.parse(String(Buffer.from(payload, 'base64url'))) as Record<string, unknown>;
 }
 
 test("issues a token with all of the client's scopes when none is requested", async () => {
   const { status, headers, body } = await fetchWhole(tokenUrl(), post(good));
-  const answer = JSON.parse(String(body)) as Record<string, unknown>;
+  const response = JSON.parse(String(body)) as Record<string, unknown>;
   assert.equal(status, 200);
   assert.equal(headers['cache-control'], 'no-store');
-  const { access_token: _, ...rest } = answer;
+  const { access_token: _, ...rest } = response;
   assert.deepEqual(rest, { token_type: 'Bearer', expires_in: 3600, scope: 'read:messages write:messages' });
-  const { iss, aud, sub, scope, org_id, iat, exp, cnf } = claimsOf(answer);
+  const { iss, aud, sub, scope, org_id, iat, exp, cnf } = claimsOf(response);
   assert.deepEqual([iss, aud, sub, org_id], [provider.issuer, provider.audience, 'robot', 'org_123456']);
   assert.deepEqual([scope, iat, exp, cnf], [rest['scope'], NOW_SECONDS, NOW_SECONDS + 3600, undefined]);
 });
 
 test('grants only the requested scopes when some are requested', async () => {
-  const answer = await fetchJson(tokenUrl(), post({ ...good, scope: 'write:messages' }));
-  assert.equal(answer['scope'], 'write:messages');
-  assert.equal(claimsOf(answer)['scope'], 'write:messages');
+  const response = await fetchJson(tokenUrl(), post({ ...good, scope: 'write:messages' }));
+  assert.equal(response['scope'], 'write:messages');
+  assert.equal(claimsOf(response)['scope'], 'write:messages');
 });
 
 test('leaves scope and subject to their defaults when the client has neither', async () => {
-  const answer = await fetchJson(tokenUrl(), post({ ...good, client_id: 'plain' }));
-  assert.equal('scope' in answer, false);
-  assert.equal(claimsOf(answer)['sub'], 'plain@clients');
+  const response = await fetchJson(tokenUrl(), post({ ...good, client_id: 'plain' }));
+  assert.equal('scope' in response, false);
+  assert.equal(claimsOf(response)['sub'], 'plain@clients');
 });
 
 test('ignores a parameter when it does not know it [RFC 6749 §3.2]', async () => {
@@ -112,15 +112,15 @@ for (const name of ['client_id', 'client_secret', 'audience', 'grant_type']) {
 
 for (const [condition, status, code, request] of refusals) {
   test(`answers ${code} when ${condition} [RFC 6749 §5.2]`, async () => {
-    const answer = await fetchWhole(tokenUrl(), request());
-    const { error, error_description: description } = JSON.parse(String(answer.body)) as Record<
+    const response = await fetchWhole(tokenUrl(), request());
+    const { error, error_description: description } = JSON.parse(String(response.body)) as Record<
       string,
       string
     >;
-    assert.deepEqual([answer.status, error], [status, code]);
+    assert.deepEqual([response.status, error], [status, code]);
     assert.match(description ?? '', /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/);
-    assert.equal(answer.headers['cache-control'], 'no-store');
-    assert.equal(answer.headers.allow, status === 405 ? 'POST' : undefined);
+    assert.equal(response.headers['cache-control'], 'no-store');
+    assert.equal(response.headers.allow, status === 405 ? 'POST' : undefined);
   });
 }
 
@@ -139,15 +139,15 @@ function proof(alg: keyof typeof keyPairs, header: object = {}, claims: object =
 
 for (const alg of ['ES256', 'RS256', 'EdDSA'] as const) {
   test(`binds the token to the proof's key when the proof is made by ${alg} [RFC 9449 §5]`, async () => {
-    const answer = await fetchJson(tokenUrl(), post(good, { DPoP: proof(alg) }));
+    const response = await fetchJson(tokenUrl(), post(good, { DPoP: proof(alg) }));
     const { crv, e, kty, n, x, y } = keyPairs[alg].publicKey.export({ format: 'jwk' });
     const jkt = createHash('sha256').update(JSON.stringify({ crv, e, kty, n, x, y })).digest('base64url');
-    assert.equal(answer['token_type'], 'DPoP');
-    assert.deepEqual(claimsOf(answer)['cnf'], { jkt });
+    assert.equal(response['token_type'], 'DPoP');
+    assert.deepEqual(claimsOf(response)['cnf'], { jkt });
   });
 }
 
-const flaws: Record<string, () => string> = {
+const faulty: Record<string, () => string> = {
   'it is not a JWS': () => 'proof',
   'there are two': () => `${proof('ES256')}, ${proof('ES256')}`,
   'its type is another': () => proof('ES256', { typ: 'JWT' }),
@@ -167,10 +167,10 @@ const flaws: Record<string, () => string> = {
   'it has no jti': () => proof('ES256', {}, { jti: undefined }),
 };
 
-for (const [condition, make] of Object.entries(flaws)) {
+for (const [condition, make] of Object.entries(faulty)) {
   test(`refuses a proof when ${condition} [RFC 9449 §4.3]`, async () => {
-    const answer = await fetchWhole(tokenUrl(), post(good, { DPoP: make() }));
-    const { error } = JSON.parse(String(answer.body)) as Record<string, string>;
-    assert.deepEqual([answer.status, error], [400, 'invalid_dpop_proof']);
+    const response = await fetchWhole(tokenUrl(), post(good, { DPoP: make() }));
+    const { error } = JSON.parse(String(response.body)) as Record<string, string>;
+    assert.deepEqual([response.status, error], [400, 'invalid_dpop_proof']);
   });
 }

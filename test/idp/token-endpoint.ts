@@ -47,7 +47,7 @@ export const TOKEN_PATH = 'oauth/token';
 export const TOKEN_LIFETIME_SECONDS = 3600;
 
 /** Answers one request, whatever its method. */
-export async function answerTokenRequest(request: IncomingMessage, service: TokenService): Promise<Reply> {
+export async function responseTokenRequest(request: IncomingMessage, service: TokenService): Promise<Reply> {
   const body = await readBody(request);
   try {
     return json(200, grant(request, body, service), { 'Cache-Control': 'no-store' });
@@ -57,7 +57,7 @@ export async function answerTokenRequest(request: IncomingMessage, service: Toke
   }
 }
 
-/** The body, or nothing if it is too large: the rest is still read, so that the client sees the answer. */
+/** The body, or nothing if it is too large: the rest is still read, so that the client sees the response. */
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -68,7 +68,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   return length <= MAX_BODY_BYTES ? Buffer.concat(chunks) : undefined;
 }
 
-/** The body of the answer to a good request (RFC 6749 §5.1). */
+/** The body of the response to a good request (RFC 6749 §5.1). */
 function grant(request: IncomingMessage, body: Buffer | undefined, service: TokenService): Members {
   const parameters = parseParameters(request, body);
   const grantType = required(parameters, 'grant_type');

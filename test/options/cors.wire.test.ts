@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startProvider, type Provider } from '../idp/provider.ts';
-import type { Answer } from '../support/client.ts';
+import type { Response } from '../support/client.ts';
 import { startService, type TestService } from '../support/service.ts';
-import { askRaw } from '../support/wire-answer.ts';
+import { askRaw } from '../support/wire-response.ts';
 
 const APP = 'https://app.example';
 const OTHER = 'http://localhost:3000';
@@ -34,7 +34,7 @@ after(async () => {
 /** The header fields that a browser's decision rests on. */
 const isDecisive = (name: string) => name.startsWith('access-control-') || name === 'vary';
 
-const decisive = ({ headers }: Answer) =>
+const decisive = ({ headers }: Response) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => isDecisive(name)));
 
 const granted = (origin: string) => ({
@@ -71,19 +71,19 @@ for (const [what, path, status, init] of [
       },
     });
 
-  test(`lets a listed origin read the answer: ${what} [docs/requests.md]`, async () => {
+  test(`lets a listed origin read the response: ${what} [docs/requests.md]`, async () => {
     for (const origin of [APP, OTHER]) {
-      const answer = await asked(origin);
-      assert.equal(answer.status, status);
-      assert.deepEqual(decisive(answer), granted(origin));
+      const response = await asked(origin);
+      assert.equal(response.status, status);
+      assert.deepEqual(decisive(response), granted(origin));
     }
   });
 
   test(`only varies with the origin when it is missing or not listed: ${what} [docs/requests.md]`, async () => {
     for (const origin of [undefined, 'https://evil.example']) {
-      const answer = await asked(origin);
-      assert.equal(answer.status, status);
-      assert.deepEqual(decisive(answer), { vary: 'Origin' });
+      const response = await asked(origin);
+      assert.equal(response.status, status);
+      assert.deepEqual(decisive(response), { vary: 'Origin' });
     }
   });
 }
@@ -95,18 +95,18 @@ test('lets a listed origin read that keys cannot be had', async (t) => {
     fetchKeys: () => Promise.reject(new Error('x')),
   });
   t.after(() => cold.stop());
-  const answer = await cold.ask('/api/private', { token: provider.issue(), headers: { Origin: APP } });
-  assert.equal(answer.status, 503);
-  assert.deepEqual(decisive(answer), granted(APP));
+  const response = await cold.ask('/api/private', { token: provider.issue(), headers: { Origin: APP } });
+  assert.equal(response.status, 503);
+  assert.deepEqual(decisive(response), granted(APP));
 });
 
 test('varies with the origin, and lets a listed one read, when an expectation is refused [docs/requests.md]', async () => {
-  const answer = await service.ask('/api/public', { headers: { Origin: APP, Expect: 'the-impossible' } });
-  assert.equal(answer.status, 417);
-  assert.deepEqual(decisive(answer), granted(APP));
+  const response = await service.ask('/api/public', { headers: { Origin: APP, Expect: 'the-impossible' } });
+  assert.equal(response.status, 417);
+  assert.deepEqual(decisive(response), granted(APP));
 });
 
-test('varies with the origin on the answer to what is not HTTP [docs/requests.md]', async () => {
+test('varies with the origin on the response to what is not HTTP [docs/requests.md]', async () => {
   const { status, headers } = await askRaw(
     service.port,
     'GET /api/public HTTP/1.1',
@@ -148,8 +148,8 @@ for (const origin of STRANGERS) {
 test('takes two origins for none that is listed [docs/requests.md]', async () => {
   const headers = { Origin: [APP, APP], 'Access-Control-Request-Method': 'GET' };
   for (const method of ['GET', 'OPTIONS']) {
-    const answer = await service.ask('/api/public', { method, headers });
-    assert.deepEqual(decisive(answer), { vary: 'Origin' }, method);
+    const response = await service.ask('/api/public', { method, headers });
+    assert.deepEqual(decisive(response), { vary: 'Origin' }, method);
   }
 });
 
@@ -172,9 +172,9 @@ for (const path of [
   '/healthz',
 ]) {
   test(`answers the preflight of ${path} without asking for a token [Fetch §3.2.2]`, async () => {
-    const answer = await preflight(service, path);
-    assert.deepEqual([answer.status, answer.text], [204, '']);
-    const { 'access-control-max-age': maxAge, ...others } = decisive(answer);
+    const response = await preflight(service, path);
+    assert.deepEqual([response.status, response.text], [204, '']);
+    const { 'access-control-max-age': maxAge, ...others } = decisive(response);
     assert.match(String(maxAge), /^[1-9]\d*$/);
     assert.deepEqual(others, {
       'access-control-allow-origin': APP,
@@ -184,11 +184,11 @@ for (const path of [
       vary: 'Origin',
     });
     assert.deepEqual(
-      [answer.headers['cache-control'], answer.headers['x-content-type-options']],
+      [response.headers['cache-control'], response.headers['x-content-type-options']],
       ['no-store', 'nosniff'],
     );
     for (const name of ['content-type', 'content-length', 'allow']) {
-      assert.equal(answer.headers[name], undefined);
+      assert.equal(response.headers[name], undefined);
     }
   });
 }
@@ -223,8 +223,8 @@ test('takes another method with the fields of a preflight for no preflight', asy
 });
 
 test('allows the DPoP header field and exposes DPoP-Nonce when DPoP is on [docs/requests.md]', async () => {
-  const answer = await proofs.ask('/api/public', { headers: { Origin: APP } });
-  assert.equal(answer.headers['access-control-expose-headers'], 'WWW-Authenticate, DPoP-Nonce');
+  const response = await proofs.ask('/api/public', { headers: { Origin: APP } });
+  assert.equal(response.headers['access-control-expose-headers'], 'WWW-Authenticate, DPoP-Nonce');
   assert.equal(
     (await preflight(proofs, '/api/public')).headers['access-control-allow-headers'],
     'Authorization, Content-Type, DPoP',
@@ -232,9 +232,9 @@ test('allows the DPoP header field and exposes DPoP-Nonce when DPoP is on [docs/
 });
 
 test('says what the settings say of credentials and methods', async () => {
-  const answer = await plain.ask('/api/public', { headers: { Origin: APP } });
-  assert.equal(answer.headers['access-control-allow-origin'], APP);
-  assert.equal(answer.headers['access-control-allow-credentials'], undefined);
+  const response = await plain.ask('/api/public', { headers: { Origin: APP } });
+  assert.equal(response.headers['access-control-allow-origin'], APP);
+  assert.equal(response.headers['access-control-allow-credentials'], undefined);
   const asked = await preflight(plain, '/api/public');
   assert.deepEqual(
     [asked.headers['access-control-allow-methods'], asked.headers['access-control-allow-credentials']],

@@ -13,8 +13,8 @@ import { cutTls, startRawServer, type RawServer } from '../idp/raw-server.ts';
 import {
   closed,
   fetchKeys,
-  flawAtDeadline,
-  flawOf,
+  reasonAtDeadline,
+  reasonOf,
   keySetOf,
   kidsOf,
   restore,
@@ -45,10 +45,10 @@ const askedSince = (count: number) => proxy.asked.slice(count);
 /** A proxy that says byte for byte what a test wants, once it was asked for a tunnel. */
 async function startLiar(
   context: TestContext,
-  answer: (socket: Socket, request: string) => void,
+  response: (socket: Socket, request: string) => void,
 ): Promise<RawServer & { address: string }> {
   const server = await startRawServer((socket) => {
-    socket.once('data', (bytes: Buffer) => answer(socket, String(bytes)));
+    socket.once('data', (bytes: Buffer) => response(socket, String(bytes)));
   });
   context.after(() => server.stop());
   return Object.assign(Object.create(server), { address: `http://localhost:${server.port}` });
@@ -124,7 +124,7 @@ for (const [address, target] of [
       heads.push(request);
       socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
     });
-    assert.deepEqual(await flawOf(sourceAt(address), undefined, liar.address), ['proxy-refused', '403']);
+    assert.deepEqual(await reasonOf(sourceAt(address), undefined, liar.address), ['proxy-refused', '403']);
     const [line, host] = heads[0]?.split('\r\n') ?? [];
     assert.deepEqual([heads.length, line, host], [1, `CONNECT ${target} HTTP/1.1`, `Host: ${target}`]);
   });
@@ -132,7 +132,7 @@ for (const [address, target] of [
 
 test('checks the certificate for the name of the provider [F8]', async () => {
   await provider.fault('all', 'wrong-host-certificate');
-  assert.deepEqual(await flawOf(sourceOf(provider), undefined, addressOf(proxy)), [
+  assert.deepEqual(await reasonOf(sourceOf(provider), undefined, addressOf(proxy)), [
     'certificate-refused',
     'ERR_TLS_CERT_ALTNAME_INVALID',
   ]);
@@ -155,7 +155,7 @@ const dribble = (text: string) => (socket: Socket) => {
   socket.once('close', () => clearInterval(timer));
 };
 
-const LIES: [condition: string, answer: (socket: Socket) => void, outcome: [FetchErrorReason, string]][] = [
+const LIES: [condition: string, response: (socket: Socket) => void, outcome: [FetchErrorReason, string]][] = [
   ...[100, 101, 199, 201, 204, 299, 301, 302, 400, 403, 407, 500, 502, 503].map(
     (status): (typeof LIES)[number] => [
       `answers ${status}`,
@@ -210,18 +210,18 @@ const LIES: [condition: string, answer: (socket: Socket) => void, outcome: [Fetc
   ],
 ];
 
-for (const [condition, answer, outcome] of LIES) {
+for (const [condition, response, outcome] of LIES) {
   test(
     `fails with ${outcome[0]}, goes nowhere else and leaves no connection when the proxy ${condition} [F7, F11]`,
     BOUNDED,
     async (context) => {
-      const liar = await startLiar(context, answer);
+      const liar = await startLiar(context, response);
       const source = sourceOf(provider);
-      const flaw =
+      const reason =
         outcome === HANGS
-          ? await flawAtDeadline(source, liar, liar.address)
-          : await flawOf(source, undefined, liar.address);
-      assert.deepEqual(flaw, outcome);
+          ? await reasonAtDeadline(source, liar, liar.address)
+          : await reasonOf(source, undefined, liar.address);
+      assert.deepEqual(reason, outcome);
       assert.deepEqual([liar.connections, provider.counts.connections], [1, 0]);
       await liar.closed();
     },
@@ -231,14 +231,14 @@ for (const [condition, answer, outcome] of LIES) {
 test('fails with proxy-failed and goes nowhere else when nobody listens at the address of the proxy', async () => {
   const gone = await startRawServer(() => {});
   await gone.stop();
-  const outcome = await flawOf(sourceOf(provider), undefined, `http://localhost:${gone.port}`);
+  const outcome = await reasonOf(sourceOf(provider), undefined, `http://localhost:${gone.port}`);
   assert.deepEqual(outcome, ['proxy-failed', 'ECONNREFUSED']);
   assert.equal(provider.counts.connections, 0);
 });
 
 test('has one deadline for both tunnels and both answers [F7]', BOUNDED, async () => {
   for (const place of ['discovery', 'keySet'] as const) await provider.fault(place, { delayMillis: 250 });
-  assert.deepEqual(await flawOf(sourceOf(provider), 400, addressOf(proxy)), ['timeout', '']);
+  assert.deepEqual(await reasonOf(sourceOf(provider), 400, addressOf(proxy)), ['timeout', '']);
   await closed(provider);
   while (proxy.openSockets > 0) await new Promise(setImmediate);
 });
@@ -250,7 +250,7 @@ for (const fault of ['hang-before-headers', 'hang-after-headers', 'drip'] as con
     async () => {
       await provider.fault('keySet', fault);
       const source = sourceOf(provider, { jwksUri: keySetOf(provider) });
-      assert.deepEqual(await flawOf(source, SHORT_DEADLINE_MILLIS, addressOf(proxy)), ['timeout', '']);
+      assert.deepEqual(await reasonOf(source, SHORT_DEADLINE_MILLIS, addressOf(proxy)), ['timeout', '']);
       await closed(provider);
       while (proxy.openSockets > 0) await new Promise(setImmediate);
     },

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { startLoad, type Shot } from '../support/load.ts';
 import { named, NO_STORE } from '../support/redis.ts';
-import { Answers, openReplicas, useEverywhere, type Replicas } from './replicas.ts';
+import { Responses, openReplicas, useEverywhere, type Replicas } from './replicas.ts';
 
 const RECOVERY_MILLIS = 3_000;
 const options = { skip: NO_STORE !== undefined };
@@ -22,14 +22,14 @@ function times(count: number, shot: Shot): () => Shot | undefined {
 
 /** The status of one request. */
 async function ask(port: number, shot: Shot): Promise<number> {
-  let answer = 0;
+  let response = 0;
 
   const heed = ({ status }: { status: number }) => {
-    answer = status;
+    response = status;
   };
 
   await startLoad({ port, connections: 1, next: times(1, shot), heed }).ended;
-  return answer;
+  return response;
 }
 
 /** Each replica admits a proof once it has told `count` times that the store is ready; gives the milliseconds that the slowest took. */
@@ -54,7 +54,7 @@ async function survive(
   const replicas = await openReplicas(t);
   const { services, bearerShot, proofShot } = replicas;
   const shots: Shot[] = [];
-  const answers = new Answers();
+  const responses = new Responses();
   const plan = { connections: 4, pauseMillis: 5 };
 
   const shotAt = (index: number) => {
@@ -62,18 +62,18 @@ async function survive(
     return shots[index];
   };
 
-  const loads = useEverywhere(replicas, shotAt, answers, plan);
+  const loads = useEverywhere(replicas, shotAt, responses, plan);
   const bearers = services.map(({ port }) =>
     startLoad({ port, connections: 2, pauseMillis: 2, next: () => bearerShot }),
   );
 
-  await answers.more(200, 200);
+  await responses.more(200, 200);
   await leave(replicas);
   await Promise.all(services.map(({ logged }) => logged('replay store lost')));
-  await answers.more(503, 1_000);
+  await responses.more(503, 1_000);
   await comeBack(replicas);
   const millis = await recover(replicas, 2);
-  await answers.more(200, 200);
+  await responses.more(200, 200);
   for (const load of [...loads, ...bearers]) {
     const tally = await load.stop();
     assert.deepEqual([tally.lost, tally.refusedConnections], [0, 0]);
@@ -81,10 +81,10 @@ async function survive(
   assert.deepEqual(Object.assign({}, ...bearers.map(({ tally }) => tally.except('bearer 200'))), {});
 
   // What was refused with 503 may have been recorded; what was admitted has been.
-  const again = useEverywhere(replicas, (index) => shots[index], answers, { connections: 4 });
+  const again = useEverywhere(replicas, (index) => shots[index], responses, { connections: 4 });
   await Promise.all(again.map(({ ended }) => ended));
-  const outcomes = [...answers.ofProof.values()];
-  const admitted = [...answers.with(200)];
+  const outcomes = [...responses.ofProof.values()];
+  const admitted = [...responses.with(200)];
   assert.deepEqual(
     outcomes.filter((statuses) => countOf(statuses, 200) > 1),
     [],
@@ -117,10 +117,10 @@ describe('three replicas that share a store', () => {
   test(named('admit each of a thousand proofs once [RFC 9449 §11.1, E3]'), options, async (t) => {
     const replicas = await openReplicas(t);
     const shots = Array.from({ length: 1_000 }, () => replicas.proofShot());
-    const answers = new Answers();
-    const loads = useEverywhere(replicas, (index) => shots[index], answers, { connections: 8 });
+    const responses = new Responses();
+    const loads = useEverywhere(replicas, (index) => shots[index], responses, { connections: 8 });
     await Promise.all(loads.map(({ ended }) => ended));
-    const outcomes = [...answers.ofProof.values()].map((statuses) => statuses.sort().join(' '));
+    const outcomes = [...responses.ofProof.values()].map((statuses) => statuses.sort().join(' '));
     assert.deepEqual([outcomes.length, new Set(outcomes)], [1_000, new Set(['200 401 401'])]);
     assert.equal(await replicas.recorded(shots.map(({ kind }) => kind)), 1_000);
   });

@@ -74,8 +74,8 @@ export async function openReplicas(context: TestContext, store: 'up' | 'down' = 
   return { provider, redis, services, proofShot, bearerShot, recorded };
 }
 
-/** The answers to each proof so far, as statuses. */
-export class Answers {
+/** The responses to each proof so far, as statuses. */
+export class Responses {
   readonly #changes = new EventEmitter();
   readonly #ofStatus = new Map<number, Set<string>>();
   readonly ofProof = new Map<string, number[]>();
@@ -103,7 +103,7 @@ export class Answers {
 export function useEverywhere(
   { services }: Replicas,
   shots: (index: number) => Shot | undefined,
-  answers: Answers,
+  responses: Responses,
   plan: { connections: number; pauseMillis?: number },
 ): readonly Load[] {
   return services.map(({ port }) => {
@@ -115,7 +115,7 @@ export function useEverywhere(
         index += 1;
         return shots(index - 1);
       },
-      heed: ({ shot, status }) => answers.add(shot.kind, status),
+      heed: ({ shot, status }) => responses.add(shot.kind, status),
     });
   });
 }

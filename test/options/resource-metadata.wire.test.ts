@@ -11,7 +11,7 @@ import { Refused } from '../../src/verify/base/refusal.ts';
 import { createResourceMetadata } from '../../src/options/resource-metadata.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { settingsWith, tokenWith } from '../support/caller.ts';
-import type { Answer } from '../support/client.ts';
+import type { Response } from '../support/client.ts';
 import { startRoutes } from '../support/routes.ts';
 import { startService, type Environment, type TestService } from '../support/service.ts';
 
@@ -131,7 +131,7 @@ for (const [resource, metadata, paths] of [
 }
 
 /** The fields that say who may keep and who may read it. */
-const shared = ({ headers }: Answer) =>
+const shared = ({ headers }: Response) =>
   Object.fromEntries(
     Object.entries(headers).filter(([name]) =>
       /^(access-control|cache-control|vary|location|allow$)/.test(name),
@@ -139,7 +139,7 @@ const shared = ({ headers }: Answer) =>
   );
 
 const PUBLIC = { 'cache-control': 'public, max-age=3600', 'access-control-allow-origin': '*' };
-/** With a list of origins every answer says so, also one that is the same for all of them. */
+/** With a list of origins every response says so, also one that is the same for all of them. */
 const LISTED = { ...PUBLIC, vary: 'Origin' };
 const PLACES = [`${ROOT}/v1`, `${ROOT}/v1/`, ROOT, `${ROOT}/v1?x=/../y`];
 
@@ -148,13 +148,13 @@ describe('in a service with a scope policy and a list of origins', () => {
     for (const origin of [undefined, APP, 'https://other.test', 'null']) {
       test(`${path} is answered to ${origin ?? 'no origin'}, without a token, for everybody to keep and to read [RFC 9728 §3, §7.10]`, async () => {
         const headers = origin === undefined ? {} : { origin };
-        const answer = await service.ask(path, { headers });
-        assert.deepEqual([answer.status, shared(answer)], [200, LISTED]);
-        assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8');
-        assert.equal(answer.body.resource, 'https://api.test/v1');
+        const response = await service.ask(path, { headers });
+        assert.deepEqual([response.status, shared(response)], [200, LISTED]);
+        assert.equal(response.headers['content-type'], 'application/json; charset=utf-8');
+        assert.equal(response.body.resource, 'https://api.test/v1');
         const head = await service.ask(path, { method: 'HEAD', headers });
         assert.deepEqual([head.status, head.text, shared(head)], [200, '', LISTED]);
-        assert.equal(head.headers['content-length'], answer.headers['content-length']);
+        assert.equal(head.headers['content-length'], response.headers['content-length']);
       });
     }
 
@@ -167,9 +167,9 @@ describe('in a service with a scope policy and a list of origins', () => {
     test(`a preflight for ${path} lets every origin send every field [Fetch standard §3.2.2]`, async () => {
       for (const origin of [APP, 'https://other.test', 'null']) {
         const headers = { origin, 'access-control-request-method': 'GET' };
-        const answer = await service.ask(path, { method: 'OPTIONS', headers });
+        const response = await service.ask(path, { method: 'OPTIONS', headers });
         assert.deepEqual(
-          [answer.status, answer.text, shared(answer)],
+          [response.status, response.text, shared(response)],
           [
             204,
             '',
@@ -192,9 +192,9 @@ describe('in a service with a scope policy and a list of origins', () => {
       ['OPTIONS that is no preflight', 'OPTIONS', { origin: APP }],
     ] as const) {
       test(`${what} on ${path} is told the methods, and every origin can read that [RFC 9110 §15.5.6]`, async () => {
-        const answer = await service.ask(path, { method, headers });
+        const response = await service.ask(path, { method, headers });
         assert.deepEqual(
-          [answer.status, answer.body.error, shared(answer)],
+          [response.status, response.body.error, shared(response)],
           [
             405,
             'method_not_allowed',
@@ -221,9 +221,9 @@ describe('in a service with a scope policy and a list of origins', () => {
     `//api.test${ROOT}`,
   ]) {
     test(`${path} is not one of its paths`, async () => {
-      const answer = await service.ask(path, { headers: { origin: 'https://other.test' } });
+      const response = await service.ask(path, { headers: { origin: 'https://other.test' } });
       assert.deepEqual(
-        [answer.status, shared(answer)],
+        [response.status, shared(response)],
         [404, { 'cache-control': 'no-store', vary: 'Origin' }],
       );
     });
@@ -231,8 +231,8 @@ describe('in a service with a scope policy and a list of origins', () => {
 
   test('a preflight elsewhere is answered by the list of origins alone', async () => {
     const headers = { origin: 'https://other.test', 'access-control-request-method': 'GET' };
-    const answer = await service.ask('/api/private', { method: 'OPTIONS', headers });
-    assert.deepEqual(shared(answer), { 'cache-control': 'no-store', vary: 'Origin' });
+    const response = await service.ask('/api/private', { method: 'OPTIONS', headers });
+    assert.deepEqual(shared(response), { 'cache-control': 'no-store', vary: 'Origin' });
   });
 
   test('a refused method leaves its line in the log, and the document none', async () => {
@@ -247,7 +247,7 @@ describe('in a service with a scope policy and a list of origins', () => {
   });
 });
 
-test('without a list of origins its answers vary with none [RFC 9728 §7.10]', async (t) => {
+test('without a list of origins its responses vary with none [RFC 9728 §7.10]', async (t) => {
   const app = await startRoutes({ routes: [], environment: RESOURCE });
   t.after(() => app.stop());
   assert.deepEqual(shared(await app.ask(PLACES[0] ?? '', { headers: { origin: APP } })), PUBLIC);
@@ -278,7 +278,7 @@ test('document and challenge are the same whatever Host, forwarded fields and qu
 const METADATA = `resource_metadata="https://api.test${ROOT}/v1"`;
 
 /** Parameters of each challenge, `algs` aside. */
-const parameters = ({ challenges }: Answer) =>
+const parameters = ({ challenges }: Response) =>
   challenges.map((challenge) => challenge.replace(/algs="[^"]*", /, ''));
 
 const ADMIN = '/api/admin';
@@ -333,15 +333,15 @@ for (const [what, path, request, expected] of [
   ],
 ] as const) {
   test(`the challenges for ${what} end with the metadata, and name the scopes where another token would help [RFC 9728 §5.1, RFC 6750 §3]`, async () => {
-    const answer = await service.ask(path, request as object);
-    assert.deepEqual(parameters(answer), expected);
+    const response = await service.ask(path, request as object);
+    assert.deepEqual(parameters(response), expected);
   });
 }
 
 test('a token that lacks a scope is told which and where, once each, in the challenge of its scheme [RFC 9728 §5.1]', async () => {
-  const answer = await service.ask(ADMIN, { token: provider.issue({ scope: 'other' }) });
-  assert.equal(answer.status, 403);
-  assert.deepEqual(parameters(answer), [
+  const response = await service.ask(ADMIN, { token: provider.issue({ scope: 'other' }) });
+  assert.equal(response.status, 403);
+  assert.deepEqual(parameters(response), [
     `Bearer realm="api", error="insufficient_scope", error_description="the token lacks a required scope", scope="admin", ${METADATA}`,
     `DPoP ${METADATA}`,
   ]);

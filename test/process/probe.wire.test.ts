@@ -26,9 +26,9 @@ async function startReady(t: TestContext, environment: Environment = {}) {
 const probe = (environment: Environment) => runCommand(['--probe'], { ...DOWN, ...environment });
 
 /** What says byte for byte what a test wants, where the service would be. */
-async function startLiar(t: TestContext, answer: string | undefined): Promise<string> {
+async function startLiar(t: TestContext, response: string | undefined): Promise<string> {
   const server = await startRawServer((socket) => {
-    socket.once('data', () => void (answer === undefined || socket.write(answer)));
+    socket.once('data', () => void (response === undefined || socket.write(response)));
   });
   t.after(() => server.stop());
   return String(server.port);
@@ -73,14 +73,14 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
     assert.match(output, /^\/readyz: .*ECONNREFUSED/);
   });
 
-  for (const [condition, answer] of [
+  for (const [condition, response] of [
     ['says nothing', undefined],
     ['never ends its head', 'HTTP/1.1 200 OK\r\na: b\r\n'],
     ['only says to wait', 'HTTP/1.1 100 Continue\r\n\r\n'],
     ['switches protocols', 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'],
   ] as const) {
     test(`exits with 1 after five seconds when what listens there ${condition}`, async (t) => {
-      const PORT = await startLiar(t, answer);
+      const PORT = await startLiar(t, response);
       const began = performance.now();
       const { code, output } = await probe({ HOST: 'localhost', PORT });
       assert.deepEqual([code, output], [1, '/readyz: no answer in time\n']);
@@ -88,13 +88,13 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
     });
   }
 
-  for (const [condition, answer] of [
+  for (const [condition, response] of [
     ['answers 204', 'HTTP/1.1 204 X\r\n\r\n'],
     ['redirects', 'HTTP/1.1 302 X\r\nLocation: /healthz\r\nContent-Length: 0\r\n\r\n'],
     ['is no HTTP', 'SSH-2.0-x\r\n'],
   ] as const) {
     test(`exits with 1 when what listens there ${condition}`, async (t) => {
-      const PORT = await startLiar(t, answer);
+      const PORT = await startLiar(t, response);
       assert.equal((await probe({ HOST: 'localhost', PORT })).code, 1);
     });
   }

@@ -6,7 +6,7 @@ import { FetchError } from '../../src/verify/keys/jwks.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { TestClock } from '../support/clock.ts';
 import { startService } from '../support/service.ts';
-import { askRaw } from '../support/wire-answer.ts';
+import { askRaw } from '../support/wire-response.ts';
 
 let provider: Provider;
 
@@ -30,8 +30,11 @@ for (const PROFILE of ['A', 'B']) {
     const headers = { Authorization: ['Bearer a', 'Bearer b'] };
 
     const state = async () => {
-      const answers = [await running.ask('/healthz', { headers }), await running.ask('/readyz', { headers })];
-      return answers.map(({ status, text }) => [status, text]);
+      const responses = [
+        await running.ask('/healthz', { headers }),
+        await running.ask('/readyz', { headers }),
+      ];
+      return responses.map(({ status, text }) => [status, text]);
     };
 
     const unready = (message: string) => [503, JSON.stringify({ error: 'temporarily_unavailable', message })];

@@ -81,7 +81,7 @@ test('as many services as one likes live in one process without a warning of Nod
   assert.deepEqual(warnings, []);
 });
 
-test('a service that is ended says so with the answer to a request under way [RFC 9112 §9.6]', async () => {
+test('a service that is ended says so with the response to a request under way [RFC 9112 §9.6]', async () => {
   const calls = new EventEmitter();
   const held = () => new Promise<object>((resolve) => calls.emit('call', () => resolve({})));
   const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
@@ -370,7 +370,7 @@ test('lines of one turn are lost above a bound too, and counted [H3]', async () 
   assert.deepEqual([told.length - 2 + dropped?.lines, stopped?.message], [20_000, 'stopped']);
 });
 
-test('a gate leaves no line in an access log: it sees no answer', async () => {
+test('a gate leaves no line in an access log: it sees no response', async () => {
   const told = await linesOf(`const { createGate, needs, scope } = gatehouse;
     const gate = await createGate({ domain: 'localhost:1', audience: 'x', accessLog: true });
     await gate.check({ method: 'GET', url: '/', rawHeaders: ['Host', 'a'] }, needs(scope('x')));

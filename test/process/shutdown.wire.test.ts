@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { SENTENCES } from '../../src/verify/base/refusal.ts';
 import { startProvider } from '../idp/provider.ts';
 import { openWire } from '../support/client.ts';
-import { statusesIn } from '../support/raw-answers.ts';
+import { statusesIn } from '../support/raw-responses.ts';
 import { providerSettings, runProcess, type TestProcess } from '../support/service.ts';
 
 const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: api.test\r\n\r\n';

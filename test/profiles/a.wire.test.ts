@@ -27,9 +27,9 @@ after(async () => {
 
 /** The body of the 200 answer as it was sent: fields in their order. */
 async function textOf(running: TestService, path: string, claims?: Record<string, unknown>): Promise<string> {
-  const answer = await running.ask(path, claims === undefined ? {} : { token: provider.issue(claims) });
-  assert.equal(answer.status, 200);
-  return answer.text;
+  const response = await running.ask(path, claims === undefined ? {} : { token: provider.issue(claims) });
+  assert.equal(response.status, 200);
+  return response.text;
 }
 
 test('sends the public message of profile A', async () => {

@@ -64,9 +64,9 @@ for (const [path, claims, body] of [
   const whom = claims === undefined ? 'without a token' : `for ${JSON.stringify(claims)}`;
 
   test(`sends the body of ${path} ${whom}, fields in order`, async () => {
-    const answer = await service.ask(path, claims === undefined ? {} : { token: provider.issue(claims) });
-    assert.equal(answer.status, 200);
-    assert.equal(answer.text, JSON.stringify(body));
+    const response = await service.ask(path, claims === undefined ? {} : { token: provider.issue(claims) });
+    assert.equal(response.status, 200);
+    assert.equal(response.text, JSON.stringify(body));
   });
 }
 
@@ -123,9 +123,9 @@ for (const [path, claims, description] of [
   ],
 ] as const) {
   test(`refuses ${JSON.stringify(claims)} at ${path} [docs/refusals.md]`, async () => {
-    const answer = await service.ask(path, { token: provider.issue(claims) });
-    assert.equal(answer.status, 403);
-    assert.equal(answer.text, JSON.stringify({ error: 'insufficient_scope', message: description }));
+    const response = await service.ask(path, { token: provider.issue(claims) });
+    assert.equal(response.status, 403);
+    assert.equal(response.text, JSON.stringify({ error: 'insufficient_scope', message: description }));
   });
 }
 

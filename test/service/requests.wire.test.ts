@@ -7,7 +7,7 @@ import { startProvider, type Provider } from '../idp/provider.ts';
 import { openWire } from '../support/client.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { pathSlips } from '../support/spellings.ts';
-import { askRaw, isWhole, parseAnswer } from '../support/wire-answer.ts';
+import { askRaw, isWhole, parseResponse } from '../support/wire-response.ts';
 
 let provider: Provider;
 let service: TestService;
@@ -99,8 +99,8 @@ for (const [path, status] of [
   test(`answers ${path} at once when a body is announced, and closes the connection [docs/requests.md]`, async () => {
     const wire = await openWire(service.port);
     wire.send(`GET ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n`);
-    const answer = parseAnswer(await wire.until(isWhole));
-    assert.deepEqual([answer.status, answer.headers.get('connection')], [status, 'close']);
+    const response = parseResponse(await wire.until(isWhole));
+    assert.deepEqual([response.status, response.headers.get('connection')], [status, 'close']);
     wire.send('abcGET /api/public HTTP/1.1\r\nHost: a\r\n\r\n');
     assert.equal((await wire.untilClosed()).split('HTTP/1.1 ').length, 2);
   });
@@ -159,17 +159,17 @@ for (const [value, status, error] of [
 
   test(`answers ${how} on an optional route to Authorization ${JSON.stringify(value)} [RFC 9110 §5.6.2, docs/requests.md]`, async () => {
     const fields = value === undefined ? [] : [`Authorization: ${value}`];
-    const answer = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', ...fields);
-    assert.equal(answer.status, status);
+    const response = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', ...fields);
+    assert.equal(response.status, status);
     assert.equal(
-      answer.text,
+      response.text,
       error === undefined ? guest : JSON.stringify({ error, message: 'Authentication required' }),
     );
     const challenge =
       error === 'invalid_token'
         ? /^Bearer realm="api", error="invalid_token", error_description="[^"]+"$/
         : /^Bearer realm="api"$/;
-    if (error !== undefined) assert.match(answer.headers.get('www-authenticate') ?? '', challenge);
+    if (error !== undefined) assert.match(response.headers.get('www-authenticate') ?? '', challenge);
   });
 }
 
@@ -179,23 +179,23 @@ test('refuses two Authorization fields on an optional route, one of them empty t
     ['', ''],
     ['Basic a', `Bearer ${provider.issue()}`],
   ]) {
-    const answer = await askRaw(
+    const response = await askRaw(
       service.port,
       'GET /api/feed HTTP/1.1',
       'Host: a',
       ...fields.map((value) => `Authorization: ${value}`),
     );
-    assert.deepEqual([answer.status, answer.body.error], [400, 'invalid_request']);
+    assert.deepEqual([response.status, response.body.error], [400, 'invalid_request']);
     const error =
       'error="invalid_request", error_description="the request has more than one Authorization header field"';
-    assert.equal(answer.headers.get('www-authenticate'), `Bearer realm="api", ${error}`);
+    assert.equal(response.headers.get('www-authenticate'), `Bearer realm="api", ${error}`);
   }
 });
 
 test('takes the scheme in any case and the DPoP field for nothing when DPoP is off [RFC 9110 §11.1]', async () => {
   const fields = [`aUTHORIZATION: bEARER ${provider.issue()}`, 'DPoP: x', 'DPoP: y'];
-  const answer = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', ...fields);
-  assert.deepEqual(answer.body, { message: 'Welcome back, auth0|user!', personalizedContent: true });
+  const response = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', ...fields);
+  assert.deepEqual(response.body, { message: 'Welcome back, auth0|user!', personalizedContent: true });
 });
 
 const algorithms = /(, | )algs="[^"]+"/;

@@ -2,7 +2,7 @@
 import { request, type IncomingHttpHeaders } from 'node:http';
 import { connect, type Socket } from 'node:net';
 
-export interface Answer {
+export interface Response {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: readonly string[];
@@ -27,7 +27,7 @@ export function ask(
   port: number,
   path: string,
   { method = 'GET', token, headers = {}, body }: Ask = {},
-): Promise<Answer> {
+): Promise<Response> {
   return new Promise((resolve, reject) => {
     const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
     const sent = request(

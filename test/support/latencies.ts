@@ -15,7 +15,7 @@ export class Latencies {
     this.slowest = Math.max(this.slowest, millis);
   }
 
-  /** The time in milliseconds within which this share (0 to 1) of the answers came. */
+  /** The time in milliseconds within which this share (0 to 1) of the responses came. */
   percentile(share: number): number {
     let left = Math.ceil(this.#count * share);
     const bucket = this.#buckets.findIndex((count) => {

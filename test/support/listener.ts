@@ -37,7 +37,7 @@ export interface TestListener extends ReturnType<typeof createListener> {
   readonly sockets: readonly Socket[];
   /** Resolves with what answers the next `HELD` request. */
   held(): Promise<() => void>;
-  /** From now on every answer closes its connection, as when no more connections are taken. */
+  /** From now on every response closes its connection, as when no more connections are taken. */
   beginClosing(): void;
   /** Resolves when no more connections are taken. */
   closing(): Promise<void>;
@@ -120,7 +120,7 @@ export async function untilClosing(server: Server): Promise<void> {
   while (server.listening) await new Promise(setImmediate);
 }
 
-/** A connection that has had an answer and could have another. */
+/** A connection that has had a response and could have another. */
 export async function openUsedWire(port: number): Promise<Wire> {
   const wire = await openWire(port);
   wire.send(GOOD);

@@ -11,7 +11,7 @@ export interface Shot {
   readonly bytes: string;
 }
 
-export interface LoadAnswer {
+export interface LoadResponse {
   readonly shot: Shot;
   readonly status: number;
   readonly head: string;
@@ -26,11 +26,11 @@ export interface LoadPlan {
   readonly next: () => Shot | undefined;
   /** Requests under way on one connection. Default 1; more are pipelined. */
   readonly depth?: number;
-  /** Between an answer and the next request. Default 0. */
+  /** Between a response and the next request. Default 0. */
   readonly pauseMillis?: number;
   /** Whether a connection that has ended is opened anew. Default: always. */
   readonly reconnects?: () => boolean;
-  readonly heed?: (answer: LoadAnswer) => void;
+  readonly heed?: (response: LoadResponse) => void;
 }
 
 export class Tally {
@@ -39,12 +39,12 @@ export class Tally {
   /** Answers by kind and status: `valid 200`. */
   readonly statuses = new Map<string, number>();
   readonly latencies = new Latencies();
-  /** The longest time in milliseconds in which no answer came at all. */
+  /** The longest time in milliseconds in which no response came at all. */
   longestGap = 0;
-  /** Requests without an answer, although nothing had told the client that the connection would close. */
+  /** Requests without a response, although nothing had told the client that the connection would close. */
   lost = 0;
   /**
-   * Requests without an answer behind one that was answered with `Connection: close`; a client may repeat
+   * Requests without a response behind one that was answered with `Connection: close`; a client may repeat
    * these.
    */
   lostAfterClose = 0;
@@ -71,14 +71,14 @@ export interface Load {
   stop(): Promise<Tally>;
 }
 
-/** Who gives no answer for this long, in milliseconds, has lost the request. */
+/** Who gives no response for this long, in milliseconds, has lost the request. */
 const PATIENCE = 20_000;
 
 interface Shared {
   readonly plan: LoadPlan;
   readonly tally: Tally;
   isStopping: boolean;
-  lastAnswerAt: number;
+  lastResponseAt: number;
 }
 
 class LoadConnection {
@@ -164,30 +164,30 @@ class LoadConnection {
   }
 
   #count(head: string, text: string): void {
-    const { plan, tally, lastAnswerAt } = this.#shared;
+    const { plan, tally, lastResponseAt } = this.#shared;
     const under = this.#underWay.shift();
-    if (under === undefined) throw new Error(`an answer that nobody asked for: ${head.slice(0, 60)}`);
+    if (under === undefined) throw new Error(`a response that nobody asked for: ${head.slice(0, 60)}`);
     const now = performance.now();
-    const answer = {
+    const response = {
       shot: under.shot,
       status: Number(head.slice(9, 12)),
       head,
       text,
       millis: now - under.sentAt,
     };
-    const name = `${answer.shot.kind} ${answer.status}`;
+    const name = `${response.shot.kind} ${response.status}`;
     tally.answered += 1;
     tally.statuses.set(name, (tally.statuses.get(name) ?? 0) + 1);
-    tally.latencies.add(answer.millis);
-    tally.longestGap = Math.max(tally.longestGap, now - lastAnswerAt);
-    this.#shared.lastAnswerAt = now;
+    tally.latencies.add(response.millis);
+    tally.longestGap = Math.max(tally.longestGap, now - lastResponseAt);
+    this.#shared.lastResponseAt = now;
     if (/\r\nconnection: close/i.test(head)) this.#isToldToClose = true;
-    plan.heed?.(answer);
+    plan.heed?.(response);
   }
 }
 
 export function startLoad(plan: LoadPlan): Load {
-  const shared: Shared = { plan, tally: new Tally(), isStopping: false, lastAnswerAt: performance.now() };
+  const shared: Shared = { plan, tally: new Tally(), isStopping: false, lastResponseAt: performance.now() };
   const connections = Array.from(
     { length: plan.connections },
     () => new Promise<void>((end) => void new LoadConnection(shared, end)),

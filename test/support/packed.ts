@@ -72,7 +72,7 @@ export const order1 = json(order, { limitBytes: 5 });
 export const page = query(order);
 export const inputs = { body, page };
 export const wrapped = <Output>(schema: Schema<Output>) => [query(schema), json(schema)] as const;
-export const judged = [page.check(new URLSearchParams()), order1.check({})] as const;
+export const checked = [page.check(new URLSearchParams()), order1.check({})] as const;
 
 export const routes = [get('/a', open, () => ({}))];
 export const one = post('/a/{id}', optional, page, order1, ({ body, query }) => created('/a', { body, query }));
@@ -89,7 +89,7 @@ export default one;
 export const gate = await createGate(settings);
 export const { check, admit } = gate;
 export const later = createGate(settings);
-export const judge = (request: GateRequest) => gate.check(request, optional);
+export const verdict = (request: GateRequest) => gate.check(request, optional);
 export const verdict = await gate.check({ method: 'GET', url: '/', rawHeaders: [] }, optional);
 export const refusal = verdict.refusal;
 export const headers = 'headers' in verdict ? verdict.headers : undefined;

@@ -1,4 +1,4 @@
-/* A reply read back: the header fields that it has beside those of every JSON answer, and its body. */
+/* A reply read back: the header fields that it has beside those of every JSON response, and its body. */
 import assert from 'node:assert/strict';
 import { jsonReply, type Reply } from '../../src/gate/reply.ts';
 

@@ -2,11 +2,11 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { ask, type Answer, type Ask } from './client.ts';
+import { ask, type Response, type Ask } from './client.ts';
 
 export interface Served {
   readonly port: number;
-  ask(path: string, request?: Ask): Promise<Answer>;
+  ask(path: string, request?: Ask): Promise<Response>;
   /** Resolves when it has closed, with every connection. */
   stop(): Promise<void>;
 }

@@ -16,7 +16,7 @@ import { createLog } from '../../src/verify/base/events.ts';
 import { loadProfileSettings, type ProfileSettings } from '../../src/profiles/settings.ts';
 import type { IssuerSettings } from '../../src/process/settings/load.ts';
 import type { Provider } from '../idp/provider.ts';
-import { ask, type Answer, type Ask } from './client.ts';
+import { ask, type Response, type Ask } from './client.ts';
 import { TestClock } from './clock.ts';
 import { serve, type Served } from './serve.ts';
 
@@ -98,7 +98,7 @@ export interface TestProcess {
   readonly errors: () => string;
   /** The first log line, past or to come, that has this message; or the `count`-th. */
   logged(message: string, count?: number): Promise<Record<string, any>>;
-  ask(path: string, request?: Ask): Promise<Answer>;
+  ask(path: string, request?: Ask): Promise<Response>;
   /** The exit code, once it has exited. */
   readonly exited: Promise<number | null>;
   /** Ends it at once, if it still runs, and removes its directory. */

@@ -53,7 +53,7 @@ export interface Presented {
 }
 
 /** What the sender says of a proof (or of none) with a token under the scheme DPoP. */
-export async function judge(
+export async function verdictOf(
   sender: SenderCheck,
   proof: string | undefined,
   presented: Presented = {},
@@ -101,10 +101,10 @@ export async function verdictOn(
   const changed = draft(signer, token);
   change(changed);
   const proof = sealProof(changed);
-  const first = await judge(openSender(circumstances), proof, { token });
+  const first = await verdictOf(openSender(circumstances), proof, { token });
   const sender = openSender(circumstances);
-  await judge(sender, sealProof(draft(signer, token)), { token });
-  assert.equal(await judge(sender, proof, { token }), first, 'the verdict changes once the key is known');
+  await verdictOf(sender, sealProof(draft(signer, token)), { token });
+  assert.equal(await verdictOf(sender, proof, { token }), first, 'the verdict changes once the key is known');
   return first;
 }
 

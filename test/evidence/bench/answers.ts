@@ -1,6 +1,6 @@
 /* What gatehouse answers, so that the plain server can send the same bytes. */
 import type { Provider } from '../../idp/provider.ts';
-import { ask, type Answer, type Ask } from '../../support/client.ts';
+import { ask, type Response, type Ask } from '../../support/client.ts';
 import { GATEHOUSE } from './plan.ts';
 import { oneToken } from './pools.ts';
 import { startServer } from './processes.ts';
@@ -9,7 +9,7 @@ import { startServer } from './processes.ts';
 const LEFT_OUT = ['date', 'connection', 'keep-alive', 'content-length'];
 
 /** What a plain server needs to send the same. */
-export function describeAnswer({ status, rawHeaders, body }: Answer) {
+export function describeResponse({ status, rawHeaders, body }: Response) {
   const headers = rawHeaders.filter(
     (_, index) => !LEFT_OUT.includes(rawHeaders[index - (index % 2)]!.toLowerCase()),
   );
@@ -18,8 +18,8 @@ export function describeAnswer({ status, rawHeaders, body }: Answer) {
 
 let known: Promise<string> | undefined;
 
-/** JSON: by path of the plain server, the answer that gatehouse gives in the case that uses this path. */
-export function plainAnswers(provider: Provider): Promise<string> {
+/** JSON: by path of the plain server, the response that gatehouse gives in the case that uses this path. */
+export function plainResponses(provider: Provider): Promise<string> {
   known ??= observe(provider);
   return known;
 }
@@ -28,7 +28,7 @@ async function observe(provider: Provider): Promise<string> {
   const server = await startServer(GATEHOUSE, provider);
   try {
     const token = oneToken();
-    await server.firstAnswer('/api/private', token);
+    await server.firstResponse('/api/private', token);
     const forged = `${token.slice(0, token.lastIndexOf('.'))}.${Buffer.alloc(256, 1).toString('base64url')}`;
     const asked: [string, string, Ask][] = [
       ['/api/public', '/api/public', {}],
@@ -36,13 +36,13 @@ async function observe(provider: Provider): Promise<string> {
       ['/api/missing', '/api/private', {}],
       ['/api/invalid', '/api/private', { token: forged }],
     ];
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       asked.map(
         async ([plainPath, path, request]) =>
-          [plainPath, describeAnswer(await ask(server.port, path, request))] as const,
+          [plainPath, describeResponse(await ask(server.port, path, request))] as const,
       ),
     );
-    return JSON.stringify(Object.fromEntries(answers));
+    return JSON.stringify(Object.fromEntries(responses));
   } finally {
     await server.stop();
   }

@@ -1,4 +1,4 @@
-/* Puts load on a server and refuses to give a figure if any answer was not the expected one. */
+/* Puts load on a server and refuses to give a figure if any response was not the expected one. */
 import { fileURLToPath } from 'node:url';
 import { hasWrk, outputOf, type RunningServer } from './processes.ts';
 import type { Expected } from './plan.ts';
@@ -83,13 +83,13 @@ async function runWrk(
 }
 
 /**
- * Load for a moment, every answer read whole and checked: what compiles and remembers has done so afterwards.
+ * Load for a moment, every response read whole and checked: what compiles and remembers has done so afterwards.
  */
 export async function sample(server: RunningServer, job: Job, seconds = 0.15): Promise<void> {
   await runOwn('closed.mjs', { ...job, seconds }, server.port);
 }
 
-/** What a server gave, and what each answer cost. */
+/** What a server gave, and what each response cost. */
 export interface Throughput {
   readonly perSecond: number;
   /** Of the processor, by all threads of the server. */
@@ -99,7 +99,7 @@ export interface Throughput {
 /** wrk does not read bodies, so a sample by our own generator, which does, goes before it. */
 export async function throughput(server: RunningServer, job: Job): Promise<Throughput> {
   try {
-    // A sample of tokens that shall be new would make them old; warming up has looked at the answers to
+    // A sample of tokens that shall be new would make them old; warming up has looked at the responses to
     // others.
     if (hasWrk && job.repeats) await sample(server, job);
     const before = server.processorMicros();

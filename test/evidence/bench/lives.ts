@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Provider } from '../../idp/provider.ts';
-import { plainAnswers } from './answers.ts';
+import { plainResponses } from './answers.ts';
 import { sendAll } from './generators.ts';
 import {
   DISTINCT_TOKENS,
@@ -26,24 +26,24 @@ import { noteIn, type Figures } from './rounds.ts';
 const servers = [...peers, VERIFIER];
 
 /**
- * The answer of a protected route to a good token; that of a server that is still fetching keys may be
+ * The response of a protected route to a good token; that of a server that is still fetching keys may be
  * another.
  */
 async function firstWelcome(server: RunningServer, token: string): Promise<number> {
   for (;;) {
-    const { answer, millis } = await server.firstAnswer('/api/private', token);
-    if (answer.status === 200) return millis;
+    const { response, millis } = await server.firstResponse('/api/private', token);
+    if (response.status === 200) return millis;
   }
 }
 
 /**
- * Milliseconds from the start of a process to its first answer to a token; gatehouse finds its keys by
+ * Milliseconds from the start of a process to its first response to a token; gatehouse finds its keys by
  * discovery, as by default.
  */
 export async function measureStart(provider: Provider, figures: Figures): Promise<void> {
   if (!isMeasured('start')) return;
   const note = noteIn(figures);
-  const ANSWERS = await plainAnswers(provider);
+  const ANSWERS = await plainResponses(provider);
   const ours = { IDP_ISSUER: provider.issuer, IDP_JWKS_URI: undefined };
   const discovered = { ...ours, ANSWERS, ISSUER: provider.issuer, DISCOVERED: 'true' };
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -58,11 +58,11 @@ export async function measureStart(provider: Provider, figures: Figures): Promis
   }
 }
 
-/** Resident memory in MiB after one answer, and after as many tokens as the plan says, each seen once. */
+/** Resident memory in MiB after one response, and after as many tokens as the plan says, each seen once. */
 export async function measureMemory(provider: Provider, figures: Figures): Promise<void> {
   if (!isMeasured('memory')) return;
   const note = noteIn(figures);
-  const ANSWERS = await plainAnswers(provider);
+  const ANSWERS = await plainResponses(provider);
   for (const plan of servers) {
     process.stderr.write(`memory of ${plan.name}\n`);
     const server = await startServer(plan, provider, { ANSWERS });
@@ -93,7 +93,7 @@ const filesIn = (folder: string) =>
  */
 export async function reviewOf(provider: Provider): Promise<Review[]> {
   if (!isMeasured('review')) return [];
-  const ANSWERS = await plainAnswers(provider);
+  const ANSWERS = await plainResponses(provider);
   const reviews: Review[] = [];
   for (const plan of peers) {
     const files =

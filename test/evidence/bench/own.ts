@@ -2,7 +2,7 @@
    the peers; round by round, each server in its turn. */
 import type { Provider } from '../../idp/provider.ts';
 import { ask } from '../../support/client.ts';
-import { describeAnswer } from './answers.ts';
+import { describeResponse } from './answers.ts';
 import { sample, throughput, type Job } from './generators.ts';
 import {
   GATEHOUSE,
@@ -43,8 +43,8 @@ export async function awaitKeys(running: readonly RunningServer[]): Promise<void
   for (const server of running) {
     let status = 0;
     while (status !== 200) {
-      const { answer } = await server.firstAnswer('/api/private', oneToken());
-      status = answer.status;
+      const { response } = await server.firstResponse('/api/private', oneToken());
+      status = response.status;
     }
   }
 }
@@ -61,24 +61,24 @@ export async function measureOwnRow(provider: Provider, figures: Figures): Promi
 export async function measurePost(provider: Provider, figures: Figures): Promise<void> {
   if (!isMeasured(POST.name)) return;
 
-  const ANSWER = await answerToPost(provider);
+  const ANSWER = await responseToPost(provider);
   const plans: readonly ServerPlan[] = [PLAIN_POST, ...POST_SERVERS];
   await withServers(plans, provider, { ANSWER }, async (running) => {
     const [plain, ...others] = running;
-    await plain?.firstAnswer('/api/orders');
+    await plain?.firstResponse('/api/orders');
     await awaitKeys(others);
     await measureInTurns(running, POST, figures);
   });
 }
 
 /** JSON: what gatehouse answers, so that the plain server can send the same bytes. */
-async function answerToPost(provider: Provider): Promise<string> {
+async function responseToPost(provider: Provider): Promise<string> {
   const server = await startServer(OWN, provider);
   try {
     await awaitKeys([server]);
     const headers = { 'Content-Type': 'application/json' };
     const request = { method: 'POST', token: oneToken(), headers, body: POST.body };
-    return JSON.stringify(describeAnswer(await ask(server.port, POST.path, request)));
+    return JSON.stringify(describeResponse(await ask(server.port, POST.path, request)));
   } finally {
     await server.stop();
   }

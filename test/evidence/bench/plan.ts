@@ -99,7 +99,7 @@ export const isOurs = ({ file }: ServerPlan): boolean => file.endsWith('dist/ser
 export const PLAIN_POST: ServerPlan = { ...PLAIN, file: 'servers/plain-post.mjs' };
 export const POST_SERVERS = [OWN, EXPRESS, FASTIFY_CACHE];
 
-/** What each answer must be: its status, and a text that it holds. */
+/** What each response must be: its status, and a text that it holds. */
 export interface Expected {
   readonly status: number;
   readonly sample: string;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Provider } from '../../idp/provider.ts';
-import { ask, type Answer } from '../../support/client.ts';
+import { ask, type Response } from '../../support/client.ts';
 import { freePort } from '../../support/free-port.ts';
 import { isOurs, type ServerPlan } from './plan.ts';
 import { AUDIENCE, ISSUER } from './pools.ts';
@@ -77,10 +77,10 @@ export interface RunningServer {
   readonly name: string;
   readonly port: number;
   /**
-   * Asked in vain while it starts, then the first answer; and the milliseconds from the start of the process
+   * Asked in vain while it starts, then the first response; and the milliseconds from the start of the process
    * to it.
    */
-  firstAnswer(path: string, token?: string): Promise<{ answer: Answer; millis: number }>;
+  firstResponse(path: string, token?: string): Promise<{ response: Response; millis: number }>;
   /** Resident memory in MiB. */
   residentMebibytes(): number;
   /** What all its threads have taken of the processor so far, in microseconds; `NaN` where nobody tells. */
@@ -140,15 +140,15 @@ export async function startServer(
   );
   const exited = once(child, 'exit');
 
-  const firstAnswer = async (path: string, token?: string) => {
+  const firstResponse = async (path: string, token?: string) => {
     for (;;) {
       if (child.exitCode !== null) throw new Error(`${plan.name} exited with ${child.exitCode}`);
-      const answer = await ask(port, path, token === undefined ? {} : { token }).catch(
+      const response = await ask(port, path, token === undefined ? {} : { token }).catch(
         (error: NodeJS.ErrnoException) => {
           if (error.code !== 'ECONNREFUSED') throw error;
         },
       );
-      if (answer !== undefined) return { answer, millis: performance.now() - startedAt };
+      if (response !== undefined) return { response, millis: performance.now() - startedAt };
       await delay(1);
     }
   };
@@ -164,5 +164,5 @@ export async function startServer(
 
   const processorMicros = () => processorMicrosOf(child.pid ?? 0);
 
-  return { name: plan.name, port, firstAnswer, residentMebibytes, processorMicros, stop };
+  return { name: plan.name, port, firstResponse, residentMebibytes, processorMicros, stop };
 }

@@ -28,7 +28,7 @@ import { keySet, makeProofs, oneToken, SLICES, type Records } from './pools.ts';
 import { startServer, type RunningServer } from './processes.ts';
 import { demandQuiet } from './quiet.ts';
 import type { Row } from './results.ts';
-import { plainAnswers } from './answers.ts';
+import { plainResponses } from './answers.ts';
 
 /** By case, then by server, a figure for each round. */
 export type Figures = Map<string, Map<string, number[]>>;
@@ -100,7 +100,7 @@ export async function withServers(
   more: NodeJS.ProcessEnv,
   work: (running: readonly RunningServer[]) => Promise<void>,
 ): Promise<void> {
-  const environment = { ANSWERS: await plainAnswers(provider), ...more };
+  const environment = { ANSWERS: await plainResponses(provider), ...more };
   const running: RunningServer[] = [];
   try {
     for (const plan of plans) running.push(await startServer(plan, provider, environment));
@@ -114,7 +114,7 @@ export async function measureRounds(provider: Provider, figures: Figures): Promi
   if (cases.length === 0 && !isMeasured('latency')) return;
   const note = noteIn(figures);
   await withServers([...servers, VERIFIER], provider, { REMEMBER: 'true' }, async (running) => {
-    for (const server of running) await server.firstAnswer('/api/public');
+    for (const server of running) await server.firstResponse('/api/public');
     await warmUp(running);
     for (let round = 0; round < ROUNDS; round += 1) {
       process.stderr.write(`round ${round + 1} of ${ROUNDS}\n`);
@@ -149,7 +149,7 @@ export async function measureFloor(provider: Provider, figures: Figures): Promis
   const environment = { TOKEN_KEY: JSON.stringify(keySet().keys[0]) };
   await withServers([PLAIN, RS256, VERIFIER, GATEHOUSE], provider, environment, async (running) => {
     for (const server of running) {
-      await server.firstAnswer('/api/private', oneToken());
+      await server.firstResponse('/api/private', oneToken());
       for (const floor of floors) {
         const isForged = floor.expected.status === 401;
         const records = isForged ? SLICES.forgedWarmUp() : SLICES.warmUp();
@@ -183,7 +183,7 @@ export async function measureDpop(provider: Provider, figures: Figures): Promise
     provider,
     { PROOF_KEY: JSON.stringify(key.jwk) },
     async (running) => {
-      await running[1]!.firstAnswer('/api/public');
+      await running[1]!.firstResponse('/api/public');
       for (let round = -1; round < ROUNDS; round += 1) {
         await dpopRound(running, key, token, round < 0 ? () => {} : note);
       }

@@ -39,7 +39,7 @@ const SECTIONS: readonly Omit<Section, 'rows'>[] = [
   ...BUSY.map(({ name, title }) => ({ name, title, unit: 'requests/s' as const })),
   { name: 'p50', title: `latency at ${RATE.toLocaleString('en')} requests/s, p50`, unit: 'ms' },
   { name: 'p99', title: `latency at ${RATE.toLocaleString('en')} requests/s, p99`, unit: 'ms', goal: 1.2 },
-  { name: 'start', title: 'start to first answer to a token', unit: 'ms', goal: 1.4 },
+  { name: 'start', title: 'start to first response to a token', unit: 'ms', goal: 1.4 },
   { name: 'memory-idle', title: 'resident memory, idle', unit: 'MiB' },
   {
     name: 'memory-loaded',

@@ -138,10 +138,10 @@ describe('the process under load', { timeout: 240_000 }, () => {
     const token = addKey(provider, 'rotated in');
     await provider.fault('keySet', { delayMillis: 2_500 });
     provider.resetCounts();
-    const answer = privately(fixture, token);
+    const response = privately(fixture, token);
     await until('the keys are being fetched', () => provider.counts.keySet > 0, 10);
     service.child.kill('SIGTERM');
-    const { status, headers } = await answer;
+    const { status, headers } = await response;
     assert.deepEqual([status, headers.connection, await service.exited], [200, 'close', 0]);
   });
 

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { exchange, openWire, type Wire } from '../../support/client.ts';
 import { figures, type Row } from '../../support/figures.ts';
 import { get, GOOD, HOST, post } from '../../support/listener.ts';
-import { statusesIn } from '../../support/raw-answers.ts';
+import { statusesIn } from '../../support/raw-responses.ts';
 import { descriptors, residentMebibytes, until } from '../../support/watch.ts';
 import { SHAPES } from '../../faults/shapes.ts';
 import {
@@ -43,9 +43,9 @@ interface Attack {
   readonly name: string;
   readonly wires: number;
   begin(wire: Wire): void;
-  /** Of the last answer. */
+  /** Of the last response. */
   readonly status: number;
-  /** The client may not get to see the answer, since it does not stop sending. */
+  /** The client may not get to see the response, since it does not stop sending. */
   readonly isDeaf?: boolean;
   /** Within which the service ends it; `undefined` when the client does. */
   readonly limitSeconds: number | undefined;
@@ -104,7 +104,7 @@ const ATTACKS: readonly Attack[] = [
   },
   { name: 'never a byte', wires: 2_000, begin: () => {}, status: 408, limitSeconds: 25 },
   {
-    name: 'empty lines after an answer',
+    name: 'empty lines after a response',
     wires: 50,
     status: 200,
     leastSeconds: 72,
@@ -128,7 +128,7 @@ const ATTACKS: readonly Attack[] = [
     },
   },
   {
-    name: 'idle after an answer',
+    name: 'idle after a response',
     wires: 2_000,
     begin: (wire) => wire.send(GOOD),
     status: 200,
@@ -149,13 +149,13 @@ async function openWires(port: number, count: number): Promise<Wire[]> {
 }
 
 /**
- * Waits until the attack has ended of itself, or ends it once every connection has its answer; gives what was
+ * Waits until the attack has ended of itself, or ends it once every connection has its response; gives what was
  * received.
  */
 async function endOf({ limitSeconds }: Attack, wires: readonly Wire[]): Promise<string[]> {
-  const isAnswered = (text: string) => text.endsWith('}');
+  const isResponseed = (text: string) => text.endsWith('}');
   const received = await Promise.all(
-    wires.map((wire) => (limitSeconds === undefined ? wire.until(isAnswered) : wire.untilClosed())),
+    wires.map((wire) => (limitSeconds === undefined ? wire.until(isResponseed) : wire.untilClosed())),
   );
   for (const wire of wires) wire.destroy();
   return received;
@@ -222,7 +222,7 @@ describe('the service beside hostile clients', { timeout: 400_000 }, () => {
         assert.ok(seconds >= (attack.leastSeconds ?? 0), `ended after ${seconds} s`);
         return {
           clients: attack.wires,
-          answer: attack.status,
+          response: attack.status,
           heard: heard.length,
           'ended after s': seconds,
           'most descriptors': most,
@@ -248,7 +248,7 @@ describe('the service beside hostile clients', { timeout: 400_000 }, () => {
           name,
         );
       }
-      return { clients, answer: `${Object.keys(SHAPES).length} kinds` };
+      return { clients, response: `${Object.keys(SHAPES).length} kinds` };
     });
   });
 });

@@ -55,8 +55,8 @@ async function ask(port: number, bytes: Buffer): Promise<Held> {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
   socket.write(bytes);
-  const [answer] = await once(socket, 'data');
-  const head = answer.toString('latin1');
+  const [response] = await once(socket, 'data');
+  const head = response.toString('latin1');
   return { status: head.slice(9, 12), socket, isEnding: /^connection: close\r$/im.test(head) };
 }
 

@@ -7,7 +7,7 @@ import { figures } from '../../support/figures.ts';
 const rows = figures('pipelined answers');
 const seed = Number(process.env.SEED ?? Date.now());
 
-test(`loses and crosses no answer of a million, with seed ${seed}`, { timeout: 600_000 }, async (t) => {
+test(`loses and crosses no response of a million, with seed ${seed}`, { timeout: 600_000 }, async (t) => {
   const { ends, ...outcome } = await pour(t, seed, 1_000_000);
   rows.push({ seed, ...outcome, ...ends });
 });

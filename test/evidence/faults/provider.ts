@@ -96,8 +96,8 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
     const watch = new FetchWatch(provider);
     t.after(() => watch.stop());
     const token = addKey(provider, 'rotated in');
-    const answers = await Promise.all(Array.from({ length: 20 }, () => privately(fixture, token)));
-    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+    const responses = await Promise.all(Array.from({ length: 20 }, () => privately(fixture, token)));
+    assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([200]));
     assert.equal(watch.starts.length, 1);
     const tally = await load.stop();
     rows.push({
@@ -128,8 +128,10 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
     await until('the pause grows', async () => (await retryAfter()) >= 3, 20);
     await endFaults(provider);
     const recovery = await until('the service is ready', async () => (await status('/readyz')) === 200, 40);
-    const answers = await Promise.all(Array.from({ length: 50 }, () => privately(fixture, provider.issue())));
-    assert.deepEqual(new Set(answers.map((answer) => answer.status)), new Set([200]));
+    const responses = await Promise.all(
+      Array.from({ length: 50 }, () => privately(fixture, provider.issue())),
+    );
+    assert.deepEqual(new Set(responses.map((response) => response.status)), new Set([200]));
     assert.deepEqual(warnings(service), ['signing keys could not be fetched: connection-failed']);
     rows.push({ fault: 'down at start-up', requests: 50, refused: 0, 'recovery s': recovery });
   });

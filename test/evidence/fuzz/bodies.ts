@@ -7,7 +7,7 @@ import { scope } from '../../../src/gate/guards.ts';
 import { get, post } from '../../../src/service/routes/route.ts';
 import { json } from '../../../src/service/routes/inputs.ts';
 import { tokenWith } from '../../support/caller.ts';
-import { answersIn, type RawAnswer } from '../../support/raw-answers.ts';
+import { responsesIn, type RawResponse } from '../../support/raw-responses.ts';
 import { startRoutes } from '../../support/routes.ts';
 import { bodyCaseFrom, LIMIT_BYTES, type BodyCase, type PlannedRequest } from './body-cases.ts';
 import { Random } from './random.ts';
@@ -80,7 +80,7 @@ function statusesOfPart(request: PlannedRequest, leaves: BodyCase['leaves']): re
   return leaves === 'not' ? [...early, 408] : early;
 }
 
-function faultIn(answer: RawAnswer, request: PlannedRequest): string | undefined {
+function faultIn(answer: RawResponse, request: PlannedRequest): string | undefined {
   if (!request.statuses.includes(answer.status)) {
     return `${answer.status} instead of ${request.statuses.join(' or ')} to ${request.id}`;
   }
@@ -95,7 +95,7 @@ function faultIn(answer: RawAnswer, request: PlannedRequest): string | undefined
 
 /** What is wrong with all that was received on a connection. */
 function faultOf({ requests, length, leaves }: BodyCase, received: string): string | undefined {
-  const answers = answersIn(received.replaceAll(CONTINUE, ''));
+  const answers = responsesIn(received.replaceAll(CONTINUE, ''));
   let start = 0;
   let continues = 0;
   for (const request of requests) {

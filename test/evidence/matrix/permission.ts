@@ -1,5 +1,5 @@
 /* Starts the built service under Node's permission model, with read access to its files alone, and asks it
-   for one answer of each kind. */
+   for one response of each kind. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ function flagsOf(binary: string): { on: string[]; files: string[] } {
 
 type Expected = readonly [what: string, path: string, request: Ask, expected: string];
 
-/** One request of each kind: what is asked, and status and `error` of the answer. */
+/** One request of each kind: what is asked, and status and `error` of the response. */
 function requestsOf(issue: (claims?: Record<string, unknown>) => string, port: number): Expected[] {
   const key = makeProofKey();
   const token = issue();

@@ -34,8 +34,10 @@ for (const line of LINES.filter((one) => isAsked(String(one)))) {
 }
 
 for (const name of Object.keys(RUNTIMES).filter(isAsked)) {
-  const { version, answers, problems } = await useOn(name);
-  console.log(`${version}: ${answers} answers, ${problems.length === 0 ? 'as expected' : 'NOT as expected'}`);
+  const { version, responses, problems } = await useOn(name);
+  console.log(
+    `${version}: ${responses} answers, ${problems.length === 0 ? 'as expected' : 'NOT as expected'}`,
+  );
   for (const problem of problems) console.log(`  ${problem}`);
   isGood &&= problems.length === 0;
 }

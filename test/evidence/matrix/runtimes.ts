@@ -20,7 +20,7 @@ const MOST_MILLIS = 60_000;
 
 export interface Used {
   readonly version: string;
-  readonly answers: number;
+  readonly responses: number;
   readonly problems: readonly string[];
 }
 
@@ -32,12 +32,12 @@ function use([program = '', ...words]: readonly string[], directory: string): Om
     timeout: MOST_MILLIS,
   });
   const [last = ''] = stdout.trim().split('\n').slice(-1);
-  if (!last.startsWith('{')) return { answers: 0, problems: [`use.mjs exits with ${status}: ${stderr}`] };
+  if (!last.startsWith('{')) return { responses: 0, problems: [`use.mjs exits with ${status}: ${stderr}`] };
 
-  const { answers, problems } = JSON.parse(last) as Omit<Used, 'version'>;
+  const { responses, problems } = JSON.parse(last) as Omit<Used, 'version'>;
   const ends = status === 0 || problems.length > 0;
   return {
-    answers,
+    responses,
     problems: ends ? problems : [`use.mjs exits with ${status ?? 'a signal, since it hung'}`],
   };
 }
@@ -73,7 +73,7 @@ async function serve(words: readonly string[], directory: string): Promise<Omit<
     await service.stop();
     await provider.stop();
   }
-  return { answers: 3, problems };
+  return { responses: 3, problems };
 }
 
 /** `name` is that of a runtime here. */
@@ -88,7 +88,7 @@ export async function useOn(name: string): Promise<Used> {
     const parts = [use(words, directory), await serve(words, directory)];
     return {
       version: `${name} ${version.replace(`${name} `, '')}`,
-      answers: parts.reduce((sum, { answers }) => sum + answers, 0),
+      responses: parts.reduce((sum, { responses }) => sum + responses, 0),
       problems: parts.flatMap(({ problems }) => problems),
     };
   } finally {

@@ -15,11 +15,11 @@ import {
 } from 'gatehouse-http';
 import { assertRouteMatrix, createProofKey, createTestIssuer } from 'gatehouse-http/testing';
 
-let answers = 0;
+let responses = 0;
 const problems = [];
 
 function expect(what, found, expected) {
-  answers += 1;
+  responses += 1;
   if (found !== expected) problems.push(`${what}: ${found} instead of ${expected}`);
 }
 
@@ -32,7 +32,7 @@ async function attempt(what, act) {
   }
 }
 
-/** Status and `error` of an answer. */
+/** Status and `error` of a response. */
 async function ask(url, request = {}) {
   const response = await fetch(url, request);
   const { error } = await response.json();
@@ -109,6 +109,6 @@ async function useGate() {
 await attempt('createService', useService);
 await attempt('createGate', useGate);
 await attempt('assertRouteMatrix', () => assertRouteMatrix({ routes }));
-console.log(JSON.stringify({ answers, problems }));
+console.log(JSON.stringify({ responses, problems }));
 // Else it ends by itself: nothing of what was stopped keeps it alive.
 if (problems.length > 0) process.exit(1);

@@ -106,10 +106,10 @@ export class Trial {
   /** What the worker says; `undefined` when it ends or takes too long. */
   #answer(worker: ChildProcess): Promise<boolean | undefined> {
     return new Promise((resolve) => {
-      const settle = (answer?: boolean) => {
+      const settle = (response?: boolean) => {
         clearTimeout(timer);
         worker.removeAllListeners();
-        resolve(answer);
+        resolve(response);
       };
 
       const timer = setTimeout(settle, this.#limits.get('') ?? FIRST_LIMIT_MILLIS);

@@ -1,4 +1,4 @@
-// Requests with a new proof each, at a constant rate or as fast as the answers come; every answer has to be 200. A latency counts from
+// Requests with a new proof each, at a constant rate or as fast as the responses come; every response has to be 200. A latency counts from
 // the moment at which its request was due. Sleeps between its turns, since it shares its core with the store. Reads a job as JSON from
 // its first argument, and writes figures in milliseconds as JSON.
 import { readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ function sendDue() {
   }
 }
 
-const onAnswer = (connection) => {
+const onResponse = (connection) => {
   latencies.push(performance.now() - connection.dueAt);
   idle.push(connection);
   sendDue();
@@ -46,7 +46,7 @@ function report() {
   process.stdout.write(JSON.stringify(figures));
 }
 
-const idle = await openAll(count, port, { status: 200, sample: '{' }, onAnswer);
+const idle = await openAll(count, port, { status: 200, sample: '{' }, onResponse);
 const connections = [...idle];
 const start = performance.now();
 turn();

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { open } from '../../../src/gate/access.ts';
 import { get, post, type Route } from '../../../src/service/routes/route.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
-import type { Answer } from '../../support/client.ts';
+import type { Response } from '../../support/client.ts';
 import { startRoutes } from '../../support/routes.ts';
 import { MAKERS } from './makers.ts';
 
@@ -26,7 +26,7 @@ const routesOf = ([maker, { order, freeOrder, page, broken }]: [
 ];
 
 /** That exactly one thing is wrong, at this path, and that nothing is told but path and message. */
-function assertIssue({ status, body, text }: Answer, expected: number, path: readonly unknown[]): void {
+function assertIssue({ status, body, text }: Response, expected: number, path: readonly unknown[]): void {
   assert.equal(status, expected, text);
   assert.deepEqual(Object.keys(body), ['error', 'message', 'issues']);
   for (const issue of body.issues) assert.deepEqual(Object.keys(issue), ['path', 'message']);

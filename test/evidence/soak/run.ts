@@ -1,5 +1,5 @@
 /*
- * Mixed traffic for as long as SOAK_SECONDS says (default 60): every answer is checked, and memory must not
+ * Mixed traffic for as long as SOAK_SECONDS says (default 60): every response is checked, and memory must not
  * grow. Prints what was asked, refused and fetched, the memory, and the slowest answers. Exit code 1 when
  * anything was wrong.
  */
@@ -7,7 +7,7 @@ import { setTimeout as pass } from 'node:timers/promises';
 import { warnings } from '../../faults/process-fixture.ts';
 import { startProvider } from '../../idp/provider.ts';
 import { printTable } from '../../support/figures.ts';
-import { startLoad, type LoadAnswer } from '../../support/load.ts';
+import { startLoad, type LoadResponse } from '../../support/load.ts';
 import { providerSettings, startProcess } from '../../support/service.ts';
 import { FetchWatch, descriptors, residentMebibytes } from '../../support/watch.ts';
 import { createTraffic, faultOf, mix } from './traffic.ts';
@@ -44,16 +44,16 @@ const pid = service.child.pid!;
 
 const traffic = createTraffic(provider, service.port);
 const wrong: string[] = [];
-let slowest: LoadAnswer[] = [];
+let slowest: LoadResponse[] = [];
 const expected = new Map<string, number>();
 
-const heed = (answer: LoadAnswer) => {
-  const fault = faultOf(answer, traffic);
+const heed = (response: LoadResponse) => {
+  const fault = faultOf(response, traffic);
   if (fault !== undefined && wrong.length < 20) wrong.push(fault);
-  const { reason } = traffic[answer.shot.kind]!;
+  const { reason } = traffic[response.shot.kind]!;
   if (reason !== undefined) expected.set(reason, (expected.get(reason) ?? 0) + 1);
-  if (slowest.length === 5 && answer.millis <= slowest[4]!.millis) return;
-  slowest = [...slowest, answer].sort((one, other) => other.millis - one.millis).slice(0, 5);
+  if (slowest.length === 5 && response.millis <= slowest[4]!.millis) return;
+  slowest = [...slowest, response].sort((one, other) => other.millis - one.millis).slice(0, 5);
 };
 
 const watch = new FetchWatch(provider);
@@ -103,7 +103,7 @@ const problems = [
 
 printTable(
   'answers',
-  [...tally.statuses].sort().map(([answer, count]) => ({ answer, count })),
+  [...tally.statuses].sort().map(([response, count]) => ({ response, count })),
 );
 
 printTable(

@@ -1,11 +1,11 @@
-/* The mixed traffic of the soak: each kind of request, how to make the next one, and the one answer that is
+/* The mixed traffic of the soak: each kind of request, how to make the next one, and the one response that is
    right for it. */
 import { randomUUID } from 'node:crypto';
 import { makeSigningKey } from '../../idp/keys.ts';
 import type { Provider } from '../../idp/provider.ts';
 import { signJws } from '../../idp/tokens.ts';
 import { unsignedToken } from '../../faults/process-fixture.ts';
-import { getBytes, type LoadAnswer, type Shot } from '../../support/load.ts';
+import { getBytes, type LoadResponse, type Shot } from '../../support/load.ts';
 import { makeProof, makeProofKey } from '../../support/proof.ts';
 
 export interface Kind {
@@ -176,9 +176,9 @@ export function mix(traffic: Readonly<Record<string, Kind>>): () => Shot {
   };
 }
 
-/** What is wrong with an answer, if anything is. */
+/** What is wrong with a response, if anything is. */
 export function faultOf(
-  { shot, status, text }: LoadAnswer,
+  { shot, status, text }: LoadResponse,
   traffic: Readonly<Record<string, Kind>>,
 ): string | undefined {
   const kind = traffic[shot.kind]!;

@@ -23,7 +23,7 @@ export const VARIANTS: readonly Variant[] = [
     was: 'LARGEST_BATCH = 64',
     becomes: 'LARGEST_BATCH = 1',
     breaks: [
-      'prepares the requests of one turn, then writes their answers',
+      'prepares the requests of one turn, then writes their responses',
       'lets no more than 64 requests wait: the last of them has all worked off at once',
     ],
   },

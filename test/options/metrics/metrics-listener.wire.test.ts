@@ -11,7 +11,7 @@ import { exchange, openWire } from '../../support/client.ts';
 import { TestClock } from '../../support/clock.ts';
 import { readExposition } from '../../support/exposition.ts';
 import { freePort } from '../../support/free-port.ts';
-import { answersIn, statusesIn } from '../../support/raw-answers.ts';
+import { responsesIn, statusesIn } from '../../support/raw-responses.ts';
 import { runProcess } from '../../support/service.ts';
 
 const askFor = (target: string, method = 'GET') => `${method} ${target} HTTP/1.1\r\nHost: a\r\n\r\n`;
@@ -53,8 +53,8 @@ test('answers one request of a connection, and makes nothing for those behind it
 test('answers GET and HEAD of /metrics, whatever the query, and ends the connection', async (t) => {
   const { port } = await listening(t);
   for (const target of ['/metrics', '/metrics?name[]=x', '/metrics?']) {
-    const [answer] = answersIn(await exchange(port, askFor(target)));
-    const { status, text, fields } = answer ?? assert.fail();
+    const [response] = responsesIn(await exchange(port, askFor(target)));
+    const { status, text, fields } = response ?? assert.fail();
     assert.equal(status, 200);
     assert.match(text, /^read \d\n$/);
     assert.equal(fields.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
@@ -70,9 +70,9 @@ test('answers 404 without content to everything else, and measures nothing for i
   const others = ['/', '/metric', '/metrics/', '/metricsx', '/x/metrics', '//metrics', '/healthz'];
   const requests = [...others.map((target) => askFor(target)), askFor('/metrics', 'POST')];
   for (const request of requests) {
-    const answers = answersIn(await exchange(port, request));
+    const responses = responsesIn(await exchange(port, request));
     assert.deepEqual(
-      answers.map(({ status, text }) => [status, text]),
+      responses.map(({ status, text }) => [status, text]),
       [[404, '']],
     );
   }

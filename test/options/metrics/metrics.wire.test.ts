@@ -52,8 +52,8 @@ async function start(t: TestContext, settings: Partial<GivenSettings> = {}, fetc
   };
 
   /** How many answers there were. */
-  const answers = (labels: string) => value(`${DURATION}_count{${labels}}`);
-  return { service, url, port, all, value, answers };
+  const responses = (labels: string) => value(`${DURATION}_count{${labels}}`);
+  return { service, url, port, all, value, responses };
 }
 
 const labelsOf = (route: string | undefined, method: string, status: number) =>
@@ -114,7 +114,7 @@ test('has every family from the start, and every foreseeable series at zero', as
 });
 
 test('counts answers by method, route and status, with their seconds, and no path of a caller', async (t) => {
-  const { port, answers, all, value } = await start(t);
+  const { port, responses, all, value } = await start(t);
   const token = issuer.token({ scope: 'read:orders' });
   for (const id of ['one', 'two']) await ask(port, `/orders/${id}?secret`, { token });
   await ask(port, '/orders/one', { token, method: 'HEAD' });
@@ -125,15 +125,15 @@ test('counts answers by method, route and status, with their seconds, and no pat
   await ask(port, '/bug');
   await ask(port, '/%22quoted%5C');
   await ask(port, '/healthz');
-  assert.equal(answers(labelsOf('/orders/{id}', 'GET', 200)), 2);
-  assert.equal(answers(labelsOf('/orders/{id}', 'HEAD', 200)), 1);
-  assert.equal(answers(labelsOf('/orders/{id}', 'GET', 401)), 1);
-  assert.equal(answers(labelsOf(undefined, '_OTHER', 405)), 1);
-  assert.equal(answers(labelsOf(undefined, 'PATCH', 405)), 1);
-  assert.equal(answers(labelsOf('/missing', 'GET', 404)), 1);
-  assert.equal(answers(labelsOf('/bug', 'GET', 500)), 1);
-  assert.equal(answers(labelsOf('/\\"quoted\\\\', 'GET', 200)), 1);
-  assert.equal(answers(labelsOf('/healthz', 'GET', 200)), 1);
+  assert.equal(responses(labelsOf('/orders/{id}', 'GET', 200)), 2);
+  assert.equal(responses(labelsOf('/orders/{id}', 'HEAD', 200)), 1);
+  assert.equal(responses(labelsOf('/orders/{id}', 'GET', 401)), 1);
+  assert.equal(responses(labelsOf(undefined, '_OTHER', 405)), 1);
+  assert.equal(responses(labelsOf(undefined, 'PATCH', 405)), 1);
+  assert.equal(responses(labelsOf('/missing', 'GET', 404)), 1);
+  assert.equal(responses(labelsOf('/bug', 'GET', 500)), 1);
+  assert.equal(responses(labelsOf('/\\"quoted\\\\', 'GET', 200)), 1);
+  assert.equal(responses(labelsOf('/healthz', 'GET', 200)), 1);
   const seconds = value(`${DURATION}_sum{${labelsOf('/orders/{id}', 'GET', 200)}}`) ?? 0;
   assert.ok(seconds > 0 && seconds < 10, `${seconds} s`);
   assert.ok(![...all()].some(([, { samples }]) => /one|secret|PURGE/.test([...samples.keys()].join())));
@@ -141,12 +141,12 @@ test('counts answers by method, route and status, with their seconds, and no pat
 
 test('counts a preflight and who asks for the metadata as requests that no route has matched', async (t) => {
   const settings = { corsAllowedOrigins: ['https://app.test'], resourceUrl: 'https://api.test' };
-  const { port, answers } = await start(t, settings);
+  const { port, responses } = await start(t, settings);
   const headers = { Origin: 'https://app.test', 'Access-Control-Request-Method': 'GET' };
   await ask(port, '/open', { method: 'OPTIONS', headers });
   await ask(port, '/.well-known/oauth-protected-resource');
-  assert.equal(answers(labelsOf(undefined, 'OPTIONS', 204)), 1);
-  assert.equal(answers(labelsOf(undefined, 'GET', 200)), 1);
+  assert.equal(responses(labelsOf(undefined, 'OPTIONS', 204)), 1);
+  assert.equal(responses(labelsOf(undefined, 'GET', 200)), 1);
 });
 
 test('has the boundaries of OpenTelemetry', async (t) => {
@@ -204,7 +204,7 @@ test('counts refusals by reason, and neither probes nor what a handler refuses',
 });
 
 test('counts what never became a request as a refusal only, and CONNECT as a request', async (t) => {
-  const { port, value, answers, all } = await start(t);
+  const { port, value, responses, all } = await start(t);
   const before = [...(all().get(DURATION)?.samples ?? [])];
   await exchange(port, 'garbage\r\n\r\n');
   await exchange(port, `GET /open HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`);
@@ -214,7 +214,7 @@ test('counts what never became a request as a refusal only, and CONNECT as a req
   assert.equal(value('gatehouse_refusals_total{reason="header_fields_too_large"}'), 2);
   assert.deepEqual([...(all().get(DURATION)?.samples ?? [])], before);
   await exchange(port, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
-  assert.equal(answers(labelsOf(undefined, 'CONNECT', 400)), 1);
+  assert.equal(responses(labelsOf(undefined, 'CONNECT', 400)), 1);
   assert.equal(value('http_server_active_requests'), 0);
 });
 

@@ -29,7 +29,7 @@ async function worksOff(names: readonly string[]): Promise<string[]> {
 
 const each = (what: string, names: readonly string[]) => names.map((name) => `${what} ${name}`);
 
-test('prepares the requests of one turn, then writes their answers', async () => {
+test('prepares the requests of one turn, then writes their responses', async () => {
   assert.deepEqual(await worksOff(['a', 'later', 'b']), [
     ...each('prepare', ['a', 'later', 'b']),
     ...each('write', ['a', 'b']),

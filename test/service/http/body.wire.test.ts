@@ -10,7 +10,7 @@ import { createListener } from '../../../src/service/http/listener.ts';
 import { exchange, openWire } from '../../support/client.ts';
 import { TestClock } from '../../support/clock.ts';
 import { GOOD, HOST, LAST, openListener, post, PREFLIGHT } from '../../support/listener.ts';
-import { answersIn, statusesIn } from '../../support/raw-answers.ts';
+import { responsesIn, statusesIn } from '../../support/raw-responses.ts';
 
 describe('a request body', { timeout: 30_000 }, () => {
   const MEBIBYTE = 1024 * 1024;
@@ -88,16 +88,16 @@ describe('a request body', { timeout: 30_000 }, () => {
   });
 
   test('that an app neither takes nor refuses does not hold up the next request', async (t) => {
-    const answerWhenFull = (request: IncomingMessage, response: ServerResponse): void => {
+    const responseWhenFull = (request: IncomingMessage, response: ServerResponse): void => {
       const isFull = request.complete || request.socket.isPaused();
-      setImmediate(() => (isFull ? response.end('{}') : answerWhenFull(request, response)));
+      setImmediate(() => (isFull ? response.end('{}') : responseWhenFull(request, response)));
     };
 
     const { server } = createListener(
       {
         noteArrival: () => 0,
         work: ({ request, response }: Exchange) => {
-          answerWhenFull(request, response);
+          responseWhenFull(request, response);
           return new Promise(() => {});
         },
         turnAway: () => assert.fail(),
@@ -129,13 +129,13 @@ describe('a request body', { timeout: 30_000 }, () => {
     await listener.gone();
   });
 
-  test('of 5 MB that keeps coming does not cost the answer', async (t) => {
+  test('of 5 MB that keeps coming does not cost the response', async (t) => {
     const listener = await openListener(t);
     const received = await exchange(
       listener.port,
       Buffer.concat([Buffer.from(post('Content-Length: 5000000\r\n')), Buffer.alloc(5_000_000)]),
     );
-    const [answer, ...others] = answersIn(received);
+    const [answer, ...others] = responsesIn(received);
     assert.deepEqual(
       [answer?.status, answer?.text, others],
       [405, '{"error":"method_not_allowed","message":"This method is not supported here"}', []],
@@ -161,7 +161,7 @@ describe('a request body', { timeout: 30_000 }, () => {
     await listener.gone();
   });
 
-  test('with broken chunks ends the connection with the one answer', async (t) => {
+  test('with broken chunks ends the connection with the one response', async (t) => {
     const listener = await openListener(t);
     const wire = await openWire(listener.port);
     wire.send(post('Transfer-Encoding: chunked\r\n', '5\r\nhello\r\n'));

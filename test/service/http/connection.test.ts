@@ -39,7 +39,7 @@ function open() {
   const socket = new FakeSocket();
   const connection = new Connection(socket as never);
 
-  /** A request arrives; what is given has its answer written, and finished. */
+  /** A request arrives; what is given has its response written, and finished. */
   const ask = (complete = true) => {
     const response = Object.assign(new EventEmitter(), { writableEnded: false, req: { complete } });
     connection.begin(response as never);
@@ -66,7 +66,7 @@ test('keeps an idle connection for 72 seconds', () => {
   assert.equal(open().overdueFrom(5), 77);
 });
 
-test('counts the 72 seconds anew from the last answer finished [G14]', () => {
+test('counts the 72 seconds anew from the last response finished [G14]', () => {
   const { ask, overdueFrom } = open();
   assert.equal(overdueFrom(0, 40), undefined);
   const { write, finish } = ask();
@@ -75,13 +75,13 @@ test('counts the 72 seconds anew from the last answer finished [G14]', () => {
   assert.equal(overdueFrom(41), 113);
 });
 
-test('waits without limit for an answer that is not written yet', () => {
+test('waits without limit for a response that is not written yet', () => {
   const { ask, overdueFrom } = open();
   ask();
   assert.equal(overdueFrom(0, 4_000), undefined);
 });
 
-test('is idle while every answer is written and nothing of another request has come', () => {
+test('is idle while every response is written and nothing of another request has come', () => {
   const { socket, connection, ask } = open();
   assert.equal(connection.isIdle, true);
   socket.bytesRead = 30;
@@ -119,7 +119,7 @@ test('gives a client 90 seconds from the oldest answer unread, however many it r
   assert.equal(overdueFrom(81), 121);
 });
 
-test('counts each answer from when it was written, and one behind an answer that is not written from then', () => {
+test('counts each response from when it was written, and one behind a response that is not written from then', () => {
   const { ask, overdueFrom } = open();
   const first = ask();
   const second = ask();
@@ -142,7 +142,7 @@ test('gives a client that has been answered for the last time one second to clos
   assert.equal(overdueFrom(7), 8);
 });
 
-test('throws away what comes behind the last answer up to a mebibyte, then reads no more', () => {
+test('throws away what comes behind the last response up to a mebibyte, then reads no more', () => {
   const { socket } = open();
   const requests: Buffer[] = [];
   socket.on('data', (chunk) => requests.push(chunk));
@@ -153,7 +153,7 @@ test('throws away what comes behind the last answer up to a mebibyte, then reads
   assert.deepEqual([socket.isPaused, requests], [true, []]);
 });
 
-test('says the last word after the answers under way, and only the first one', () => {
+test('says the last word after the responses under way, and only the first one', () => {
   const { socket, connection, ask } = open();
   const first = ask();
   const second = ask();
@@ -165,7 +165,7 @@ test('says the last word after the answers under way, and only the first one', (
   assert.deepEqual(socket.received, ['malformed']);
 });
 
-test('says nothing behind an answer that has ended the connection', () => {
+test('says nothing behind a response that has ended the connection', () => {
   const { socket, connection, ask } = open();
   const { finish } = ask();
   connection.endWith(() => assert.fail('a word behind the end'));

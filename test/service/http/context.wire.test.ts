@@ -7,7 +7,7 @@ import { open } from '../../../src/gate/access.ts';
 import { get, post } from '../../../src/service/routes/route.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
 import { openWire } from '../../support/client.ts';
-import { statusesIn } from '../../support/raw-answers.ts';
+import { statusesIn } from '../../support/raw-responses.ts';
 import { schemaOf } from '../../support/schemas.ts';
 import { startRoutes } from '../../support/routes.ts';
 

@@ -20,11 +20,11 @@ import {
   PREFLIGHT,
   untilClosing,
 } from '../../support/listener.ts';
-import { statusesIn } from '../../support/raw-answers.ts';
+import { statusesIn } from '../../support/raw-responses.ts';
 import { startRoutes } from '../../support/routes.ts';
 
 describe('the end', { timeout: 120_000 }, () => {
-  test('says Connection: close on every answer once it takes no more connections [RFC 9112 §9.6]', async (t) => {
+  test('says Connection: close on every response once it takes no more connections [RFC 9112 §9.6]', async (t) => {
     const listener = await openListener(t);
     listener.beginClosing();
     const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}${PREFLIGHT}\r\n`;
@@ -46,7 +46,7 @@ describe('the end', { timeout: 120_000 }, () => {
     }
   });
 
-  test('carries out no request behind the answer that says so [RFC 9112 §9.6]', async (t) => {
+  test('carries out no request behind the response that says so [RFC 9112 §9.6]', async (t) => {
     const listener = await openListener(t);
     listener.beginClosing();
     const nowhere = `GET /nowhere HTTP/1.1\r\n${HOST}\r\n`;
@@ -133,7 +133,7 @@ describe('the end', { timeout: 120_000 }, () => {
     const half = await openWire(listener.port);
     const arrival = listener.held();
     busy.send(HELD);
-    const answer = await arrival;
+    const response = await arrival;
     half.send(GOOD.slice(0, 20));
     while (listener.sockets[1]?.bytesRead !== 20) await new Promise(setImmediate);
     listener.beginClosing();
@@ -142,12 +142,12 @@ describe('the end', { timeout: 120_000 }, () => {
     listener.clock.advance(9_999);
     half.send(GOOD.slice(20));
     assert.deepEqual(statusesIn(await half.untilClosed()), [200]);
-    answer();
+    response();
     assert.deepEqual(statusesIn(await busy.untilClosed()), [200]);
     assert.equal(await stopped, 'drained');
   });
 
-  test('lets a client read an answer that is written already, and closes the connection then [RFC 9112 §9.6]', async (t) => {
+  test('lets a client read a response that is written already, and closes the connection then [RFC 9112 §9.6]', async (t) => {
     // More than the buffers of two sockets hold.
     const text = 'x'.repeat(12_000_000);
     const app = await startRoutes({ routes: [get('/large', open, () => ({ text }))] });

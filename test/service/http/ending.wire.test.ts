@@ -1,4 +1,4 @@
-/* What is read of a connection while an answer on it waits: nothing behind an answer that ends it, and else a
+/* What is read of a connection while a response on it waits: nothing behind a response that ends it, and else a
    bounded piece (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { get, post } from '../../../src/service/routes/route.ts';
 import { json } from '../../../src/service/routes/inputs.ts';
 import { clock, tokenWith } from '../../support/caller.ts';
 import { exchange, openWire } from '../../support/client.ts';
-import { statusesIn } from '../../support/raw-answers.ts';
+import { statusesIn } from '../../support/raw-responses.ts';
 import { startRoutes } from '../../support/routes.ts';
 
 const HOST = 'Host: a\r\n';
@@ -33,10 +33,10 @@ const PIECE = 64 * 1024;
 /** Routes: those at `/held` wait until `answer` is called; the sender check of guarded routes waits with them. */
 async function openHolding(context: TestContext) {
   const count = { seen: 0, ran: 0 };
-  let answer = () => {};
+  let response = () => {};
 
   const held = new Promise<object>((resolve) => {
-    answer = () => resolve({});
+    response = () => resolve({});
   });
 
   const hold = () => {
@@ -88,7 +88,7 @@ async function openHolding(context: TestContext) {
     return bytesRead;
   };
 
-  return { ...app, wire, socket, count, answer, settled };
+  return { ...app, wire, socket, count, response, settled };
 }
 
 const fields = 'X: 1\r\n'.repeat(250);
@@ -116,14 +116,14 @@ const ENDINGS: Readonly<Record<string, readonly [bytes: string, status: number]>
 describe('behind a request whose answer ends the connection', { timeout: 60_000 }, () => {
   for (const [what, [ending, status]] of Object.entries(ENDINGS)) {
     test(`nothing more is read, and all before it is answered: ${what} [RFC 9112 §9.6]`, async (t) => {
-      const { wire, socket, count, answer, settled } = await openHolding(t);
+      const { wire, socket, count, response, settled } = await openHolding(t);
       wire.send(NOW + HELD + ending);
       const before = await settled();
       // What follows shows Node that a request which asked for the end is not the last, or fills a body.
       wire.send(NOW.repeat(100_000));
       assert.ok((await settled()) <= before + 2 * PIECE);
       assert.ok(count.seen < 5_000);
-      answer();
+      response();
       assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200, status]);
       // The client has a second to close, by a sweep that comes every second.
       const closed = once(socket, 'close');
@@ -132,35 +132,35 @@ describe('behind a request whose answer ends the connection', { timeout: 60_000 
     });
 
     test(`all before it is answered where it comes in one piece: ${what} [RFC 9112 §9.3.2]`, async (t) => {
-      const { wire, answer, settled } = await openHolding(t);
+      const { wire, response, settled } = await openHolding(t);
       wire.send(NOW + HELD + NOW + ending + NOW.repeat(10_000));
       await settled();
-      answer();
+      response();
       assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200, 200, status]);
     });
   }
 
   test('nothing more is read while the caller is checked, once a body has come that nobody reads', async (t) => {
-    const { wire, count, answer, settled } = await openHolding(t);
+    const { wire, count, response, settled } = await openHolding(t);
     const fieldsOf = `Authorization: Bearer ${tokenWith()}\r\nContent-Length: 5\r\n`;
     wire.send(line('POST /guarded', fieldsOf, 'hello'));
     const before = await settled();
     wire.send(HELD.repeat(100_000));
     assert.ok((await settled()) <= before + 3 * PIECE);
     assert.ok(count.seen < 10_000);
-    answer();
+    response();
     assert.deepEqual(statusesIn(await wire.untilClosed()), [200]);
   });
 });
 
 describe('behind a request that waits', { timeout: 60_000 }, () => {
   test('only so much is read, and the rest when it is answered, for a connection that goes on', async (t) => {
-    const { wire, socket, count, answer, settled } = await openHolding(t);
+    const { wire, socket, count, response, settled } = await openHolding(t);
     const total = 20_000;
     wire.send(HELD.repeat(total));
     assert.ok((await settled()) <= 4 * PIECE);
     assert.ok(count.ran < 8_000, `${count.ran} handlers run`);
-    answer();
+    response();
     await wire.until((text) => text.split('HTTP/1.1 200').length > total);
     wire.send(HELD.repeat(total) + LAST);
     assert.deepEqual(statusesIn(await wire.untilClosed()), Array(2 * total + 1).fill(200));
@@ -173,22 +173,22 @@ describe('behind a request that waits', { timeout: 60_000 }, () => {
     ['a handler', '/held-json', 100_000, () => ''],
   ] as const) {
     test(`bodies are read up to one more, and all are answered: ${what} [docs/operations.md]`, async (t) => {
-      const { wire, answer, settled } = await openHolding(t);
+      const { wire, response, settled } = await openHolding(t);
       const bodies = jsonOf(path, length, token()).repeat(100);
       wire.send(bodies + LAST);
       assert.ok((await settled()) <= 4 * PIECE + 100_000);
-      answer();
+      response();
       assert.deepEqual(statusesIn(await wire.untilClosed()), Array(101).fill(200));
     });
   }
 
   test('a body behind others is read on when they are answered, whatever has been read ahead', async (t) => {
-    const { wire, answer, settled } = await openHolding(t);
+    const { wire, response, settled } = await openHolding(t);
     const small = jsonOf('/json', 30_000);
     const large = jsonOf('/json', 100_000);
     wire.send(HELD + small.repeat(5) + large + HELD + large.slice(0, -50_000));
     await settled();
-    answer();
+    response();
     await wire.until((text) => statusesIn(text).length === 8);
     wire.send(large.slice(-50_000) + LAST);
     assert.deepEqual(statusesIn(await wire.untilClosed()), Array(10).fill(200));

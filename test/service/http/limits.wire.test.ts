@@ -19,12 +19,12 @@ import {
   post,
   PREFLIGHT,
 } from '../../support/listener.ts';
-import { answersIn, assertRefused, statusesIn } from '../../support/raw-answers.ts';
+import { responsesIn, assertRefused, statusesIn } from '../../support/raw-responses.ts';
 
 const TOO_LARGE = 'The header fields of the request are too large';
 
 describe('the listener', { timeout: 120_000 }, () => {
-  test('refuses any other expectation than 100-continue, and one beside it, in the shape of every answer [RFC 9110 §10.1.1]', async (t) => {
+  test('refuses any other expectation than 100-continue, and one beside it, in the shape of every response [RFC 9110 §10.1.1]', async (t) => {
     const listener = await openListener(t);
     const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}Expect: x\r\n${PREFLIGHT}\r\n`;
     const others = [
@@ -51,10 +51,10 @@ describe('the listener', { timeout: 120_000 }, () => {
       );
       assert.equal(listener.logs.at(-1)?.reason, 'expectation_failed');
     }
-    const [answer] = answersIn(
+    const [response] = responsesIn(
       await exchange(listener.port, get(`${HOST}Expect: 200-ok\r\nOrigin: ${ORIGIN}\r\n`)),
     );
-    assert.deepEqual([answer?.status, answer?.fields.get('access-control-allow-origin')], [417, ORIGIN]);
+    assert.deepEqual([response?.status, response?.fields.get('access-control-allow-origin')], [417, ORIGIN]);
     await listener.gone();
   });
 
@@ -83,8 +83,8 @@ describe('the listener', { timeout: 120_000 }, () => {
     const { port } = await openListener(t);
     const plain = await openListener(t, { environment: {} });
     for (const bytes of [GARBAGE, CONNECT, get(''), get(`${HOST}Expect: 200-ok\r\n`)]) {
-      assert.equal(answersIn(await exchange(port, bytes))[0]?.fields.get('vary'), 'Origin', bytes);
-      assert.equal(answersIn(await exchange(plain.port, bytes))[0]?.fields.get('vary'), undefined, bytes);
+      assert.equal(responsesIn(await exchange(port, bytes))[0]?.fields.get('vary'), 'Origin', bytes);
+      assert.equal(responsesIn(await exchange(plain.port, bytes))[0]?.fields.get('vary'), undefined, bytes);
     }
   });
 
@@ -96,8 +96,8 @@ describe('the listener', { timeout: 120_000 }, () => {
       wire.send(post(`Content-Length: 5\r\nExpect: ${expectation}\r\n`));
       await wire.until((text) => text.endsWith('}'));
       wire.send('hello');
-      const [answer, ...others] = answersIn(await wire.untilClosed());
-      assert.deepEqual([answer?.status, answer?.fields.get('connection'), others], [405, 'close', []]);
+      const [response, ...others] = responsesIn(await wire.untilClosed());
+      assert.deepEqual([response?.status, response?.fields.get('connection'), others], [405, 'close', []]);
     });
   }
 
@@ -109,7 +109,7 @@ describe('the listener', { timeout: 120_000 }, () => {
         get(`${HOST}Connection: Upgrade\r\nUpgrade: ${offer}\r\n`) + LAST,
       );
       assert.deepEqual(
-        answersIn(received).map(({ status, fields }) => [status, fields.get('connection')]),
+        responsesIn(received).map(({ status, fields }) => [status, fields.get('connection')]),
         [[200, 'close']],
       );
     }
@@ -166,7 +166,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
-  test('takes no more requests from a client that does not read than their answers have room [G8]', async (t) => {
+  test('takes no more requests from a client that does not read than their responses have room [G8]', async (t) => {
     const listener = await openListener(t);
     let taken = 0;
     listener.server.on('request', () => {
@@ -184,7 +184,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
-  test('ends a connection 72 seconds after its last answer, whatever bytes arrive meanwhile [RFC 9112 §9.3, G8, G14]', async (t) => {
+  test('ends a connection 72 seconds after its last response, whatever bytes arrive meanwhile [RFC 9112 §9.3, G8, G14]', async (t) => {
     const listener = await openListener(t);
     const wires = [await openUsedWire(listener.port), await openUsedWire(listener.port)];
     const [quiet, dripping] = listener.sockets;

@@ -1,4 +1,4 @@
-/* Nothing of a request may outlive its answer: a connection that is only kept alive would hold as much memory
+/* Nothing of a request may outlive its response: a connection that is only kept alive would hold as much memory
    as its caller sent. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';

@@ -161,7 +161,7 @@ for (const path of ['/not-now', '/not-now-later']) {
   });
 }
 
-test('gives every caller an answer about itself when requests interleave [G10]', async () => {
+test('gives every caller a response about itself when requests interleave [G10]', async () => {
   const asked = Array.from({ length: 200 }, async (_, index) => {
     const { body } = await service.ask(`/who/${index}`, { token: tokenWith({ sub: `user-${index}` }) });
     assert.deepEqual(body, { user: `user-${index}`, name: String(index) });
@@ -264,7 +264,7 @@ test('goes on with a request once the keys it waits for are there', async (t) =>
   assert.deepEqual(waiting.logs, []);
 });
 
-test('works out an answer without awaiting a promise when the token is known and the handler is synchronous', () => {
+test('works out a response without awaiting a promise when the token is known and the handler is synchronous', () => {
   const { responder } = createRoutes({ routes: [get('/x', authenticated, () => ({ a: 1 }))] });
   const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${tokenWith()}`];
   const request = Object.assign(new EventEmitter(), {
@@ -330,7 +330,7 @@ test('makes the reply to a refusal once for each scope that is named, with RESOU
 });
 
 for (const [when, isGoneBefore] of [
-  ['before a late answer', false],
+  ['before a late response', false],
   ['while the request waited for its turn', true],
 ] as const) {
   test(`writes nothing when the client has gone ${when}`, async () => {

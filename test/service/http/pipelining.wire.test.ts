@@ -17,7 +17,7 @@ import {
   openUsedWire,
   post,
 } from '../../support/listener.ts';
-import { assertRefused, MALFORMED, statusesIn } from '../../support/raw-answers.ts';
+import { assertRefused, MALFORMED, statusesIn } from '../../support/raw-responses.ts';
 import { startRoutes } from '../../support/routes.ts';
 
 /** 34 bytes, of which 1,925 fill what is read from a socket at once. */
@@ -34,9 +34,9 @@ const BEHIND = `POST /behind HTTP/1.1\r\n${HOST}\r\n`;
 
 /** Routes that count how often the route of `BEHIND` was run, and answer `/held` when told to. */
 async function openCounting(t: TestContext) {
-  const counted = { runs: 0, answer: () => {} };
+  const counted = { runs: 0, response: () => {} };
   const held = new Promise<object>((resolve) => {
-    counted.answer = () => resolve({});
+    counted.response = () => resolve({});
   });
   const app = await startRoutes({
     routes: [
@@ -56,7 +56,7 @@ async function openCounting(t: TestContext) {
 const first = (fields: string, version = '1.1', path = '/first') =>
   `POST ${path} HTTP/${version}\r\n${HOST}${fields}\r\n`;
 
-describe('a request behind an answer that ends the connection', { timeout: 120_000 }, () => {
+describe('a request behind a response that ends the connection', { timeout: 120_000 }, () => {
   for (const [what, request, status] of [
     [
       'HTTP/1.0 with a transfer coding',
@@ -70,7 +70,7 @@ describe('a request behind an answer that ends the connection', { timeout: 120_0
     ['an offer to upgrade', first('Upgrade: x\r\n'), 200],
     ['a body that nobody reads', `${first('Content-Length: 5\r\n')}hello`, 200],
   ] as const) {
-    test(`is not carried out, where that is the answer to ${what} [RFC 9112 §9.6, G8]`, async (t) => {
+    test(`is not carried out, where that is the response to ${what} [RFC 9112 §9.6, G8]`, async (t) => {
       const counted = await openCounting(t);
       assert.deepEqual(statusesIn(await exchange(counted.app.port, request + BEHIND)), [status]);
       assert.equal(counted.runs, 0);
@@ -81,7 +81,7 @@ describe('a request behind an answer that ends the connection', { timeout: 120_0
     ['known at once', first(HOST), 400],
     ['worked out later', `${first('Content-Length: 5\r\n', '1.1', '/later')}hello`, 200],
   ] as const) {
-    test(`is not carried out while that answer, ${what}, waits for one before it [RFC 9112 §9.6, G8]`, async (t) => {
+    test(`is not carried out while that response, ${what}, waits for one before it [RFC 9112 §9.6, G8]`, async (t) => {
       const counted = await openCounting(t);
       const wire = await openWire(counted.app.port);
       let seen = 0;
@@ -96,7 +96,7 @@ describe('a request behind an answer that ends the connection', { timeout: 120_0
       wire.send(BEHIND);
       assert.deepEqual(statusesIn(await exchange(counted.app.port, LAST)), [404]);
       assert.equal(seen, 3);
-      counted.answer();
+      counted.response();
       assert.deepEqual(statusesIn(await wire.untilClosed()), [200, status]);
       assert.equal(counted.runs, 0);
     });
@@ -130,9 +130,9 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     const listener = await openListener(t);
     const arrival = listener.held();
     const received = exchange(listener.port, `${HELD}${CONNECT}`);
-    const answer = await arrival;
+    const response = await arrival;
     await new Promise(setImmediate);
-    answer();
+    response();
     assert.deepEqual(statusesIn(await received), [200, 400]);
   });
 
@@ -141,11 +141,11 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     const arrival = listener.held();
     const wire = await openWire(listener.port);
     wire.send(`${HELD}${CONNECT}`);
-    const answer = await arrival;
+    const response = await arrival;
     await new Promise(setImmediate);
     wire.socket.resetAndDestroy();
     await listener.gone();
-    answer();
+    response();
     assert.deepEqual(statusesIn(await exchange(listener.port, `${GOOD}${LAST}`)), [200, 200]);
   });
 
@@ -169,10 +169,10 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     ] as const) {
       const arrival = listener.held();
       const received = exchangeAndClose(listener.port, HELD + behind);
-      const answer = await arrival;
+      const response = await arrival;
       const socket = listener.sockets.at(-1)!;
       while (!socket.isPaused() && !socket.readableEnded) await new Promise(setImmediate);
-      answer();
+      response();
       assert.deepEqual(statusesIn(await received), statuses);
       await listener.gone();
     }
@@ -186,17 +186,17 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
-  test('loses no answer to a client that goes on sending behind the last one [RFC 9112 §9.6]', async (t) => {
+  test('loses no response to a client that goes on sending behind the last one [RFC 9112 §9.6]', async (t) => {
     const listener = await openListener(t);
     for (const last of [LAST, post('Content-Length: 5\r\n', 'hello'), GARBAGE]) {
       const received = await exchange(listener.port, SHORT.repeat(5_000) + last + SHORT.repeat(20_000));
       assert.equal(statusesIn(received).length, 5_001, last);
-      // All that it sends is read, up to its end: a reset could overtake the answers.
+      // All that it sends is read, up to its end: a reset could overtake the responses.
       await listener.gone();
     }
   });
 
-  test('looks at no request behind the answer that ends the connection', async (t) => {
+  test('looks at no request behind the response that ends the connection', async (t) => {
     const listener = await openListener(t);
     const wire = await openWire(listener.port);
     wire.socket.allowHalfOpen = true;
@@ -222,7 +222,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
       const listener = await openListener(t);
       const pad = `X-Pad: ${'p'.repeat(800)}\r\n\r\n`;
       const padded = (text: string) => text.replace('\r\n\r\n', `\r\n${pad}`);
-      // The answer that ends the connection is the last of a batch for some of these, and others are under
+      // The response that ends the connection is the last of a batch for some of these, and others are under
       // way behind it.
       for (let before = 40; before < 64; before += 1) {
         const wire = await openWire(listener.port);
@@ -243,11 +243,11 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
   test('waits with the refusal until every request before the garbage is answered', async (t) => {
     const listener = await openListener(t);
     const arrival = listener.held();
-    // The second one has its answer at once, which waits behind the first.
+    // The second one has its response at once, which waits behind the first.
     const received = exchange(listener.port, `${HELD}GET /nowhere HTTP/1.1\r\n${HOST}\r\n${GARBAGE}`);
-    const answer = await arrival;
+    const response = await arrival;
     await new Promise(setImmediate);
-    answer();
+    response();
     assert.deepEqual(statusesIn(await received), [200, 404, 400]);
   });
 
@@ -256,27 +256,27 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     const arrival = listener.held();
     const refused = once(listener.server, 'clientError');
     const received = exchange(listener.port, `${HELD}${GOOD.repeat(1_000)}${GARBAGE}`);
-    const answer = await arrival;
+    const response = await arrival;
     await refused;
-    answer();
+    response();
     assert.equal(statusesIn(await received).join(), `${'200,'.repeat(1_001)}400`);
   });
 
   test('remembers the request under way when an earlier one is done', async (t) => {
     const listener = await openListener(t);
     const wire = await openWire(listener.port);
-    const answers: (() => void)[] = [];
+    const responses: (() => void)[] = [];
     for (let count = 0; count < 2; count += 1) {
       const arrival = listener.held();
       wire.send(HELD);
-      answers.push(await arrival);
+      responses.push(await arrival);
     }
-    answers[0]!();
+    responses[0]!();
     await wire.until((text) => text.endsWith('}'));
     const broken = once(listener.server, 'clientError');
     wire.send(GARBAGE);
     await broken;
-    answers[1]!();
+    responses[1]!();
     assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200, 400]);
   });
 
@@ -285,7 +285,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     const arrival = listener.held();
     const wire = await openWire(listener.port);
     wire.send(HELD);
-    const answer = await arrival;
+    const response = await arrival;
     const refused = once(listener.server, 'clientError');
     wire.send(GARBAGE);
     await refused;
@@ -297,7 +297,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
       assert.deepEqual(statusesIn(await exchange(listener.port, LAST)), [200]);
     }
     assert.equal(socket!.bytesRead, bytesRead);
-    answer();
+    response();
     assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 400]);
     assert.equal(listener.logs.filter(({ reason }) => reason === 'malformed-http').length, 1);
   });

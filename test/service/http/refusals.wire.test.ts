@@ -15,7 +15,7 @@ import {
   PREFLIGHT,
 } from '../../support/listener.ts';
 import { SENTENCES } from '../../../src/verify/base/refusal.ts';
-import { answersIn, assertRefused, MALFORMED, statusesIn } from '../../support/raw-answers.ts';
+import { responsesIn, assertRefused, MALFORMED, statusesIn } from '../../support/raw-responses.ts';
 import { IMPOSSIBLE_HOSTS, POSSIBLE_HOSTS } from '../../support/spellings.ts';
 
 const NOT_HTTP: Readonly<Record<string, string>> = {
@@ -64,7 +64,7 @@ describe('the listener', { timeout: 120_000 }, () => {
         const received = await exchange(listener.port, Buffer.from(bytes, 'latin1'));
         assertRefused(received, 400, 'invalid_request', MALFORMED);
         // RFC 9110 §6.6.1, by the clock of the service.
-        assert.equal(answersIn(received)[0]?.fields.get('date'), 'Tue, 01 Jan 2030 00:00:00 GMT');
+        assert.equal(responsesIn(received)[0]?.fields.get('date'), 'Tue, 01 Jan 2030 00:00:00 GMT');
         assert.deepEqual(listener.logs.at(-1)?.reason, 'malformed-http');
       });
     }
@@ -176,8 +176,8 @@ describe('the listener', { timeout: 120_000 }, () => {
   test('serves a request of HTTP/1.0 without Host, as the probes of some load balancers are [RFC 9112 §3.2]', async (t) => {
     const { port } = await openListener(t);
     for (const fields of ['', 'X-Forwarded-Host: a b\r\n']) {
-      const [answer] = answersIn(await exchange(port, `${get(fields, 'HTTP/1.0')}`));
-      assert.deepEqual([answer?.status, answer?.text], [200, '{"status":"ok"}'], fields);
+      const [response] = responsesIn(await exchange(port, `${get(fields, 'HTTP/1.0')}`));
+      assert.deepEqual([response?.status, response?.text], [200, '{"status":"ok"}'], fields);
     }
   });
 

@@ -9,7 +9,7 @@ import { RequestStream } from '../../../src/service/http/request-stream.ts';
 import { openWire, type Wire } from '../../support/client.ts';
 import { TestClock } from '../../support/clock.ts';
 import { post } from '../../support/listener.ts';
-import { statusesIn } from '../../support/raw-answers.ts';
+import { statusesIn } from '../../support/raw-responses.ts';
 
 const HEAD = post('Transfer-Encoding: chunked\r\n');
 const END = '0\r\n\r\n';

@@ -8,14 +8,14 @@ import { json, query } from '../../../src/service/routes/inputs.ts';
 import { clock } from '../../support/caller.ts';
 import { openWire } from '../../support/client.ts';
 import { untilClosing } from '../../support/listener.ts';
-import { statusesIn } from '../../support/raw-answers.ts';
+import { statusesIn } from '../../support/raw-responses.ts';
 import { schemaOf } from '../../support/schemas.ts';
 import { startRoutes, type RoutesToTest } from '../../support/routes.ts';
 
 interface Held {
   readonly signal: AbortSignal;
   /** Ends the handler. */
-  readonly answer: () => void;
+  readonly response: () => void;
   readonly fail: (failure: unknown) => void;
 }
 
@@ -33,7 +33,7 @@ async function openRoutes(context: TestContext, environment: RoutesToTest['envir
         get signal() {
           return request.signal;
         },
-        answer: () => resolve({ held: true }),
+        response: () => resolve({ held: true }),
         fail: reject,
       }),
     );
@@ -64,7 +64,7 @@ const POST = 'POST /hold HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r
 const NOW = 'GET /now HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 
 describe('the signal', { timeout: 30_000 }, () => {
-  test('of each request under way aborts when the client has gone before their answers', async (t) => {
+  test('of each request under way aborts when the client has gone before their responses', async (t) => {
     const { port, held } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(GET.repeat(3));
@@ -77,15 +77,15 @@ describe('the signal', { timeout: 30_000 }, () => {
     ['a GET', GET],
     ['a POST whose body was read', POST],
   ] as const) {
-    test(`of ${what} aborts when the client has gone before the answer`, async (t) => {
+    test(`of ${what} aborts when the client has gone before the response`, async (t) => {
       const { port, held, logs } = await openRoutes(t);
       const wire = await openWire(port);
       wire.send(bytes);
-      const { signal, answer } = await held();
+      const { signal, response } = await held();
       assert.equal(signal.aborted, false);
       wire.socket.resetAndDestroy();
       await once(signal, 'abort');
-      answer();
+      response();
       await turns();
       assert.deepEqual(logs, []);
     });
@@ -104,14 +104,14 @@ describe('the signal', { timeout: 30_000 }, () => {
       assert.equal(call.signal.aborted, true);
     });
 
-    test(`of ${what} does not abort while the client waits, nor when it has its answer`, async (t) => {
+    test(`of ${what} does not abort while the client waits, nor when it has its response`, async (t) => {
       const { port, held } = await openRoutes(t);
       const wire = await openWire(port);
       wire.send(bytes);
-      const { signal, answer } = await held();
+      const { signal, response } = await held();
       await turns();
       assert.equal(signal.aborted, false);
-      answer();
+      response();
       await wire.until((text) => text.endsWith('}'));
       wire.send(NOW);
       assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200]);
@@ -179,7 +179,7 @@ describe('the signal', { timeout: 30_000 }, () => {
         const given = Promise.all(signals.map((signal) => once(signal, 'abort')));
         wire.socket.end();
         await given;
-        for (const { answer } of calls) answer();
+        for (const { response } of calls) response();
         assert.deepEqual(statusesIn(await wire.untilClosed()), Array(count).fill(200));
         wire.destroy();
       },
@@ -197,7 +197,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     wire.socket.end();
     while (!socket.readableEnded) await turns(1);
     assert.equal(call.signal.aborted, true);
-    call.answer();
+    call.response();
     assert.deepEqual(statusesIn(await wire.untilClosed()), [200]);
     wire.destroy();
   });
@@ -264,11 +264,11 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
     const { port, held } = await openRoutes(t, { HANDLER_TIMEOUT_SECONDS: '0' });
     const wire = await openWire(port);
     wire.send(GET);
-    const { answer, signal } = await held();
+    const { response, signal } = await held();
     clock.advance(60_000);
     await turns();
     assert.equal(signal.aborted, false);
-    answer();
+    response();
     assert.deepEqual(statusesIn(await wire.until((text) => text.endsWith('}'))), [200]);
     wire.destroy();
   });
@@ -278,9 +278,9 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
     const before = clock.pending.length;
     const wire = await openWire(port);
     wire.send(GET);
-    const { answer } = await held();
+    const { response } = await held();
     assert.equal(clock.pending.length, before + 1);
-    answer();
+    response();
     await wire.until((text) => text.endsWith('}'));
     assert.equal(clock.pending.length, before);
     wire.destroy();
@@ -298,7 +298,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
       const call = await held(index);
       clock.advance(30_000);
       await wire.until((text) => text.endsWith('}'));
-      if (index === 0) call.answer();
+      if (index === 0) call.response();
       else call.fail(new TypeError('late'));
       await turns();
       // Also when it is read for the first time.

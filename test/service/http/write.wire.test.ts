@@ -8,7 +8,7 @@ import { reply } from '../../../src/service/routes/handler-reply.ts';
 import { jsonReply, type Reply } from '../../../src/gate/reply.ts';
 import { hangUp, writeReply } from '../../../src/service/http/write.ts';
 import { openWire } from '../../support/client.ts';
-import { isWhole, parseAnswer, type WireAnswer } from '../../support/wire-answer.ts';
+import { isWhole, parseResponse, type WireResponse } from '../../support/wire-response.ts';
 
 interface Exchange {
   readonly answer: Reply;
@@ -19,7 +19,7 @@ interface Exchange {
 }
 
 /** What comes back for a request when it is answered like this. */
-async function exchange(requestText: string, how: Exchange): Promise<WireAnswer> {
+async function exchange(requestText: string, how: Exchange): Promise<WireResponse> {
   const { answer, more = [], isLast = false, reads } = how;
   const server = createServer(async (request, response) => {
     if (reads === 'some') {
@@ -46,7 +46,7 @@ async function exchange(requestText: string, how: Exchange): Promise<WireAnswer>
   wire.destroy();
   server.close();
   server.closeAllConnections();
-  return parseAnswer(received);
+  return parseResponse(received);
 }
 
 const withField = (field: string) => `GET / HTTP/1.1\r\nHost: a\r\n${field}\r\n\r\n`;
@@ -93,7 +93,7 @@ test('answers 204 without content [RFC 9110 §15.3.5]', async () => {
 
 for (const [what, request, how] of [
   ['the reply closes it', GET, { answer: { ...hello, closes: true } }],
-  ['it is the last answer', GET, { answer: hello, isLast: true }],
+  ['it is the last response', GET, { answer: hello, isLast: true }],
   ['a body of known length is announced', withField('Content-Length: 3'), { answer: hello }],
   ['a chunked body is announced', withField('Transfer-Encoding: chunked'), { answer: hello }],
   ['a body arrives with the header', `${withField('Content-Length: 3')}abc`, { answer: hello }],
@@ -122,7 +122,7 @@ for (const [what, request, reads] of [
   });
 }
 
-test('gives Node the whole answer as one piece', async () => {
+test('gives Node the whole response as one piece', async () => {
   const pieces: string[] = [];
   const server = createServer((request, response) => {
     const { socket } = request;
@@ -183,5 +183,5 @@ test('hangs up when it is the turn of the request, and not before', { timeout: 6
   assert.ok(wire.socket.readable && request.socket.writable);
 
   writeReply(request, response, jsonReply(200, '{}'), [], false);
-  assert.equal(parseAnswer(await wire.untilClosed()).text, '{}');
+  assert.equal(parseResponse(await wire.untilClosed()).text, '{}');
 });

@@ -11,7 +11,7 @@ import { json } from '../../../src/service/routes/inputs.ts';
 import type { TokenVerifier } from '../../../src/verify/token/verify.ts';
 import { clock, tokenWith, verifyToken } from '../../support/caller.ts';
 import { exchange, openWire } from '../../support/client.ts';
-import { answersIn, statusesIn } from '../../support/raw-answers.ts';
+import { responsesIn, statusesIn } from '../../support/raw-responses.ts';
 import { startRoutes, type RoutesToTest } from '../../support/routes.ts';
 
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
@@ -86,7 +86,7 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     ['whose body is empty', '/any', 'Content-Length: 0'],
     ['who expects more', '/any', THREE, 'Expect: x'],
   ] as const) {
-    test(`${what} gets the answer and never the 100 [RFC 9110 §10.1.1]`, async (t) => {
+    test(`${what} gets the response and never the 100 [RFC 9110 §10.1.1]`, async (t) => {
       const { port, taken } = await openRoutes(t);
       const wire = await openWire(port);
       wire.send(headOf(path, EXPECT, ...fields, 'Connection: close'));
@@ -103,7 +103,7 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     assert.deepEqual(taken, ['x']);
   });
 
-  test('is told after the answers to the requests before it [RFC 9112 §9.3.2]', async (t) => {
+  test('is told after the responses to the requests before it [RFC 9112 §9.3.2]', async (t) => {
     const { port, released } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(`GET /held HTTP/1.1\r\nHost: a\r\n\r\n${headOf('/any', EXPECT, THREE, 'Connection: close')}`);
@@ -112,7 +112,7 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     const received = await wire.until((text) => text.includes(CONTINUE));
     assert.match(received, /^HTTP\/1\.1 200 /);
     wire.send('"x"');
-    const [held, any, ...others] = answersIn((await wire.untilClosed()).replace(CONTINUE, ''));
+    const [held, any, ...others] = responsesIn((await wire.untilClosed()).replace(CONTINUE, ''));
     assert.deepEqual([held?.text, any?.text, others], ['{"held":true}', '{"body":"x"}', []]);
   });
 
@@ -150,13 +150,13 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
     ['not at all', headOf('/any', THREE)],
     ['though it was asked for', headOf('/any', THREE, EXPECT)],
   ] as const) {
-    test(`in time, ${what}, is 408 on the answer to its own request [RFC 9110 §15.5.9]`, async (t) => {
+    test(`in time, ${what}, is 408 on the response to its own request [RFC 9110 §15.5.9]`, async (t) => {
       const { port, logs, taken } = await openRoutes(t, { prepare: hasten });
       const wire = await openWire(port);
       for (const piece of pieces) wire.send(piece);
-      const [answer, ...others] = answersIn((await wire.untilClosed()).replace(CONTINUE, ''));
-      assert.deepEqual([answer?.status, answer?.fields.get('connection'), others], [408, 'close', []]);
-      assert.equal(JSON.parse(answer?.text ?? '').error, 'request_timeout');
+      const [response, ...others] = responsesIn((await wire.untilClosed()).replace(CONTINUE, ''));
+      assert.deepEqual([response?.status, response?.fields.get('connection'), others], [408, 'close', []]);
+      assert.equal(JSON.parse(response?.text ?? '').error, 'request_timeout');
       assert.deepEqual([logs.map(({ reason }) => reason), taken], [['request_timeout'], []]);
     });
   }
@@ -214,7 +214,7 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
   });
 
   for (const broken of ['x\r\n', '3\r\n"x"x', '-1\r\n']) {
-    test(`because of the broken chunk ${JSON.stringify(broken)} is 400 on the answer to its own request`, async (t) => {
+    test(`because of the broken chunk ${JSON.stringify(broken)} is 400 on the response to its own request`, async (t) => {
       const { port, logs, taken, server } = await openRoutes(t);
       for (const isSplit of [false, true]) {
         const asked = once(server, 'request');
@@ -223,16 +223,16 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
         await asked;
         await new Promise(setImmediate);
         if (isSplit) wire.send(broken);
-        const [answer, ...others] = answersIn(await wire.untilClosed());
-        assert.deepEqual([answer?.status, answer?.fields.get('connection'), others], [400, 'close', []]);
-        assert.equal(JSON.parse(answer?.text ?? '').error, 'invalid_request');
+        const [response, ...others] = responsesIn(await wire.untilClosed());
+        assert.deepEqual([response?.status, response?.fields.get('connection'), others], [400, 'close', []]);
+        assert.equal(JSON.parse(response?.text ?? '').error, 'invalid_request');
         assert.deepEqual([logs.at(-1)?.reason, taken], ['malformed-http', []]);
       }
       assert.equal(logs.length, 2);
     });
   }
 
-  test('because of a broken chunk does not cost the answer to the request before it', async (t) => {
+  test('because of a broken chunk does not cost the response to the request before it', async (t) => {
     const { port, taken } = await openRoutes(t);
     const first = `${headOf('/any', CHUNKED)}1\r\n1\r\n0\r\n\r\n`;
     assert.deepEqual(statusesIn(await exchange(port, `${first}${headOf('/any', CHUNKED)}x\r\n`)), [200, 400]);
@@ -281,7 +281,7 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
     assert.deepEqual([logs, taken], [[], []]);
   });
 
-  test('because the client closed its side does not cost the answers to the requests before it', async (t) => {
+  test('because the client closed its side does not cost the responses to the requests before it', async (t) => {
     const { port, released } = await openRoutes(t);
     const wire = await openWire(port);
     wire.socket.allowHalfOpen = true;

@@ -1,4 +1,4 @@
-/* What a handler receives, what it may give, and how its answer goes out (docs/your-own-api.md). */
+/* What a handler receives, what it may give, and how its response goes out (docs/your-own-api.md). */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
@@ -8,10 +8,10 @@ import { json, query } from '../../../src/service/routes/inputs.ts';
 import { created, fail, noContent, reply } from '../../../src/service/routes/handler-reply.ts';
 import { clock, tokenWith } from '../../support/caller.ts';
 import { exchange } from '../../support/client.ts';
-import { answersIn } from '../../support/raw-answers.ts';
+import { responsesIn } from '../../support/raw-responses.ts';
 import { schemaOf } from '../../support/schemas.ts';
 import { startRoutes, type RunningRoutes } from '../../support/routes.ts';
-import { askRaw } from '../../support/wire-answer.ts';
+import { askRaw } from '../../support/wire-response.ts';
 
 const SECRET = 'a-secret-of-the-inside';
 
@@ -226,7 +226,7 @@ describe('a handler', { timeout: 30_000 }, () => {
   }
 });
 
-describe('the answer of a handler', { timeout: 30_000 }, () => {
+describe('the response of a handler', { timeout: 30_000 }, () => {
   const asked = async (method: string, path: string, body?: string) => {
     const { status, text, headers } = await service.ask(path, {
       method,
@@ -253,8 +253,8 @@ describe('the answer of a handler', { timeout: 30_000 }, () => {
   ] as const) {
     test(`is ${status} at ${method} ${path}, and only of a failure is told, at debug`, async () => {
       const before = service.logs.length;
-      const answer = await asked(method, path);
-      assert.deepEqual([answer.status, answer.text], [status, text]);
+      const response = await asked(method, path);
+      assert.deepEqual([response.status, response.text], [status, text]);
       const told = service.logs.slice(before);
       assert.deepEqual(
         told.map(({ level, message, status: logged, reason }) => [level, message, logged, reason]),
@@ -277,8 +277,8 @@ describe('the answer of a handler', { timeout: 30_000 }, () => {
       service.port,
       'GET /bytes HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
     );
-    const [answer] = answersIn(received);
-    assert.deepEqual([answer?.fields.get('content-type'), answer?.text], ['image/x', '"\xe9"']);
+    const [response] = responsesIn(received);
+    assert.deepEqual([response?.fields.get('content-type'), response?.text], ['image/x', '"\xe9"']);
   });
 
   for (const path of ['/reply', '/bytes', '/fails', '/list', '/not-modified']) {
@@ -354,14 +354,14 @@ describe('the answer of a handler', { timeout: 30_000 }, () => {
   }
 });
 
-test('what cannot be written ends its connection, and loses no other answer of its turn', async () => {
+test('what cannot be written ends its connection, and loses no other response of its turn', async () => {
   const request = Buffer.from('GET /note/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
   const lost = Buffer.from('GET /given-away HTTP/1.1\r\nHost: a\r\n\r\n');
   const before = service.logs.length;
   const sent = [lost, request, lost, request].map((bytes) => exchange(service.port, bytes));
   const received = await Promise.all(sent);
   assert.deepEqual(
-    received.map((text) => answersIn(text).map(({ status }) => status)),
+    received.map((text) => responsesIn(text).map(({ status }) => status)),
     [[], [200], [], [200]],
   );
   // Whoever wrote the handler is told where.

@@ -65,7 +65,7 @@ export const refused = [
   get('/d', open, () => (Math.random() > 1 ? { d: 1 } : undefined)),
   // @ts-expect-error a GET gives something every time, later too
   get('/e', open, async () => (Math.random() > 1 ? { e: 1 } : undefined)),
-  // @ts-expect-error null is no answer
+  // @ts-expect-error null is no response
   get('/f', open, () => null),
   // @ts-expect-error a text is no JSON object or array, later neither
   post('/g', open, async () => 'text'),

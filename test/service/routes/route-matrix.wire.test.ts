@@ -8,7 +8,7 @@ import { parametersText } from '../../../src/gate/challenge.ts';
 import type { Guard } from '../../../src/gate/guards.ts';
 import type { PrefixRule, Route } from '../../../src/service/routes/route.ts';
 import { clock, settingsWith, tokenWith } from '../../support/caller.ts';
-import type { Answer, Ask } from '../../support/client.ts';
+import type { Response, Ask } from '../../support/client.ts';
 import { claimsForAll, demandOf, passes, type Claims } from '../../support/demands.ts';
 import { pathSlips, sameSpellings } from '../../support/spellings.ts';
 import { startRoutes, type RunningRoutes } from '../../support/routes.ts';
@@ -160,36 +160,36 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
       const forged = () => good().replace(/.{8}$/, (end) => (end === 'AAAAAAAA' ? 'BBBBBBBB' : 'AAAAAAAA'));
 
       /** Asks by the route's method, and for GET by HEAD too, and makes sure that they answer alike. */
-      async function ask(request: Ask = {}): Promise<Answer> {
-        const answer = await service.ask(path, { method, ...request });
-        const { 'cache-control': cacheControl, 'x-content-type-options': sniffing } = answer.headers;
+      async function ask(request: Ask = {}): Promise<Response> {
+        const response = await service.ask(path, { method, ...request });
+        const { 'cache-control': cacheControl, 'x-content-type-options': sniffing } = response.headers;
         assert.deepEqual([cacheControl, sniffing], ['no-store', 'nosniff']);
-        if (method !== 'GET') return answer;
+        if (method !== 'GET') return response;
 
         const head = await service.ask(path, { ...request, method: 'HEAD' });
-        const { date: _, ...fields } = answer.headers;
+        const { date: _, ...fields } = response.headers;
         const { date: __, ...headFields } = head.headers;
-        assert.deepEqual([head.status, headFields, head.text], [answer.status, fields, '']);
-        return answer;
+        assert.deepEqual([head.status, headFields, head.text], [response.status, fields, '']);
+        return response;
       }
 
       async function admits(request: Ask): Promise<void> {
         const before = admissions.length;
-        const answer = await ask(request);
+        const response = await ask(request);
         const admitted = admissions.slice(before);
         assert.ok(admitted.length > 0 && admitted.every((one) => one === route));
-        assert.deepEqual([answer.status, answer.challenges], [200, []]);
+        assert.deepEqual([response.status, response.challenges], [200, []]);
       }
 
       async function refuses(request: Ask, error: string, challenge: string): Promise<void> {
         const before = admissions.length;
-        const answer = await ask(request);
-        assert.deepEqual([answer.status, answer.challenges], [401, [challenge]]);
+        const response = await ask(request);
+        assert.deepEqual([response.status, response.challenges], [401, [challenge]]);
         const message =
           errorDetail && error === 'invalid_token'
             ? 'The access token is invalid or has expired'
             : 'Authentication required';
-        assert.equal(answer.text, JSON.stringify({ error, message }));
+        assert.equal(response.text, JSON.stringify({ error, message }));
         assert.equal(admissions.length, before);
       }
 
@@ -198,21 +198,21 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
 
       /** 403, with what the guard says; 401 for a login. */
       async function refusesAs({ refused: { refusal } }: Guard, claims: Claims): Promise<void> {
-        const answer = await ask({ token: token(claims) });
+        const response = await ask({ token: token(claims) });
         if (refusal.reason === 'login-insufficient') {
-          assert.deepEqual([answer.status, answer.body.error], [401, refusal.kind]);
-          assert.ok(answer.challenges[0]?.includes(parametersText(refusal.demands ?? {})));
+          assert.deepEqual([response.status, response.body.error], [401, refusal.kind]);
+          assert.ok(response.challenges[0]?.includes(parametersText(refusal.demands ?? {})));
           return;
         }
-        assert.equal(answer.status, 403);
-        const [, description = '', scope] = INSUFFICIENT.exec(answer.challenges.join('|')) ?? [];
+        assert.equal(response.status, 403);
+        const [, description = '', scope] = INSUFFICIENT.exec(response.challenges.join('|')) ?? [];
         const { scopes } = refusal;
         assert.equal(description, 'description' in refusal && refusal.description);
         assert.equal(scope, scopes?.join(' '));
         const body = errorDetail
           ? { error: 'forbidden', message: `Missing permission: ${description}`, required_scopes: scopes }
           : { error: 'insufficient_scope', message: description };
-        assert.equal(answer.text, JSON.stringify(body));
+        assert.equal(response.text, JSON.stringify(body));
       }
 
       if (isOpenable) test('admits whoever holds all', () => admits({ token: good() }));
@@ -225,8 +225,8 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
 
         test("refuses a token in the query, and a probe's name for a login [RFC 9700, G3, G6]", async () => {
           const headers = { 'User-Agent': 'kube-probe/1.30' };
-          const answer = await service.ask(`${path}?access_token=${good()}`, { method, headers });
-          assert.deepEqual([answer.status, answer.body.error], [401, 'unauthorized']);
+          const response = await service.ask(`${path}?access_token=${good()}`, { method, headers });
+          assert.deepEqual([response.status, response.body.error], [401, 'unauthorized']);
         });
       } else {
         test('admits a caller without credentials', () => admits({}));
@@ -262,8 +262,10 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
         });
 
         test('refuses two Authorization fields', async () => {
-          const answer = await ask({ headers: { Authorization: [`Bearer ${good()}`, `Bearer ${good()}`] } });
-          assert.deepEqual([answer.status, answer.body.error], [400, 'invalid_request']);
+          const response = await ask({
+            headers: { Authorization: [`Bearer ${good()}`, `Bearer ${good()}`] },
+          });
+          assert.deepEqual([response.status, response.body.error], [400, 'invalid_request']);
         });
       } else {
         test('ignores credentials, however bad', async () => {

@@ -1,4 +1,4 @@
-/* What a schema is asked, and what of its answer a client is told (Standard Schema v1). */
+/* What a schema is asked, and what of its response a client is told (Standard Schema v1). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../../src/verify/base/refusal.ts';
@@ -101,7 +101,7 @@ for (const [what, result] of [
   ['a text', 'yes'],
   ['true', true],
 ] as const) {
-  test(`throws for a schema that gives ${what}, so that no value passes for want of an answer`, () => {
+  test(`throws for a schema that gives ${what}, so that no value passes for want of a response`, () => {
     const schema = schemaOf(() => result as never);
     assert.throws(() => checkBody(schema, 1), TypeError);
   });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startProvider, type Provider } from '../../idp/provider.ts';
 import { startService, type TestService } from '../../support/service.ts';
-import { askRaw } from '../../support/wire-answer.ts';
+import { askRaw } from '../../support/wire-response.ts';
 import { pathSlips } from '../../support/spellings.ts';
 
 let provider: Provider;

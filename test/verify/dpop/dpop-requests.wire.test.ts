@@ -16,7 +16,7 @@ import { makeProofKey, PROOF_ALGORITHMS, sealProof } from '../../support/proof.t
 import { IMPOSSIBLE_HOSTS } from '../../support/spellings.ts';
 import { issue, NOW } from '../token/issuer.ts';
 import { BOUND, call, outcome, proofFor, startDpop, startWith, uriOf, type Call } from './dpop-service.ts';
-import { boundTo, draft, judge, key, openSender, ORIGIN, strangersKey } from '../sender-fixture.ts';
+import { boundTo, draft, verdictOf, key, openSender, ORIGIN, strangersKey } from '../sender-fixture.ts';
 
 const service = await startDpop();
 
@@ -24,8 +24,8 @@ const outcomeOf = async (what: Call, where = service) => outcome(where, await ca
 
 test('accepts a proof once over HTTP, of fifty uses at the same time exactly one [RFC 9449 §11.1, E1]', async () => {
   const proof = proofFor(service);
-  const answers = await Promise.all(Array.from({ length: 50 }, () => call(service, { proof })));
-  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, ...Array<number>(49).fill(401)]);
+  const responses = await Promise.all(Array.from({ length: 50 }, () => call(service, { proof })));
+  assert.deepEqual(responses.map(({ status }) => status).sort(), [200, ...Array<number>(49).fill(401)]);
   assert.equal(await outcomeOf({ proof }), '401 proof-replayed');
   const elsewhere = proofFor(service, { path: '/api/profile' });
   assert.equal(await outcomeOf({ path: '/api/profile', proof: elsewhere }), '200');
@@ -42,7 +42,7 @@ test('refuses a used proof to the last second of its window, also when it came a
     said.push(
       seconds === 0
         ? await outcomeOf({ proof }, own)
-        : await judge(openSender({ rules: { publicUrl: uriOf(own, '') } }), proof, {
+        : await verdictOf(openSender({ rules: { publicUrl: uriOf(own, '') } }), proof, {
             token: BOUND,
             nowMillis: own.clock.now(),
           }),
@@ -255,12 +255,12 @@ for (const [ageSeconds, status] of [
     const signer = createProofKey();
     const token = issuer.boundToken(signer, { auth_time: Math.floor(Date.now() / 1000) - ageSeconds });
     const proof = createProof(signer, { method: 'GET', url: `${url}/recent` }, token);
-    const answer = await fetch(`${url}/recent`, {
+    const response = await fetch(`${url}/recent`, {
       headers: { authorization: `DPoP ${token}`, dpop: proof, connection: 'close' },
     });
-    assert.equal(answer.status, status);
+    assert.equal(response.status, status);
     assert.equal(
-      JSON.parse(await answer.text()).error,
+      JSON.parse(await response.text()).error,
       status === 200 ? undefined : 'insufficient_user_authentication',
     );
   });
@@ -289,12 +289,12 @@ test('takes a proof for no other path than it names, also where a "#" would end 
   ] as const) {
     const proof = createProof(signer, { method: 'GET', url: `${url}/a/1` }, token);
     const fields = `Host: ${new URL(url).host}\r\nAuthorization: DPoP ${token}\r\nDPoP: ${proof}\r\nConnection: close`;
-    const answer = await exchange(Number(new URL(url).port), `GET ${target} HTTP/1.1\r\n${fields}\r\n\r\n`);
-    assert.match(answer, new RegExp(`^HTTP/1.1 ${status} `), target);
+    const response = await exchange(Number(new URL(url).port), `GET ${target} HTTP/1.1\r\n${fields}\r\n\r\n`);
+    assert.match(response, new RegExp(`^HTTP/1.1 ${status} `), target);
   }
 });
 
-test('names the flaw of a token before that of its proof, and lets the proof stay unused [docs/dpop.md, E15]', async () => {
+test('names the reason of a token before that of its proof, and lets the proof stay unused [docs/dpop.md, E15]', async () => {
   let calls = 0;
   const watched = await startWith((...facts) => {
     calls += 1;
@@ -338,7 +338,7 @@ test('imports the key of a proof twice, and again only when many others were use
   const importsOf = async (signer: typeof key, token = boundTo(signer.thumbprint)) => {
     const proof = sealProof(draft(signer, token));
     const before = imports.mock.callCount();
-    assert.equal(await judge(sender, proof, { token }), 'accepted');
+    assert.equal(await verdictOf(sender, proof, { token }), 'accepted');
     return imports.mock.callCount() - before;
   };
   const signers = PROOF_ALGORITHMS.map((alg) => makeProofKey(alg));
@@ -357,7 +357,7 @@ test('imports the key of a proof twice, and again only when many others were use
     for (let index = 0; index < 1200; index += 1) {
       const signer = makeProofKey('EdDSA');
       for (let time = 1; time <= times; time += 1) {
-        await judge(sender, sealProof(draft(signer, token)), { token });
+        await verdictOf(sender, sealProof(draft(signer, token)), { token });
       }
     }
 
@@ -367,7 +367,7 @@ test('imports the key of a proof twice, and again only when many others were use
   syncBuiltinESMExports();
 });
 
-test('shows nothing of a proof in answers or logs [docs/operations.md]', async () => {
+test('shows nothing of a proof in responses or logs [docs/operations.md]', async () => {
   const own = await startDpop();
   const proofs = [
     proofFor(own),

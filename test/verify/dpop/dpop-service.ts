@@ -13,7 +13,7 @@ import { routesA } from '../../../src/profiles/a.ts';
 import type { SenderCheck } from '../../../src/verify/caller.ts';
 import { createTokenVerifier } from '../../../src/verify/token/verify.ts';
 import type { Provider } from '../../idp/provider.ts';
-import type { Answer } from '../../support/client.ts';
+import type { Response } from '../../support/client.ts';
 import { TestClock } from '../../support/clock.ts';
 import { makeProof, type Members, type ProofKey } from '../../support/proof.ts';
 import { serve } from '../../support/serve.ts';
@@ -74,7 +74,7 @@ export function proofFor(
 }
 
 /** Asks with a token under the scheme DPoP and a proof made for it. */
-export function call(service: TestService, what: Call = {}): Promise<Answer> {
+export function call(service: TestService, what: Call = {}): Promise<Response> {
   const { path = '/api/private', method = 'GET', token = BOUND, scheme = 'DPoP', headers = {} } = what;
   const proof = 'proof' in what ? what.proof : proofFor(service, what);
   const fields = {
@@ -85,16 +85,16 @@ export function call(service: TestService, what: Call = {}): Promise<Answer> {
   return service.ask(path, { method, headers: fields });
 }
 
-/** Status, and the reason that the log gives when the answer is a refusal. */
-export const outcome = (service: TestService, { status }: Answer): string => {
+/** Status, and the reason that the log gives when the response is a refusal. */
+export const outcome = (service: TestService, { status }: Response): string => {
   const line = service.logs.at(-1);
   if (status === 200) return '200';
   assert.deepEqual([line?.message, line?.status, line?.level], ['request refused', status, 'debug']);
   return `${status} ${line?.reason}`;
 };
 
-/** Every value of a field of the answer. */
-export const valuesOf = ({ rawHeaders }: Answer, name: string): string[] =>
+/** Every value of a field of the response. */
+export const valuesOf = ({ rawHeaders }: Response, name: string): string[] =>
   rawHeaders.filter(
     (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name.toLowerCase(),
   );

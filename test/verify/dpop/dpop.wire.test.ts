@@ -16,7 +16,7 @@ import {
 } from './dpop-service.ts';
 import { key, strangersKey } from '../sender-fixture.ts';
 
-type ProofFlaw = keyof typeof SENTENCES.invalid_dpop_proof;
+type ProofReason = keyof typeof SENTENCES.invalid_dpop_proof;
 
 const MODES = ['DISABLED', 'ALLOWED', 'REQUIRED'] as const;
 
@@ -117,9 +117,9 @@ for (const [cnf, reason] of CONFIRMATIONS) {
   test(`refuses a token whose cnf is ${JSON.stringify(cnf).replaceAll(jkt, '<jkt>').slice(0, 60)} [RFC 9449 §6.1, docs/dpop.md, E6]`, async () => {
     const token = issue({ cnf });
     for (const mode of ['ALLOWED', 'REQUIRED'] as const) {
-      const answer = await call(SERVICES[mode], { token });
-      assert.equal(outcome(SERVICES[mode], answer), `401 ${reason}`);
-      assert.equal(answer.body.error, 'invalid_token');
+      const response = await call(SERVICES[mode], { token });
+      assert.equal(outcome(SERVICES[mode], response), `401 ${reason}`);
+      assert.equal(response.body.error, 'invalid_token');
     }
     assert.equal((await call(SERVICES.DISABLED, { token, scheme: 'Bearer' })).status, 200);
     assert.equal(
@@ -205,8 +205,8 @@ test('challenges without an error when there are no credentials or none that the
   assert.deepEqual((await call(SERVICES.DISABLED)).challenges, offers.DISABLED);
 });
 
-/** A flaw without its call does not compile. */
-const CALLS: Record<ProofFlaw, Call> = {
+/** A reason without its call does not compile. */
+const CALLS: Record<ProofReason, Call> = {
   'proof-missing': { proof: undefined },
   'proof-malformed': { proof: 'x' },
   'proof-type': { header: { typ: 'JWT' } },
@@ -225,22 +225,22 @@ const CALLS: Record<ProofFlaw, Call> = {
   'proof-repeated': { proof: ['p', 'q'] },
 };
 
-for (const flaw of Object.keys(CALLS) as ProofFlaw[]) {
-  const what = CALLS[flaw];
+for (const reason of Object.keys(CALLS) as ProofReason[]) {
+  const what = CALLS[reason];
 
-  test(`answers 401 invalid_dpop_proof with its own sentence when a proof has the fault ${flaw} [RFC 9449 §7.1]`, async () => {
+  test(`answers 401 invalid_dpop_proof with its own sentence when a proof has the fault ${reason} [RFC 9449 §7.1]`, async () => {
     const service = SERVICES.ALLOWED;
     const proof = 'proof' in what ? what.proof : proofFor(service, what);
-    if (flaw === 'proof-replayed') assert.equal((await call(service, { proof })).status, 200);
-    const answer = await call(service, { proof });
-    assert.equal(outcome(service, answer), `401 ${flaw}`);
-    assert.deepEqual(answer.body, REFUSED);
+    if (reason === 'proof-replayed') assert.equal((await call(service, { proof })).status, 200);
+    const response = await call(service, { proof });
+    assert.equal(outcome(service, response), `401 ${reason}`);
+    assert.deepEqual(response.body, REFUSED);
     assert.deepEqual(
-      answer.challenges[1],
-      `DPoP ${sentence('invalid_dpop_proof', SENTENCES.invalid_dpop_proof[flaw])}, ${ALGS}`,
+      response.challenges[1],
+      `DPoP ${sentence('invalid_dpop_proof', SENTENCES.invalid_dpop_proof[reason])}, ${ALGS}`,
     );
-    assert.equal(answer.headers['cache-control'], 'no-store');
-    assert.equal(answer.headers['dpop-nonce'], undefined);
+    assert.equal(response.headers['cache-control'], 'no-store');
+    assert.equal(response.headers['dpop-nonce'], undefined);
   });
 }
 

@@ -5,7 +5,7 @@ import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { test } from 'node:test';
 import { makeProofKey, sealProof } from '../../support/proof.ts';
-import { draft, judge, key, openSender } from '../sender-fixture.ts';
+import { draft, verdictOf, key, openSender } from '../sender-fixture.ts';
 
 test('imports the key of proofs anew until two of them have verified, and then no more', async (context) => {
   const imports = context.mock.method(crypto, 'createPublicKey').mock;
@@ -16,7 +16,7 @@ test('imports the key of proofs anew until two of them have verified, and then n
     forged.alter = (signature) => Buffer.alloc(signature.length);
     const counts: number[] = [];
     for (const proof of [draft(), forged, forged, draft(), draft(), draft()]) {
-      await judge(sender, sealProof(proof));
+      await verdictOf(sender, sealProof(proof));
       counts.push(imports.callCount());
     }
     assert.deepEqual(counts, [1, 2, 3, 4, 4, 4]);
@@ -33,11 +33,11 @@ test('remembers no more than a thousand keys of proofs, however many callers cho
   try {
     const sender = openSender();
     for (const one of keys) {
-      await judge(sender, sealProof(draft(one)));
-      await judge(sender, sealProof(draft(one)));
+      await verdictOf(sender, sealProof(draft(one)));
+      await verdictOf(sender, sealProof(draft(one)));
     }
     const count = imports.callCount();
-    assert.equal(await judge(sender, sealProof(draft())), 'accepted');
+    assert.equal(await verdictOf(sender, sealProof(draft())), 'accepted');
     assert.equal(imports.callCount(), count + 1);
   } finally {
     context.mock.restoreAll();

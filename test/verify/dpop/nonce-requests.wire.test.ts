@@ -15,9 +15,9 @@ type Service = Awaited<ReturnType<typeof startDpop>>;
 const ask = (service: Service, nonce: unknown, what: Call = {}) =>
   call(service, { token, ...what, claims: { nonce, ...what.claims } });
 
-/** The one nonce of an answer. */
-function nonceOf(answer: Awaited<ReturnType<typeof call>>): string {
-  const nonces = valuesOf(answer, 'DPoP-Nonce');
+/** The one nonce of a response. */
+function nonceOf(response: Awaited<ReturnType<typeof call>>): string {
+  const nonces = valuesOf(response, 'DPoP-Nonce');
   assert.equal(nonces.length, 1);
   assert.match(nonces[0]!, /^[\x21\x23-\x5b\x5d-\x7e]+$/);
   return nonces[0]!;
@@ -49,7 +49,7 @@ for (const wrong of [null, 7, '', 'x', ['x'], {}]) {
   });
 }
 
-test('takes the nonce of the previous slot, and gives the new one with the answer, good or bad [docs/dpop.md]', async () => {
+test('takes the nonce of the previous slot, and gives the new one with the response, good or bad [docs/dpop.md]', async () => {
   const service = await startDpop(environment);
   // To the last millisecond of its slot.
   service.clock.advance(60_000 - (service.clock.now() % 60_000));
@@ -62,7 +62,7 @@ test('takes the nonce of the previous slot, and gives the new one with the answe
   assert.equal(granted.status, 200);
   const fresh = nonceOf(granted);
   assert.notEqual(fresh, old);
-  const answers = [
+  const responses = [
     await call(service, { token, proof }),
     await ask(service, old, { path: '/api/admin' }),
     await ask(service, old, { path: '/api/users/x' }),
@@ -70,10 +70,10 @@ test('takes the nonce of the previous slot, and gives the new one with the answe
     await ask(service, old, { method: 'HEAD' }),
   ];
   assert.deepEqual(
-    answers.map(({ status }) => status),
+    responses.map(({ status }) => status),
     [401, 403, 403, 401, 200],
   );
-  for (const answer of answers) assert.equal(nonceOf(answer), fresh);
+  for (const response of responses) assert.equal(nonceOf(response), fresh);
   assert.deepEqual(valuesOf(await ask(service, fresh), 'DPoP-Nonce'), []);
   service.clock.advance(60_000);
   const late = await ask(service, old);
@@ -114,8 +114,8 @@ test('gives a nonce to nobody without a good token and the rest of a good proof'
 test('neither demands nor gives a nonce unless there is a secret [docs/settings.md IDP_DPOP_NONCE_SECRET]', async () => {
   const service = await startDpop();
   for (const nonce of [undefined, 'any', 7]) {
-    const answer = await ask(service, nonce);
-    assert.deepEqual([answer.status, valuesOf(answer, 'DPoP-Nonce')], [200, []]);
+    const response = await ask(service, nonce);
+    assert.deepEqual([response.status, valuesOf(response, 'DPoP-Nonce')], [200, []]);
   }
 });
 

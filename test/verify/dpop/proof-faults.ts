@@ -5,7 +5,7 @@ import { issue, NOW } from '../token/issuer.ts';
 import type { ProofDraft } from '../../support/proof.ts';
 import { draft, key, strangersKey, TOKEN } from '../sender-fixture.ts';
 
-type ProofFlaw = keyof typeof SENTENCES.invalid_dpop_proof;
+type ProofReason = keyof typeof SENTENCES.invalid_dpop_proof;
 
 /** A token and its proof before they are presented. */
 export interface Whole {
@@ -44,8 +44,8 @@ const claim = (name: string, value: unknown) => ({
 /** Refusals around the proof that have their place in the order. */
 type Neighbour = 'not-bound' | 'confirmation-refused' | 'proof-nonce' | 'key-mismatch' | 'replay-memory-full';
 
-/** A flaw without its fault does not compile. */
-export const FAULTS: Readonly<Record<Exclude<ProofFlaw, 'proof-repeated'> | Neighbour, Fault>> = {
+/** A reason without its fault does not compile. */
+export const FAULTS: Readonly<Record<Exclude<ProofReason, 'proof-repeated'> | Neighbour, Fault>> = {
   'not-bound': {
     what: 'a token that is not bound [RFC 9449 §7.1]',
     place: 'token',

@@ -17,7 +17,7 @@ import {
   draft,
   inHeader,
   inKey,
-  judge,
+  verdictOf,
   key,
   openSender,
   verdictOn,
@@ -53,10 +53,10 @@ for (const alg of PROOF_ALGORITHMS) {
     faulty.claims.jti = 'another claim than the one that was signed';
     const [head, , tail] = sealProof(draft(key, token)).split('.');
     for (const verdict of ['accepted', 'accepted']) {
-      assert.equal(await judge(sender, sealProof(draft(key, token)), { token }), verdict);
+      assert.equal(await verdictOf(sender, sealProof(draft(key, token)), { token }), verdict);
     }
     assert.equal(
-      await judge(sender, [head, sealProof(faulty).split('.')[1], tail].join('.'), { token }),
+      await verdictOf(sender, [head, sealProof(faulty).split('.')[1], tail].join('.'), { token }),
       'proof-signature',
     );
   });
@@ -106,10 +106,10 @@ for (const alg of PROOF_ALGORITHMS) {
 
   for (const other of PROOF_ALGORITHMS.filter((name) => name !== alg)) {
     test(`refuses a proof that says ${other} of a key and signature for ${alg} [RFC 9449 §4.3(5), RFC 8725 §3.1]`, async () => {
-      const flaw = [alg, other].every((name) => name.endsWith('S256') && !name.startsWith('E'))
+      const reason = [alg, other].every((name) => name.endsWith('S256') && !name.startsWith('E'))
         ? 'proof-signature'
         : 'proof-key';
-      assert.equal(await verdictOn(inHeader('alg', other), key), flaw);
+      assert.equal(await verdictOn(inHeader('alg', other), key), reason);
     });
   }
 
@@ -293,7 +293,7 @@ test('refuses an ECDSA signature with r or s zero or the order of the curve, or 
   const token = boundTo(KEYS.ES256.thumbprint);
   const [head, payload] = sealProof(draft(KEYS.ES256, token)).split('.');
   const der = sign('sha256', Buffer.from(`${head}.${payload}`), KEYS.ES256.privateKey).toString('base64url');
-  assert.equal(await judge(openSender(), `${head}.${payload}.${der}`, { token }), 'proof-signature');
+  assert.equal(await verdictOf(openSender(), `${head}.${payload}.${der}`, { token }), 'proof-signature');
 });
 
 const even = (value: string) =>
@@ -357,7 +357,7 @@ test('refuses a salt of another length than that of the digest with PS256 [RFC 7
       saltLength,
     });
     assert.equal(
-      await judge(openSender(), `${head}.${payload}.${signature.toString('base64url')}`, { token }),
+      await verdictOf(openSender(), `${head}.${payload}.${signature.toString('base64url')}`, { token }),
       verdict,
       String(saltLength),
     );
@@ -382,7 +382,7 @@ test('accepts a proof once also when its signature is spelt in the other way tha
   ] as const) {
     const sender = openSender();
     assert.deepEqual(
-      [await judge(sender, sealProof(first)), await judge(sender, sealProof(second))],
+      [await verdictOf(sender, sealProof(first)), await verdictOf(sender, sealProof(second))],
       ['accepted', 'proof-replayed'],
     );
   }

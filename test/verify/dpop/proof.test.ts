@@ -12,7 +12,7 @@ import {
   inClaims,
   inHeader,
   inKey,
-  judge,
+  verdictOf,
   key,
   openSender,
   URI,
@@ -25,50 +25,50 @@ const SECRET = 'a secret that replicas share, of 32';
 const NONCE = nonceAt(SECRET, NOW * 1000);
 const rules = { dpopNonceSecret: SECRET };
 
-function judgeWhole(
+function verdictOnWhole(
   { proof, token, isSent, record }: Whole,
   sender = openSender({ rules, store: { record: () => record } }),
 ) {
-  return judge(sender, isSent ? sealProof(proof) : undefined, { token });
+  return verdictOf(sender, isSent ? sealProof(proof) : undefined, { token });
 }
 
 describe('the checks on a proof', () => {
   test('accept the proof that the faults are made of', async () => {
-    assert.equal(await judgeWhole(whole(NONCE)), 'accepted');
+    assert.equal(await verdictOnWhole(whole(NONCE)), 'accepted');
   });
 
   const faults = Object.entries<Fault>(FAULTS);
-  for (const [index, [flaw, { what, apply, place }]] of faults.entries()) {
+  for (const [index, [reason, { what, apply, place }]] of faults.entries()) {
     test(`refuse ${what}`, async () => {
       const faulty = whole(NONCE);
       apply(faulty);
-      assert.equal(await judgeWhole(faulty), flaw);
+      assert.equal(await verdictOnWhole(faulty), reason);
     });
 
     const beside = faults
       .slice(index + 1)
       .filter(([, fault]) => place === undefined || place !== fault.place);
     if (beside.length > 0) {
-      test(`name ${flaw} before every later fault [docs/dpop.md]`, async () => {
+      test(`name ${reason} before every later fault [docs/dpop.md]`, async () => {
         for (const [later, second] of beside) {
           const both = whole(NONCE);
           second.apply(both);
           apply(both);
-          assert.equal(await judgeWhole(both), flaw, `beside ${later}`);
+          assert.equal(await verdictOnWhole(both), reason, `beside ${later}`);
         }
       });
     }
 
     if (place === 'store') continue;
-    test(`remember nothing of a proof with the fault ${flaw} [RFC 9449 §11.1, E14]`, async () => {
+    test(`remember nothing of a proof with the fault ${reason} [RFC 9449 §11.1, E14]`, async () => {
       const sender = openSender({ rules, store: createReplayStore(330, 1) });
       const good = whole(NONCE);
       const faulty = whole(NONCE);
       faulty.proof.claims.jti = good.proof.claims.jti;
       apply(faulty);
-      assert.equal(await judgeWhole(faulty, sender), flaw);
-      assert.equal(await judgeWhole(good, sender), 'accepted');
-      assert.equal(await judgeWhole(good, sender), 'proof-replayed');
+      assert.equal(await verdictOnWhole(faulty, sender), reason);
+      assert.equal(await verdictOnWhole(good, sender), 'accepted');
+      assert.equal(await verdictOnWhole(good, sender), 'proof-replayed');
     });
   }
 });
@@ -121,7 +121,7 @@ test('takes the last of repeated claims [RFC 7519 §4]', async () => {
   assert.equal(await verdictOn(text('payloadText', repeated(claims, { htm: 'POST' }))), 'proof-htm');
 });
 
-const HEADERS: [name: string, values: readonly unknown[], flaw: string, clause: string][] = [
+const HEADERS: [name: string, values: readonly unknown[], reason: string, clause: string][] = [
   [
     'typ',
     [
@@ -183,10 +183,10 @@ const HEADERS: [name: string, values: readonly unknown[], flaw: string, clause: 
   ],
 ];
 
-for (const [name, values, flaw, clause] of HEADERS) {
+for (const [name, values, reason, clause] of HEADERS) {
   for (const value of values) {
     test(`refuses a proof whose ${name} is ${JSON.stringify(value)} [${clause}, E8]`, async () => {
-      assert.equal(await verdictOn(inHeader(name, value)), flaw);
+      assert.equal(await verdictOn(inHeader(name, value)), reason);
     });
   }
 }
@@ -199,7 +199,7 @@ for (const typ of ['dpop+jwt', 'DPoP+JWT', 'application/dpop+jwt', 'APPLICATION/
 
 const ath = String(draft().claims.ath);
 
-const CLAIMS: [name: string, values: readonly unknown[], flaw: string, clause: string][] = [
+const CLAIMS: [name: string, values: readonly unknown[], reason: string, clause: string][] = [
   [
     'jti',
     [undefined, null, 7, ['x'], {}, true, '', 'x'.repeat(257), 'x'.repeat(5000)],
@@ -264,10 +264,10 @@ const CLAIMS: [name: string, values: readonly unknown[], flaw: string, clause: s
   ],
 ];
 
-for (const [name, values, flaw, clause] of CLAIMS) {
+for (const [name, values, reason, clause] of CLAIMS) {
   for (const value of values) {
     test(`refuses a proof whose ${name} is ${JSON.stringify(value)?.slice(0, 80)} [${clause}, E8]`, async () => {
-      assert.equal(await verdictOn(inClaims(name, value)), flaw);
+      assert.equal(await verdictOn(inClaims(name, value)), reason);
     });
   }
 }
@@ -336,7 +336,10 @@ const EXAMPLE =
 const EXAMPLE_TOKEN = 'Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU';
 const EXAMPLE_TIME = 1_562_262_618;
 
-function judgeExample(nowSeconds: number, change: { method?: string; path?: string; token?: string } = {}) {
+function verdictOnExample(
+  nowSeconds: number,
+  change: { method?: string; path?: string; token?: string } = {},
+) {
   const verify = createProofVerifier({
     dpopIatOffsetSeconds: 300,
     dpopIatLeewaySeconds: 30,
@@ -364,17 +367,17 @@ test('verifies the example proof at its time [RFC 9449 §7.1]', () => {
     freshNonce: undefined,
   };
   for (const nowSeconds of [EXAMPLE_TIME - 30, EXAMPLE_TIME, EXAMPLE_TIME + 0.999, EXAMPLE_TIME + 300]) {
-    assert.deepEqual(judgeExample(nowSeconds), proven);
+    assert.deepEqual(verdictOnExample(nowSeconds), proven);
   }
 });
 
 test('refuses the example proof one second outside its window [RFC 9449 §4.3(11)]', () => {
-  assert.equal(judgeExample(EXAMPLE_TIME - 31), 'proof-too-new');
-  assert.equal(judgeExample(EXAMPLE_TIME + 301), 'proof-too-old');
+  assert.equal(verdictOnExample(EXAMPLE_TIME - 31), 'proof-too-new');
+  assert.equal(verdictOnExample(EXAMPLE_TIME + 301), 'proof-too-old');
 });
 
 test('refuses the example proof for another method, URI or token [RFC 9449 §4.3(8), (9), (12), E8]', () => {
-  assert.equal(judgeExample(EXAMPLE_TIME, { method: 'HEAD' }), 'proof-htm');
-  assert.equal(judgeExample(EXAMPLE_TIME, { path: '/other' }), 'proof-htu');
-  assert.equal(judgeExample(EXAMPLE_TIME, { token: `${EXAMPLE_TOKEN}A` }), 'proof-ath');
+  assert.equal(verdictOnExample(EXAMPLE_TIME, { method: 'HEAD' }), 'proof-htm');
+  assert.equal(verdictOnExample(EXAMPLE_TIME, { path: '/other' }), 'proof-htu');
+  assert.equal(verdictOnExample(EXAMPLE_TIME, { token: `${EXAMPLE_TOKEN}A` }), 'proof-ath');
 });

@@ -8,7 +8,7 @@ import { NOW, openVerifier } from '../token/issuer.ts';
 import {
   boundTo,
   draft,
-  judge,
+  verdictOf,
   key,
   openSender,
   PATH,
@@ -97,7 +97,7 @@ for (const [offset, leeway] of [
     const ahead = draft();
     ahead.claims.iat = NOW + leeway;
     const proof = sealProof(ahead);
-    const at = (nowSeconds: number) => judge(sender, proof, { nowMillis: nowSeconds * 1000 + 999 });
+    const at = (nowSeconds: number) => verdictOf(sender, proof, { nowMillis: nowSeconds * 1000 + 999 });
 
     assert.equal(await at(NOW), 'accepted');
     assert.equal(await at(NOW), 'proof-replayed');
@@ -205,14 +205,14 @@ for (const [kind, wrap] of [
   test(`accepts exactly one of fifty uses when the memory answers ${kind} [RFC 9449 §11.1]`, async () => {
     const sender = openSender({ store: wrap(createReplayStore(330)) });
     const proof = sealProof(draft());
-    const verdicts = await Promise.all(Array.from({ length: 50 }, () => judge(sender, proof)));
+    const verdicts = await Promise.all(Array.from({ length: 50 }, () => verdictOf(sender, proof)));
     const count = (verdict: Verdict) => verdicts.filter((other) => other === verdict).length;
     assert.deepEqual([count('accepted'), count('proof-replayed')], [1, 49]);
   });
 
   test(`refuses a proof when the memory says ${kind} that it cannot tell whether it was used`, async () => {
     const store: Recorder = { record: () => 'unavailable' };
-    const verdict = await judge(openSender({ store: wrap(store) }), sealProof(draft()));
+    const verdict = await verdictOf(openSender({ store: wrap(store) }), sealProof(draft()));
     assert.equal(verdict, 'replay-store-unavailable');
   });
 
@@ -220,7 +220,7 @@ for (const [kind, wrap] of [
     const sender = openSender({ store: wrap(createReplayStore(330, 1)) });
     const verdicts = [];
     for (const proof of [draft(), draft()].map(sealProof)) {
-      verdicts.push(await judge(sender, proof), await judge(sender, proof));
+      verdicts.push(await verdictOf(sender, proof), await verdictOf(sender, proof));
     }
 
     assert.deepEqual(verdicts, ['accepted', 'proof-replayed', 'replay-memory-full', 'replay-memory-full']);
@@ -239,7 +239,7 @@ test('gives the memory the key, the jti as it is spelt, the last second of the p
   const ahead = draft();
   Object.assign(ahead.claims, { iat: NOW + 30, jti });
   assert.equal(
-    await judge(openSender({ store: { record } }), sealProof(ahead), { nowMillis: NOW * 1000 + 999 }),
+    await verdictOf(openSender({ store: { record } }), sealProof(ahead), { nowMillis: NOW * 1000 + 999 }),
     'accepted',
   );
   assert.deepEqual(records, [[key.thumbprint, jti, NOW + 330, NOW]]);
@@ -254,8 +254,8 @@ test('accepts the same jti under another key, with the token of that key', async
   ] as const) {
     const proof = draft(signer, token);
     proof.claims.jti = 'the same';
-    assert.equal(await judge(sender, sealProof(proof), { token }), 'accepted');
-    assert.equal(await judge(sender, sealProof(proof), { token }), 'proof-replayed');
+    assert.equal(await verdictOf(sender, sealProof(proof), { token }), 'accepted');
+    assert.equal(await verdictOf(sender, sealProof(proof), { token }), 'proof-replayed');
   }
 });
 
@@ -315,7 +315,7 @@ test('accepts a proof once at all replicas that share a memory of used proofs, a
   const proof = sealProof(draft(key));
 
   const at = async (replicas: readonly ReturnType<typeof openSender>[]) =>
-    Promise.all(replicas.map((sender) => judge(sender, proof)));
+    Promise.all(replicas.map((sender) => verdictOf(sender, proof)));
 
   assert.deepEqual((await at([openSender({ store }), openSender({ store })])).sort(), [
     'accepted',

@@ -1,5 +1,5 @@
 /* Every way in which an exchange with the provider can end, or not end: each fetch settles, and leaves no
-   connection. What it takes for an answer otherwise: fetch-faults.wire.test.ts. */
+   connection. What it takes for a response otherwise: fetch-faults.wire.test.ts. */
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import dns from 'node:dns';
@@ -11,7 +11,7 @@ import type { TLSSocket } from 'node:tls';
 import type { KeySource } from '../../../src/verify/keys/fetch.ts';
 import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
 import { cutTls, speakTls, startRawServer, type RawServer } from '../../idp/raw-server.ts';
-import { fetchKeys, flawAtDeadline, flawOf, sourceAt } from './fetch-fixture.ts';
+import { fetchKeys, reasonAtDeadline, reasonOf, sourceAt } from './fetch-fixture.ts';
 
 /** A test that waits for what a deadline must bring fails when it does not come. */
 const BOUNDED = { timeout: 60_000 };
@@ -37,7 +37,7 @@ const sourceOf = ({ port }: RawServer, path = '') => sourceAt(`https://localhost
 async function assertOutcome(source: KeySource, outcome: Outcome): Promise<void> {
   const timeoutMillis = outcome === TIMEOUT ? SHORT_DEADLINE_MILLIS : FAR_DEADLINE_MILLIS;
   if (outcome === 'keys') assert.deepEqual((await fetchKeys(source, timeoutMillis)).keys, []);
-  else assert.deepEqual(await flawOf(source, timeoutMillis), outcome);
+  else assert.deepEqual(await reasonOf(source, timeoutMillis), outcome);
 }
 
 const BODY = '{"keys":[]}';
@@ -50,7 +50,7 @@ const interim = (status: number) => `HTTP/1.1 ${status} Wait\r\nLink: </>\r\n\r\
 
 const field = (count: number) => 'a: b\r\n'.repeat(count);
 
-const ANSWERS: [condition: string, answer: string, outcome: Outcome][] = [
+const ANSWERS: [condition: string, response: string, outcome: Outcome][] = [
   ['switches protocols [RFC 9110 §15.2.2]', SWITCH, SWITCHED],
   ['switches protocols and goes on in the other one', `${SWITCH}\0\0`, SWITCHED],
   ['switches protocols after an interim response', `${interim(100)}${SWITCH}`, SWITCHED],
@@ -99,11 +99,11 @@ const ANSWERS: [condition: string, answer: string, outcome: Outcome][] = [
   ['has status 0', UNFRAMED.replace('200', '000'), ['status-refused', '0']],
 ];
 
-for (const [condition, answer, outcome] of ANSWERS) {
+for (const [condition, response, outcome] of ANSWERS) {
   const end = outcome === 'keys' ? 'takes the keys' : `fails with ${outcome[0]}`;
 
   test(`${end} and leaves no connection when the provider ${condition} [F11]`, BOUNDED, async (context) => {
-    const server = await start(context, (socket) => speakTls(socket, (secure) => secure.write(answer)));
+    const server = await start(context, (socket) => speakTls(socket, (secure) => secure.write(response)));
     await assertOutcome(sourceOf(server), outcome);
     await server.closed();
   });
@@ -119,7 +119,7 @@ const ENDINGS: Record<string, Ending> = {
 
 for (const [name, end] of Object.entries(ENDINGS)) {
   test(
-    `fails when the connection ${name} before any byte of the answer and after each but the last [F11]`,
+    `fails when the connection ${name} before any byte of the response and after each but the last [F11]`,
     BOUNDED,
     async (context) => {
       const speak = (secure: TLSSocket, request: string, socket: Socket) => {
@@ -130,9 +130,9 @@ for (const [name, end] of Object.entries(ENDINGS)) {
 
       const server = await start(context, (socket) => speakTls(socket, speak));
       const lengths = Array.from({ length: KEYS.length }, (_, bytes) => bytes);
-      const flaws = await Promise.all(lengths.map((bytes) => flawOf(sourceOf(server, String(bytes)))));
+      const reasons = await Promise.all(lengths.map((bytes) => reasonOf(sourceOf(server, String(bytes)))));
       assert.deepEqual(
-        flaws,
+        reasons,
         lengths.map(() => CUT),
       );
       await assertOutcome(sourceOf(server, String(KEYS.length)), 'keys');
@@ -150,8 +150,8 @@ for (const [name, end] of Object.entries(ENDINGS)) {
         secure.write(part, () => end(secure, socket));
 
       const server = await start(context, (socket) => speakTls(socket, speak));
-      const [flaw] = await flawOf(sourceOf(server));
-      assert.ok(flaw === 'not-a-json-object' || flaw === 'connection-failed', flaw);
+      const [reason] = await reasonOf(sourceOf(server));
+      assert.ok(reason === 'not-a-json-object' || reason === 'connection-failed', reason);
       await server.closed();
     },
   );
@@ -170,7 +170,7 @@ for (const [where, handle] of Object.entries(STALLS)) {
     BOUNDED,
     async (context) => {
       const server = await start(context, handle);
-      assert.deepEqual(await flawAtDeadline(sourceOf(server), server), TIMEOUT);
+      assert.deepEqual(await reasonAtDeadline(sourceOf(server), server), TIMEOUT);
       assert.equal(server.connections, 1);
       await server.closed();
     },
@@ -219,9 +219,9 @@ for (const [name, end] of [
     const lengths = Array.from({ length: 60 }, (_, index) => 1 + index * 15);
     const left = [...lengths];
     const server = await start(context, (socket) => cutTls(socket, left.shift() ?? 1, end));
-    const flaws = await Promise.all(lengths.map(() => flawOf(sourceOf(server))));
+    const reasons = await Promise.all(lengths.map(() => reasonOf(sourceOf(server))));
     assert.deepEqual(
-      flaws,
+      reasons,
       lengths.map(() => CUT),
     );
     await server.closed();
@@ -242,14 +242,14 @@ test(
     );
     const issuer = `https://localhost:${server.port}/`;
     const source = { domain: 'localhost', issuer, jwksUri: undefined };
-    assert.deepEqual(await flawAtDeadline(source, server), TIMEOUT);
+    assert.deepEqual(await reasonAtDeadline(source, server), TIMEOUT);
     await server.closed();
     assert.equal(lookup.mock.callCount(), 0);
   },
 );
 
 test(
-  'takes the keys, and throws nothing at the process, when bytes that are no TLS follow each answer [F11]',
+  'takes the keys, and throws nothing at the process, when bytes that are no TLS follow each response [F11]',
   BOUNDED,
   async (context) => {
     const server = await start(context, (socket) => {
@@ -288,6 +288,6 @@ test(
     const end = (message: unknown) => (message as { request: ClientRequest }).request.emit('close');
     subscribe('http.client.request.start', end);
     context.after(() => unsubscribe('http.client.request.start', end));
-    assert.deepEqual(await flawOf(sourceOf(server)), ['connection-failed', '']);
+    assert.deepEqual(await reasonOf(sourceOf(server)), ['connection-failed', '']);
   },
 );

@@ -1,4 +1,4 @@
-/* What the outbound request takes for an answer, and what it calls the rest. Where it asks:
+/* What the outbound request takes for a response, and what it calls the rest. Where it asks:
    fetch.wire.test.ts; how a connection may end: fetch-endings.wire.test.ts. */
 import assert from 'node:assert/strict';
 import dns from 'node:dns';
@@ -11,7 +11,7 @@ import { startProvider, type Provider } from '../../idp/provider.ts';
 import {
   closed,
   fetchKeys,
-  flawOf,
+  reasonOf,
   keySetOf,
   restore,
   sourceAt,
@@ -67,7 +67,7 @@ const CASES = [
     keySet,
     discovery,
   })),
-  // Only 200 is an answer.
+  // Only 200 is a response.
   ...[201, 204, 300, 302, 401, 410, 500, 503].map((status) => {
     const outcome: Outcome = ['status-refused', String(status)];
     return { fault: { status } as Fault, keySet: outcome, discovery: outcome };
@@ -87,7 +87,7 @@ for (const { fault, ...outcomes } of CASES) {
         const timeoutMillis = outcome === TIMEOUT ? 120 : undefined;
         if (typeof outcome === 'number') {
           assert.equal((((await fetchKeys(from)).keys ?? []) as unknown[]).length, outcome);
-        } else assert.deepEqual(await flawOf(from, timeoutMillis), outcome);
+        } else assert.deepEqual(await reasonOf(from, timeoutMillis), outcome);
         await closed(provider);
         assert.equal(provider.openSockets, 0);
       },
@@ -104,7 +104,7 @@ for (const place of ['keySet', 'discovery'] as const) {
       '/elsewhere',
     ]) {
       await provider.fault(place, { redirect });
-      assert.deepEqual(await flawOf(sourceOf(provider)), ['status-refused', '302']);
+      assert.deepEqual(await reasonOf(sourceOf(provider)), ['status-refused', '302']);
     }
     assert.deepEqual([other.counts.connections, provider.counts.other], [0, 0]);
   });
@@ -115,7 +115,7 @@ for (const status of [201, 299, 300, 301, 303, 307, 308, 399, 400]) {
     const { domain } = await startServer(context, (_, response) => {
       response.writeHead(status, { Location: keySetOf(other) }).end(JSON.stringify({ keys: [] }));
     });
-    assert.deepEqual(await flawOf(sourceAt(`https://${domain}/`)), ['status-refused', String(status)]);
+    assert.deepEqual(await reasonOf(sourceAt(`https://${domain}/`)), ['status-refused', String(status)]);
     assert.equal(other.counts.connections, 0);
   });
 }
@@ -129,7 +129,7 @@ test(
       gone = once(response, 'close');
       response.writeHead(500).write(' ');
     });
-    assert.deepEqual(await flawOf(sourceAt(`https://${domain}/`), 60_000), ['status-refused', '500']);
+    assert.deepEqual(await reasonOf(sourceAt(`https://${domain}/`), 60_000), ['status-refused', '500']);
     await gone;
   },
 );
@@ -143,19 +143,19 @@ function publishBytes(bytes: number): void {
   provider.publish({ keys, pad });
 }
 
-test('takes an answer of exactly 512 KiB', async () => {
+test('takes a response of exactly 512 KiB', async () => {
   publishBytes(MAX_BYTES);
   assert.equal(JSON.stringify(await fetchKeys(sourceOf(provider))).length, MAX_BYTES);
 });
 
-test('refuses an answer that is one byte larger than 512 KiB [F6]', async () => {
+test('refuses a response that is one byte larger than 512 KiB [F6]', async () => {
   publishBytes(MAX_BYTES + 1);
-  assert.deepEqual(await flawOf(sourceOf(provider)), ['too-large', '']);
+  assert.deepEqual(await reasonOf(sourceOf(provider)), ['too-large', '']);
 });
 
 test('has one deadline for discovery and key set together [F7]', BOUNDED, async () => {
   for (const place of ['discovery', 'keySet'] as const) await provider.fault(place, { delayMillis: 250 });
-  assert.deepEqual(await flawOf(sourceOf(provider), 400), ['timeout', '']);
+  assert.deepEqual(await reasonOf(sourceOf(provider), 400), ['timeout', '']);
 });
 
 test('has a deadline of 5 seconds unless told otherwise', async (context) => {
@@ -194,7 +194,7 @@ for (const [condition, error, outcome] of LOOKUPS) {
   test(`fails with ${outcome[0]} when the name of the provider ${condition}`, BOUNDED, async (context) => {
     mockLookup(context, error);
     const name = condition.replaceAll(' ', '-');
-    assert.deepEqual(await flawOf(sourceAt(`https://${name}.test/keys`), 120), outcome);
+    assert.deepEqual(await reasonOf(sourceAt(`https://${name}.test/keys`), 120), outcome);
   });
 }
 
@@ -210,6 +210,6 @@ for (const code of [
 ]) {
   test(`fails with certificate-refused when Node says ${code}`, BOUNDED, async (context) => {
     mockLookup(context, Object.assign(new Error(), { code }));
-    assert.deepEqual(await flawOf(sourceAt('https://idp.test/keys')), ['certificate-refused', code]);
+    assert.deepEqual(await reasonOf(sourceAt('https://idp.test/keys')), ['certificate-refused', code]);
   });
 }

@@ -36,7 +36,7 @@ export const fetchKeys = (source: KeySource, timeoutMillis = FAR_DEADLINE_MILLIS
 export const kidsOf = ({ keys }: JsonObject) => (keys as { kid: string }[]).map(({ kid }) => kid);
 
 /** The reason and code with which a fetch fails. */
-export async function flawOf(
+export async function reasonOf(
   source: KeySource,
   timeoutMillis?: number,
   proxy?: string,
@@ -54,16 +54,16 @@ export async function flawOf(
  * The reason and code of a fetch that nothing but its deadline ends. On a busy machine one that is short may pass before
  * there is a connection: then it is tried again with a later one.
  */
-export async function flawAtDeadline(
+export async function reasonAtDeadline(
   source: KeySource,
   server: { readonly connections: number },
   proxy?: string,
 ): Promise<[FetchErrorReason, string]> {
   for (let timeoutMillis = 120; ; timeoutMillis *= 2) {
-    const flaw = await flawOf(source, timeoutMillis, proxy);
+    const reason = await reasonOf(source, timeoutMillis, proxy);
     // The server counts a connection a turn after the system has made it.
     for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);
-    if (server.connections > 0 || timeoutMillis > 20_000) return flaw;
+    if (server.connections > 0 || timeoutMillis > 20_000) return reason;
   }
 }
 

@@ -1,4 +1,4 @@
-/* Where the key set is looked for, and how it is asked for. What is taken for an answer:
+/* Where the key set is looked for, and how it is asked for. What is taken for a response:
    fetch-faults.wire.test.ts. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -10,7 +10,7 @@ import { startProvider, type Provider } from '../../idp/provider.ts';
 import { startRawServer, type RawServer } from '../../idp/raw-server.ts';
 import {
   fetchKeys,
-  flawOf,
+  reasonOf,
   keySetOf,
   kidsOf,
   restore,
@@ -104,7 +104,7 @@ test('falls back to the address on the domain when there is no discovery documen
 
 test('does not fall back when the address that discovery names has nothing', async () => {
   await provider.fault('keySet', { status: 404 });
-  assert.deepEqual(await flawOf(sourceOf(provider, { domain: other.domain })), ['status-refused', '404']);
+  assert.deepEqual(await reasonOf(sourceOf(provider, { domain: other.domain })), ['status-refused', '404']);
   assert.equal(other.counts.connections, 0);
 });
 
@@ -119,7 +119,7 @@ const ISSUERS: [condition: string, change: (issuer: string) => Record<string, un
 for (const [condition, change] of ISSUERS) {
   test(`refuses a discovery document that ${condition} [OpenID Connect Discovery §4.3]`, async () => {
     provider.discoveryDocument(change(provider.issuer));
-    assert.deepEqual(await flawOf(sourceOf(provider)), ['issuer-mismatch', '']);
+    assert.deepEqual(await reasonOf(sourceOf(provider)), ['issuer-mismatch', '']);
     assert.equal(provider.counts.keySet, 0);
   });
 }
@@ -141,7 +141,7 @@ for (const [condition, address] of ADDRESSES) {
   test(`refuses a discovery document ${condition}`, async (context) => {
     const plain = await startPlain(context);
     provider.discoveryDocument({ jwks_uri: address(plain.address) });
-    assert.deepEqual(await flawOf(sourceOf(provider)), ['address-refused', '']);
+    assert.deepEqual(await reasonOf(sourceOf(provider)), ['address-refused', '']);
     assert.equal(plain.server.connections, 0);
   });
 }
@@ -154,7 +154,7 @@ test('takes an address whose scheme is in capital letters', async () => {
 test('makes no connection when an address is plain http [F5]', async (context) => {
   const { address, server } = await startPlain(context);
   for (const from of [sourceOf(provider, { jwksUri: address }), sourceOf(provider, { issuer: address })]) {
-    assert.deepEqual(await flawOf(from), ['connection-failed', 'ERR_INVALID_PROTOCOL']);
+    assert.deepEqual(await reasonOf(from), ['connection-failed', 'ERR_INVALID_PROTOCOL']);
   }
   assert.equal(server.connections, 0);
 });

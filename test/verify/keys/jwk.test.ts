@@ -46,7 +46,7 @@ const even = (value: string) =>
 const padded = (value: string) =>
   Buffer.concat([Buffer.of(0), Buffer.from(value, 'base64url')]).toString('base64url');
 
-const REFUSED: [condition: string, change: Record<string, unknown>, flaw: KeyReason][] = [
+const REFUSED: [condition: string, change: Record<string, unknown>, reason: KeyReason][] = [
   [
     'is of type EC',
     { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }) },
@@ -110,9 +110,9 @@ const REFUSED: [condition: string, change: Record<string, unknown>, flaw: KeyRea
   ['has an exponent of 3064 bits', { n: integer(8192), e: integer(3064) }, 'exponent'],
 ];
 
-for (const [condition, change, flaw] of REFUSED) {
+for (const [condition, change, reason] of REFUSED) {
   test(`refuses a key that ${condition} [A6]`, () => {
-    assert.equal(importKey(change), flaw);
+    assert.equal(importKey(change), reason);
   });
 }
 
@@ -176,7 +176,7 @@ test('says of a key that it is not importable when OpenSSL refuses it with a cod
 });
 
 for (const failure of [new RangeError('no memory'), { code: 'no error' }, 'text']) {
-  test(`takes for a bug, and not for a flaw of the key, what is thrown without being a refusal: ${String(failure)}`, () => {
+  test(`takes for a bug, and not for a fault of the key, what is thrown without being a refusal: ${String(failure)}`, () => {
     assert.throws(
       () => failingWith(failure),
       (thrown) => thrown === failure,

@@ -35,7 +35,7 @@ export const kidOf = (key: VerificationKey) => factsOf(key).kid;
 export const thumbprintOf = (key: VerificationKey) => factsOf(key).thumbprint;
 
 /** How the provider answers a fetch. */
-type Answer = (call: { resolve(document: JsonObject): void; reject(failure: unknown): void }) => void;
+type Response = (call: { resolve(document: JsonObject): void; reject(failure: unknown): void }) => void;
 
 const inOneWord = (result: VerificationKey | Refusal) => ('reason' in result ? result.reason : 'found');
 
@@ -46,8 +46,8 @@ export class KeySetFixture {
   /** What each fetch has come to. */
   readonly results: string[] = [];
   #fetches = 0;
-  #calls: Parameters<Answer>[0][] = [];
-  #lastAnswer: Answer = () => {};
+  #calls: Parameters<Response>[0][] = [];
+  #lastAnswer: Response = () => {};
   #underWay = 0;
   /** The most fetches that were ever under way at the same time. */
   overlap = 0;
@@ -84,12 +84,12 @@ export class KeySetFixture {
   }
 
   /** Answers the fetch under way, or one begun now, with these keys; resolves when that has taken effect. */
-  answer(...keys: unknown[]): Promise<void> {
-    return this.answerDocument({ keys });
+  response(...keys: unknown[]): Promise<void> {
+    return this.responseDocument({ keys });
   }
 
   /** Answers with this document, which need not be a key set. */
-  answerDocument(document: object): Promise<void> {
+  responseDocument(document: object): Promise<void> {
     return this.#settle(({ resolve }) => resolve(structuredClone(document) as JsonObject));
   }
 
@@ -102,12 +102,12 @@ export class KeySetFixture {
     return this.#settle(({ reject }) => reject(failure));
   }
 
-  async #settle(answer: Answer): Promise<void> {
+  async #settle(response: Response): Promise<void> {
     const settled = this.keys.refresh();
     const call = this.#calls.shift();
     if (call === undefined) throw new Error('no fetch is under way');
-    this.#lastAnswer = answer;
-    answer(call);
+    this.#lastAnswer = response;
+    response(call);
     await settled;
   }
 
@@ -148,7 +148,7 @@ export class KeySetFixture {
 /** A key set that holds these keys. */
 export async function holding(...keys: unknown[]): Promise<KeySetFixture> {
   const fixture = new KeySetFixture();
-  await fixture.answer(...keys);
+  await fixture.response(...keys);
   return fixture;
 }
 

@@ -162,7 +162,7 @@ for (const [condition, document, reason, code] of FAILED) {
     const fixture = await holding(jwk('a'));
     const before = thumbprintOf(find(fixture, 'a'));
     fixture.clock.advance(20 * SECOND);
-    await fixture.answerDocument(document);
+    await fixture.responseDocument(document);
     assert.equal(thumbprintOf(find(fixture, 'a')), before);
     assert.equal(await fixture.verdict('b'), 'keys-unavailable');
     assert.deepEqual(fixture.logged('signing keys could not be fetched'), [
@@ -183,26 +183,26 @@ test('takes a set of 100 keys', async () => {
 test('finds another key when a kid comes to name another key', async () => {
   const fixture = await holding(jwk('a'));
   const before = thumbprintOf(find(fixture, 'a'));
-  await fixture.answer(jwk('a', {}, 0x33));
+  await fixture.response(jwk('a', {}, 0x33));
   assert.notEqual(thumbprintOf(find(fixture, 'a')), before);
 });
 
 test('finds a key by its new kid alone when it comes to be named by another', async () => {
   const fixture = await holding(jwk('a'));
-  await fixture.answer(jwk('b'));
+  await fixture.response(jwk('b'));
   assert.equal(kidOf(find(fixture, 'b')), 'b');
   assert.equal(await fixture.verdict('a'), 'key-unknown');
 });
 
 test('forgets a withdrawn key with the next refresh', async () => {
   const fixture = await holding(jwk('a'), jwk('b', {}, 0x33));
-  await fixture.answer(jwk('b', {}, 0x33));
+  await fixture.response(jwk('b', {}, 0x33));
   assert.deepEqual([await fixture.verdict('a'), fixture.outcome('b')], ['key-unknown', 'found']);
 });
 
 test('logs a set once when refreshes bring the same one', async () => {
   const fixture = await holding(jwk('a'), unusable('b'));
-  for (let refresh = 0; refresh < 3; refresh += 1) await fixture.answer(jwk('a'), unusable('b'));
+  for (let refresh = 0; refresh < 3; refresh += 1) await fixture.response(jwk('a'), unusable('b'));
   assert.deepEqual(
     fixture.logs.map(({ message }) => message),
     ['signing key skipped', 'signing keys loaded'],
@@ -220,7 +220,7 @@ for (const [condition, keys] of Object.entries(CHANGES)) {
   test(`logs the set anew when ${condition}`, async () => {
     const fixture = await holding(jwk('a'), unusable('b'));
     fixture.logs.length = 0;
-    await fixture.answer(...keys);
+    await fixture.response(...keys);
     assert.deepEqual(
       fixture.logs.map(({ message }) => message),
       ['signing key skipped', 'signing keys loaded'],
@@ -232,7 +232,7 @@ test('logs once more what was loaded and skipped when the same set comes after a
   const fixture = await holding(jwk('a'), unusable('b'));
   await fixture.fail();
   fixture.logs.length = 0;
-  for (let refresh = 0; refresh < 2; refresh += 1) await fixture.answer(jwk('a'), unusable('b'));
+  for (let refresh = 0; refresh < 2; refresh += 1) await fixture.response(jwk('a'), unusable('b'));
   assert.deepEqual(
     fixture.logs.map(({ message }) => message),
     ['signing key skipped', 'signing keys loaded'],
@@ -242,8 +242,8 @@ test('logs once more what was loaded and skipped when the same set comes after a
 test('tells what each fetch has come to, and whose keys it was for', async () => {
   const fixture = await holding(jwk('a'));
   await fixture.fail('timeout');
-  await fixture.answer({});
-  await fixture.answer(jwk('a'));
+  await fixture.response({});
+  await fixture.response(jwk('a'));
   assert.deepEqual(fixture.results, ['ok', 'timeout', 'no-usable-key', 'ok']);
 });
 
@@ -283,7 +283,7 @@ test('tells with every refusal whose keys were looked for', async () => {
   const whose = { issuerName: 'partner' };
   assert.deepEqual(told(), ['key-unknown', whose]);
   const unknown = fixture.request('c');
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   assert.equal(await unknown, 'key-unknown');
   assert.deepEqual(told('c'), ['key-unknown', whose]);
   await fixture.fail();

@@ -7,7 +7,7 @@ import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
 import type { Fault, ListenerFault, NamedFault } from '../../idp/faults.ts';
 import { startProvider, type Provider } from '../../idp/provider.ts';
 import type { IssuerSettings } from '../../../src/process/settings/load.ts';
-import type { Answer } from '../../support/client.ts';
+import type { Response } from '../../support/client.ts';
 import { startService, type InProcess, type TestService } from '../../support/service.ts';
 import { HOUR, MINUTE, SECOND } from './key-set-fixture.ts';
 
@@ -54,10 +54,10 @@ async function retry({ clock, keys }: TestService): Promise<void> {
 
 /** RFC 9110 §10.2.3. No challenge, since the token may be fine. */
 function assertUnavailable(
-  answer: Answer,
+  response: Response,
   message: string = SENTENCES.temporarily_unavailable['keys-unavailable'],
 ): void {
-  const { status, body, headers, challenges } = answer;
+  const { status, body, headers, challenges } = response;
   assert.deepEqual([status, body, challenges], [503, { error: 'temporarily_unavailable', message }, []]);
   assert.match(headers['retry-after'] ?? '', /^([1-9]|[12]\d|30)$/);
 }
@@ -99,8 +99,8 @@ test('takes a good token when its provider is up, though the next attempt is sti
   await provider.fault('all', undefined);
   // A millisecond more: a retry is due at fractions of one, and sums of those are not exact.
   service.clock.advance(5 * SECOND + 1);
-  const answers = await Promise.all(Array.from({ length: 20 }, () => privately(service)));
-  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+  const responses = await Promise.all(Array.from({ length: 20 }, () => privately(service)));
+  assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([200]));
   assert.equal(provider.counts.keySet, 1);
 });
 
@@ -213,8 +213,8 @@ test('is not ready while shutting down although keys are held', async (context) 
 
 test('fetches once when twenty requests arrive before the keys', async (context) => {
   const service = await start(context, { cold: true });
-  const answers = await Promise.all(Array.from({ length: 20 }, () => privately(service)));
-  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+  const responses = await Promise.all(Array.from({ length: 20 }, () => privately(service)));
+  assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([200]));
   assert.deepEqual([provider.counts.discovery, provider.counts.keySet], [1, 1]);
 });
 

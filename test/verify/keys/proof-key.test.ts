@@ -39,7 +39,7 @@ function memoryOf(name: string, key: VerificationKey): Cache<VerificationKey> {
 
 const bytes = (length: number) => Buffer.alloc(length, 1).toString('base64url');
 
-const FLAWS: [alg: ProofAlgorithm, change: Members, flaw: KeyReason][] = [
+const REFUSED: [alg: ProofAlgorithm, change: Members, reason: KeyReason][] = [
   ['ES256', { d: 'AQ' }, 'private-member'],
   ['RS256', { d: 'AQ' }, 'private-member'],
   ['EdDSA', { d: 'AQ' }, 'private-member'],
@@ -101,10 +101,10 @@ test('refuses a coordinate that leaves out a zero at its beginning [RFC 7518 §6
   assert.equal(typeof importKey('ES256', { ...jwk }), 'object');
 });
 
-for (const [alg, change, flaw] of FLAWS) {
-  test(`refuses a proof key for ${alg} with ${JSON.stringify(change).slice(0, 60)} as ${flaw}, and remembers nothing of it`, () => {
+for (const [alg, change, reason] of REFUSED) {
+  test(`refuses a proof key for ${alg} with ${JSON.stringify(change).slice(0, 60)} as ${reason}, and remembers nothing of it`, () => {
     const known = new NoMemory(10);
-    for (let time = 0; time < 2; time += 1) assert.equal(importKey(alg, change, known), flaw);
+    for (let time = 0; time < 2; time += 1) assert.equal(importKey(alg, change, known), reason);
   });
 }
 

@@ -7,14 +7,14 @@ import { aged, HOUR, jwk, KeySetFixture, MINUTE, SECOND } from './key-set-fixtur
 test('fetches once when fifty requests need keys at the same time', async () => {
   const fixture = new KeySetFixture();
   const requests = Array.from({ length: 50 }, () => fixture.request('a'));
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   assert.deepEqual([new Set(await Promise.all(requests)), fixture.fetches], [new Set(['found']), 1]);
 });
 
 test('lets requests without kid wait when no keys are held yet', async () => {
   const fixture = new KeySetFixture();
   const request = fixture.request();
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   assert.equal(await request, 'found');
 });
 
@@ -23,8 +23,8 @@ test('never has two fetches under way when it is told to refresh again [F10]', a
   const first = fixture.keys.refresh();
   assert.equal(fixture.keys.refresh(), first);
   assert.deepEqual([fixture.outcome('a'), fixture.keys.usable() > 0, fixture.fetches], ['waits', false, 1]);
-  await fixture.answer(jwk('a'));
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
+  await fixture.response(jwk('a'));
   assert.deepEqual([fixture.fetches, fixture.overlap], [2, 1]);
 });
 
@@ -57,14 +57,14 @@ test('counts the age of keys from the start of their fetch', async () => {
   const fixture = new KeySetFixture();
   void fixture.keys.refresh();
   fixture.clock.advance(4 * SECOND);
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   fixture.clock.advance(10 * MINUTE - 4 * SECOND);
   assert.deepEqual([fixture.outcome('a'), fixture.fetches], ['found', 2]);
 });
 
 test('counts the age of keys anew when a refresh succeeds', async () => {
   const fixture = await aged(10 * MINUTE);
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   fixture.clock.advance(10 * MINUTE - 1);
   assert.deepEqual([fixture.outcome('a'), fixture.fetches], ['found', 2]);
 });
@@ -99,7 +99,7 @@ test('logs once that the keys have expired, and again after they were replaced',
     fixture.clock.advance(HOUR);
     for (let ask = 0; ask < 3; ask += 1) fixture.outcome('a');
     assert.equal(fixture.logged('signing keys expired').length, round);
-    await fixture.answer(jwk('a'));
+    await fixture.response(jwk('a'));
   }
   assert.deepEqual(fixture.logged('signing keys expired')[0], { level: 'error' });
 });
@@ -114,9 +114,9 @@ test('uses no key over an hour old after an idle time: the request waits for a f
   const fixture = await aged(HOUR);
   const requests = [fixture.request('a'), fixture.request('b')];
   assert.deepEqual([fixture.outcome('a'), fixture.fetches], ['waits', 2]);
-  await fixture.answer(jwk('b', {}, 0x33));
+  await fixture.response(jwk('b', {}, 0x33));
   assert.equal(fixture.outcome('b'), 'found');
-  await fixture.answer(jwk('b', {}, 0x33));
+  await fixture.response(jwk('b', {}, 0x33));
   assert.deepEqual(await Promise.all(requests), ['key-unknown', 'found']);
 });
 

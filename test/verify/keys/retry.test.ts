@@ -86,7 +86,7 @@ for (const [condition, prepare] of [
     fixture.clock.advance(1);
     const requests = [fixture.request('a'), fixture.request(), fixture.request('a')];
     assert.equal(fixture.fetches, fetches + 1);
-    await fixture.answer(jwk('a'));
+    await fixture.response(jwk('a'));
     assert.deepEqual(await Promise.all(requests), ['found', 'found', 'found']);
     assert.deepEqual([fixture.clock.pending, fixture.fetches], [[], fetches + 1]);
   });
@@ -161,7 +161,7 @@ test('doubles the time between retries from 1 to 30 seconds with a jitter that n
 test('begins again with 1 second when a fetch has succeeded in between', async () => {
   const fixture = new KeySetFixture();
   await failTimes(fixture, 5);
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   await fixture.fail();
   assert.ok((fixture.clock.pending[0] ?? Infinity) <= SECOND);
 });
@@ -173,7 +173,7 @@ test('has one retry pending however fetches fail, and none once one has succeede
   fixture.clock.advance(100);
   await Promise.all([fixture.request('unknown'), fixture.fail()]);
   assert.equal(fixture.clock.pending.length, 1);
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   assert.deepEqual(fixture.clock.pending, []);
 });
 
@@ -195,7 +195,7 @@ test('warns once for each change of state', async () => {
   assert.deepEqual(failures().slice(1), [
     { level: 'warn', reason: 'status-refused', code: '503', heldForSeconds: null },
   ]);
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   fixture.clock.advance(90 * SECOND);
   await fixture.fail('status-refused', '\r\n');
   assert.deepEqual(failures().slice(2), [
@@ -275,7 +275,7 @@ for (const [random, shares] of [
 
 test('logs to the second how long the keys have been held when a fetch fails', async () => {
   const fixture = new KeySetFixture();
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   fixture.clock.advance(3 * HOUR);
   await fixture.fail();
   const [line] = fixture.logged('signing keys could not be fetched');

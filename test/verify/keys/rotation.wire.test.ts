@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { makeSigningKey } from '../../idp/keys.ts';
 import { startProvider, type Provider } from '../../idp/provider.ts';
 import { signJws } from '../../idp/tokens.ts';
-import type { Answer } from '../../support/client.ts';
+import type { Response } from '../../support/client.ts';
 import { startService, type InProcess, type TestService } from '../../support/service.ts';
 import { integer, jwk } from './key-set-fixture.ts';
 
@@ -33,7 +33,7 @@ async function start(context: TestContext, change: Partial<InProcess> = {}): Pro
 
 const privately = (service: TestService, token = issue()) => service.ask('/api/private', { token });
 
-function assertUnknownKey({ status, challenges }: Answer): void {
+function assertUnknownKey({ status, challenges }: Response): void {
   const description = SENTENCES.invalid_token['key-unknown'];
   assert.deepEqual(
     [status, challenges],
@@ -79,7 +79,7 @@ test('fetches once in 5 seconds when unknown kids flood in, refuses them all, an
     privately(service, provider.issue({}, { kid: `made-up-${count}` })),
   );
   assert.equal((await privately(service)).status, 200);
-  for (const answer of await Promise.all(flood)) assertUnknownKey(answer);
+  for (const response of await Promise.all(flood)) assertUnknownKey(response);
   assert.equal(provider.counts.keySet, 1);
 });
 
@@ -92,22 +92,22 @@ function heldFetch() {
       resolve = done;
     });
 
-  return { fetchKeys, answer: () => resolve({ keys: [provider.signingKey.publicJwk] }) };
+  return { fetchKeys, response: () => resolve({ keys: [provider.signingKey.publicJwk] }) };
 }
 
 test(
   'lets 1,000 requests wait, turns the next away, and answers all that waited',
   { timeout: 60_000 },
   async (context) => {
-    const { fetchKeys, answer } = heldFetch();
+    const { fetchKeys, response } = heldFetch();
     const service = await start(context, { cold: true, fetchKeys });
     const token = issue();
-    let turnedAway: Answer | undefined;
+    let turnedAway: Response | undefined;
     const asked = Array.from({ length: 1001 }, () =>
       privately(service, token).then((got) => {
         if (got.status === 200) return got.status;
         turnedAway = got;
-        answer();
+        response();
         return got.status;
       }),
     );

@@ -10,7 +10,7 @@ const rotated = [jwk('a'), jwk('b', {}, 0x33)];
 test('accepts a key rotated in on first sight', async () => {
   const fixture = await aged();
   const request = fixture.request('b');
-  await fixture.answer(...rotated);
+  await fixture.response(...rotated);
   assert.deepEqual([await request, fixture.fetches], ['found', 2]);
 });
 
@@ -31,8 +31,8 @@ for (const [index, [condition, begin]] of UNDER_WAY.entries()) {
     begin(fixture);
     const request = fixture.request('b');
     assert.equal(fixture.fetches, before + 1);
-    await fixture.answer(jwk('a'));
-    await fixture.answer(...rotated);
+    await fixture.response(jwk('a'));
+    await fixture.response(...rotated);
     assert.deepEqual([await request, fixture.fetches], ['found', before + 2]);
   });
 }
@@ -40,15 +40,15 @@ for (const [index, [condition, begin]] of UNDER_WAY.entries()) {
 test('accepts a key rotated in on first sight while the very first fetch is under way that began before the rotation', async () => {
   const fixture = new KeySetFixture();
   const request = fixture.request('b');
-  await fixture.answer(jwk('a'));
-  await fixture.answer(...rotated);
+  await fixture.response(jwk('a'));
+  await fixture.response(...rotated);
   assert.deepEqual([await request, fixture.fetches], ['found', 2]);
 });
 
 test('refuses a kid that is still unknown after one fetch of its own [A3]', async () => {
   const fixture = await aged();
   const request = fixture.request('b');
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   assert.deepEqual([await request, fixture.fetches], ['key-unknown', 2]);
 });
 
@@ -65,7 +65,7 @@ test('answers 503 to a kid that is still unknown when the last fetch failed', as
 test('answers 401 again to an unknown kid when a fetch has succeeded after a failed one', async () => {
   const fixture = await aged();
   await fixture.fail();
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   assert.equal(await fixture.verdict('b'), 'key-unknown');
 });
 
@@ -73,7 +73,7 @@ test('fetches for an unknown kid while the next retry is still far, since a rota
   const fixture = await aged();
   for (let failure = 0; failure < 6; failure += 1) await fixture.fail();
   const request = fixture.request('b');
-  await fixture.answer(...rotated);
+  await fixture.response(...rotated);
   assert.equal(await request, 'found');
 });
 
@@ -81,7 +81,7 @@ test('fetches for unknown kids again when 5 seconds have passed since the start 
   const fixture = await aged();
   assert.equal(fixture.outcome('b'), 'waits');
   fixture.clock.advance(3 * SECOND);
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   fixture.clock.advance(2 * SECOND - 1);
   assert.deepEqual(
     [fixture.outcome('b'), fixture.outcome('c'), fixture.fetches],
@@ -89,7 +89,7 @@ test('fetches for unknown kids again when 5 seconds have passed since the start 
   );
   fixture.clock.advance(1);
   assert.deepEqual([fixture.outcome('c'), fixture.fetches], ['waits', 3]);
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   fixture.clock.advance(5 * SECOND - 1);
   assert.deepEqual([fixture.outcome('b'), fixture.fetches], ['key-unknown', 3]);
 });
@@ -107,7 +107,7 @@ test('lets unknown kids share a fetch of another cause without spending their ow
   fixture.clock.advance(10 * MINUTE);
   assert.equal(fixture.outcome('a'), 'found');
   assert.deepEqual([fixture.outcome('b'), fixture.fetches], ['waits', 2]);
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   assert.deepEqual([fixture.outcome('b'), fixture.fetches], ['waits', 3]);
 });
 
@@ -129,7 +129,7 @@ test('fetches at most once in 5 seconds when ten thousand kids are made up, and 
       2,
     ],
   );
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   assert.deepEqual(
     [fixture.outcome('made-up'), fixture.outcome('a'), fixture.fetches],
     ['key-unknown', 'found', 2],
@@ -143,7 +143,7 @@ test('lets 1,000 requests wait for a fetch, turns the next away for a second, an
     assert.deepEqual(outcomes, new Set(['waits']));
     assert.deepEqual(atOnce(fixture.look('a')), unavailable('too-many-waiting', 1).refusal);
     assert.equal(fixture.fetches, round + 1);
-    await fixture.answer(jwk('a'));
+    await fixture.response(jwk('a'));
     fixture.clock.advance(HOUR);
   }
 });
@@ -159,10 +159,10 @@ test('lets requests wait for the second of two fetches as for the first, within 
   const fixture = await aged(10 * MINUTE);
   assert.equal(fixture.outcome('a'), 'found');
   const requests = Array.from({ length: 1000 }, () => fixture.request('b'));
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   await new Promise(setImmediate);
   assert.deepEqual([fixture.outcome('c'), fixture.fetches], ['too-many-waiting', 3]);
-  await fixture.answer(...rotated);
+  await fixture.response(...rotated);
   assert.deepEqual(new Set(await Promise.all(requests)), new Set(['found']));
 });
 
@@ -188,7 +188,7 @@ test('lets a request wait for a fetch that succeeds and then for one that fails'
   const fixture = await aged();
   void fixture.keys.refresh();
   const request = fixture.request('b');
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   await fixture.fail();
   assert.deepEqual([await request, fixture.fetches], ['keys-unavailable', 3]);
 });
@@ -197,15 +197,15 @@ test('lets a request wait for two fetches at most, though both succeed', async (
   const fixture = await aged();
   void fixture.keys.refresh();
   const request = fixture.request('b');
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   fixture.clock.advance(5 * SECOND);
-  await fixture.answer(jwk('a'));
+  await fixture.response(jwk('a'));
   assert.deepEqual([await request, fixture.fetches], ['key-unknown', 3]);
 });
 
 test('does not let a request wait that names no key, when several are held and a fetch is under way', async () => {
   const fixture = await aged();
-  await fixture.answer(...rotated);
+  await fixture.response(...rotated);
   void fixture.keys.refresh();
   assert.equal(fixture.outcome(), 'key-unknown');
 });

@@ -88,7 +88,7 @@ async function open(algorithms: readonly Algorithm[], jwks: readonly object[]) {
       published = others;
       return keys.refresh();
     },
-    judge: async (token: string) => {
+    verdictOf: async (token: string) => {
       const verified = await verify(token);
       return verified instanceof Refused ? verified.refusal.reason : verifiedOf(verified).claims.sub;
     },
@@ -100,42 +100,42 @@ const ALL = ALGORITHM_NAMES;
 describe('a token', () => {
   for (const algorithm of ALL) {
     test(`signed with ${algorithm} is accepted where the list has it, also when it is seen again [RFC 7518 §3.1, RFC 8037 §3.1]`, async () => {
-      const { judge } = await open([algorithm], [jwkOf(algorithm)]);
-      for (let time = 0; time < 3; time += 1) assert.equal(await judge(goodToken(algorithm)), 'a');
+      const { verdictOf } = await open([algorithm], [jwkOf(algorithm)]);
+      for (let time = 0; time < 3; time += 1) assert.equal(await verdictOf(goodToken(algorithm)), 'a');
     });
 
     test(`signed with ${algorithm} is accepted by a key without alg, which its type gives one [RFC 7517 §4.4]`, async () => {
-      const { judge } = await open([algorithm], [jwkOf(algorithm, { alg: undefined })]);
-      assert.equal(await judge(goodToken(algorithm)), 'a');
+      const { verdictOf } = await open([algorithm], [jwkOf(algorithm, { alg: undefined })]);
+      assert.equal(await verdictOf(goodToken(algorithm)), 'a');
     });
 
     test(`signed with ${algorithm} is refused where the list lacks it, before a key is looked for [RFC 8725 §3.1]`, async () => {
       const others = ALL.filter((name) => name !== algorithm);
-      const { judge } = await open(
+      const { verdictOf } = await open(
         others,
         others.map((name) => jwkOf(name)),
       );
-      assert.equal(await judge(goodToken(algorithm)), 'algorithm-refused');
+      assert.equal(await verdictOf(goodToken(algorithm)), 'algorithm-refused');
       assert.equal(
-        await judge(tokenOf({ alg: algorithm, kid: 'unknown' }, signAs(algorithm))),
+        await verdictOf(tokenOf({ alg: algorithm, kid: 'unknown' }, signAs(algorithm))),
         'algorithm-refused',
       );
     });
 
     for (const other of ALL.filter((name) => name !== algorithm)) {
       test(`that says ${other} and names a key of ${algorithm} is refused, however it is signed [RFC 8725 §3.1]`, async () => {
-        const { judge } = await open(
+        const { verdictOf } = await open(
           ALL,
           ALL.map((name) => jwkOf(name)),
         );
         for (const signer of [signAs(algorithm), signAs(other)]) {
-          assert.equal(await judge(tokenOf({ alg: other, kid: algorithm }, signer)), 'algorithm-refused');
+          assert.equal(await verdictOf(tokenOf({ alg: other, kid: algorithm }, signer)), 'algorithm-refused');
         }
       });
     }
 
     test(`that says HS256 or none is refused for a key of ${algorithm}, whatever its text is a secret of [RFC 8725 §2.1, §3.2]`, async () => {
-      const { judge } = await open(ALL, [jwkOf(algorithm)]);
+      const { verdictOf } = await open(ALL, [jwkOf(algorithm)]);
       const pem = PAIRS[algorithm]!.publicKey;
       const key = createPublicKey(pem);
       const secrets = [
@@ -149,7 +149,7 @@ describe('a token', () => {
       ];
       for (const secret of secrets) {
         const mac = (input: Buffer) => createHmac('sha256', secret).update(input).digest();
-        assert.equal(await judge(tokenOf({ alg: 'HS256', kid: algorithm }, mac)), 'algorithm-refused');
+        assert.equal(await verdictOf(tokenOf({ alg: 'HS256', kid: algorithm }, mac)), 'algorithm-refused');
       }
       for (const alg of [
         'none',
@@ -162,7 +162,7 @@ describe('a token', () => {
         'Ed25519',
       ]) {
         const bare = tokenOf({ alg, kid: algorithm }, () => Buffer.alloc(0));
-        assert.equal(await judge(bare), 'algorithm-refused', String(alg));
+        assert.equal(await verdictOf(bare), 'algorithm-refused', String(alg));
       }
     });
   }
@@ -173,7 +173,7 @@ describe('a token', () => {
     ['ES512', 132],
   ] as const) {
     test(`signed with ${algorithm} has two integers of ${bytes / 2} bytes side by side and nothing else [RFC 7518 §3.4]`, async () => {
-      const { judge } = await open([algorithm], [jwkOf(algorithm)]);
+      const { verdictOf } = await open([algorithm], [jwkOf(algorithm)]);
       const header = { alg: algorithm, kid: algorithm };
       const der = (input: Buffer) => sign(DIGESTS[algorithm], input, PAIRS[algorithm]!.privateKey);
       const wrong: ((signature: Buffer) => Buffer)[] = [
@@ -184,39 +184,39 @@ describe('a token', () => {
         (signature) => Buffer.alloc(signature.length),
         () => Buffer.alloc(0),
       ];
-      assert.equal(await judge(tokenOf(header, der)), 'signature-mismatch');
+      assert.equal(await verdictOf(tokenOf(header, der)), 'signature-mismatch');
       for (const change of wrong) {
         const changed = tokenOf(header, (input) => change(signAs(algorithm)(input)));
-        assert.equal(await judge(changed), 'signature-mismatch');
+        assert.equal(await verdictOf(changed), 'signature-mismatch');
       }
     });
   }
 
   test('signed with PS256 has a salt of 32 bytes [RFC 7518 §3.5]', async () => {
-    const { judge } = await open(['PS256'], [jwkOf('PS256')]);
+    const { verdictOf } = await open(['PS256'], [jwkOf('PS256')]);
     for (const saltLength of [0, 20, 31, 33, 64]) {
       const key = PAIRS.PS256!.privateKey;
       const salted = (input: Buffer) => sign('sha256', input, { key, padding: 6, saltLength });
-      assert.equal(await judge(tokenOf({ alg: 'PS256', kid: 'PS256' }, salted)), 'signature-mismatch');
+      assert.equal(await verdictOf(tokenOf({ alg: 'PS256', kid: 'PS256' }, salted)), 'signature-mismatch');
     }
   });
 
   test('that was accepted is refused once its key is published for another algorithm under the same kid [RFC 8725 §3.1]', async () => {
     const jwk = jwkOf('RS256', { kid: 'one' });
-    const { judge, change } = await open(['RS256', 'PS256'], [jwk]);
+    const { verdictOf, change } = await open(['RS256', 'PS256'], [jwk]);
     const token = tokenOf({ alg: 'RS256', kid: 'one' }, signAs('RS256'));
-    for (let time = 0; time < 3; time += 1) assert.equal(await judge(token), 'a');
+    for (let time = 0; time < 3; time += 1) assert.equal(await verdictOf(token), 'a');
     await change([{ ...jwk, alg: 'PS256' }]);
-    assert.equal(await judge(token), 'algorithm-refused');
+    assert.equal(await verdictOf(token), 'algorithm-refused');
     assert.equal(
-      await judge(tokenOf({ alg: 'PS256', kid: 'one' }, signAs('PS256', PAIRS.RS256!.privateKey))),
+      await verdictOf(tokenOf({ alg: 'PS256', kid: 'one' }, signAs('PS256', PAIRS.RS256!.privateKey))),
       'a',
     );
   });
 });
 
 describe('a key of the set', () => {
-  for (const [what, jwk, algorithms, flaw] of [
+  for (const [what, jwk, algorithms, reason] of [
     ['P-256 under ES384', jwkOf('ES256', { alg: 'ES384' }), ALL, 'key-type'],
     ['RSA under ES256', jwkOf('RS256', { alg: 'ES256' }), ALL, 'key-type'],
     ['P-256 under RS256', jwkOf('ES256', { alg: 'RS256' }), ALL, 'key-type'],
@@ -236,8 +236,8 @@ describe('a key of the set', () => {
     ['a private member', jwkOf('ES256', { d: 'AAAA' }), ALL, 'private-member'],
     ['two faults', jwkOf('ES256', { d: 'AAAA', use: 'enc' }), ['RS256'], 'algorithm'],
   ] as const) {
-    test(`with ${what} is skipped for ${flaw} [RFC 7517 §4, RFC 8725 §3.1]`, () => {
-      assert.equal(importSigningKey(jwk, algorithms as readonly Algorithm[]), flaw);
+    test(`with ${what} is skipped for ${reason} [RFC 7517 §4, RFC 8725 §3.1]`, () => {
+      assert.equal(importSigningKey(jwk, algorithms as readonly Algorithm[]), reason);
     });
   }
 
@@ -290,15 +290,15 @@ test('the list of one issuer says nothing of the tokens of another [RFC 8725 §3
     10,
   );
 
-  const judge = async (algorithm: Algorithm, iss: string) => {
+  const verdictOf = async (algorithm: Algorithm, iss: string) => {
     const token = tokenOf({ alg: algorithm, kid: algorithm }, signAs(algorithm), { ...CLAIMS, iss });
     const verified = await verify(token);
     return verified instanceof Refused ? verified.refusal.reason : verifiedOf(verified).issuer.name;
   };
 
-  assert.equal(await judge('RS256', RULES.issuer), 'idp');
-  assert.equal(await judge('ES256', partner), 'partner');
-  assert.equal(await judge('ES256', RULES.issuer), 'algorithm-refused');
-  assert.equal(await judge('RS256', partner), 'algorithm-refused');
-  assert.equal(await judge('ES256', 'https://evil.test/'), 'issuer-mismatch');
+  assert.equal(await verdictOf('RS256', RULES.issuer), 'idp');
+  assert.equal(await verdictOf('ES256', partner), 'partner');
+  assert.equal(await verdictOf('ES256', RULES.issuer), 'algorithm-refused');
+  assert.equal(await verdictOf('RS256', partner), 'algorithm-refused');
+  assert.equal(await verdictOf('ES256', 'https://evil.test/'), 'issuer-mismatch');
 });

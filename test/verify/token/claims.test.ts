@@ -11,7 +11,7 @@ import {
   issue,
   issueClaim,
   issueRaw,
-  judge,
+  verdictOf,
   NOW,
   openVerifier,
   verdict,
@@ -214,12 +214,12 @@ for (const cacheEntries of CAPACITIES) {
         const verify = await open();
         const end = (exp + tolerance) * 1000;
         const token = issue({ exp });
-        assert.equal(await judge(verify, token, end), 'expired');
-        assert.equal(await judge(verify, token, end - 1), 'accepted');
-        assert.equal(await judge(verify, token, end - 1), 'accepted', 'remembered');
-        assert.equal(await judge(verify, token, end), 'expired', 'remembered');
-        assert.equal(await judge(verify, token, end + 1_000_000), 'expired', 'long ago');
-        assert.equal(await judge(verify, token, end - 1), 'accepted', 'the clock put back');
+        assert.equal(await verdictOf(verify, token, end), 'expired');
+        assert.equal(await verdictOf(verify, token, end - 1), 'accepted');
+        assert.equal(await verdictOf(verify, token, end - 1), 'accepted', 'remembered');
+        assert.equal(await verdictOf(verify, token, end), 'expired', 'remembered');
+        assert.equal(await verdictOf(verify, token, end + 1_000_000), 'expired', 'long ago');
+        assert.equal(await verdictOf(verify, token, end - 1), 'accepted', 'the clock put back');
       }
     });
 
@@ -228,11 +228,11 @@ for (const cacheEntries of CAPACITIES) {
         const verify = await open();
         const start = (nbf - tolerance) * 1000;
         const token = issue({ nbf, exp: NOW + 1_000 });
-        assert.equal(await judge(verify, token, start - 1), 'not-yet-valid');
-        assert.equal(await judge(verify, token, start), 'accepted');
-        assert.equal(await judge(verify, token, start), 'accepted', 'remembered');
-        assert.equal(await judge(verify, token, start - 1), 'not-yet-valid', 'remembered');
-        assert.equal(await judge(verify, token, start + 1), 'accepted');
+        assert.equal(await verdictOf(verify, token, start - 1), 'not-yet-valid');
+        assert.equal(await verdictOf(verify, token, start), 'accepted');
+        assert.equal(await verdictOf(verify, token, start), 'accepted', 'remembered');
+        assert.equal(await verdictOf(verify, token, start - 1), 'not-yet-valid', 'remembered');
+        assert.equal(await verdictOf(verify, token, start + 1), 'accepted');
       }
     });
   }

@@ -126,7 +126,7 @@ for (const [what, text] of [...notObjects, arrayOfClaims, ...notUtf8(JSON.string
 const twice = (name: string, first: string, second: string, text: string) =>
   `{"${name}":${first},${text.slice(1, -1)},"${second}"`;
 
-/** Name, spelling of the second, its good value, its bad value, the flaw of the bad one. */
+/** Name, spelling of the second, its good value, its bad value, the reason of the bad one. */
 const repeated: readonly [string, string, string, string, string][] = [
   ['aud', 'aud', JSON.stringify(CLAIMS.aud), '"other"', 'audience-mismatch'],
   ['aud', '\\u0061ud', JSON.stringify(CLAIMS.aud), '"other"', 'audience-mismatch'],
@@ -134,13 +134,13 @@ const repeated: readonly [string, string, string, string, string][] = [
   ['exp', 'exp', String(NOW + 60), String(NOW), 'expired'],
 ];
 
-for (const [name, spelling, good, bad, flaw] of repeated) {
+for (const [name, spelling, good, bad, reason] of repeated) {
   test(`counts the last of two claims ${name} when the second is spelt ${spelling} [RFC 7519 §4, C5]`, async () => {
     const payloadWith = (first: string, last: string) =>
       `${twice(name, first, spelling, JSON.stringify({ ...CLAIMS, [name]: undefined }))}:${last}}`;
 
     assert.equal(await verdict(issueRaw(JSON.stringify(HEADER), payloadWith(bad, good))), 'accepted');
-    assert.equal(await verdict(issueRaw(JSON.stringify(HEADER), payloadWith(good, bad))), flaw);
+    assert.equal(await verdict(issueRaw(JSON.stringify(HEADER), payloadWith(good, bad))), reason);
   });
 }
 

@@ -6,7 +6,7 @@ import type { TokenOptions } from '../../../src/verify/token/claims.ts';
 import { rawJws } from '../../idp/tokens.ts';
 import { CLAIMS, foreignKey, HEADER, NOW, signingKey, type Members } from './issuer.ts';
 
-type TokenFlaw = keyof typeof SENTENCES.invalid_token;
+type TokenReason = keyof typeof SENTENCES.invalid_token;
 
 /** A token before it is signed, and how it is presented. */
 export interface Draft {
@@ -61,8 +61,8 @@ const inRules = (rules: Partial<TokenOptions>) => ({
   apply: (whole: Draft) => void Object.assign(whole.rules, rules),
 });
 
-/** A flaw without its fault does not compile. */
-export const FAULTS: Readonly<Record<TokenFlaw, Fault>> = {
+/** A reason without its fault does not compile. */
+export const FAULTS: Readonly<Record<TokenReason, Fault>> = {
   'credentials-malformed': {
     place: 'space',
     sender: 'Bearer',

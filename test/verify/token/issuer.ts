@@ -122,7 +122,7 @@ export function remember(
 }
 
 /** What the verifier says of the token, after the fetches that it asks for. */
-export async function judge(verify: TimedVerifier, token: string, nowMillis?: number): Promise<Verdict> {
+export async function verdictOf(verify: TimedVerifier, token: string, nowMillis?: number): Promise<Verdict> {
   try {
     await remember(verify, token, nowMillis);
     return 'accepted';
@@ -143,10 +143,10 @@ export async function verdict(token: string, circumstances: Circumstances = {}):
   const verdicts: Verdict[] = [];
   for (const cacheEntries of CAPACITIES) {
     const verify = await openVerifier(cacheEntries, circumstances);
-    verdicts.push(await judge(verify, token, circumstances.nowMillis));
-    await judge(verify, GOOD, circumstances.nowMillis);
-    verdicts.push(await judge(verify, token, circumstances.nowMillis));
-    verdicts.push(await judge(verify, token, circumstances.nowMillis));
+    verdicts.push(await verdictOf(verify, token, circumstances.nowMillis));
+    await verdictOf(verify, GOOD, circumstances.nowMillis);
+    verdicts.push(await verdictOf(verify, token, circumstances.nowMillis));
+    verdicts.push(await verdictOf(verify, token, circumstances.nowMillis));
   }
   assert.equal(new Set(verdicts).size, 1, `verdicts differ: ${verdicts.join(', ')}`);
   return verdicts[0]!;

@@ -64,7 +64,7 @@ async function open({ rules = {}, fetched = {}, cacheEntries = 0 }: Partner = {}
   await Promise.all(issuers.map(({ keys }) => keys.refresh()));
   const verify = createTokenVerifier(issuers, clock, cacheEntries);
 
-  async function judge(token: string): Promise<string> {
+  async function verdictOf(token: string): Promise<string> {
     try {
       const verified = unlessRefused(await verify(token));
       return verifiedOf(verified).issuer.name;
@@ -74,7 +74,7 @@ async function open({ rules = {}, fetched = {}, cacheEntries = 0 }: Partner = {}
     }
   }
 
-  return { verify, judge, issuers, documents, fetches };
+  return { verify, verdictOf, issuers, documents, fetches };
 }
 
 const partners = (claims = {}, header = {}, key = foreignKey.privateKey) =>
@@ -82,45 +82,45 @@ const partners = (claims = {}, header = {}, key = foreignKey.privateKey) =>
 
 for (const cacheEntries of CAPACITIES) {
   test(`judges each token by the keys of the issuer that it claims, though both name them alike, with room for ${cacheEntries} [RFC 8725 §3.8] [D3]`, async () => {
-    const { judge } = await open({ cacheEntries });
+    const { verdictOf } = await open({ cacheEntries });
     for (let sight = 1; sight <= 3; sight += 1) {
-      assert.equal(await judge(issue()), 'idp');
-      assert.equal(await judge(partners()), 'partner');
-      assert.equal(await judge(issue({}, {}, foreignKey.privateKey)), 'signature-mismatch');
-      assert.equal(await judge(partners({}, {}, signingKey.privateKey)), 'signature-mismatch');
+      assert.equal(await verdictOf(issue()), 'idp');
+      assert.equal(await verdictOf(partners()), 'partner');
+      assert.equal(await verdictOf(issue({}, {}, foreignKey.privateKey)), 'signature-mismatch');
+      assert.equal(await verdictOf(partners({}, {}, signingKey.privateKey)), 'signature-mismatch');
     }
   });
 }
 
 for (const cacheEntries of CAPACITIES) {
   test(`takes from each issuer only tokens for the audience of that issuer, with room for ${cacheEntries} [RFC 7519 §4.1.3] [D11]`, async () => {
-    const { judge } = await open({ cacheEntries });
+    const { verdictOf } = await open({ cacheEntries });
     for (let sight = 1; sight <= 3; sight += 1) {
-      assert.equal(await judge(issue({ aud: PARTNERS_AUDIENCE })), 'audience-mismatch');
-      assert.equal(await judge(partners({ aud: AUDIENCE })), 'audience-mismatch');
-      assert.equal(await judge(partners({ aud: [AUDIENCE, PARTNERS_AUDIENCE] })), 'partner');
+      assert.equal(await verdictOf(issue({ aud: PARTNERS_AUDIENCE })), 'audience-mismatch');
+      assert.equal(await verdictOf(partners({ aud: AUDIENCE })), 'audience-mismatch');
+      assert.equal(await verdictOf(partners({ aud: [AUDIENCE, PARTNERS_AUDIENCE] })), 'partner');
     }
   });
 
   test(`withdraws a token with the keys of its own issuer, whatever the other publishes, with room for ${cacheEntries} [D7]`, async () => {
-    const { judge, issuers, documents } = await open({ cacheEntries });
-    for (let sight = 1; sight <= 3; sight += 1) assert.equal(await judge(partners()), 'partner');
+    const { verdictOf, issuers, documents } = await open({ cacheEntries });
+    for (let sight = 1; sight <= 3; sight += 1) assert.equal(await verdictOf(partners()), 'partner');
 
     // The first issuer now publishes the very key, and the partner has withdrawn it.
     const lost = published(KID, foreignKey.publicJwk);
     documents.idp = () => ({ keys: [lost] });
     documents.partner = () => ({ keys: [published({ kid: 'new' }, signingKey.publicJwk)] });
     await Promise.all(issuers.map(({ keys }) => keys.refresh()));
-    assert.equal(await judge(partners()), 'key-unknown');
-    assert.equal(await judge(issue({}, {}, foreignKey.privateKey)), 'idp');
+    assert.equal(await verdictOf(partners()), 'key-unknown');
+    assert.equal(await verdictOf(issue({}, {}, foreignKey.privateKey)), 'idp');
   });
 
   test(`judges what is remembered by the time of its own claims, with room for ${cacheEntries} [D7]`, async () => {
-    const { judge } = await open({ cacheEntries });
-    for (let sight = 1; sight <= 3; sight += 1) assert.equal(await judge(partners()), 'partner');
+    const { verdictOf } = await open({ cacheEntries });
+    for (let sight = 1; sight <= 3; sight += 1) assert.equal(await verdictOf(partners()), 'partner');
 
     clock.set((NOW + 60) * 1000);
-    assert.equal(await judge(partners()), 'expired');
+    assert.equal(await verdictOf(partners()), 'expired');
   });
 }
 
@@ -140,22 +140,22 @@ const STRANGERS: readonly (readonly [what: string, iss: unknown])[] = [
 
 for (const [what, iss] of STRANGERS) {
   test(`refuses a token that claims ${what} before it looks for a key, and fetches nothing [RFC 7519 §4.1.1, D2, D4]`, async () => {
-    const { judge, fetches } = await open();
+    const { verdictOf, fetches } = await open();
     for (const header of [{}, { kid: 'unknown' }, { kid: undefined }]) {
-      assert.equal(await judge(issue({ iss }, header)), 'issuer-mismatch');
-      assert.equal(await judge(issue({ iss }, header, foreignKey.privateKey)), 'issuer-mismatch');
+      assert.equal(await verdictOf(issue({ iss }, header)), 'issuer-mismatch');
+      assert.equal(await verdictOf(issue({ iss }, header, foreignKey.privateKey)), 'issuer-mismatch');
     }
     assert.deepEqual(fetches, ['idp', 'partner']);
   });
 }
 
 test('looks at the header of a token before it asks which issuer it claims', async () => {
-  const { judge } = await open();
+  const { verdictOf } = await open();
   const stranger = { iss: 'https://evil.test/' };
-  assert.equal(await judge(issue(stranger, { alg: 'none' })), 'algorithm-refused');
-  assert.equal(await judge(issue(stranger, { crit: ['x'] })), 'critical-header');
-  assert.equal(await judge(issue(stranger, { typ: 'dpop+jwt' })), 'type-refused');
-  assert.equal(await judge(issue(stranger, { kid: 1 })), 'key-id-malformed');
+  assert.equal(await verdictOf(issue(stranger, { alg: 'none' })), 'algorithm-refused');
+  assert.equal(await verdictOf(issue(stranger, { crit: ['x'] })), 'critical-header');
+  assert.equal(await verdictOf(issue(stranger, { typ: 'dpop+jwt' })), 'type-refused');
+  assert.equal(await verdictOf(issue(stranger, { kid: 1 })), 'key-id-malformed');
 });
 
 /** What one issuer asks for and the other does not. */
@@ -167,27 +167,27 @@ const DEMANDS: readonly (readonly [what: string, rules: Partial<Issuer>, reason:
 
 for (const [what, rules, reason] of DEMANDS) {
   test(`asks for ${what} of the tokens of that issuer alone that demands it`, async () => {
-    const { judge } = await open({ rules });
-    assert.equal(await judge(issue()), 'idp');
-    assert.equal(await judge(partners()), reason);
+    const { verdictOf } = await open({ rules });
+    assert.equal(await verdictOf(issue()), 'idp');
+    assert.equal(await verdictOf(partners()), reason);
   });
 }
 
 test('takes a token for any audience of its issuer [RFC 7519 §4.1.3]', async () => {
-  const { judge } = await open({ rules: { audience: [AUDIENCE, PARTNERS_AUDIENCE] } });
-  assert.equal(await judge(partners()), 'partner');
-  assert.equal(await judge(partners({ aud: AUDIENCE })), 'partner');
-  assert.equal(await judge(partners({ aud: ['x', AUDIENCE] })), 'partner');
-  assert.equal(await judge(partners({ aud: `${AUDIENCE} ${PARTNERS_AUDIENCE}` })), 'audience-mismatch');
-  assert.equal(await judge(partners({ aud: [] })), 'audience-mismatch');
+  const { verdictOf } = await open({ rules: { audience: [AUDIENCE, PARTNERS_AUDIENCE] } });
+  assert.equal(await verdictOf(partners()), 'partner');
+  assert.equal(await verdictOf(partners({ aud: AUDIENCE })), 'partner');
+  assert.equal(await verdictOf(partners({ aud: ['x', AUDIENCE] })), 'partner');
+  assert.equal(await verdictOf(partners({ aud: `${AUDIENCE} ${PARTNERS_AUDIENCE}` })), 'audience-mismatch');
+  assert.equal(await verdictOf(partners({ aud: [] })), 'audience-mismatch');
 });
 
 test('counts an unknown kid against the issuer that is claimed, and fetches its keys alone [F1]', async () => {
-  const { judge, fetches } = await open();
-  assert.equal(await judge(partners({}, { kid: 'unknown' })), 'key-unknown');
-  assert.equal(await judge(partners({}, { kid: 'unknown too' })), 'key-unknown');
+  const { verdictOf, fetches } = await open();
+  assert.equal(await verdictOf(partners({}, { kid: 'unknown' })), 'key-unknown');
+  assert.equal(await verdictOf(partners({}, { kid: 'unknown too' })), 'key-unknown');
   assert.deepEqual(fetches, ['idp', 'partner', 'partner']);
-  assert.equal(await judge(issue({}, { kid: 'unknown' })), 'key-unknown');
+  assert.equal(await verdictOf(issue({}, { kid: 'unknown' })), 'key-unknown');
   assert.deepEqual(fetches, ['idp', 'partner', 'partner', 'idp']);
 });
 

@@ -149,7 +149,7 @@ const strange = [
   'x'.repeat(2_000),
 ];
 
-test('repeats nothing of a token in answers and logs and never fails over it [RFC 6750 §3, C3, G1]', async () => {
+test('repeats nothing of a token in responses and logs and never fails over it [RFC 6750 §3, C3, G1]', async () => {
   for (const service of services) {
     for (const text of strange) {
       const tokens = [
@@ -175,7 +175,7 @@ test('repeats nothing of a token in answers and logs and never fails over it [RF
   }
 });
 
-test('gives the same answer to the same request ten times [C11]', async () => {
+test('gives the same response to the same request ten times [C11]', async () => {
   const good = provider.issue();
   for (let time = 1; time <= 10; time += 1) {
     for (const service of services) {

@@ -17,7 +17,7 @@ import {
   GOOD,
   ISSUER,
   issue,
-  judge,
+  verdictOf,
   keySetOf,
   NOW,
   openVerifier,
@@ -28,7 +28,7 @@ import {
   type TimedVerifier,
 } from './issuer.ts';
 
-type TokenFlaw = keyof typeof SENTENCES.invalid_token;
+type TokenReason = keyof typeof SENTENCES.invalid_token;
 
 const at = NOW * 1000;
 const tokens = ['a', 'b', 'c', 'd'].map((sub) => issue({ sub }));
@@ -88,14 +88,14 @@ for (const cacheEntries of CAPACITIES) {
       [one[0], one[1], ''],
     ].map((parts) => parts.join('.'));
     for (const token of mixed) {
-      assert.equal(await judge(verify, a), 'accepted');
-      assert.equal(await judge(verify, token), 'signature-mismatch');
+      assert.equal(await verdictOf(verify, a), 'accepted');
+      assert.equal(await verdictOf(verify, token), 'signature-mismatch');
     }
   });
 }
 
 test('makes no room for a token that is refused', async () => {
-  for (const [flaw, { apply, sender }] of Object.entries<Fault>(FAULTS)) {
+  for (const [reason, { apply, sender }] of Object.entries<Fault>(FAULTS)) {
     if (sender !== undefined) continue;
     const whole = draft();
     apply(whole);
@@ -105,8 +105,8 @@ test('makes no room for a token that is refused', async () => {
     Object.assign(good.claims, { client_id: 'c', jti: 'j', iat: NOW, scp: 'x' });
     const verify = await openVerifier(1, { rules: whole.rules });
     const before = remember(verify, seal(good), at);
-    for (let sight = 1; sight <= 2; sight += 1) assert.equal(await judge(verify, seal(whole)), flaw);
-    assert.ok(same(verify, seal(good), before), flaw);
+    for (let sight = 1; sight <= 2; sight += 1) assert.equal(await verdictOf(verify, seal(whole)), reason);
+    assert.ok(same(verify, seal(good), before), reason);
   }
 });
 
@@ -114,14 +114,14 @@ test('refuses a remembered token once it has ended, as often as it comes [RFC 75
   const verify = await openVerifier(1);
   remember(verify, GOOD, at);
   for (let time = 1; time <= 3; time += 1) {
-    assert.equal(await judge(verify, GOOD, (NOW + 60) * 1000), 'expired');
+    assert.equal(await verdictOf(verify, GOOD, (NOW + 60) * 1000), 'expired');
   }
 });
 
 /** A verifier in front of a key set that can be changed, and of a provider that can fail. */
 async function stand(cacheEntries: number) {
-  const provider: { answer: () => Promise<JsonObject>; fetches: number } = {
-    answer: async () => keySetOf() as never,
+  const provider: { response: () => Promise<JsonObject>; fetches: number } = {
+    response: async () => keySetOf() as never,
     fetches: 0,
   };
   const clock = new TestClock(at);
@@ -129,7 +129,7 @@ async function stand(cacheEntries: number) {
     'idp',
     () => {
       provider.fetches += 1;
-      return provider.answer();
+      return provider.response();
     },
     clock,
     () => {},
@@ -138,7 +138,7 @@ async function stand(cacheEntries: number) {
   const verify = verifierOver(keys, cacheEntries);
 
   const publish = (...jwks: unknown[]) => {
-    provider.answer = async () => keySetOf(jwks) as never;
+    provider.response = async () => keySetOf(jwks) as never;
     return keys.refresh();
   };
 
@@ -153,43 +153,43 @@ for (const cacheEntries of CAPACITIES) {
     const { verify, publish } = await stand(cacheEntries);
     for (const token of [long, longWithoutKid]) {
       await publish(signingKey.publicJwk);
-      assert.equal(await judge(verify, token), 'accepted');
+      assert.equal(await verdictOf(verify, token), 'accepted');
       await publish(foreignKey.publicJwk);
-      assert.equal(await judge(verify, token), token === long ? 'key-unknown' : 'signature-mismatch');
+      assert.equal(await verdictOf(verify, token), token === long ? 'key-unknown' : 'signature-mismatch');
       await publish(signingKey.publicJwk);
-      assert.equal(await judge(verify, token), 'accepted', 'the key is back');
+      assert.equal(await verdictOf(verify, token), 'accepted', 'the key is back');
       await publish(published({ kid: signingKey.kid }, foreignKey.publicJwk));
-      assert.equal(await judge(verify, token), 'signature-mismatch', 'another key under the same name');
+      assert.equal(await verdictOf(verify, token), 'signature-mismatch', 'another key under the same name');
     }
   });
 
   test(`names the lost key before the end of a token accepted before with room for ${cacheEntries} [docs/tokens.md]`, async () => {
     const { verify, publish } = await stand(cacheEntries);
-    assert.equal(await judge(verify, GOOD), 'accepted');
+    assert.equal(await verdictOf(verify, GOOD), 'accepted');
     await publish(foreignKey.publicJwk);
-    assert.equal(await judge(verify, GOOD, at + 60_000), 'key-unknown');
+    assert.equal(await verdictOf(verify, GOOD, at + 60_000), 'key-unknown');
   });
 
   test(`refuses a remembered token without kid once a second key is there with room for ${cacheEntries} [docs/tokens.md]`, async () => {
     const { verify, publish } = await stand(cacheEntries);
-    assert.equal(await judge(verify, longWithoutKid), 'accepted');
+    assert.equal(await verdictOf(verify, longWithoutKid), 'accepted');
     await publish(signingKey.publicJwk, foreignKey.publicJwk);
-    assert.equal(await judge(verify, longWithoutKid), 'key-unknown');
-    assert.equal(await judge(verify, long), 'accepted');
+    assert.equal(await verdictOf(verify, longWithoutKid), 'key-unknown');
+    assert.equal(await verdictOf(verify, long), 'accepted');
   });
 
   test(`cannot decide on a token accepted before once its keys are too old with room for ${cacheEntries} [docs/keys.md]`, async () => {
     const { verify, clock, provider } = await stand(cacheEntries);
-    assert.equal(await judge(verify, long), 'accepted');
-    provider.answer = () => Promise.reject(new FetchError('timeout'));
+    assert.equal(await verdictOf(verify, long), 'accepted');
+    provider.response = () => Promise.reject(new FetchError('timeout'));
     clock.advance(60 * 60_000);
-    assert.equal(await judge(verify, long, clock.now()), 'keys-unavailable');
+    assert.equal(await verdictOf(verify, long, clock.now()), 'keys-unavailable');
   });
 
-  test(`promises an answer when keys must be fetched first with room for ${cacheEntries}`, async () => {
+  test(`promises a response when keys must be fetched first with room for ${cacheEntries}`, async () => {
     const { verify, clock, provider } = await stand(cacheEntries);
     remember(verify, long, at);
-    provider.answer = () => new Promise(() => {});
+    provider.response = () => new Promise(() => {});
     clock.advance(60 * 60_000);
     assert.ok(verify(long, at) instanceof Promise);
   });
@@ -214,7 +214,7 @@ test('asks for no key on behalf of a token that is refused without one [docs/tok
     createKeySet('idp', never, new TestClock(at), () => {}),
     1,
   );
-  const before: readonly TokenFlaw[] = [
+  const before: readonly TokenReason[] = [
     'token-malformed',
     'header-malformed',
     'payload-malformed',
@@ -223,12 +223,12 @@ test('asks for no key on behalf of a token that is refused without one [docs/tok
     'type-refused',
     'key-id-malformed',
   ];
-  for (const flaw of before) {
+  for (const reason of before) {
     const whole = draft();
-    FAULTS[flaw].apply(whole);
+    FAULTS[reason].apply(whole);
     assert.throws(
       () => cold(seal(whole), at),
-      (thrown) => thrown instanceof Refused && thrown.refusal.reason === flaw,
+      (thrown) => thrown instanceof Refused && thrown.refusal.reason === reason,
     );
   }
   assert.equal(fetches, 0);
@@ -245,13 +245,19 @@ test('keeps two issuers apart that name their keys alike, warm and cold, in both
   });
   const theirToken = issue({ iss: other }, {}, foreignKey.privateKey);
   for (let sight = 1; sight <= 2; sight += 1) {
-    assert.equal(await judge(ours, issue({ iss: other })), 'issuer-mismatch');
-    assert.equal(await judge(theirs, issue({ iss: other })), 'signature-mismatch');
-    assert.equal(await judge(theirs, issue({ iss: ISSUER }, {}, foreignKey.privateKey)), 'issuer-mismatch');
-    assert.equal(await judge(ours, issue({ iss: ISSUER }, {}, foreignKey.privateKey)), 'signature-mismatch');
-    assert.equal(await judge(ours, GOOD), 'accepted');
-    assert.equal(await judge(theirs, theirToken), 'accepted');
-    assert.equal(await judge(ours, theirToken), 'signature-mismatch');
+    assert.equal(await verdictOf(ours, issue({ iss: other })), 'issuer-mismatch');
+    assert.equal(await verdictOf(theirs, issue({ iss: other })), 'signature-mismatch');
+    assert.equal(
+      await verdictOf(theirs, issue({ iss: ISSUER }, {}, foreignKey.privateKey)),
+      'issuer-mismatch',
+    );
+    assert.equal(
+      await verdictOf(ours, issue({ iss: ISSUER }, {}, foreignKey.privateKey)),
+      'signature-mismatch',
+    );
+    assert.equal(await verdictOf(ours, GOOD), 'accepted');
+    assert.equal(await verdictOf(theirs, theirToken), 'accepted');
+    assert.equal(await verdictOf(ours, theirToken), 'signature-mismatch');
   }
 });
 

@@ -10,12 +10,12 @@ let [sent, answered, isOver] = [0, 0, false];
 let finish;
 const finished = new Promise((resolve) => { finish = resolve; });
 
-const onAnswer = (connection) => {
+const onResponse = (connection) => {
   answered += 1;
   if (!isOver && sent < limit) connection.send(requestText(sent++));
   else if (answered === sent) finish();
 };
-const connections = await openAll(job.connections, job.port, job.expected, onAnswer);
+const connections = await openAll(job.connections, job.port, job.expected, onResponse);
 const start = performance.now();
 const timer = setTimeout(() => { isOver = true; }, job.seconds * 1000);
 for (const connection of connections) if (sent < limit) connection.send(requestText(sent++));

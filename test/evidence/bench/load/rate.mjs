@@ -1,4 +1,4 @@
-// Requests at a constant rate, whatever the answers do. A latency counts from the moment at which its request was due, so a server
+// Requests at a constant rate, whatever the responses do. A latency counts from the moment at which its request was due, so a server
 // that stalls pays for every request that it delayed. Spins instead of sleeping: timers of a millisecond would drown what is measured.
 // Reads a job as JSON from its first argument, and writes { p50, p99, requests } in milliseconds.
 import { openAll } from './connections.mjs';
@@ -9,11 +9,11 @@ const requestText = requestsOf(job);
 const total = Math.round(job.rate * job.seconds);
 const latencies = [];
 const due = [];
-const onAnswer = (connection) => {
+const onResponse = (connection) => {
   latencies.push(performance.now() - connection.dueAt);
   idle.push(connection);
 };
-const idle = await openAll(job.connections, job.port, job.expected, onAnswer);
+const idle = await openAll(job.connections, job.port, job.expected, onResponse);
 const connections = [...idle];
 const start = performance.now();
 let sent = 0;

@@ -11,7 +11,7 @@ import { startService, type TestService } from '../../support/service.ts';
 import { draft, FAULTS, seal, type Draft } from './faults.ts';
 import { AUDIENCE, CAPACITIES, DOMAIN, keySetOf, NOW } from './issuer.ts';
 
-type TokenFlaw = keyof typeof SENTENCES.invalid_token;
+type TokenReason = keyof typeof SENTENCES.invalid_token;
 
 const hash = (text: string) => createHash('sha256').update(text).digest('base64url');
 
@@ -87,10 +87,10 @@ for (const scheme of ['Bearer', 'DPoP'] as const) {
   });
 }
 
-for (const flaw of Object.keys(FAULTS) as TokenFlaw[]) {
-  const { apply, sender: scheme = 'Bearer' } = FAULTS[flaw];
+for (const reason of Object.keys(FAULTS) as TokenReason[]) {
+  const { apply, sender: scheme = 'Bearer' } = FAULTS[reason];
 
-  test(`answers 401 invalid_token with its own sentence when a token has the fault ${flaw} [RFC 6750 §3.1]`, async () => {
+  test(`answers 401 invalid_token with its own sentence when a token has the fault ${reason} [RFC 6750 §3.1]`, async () => {
     const whole = draftFor(scheme);
     apply(whole);
     for (const cacheEntries of CAPACITIES) {
@@ -102,19 +102,19 @@ for (const flaw of Object.keys(FAULTS) as TokenFlaw[]) {
         assert.deepEqual(body, { error: 'invalid_token', message: 'Authentication required' });
         const [bearer, dpop] = challenges;
         assert.equal(challenges.length, 2);
-        const error = `error="invalid_token", error_description="${SENTENCES.invalid_token[flaw]}"`;
+        const error = `error="invalid_token", error_description="${SENTENCES.invalid_token[reason]}"`;
         if (scheme === 'Bearer') assert.equal(bearer, `Bearer realm="api", ${error}`);
         else assert.ok(dpop?.startsWith('DPoP ') && dpop.includes(error), dpop);
         assert.equal((scheme === 'Bearer' ? dpop : bearer)?.includes('error'), false);
         const line = service.logs.at(-1);
-        assert.deepEqual([line?.message, line?.reason, line?.status], ['request refused', flaw, 401]);
+        assert.deepEqual([line?.message, line?.reason, line?.status], ['request refused', reason, 401]);
         for (const part of seal(whole).split('.')) {
           assert.equal((text + JSON.stringify(service.logs)).includes(part), false);
         }
       }
       // Only a key identifier that nobody knows is worth a fetch (docs/keys.md), and one is enough for both
       // sights.
-      assert.equal(fetches - before, flaw === 'key-unknown' ? 1 : 0);
+      assert.equal(fetches - before, reason === 'key-unknown' ? 1 : 0);
     }
   });
 }

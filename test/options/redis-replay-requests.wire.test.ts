@@ -1,7 +1,7 @@
 /* What callers get while the store that replicas share is there, is away, and is full of requests that wait for it. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import type { Answer } from '../support/client.ts';
+import type { Response } from '../support/client.ts';
 import type { TestService } from '../support/service.ts';
 import { BOUND, call, outcome, proofFor, startDpop, UNBOUND } from '../verify/dpop/dpop-service.ts';
 import { issue, NOW } from '../verify/token/issuer.ts';
@@ -34,8 +34,8 @@ async function startStand(t: TestContext, say?: Say, mode = 'ALLOWED'): Promise<
   return { service, store };
 }
 
-/** A wait of one second by the Retry-After of the answer, without a challenge: nothing was found wrong. */
-function assertUnavailable({ status, headers, body, challenges }: Answer): void {
+/** A wait of one second by the Retry-After of the response, without a challenge: nothing was found wrong. */
+function assertUnavailable({ status, headers, body, challenges }: Response): void {
   assert.deepEqual([status, headers['retry-after'], challenges], [503, '1', []]);
   assert.equal(body.error, 'temporarily_unavailable');
 }
@@ -64,8 +64,8 @@ for (const [what, say] of [
     const { service } = await startStand(t, say);
     const proof = proofFor(service);
     for (let use = 0; use < 2; use += 1) {
-      const answer = await call(service, { proof });
-      assertUnavailable(answer);
+      const response = await call(service, { proof });
+      assertUnavailable(response);
       const refused = service.logs.findLast(({ message }) => message === 'request refused');
       assert.equal(refused?.reason, 'replay-store-unavailable');
     }
@@ -110,9 +110,9 @@ test('offers a nonce with a refusal for want of the store, too [RFC 9449 §9]', 
   const token = issue({ cnf: { jkt: key.thumbprint }, exp: NOW + 600 });
   const nonce = (await call(service, { token })).headers['dpop-nonce'];
   service.clock.advance(60_000);
-  const answer = await call(service, { token, claims: { nonce } });
-  assertUnavailable(answer);
-  assert.notEqual(answer.headers['dpop-nonce'], undefined);
+  const response = await call(service, { token, claims: { nonce } });
+  assertUnavailable(response);
+  assert.notEqual(response.headers['dpop-nonce'], undefined);
 });
 
 test('shows nothing of the address of the store in its log', async (t) => {

@@ -1,8 +1,8 @@
-/* Reads an answer from raw bytes, and asks with header fields and targets that no well-behaved client
+/* Reads a response from raw bytes, and asks with header fields and targets that no well-behaved client
    sends. */
 import { openWire } from './client.ts';
 
-export interface WireAnswer {
+export interface WireResponse {
   readonly status: number;
   /** Header fields by name in lower case; repeated ones joined by a line feed. */
   readonly headers: ReadonlyMap<string, string>;
@@ -12,8 +12,8 @@ export interface WireAnswer {
 
 const headEnd = (received: string) => received.indexOf('\r\n\r\n');
 
-/** The first answer in what was received. */
-export function parseAnswer(received: string): WireAnswer {
+/** The first response in what was received. */
+export function parseResponse(received: string): WireResponse {
   const [statusLine = '', ...fields] = received.slice(0, headEnd(received)).split('\r\n');
   const headers = new Map<string, string>();
   for (const field of fields) {
@@ -30,7 +30,7 @@ export function parseAnswer(received: string): WireAnswer {
   };
 }
 
-/** True once the first answer, not to a HEAD, has arrived whole. */
+/** True once the first response, not to a HEAD, has arrived whole. */
 export function isWhole(received: string): boolean {
   if (received.startsWith('HTTP/1.1 204')) return headEnd(received) >= 0;
   const length = /^content-length: (\d+)\r$/im.exec(received)?.[1];
@@ -41,15 +41,15 @@ export function isWhole(received: string): boolean {
   );
 }
 
-/** The answer to a request line and header lines, sent as they stand. */
+/** The response to a request line and header lines, sent as they stand. */
 export async function askRaw(
   port: number,
   requestLine: string,
   ...lines: readonly string[]
-): Promise<WireAnswer> {
+): Promise<WireResponse> {
   const wire = await openWire(port);
   wire.send(Buffer.from(`${[requestLine, ...lines].join('\r\n')}\r\n\r\n`, 'latin1'));
   const received = await wire.until(isWhole);
   wire.destroy();
-  return parseAnswer(received);
+  return parseResponse(received);
 }

@@ -1,19 +1,19 @@
-/* The answers on a bare connection, one after another, and the shape that a refusal has there. */
+/* The responses on a bare connection, one after another, and the shape that a refusal has there. */
 import { strict as assert } from 'node:assert';
 import { SENTENCES } from '../../src/verify/base/refusal.ts';
 
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number;
   readonly fields: ReadonlyMap<string, string>;
   readonly text: string;
 }
 
-/** The answers on a connection, each with as much content as its Content-Length says. */
-export function answersIn(received: string): RawAnswer[] {
-  const answers: RawAnswer[] = [];
+/** The responses on a connection, each with as much content as its Content-Length says. */
+export function responsesIn(received: string): RawResponse[] {
+  const responses: RawResponse[] = [];
   for (let rest = received; rest !== '';) {
     const end = rest.indexOf('\r\n\r\n');
-    assert.ok(end > 0, `not an answer: ${rest.slice(0, 100)}`);
+    assert.ok(end > 0, `not a response: ${rest.slice(0, 100)}`);
     const [line = '', ...lines] = rest.slice(0, end).split('\r\n');
     const fields = new Map(
       lines.map((field) => {
@@ -23,17 +23,21 @@ export function answersIn(received: string): RawAnswer[] {
     );
     assert.match(line, /^HTTP\/1\.1 \d{3} [A-Z]/);
     const length = Number(fields.get('content-length') ?? 0);
-    answers.push({ status: Number(line.slice(9, 12)), fields, text: rest.slice(end + 4, end + 4 + length) });
+    responses.push({
+      status: Number(line.slice(9, 12)),
+      fields,
+      text: rest.slice(end + 4, end + 4 + length),
+    });
     rest = rest.slice(end + 4 + length);
   }
-  return answers;
+  return responses;
 }
 
-export const statusesIn = (received: string) => answersIn(received).map(({ status }) => status);
+export const statusesIn = (received: string) => responsesIn(received).map(({ status }) => status);
 
 export const MALFORMED = SENTENCES.invalid_request['malformed-http'];
 
-/** That the last (or only) answer is this refusal in the shape of every answer, and closes. */
+/** That the last (or only) answer is this refusal in the shape of every response, and closes. */
 export function assertRefused(
   received: string,
   status: number,
@@ -41,9 +45,9 @@ export function assertRefused(
   message: string,
   count = 1,
 ): void {
-  const answers = answersIn(received);
-  assert.equal(answers.length, count);
-  const { status: found, fields, text } = answers[count - 1]!;
+  const responses = responsesIn(received);
+  assert.equal(responses.length, count);
+  const { status: found, fields, text } = responses[count - 1]!;
   assert.deepEqual([found, JSON.parse(text)], [status, { error, message }]);
   assert.equal(Object.keys(JSON.parse(text)).join(), 'error,message');
   const fixed = ['content-type', 'cache-control', 'x-content-type-options', 'connection'].map((name) =>

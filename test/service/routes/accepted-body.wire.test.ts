@@ -9,7 +9,7 @@ import { get, patch, post } from '../../../src/service/routes/route.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
 import { tokenWith } from '../../support/caller.ts';
 import { exchange, openWire } from '../../support/client.ts';
-import { answersIn, statusesIn, type RawAnswer } from '../../support/raw-answers.ts';
+import { responsesIn, statusesIn, type RawResponse } from '../../support/raw-responses.ts';
 import { ORDER, schemaOf } from '../../support/schemas.ts';
 import { startRoutes, type RunningRoutes } from '../../support/routes.ts';
 
@@ -67,12 +67,12 @@ function bytesOf({ method = 'POST', path = '/any', fields = [JSON_TYPE], body = 
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), Buffer.from(body)]);
 }
 
-/** The only answer on a connection of its own. */
-async function answerTo({ fields = [JSON_TYPE], ...sent }: Sent): Promise<RawAnswer> {
+/** The only response on a connection of its own. */
+async function responseTo({ fields = [JSON_TYPE], ...sent }: Sent): Promise<RawResponse> {
   const bytes = bytesOf({ ...sent, fields: [...fields, 'Connection: close'] });
-  const answers = answersIn(await exchange(service.port, bytes));
-  assert.equal(answers.length, 1);
-  return answers[0]!;
+  const responses = responsesIn(await exchange(service.port, bytes));
+  assert.equal(responses.length, 1);
+  return responses[0]!;
 }
 
 const chunked = (...chunks: readonly (string | Buffer)[]): Buffer =>
@@ -97,20 +97,20 @@ const STATUSES = {
 
 type ContentKind = keyof typeof STATUSES;
 
-type ContentFlaw = { [Kind in ContentKind]: keyof (typeof SENTENCES)[Kind] }[ContentKind];
+type ContentReason = { [Kind in ContentKind]: keyof (typeof SENTENCES)[Kind] }[ContentKind];
 
 /** That the request is refused for this reason, without a challenge, and reaches no handler. */
-async function assertRefused(sent: Sent, reason: ContentFlaw): Promise<RawAnswer> {
+async function assertRefused(sent: Sent, reason: ContentReason): Promise<RawResponse> {
   taken.length = 0;
-  const answer = await answerTo(sent);
+  const response = await responseTo(sent);
   const error = refuse(reason).refusal.kind as ContentKind;
   assert.deepEqual(
-    [answer.status, JSON.parse(answer.text).error, service.logs.at(-1)?.reason, taken],
+    [response.status, JSON.parse(response.text).error, service.logs.at(-1)?.reason, taken],
     [STATUSES[error], error, reason, []],
   );
-  assert.equal(service.logs.at(-1)?.status, answer.status);
-  assert.equal(answer.fields.get('www-authenticate'), undefined);
-  return answer;
+  assert.equal(service.logs.at(-1)?.status, response.status);
+  assert.equal(response.fields.get('www-authenticate'), undefined);
+  return response;
 }
 
 describe('a route that takes a body', { timeout: 30_000 }, () => {
@@ -135,20 +135,20 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
         [CHUNKED, chunked(text)],
         [CHUNKED, one],
       ] as const) {
-        const answer = await answerTo({ fields, body });
-        assert.deepEqual([answer.status, taken.pop()], [200, JSON.parse(text)]);
+        const response = await responseTo({ fields, body });
+        assert.deepEqual([response.status, taken.pop()], [200, JSON.parse(text)]);
       }
     });
   }
 
   test('takes chunks whose coding is named in another case [RFC 9112 §7]', async () => {
     const fields = [JSON_TYPE, 'Transfer-Encoding: CHUNKED'];
-    assert.equal((await answerTo({ fields, body: chunked('1') })).status, 200);
+    assert.equal((await responseTo({ fields, body: chunked('1') })).status, 200);
   });
 
   test('takes the last of repeated members, though an earlier one would be refused [RFC 8259 §4]', async () => {
     taken.length = 0;
-    await answerTo({ body: '{"a":1,"b":{"__proto__":1},"b":2,"a":3}' });
+    await responseTo({ body: '{"a":1,"b":{"__proto__":1},"b":2,"a":3}' });
     assert.deepEqual(taken, [{ a: 3, b: 2 }]);
   });
 
@@ -163,7 +163,7 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
       '{"a":"__proto__"}',
       '{"__proto":1}',
     ];
-    for (const body of bodies) assert.equal((await answerTo({ body })).status, 200, body);
+    for (const body of bodies) assert.equal((await responseTo({ body })).status, 200, body);
   });
 
   const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
@@ -171,7 +171,7 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
 
   test('takes 64 levels of arrays and objects', async () => {
     for (const body of [nested(64), nestedObjects(64), `[1,${nestedObjects(63)}]`]) {
-      assert.equal((await answerTo({ body })).status, 200, body);
+      assert.equal((await responseTo({ body })).status, 200, body);
     }
   });
 
@@ -188,7 +188,7 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
         [CHUNKED, chunked(most)],
         [CHUNKED, chunked(most.slice(0, 20), most.slice(20))],
       ] as const) {
-        assert.equal((await answerTo({ path, fields, body })).status, 200);
+        assert.equal((await responseTo({ path, fields, body })).status, 200);
       }
       await assertRefused({ path, body: tooLong }, 'body-too-large');
       await assertRefused({ path, fields: CHUNKED, body: chunked(tooLong) }, 'body-too-large');
@@ -199,7 +199,7 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
 
   test('counts bytes, not characters', async () => {
     const body = JSON.stringify('é'.repeat((LIMIT_BYTES - 2) / 2));
-    assert.equal((await answerTo({ body })).status, 200);
+    assert.equal((await responseTo({ body })).status, 200);
     await assertRefused({ body: `${body} ` }, 'body-too-large');
   });
 
@@ -222,7 +222,7 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
   ];
   for (const type of TYPES_TAKEN) {
     test(`takes the type ${type} [RFC 9110 §8.3.1, §5.6.4, §5.6.6]`, async () => {
-      assert.equal((await answerTo({ fields: [`Content-Type: ${type}`], body: '1' })).status, 200);
+      assert.equal((await responseTo({ fields: [`Content-Type: ${type}`], body: '1' })).status, 200);
     });
   }
 
@@ -243,8 +243,8 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
   for (const type of TYPES_REFUSED) {
     test(`refuses the type "${type}", and says what it takes [RFC 9110 §15.5.16]`, async () => {
       const fields = [`Content-Type: ${type}`];
-      const answer = await assertRefused({ fields, body: '1' }, 'media-type-refused');
-      assert.equal(answer.fields.get('accept'), 'application/json');
+      const response = await assertRefused({ fields, body: '1' }, 'media-type-refused');
+      assert.equal(response.fields.get('accept'), 'application/json');
     });
   }
 
@@ -258,10 +258,10 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
   test('takes the types that the route names, and no other', async () => {
     const merge = { method: 'PATCH', path: '/merge', body: '1' };
     for (const type of ['application/merge-patch+json; charset=utf-8', 'TEXT/x.y']) {
-      assert.equal((await answerTo({ ...merge, fields: [`Content-Type: ${type}`] })).status, 200);
+      assert.equal((await responseTo({ ...merge, fields: [`Content-Type: ${type}`] })).status, 200);
     }
-    const answer = await assertRefused(merge, 'media-type-refused');
-    assert.equal(answer.fields.get('accept'), 'application/merge-patch+json, text/x.y');
+    const response = await assertRefused(merge, 'media-type-refused');
+    assert.equal(response.fields.get('accept'), 'application/merge-patch+json, text/x.y');
   });
 
   for (const charset of [
@@ -301,15 +301,15 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
   for (const codings of [['gzip'], ['br'], ['identity, gzip'], ['identity', 'gzip'], ['x'], ['*']]) {
     test(`refuses the content coding ${codings.join(' and ')}, and says which it takes [RFC 9110 §12.5.3]`, async () => {
       const fields = [JSON_TYPE, ...codings.map((coding) => `Content-Encoding: ${coding}`)];
-      const answer = await assertRefused({ fields, body: '1' }, 'coding-refused');
-      assert.equal(answer.fields.get('accept-encoding'), 'identity');
+      const response = await assertRefused({ fields, body: '1' }, 'coding-refused');
+      assert.equal(response.fields.get('accept-encoding'), 'identity');
     });
   }
 
   test('takes the coding identity, and none [RFC 9110 §8.4]', async () => {
     for (const coding of ['identity', 'IDENTITY', '']) {
       const fields = [JSON_TYPE, `Content-Encoding: ${coding}`];
-      assert.equal((await answerTo({ fields, body: '1' })).status, 200, coding);
+      assert.equal((await responseTo({ fields, body: '1' })).status, 200, coding);
     }
   });
 
@@ -371,13 +371,13 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
       path: '/guarded',
       fields: [JSON_TYPE, `Authorization: Bearer ${tokenWith({ scope: 'write' })}`],
     };
-    const answer = await assertRefused({ ...guarded, body: '{"item":5,"secret":"s"}' }, 'body-refused');
+    const response = await assertRefused({ ...guarded, body: '{"item":5,"secret":"s"}' }, 'body-refused');
     assert.equal(
-      answer.text,
+      response.text,
       '{"error":"unprocessable_content","message":"The body does not fit","issues":[{"path":["item"],"message":"must be text"}]}',
     );
     taken.length = 0;
-    await answerTo({ ...guarded, body: '{"item":"a","more":1}' });
+    await responseTo({ ...guarded, body: '{"item":"a","more":1}' });
     assert.deepEqual(taken, [{ item: 'a' }]);
   });
 });
@@ -394,7 +394,7 @@ interface Request {
   readonly isMissing: boolean;
 }
 
-type Reason = ContentFlaw | 'no-credentials' | 'scope-missing' | 'not_found';
+type Reason = ContentReason | 'no-credentials' | 'scope-missing' | 'not_found';
 
 type Fault = (request: Request) => Partial<Request>;
 
@@ -439,15 +439,15 @@ describe('the order of the checks', { timeout: 30_000 }, () => {
   }
 
   test('finds nothing in the request without a fault', async () => {
-    assert.equal((await answerTo(sentWith())).status, 200);
+    assert.equal((await responseTo(sentWith())).status, 200);
   });
 
   for (const [index, [reason, fault]] of FAULTS.entries()) {
     test(`finds ${reason} before all that comes after it`, async () => {
       for (const later of [undefined, ...FAULTS.slice(index + 1)]) {
-        const answer = await answerTo(sentWith(...(later === undefined ? [fault] : [later[1], fault])));
+        const response = await responseTo(sentWith(...(later === undefined ? [fault] : [later[1], fault])));
         assert.equal(service.logs.at(-1)?.reason, reason, later?.[0]);
-        assert.equal(service.logs.at(-1)?.status, answer.status);
+        assert.equal(service.logs.at(-1)?.status, response.status);
       }
     });
   }
@@ -474,7 +474,7 @@ describe('the connection of a route that takes a body', { timeout: 30_000 }, () 
       const wire = await openWire(service.port);
       wire.send(bytesOf(sent));
       const first = await wire.until((text) => text.endsWith('}'));
-      assert.equal(answersIn(first)[0]?.fields.get('connection'), 'keep-alive');
+      assert.equal(responsesIn(first)[0]?.fields.get('connection'), 'keep-alive');
       wire.send(next);
       assert.deepEqual(statusesIn(await wire.untilClosed()), [statusesIn(first)[0], 200]);
     }
@@ -494,10 +494,10 @@ describe('the connection of a route that takes a body', { timeout: 30_000 }, () 
       },
     ];
     for (const sent of cases) {
-      const [answer, ...others] = answersIn(
+      const [response, ...others] = responsesIn(
         await exchange(service.port, Buffer.concat([bytesOf(sent), next])),
       );
-      assert.deepEqual([answer?.fields.get('connection'), others], ['close', []]);
+      assert.deepEqual([response?.fields.get('connection'), others], ['close', []]);
     }
   });
 
@@ -508,12 +508,12 @@ describe('the connection of a route that takes a body', { timeout: 30_000 }, () 
     );
   });
 
-  test('is told of a body that is too long while it still comes, and does not lose the answer', async () => {
+  test('is told of a body that is too long while it still comes, and does not lose the response', async () => {
     const five = 5_000_000;
     const head = bytesOf({ fields: CHUNKED });
     const pouring = Buffer.concat([head, Buffer.from(`${five.toString(16)}\r\n`), Buffer.alloc(five, ' ')]);
-    const [answer, ...others] = answersIn(await exchange(service.port, pouring));
-    assert.deepEqual([answer?.status, answer?.fields.get('connection'), others], [413, 'close', []]);
+    const [response, ...others] = responsesIn(await exchange(service.port, pouring));
+    assert.deepEqual([response?.status, response?.fields.get('connection'), others], [413, 'close', []]);
   });
 
   test('does not wait for a body that its head or its caller already refuses, and nobody reads it', async () => {
@@ -545,9 +545,9 @@ describe('the connection of a route that takes a body', { timeout: 30_000 }, () 
     );
     const wire = await openWire(service.port);
     wire.send(Buffer.concat([...many, next]));
-    const answers = answersIn(await wire.untilClosed());
+    const responses = responsesIn(await wire.untilClosed());
     assert.deepEqual(
-      answers.map(({ text }) => text),
+      responses.map(({ text }) => text),
       [...bodies.map((text) => `{"body":${text}}`), '{}'],
     );
   });
@@ -563,6 +563,6 @@ test('a query and a body are judged before their handler runs, whatever the glob
     globalThis.Promise = own;
   });
   globalThis.Promise = class<Value> extends own<Value> {};
-  assert.equal((await answerTo({ path: '/judged', body: '{}' })).status, 422);
-  assert.equal((await answerTo({ path: '/judged?page=x', body: '{"item":"tea"}' })).status, 400);
+  assert.equal((await responseTo({ path: '/judged', body: '{}' })).status, 422);
+  assert.equal((await responseTo({ path: '/judged?page=x', body: '{"item":"tea"}' })).status, 400);
 });
