@@ -17,5 +17,5 @@ export type { Caller } from './verify/caller.ts';
 export type { Admission, Authorization, RefusalReply, Verdict } from './gate/gate.ts';
 export type { FetchRequest, GateRequest } from './gate/gate-request.ts';
 export type { CreateOptions } from './process/compose.ts';
-export type { GivenSettings, Settings } from './process/settings/load.ts';
+export type { GivenSettings, Settings } from './process/service-settings.ts';
 export { createGate, type Gate } from './process/gate.ts';

@@ -1,7 +1,7 @@
 // The door `gatehouse`: services and gates.
 export { ConfigurationError } from './gate/configuration-error.ts';
 export { loadSettings, type Loaded } from './process/load-settings.ts';
-export type { GivenSettings, Settings } from './process/settings/load.ts';
+export type { GivenSettings, Settings } from './process/service-settings.ts';
 export { open, optional, authenticated, needs, type Access } from './gate/access.ts';
 export {
   scope,

@@ -15,11 +15,11 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds yet, and how much; the last two have room for routes of a team. */
 const OVER: Readonly<Record<string, number>> = {
-  createGate: 23_050,
-  createService: 31_050,
-  runService: 34_100,
-  server: 36_500,
-  'all of src': 47_200,
+  createGate: 22_550,
+  createService: 30_500,
+  runService: 33_600,
+  server: 36_000,
+  'all of src': 47_500,
 };
 
 const MOST_TOKENS_OF_A_FILE = 1_250;

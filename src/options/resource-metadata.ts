@@ -1,5 +1,6 @@
 // The document that tells clients where to get a token (RFC 9728).
 // Promises: everybody gets the same bytes, without a token.
+import { printableSetting, type Log } from '../verify/base/events.ts';
 import { refuseMethod } from '../verify/base/refusal.ts';
 import type { Reply } from '../gate/reply.ts';
 import type { Early } from '../gate/early.ts';
@@ -13,7 +14,7 @@ const EVERY_ORIGIN = ['Access-Control-Allow-Origin', '*'];
 export interface ResourceOptions {
   readonly dpopMode: DpopMode;
   readonly dpopAlgorithms: readonly string[];
-  readonly issuers: Readonly<Record<string, Readonly<{ issuer: string }>>>;
+  readonly issuers: Readonly<Record<string, Readonly<{ issuer: string; audience: readonly string[] }>>>;
   readonly resourceUrl?: string | undefined;
   readonly resourceScopes: readonly string[] | undefined;
   readonly resourceName: string | undefined;
@@ -33,7 +34,8 @@ export const metadataUrlOf = (resourceUrl: string) =>
   new URL(resourceUrl).origin + metadataPaths(resourceUrl)[0];
 
 /** Replies to requests for the paths of the document (RFC 9728 §3.1). */
-export function createResourceMetadata(options: ResourceOptions): Early {
+export function createResourceMetadata(options: ResourceOptions, log: Log): Early {
+  warnOfAudience(options, log);
   const paths = metadataPaths(String(options.resourceUrl));
   const content = JSON.stringify(documentOf(options));
   const document: Reply = {
@@ -89,4 +91,10 @@ function documentOf({
     dpop_signing_alg_values_supported: dpopMode === 'DISABLED' ? undefined : dpopAlgorithms,
     dpop_bound_access_tokens_required: isRequired || undefined,
   };
+}
+
+/** RFC 8707 §2.2: tokens for a resource name it as their audience; RFC 9728 §2 tells clients the resource. */
+function warnOfAudience({ resourceUrl = '', issuers }: ResourceOptions, log: Log) {
+  const isAudience = Object.values(issuers).some(({ audience }) => audience.includes(resourceUrl));
+  if (!isAudience) log('resource is no audience', { setting: printableSetting(resourceUrl) });
 }

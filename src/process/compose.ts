@@ -1,17 +1,16 @@
 // Composes a deployment from its settings: issuers and their keys, the checks of tokens and proofs, replies
 // to refused requests, log and metrics. Options come as `OptionalParts`. Does NOT fetch or listen.
-import type { Early, CrossOrigin } from '../gate/early.ts';
+import { SAME_ORIGIN, type CrossOrigin, type Early } from '../gate/early.ts';
 import { createIdentification } from '../gate/identify.ts';
 import { createObserver, type Dependencies } from '../gate/observe.ts';
 import { createReplies, type OnError } from '../gate/replies.ts';
 import type { JsonObject } from '../verify/base/encoding.ts';
-import { printableSetting } from '../verify/base/events.ts';
 import { createSenderCheck, type SenderCheck } from '../verify/caller.ts';
 import { createReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
 import { createKeyFetcher, type Connect } from '../verify/keys/fetch.ts';
 import { createKeySet } from '../verify/keys/key-set.ts';
 import { createTokenVerifier, type TokenVerifier } from '../verify/token/verify.ts';
-import type { IssuerSettings, Settings } from './settings/load.ts';
+import type { BasicSettings, IssuerSettings } from './settings/load.ts';
 
 /** Options of a service or a gate, besides its settings. A test issuer can be passed as them. */
 export interface CreateOptions {
@@ -36,15 +35,22 @@ export interface Checks extends Readonly<{ verifyToken: TokenVerifier; checkSend
   readonly onError?: OnError | undefined;
 }
 
+export const NO_PARTS: OptionalParts = {
+  connect: undefined,
+  replayStore: undefined,
+  early: [],
+  metadataUrl: undefined,
+  crossOrigin: SAME_ORIGIN,
+};
+
 /** Composes what a service and a gate share. */
 export function composeChecks(
-  settings: Settings,
+  settings: BasicSettings,
   dependencies: Dependencies,
   parts: OptionalParts,
   { fetchKeys, onError }: CreateOptions = {},
 ) {
   const { clock, metrics } = dependencies;
-  warnOfResource(settings, dependencies);
   const issuers = composeIssuers(settings, dependencies, parts.connect, fetchKeys);
   const replayStore = parts.replayStore ?? composeReplayStore(settings, dependencies);
   const verifyToken = createTokenVerifier(issuers, clock, settings.tokenCacheEntries, metrics?.add);
@@ -68,19 +74,11 @@ export function composeChecks(
   };
 }
 
-/** RFC 8707 §2.2: tokens for a resource name it as their audience; RFC 9728 §2 tells clients the resource. */
-function warnOfResource({ resourceUrl, issuers }: Settings, { log }: Dependencies) {
-  const isAudience = Object.values(issuers).some(({ audience }) => audience.includes(resourceUrl ?? ''));
-  if (resourceUrl !== undefined && !isAudience) {
-    log('resource is no audience', { setting: printableSetting(resourceUrl) });
-  }
-}
-
 type Issuers = ReturnType<typeof composeIssuers>;
 
 /** RFC 8725 §3.8: each issuer has its own keys. */
 function composeIssuers(
-  { issuers, clockToleranceSeconds }: Settings,
+  { issuers, clockToleranceSeconds }: BasicSettings,
   { clock, log, metrics }: Dependencies,
   connect: Connect | undefined,
   fetchInstead: CreateOptions['fetchKeys'],
@@ -94,14 +92,14 @@ function composeIssuers(
   });
 }
 
-function composeReplayStore(settings: Settings, { log }: Dependencies) {
+function composeReplayStore(settings: BasicSettings, { log }: Dependencies) {
   const windowSeconds = settings.dpopIatOffsetSeconds + settings.dpopIatLeewaySeconds;
   return createReplayStore(windowSeconds, undefined, () => log('replay store full', {}));
 }
 
 /** Composes who a request is from, what a refused caller gets, and what is logged. */
 export function composeWay(
-  settings: Settings,
+  settings: BasicSettings,
   dependencies: Dependencies,
   { early, crossOrigin, metadataUrl }: OptionalParts,
   { onError, ...checks }: Checks,

@@ -1,11 +1,12 @@
 // The checks for a server that you already have. Promises: loads an option only if it is set, and no routes,
 // listener or settings files; several gates can live in one process, and none keeps it alive.
-import { SAME_ORIGIN } from '../gate/early.ts';
 import { createGateChecks } from '../gate/gate.ts';
 import type { Dependencies } from '../gate/observe.ts';
-import { composeChecks, type CreateOptions, type OptionalParts } from './compose.ts';
+import { composeChecks, NO_PARTS, type CreateOptions, type OptionalParts } from './compose.ts';
 import { clock, createProcessLog } from './log.ts';
-import { checkSettings, type GivenSettings, type Settings } from './settings/load.ts';
+import type { GivenSettings, Settings } from './service-settings.ts';
+import { checkGiven } from './settings/load.ts';
+import { BASIC_SETTINGS, ISSUER_SETTINGS } from './settings/table.ts';
 
 /**
  * Creates the checks and starts to fetch keys; `isReady` says when they are there. Rejects with
@@ -14,11 +15,11 @@ import { checkSettings, type GivenSettings, type Settings } from './settings/loa
  * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
  */
 export async function createGate(given: GivenSettings, options?: CreateOptions) {
-  // A gate never sees the response, so it has no access log.
-  const settings = { ...checkSettings(given), accessLog: false };
+  const { settings, loadParts } = isBasic(given) ? withoutOptions(given) : await withOptions(given);
   const dependencies = { clock, log: createProcessLog(settings.logLevel) };
-  const parts = await loadParts(settings, dependencies);
-  const checks = composeChecks(settings, dependencies, parts, options);
+  const parts = await loadParts(dependencies);
+  // A gate never sees the response, so it has no access log.
+  const checks = composeChecks({ ...settings, accessLog: false }, dependencies, parts, options);
   checks.fetchKeys();
 
   return {
@@ -33,8 +34,26 @@ export async function createGate(given: GivenSettings, options?: CreateOptions) 
 /** A gate that `createGate` has made. */
 export type Gate = Awaited<ReturnType<typeof createGate>>;
 
+/** Whether no option is set, at a glance: a prototype, or a name that is no basic setting, may set one. */
+const isBasic = (given: object) =>
+  Reflect.getPrototypeOf(Object(given)) === Object.prototype &&
+  Reflect.ownKeys(Object(given)).every((name) => name in BASIC_NAMES);
+
+const BASIC_NAMES = { ...ISSUER_SETTINGS, ...BASIC_SETTINGS, issuers: {} };
+
+const withoutOptions = (given: GivenSettings) => ({
+  settings: checkGiven(BASIC_SETTINGS, given),
+  loadParts: () => NO_PARTS,
+});
+
+async function withOptions(given: GivenSettings) {
+  const { OPTION_SETTINGS } = await import('../options/settings.ts');
+  const settings = checkGiven({ ...BASIC_SETTINGS, ...OPTION_SETTINGS }, given);
+  return { settings, loadParts: (dependencies: Dependencies) => partsOf(settings, dependencies) };
+}
+
 /** Leaves preflights to the server behind the gate. */
-async function loadParts(settings: Settings, { clock, log }: Dependencies): Promise<OptionalParts> {
+async function partsOf(settings: Settings, { clock, log }: Dependencies): Promise<OptionalParts> {
   const { proxy, dpopReplayStore, resourceUrl, corsAllowedOrigins } = settings;
   const tunnel = proxy && (await import('../options/proxy-tunnel.ts'));
   const redis = dpopReplayStore && (await import('../options/redis-replay.ts'));
@@ -44,8 +63,8 @@ async function loadParts(settings: Settings, { clock, log }: Dependencies): Prom
   return {
     connect: tunnel ? tunnel.connectThrough(proxy) : undefined,
     replayStore: redis ? redis.createSharedReplayStore(dpopReplayStore, clock, log) : undefined,
-    early: metadata ? [metadata.createResourceMetadata(settings)] : [],
+    early: metadata ? [metadata.createResourceMetadata(settings, log)] : [],
     metadataUrl: metadata ? metadata.metadataUrlOf(resourceUrl) : undefined,
-    crossOrigin: cors ? cors.createCors(settings) : SAME_ORIGIN,
+    crossOrigin: cors ? cors.createCors(settings) : NO_PARTS.crossOrigin,
   };
 }

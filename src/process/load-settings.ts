@@ -1,10 +1,11 @@
 // Loads settings from an environment, and from `.env` and `application.yml` in a directory.
 import { parseDotEnv } from '../options/dot-env.ts';
 import { parseYaml } from '../options/yaml.ts';
-import { readSettings, type ProblemsWith, type Settings } from './settings/load.ts';
+import { SERVICE_SETTINGS, type Settings } from './service-settings.ts';
+import { readSettings, type ProblemsWith } from './settings/load.ts';
 import { createLookup } from './settings/names.ts';
 import { findEntries, type Environment } from './settings/sources.ts';
-import { SERVICE_SETTINGS, type SettingsTable } from './settings/table.ts';
+import type { SettingsTable } from './settings/table.ts';
 
 /** What `loadSettings` gives. */
 export interface Loaded {

@@ -2,7 +2,7 @@
 // Promises: ends within five seconds, with exit code 0 only for status 200. Does NOT read the response.
 import { get } from 'node:http';
 import { ConfigurationError } from '../gate/configuration-error.ts';
-import type { Settings } from './settings/load.ts';
+import type { Settings } from './service-settings.ts';
 
 const PROBE_MILLIS = 5_000;
 

@@ -18,7 +18,8 @@ import { routesProblems } from '../service/routes/router.ts';
 import { unavailable } from '../verify/base/refusal.ts';
 import { composeChecks, type CreateOptions, type OptionalParts } from './compose.ts';
 import { clock, createProcessLog } from './log.ts';
-import { checkSettings, type GivenSettings, type Settings, type SomeSettings } from './settings/load.ts';
+import { checkSettings, type GivenSettings, type Settings } from './service-settings.ts';
+import type { SomeSettings } from './settings/load.ts';
 
 interface ServiceDependencies extends Dependencies {
   readonly metrics?: Metrics | undefined;
@@ -122,7 +123,7 @@ export function composeService(
 export function partsOf(settings: Settings, { clock, log }: Dependencies): OptionalParts {
   const { proxy, dpopReplayStore: store, resourceUrl, corsAllowedOrigins } = settings;
   const cors = corsAllowedOrigins.length > 0 ? createCors(settings) : undefined;
-  const metadata = resourceUrl ? [createResourceMetadata(settings)] : [];
+  const metadata = resourceUrl ? [createResourceMetadata(settings, log)] : [];
 
   return {
     connect: proxy === undefined ? undefined : connectThrough(proxy),

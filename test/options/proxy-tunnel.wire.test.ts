@@ -6,7 +6,7 @@ import https, { Agent as SecureAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
 import type { FetchErrorReason } from '../../src/verify/base/events.ts';
-import { proxyAddress } from '../../src/process/settings/readers.ts';
+import { proxyAddress } from '../../src/options/settings.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { startProxy, type Proxy } from '../idp/proxy.ts';
 import { cutTls, startRawServer, type RawServer } from '../idp/raw-server.ts';

@@ -44,7 +44,14 @@ function replyAt(path: string, early: Early): Reply | undefined {
 function documentWith(environment: Environment): Record<string, unknown> {
   const settings = settingsWith({ ...RESOURCE, ...environment });
   const { pathname } = new URL(metadataUrlOf(String(settings.resourceUrl)));
-  return JSON.parse(String(replyAt(pathname, createResourceMetadata(settings))?.content));
+  return JSON.parse(
+    String(
+      replyAt(
+        pathname,
+        createResourceMetadata(settings, () => {}),
+      )?.content,
+    ),
+  );
 }
 
 const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'];
@@ -122,7 +129,7 @@ for (const [resource, metadata, paths] of [
   ['https://api.test/a%2Fb/c', `https://api.test${ROOT}/a%2Fb/c`, [`${ROOT}/a%2Fb/c`, ROOT]],
 ] as const) {
   test(`the document of ${resource} is at the path that the host and its path make, at the same with a slash, and at the root [RFC 9728 §3.1]`, () => {
-    const made = createResourceMetadata(settingsWith({ RESOURCE_URL: resource }));
+    const made = createResourceMetadata(settingsWith({ RESOURCE_URL: resource }), () => {});
     assert.equal(metadataUrlOf(resource), metadata);
     for (const path of paths) {
       assert.equal(replyAt(path, made)?.status, 200, path);

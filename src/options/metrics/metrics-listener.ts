@@ -4,7 +4,13 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';
-import type { Settings } from '../../process/settings/load.ts';
+
+interface Ports {
+  readonly port: number;
+  readonly host: string | undefined;
+  readonly metricsPort: number | undefined;
+  readonly metricsHost: string | undefined;
+}
 
 export function createMetricsListener(readText: () => string, clock: Clock) {
   // Explicit, so that NODE_OPTIONS cannot turn it on.
@@ -32,7 +38,7 @@ export function createMetricsListener(readText: () => string, clock: Clock) {
 
 /** Rejects with Node's error, which names the `host` and the `port`. */
 export async function listenBoth(
-  { port, host, metricsPort, metricsHost = host }: Settings,
+  { port, host, metricsPort, metricsHost = host }: Ports,
   server: Server,
   collected: Server,
 ) {

@@ -13,25 +13,22 @@ import {
   type RawValue,
 } from './entry.ts';
 import { list, text, type Earlier } from './readers.ts';
-import { ISSUER_SETTINGS, SERVICE_SETTINGS, type Names, type Setting, type SettingsTable } from './table.ts';
+import {
+  ISSUER_SETTINGS,
+  type BASIC_SETTINGS,
+  type Names,
+  type Setting,
+  type SettingsTable,
+} from './table.ts';
 
-type ValuesOf<Table> = Table extends SettingsTable<infer Values> ? Values : never;
+export type ValuesOf<Table> = Table extends SettingsTable<infer Values> ? Values : never;
 
-/** Every setting of the service. Names end in the unit of their values. */
-export interface Settings extends Readonly<
-  ReturnType<typeof readSettings<ValuesOf<typeof SERVICE_SETTINGS>>>
+/** The settings without those of the options. Names end in the unit of their values. */
+export interface BasicSettings extends Readonly<
+  ReturnType<typeof readSettings<ValuesOf<typeof BASIC_SETTINGS>>>
 > {}
 
-export type IssuerSettings = Settings['issuers'][string];
-
-type Given<Values> = Partial<Omit<Values, 'audience' | 'issuers'>> & {
-  domain: string;
-  audience: string | readonly string[];
-};
-
-/** Settings in code: those of docs/settings.md in camel case without `IDP_`, or loaded ones. */
-export type GivenSettings =
-  Settings | (Given<Settings & IssuerSettings> & { issuers?: Record<string, Given<IssuerSettings>> });
+export type IssuerSettings = BasicSettings['issuers'][string];
 
 /** The settings that routes depend on. A setting with a problem is missing. */
 export type SomeSettings = Readonly<{ resourceUrl?: unknown }>;
@@ -61,13 +58,17 @@ const NO_SETTINGS = 'settings: are missing; give an object with at least domain 
 
 const IN_CODE = 'in code';
 
-/** Throws `ConfigurationError` with every problem, those of `problemsWith` first. */
-export function checkSettings(given: GivenSettings, problemsWith: ProblemsWith = () => []): Settings {
+/** Checks settings in code. Throws `ConfigurationError` with every problem, those of `problemsWith` first. */
+export function checkGiven<Values extends Record<string, unknown>>(
+  table: SettingsTable<Values>,
+  given: object,
+  problemsWith: ProblemsWith = () => [],
+) {
   if (Object(given) !== given) throw new ConfigurationError([...problemsWith({}), NO_SETTINGS]);
 
   const problems: string[] = [];
   const known: string[] = [];
-  const entries = entriesOf(given);
+  const entries = entriesOf(given, { ...ISSUER_SETTINGS, ...table, issuers: {} });
   noteRepetitions(entries, problems);
 
   const lookup: Lookup = {
@@ -84,20 +85,18 @@ export function checkSettings(given: GivenSettings, problemsWith: ProblemsWith =
       for (const entry of entries) noteUnknown(entry, known, problems);
     },
   };
-  return readSettings(SERVICE_SETTINGS, lookup, problemsWith);
+  return readSettings(table, lookup, problemsWith);
 }
 
-const OWN_NAMES = { ...ISSUER_SETTINGS, ...SERVICE_SETTINGS, issuers: {} };
-
-/** Includes getters and inherited members, since the type allows them. */
-const entriesOf = (map: object, prefix = ''): Entry[] =>
-  Object.keys({ ...map, ...OWN_NAMES }).flatMap((key) => {
+/** Includes getters and inherited members of these names, since the type allows them. */
+const entriesOf = (map: object, names: object, prefix = ''): Entry[] =>
+  Object.keys({ ...map, ...names }).flatMap((key) => {
     const value = Reflect.get(map, key);
     if (value === undefined) return [];
 
     const path = prefix + key;
     const isMap = /^issuers(\.[^.]*)?$/.test(path) && typeof value === 'object';
-    const members = isMap ? entriesOf(Object(value), `${path}.`) : [];
+    const members = isMap ? entriesOf(Object(value), names, `${path}.`) : [];
     if (members.length > 0) return members;
 
     const name = path.replace('issuers.idp.', '');

@@ -1,6 +1,6 @@
 // Readers of single values: raw → typed, or a problem that says what to change. Promises: a problem never
 // repeats the value, which may be a secret in the wrong place.
-import { isTextArray, undefinedOn } from '../../verify/base/encoding.ts';
+import { isTextArray } from '../../verify/base/encoding.ts';
 import { ALGORITHM_NAMES, isOneOf, type Algorithm } from '../../verify/keys/jwk.ts';
 import { normalUri } from '../../verify/request/uri.ts';
 import { throwProblem, type RawValue } from './entry.ts';
@@ -86,15 +86,6 @@ export const textWithoutBlanks = matching(/^[^\s\0]+$/, 'is empty, or has white 
 
 export const secret = matching(/[^]{32}/, 'must have at least 32 characters');
 
-/** RFC 9110 §9.1. */
-export const methodName = matching(/^[A-Z]+$/, 'must be a method name in upper case');
-
-/** RFC 9110 §5.1, but not `*`, which would mean every field. */
-export const fieldName = matching(
-  /^[\w!#$%&'+.^`|~-]+$/,
-  'must be the name of a header field; list each, without "*"',
-);
-
 export const urlPrefix = matching(
   /^\S*$/,
   'must be the beginning of a URL, such as https://api.example.com/, without white space',
@@ -115,57 +106,11 @@ export const issuerUrl = matching(
   URL.canParse,
 );
 
-const isDecodable = (value: string) =>
-  URL.canParse(value) && undefinedOn(URIError, () => decodeURIComponent(value)) !== undefined;
-
-export const storeAddress = matching(
-  /^rediss?:\/\/([^\s:@/?#]*:[^\s@/?#]+@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?(\/\d{0,9})?$/i,
-  'must be redis://[[user]:password@]host[:port][/database], or rediss://, with special characters as %XX',
-  isDecodable,
-);
-
-/** Refuses backslashes, since the URL parser reads one as a slash. */
-export const proxyAddress = matching(
-  /^http:\/\/([^\s:@/?#\\]+(:[^\s@/?#\\]*)?@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?\/?$/i,
-  'must be http://[user[:password]@]host[:port], with special characters as %XX',
-  isDecodable,
-);
-
 /** A public URL in the normal form that proofs are compared with (RFC 9449 §4.3(9)). */
 export const publicUrl = matching(
   /^[^?#]*$/,
   'must be a URL that begins with https:// or http://, in its normal form, without "@", "#" or "?"',
   (value) => normalUri(value) !== undefined,
-);
-
-/**
- * The identifier of a protected resource (RFC 9728 §1.2). RFC 6761 §6.3: names under `localhost` are
- * loopback too. Stricter: RFC 9728 §3.1 keeps a slash that ends a path, but clients differ over what they
- * ask for then.
- */
-const RESOURCE =
-  /^(https:\/\/[^/]+|http:\/\/(([\w-]+\.)*localhost|127(\.\d+){3}|\[::1\])(:\d+)?)\/([^=]*[^=/])?$/;
-
-export const resourceUrl = fitting(
-  publicUrl,
-  'must be https:// but for loopback, have the origin of the public URL, no "=", and no "/" after a path',
-  (value, { publicUrl: shown = value }) => {
-    const { href, origin } = new URL(value);
-    return RESOURCE.test(href) && new URL(String(shown)).origin === origin;
-  },
-);
-
-/** A scope-token (RFC 6749 §3.3) of this API, not one by which a client asks about its user. */
-export const resourceScope = matching(
-  /^(?!(openid|offline_access)$)[\x21\x23-\x5b\x5d-\x7e]+$/,
-  'must be a scope of this API, without white space, quotes or "\\"; neither openid nor offline_access',
-);
-
-/** A web origin, spelled exactly as browsers send it. */
-export const origin = matching(
-  /^https?:[^*]*$/,
-  'must be an origin as browsers send it: scheme, lower-case host, port unless default; no "*" or last "/"',
-  (value) => URL.canParse(value) && new URL(value).origin === value,
 );
 
 const algorithm: Reader<Algorithm> = (raw) => {

@@ -1,5 +1,5 @@
-// Every setting of the service: its names, its reader, its default. profiles/settings.ts adds those of the
-// profiles. Does NOT know where values come from.
+// The settings that every service and gate has: names, reader, default. options/settings.ts has those of the
+// options, profiles/settings.ts those of the profiles. Does NOT know where values come from.
 import { LOG_LEVELS } from '../../verify/base/events.ts';
 import { ALGORITHM_NAMES, type Algorithm } from '../../verify/keys/jwk.ts';
 import { throwProblem } from './entry.ts';
@@ -7,22 +7,14 @@ import {
   algorithms,
   textWithoutBlanks,
   boolean,
-  fieldName,
-  fitting,
   host,
   httpsUrl,
   integer,
   issuerUrl,
   list,
-  methodName,
-  origin,
   urlPrefix,
-  proxyAddress,
   publicUrl,
-  resourceUrl,
-  resourceScope,
   secret,
-  storeAddress,
   text,
   word,
   type Earlier,
@@ -47,7 +39,7 @@ export interface Setting<Value> extends Names {
 export type SettingsTable<Values> = { readonly [Name in keyof Values]: Setting<Values[Name]> };
 
 /** A setting whose default depends on the settings before it. */
-const derived = <Value>(
+export const derived = <Value>(
   env: string,
   yaml: string,
   read: Reader<Value>,
@@ -83,21 +75,9 @@ export const ISSUER_SETTINGS = {
 
 const dpopMode = word('DISABLED', 'ALLOWED', 'REQUIRED');
 
-const replayStore = fitting(
-  storeAddress,
-  'has no use while the DPoP mode is DISABLED; remove it or set the mode',
-  (_, earlier) => earlier.dpopMode !== 'DISABLED',
-);
-
 const withoutLastSlash: Reader<string> = (raw) => publicUrl(raw).replace(/\/$/, '');
 
-const metricsPort = fitting(
-  integer(0, 65535),
-  'is the port of the service itself; choose another',
-  (port, earlier) => port === 0 || port !== earlier.port,
-);
-
-export const SERVICE_SETTINGS = {
+export const BASIC_SETTINGS = {
   port: setting('PORT', 'server.port', integer(0, 65535), 3001),
   host: setting('HOST', 'server.host', textWithoutBlanks, undefined),
   springApplicationName: setting('', 'spring.application.name', text, 'gatehouse'),
@@ -119,7 +99,6 @@ export const SERVICE_SETTINGS = {
     30,
   ),
   dpopNonceSecret: setting('IDP_DPOP_NONCE_SECRET', 'idp.dpopNonceSecret', secret, undefined),
-  dpopReplayStore: setting('IDP_DPOP_REPLAY_STORE', 'idp.dpopReplayStore', replayStore, undefined),
   tokenCacheEntries: setting(
     'IDP_TOKEN_CACHE_ENTRIES',
     'idp.tokenCacheEntries',
@@ -132,19 +111,9 @@ export const SERVICE_SETTINGS = {
     integer(0, 300),
     0,
   ),
-  proxy: setting('IDP_PROXY', 'idp.proxy', proxyAddress, undefined),
   errorDetail: setting('ERROR_DETAIL', 'api.errorDetail', boolean, false),
   publicUrl: setting('PUBLIC_URL', 'api.publicUrl', withoutLastSlash, undefined),
   trustProxy: setting('TRUST_PROXY', 'api.trustProxy', boolean, false),
-  resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', list(resourceScope, 1), undefined),
-  resourceName: setting('RESOURCE_NAME', 'resource.name', text, undefined),
-  resourceDocumentation: setting('RESOURCE_DOCUMENTATION', 'resource.documentation', httpsUrl, undefined),
-  resourceUrl: derived('RESOURCE_URL', 'resource.url', resourceUrl, noResourceUrl),
-  corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', list(origin), []),
-  corsAllowCredentials: setting('CORS_ALLOW_CREDENTIALS', 'cors.allowCredentials', boolean, true),
-  corsAllowedMethods: setting('CORS_ALLOWED_METHODS', 'cors.allowedMethods', list(methodName), []),
-  corsAllowedHeaders: setting('CORS_ALLOWED_HEADERS', 'cors.allowedHeaders', list(fieldName), []),
-  corsExposedHeaders: setting('CORS_EXPOSED_HEADERS', 'cors.exposedHeaders', list(fieldName), []),
   bodyLimitBytes: setting('BODY_LIMIT_BYTES', 'api.bodyLimitBytes', integer(1, 16_777_216), 102_400),
   handlerTimeoutSeconds: setting(
     'HANDLER_TIMEOUT_SECONDS',
@@ -153,16 +122,6 @@ export const SERVICE_SETTINGS = {
     30,
   ),
   shutdownDelaySeconds: setting('SHUTDOWN_DELAY_SECONDS', 'server.shutdownDelaySeconds', integer(0, 60), 0),
-  metricsPort: setting('METRICS_PORT', 'metrics.port', metricsPort, undefined),
-  metricsHost: setting('METRICS_HOST', 'metrics.host', textWithoutBlanks, undefined),
   logLevel: setting('LOG_LEVEL', 'log.level', word(...LOG_LEVELS), 'info'),
   accessLog: setting('ACCESS_LOG', 'log.access', boolean, false),
 };
-
-/** The other settings of a resource need its URL. One with a fault is missing in `earlier`. */
-function noResourceUrl(earlier: Earlier) {
-  const more = ['resourceScopes', 'resourceName', 'resourceDocumentation'];
-  return more.every((name) => name in earlier && earlier[name] === undefined)
-    ? undefined
-    : throwProblem('is required by the scopes, name and documentation of a resource; set it or remove those');
-}

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { PROFILE_SETTINGS } from '../../../src/profiles/settings.ts';
 import { namesFor } from '../../../src/process/settings/names.ts';
-import { ISSUER_SETTINGS, SERVICE_SETTINGS } from '../../../src/process/settings/table.ts';
+import { SERVICE_SETTINGS } from '../../../src/process/service-settings.ts';
+import { ISSUER_SETTINGS } from '../../../src/process/settings/table.ts';
 import { load, SETTINGS } from './every-setting.ts';
 
 const EXAMPLE = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createGate, createService, type Routes } from '../../../src/gatehouse.ts';
-import { checkSettings, type GivenSettings } from '../../../src/process/settings/load.ts';
+import { checkSettings, type GivenSettings } from '../../../src/process/service-settings.ts';
 import { load, problemsIn, REQUIRED } from './every-setting.ts';
 
 const GIVEN = { domain: 'idp.test', audience: 'https://api.test' };
@@ -75,6 +75,33 @@ test('reads settings in code that are getters of a class, or inherited [H2]', ()
   const { dpopMode, issuers } = checkSettings(new Own());
   assert.deepEqual([dpopMode, Object.keys(issuers)], ['REQUIRED', ['idp', 'partner']]);
   assert.equal(checkSettings(Object.create(new Own())).issuers.idp?.domain, 'idp.test');
+});
+
+test('gives a gate the options that are set in code, inherited ones too, and no misspelt one [H2]', async () => {
+  class Own {
+    readonly domain = 'idp.test';
+    readonly audience = 'https://api.test';
+
+    get dpopReplayStore() {
+      return 'redis://store.test';
+    }
+  }
+
+  const unused = 'dpopReplayStore (in code): has no use while the DPoP mode is DISABLED;';
+  for (const [given, problem] of [
+    [{ ...GIVEN, dpopReplayStore: 'redis://store.test' }, unused],
+    [new Own(), unused],
+    [Object.defineProperty({ ...GIVEN }, 'dpopReplayStore', { value: 'redis://store.test' }), unused],
+    [{ ...GIVEN, metricsPort: -1 }, 'metricsPort (in code): must be a whole number from 0 to 65535'],
+    [{ ...GIVEN, corsAllowedOrigin: [] }, 'corsAllowedOrigin (in code): is not a setting; correct or remove'],
+    [{ ...GIVEN, port: -1 }, 'port (in code): must be a whole number from 0 to 65535'],
+  ] as const) {
+    await assert.rejects(createGate(given as GivenSettings), (error: Error) => {
+      assert.equal(error.name, 'ConfigurationError');
+      assert.ok(error.message.startsWith(problem), error.message);
+      return true;
+    });
+  }
 });
 
 test('names settings in code as the caller wrote them, those that are missing, misspelt or at odds too', () => {

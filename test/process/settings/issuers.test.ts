@@ -2,7 +2,7 @@
    (docs/several-issuers.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { checkSettings, type GivenSettings } from '../../../src/process/settings/load.ts';
+import { checkSettings, type GivenSettings } from '../../../src/process/service-settings.ts';
 import { load, onlyProblem, problemsIn, problemsOf, REQUIRED, type Sources } from './every-setting.ts';
 
 const PARTNER = { ISSUER_PARTNER_DOMAIN: 'partner.test', ISSUER_PARTNER_AUDIENCE: 'orders-api' };

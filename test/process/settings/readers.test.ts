@@ -1,25 +1,27 @@
 /* The readers of single values: what each takes, and the fault that says what to change. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
+import {
+  fieldName,
+  methodName,
+  origin,
+  proxyAddress,
+  resourceScope,
+  resourceUrl,
+  storeAddress,
+} from '../../../src/options/settings.ts';
 import { SettingProblem, type RawValue } from '../../../src/process/settings/entry.ts';
 import {
   textWithoutBlanks,
   boolean,
-  fieldName,
   host,
   httpsUrl,
   integer,
   issuerUrl,
   list,
   matching,
-  methodName,
-  origin,
-  proxyAddress,
   publicUrl,
-  resourceUrl,
-  resourceScope,
   secret,
-  storeAddress,
   text,
   urlPrefix,
   word,

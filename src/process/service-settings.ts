@@ -1,0 +1,30 @@
+// Every setting of a service, those of the options included, and the check of settings given in code.
+import { OPTION_SETTINGS } from '../options/settings.ts';
+import {
+  checkGiven,
+  type IssuerSettings,
+  type ProblemsWith,
+  type readSettings,
+  type ValuesOf,
+} from './settings/load.ts';
+import { BASIC_SETTINGS } from './settings/table.ts';
+
+export const SERVICE_SETTINGS = { ...BASIC_SETTINGS, ...OPTION_SETTINGS };
+
+/** Every setting of a service. Names end in the unit of their values. */
+export interface Settings extends Readonly<
+  ReturnType<typeof readSettings<ValuesOf<typeof SERVICE_SETTINGS>>>
+> {}
+
+type Given<Values> = Partial<Omit<Values, 'audience' | 'issuers'>> & {
+  domain: string;
+  audience: string | readonly string[];
+};
+
+/** Settings in code: those of docs/settings.md in camel case without `IDP_`, or loaded ones. */
+export type GivenSettings =
+  Settings | (Given<Settings & IssuerSettings> & { issuers?: Record<string, Given<IssuerSettings>> });
+
+/** Throws `ConfigurationError` with every problem, those of `problemsWith` first. */
+export const checkSettings = (given: GivenSettings, problemsWith?: ProblemsWith): Settings =>
+  checkGiven(SERVICE_SETTINGS, given, problemsWith);
