@@ -1,41 +1,28 @@
-/* The image: what it is built from, what it holds, and as whom and how it runs. */
+/* The image: what it is built from, what it holds, and as whom and how it runs. `npm run evidence image` runs
+   what it holds. */
 import { strict as assert } from 'node:assert';
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { commandOf, healthCheckOf, readDockerfile, wordsOf } from './support/dockerfile.ts';
 
 const ROOT = new URL('../', import.meta.url);
 
 const read = (name: string) => readFileSync(new URL(name, ROOT), 'utf8');
 
-interface Instruction {
-  readonly name: string;
-  readonly words: readonly string[];
-}
-
-/** The instructions of each stage, from its `FROM` on. */
-const stages = read('Dockerfile')
-  .split('\n')
-  .filter((line) => line !== '' && !line.startsWith('#'))
-  .map((line): Instruction => {
-    const [name = '', ...words] = line.split(' ');
-    return { name, words };
-  })
-  .reduce<Instruction[][]>((all, instruction) => {
-    if (instruction.name === 'FROM') return [...all, [instruction]];
-    return [...all.slice(0, -1), [...(all.at(-1) ?? []), instruction]];
-  }, []);
-
+const { bases, stages } = readDockerfile();
 const [building = [], running = []] = stages;
 
-const wordsOf = (stage: readonly Instruction[], name: string) =>
-  stage.filter((one) => one.name === name).map(({ words }) => words);
-
 describe('the image', () => {
-  test('is built and run on one line of Node that is maintained, on the same system', () => {
-    assert.equal(stages.length, 2);
-    const [[base = ''] = []] = wordsOf(running, 'FROM');
-    assert.equal(wordsOf(building, 'FROM')[0]?.[0], base);
-    assert.match(base, /^node:24-/);
+  test('is built and run on bases that the builder of the image can replace, or pin by digest', () => {
+    const froms = stages.map((stage) => wordsOf(stage, 'FROM')[0]);
+    assert.deepEqual(froms, [['${BUILDER}', 'AS', 'builder'], ['${BASE}']]);
+    assert.deepEqual(Object.keys(bases), ['BUILDER', 'BASE']);
+  });
+
+  test('is built and run on one line of Node that is maintained, on the same system, and runs without a shell', () => {
+    assert.match(bases.BUILDER ?? '', /^node:24-trixie-slim$/);
+    // Debian 13 is trixie.
+    assert.match(bases.BASE ?? '', /\/distroless\/nodejs24-debian13$/);
   });
 
   test('is built from files that are there and reach the builder, all that the build reads among them', () => {
@@ -54,9 +41,11 @@ describe('the image', () => {
     );
   });
 
-  test('holds what was built and nothing else of the project', () => {
-    const [words, ...others] = wordsOf(running, 'COPY');
-    assert.deepEqual([words, others], [['--from=builder', '/build/dist', 'dist'], []]);
+  test('holds what was built, the package.json that names it, and nothing else of the project', () => {
+    assert.deepEqual(wordsOf(running, 'COPY'), [
+      ['--from=builder', '/build/package.json', 'package.json'],
+      ['--from=builder', '/build/dist', 'dist'],
+    ]);
     assert.deepEqual([...wordsOf(running, 'RUN'), ...wordsOf(running, 'ADD')], []);
   });
 
@@ -66,24 +55,26 @@ describe('the image', () => {
     assert.match(users[0] ?? '', /^[1-9]\d*:[1-9]\d*$/);
   });
 
-  test('runs Node as process 1, without a shell between it and its signals', () => {
-    const commands = running.filter(({ name }) => name === 'CMD' || name === 'ENTRYPOINT');
-    assert.deepEqual(
-      commands.map(({ words }) => JSON.parse(words.join(' '))),
-      [['node', 'dist/server.js']],
-    );
+  test('runs Node as process 1, without a shell between it and its signals, and another program if told so', () => {
+    assert.deepEqual(wordsOf(running, 'ENTRYPOINT').map(commandOf), [['node']]);
+    assert.deepEqual(wordsOf(running, 'CMD').map(commandOf), [['dist/server.js']]);
   });
 
   test('asks whether the service is ready by the service itself, without a shell, for as long as that takes', () => {
-    const [words = [], ...others] = wordsOf(running, 'HEALTHCHECK');
-    assert.deepEqual(others, []);
-    const options = words.filter((word) => word.startsWith('--') && word.includes('='));
-    const [name, ...command] = words.slice(options.length);
+    assert.equal(wordsOf(running, 'HEALTHCHECK').length, 1);
+    const { options, name, command } = healthCheckOf(running);
     assert.equal(name, 'CMD');
-    assert.deepEqual(JSON.parse(command.join(' ')), ['node', 'dist/server.js', '--probe']);
+    assert.deepEqual(command, ['node', 'dist/server.js', '--probe']);
     const timeout = options.find((option) => option.startsWith('--timeout='));
     // Five seconds of its own, and the start of Node on a busy machine.
     assert.ok(Number(/=(\d+)s$/.exec(timeout ?? '')?.[1]) > 5, timeout);
+  });
+
+  test('finds Node where each of the bases has it', () => {
+    const [[path = ''] = []] = wordsOf(running, 'ENV').filter(([setting]) => setting?.startsWith('PATH='));
+    for (const folder of ['/nodejs/bin', '/usr/local/bin', '/usr/bin']) {
+      assert.ok(path.slice('PATH='.length).split(':').includes(folder), folder);
+    }
   });
 
   test('names places in the source when it logs a bug', () => {
