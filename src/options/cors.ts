@@ -1,5 +1,5 @@
-// Cross-origin requests (Fetch standard §3.2). Origin only decides whether a browser may read a reply.
-// Promises: only an origin that equals a listed one gets permission; `*` and `null` never do.
+// Cross-origin requests (Fetch standard §3.2). Promises: only a listed origin gets permission; `*` and `null`
+// never do. Protects nothing: it only tells browsers which pages may read a reply.
 import type { CrossOrigin, Early } from '../gate/early.ts';
 import type { DpopMode } from '../verify/credentials.ts';
 import { fieldValues } from '../verify/request/fields.ts';
@@ -16,7 +16,6 @@ interface CorsOptions {
 
 const NONE: readonly string[] = [];
 
-/** Makes the fields for every listed origin once. */
 export function createCors(options: CorsOptions): CrossOrigin & { readonly preflight: Early } {
   const origins = options.corsAllowedOrigins;
   const permissions = new Map(origins.map((origin) => [origin, permissionOf(origin, options)]));
@@ -34,7 +33,6 @@ export function createCors(options: CorsOptions): CrossOrigin & { readonly prefl
   };
 }
 
-/** The fields for a request and for a preflight of this origin. */
 function permissionOf(origin: string, options: CorsOptions) {
   const permission = ['Access-Control-Allow-Origin', origin];
   if (options.corsAllowCredentials) permission.push('Access-Control-Allow-Credentials', 'true');

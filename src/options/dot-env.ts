@@ -1,20 +1,20 @@
-// Parses `.env` line by line. Given a whole file, Node's util.parseEnv silently drops settings: on Node 20
-// after a line with a blank, on 22 to 26 after `NAME=` and a blank. Promises: a line that is no assignment,
-// no comment and not empty is a problem.
+// Parses `.env` line by line: given a whole file, Node's util.parseEnv silently drops settings, on Node 20
+// after a line with a blank, on 22 to 26 after `NAME=` and a blank. Promises: a line that is neither
+// assignment, comment nor empty is a problem.
 import { parseEnv } from 'node:util';
 import { noteRepetitions, type Entry } from '../process/settings/entry.ts';
 
-// Stricter: a quoted value ends on its line; without its second quote it would swallow the next settings.
-// Stricter: a comment needs a blank before it. Other parsers read all of `a#b` as the value.
+// Stricter: a quoted value ends on its line, or a missing quote would swallow the next settings. Stricter: a
+// comment needs a blank before it: parsers disagree on `a#b`.
 const VALUE = String.raw`(["'\x60])(?:(?!\3).)*\3|(?!["'\x60])(?:(?!#).)*?(?<!\s)|`;
 
-// Control characters but tabs are invisible, or look like the end of a line.
+// Refuses invisible control characters.
 const ASSIGNMENT = new RegExp(
   String.raw`^(?![^]*[^\P{Cc}\t])(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?!\s)(${VALUE})\s*((?<=\s)#.*)?$`,
   'u',
 );
 
-/** Adds a problem for each wrong line, and for each name that is set twice. */
+/** Adds a problem for each wrong line and each name that is set twice. */
 export function parseDotEnv(text: string, file: string, problems: string[]): Entry[] {
   const entries: Entry[] = [];
   for (const [index, raw] of text.split('\n').entries()) {

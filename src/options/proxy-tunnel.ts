@@ -1,6 +1,6 @@
-// Connects to the provider through a forward proxy. The proxy learns the provider's host name, nothing else:
-// fetch.ts runs TLS to the provider inside the tunnel. Promises: no byte that the proxy itself sends counts
-// as the provider's. Does NOT bound its time: the signal does.
+// Connects to the provider through a forward proxy, which learns only the provider's host name: fetch.ts runs
+// TLS inside the tunnel. Promises: no byte of the proxy counts as the provider's. Does NOT set a deadline:
+// the signal does.
 import { request } from 'node:http';
 import type { Connect } from '../verify/keys/fetch.ts';
 import { FetchError } from '../verify/keys/jwks.ts';
@@ -11,7 +11,7 @@ export const connectThrough =
   (address, signal) =>
     openTunnel(proxy, address, signal);
 
-/** A connection to the host and port of an address. Rejects with `FetchFailure`. */
+/** Resolves with a socket to the host and port of the address. Rejects with `FetchError`. */
 function openTunnel(proxy: string, { hostname, port }: URL, signal: AbortSignal): Promise<object> {
   const { username, password } = new URL(proxy);
   const credentials = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64');
@@ -21,7 +21,7 @@ function openTunnel(proxy: string, { hostname, port }: URL, signal: AbortSignal)
     // RFC 9110 §11.7.2, RFC 7617 §2
     ...(username !== '' && { 'Proxy-Authorization': `Basic ${credentials}` }),
   };
-  // No shared connection, and no credentials but those above.
+  // No shared connection, and no other credentials.
   const options = { agent: false, auth: null, signal };
   return new Promise((resolve, reject) => {
     request(proxy, { method: 'CONNECT', path: target, headers, ...options })

@@ -1,7 +1,6 @@
 // A replay store that replicas share (RFC 9449 §11.1): one Redis or Valkey server, over RESP2. Trusts the
-// server. Promises: a proof is `new` only by the server's reply to it; without a verdict it is
-// `unavailable`, after one second at the latest. Does NOT follow Cluster or Sentinel, and does NOT check
-// that the server keeps keys until they expire.
+// server. Promises: only the server's reply makes a proof `new`; without one it is `unavailable` within a
+// second. Does NOT follow Cluster or Sentinel, or check that the server keeps keys until they expire.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '../verify/base/clock.ts';
@@ -14,7 +13,7 @@ const MIN_PAUSE_MILLIS = 50;
 const MAX_PAUSE_MILLIS = 2_000;
 const MAX_REPLY_LENGTH = 64 * 1024;
 const MAX_WAITING = 10_000;
-/** The clock of another replica may be late by this much. */
+/** Another replica's clock may be this late. */
 const SPARE_SECONDS = 60;
 
 const VERDICTS = new Map<string, ReplayVerdict>([
@@ -22,15 +21,13 @@ const VERDICTS = new Map<string, ReplayVerdict>([
   ['$-1', 'seen'],
 ]);
 
-/**
- * The connection goes on after these errors. After the others another server may soon have the same name.
- */
+/** Errors that concern one command. After others, reconnecting may reach another server. */
 const ERROR_OF_COMMAND = /^-(?!(?:READONLY|LOADING|MASTERDOWN|NOAUTH|CLUSTERDOWN|MOVED)\b)/;
 
 /** `-NOPERM` for PING still proves that authentication succeeded. */
 const GREETING = /^(?:\+PONG$|-NOPERM\b)/;
 
-/** Takes the reply to a command, '' if none will come. Returns whether the connection may go on. */
+/** Receives the reply, '' if none will come. Returns whether the connection may go on. */
 type Settle = (reply: string) => boolean;
 
 type Command = Readonly<{ sentAt: number; settle: Settle }>;
@@ -42,23 +39,19 @@ type Command = Readonly<{ sentAt: number; settle: Settle }>;
 export function createSharedReplayStore(address: string, clock: Clock, log: Log): ReplayStore {
   const url = new URL(address);
   let state: 'lost' | 'ready' | 'closed' = 'lost';
-  /**
-   * False once the server refused a proof: such a server may still greet well. Then only a verdict counts as
-   * `ready` and resets the pause.
-   */
+  /** False once the server refused a proof. Its greeting then proves nothing; only a verdict does. */
   let mayRecord = true;
   let lastLogged = '';
   let pauseMillis = MIN_PAUSE_MILLIS;
   let cancelTimer = () => {};
 
-  /** The commands without a reply, the oldest first. */
+  /** Commands without a reply, oldest first. */
   const waiting: Command[] = [];
   let socket: Socket;
-  /** The part of a reply that has arrived. */
+  /** An incomplete reply. */
   let received: string;
   let reasonOfEnd: string;
 
-  /** Logs an event unless it repeats the last one. */
   const logChange: Log = (event, fields) => {
     if (event !== lastLogged) log(event, fields);
     lastLogged = event;
@@ -94,7 +87,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     });
   }
 
-  /** One write for all commands of one turn of the event loop. */
+  /** One write for all commands of a turn of the event loop. */
   function send(words: readonly string[], settle: Settle) {
     if (socket.writableCorked === 0) {
       socket.cork();
@@ -120,11 +113,9 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     if (lines.length > 0) expectReply();
   }
 
-  /**
-   * Counts from when the oldest command was sent. From the last reply, a long queue could wait for minutes.
-   */
+  /** From the sending of the oldest command: from the last reply, a long queue could wait for minutes. */
   function expectReply() {
-    // The greeting as a whole has its own timeout.
+    // The greeting has its own timeout.
     if (state !== 'ready') return;
 
     cancelTimer();
@@ -145,7 +136,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     if (state === 'closed') return;
 
     state = 'lost';
-    // Jitter: replicas that lost the store together must not reconnect together.
+    // Jitter: replicas must not reconnect together.
     cancelTimer = clock.after(pauseMillis * (0.5 + Math.random() / 2), open);
     pauseMillis = Math.min(MAX_PAUSE_MILLIS, pauseMillis * 2);
     logChange('replay store lost', { reason: printable(reasonOfEnd) });
@@ -156,7 +147,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
       if (state !== 'ready' || waiting.length === MAX_WAITING) return 'unavailable';
 
       const key = `gatehouse:dpop:${hashProof(thumbprint, jti, 'base64url')}`;
-      // Relative: by its own clock the server might find the proof expired already.
+      // Relative, since the server's clock may be ahead.
       const seconds = Math.max(1, Math.ceil(expiresAt - nowSeconds) + 1) + SPARE_SECONDS;
       return new Promise((resolve) => {
         send(['SET', key, '1', 'NX', 'EX', String(seconds)], (reply) => {
@@ -187,13 +178,13 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
 
 const isOk = (reply: string) => reply === '+OK';
 
-/** Over TLS, calls `opened` once the certificate is verified. */
+/** Calls `opened` once connected, over TLS once the certificate is verified. */
 function openSocket({ protocol, hostname, port }: URL, opened: () => void) {
   const host = hostname.replace(/^\[|\]$/g, '');
   const options = {
     host,
     port: Number(port || 6379),
-    // RFC 6066 §3: an address is not a server name.
+    // RFC 6066 §3: no addresses.
     servername: isIP(host) === 0 ? host : '',
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.
     rejectUnauthorized: true,
@@ -201,7 +192,7 @@ function openSocket({ protocol, hostname, port }: URL, opened: () => void) {
   return protocol === 'rediss:' ? connectTls(options, opened) : connect(options, opened);
 }
 
-/** RESP2: an array of strings, each with its length in bytes. */
+/** RESP2: an array of strings with their lengths. */
 function encode(words: readonly string[]) {
   const texts = words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}`);
   return [`*${words.length}`, ...texts, ''].join('\r\n');

@@ -1,44 +1,44 @@
 // A strict parser for the YAML that settings need: nested maps, lists, plain and quoted scalars.
-// Promises: reads what it accepts as YAML 1.2 (core schema) does; anything else is a fault with its line.
+// Promises: what it accepts has the meaning of YAML 1.2 (core schema); anything else is a problem with its
+// line.
 import { throwAt, type Entry, type RawValue, type Scalar } from '../process/settings/entry.ts';
 
-/** A byte-order mark, comments, and the marker of the only document. */
+/** A byte-order mark, comments, `---`. */
 const START = /^\uFEFF?((?: *(?:#.*)?\r?\n)*)(?:---(?= *(?: #.*)?(?:\r?\n|$)))?/;
 const CHARACTER = /[\x00-\x1f\x7f-\x9f\u2028\u2029\uD800-\uDFFF\uFEFF\uFFFE\uFFFF]/u;
 
-/** Allows only the escapes that JSON has too, and no lone surrogates. */
+/** Only JSON's escapes, and no lone surrogates. */
 const DOUBLE = /"(?:[^"\\]|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*"/.source;
 const QUOTED = `${DOUBLE}|'(?:[^']|'')*'(?!')`;
-// Plain text does not end in a blank: many blanks would be scanned again from each one.
+// Plain text ends in no blank: a run of blanks would be scanned again from each one.
 const ITEM = `(?:${QUOTED}|[^"',[\\]{} ](?:[^,[\\]{}]*?[^,[\\]{} ])??)`;
 const ITEMS = new RegExp(`${ITEM}(?= *[,\\]])`, 'g');
 const LIST = `\\[(?: *${ITEM} *(?:,|(?=\\])))* *\\]`;
 const VALUE = new RegExp(`^(?: *(?! )(${QUOTED}|${LIST}|[^"'[# ](?:.*?[^ ])??))?(?: +#.*)? *$`);
 const PAIR = new RegExp(`^(${QUOTED}|[^"'](?:.*?[^ ])??) *:( .*)?$`);
 
-/** Other forms of YAML, and numbers that no setting has. */
+/** Unsupported forms of YAML, infinity and NaN. */
 const OTHER = /^[,[\]{}#&*!|>'"%@`]|^[-?:]( |$)|:( |$)| #|^[-+]?\.(inf|Inf|INF)$|^\.(nan|NaN|NAN)$/;
 const NUMBER = /^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+)$/;
 
 const NO_PAIR = 'no "key: value", a quoted text that does not end on its line, or a list item out of place';
 
-/** A key with its value on the lines below. The root of the document is one too. */
+/** A key with its value on the lines below, or the root of the document. */
 interface Key {
   readonly prefix: string;
   readonly indent: number;
   readonly outer?: Key;
-  /** How each line below begins: with blanks, and a dash in a list. */
+  /** How each line below begins: blanks, and a dash in a list. */
   below?: string;
 }
 
-/** Gives the values of a file in their order. Throws `SettingProblem`. */
+/** Returns the entries of a file in their order. Throws `SettingProblem`. */
 export function parseYaml(document: string, file: string): Entry[] {
-  /** Includes the keys of maps, which have no entry. */
+  /** Also of maps, which have no entry. */
   const names = new Set<string>();
   const entries: Entry[] = [];
   let items: Scalar[] = [];
   const root: Key = { prefix: '', indent: -1 };
-  /** The innermost key that the next line may belong to. */
   let open = root;
 
   function readLine(line: string, source: string): void {
@@ -50,7 +50,7 @@ export function parseYaml(document: string, file: string): Entry[] {
     if (open.below === undefined) {
       open.below = start;
       items = [];
-      // The value below a key replaces the empty value on its line.
+      // Replaces the empty value on the key's line.
       const last = entries.pop();
       if (isItem && last) entries.push({ ...last, value: items });
     }
@@ -68,7 +68,7 @@ export function parseYaml(document: string, file: string): Entry[] {
     if (typeof key !== 'string' || key === '' || written.length > 1000) {
       return throwAt(source, 'a key that is not text of at most 1000 characters; quote it');
     }
-    // Quotes a key that holds a dot: `"a.b"` is not `b` below `a`.
+    // `"a.b"` is not `b` below `a`.
     const name = open.prefix + (/\.|^"/.test(key) ? JSON.stringify(key) : key);
     if (names.has(name)) throwAt(source, 'a key that is set before; remove one');
     names.add(name);

@@ -12,18 +12,18 @@ import { createKeySet } from '../verify/keys/key-set.ts';
 import { createTokenVerifier, type TokenVerifier } from '../verify/token/verify.ts';
 import type { BasicSettings, IssuerSettings } from './settings/load.ts';
 
-/** Options of a service or a gate, besides its settings. A test issuer can be passed as them. */
+/** Options of a service or a gate besides its settings; a test issuer has them. */
 export interface CreateOptions {
-  /** For tests: gives the key set of an issuer instead of its provider. */
+  /** For tests: resolves with an issuer's key set instead of asking the provider. */
   readonly fetchKeys?: (issuer: IssuerSettings, name: string) => Promise<JsonObject>;
-  /** Called once with each error that becomes a 500. What it throws is ignored. */
+  /** Called with each error that becomes a 500. What it throws is ignored. */
   readonly onError?: OnError;
 }
 
 export interface OptionalParts {
-  /** Instead of a direct connection to the provider. */
+  /** Replaces the direct connection to the provider. */
   readonly connect: Connect | undefined;
-  /** Instead of the memory of this process. */
+  /** Replaces the store in this process. */
   readonly replayStore: ReplayStore | undefined;
   readonly early: readonly Early[];
   /** Of the document about the resource, for challenges (RFC 9728 §5.1). */
@@ -61,7 +61,7 @@ export function composeChecks(
     ...way,
     issuers,
     replayStore,
-    /** Call it at the start. Later, requests keep the keys fresh. */
+    /** For the start. Later, requests keep keys fresh. */
     fetchKeys: () => issuers.map(({ keys }) => keys.refresh()),
     isReady: () => haveKeys(issuers),
 
@@ -97,7 +97,7 @@ function composeReplayStore(settings: BasicSettings, { log }: Dependencies) {
   return createReplayStore(windowSeconds, undefined, () => log('replay store full', {}));
 }
 
-/** Composes who a request is from, what a refused caller gets, and what is logged. */
+/** Who a request is from, what a refused caller gets, and what is logged. */
 export function composeWay(
   settings: BasicSettings,
   dependencies: Dependencies,
@@ -115,8 +115,8 @@ export function composeWay(
 }
 
 function haveKeys(issuers: Issuers) {
-  // Ask all of them: asking keeps keys fresh.
+  // Asks all: asking keeps keys fresh.
   const usable = issuers.filter(({ keys }) => keys.usable() > 0);
-  // Choice: only the first issuer can hold up a rollout, and only until it has had keys once.
+  // Choice: only the first issuer can hold up a rollout, until it has had keys once.
   return usable.length > 0 && issuers[0]?.keys.ageMillis() !== Infinity;
 }

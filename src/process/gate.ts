@@ -9,8 +9,7 @@ import { checkGiven } from './settings/load.ts';
 import { BASIC_SETTINGS, ISSUER_SETTINGS } from './settings/table.ts';
 
 /**
- * Creates the checks and starts to fetch keys; `isReady` says when they are there. Rejects with
- * `ConfigurationError`.
+ * Creates the checks and starts to fetch keys. Rejects with `ConfigurationError`.
  *
  * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
  */
@@ -24,7 +23,7 @@ export async function createGate(given: GivenSettings, options?: CreateOptions) 
 
   return {
     ...createGateChecks(checks.identification, checks.replies, clock),
-    /** Whether there are keys to verify tokens with. */
+    /** Whether there are keys to verify tokens. */
     isReady: checks.isReady,
     /** Ends all work. */
     close: checks.close,

@@ -7,19 +7,18 @@ import { createLookup } from './settings/names.ts';
 import { findEntries, type Environment } from './settings/sources.ts';
 import type { SettingsTable } from './settings/table.ts';
 
-/** What `loadSettings` gives. */
+/** The result of `loadSettings`. */
 export interface Loaded {
   readonly settings: Settings;
-  /** The paths of the files that were read. */
+  /** Paths of the files that were read. */
   readonly files: readonly string[];
-  /** Unknown names that may be meant as settings, for the log. */
+  /** Unknown names that may be misspelt settings. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Loads the settings of a service as `runService` does: from an environment, and from `.env` and
- * `application.yml` in a directory. Throws `ConfigurationError` with every problem, those of `problemsWith`
- * first.
+ * Loads settings as `runService` does. Throws `ConfigurationError` with every problem, those of
+ * `problemsWith` first.
  *
  * @example const { settings } = loadSettings(process.env, process.cwd());
  */

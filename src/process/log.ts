@@ -1,5 +1,5 @@
-// The clocks of this process, and a log on its standard output.
-// Promises: a reader that stalls or goes away loses lines, and never harms the service.
+// The clocks of this process, and a log on its standard output. Promises: a reader that stalls or goes away
+// loses lines and never harms the service.
 import type { Clock } from '../verify/base/clock.ts';
 import { createLog, type LogLevel } from '../verify/base/events.ts';
 
@@ -13,7 +13,7 @@ export const clock: Clock = {
   },
 };
 
-/** The lines of one turn of the event loop: one system call for all of them. */
+/** The lines of one turn of the event loop, for one system call. */
 let unwritten = '';
 
 function writeLines() {
@@ -31,7 +31,7 @@ const ignore = () => {};
 /** Drops lines while too many are unread. */
 export function createProcessLog(leastLevel: LogLevel) {
   const { stdout } = process;
-  // EPIPE must not end the service. `off` first: each listener is there once, however many logs there are.
+  // EPIPE must not end the service. `off` first: several logs share one listener.
   stdout.off('error', ignore).on('error', ignore);
   process.off('exit', writeLines).on('exit', writeLines);
   return createLog(leastLevel, writeLater, clock.now, () => stdout.writableLength + unwritten.length);

@@ -1,4 +1,4 @@
-// `--probe`: asks the service that the settings describe whether it is ready, for images without curl.
+// `--probe`, for images without curl: asks the service at the configured address whether it is ready.
 // Promises: ends within five seconds, with exit code 0 only for status 200. Does NOT read the response.
 import { get } from 'node:http';
 import { ConfigurationError } from '../gate/configuration-error.ts';

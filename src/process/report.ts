@@ -1,10 +1,9 @@
-// What a service runs with: the log line `listening` and the report of `--check`. Promises: no secrets.
+// What a service runs with, for the log line `listening` and the report of `--check`. Promises: no secrets.
 import { printable, printableSetting, type Log, type Printable } from '../verify/base/events.ts';
 import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
 import type { Loaded } from './load-settings.ts';
 import { DEFAULT_ALGORITHMS } from './settings/table.ts';
 
-/** The settings that decide who is served, and their files. */
 export function inForce({ settings, files }: Loaded) {
   const issuers = Object.values(settings.issuers);
   const algorithms = issuers.flatMap((issuer) => issuer.algorithms);
@@ -22,15 +21,14 @@ export function inForce({ settings, files }: Loaded) {
   };
 }
 
-/** The names, unless they are the usual ones. */
 function otherThan(usual: readonly string[], names: readonly string[]) {
   const distinct = [...new Set(names)];
   return distinct.join() === usual.join() ? undefined : distinct.map(printable);
 }
 
 /**
- * The log of `--check`. When every issuer and the store have logged an outcome, it prints the report and
- * ends the process, with exit code 1 if one failed.
+ * The log of `--check`. Once every issuer and the store have logged an outcome, it prints the report and ends
+ * the process, with exit code 1 if one failed.
  */
 export function createReport(loaded: Loaded, profile: Printable): Log {
   const events: object[] = [];

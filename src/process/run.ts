@@ -1,6 +1,6 @@
-// Owns a process that is a service: its environment, working directory and signals. Exit codes: 0 after a
-// signal, 1 for a wrong configuration or a second signal, 2 if it cannot listen.
-// Promises: once it listens, only a signal ends the process, whatever a handler throws.
+// Owns the process of a service: environment, working directory, signals. Exit codes: 0 after a signal, 1 for
+// a wrong configuration or a second signal, 2 if it cannot listen. Promises: once it listens, only a signal
+// ends the process, whatever a handler throws.
 import { undefinedOn } from '../verify/base/encoding.ts';
 import { describeBug, printable, printableSetting, type Log } from '../verify/base/events.ts';
 import type { Routes } from '../service/routes/route.ts';
@@ -23,8 +23,8 @@ interface Plan {
 }
 
 /**
- * Runs these routes as a whole process: settings, listener, signals and exit codes. Wrong settings or routes
- * end the process, with every problem on standard error.
+ * Runs these routes as a whole process: settings, listener, signals, exit codes. Writes every problem of
+ * settings and routes to standard error and ends the process.
  *
  * @example runService({ routes: [get('/api/orders', needs(scope('read:orders')), listOrders)] });
  */
@@ -35,8 +35,8 @@ export const runService = (routes: Routes): void =>
   );
 
 /**
- * `createPlan` throws `ConfigurationError`. `problemsWith` gives the problems of routes known without a
- * plan.
+ * `createPlan` throws `ConfigurationError`; `problemsWith` returns the problems of routes that are known
+ * beforehand.
  */
 export function runWith(
   createPlan: (...sources: Parameters<typeof loadSettings>) => Plan,
@@ -46,7 +46,7 @@ export function runWith(
   const allProblems: ProblemsWith = (some) => [...argumentProblems(word, others), ...problemsWith(some)];
 
   function workingDirectory() {
-    // Throws if the directory has been removed.
+    // `cwd` throws if the directory is gone.
     const directory = undefinedOn(Error, process.cwd);
     if (directory !== undefined) return directory;
 
@@ -70,11 +70,10 @@ function argumentProblems(word: string | undefined, others: readonly string[]) {
   return isKnown ? [] : [WRONG_ARGUMENTS];
 }
 
-/** Creates the service and the log of the process. */
 function open({ loaded, routes, name }: Plan, isCheck: boolean) {
   const { settings, warnings } = loaded;
-  // libuv gives half of its threads to DNS, and a dead name blocks one: each issuer, the proxy and the store
-  // gets its own.
+  // Half of libuv's threads resolve names, and a dead name blocks one: each issuer, the proxy and the store
+  // get their own.
   process.env.UV_THREADPOOL_SIZE ??= String(2 * Object.keys(settings.issuers).length + 4);
 
   const profile = printable(name);
@@ -108,9 +107,9 @@ function start(plan: Plan, isCheck: boolean) {
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   service.listen().then(({ address, ...ports }) => {
     log('listening', { ...ports, address: printable(address), profile: printable(name), ...inForce(loaded) });
-    // Choice: without this, one unhandled rejection of a handler would end every request.
+    // Choice: one unhandled rejection of a handler must not end every request.
     process.on('uncaughtException', (error) => log('unforeseen failure', describeBug(error)));
-    // The first responses do not wait for TLS to load, which blocks the process.
+    // Loading TLS blocks the process: first responses go first.
     clock.after(20, service.fetchKeys);
   }, onListenError);
 }

@@ -1,5 +1,5 @@
-// The service, for a process of your own: uses its clocks and standard output, but no signals, files or
-// environment. Promises: several services can live in one process, and a stopped one does not keep it alive.
+// The service for a process of your own: uses clocks and standard output, but no signals, files or
+// environment. Promises: several services can share a process; a stopped one does not keep it alive.
 import { open } from '../gate/access.ts';
 import { ConfigurationError } from '../gate/configuration-error.ts';
 import { SAME_ORIGIN } from '../gate/early.ts';
@@ -40,16 +40,16 @@ export function createService(routes: Routes, given: GivenSettings, options?: Cr
   const service = createListeningService(routes, settings, { clock, log, metrics }, options);
 
   return {
-    /** Listens, and gives the URL. Rejects if it cannot listen. */
+    /** Listens and resolves with the URL. Rejects if it cannot listen. */
     async listen() {
       const { port } = await service.listen();
       service.fetchKeys();
-      // RFC 3986 §3.2.2: an IPv6 address stands in brackets.
+      // RFC 3986 §3.2.2: brackets around IPv6.
       const name = settings.host?.replace(/.*:.*/, '[$&]') ?? 'localhost';
       return `http://${name}:${port}`;
     },
 
-    /** Takes no new connections. Resolves when the last one is gone, within ten seconds. */
+    /** Drains: no new connections. Resolves when the last one is gone, within ten seconds. */
     stop: service.stop,
     /** The metrics as text for Prometheus (format 0.0.4). */
     metricsText: service.metricsText,
@@ -79,7 +79,7 @@ export function createListeningService(...parts: Parameters<typeof composeServic
 
     async stop() {
       phase.isStopping = true;
-      // Paused connections and unref'd timers would let the process end too early.
+      // Neither paused connections nor unref'd timers keep the process alive.
       const awake = setInterval(() => {}, 1_000);
       // A server that begins to listen after `stop` would never close.
       await listening;
@@ -95,7 +95,7 @@ export function createListeningService(...parts: Parameters<typeof composeServic
   };
 }
 
-/** Composes routes behind the checks. Throws `ConfigurationError`. */
+/** Throws `ConfigurationError`. */
 export function composeService(
   served: Routes,
   settings: Settings,
@@ -134,7 +134,7 @@ export function partsOf(settings: Settings, { clock, log }: Dependencies): Optio
   };
 }
 
-/** Other origins may use every method of the routes, unless a setting says which. */
+/** The default of `corsAllowedMethods`: every method of the routes. */
 function withMethods(settings: Settings, { routes }: Routes) {
   const methods = new Set(['GET', ...routes.map(({ method }) => method)]);
   const { corsAllowedMethods: given } = settings;
@@ -159,7 +159,6 @@ function demandServable(routes: Routes, settings: Settings) {
   if (problems.length > 0) throw new ConfigurationError(problems);
 }
 
-/** A setting with a problem is missing. */
 export function problemsOf(routes: Routes, { resourceUrl }: SomeSettings = {}) {
   const metadata = typeof resourceUrl === 'string' ? metadataPaths(resourceUrl) : [];
   return routesProblems(routes, [...new Set([HEALTH_PATH, READINESS_PATH, ...metadata])]);

@@ -1,5 +1,5 @@
-// The listener for metrics. Anyone who can reach it can read them. Promises: it has its own limits, and it
-// listens together with the service or not at all.
+// The listener for metrics. Promises: it has its own limits, and listens together with the service or not at
+// all. Does NOT ask for credentials: whoever can reach it can read it.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,13 +15,13 @@ interface Ports {
 export function createMetricsListener(readText: () => string, clock: Clock) {
   // Explicit, so that NODE_OPTIONS cannot turn it on.
   const server = createServer({ insecureHTTPParser: false }, ({ method, url }, response) => {
-    // A pipelined request after the one that ends the connection.
+    // Pipelined behind the request that ended the connection.
     if (response.socket === null) return;
 
     const isFound = /^(?:GET|HEAD) \/metrics(?:\?|$)/.test(`${method} ${url}`);
     response.statusCode = isFound ? 200 : 404;
     response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
-    // One request a connection: its time limit bounds the request.
+    // One request per connection, so its time limit bounds the request.
     response.shouldKeepAlive = false;
     response.end(isFound ? readText() : '');
   });

@@ -1,6 +1,5 @@
-// All metrics, as text for Prometheus (format 0.0.4).
-// Promises: labels are words of routes, settings and closed lists, never of a request. Samples that can be
-// foreseen start at zero.
+// All metrics, as text for Prometheus (format 0.0.4). Promises: labels come from routes, settings and closed
+// lists, never from a request; foreseeable samples start at zero.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { FETCH_ERROR_REASONS } from '../../verify/base/events.ts';
 import { SENTENCES } from '../../verify/base/refusal.ts';
@@ -8,15 +7,15 @@ import type { Route } from '../../service/routes/route.ts';
 import type { ReplayStore } from '../../verify/dpop/replay.ts';
 import type { Issuer } from '../../verify/token/verify.ts';
 
-/** The version in package.json, which some deployments do not have. */
+/** As in package.json, which some deployments lack. */
 const VERSION = '0.1.0';
 
 const REASONS = Object.values(SENTENCES).flatMap(Object.keys);
 
-/** Seconds, by OpenTelemetry's convention for HTTP servers. */
+/** In seconds, as OpenTelemetry recommends for HTTP servers. */
 const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ').map(Number);
 
-/** Only the samples of a family begin with its name. */
+/** No family's name begins with another's: `textOf` finds samples by it. */
 const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a request to its answer.
 # TYPE http_server_request_duration_seconds histogram
 # HELP http_server_active_requests Requests that are not answered yet.
@@ -56,7 +55,7 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 /** Shared by all services in this process. */
 const delays = monitorEventLoopDelay({ resolution: 20 });
 
-/** The name includes the labels. */
+/** `name` includes the labels. */
 interface Sample {
   readonly name: string;
   value: number;
@@ -67,14 +66,13 @@ export type Metrics = ReturnType<typeof createMetrics>;
 export function createMetrics(profile: string) {
   const samples: Sample[] = [];
 
-  /** The sample of a name; a new one is zero. */
   const sample = makingOnce((name: string) => {
     const made = { name, value: 0 };
     samples.push(made);
     return made;
   });
 
-  /** By pattern if a route matched, by method, and by status if there was a response. */
+  /** By pattern if a route matched, method, and status if there was a response. */
   const durations = makingOnce((pattern?: string) =>
     makingOnce((method: string) =>
       makingOnce((status: number | null) => {
@@ -113,7 +111,7 @@ export function createMetrics(profile: string) {
   function foreseeRoutes(routes: readonly Route[]) {
     for (const { method, pattern } of routes) {
       for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
-        // Prometheus sees no rise in a sample that begins at 1: an alert would miss the first 500.
+        // From 0: Prometheus sees no rise in a new sample of 1, so an alert would miss the first 500.
         for (const status of [200, 500]) durations(pattern)(each)(status);
       }
     }
@@ -148,7 +146,6 @@ export function createMetrics(profile: string) {
   return { add, durations, foreseeRoutes, read };
 }
 
-/** Caches the values of `make` by key. */
 function makingOnce<Key, Value>(make: (key: Key) => Value) {
   const made = new Map<Key, Value>();
   return (key: Key): Value => {
@@ -177,7 +174,7 @@ function processGauges() {
     process_resident_memory_bytes: rss,
     nodejs_heap_size_used_bytes: heapUsed,
     nodejs_heap_size_total_bytes: heapTotal,
-    // Each timer was set for 20 ms.
+    // Each timer runs for 20 ms.
     nodejs_eventloop_lag_p99_seconds: Math.max(0, lateSeconds - 0.02),
   });
 }

@@ -1,4 +1,4 @@
-// What a source of settings holds, and the problems that any source can have.
+// Entries of settings, and the problems that any of them can have.
 
 export type Scalar = string | number | boolean | null;
 
@@ -8,11 +8,11 @@ export interface Entry {
   /** In YAML the keys joined by dots; a key that holds a dot is quoted. */
   readonly name: string;
   readonly value: RawValue;
-  /** For messages, such as `/srv/.env, line 3`. */
+  /** Such as `/srv/.env, line 3`. */
   readonly source: string;
 }
 
-/** Says what is wrong and how to mend it; never the value, which may be a secret. */
+/** Says what is wrong and how to mend it, without the value, which may be a secret. */
 export class SettingProblem extends Error {}
 
 export function throwProblem(what: string): never {
@@ -27,7 +27,7 @@ export function problemOf({ name, source }: Entry, problem: string): string {
   return `${name} (${source}): ${problem}`;
 }
 
-/** Adds a problem for every name that is set twice: only one of them counts. */
+/** Adds a problem for every name that is set twice. */
 export function noteRepetitions(entries: readonly Entry[], problems: string[]): void {
   const sources = new Map<string, string>();
   for (const entry of entries) {
@@ -37,7 +37,7 @@ export function noteRepetitions(entries: readonly Entry[], problems: string[]): 
   }
 }
 
-/** Adds a problem if the name is not `known`. A known name may have advice after a blank. */
+/** Adds a problem if the name is not `known`. Advice may follow a known name, after a blank. */
 export function noteUnknown(entry: Entry, known: readonly string[], problems: string[]): void {
   const { name, value } = entry;
   const isEmptySection = value === null && /^[^.A-Z]*$/.test(name);
@@ -46,11 +46,11 @@ export function noteUnknown(entry: Entry, known: readonly string[], problems: st
   const written = name.toLowerCase();
   const right = known.find((one) => one.toLowerCase().split(' ')[0] === written);
   const spelling = right === undefined ? 'correct' : `write ${right}`;
-  // A key of YAML that holds a dot.
+  // A YAML key with a dot in it is quoted.
   const fix = /(^|\.)"/.test(name) ? 'nest the keys that its dots part' : spelling;
   problems.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
 }
 
-/** The first value of a name. An empty value counts as absent. */
+/** The first entry with this name. An empty value counts as absent. */
 export const find = (entries: readonly Entry[], wanted: string) =>
   entries.find(({ name, value }) => name === wanted && value !== null && value !== '');

@@ -1,6 +1,6 @@
-// Turns a table and values into settings, or into every problem at once. Values given in code are looked up
-// here, those of the environment and of files in names.ts. Promises: guesses nothing, and ignores no name
-// that may be a setting. Does NOT know any setting: table.ts does.
+// Turns entries into settings, or into every problem at once. Looks up settings given in code; names.ts looks
+// up the environment and files. Promises: guesses nothing, and ignores no name that may be a setting. Does
+// NOT know any setting: table.ts does.
 import { ConfigurationError } from '../../gate/configuration-error.ts';
 import {
   find,
@@ -30,20 +30,19 @@ export interface BasicSettings extends Readonly<
 
 export type IssuerSettings = BasicSettings['issuers'][string];
 
-/** The settings that routes depend on. A setting with a problem is missing. */
+/** The settings that routes depend on, without those that have a problem. */
 export type SomeSettings = Readonly<{ resourceUrl?: unknown }>;
 
 /** Says why routes cannot be served with these settings. */
 export type ProblemsWith = (settings: SomeSettings) => readonly string[];
 
-/** Finds values by the names of settings. */
 export interface Lookup {
   readonly problems: string[];
   /** The names of further issuers. */
   readonly issuers: Entry;
-  /** Gives `null` as the value of a setting that is not set. `key` is its name in code. */
+  /** The value is `null` where nothing is set. `key` is the name in code. */
   readonly find: (setting: Names, issuer: string, key: string) => Entry;
-  /** Adds a problem for each entry that `find` was not asked for. */
+  /** Adds a problem for each entry that no `find` asked for. */
   readonly noteUnknown: () => void;
 }
 
@@ -101,7 +100,7 @@ const entriesOf = (map: object, names: object, prefix = ''): Entry[] =>
 
     const name = path.replace('issuers.idp.', '');
     const source = name === path ? IN_CODE : `${IN_CODE}, as ${path}`;
-    // A Map, a URL or a promise has no members and is a wrong value. An empty {} is absent.
+    // An empty {} counts as absent; a Map or a promise, which has no members either, is wrong.
     const isEmpty = isMap && Reflect.getPrototypeOf(Object(value)) === Object.prototype;
     return { name, value: isEmpty ? null : value, source };
   });
@@ -113,7 +112,7 @@ export function issuersIn(keys: readonly Entry[]): Entry {
   return { name: 'issuers', value, source: own[0]?.source ?? '' };
 }
 
-/** Reads a table and the settings of every issuer. Throws `ConfigurationError`. */
+/** Throws `ConfigurationError`. */
 export function readSettings<Values extends Record<string, unknown>>(
   table: SettingsTable<Values>,
   lookup: Lookup,
@@ -122,7 +121,7 @@ export function readSettings<Values extends Record<string, unknown>>(
   const { problems } = lookup;
   const usedIssuers: unknown[] = [];
 
-  /** A token names its issuer by `iss` alone. */
+  /** A token names its issuer by `iss` alone, so no two may share one. */
   function useIssuer(iss: unknown) {
     if (usedIssuers.includes(iss)) throwProblem('is the issuer (iss) of another one too; give each its own');
     usedIssuers.push(iss);
@@ -140,12 +139,12 @@ export function readSettings<Values extends Record<string, unknown>>(
       } catch (error) {
         if (!(error instanceof SettingProblem)) throw error;
 
-        // Without a source it may be in a file that could not be read.
+        // Without a source: it may be in a file that could not be read.
         if (entry.source) problems.push(problemOf(entry, error.message));
       }
     }
 
-    // A missing value is a problem, and then nobody gets the values.
+    // With a problem nobody gets the values.
     return values as Part;
   }
 
@@ -172,7 +171,7 @@ function readIssuerNames({ issuers, problems }: Lookup) {
 
 function readValue<Value>(setting: Setting<Value>, raw: RawValue, earlier: Earlier): Value {
   if (raw === null) return setting.byDefault(earlier);
-  // Other programs substitute `${…}`. Here it would become a part of a host name or an audience.
+  // Unreplaced, it would become part of a host name or an audience.
   const isTemplate = [raw].flat().some((part) => typeof part === 'string' && part.includes('${'));
   if (isTemplate) throwProblem('holds "${", which nothing replaces here; write the value');
   return setting.read(raw, earlier);

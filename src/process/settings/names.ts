@@ -1,13 +1,12 @@
-// Finds settings in the environment and in files by their names. Promises: a name that may be a misspelt
-// safeguard is a problem, or in the process environment, which other programs share, a warning.
+// Looks up settings in the environment and in files. Promises: an unknown name that may be a misspelt
+// safeguard is a problem; in the environment, which other programs share, a warning.
 import { find, noteUnknown, problemOf, type Entry } from './entry.ts';
 import { FIRST_ISSUER, issuersIn, type Lookup } from './load.ts';
 import type { FoundEntries } from './sources.ts';
 import type { Names } from './table.ts';
 
-/** `ISSUER_` alone is no prefix: other tools use it too. */
+/** Not `ISSUER_` alone: other tools use it too. */
 const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|ISSUER_[^_]+)_/g;
-/** Ignores case, which people overlook. */
 const SECTIONS = /^"?(idp|issuers|api|cors|resource|metrics|server|log|profile)(\.|$)/i;
 
 const TORN = 'is not a setting; correct the lines above it, which became a part of its name';
@@ -33,7 +32,7 @@ export function createLookup({ variables, keys, lookedIn, problems, warnings }: 
     const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
     const prefixes = names.join().match(PREFIXES) ?? [];
 
-    /** Ignores case: a name in the wrong case is meant for this service too. */
+    /** Ignores case: it may be wrong. */
     function isMeant(written: string) {
       const name = written.toUpperCase();
       return names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));
@@ -71,8 +70,8 @@ export function createLookup({ variables, keys, lookedIn, problems, warnings }: 
 }
 
 /**
- * Node 20 with --env-file makes one name of several lines, which may hold a key (CWE-532). Keeps the last
- * line, and only if it is a setting's name.
+ * Node 20 with --env-file may join lines into one name, with a key among them (CWE-532). Keeps only a
+ * setting's name on the last line.
  */
 function withoutSecret(entry: Entry, isMeant: (name: string) => boolean): Entry {
   const [, last = ''] = /\n[ \t]*(?:export[ \t]+)?(\w+)\s*$/.exec(entry.name) ?? [];

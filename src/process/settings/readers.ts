@@ -5,13 +5,12 @@ import { ALGORITHM_NAMES, isOneOf, type Algorithm } from '../../verify/keys/jwk.
 import { normalUri } from '../../verify/request/uri.ts';
 import { throwProblem, type RawValue } from './entry.ts';
 
-/** The settings above this one in its table. Those with a problem are missing. */
+/** The settings above this one in its table, without those that have a problem. */
 export type Earlier = Readonly<Record<string, unknown>>;
 
 /** Throws `SettingProblem`. */
 export type Reader<Value> = (raw: RawValue, earlier?: Earlier) => Value;
 
-/** Adds a condition to a reader, on its value and on earlier settings. */
 export function fitting<Value>(
   read: Reader<Value>,
   problem: string,
@@ -50,7 +49,7 @@ export function word<Word extends string>(...words: readonly Word[]): Reader<Wor
 export const boolean: Reader<boolean> = (raw) =>
   typeof raw === 'boolean' ? raw : word('true', 'false')(raw) === 'true';
 
-/** A list of at least so many texts, or one text with commas. */
+/** A list of texts, or one text with commas. */
 export function list<Text extends string>(read: Reader<Text>, least = 0): Reader<readonly Text[]> {
   return (raw) => {
     const parts = typeof raw === 'string' ? raw.split(',') : undefined;
@@ -77,7 +76,7 @@ const bareHost = matching(
   'is not a host name with an optional ":port"; write it as the provider shows it',
   (value) => {
     const url = `https://${value}/`;
-    // The URL parser checks IP addresses and ports.
+    // URL checks IP addresses and ports.
     return URL.canParse(url) && new URL(url).host === value.toLowerCase().replace(/:443$/, '');
   },
 );
@@ -119,7 +118,7 @@ const algorithm: Reader<Algorithm> = (raw) => {
   return value;
 };
 
-/** Signature algorithms, each once; letter case counts (RFC 7515 §4.1.1). */
+/** Case-sensitive (RFC 7515 §4.1.1). Drops duplicates. */
 export const algorithms: Reader<readonly Algorithm[]> = (raw) => {
   const named = list(algorithm, 1)(raw);
   return [...new Set(named)];

@@ -1,6 +1,6 @@
-// Finds what is set in the environment, in .env, and in application.yml or the file that CONFIG_FILE names.
-// Promises: a file that cannot be read is a problem; one that does not exist, or that Node's permission
-// model hides, is one only if CONFIG_FILE names it.
+// Collects entries from the environment, .env, and application.yml or the file that CONFIG_FILE names.
+// Promises: an unreadable file is a problem; a missing one, or one that Node's permission model hides, only
+// if CONFIG_FILE names it.
 import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { decodeUtf8, undefinedOn } from '../../verify/base/encoding.ts';
@@ -8,7 +8,7 @@ import { find, throwAt, SettingProblem, problemOf, type Entry } from './entry.ts
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What Kubernetes and Docker set for another service called `idp` or `metrics`. */
+/** Variables that Kubernetes and Docker set for another service called `idp` or `metrics`. */
 const ORCHESTRATED =
   /^(?=\w+=)(\w*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+|PORT(?==(tc|ud|sct)p:))|(IDP|CORS|RESOURCE)_PORT)=/;
 
@@ -38,7 +38,7 @@ export function findEntries(
       files.push(path);
       return parse(text, path, problems);
     } catch (error) {
-      // Node's permission model hides the file. With `EACCES` the file is there.
+      // Node's permission model hides the file; `EACCES` would show that it is there.
       if (codeOf(error) === 'ERR_ACCESS_DENIED' && namedBy === undefined) {
         lookedIn &&= `${lookedIn}, ${path} (not granted)`;
         return [];
@@ -55,7 +55,7 @@ export function findEntries(
   const configFile = find(variables, 'CONFIG_FILE');
   // `application.yaml` would be ignored silently, and might hold a safeguard.
   const misnamed = join(directory, 'application.yaml');
-  // Throws if the permission model hides the file.
+  // `existsSync` throws if the permission model hides the file.
   if (configFile === undefined && undefinedOn(Error, () => existsSync(misnamed))) {
     problems.push(`${misnamed}: is not read; call it application.yml, or name it in CONFIG_FILE`);
   }
@@ -63,12 +63,11 @@ export function findEntries(
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
   const keys = readFile(path, parseYaml, configFile);
   return {
-    /** Of the environment and `.env`: the first of a name wins. */
+    /** Of the environment, then `.env`: the first of a name wins. */
     variables,
-    /** Of YAML. */
     keys,
     files,
-    /** Where an absent setting was looked for; empty if a file could not be read. */
+    /** Where a missing setting was looked for; empty if a file could not be read. */
     lookedIn,
     problems,
     warnings,
@@ -80,9 +79,9 @@ const entriesOf = (environment: Environment) =>
     .filter(([name, value]) => !ORCHESTRATED.test(`${name}=${value}`))
     .map(([name, value = '']) => ({ name, value, source: 'environment' }));
 
-/** Only a regular file of bounded size: a pipe might never end. */
+/** Reads only regular files: a pipe might never end. */
 function readText(path: string, isDemanded: boolean) {
-  // A broken link counts as there: its target may have held a safeguard.
+  // A broken link is not "missing": its target may have held a safeguard.
   if (lstatSync(path, { throwIfNoEntry: isDemanded }) === undefined) return undefined;
 
   const status = statSync(path);

@@ -21,11 +21,10 @@ import {
   type Reader,
 } from './readers.ts';
 
-/** Empty where a setting has none. */
+/** Empty where a setting has no such name. */
 export interface Names {
-  /** In the environment and in `.env`. */
   readonly env: string;
-  /** In YAML, its keys joined by dots. */
+  /** Keys joined by dots. */
   readonly yaml: string;
 }
 
@@ -35,7 +34,7 @@ export interface Setting<Value> extends Names {
   readonly byDefault: (earlier: Earlier) => Value;
 }
 
-/** By the names in code, in the order of reading. */
+/** In the order of reading, which `Earlier` depends on. */
 export type SettingsTable<Values> = { readonly [Name in keyof Values]: Setting<Values[Name]> };
 
 /** A setting whose default depends on the settings before it. */
@@ -49,7 +48,7 @@ export const derived = <Value>(
 export const setting = <Value>(env: string, yaml: string, read: Reader<Value>, byDefault: Value) =>
   derived(env, yaml, read, () => byDefault);
 
-/** Of access tokens, where nothing is set. */
+/** For access tokens. */
 export const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['RS256'];
 
 const required = <Value>(env: string, yaml: string, read: Reader<Value>, problem: string) =>
@@ -58,7 +57,7 @@ const required = <Value>(env: string, yaml: string, read: Reader<Value>, problem
 const NO_DOMAIN = 'the issuer base URL is required; set it to the host name of the identity provider';
 const NO_AUDIENCE = 'the audience is required; set it to the identifier of this API at the provider';
 
-/** The settings of each issuer, with the names for the first one. names.ts has those for the others. */
+/** The settings of each issuer, with the names for the first; names.ts derives the others. */
 export const ISSUER_SETTINGS = {
   domain: required('IDP_DOMAIN', 'idp.domain', host, NO_DOMAIN),
   audience: required('IDP_AUDIENCE', 'idp.audience', list(textWithoutBlanks, 1), NO_AUDIENCE),
