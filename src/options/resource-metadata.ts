@@ -1,5 +1,5 @@
-// The document that tells clients where to get a token (RFC 9728).
-// Promises: everybody gets the same bytes, without a token.
+// The document that tells clients where to get a token (RFC 9728). Promises: everyone gets the same bytes,
+// without a token.
 import { printableSetting, type Log } from '../verify/base/events.ts';
 import { refuseMethod } from '../verify/base/refusal.ts';
 import type { Reply } from '../gate/reply.ts';
@@ -33,7 +33,7 @@ export function metadataPaths(resourceUrl: string): readonly [first: string, ...
 export const metadataUrlOf = (resourceUrl: string) =>
   new URL(resourceUrl).origin + metadataPaths(resourceUrl)[0];
 
-/** Replies to requests for the paths of the document (RFC 9728 §3.1). */
+/** RFC 9728 §3.1 */
 export function createResourceMetadata(options: ResourceOptions, log: Log): Early {
   warnOfAudience(options, log);
   const paths = metadataPaths(String(options.resourceUrl));

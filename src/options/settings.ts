@@ -1,4 +1,4 @@
-// The settings of the options: their names, readers and defaults. A gate loads them when it is given one.
+// The settings of the options: names, readers, defaults. A gate loads this file only if one is set.
 import { undefinedOn } from '../verify/base/encoding.ts';
 import { throwProblem } from '../process/settings/entry.ts';
 import {
@@ -24,7 +24,7 @@ export const storeAddress = matching(
   isDecodable,
 );
 
-/** Refuses backslashes, since the URL parser reads one as a slash. */
+/** Refuses backslashes, which URL reads as slashes. */
 export const proxyAddress = matching(
   /^http:\/\/([^\s:@/?#\\]+(:[^\s@/?#\\]*)?@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?\/?$/i,
   'must be http://[user[:password]@]host[:port], with special characters as %XX',
@@ -38,9 +38,8 @@ const replayStore = fitting(
 );
 
 /**
- * The identifier of a protected resource (RFC 9728 §1.2). RFC 6761 §6.3: names under `localhost` are
- * loopback too. Stricter: RFC 9728 §3.1 keeps a slash that ends a path, but clients differ over what they
- * ask for then.
+ * The identifier of a protected resource (RFC 9728 §1.2). Names under `localhost` are loopback (RFC 6761
+ * §6.3). Stricter: no slash at the end of a path (RFC 9728 §3.1): clients differ in what they then request.
  */
 const RESOURCE =
   /^(https:\/\/[^/]+|http:\/\/(([\w-]+\.)*localhost|127(\.\d+){3}|\[::1\])(:\d+)?)\/([^=]*[^=/])?$/;
@@ -54,7 +53,7 @@ export const resourceUrl = fitting(
   },
 );
 
-/** A scope-token (RFC 6749 §3.3) of this API, not one by which a client asks about its user. */
+/** A scope-token (RFC 6749 §3.3) of this API, not one of OpenID Connect. */
 export const resourceScope = matching(
   /^(?!(openid|offline_access)$)[\x21\x23-\x5b\x5d-\x7e]+$/,
   'must be a scope of this API, without white space, quotes or "\\"; neither openid nor offline_access',
@@ -70,7 +69,7 @@ export const origin = matching(
 /** RFC 9110 §9.1. */
 export const methodName = matching(/^[A-Z]+$/, 'must be a method name in upper case');
 
-/** RFC 9110 §5.1, but not `*`, which would mean every field. */
+/** RFC 9110 §5.1. Stricter: not `*`, which would mean every field. */
 export const fieldName = matching(
   /^[\w!#$%&'+.^`|~-]+$/,
   'must be the name of a header field; list each, without "*"',
@@ -98,7 +97,7 @@ export const OPTION_SETTINGS = {
   metricsHost: setting('METRICS_HOST', 'metrics.host', textWithoutBlanks, undefined),
 };
 
-/** The other settings of a resource need its URL. One with a fault is missing in `earlier`. */
+/** The other settings of a resource need its URL. One with a problem is missing in `earlier`. */
 function noResourceUrl(earlier: Earlier) {
   const more = ['resourceScopes', 'resourceName', 'resourceDocumentation'];
   return more.every((name) => name in earlier && earlier[name] === undefined)

@@ -1,5 +1,5 @@
 // Composes a deployment from its settings: issuers and their keys, the checks of tokens and proofs, replies
-// to refused requests, log and metrics. Options come as `OptionalParts`. Does NOT fetch or listen.
+// to refused requests, log and metrics. Does NOT fetch or listen.
 import { SAME_ORIGIN, type CrossOrigin, type Early } from '../gate/early.ts';
 import { createIdentification } from '../gate/identify.ts';
 import { createObserver, type Dependencies } from '../gate/observe.ts';
@@ -43,7 +43,7 @@ export const NO_PARTS: OptionalParts = {
   crossOrigin: SAME_ORIGIN,
 };
 
-/** Composes what a service and a gate share. */
+/** What a service and a gate share. */
 export function composeChecks(
   settings: BasicSettings,
   dependencies: Dependencies,

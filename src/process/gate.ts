@@ -1,5 +1,5 @@
-// The checks for a server that you already have. Promises: loads an option only if it is set, and no routes,
-// listener or settings files; several gates can live in one process, and none keeps it alive.
+// The checks for a server that you already have. Promises: loads an option only if it is set; several gates
+// can share a process, and none keeps it alive. Loads no routes, listener or settings files.
 import { createGateChecks } from '../gate/gate.ts';
 import type { Dependencies } from '../gate/observe.ts';
 import { composeChecks, NO_PARTS, type CreateOptions, type OptionalParts } from './compose.ts';
@@ -17,7 +17,7 @@ export async function createGate(given: GivenSettings, options?: CreateOptions) 
   const { settings, loadParts } = isBasic(given) ? withoutOptions(given) : await withOptions(given);
   const dependencies = { clock, log: createProcessLog(settings.logLevel) };
   const parts = await loadParts(dependencies);
-  // A gate never sees the response, so it has no access log.
+  // A gate sees no response to log.
   const checks = composeChecks({ ...settings, accessLog: false }, dependencies, parts, options);
   checks.fetchKeys();
 
@@ -51,7 +51,7 @@ async function withOptions(given: GivenSettings) {
   return { settings, loadParts: (dependencies: Dependencies) => partsOf(settings, dependencies) };
 }
 
-/** Leaves preflights to the server behind the gate. */
+/** Preflights are for the server behind the gate. */
 async function partsOf(settings: Settings, { clock, log }: Dependencies): Promise<OptionalParts> {
   const { proxy, dpopReplayStore, resourceUrl, corsAllowedOrigins } = settings;
   const tunnel = proxy && (await import('../options/proxy-tunnel.ts'));

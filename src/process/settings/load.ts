@@ -23,7 +23,7 @@ import {
 
 export type ValuesOf<Table> = Table extends SettingsTable<infer Values> ? Values : never;
 
-/** The settings without those of the options. Names end in the unit of their values. */
+/** The settings without those of the options. Names end in units. */
 export interface BasicSettings extends Readonly<
   ReturnType<typeof readSettings<ValuesOf<typeof BASIC_SETTINGS>>>
 > {}

@@ -1,5 +1,5 @@
-// Readers of single values: raw → typed, or a problem that says what to change. Promises: a problem never
-// repeats the value, which may be a secret in the wrong place.
+// Readers of single values: raw → typed, or a problem that says what to change. Promises: no problem repeats
+// the value, which may be a secret in the wrong setting.
 import { isTextArray } from '../../verify/base/encoding.ts';
 import { ALGORITHM_NAMES, isOneOf, type Algorithm } from '../../verify/keys/jwk.ts';
 import { normalUri } from '../../verify/request/uri.ts';
