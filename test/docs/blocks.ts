@@ -17,6 +17,7 @@ import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../s
 import type { DpopMode, Scheme } from '../../src/verify/credentials.ts';
 import type { Results } from '../evidence/bench/results.ts';
 import { closureOf, doorsOf, readSources } from '../support/closures.ts';
+import { readTools } from '../support/evidence.ts';
 import { FLOORS } from '../support/floors.ts';
 import { readReply } from '../support/reply.ts';
 import { read, ROOT, samplesUnder } from './pages.ts';
@@ -254,12 +255,15 @@ const readingOrder: Block = (written) => {
   return withKept(['folder', 'files', 'ask', 'run beside it'], derived, written);
 };
 
-/** The evidence tools: each is a folder with a `run.ts`. */
-const evidence: Block = (written) => {
-  const folder = new URL('test/evidence/', ROOT);
-  const tools = readdirSync(folder).filter((name) => existsSync(new URL(`${name}/run.ts`, folder)));
-  const derived = tools.sort().map((name) => [code(`npm run evidence ${name}`)]);
-  return withKept(['command, after `npm ci`', 'shows'], derived, written);
+/** The evidence tools, by the comments that open them. */
+const evidence: Block = () => {
+  const rows = readTools().map(({ name, shows, takes, needs }) => [
+    code(`npm run evidence ${name}`),
+    shows,
+    takes,
+    needs,
+  ]);
+  return tableOf(['command', 'shows', 'takes', 'needs beside `npm ci`'], rows);
 };
 
 /** A whole file. */

@@ -1,22 +1,11 @@
 /* `npm run evidence NAME`: runs one of the tools that show what tests alone cannot, each a folder beside this
    file with a `run.ts`. Some need packages of others: one private package beside this file has them all. Without
-   a name it lists them. What follows the name is the tool's. */
+   a name it prints a table of them. What follows the name is the tool's. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { EVIDENCE, readTools, tableOfTools } from '../support/evidence.ts';
 import { INSTALL } from '../support/private-package.ts';
-
-const HERE = fileURLToPath(new URL('.', import.meta.url));
-const WITH_PACKAGES = ['bench', 'clients', 'fuzz', 'matrix', 'package', 'schemas', 'servers'];
-
-const entryOf = (name: string) => join(HERE, name, 'run.ts');
-
-/** What the tool does, in the words of the comment that it opens with. */
-function purposeOf(name: string): string {
-  const [, comment = ''] = /^\/\*([^]*?)\*\//.exec(readFileSync(entryOf(name), 'utf8')) ?? [];
-  return comment.replaceAll(/\s*\n[ *]*/g, ' ').trim();
-}
 
 /** Ends this process with the command's exit code when that is not 0. */
 function run(command: string, ...parameters: readonly string[]): void {
@@ -25,17 +14,19 @@ function run(command: string, ...parameters: readonly string[]): void {
 }
 
 const [name = '', ...parameters] = process.argv.slice(2);
-const tools = readdirSync(HERE).filter((folder) => existsSync(entryOf(folder)));
+const tools = readTools();
+const tool = tools.find((one) => one.name === name);
 
-if (!tools.includes(name)) {
-  for (const tool of tools) console.log(`${tool}: ${purposeOf(tool)}\n`);
+if (tool === undefined) {
+  if (name !== '') console.error(`there is no evidence called ${name}\n`);
+  console.log(tableOfTools(tools));
   process.exit(name === '' ? 0 : 1);
 }
 
-const folder = join(HERE, name);
+const folder = join(EVIDENCE, name);
 run('npm', 'run', '--silent', 'build');
 
-if (WITH_PACKAGES.includes(name)) run('npm', ...INSTALL);
+if (tool.needsPackages) run('npm', ...INSTALL);
 
 if (existsSync(join(folder, 'tsconfig.json'))) run('npx', 'tsc', '-p', folder);
-run(process.execPath, '--expose-gc', '--import', 'tsx', entryOf(name), ...parameters);
+run(process.execPath, '--expose-gc', '--import', 'tsx', tool.entry, ...parameters);

@@ -4,22 +4,51 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { SHORTCUTS } from './shortcuts/shortcuts.ts';
+import { importsOf } from '../support/imports.ts';
+import { readTools, tableOfTools } from '../support/evidence.ts';
 import { VARIANTS } from './variants/variants.ts';
 
 const HERE = new URL('./', import.meta.url);
 const ROOT = new URL('../../', HERE);
 
+/** The package of an import: `@a/b/c` is in `@a/b`. */
+const packageOf = (from: string) => /^(?:@[^/]+\/)?[^/]+/.exec(from)?.[0] ?? '';
+
 const tools = readdirSync(HERE, { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && entry.name !== 'node_modules')
   .map(({ name }) => name);
 
-for (const name of tools) {
-  test(`${name} has an entry that says what it does`, () => {
-    const entry = new URL(`${name}/run.ts`, HERE);
-    assert.ok(existsSync(entry));
-    assert.match(readFileSync(entry, 'utf8'), /^\/\*/);
-  });
-}
+test('each tool has an entry that says what it shows, how long it takes and what it needs', () => {
+  assert.deepEqual(
+    readTools().map(({ name }) => name),
+    [...tools].sort(),
+  );
+});
+
+test('the packages of others are installed for each tool that imports one, and for those that say so', () => {
+  const { dependencies } = JSON.parse(readFileSync(new URL('package.json', HERE), 'utf8'));
+
+  const importing = tools.filter((name) =>
+    readdirSync(new URL(name, HERE), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => readFileSync(new URL(`${name}/${file}`, HERE), 'utf8'))
+      .some((text) => importsOf(text).some(({ from }) => Object.hasOwn(dependencies, packageOf(from)))),
+  );
+  const installed = readTools().filter(({ needsPackages }) => needsPackages);
+  assert.deepEqual(
+    importing.filter((name) => !installed.some((tool) => tool.name === name)),
+    [],
+  );
+});
+
+test('the table of the tools fits into a terminal of 110 columns and holds every word', () => {
+  const [tool] = readTools();
+  const shows = 'see [docs/speed.md](docs/speed.md) '.repeat(9).trim();
+  const text = tableOfTools([{ ...tool!, shows, takes: 'an hour and a half' }]);
+  assert.ok(text.split('\n').every((line) => line.length <= 110));
+  assert.equal(text.match(/docs\/speed\.md/g)?.length, 9);
+  assert.match(text, /an hour/);
+});
 
 test('the tools share one private package, locked to what it asks for and to no registry', () => {
   const read = (name: string) => JSON.parse(readFileSync(new URL(name, HERE), 'utf8'));

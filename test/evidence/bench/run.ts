@@ -1,4 +1,9 @@
-/* Measures gatehouse beside its peers and a plain node:http server: prints a table, draws a picture. */
+/* Measures gatehouse beside its peers and a plain node:http server: prints a table, draws a picture.
+
+   Shows: processor time per request, start and memory beside other servers, as ratios to plain
+   `node:http`: see [docs/speed.md](docs/speed.md).
+   Takes: 25 min.
+   Needs: packages, a quiet machine. */
 import { writeFileSync } from 'node:fs';
 import { startProvider } from '../../idp/provider.ts';
 import { measureMemory, measureStart, reviewOf } from './lives.ts';

@@ -1,6 +1,11 @@
 /* Real clients find out by themselves where to get a token, get it, and are answered: both MCP SDKs, one of
    them with its DPoP session, and oauth4webapi, against oidc-provider with resource indicators; and a page in
-   Chromium reads refusal, document and answer across origins. */
+   Chromium reads refusal, document and answer across origins.
+
+   Shows: both MCP SDKs, `oauth4webapi` and a page in Chromium, told nothing but a URL, from a 401 to a 200
+   against `oidc-provider`.
+   Takes: 30 s.
+   Needs: packages, and Chromium for the page. */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../support/free-port.ts';

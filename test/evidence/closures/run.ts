@@ -1,5 +1,10 @@
 /* Prints what a program loads by each door of src, in files and tokens, without the options and with all of
-   them; `--files` lists the files too. Exits with 1 when a door is over its bound. */
+   them; `--files` lists the files too. Exits with 1 when a door is over its bound.
+
+   Shows: what a program loads by each door of `src`, in files and tokens, with and without options, beside
+   its bound (`--files` lists them).
+   Takes: 1 s.
+   Needs: nothing. */
 import { closureOf, countTokens, doorsOf, isOption, readSources } from '../../support/closures.ts';
 import { printTable } from '../../support/figures.ts';
 

@@ -1,4 +1,9 @@
-/* The long faults, one after the other: each is a test of Node's runner. Names choose some. */
+/* The long faults, one after the other: each is a test of Node's runner. Names choose some.
+
+   Shows: provider faults, rotation, floods, hostile clients, deploys, and rollouts behind nginx and
+   haproxy, under load.
+   Takes: 20 min.
+   Needs: nginx and haproxy for the rollouts. */
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';

@@ -2,7 +2,12 @@
    compares what they say. Fails when gatehouse accepts what another refuses, reads it otherwise, or throws
    anything but a refusal; and when it is stricter without a reason in reasons.ts. FUZZ_SEED and
    FUZZ_ITERATION repeat a case; FUZZ_SECONDS is how long to go on (60). Then FUZZ_BODIES bodies (100000), from
-   the connection FUZZ_CONNECTION (0) on, go to a listener, which may take, refuse or time out each. */
+   the connection FUZZ_CONNECTION (0) on, go to a listener, which may take, refuse or time out each.
+
+   Shows: inputs on which `jose`, `fast-jwt` and `yaml` disagree with gatehouse, and the outcome of 100,000
+   random bodies (`FUZZ_SECONDS`, `FUZZ_BODIES`, `FUZZ_SEED`).
+   Takes: 2 min.
+   Needs: packages. */
 import { randomInt } from 'node:crypto';
 import { fuzzAuthorization } from './authorization.ts';
 import { fuzzBodies } from './bodies.ts';

@@ -1,5 +1,10 @@
 /* Runs the files of the image as an engine would, but without one: as process 1, as its user, and from a root
-   that is read only. Shows the size, the user, the health check, and how signals end it. */
+   that is read only. Shows the size, the user, the health check, and how signals end it.
+
+   Shows: the files of the image, run as an engine would run them, without one: size, user, read-only root,
+   health check, end by a signal as process 1.
+   Takes: 5 s.
+   Needs: packages, Linux with namespaces for any user. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

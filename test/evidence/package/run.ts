@@ -1,5 +1,10 @@
 /* Packs the package, lets publint, attw and `npm publish --dry-run` look for faults, and puts it to use in a project of its
-   own: on every line of Node it is imported, required, and the tests of test/example run; each TypeScript compiles them. */
+   own: on every line of Node it is imported, required, and the tests of test/example run; each TypeScript compiles them.
+
+   Shows: `publint`, `attw` and `npm publish --dry-run` on the tarball; its use on Node 20.12 to 26 and by
+   TypeScript 5.4 to 7.
+   Takes: 1 min.
+   Needs: packages. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,9 @@
 /* Puts bodies and queries through the schemas of zod, valibot and ArkType, by a real listener: what a handler
-   gets, and what a client is told. The type check before it shows what the compiler makes of them. */
+   gets, and what a client is told. The type check before it shows what the compiler makes of them.
+
+   Shows: what `json()` and `query()` make of the schemas of the real zod, valibot and ArkType.
+   Takes: 5 s.
+   Needs: packages. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { open } from '../../../src/gate/access.ts';

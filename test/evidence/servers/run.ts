@@ -1,6 +1,10 @@
 /* Puts the gate in front of real servers, each with the very lines of docs/in-front-of-your-server.md, and asks: no token, one
    without the scope, a good one, and a bound one with a proof, once and again, and with a nonce that is about to end. The
-   compiler takes the lines first. */
+   compiler takes the lines first.
+
+   Shows: the gate in front of real servers, with the lines of docs/in-front-of-your-server.md.
+   Takes: 10 s.
+   Needs: packages. */
 import { execFileSync } from 'node:child_process';
 import { rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,11 @@
 /* What the code gains by what stands in it for the sake of speed alone: the processor time of a request with
    and without each, side by side in turns, on a machine that does nothing else. Words choose among the
-   names. */
+   names.
+
+   Shows: the cost of a request without each piece of code that is there for speed alone: see
+   [docs/speed.md](docs/speed.md#what-is-there-for-speed-alone).
+   Takes: 20 min.
+   Needs: a quiet machine. */
 import { rmSync } from 'node:fs';
 import { startProvider, type Provider } from '../../idp/provider.ts';
 import { makeProofKey } from '../../support/proof.ts';

@@ -1,7 +1,9 @@
-/*
- * Runs the tests on the service with the memory of tokens off and at one entry, and with one request in a
- * batch: neither may change what is accepted. Names choose variants.
- */
+/* Runs the tests on the service with the memory of tokens off and at one entry, and with one request in a
+   batch: neither may change what is accepted. Names choose variants.
+
+   Shows: the tests with the token cache off, with one entry in it, and with one request a batch.
+   Takes: 3 min.
+   Needs: nothing. */
 import { rmSync } from 'node:fs';
 import { describeFigures, runTests } from '../matrix/run-tests.ts';
 import { makeTree } from './tree.ts';
