@@ -1,8 +1,7 @@
 /* The clients that the provider knows, and their tokens, which come over HTTPS from its token endpoint
    alone. */
 import type { Client, Provider } from '../idp/provider.ts';
-import { fetchJson } from '../idp/request.ts';
-import { curlLine, type Block, type Example, type Section } from './examples.ts';
+import { fetchWhole, type Answer } from '../idp/request.ts';
 
 /** How long the tokens live, so that a demo kept open goes on working. */
 export const TOKEN_LIFETIME_HOURS = 12;
@@ -42,64 +41,35 @@ export const everyone = {
   stranger: { claims: { aud: 'https://another-api.test' } },
 } satisfies Record<string, Grants>;
 
-function tokenRequest(
-  { audience }: Provider,
-  { id, secret }: Client,
-): { path: string; type: string; body: string } {
-  const parameters = { client_id: id, client_secret: secret, audience, grant_type: 'client_credentials' };
-  return { path: 'oauth/token', type: 'application/json', body: JSON.stringify(parameters) };
-}
+export const tokenEndpointOf = ({ issuer }: Provider) => `${issuer}oauth/token`;
+
+export const TOKEN_REQUEST_TYPE = 'application/json';
+
+/** The body of a token request. */
+export const tokenRequest = ({ audience }: Provider, { id, secret }: Client): string =>
+  JSON.stringify({ client_id: id, client_secret: secret, audience, grant_type: 'client_credentials' });
+
+/** The provider's response to a client; with a proof its token is bound to the proof's key. */
+export const askForToken = (provider: Provider, client: Client, proof?: string): Promise<Answer> =>
+  fetchWhole(tokenEndpointOf(provider), {
+    method: 'POST',
+    headers: { 'Content-Type': TOKEN_REQUEST_TYPE, ...(proof === undefined ? {} : { DPoP: proof }) },
+    body: tokenRequest(provider, client),
+  });
 
 /** A fresh token of a client. Throws when the provider refuses. */
 export async function fetchToken(provider: Provider, client: Client): Promise<string> {
-  const { path, type, body } = tokenRequest(provider, client);
-  const answer = await fetchJson(provider.issuer + path, {
-    method: 'POST',
-    headers: { 'Content-Type': type },
-    body,
-  });
-  if (typeof answer.access_token !== 'string') {
-    throw new Error(`no token for ${client.id}: ${JSON.stringify(answer)}`);
-  }
-  return answer.access_token;
+  const { status, body } = await askForToken(provider, client);
+  if (status !== 200) throw new Error(`no token for ${client.id}: ${body}`);
+
+  return String(JSON.parse(String(body)).access_token);
 }
 
-/** How to get a token without this program. */
-export const ownToken: Section = async ({ provider, clients }) =>
-  clients
-    .filter(({ id }) => id === 'visitor')
-    .map((client): Block => {
-      const { path, type, body } = tokenRequest(provider, client);
-      return {
-        route: `POST /${path}`,
-        status: 200,
-        why: 'a token of your own; for another client write its name twice',
-        line: curlLine(
-          '--cacert',
-          provider.authorityFile,
-          '-H',
-          `Content-Type: ${type}`,
-          '-d',
-          body,
-          provider.issuer + path,
-        ),
-        body: '{"access_token":"eyJ',
-      };
-    });
-
-/** A block for every example, each client's token fetched once. */
-export const requests =
-  (examples: readonly Example[]): Section =>
-  async ({ provider, clients, origin }) => {
-    const named = clients.map(async (client) => [client.id, await fetchToken(provider, client)] as const);
-    const tokens = new Map(await Promise.all(named));
-    return examples.map(({ path, as, status, body, why }): Block => {
-      const block = { route: `GET ${path}`, status, body };
-      if (as === undefined) return { ...block, why, line: curlLine(origin + path) };
-      return {
-        ...block,
-        why: `${as}: ${why}`,
-        line: curlLine('-H', `Authorization: Bearer ${tokens.get(as)}`, origin + path),
-      };
-    });
-  };
+/** A fresh token of each client, by the client's identifier. */
+export async function fetchTokens(
+  provider: Provider,
+  clients: readonly Client[],
+): Promise<ReadonlyMap<string, string>> {
+  const named = clients.map(async (client) => [client.id, await fetchToken(provider, client)] as const);
+  return new Map(await Promise.all(named));
+}

@@ -1,6 +1,9 @@
-/* Runs the demo as a developer does, pastes every line that it prints into a shell, and ends it as a terminal
-   does. */
+/* Runs the demo as a developer does, pastes every line that it prints into a shell, sends what its page would
+   send, and ends it as a terminal does. */
 import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import { request } from 'node:http';
+import { dirname } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { policyRoutesA, routesA } from '../../src/profiles/a.ts';
@@ -8,14 +11,14 @@ import { routesB } from '../../src/profiles/b.ts';
 import { authenticated } from '../../src/gate/access.ts';
 import { type Route } from '../../src/service/routes/route.ts';
 import { ask } from '../support/client.ts';
+import type { Example } from './examples.ts';
 import { named, NO_STORE } from '../support/redis.ts';
 import {
   assertGone,
-  blocksOf,
-  cutLike,
   interruptUntilGone,
   isOpen,
   isRunning,
+  linesOf,
   occupy,
   paste,
   portOf,
@@ -24,6 +27,7 @@ import {
   signalGroup,
   startDemo,
   UP,
+  webOriginIn,
   type Demo,
 } from './terminal.ts';
 
@@ -35,8 +39,6 @@ interface Case {
   readonly port: number;
   /** What ends it beside Ctrl-C. */
   readonly signal: NodeJS.Signals;
-  /** What its log says beside the reasons of every profile. */
-  readonly reasons: readonly string[];
 }
 
 /** What the demo shows when it must take another port than its own. */
@@ -49,12 +51,47 @@ const cases: readonly Case[] = [
     routes: [...routesA, ...policyRoutesA],
     port: 8080,
     signal: 'SIGTERM',
-    reasons: ['proof-replayed', 'key-mismatch', 'bound-token'],
   },
-  { name: 'B', words: [], routes: routesB('org_123456'), port: 3001, signal: 'SIGHUP', reasons: [] },
+  { name: 'B', words: [], routes: routesB('org_123456'), port: 3001, signal: 'SIGHUP' },
 ];
 
-for (const { name, words, routes, port, signal, reasons } of cases) {
+interface Described {
+  readonly service: string;
+  readonly tokenEndpoint: string;
+  readonly tokens: Readonly<Record<string, string>>;
+  readonly examples: readonly Example[];
+}
+
+/** What the page is told. */
+const descriptionOf = async (demo: Demo) =>
+  (await (await fetch(`${webOriginIn(demo.output())}/demo.json`)).json()) as Described;
+
+/** The fields that the page sends for an example, made by the page's own functions. */
+async function fieldsOf(
+  origin: string,
+  { service, tokenEndpoint, tokens }: Described,
+  { path, as, way }: Example,
+): Promise<Record<string, string>> {
+  if (as === undefined) return {};
+  if (way === undefined) return { Authorization: `Bearer ${tokens[as]}` };
+
+  const { makeKey, makeProof } = await import(new URL('web/dpop.js', import.meta.url).href);
+  const key = await makeKey();
+  const { proof: asking } = await makeProof(key, 'POST', tokenEndpoint);
+  const granted = await fetch(`${origin}/token`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', DPoP: asking },
+    body: JSON.stringify({ client: as }),
+  });
+  const { access_token: token } = (await granted.json()) as { access_token: string };
+  if (way === 'bearer') return { Authorization: `Bearer ${token}` };
+
+  const signer = way === 'other-key' ? await makeKey() : key;
+  const { proof } = await makeProof(signer, 'GET', service + path, token);
+  return { Authorization: `DPoP ${token}`, DPoP: proof };
+}
+
+for (const { name, words, routes, port, signal } of cases) {
   describe(`the demo of profile ${name}`, { timeout: 120_000 }, () => {
     let demo: Demo;
     before(async () => {
@@ -63,9 +100,9 @@ for (const { name, words, routes, port, signal, reasons } of cases) {
     });
     after(() => demo.end());
 
-    test('runs the profile in a directory of its own when the developer has settings lying about', () => {
-      assert.match(demo.output(), new RegExp(`^gatehouse, profile ${name}$`, 'm'));
-      assert.equal(demo.directories().length, 1);
+    test('runs the profile in a directory of its own, beside that of the tokens, when the developer has settings lying about', () => {
+      assert.match(demo.output(), new RegExp(`^gatehouse, profile ${name}: service http://`, 'm'));
+      assert.equal(demo.directories().length, 2);
       assert.equal(demo.errors() === '', !TAKEN.test(demo.output()), demo.errors());
     });
 
@@ -76,63 +113,123 @@ for (const { name, words, routes, port, signal, reasons } of cases) {
       assert.equal(bound !== port, TAKEN.test(demo.output()));
     });
 
-    test('prints an answer of each kind that a route can give', () => {
-      const printed = blocksOf(demo.output());
+    test('has a call for each status of each route, on the terminal but for calls without a token', async () => {
+      const { examples } = await descriptionOf(demo);
+      const printed = linesOf(demo.output());
       for (const { pattern, access } of routes) {
-        const path = new RegExp(`^GET ${pattern.replace(/\{\w+\}/g, '[^/]+')}$`);
-        const statuses = new Set(printed.filter(({ route }) => path.test(route)).map(({ status }) => status));
+        const path = new RegExp(`^${pattern.replace(/\{\w+\}/g, '[^/]+')}$`);
+        const statusesIn = (calls: readonly { path: string; status: number }[]) =>
+          [...new Set(calls.filter((call) => path.test(call.path)).map(({ status }) => status))].sort();
         const refusals = access.credentials === 'ignored' ? [] : [401];
         const guarded = access.credentials === 'required' && access !== authenticated ? [403] : [];
-        assert.deepEqual([...statuses].sort(), [200, ...refusals, ...guarded], pattern);
+        assert.deepEqual(statusesIn(examples), [200, ...refusals, ...guarded], pattern);
+        const isNoToken = (status: number) => status !== 401;
+        assert.deepEqual(statusesIn(printed).filter(isNoToken), [200, ...guarded], pattern);
       }
-      const shown = printed.map(({ route, status }) => `${route} ${status}`);
-      const others = [
-        'GET /healthz 200',
-        'GET /readyz 200',
-        'GET /no/such/path 404',
-        'POST /oauth/token 200',
-      ];
+      const shown = printed.map(({ path, status }) => `${path} ${status}`);
+      const others = ['/healthz 200', '/readyz 200', '/no/such/path 404', 'TOKEN_ENDPOINT 200'];
       assert.deepEqual(
-        others.filter((route) => !shown.includes(route)),
+        others.filter((line) => !shown.includes(line)),
         [],
       );
     });
 
-    test('prints lines that give what stands under them', async () => {
+    test('prints lines that give the status beside them', async () => {
       await run('/bin/sh', ['-c', 'command -v curl']).catch(() =>
         assert.fail('curl is not installed: this test needs it'),
       );
-      const printed = blocksOf(demo.output());
-      const answers = await Promise.all(printed.map(({ line }) => paste(line)));
-      const announced = printed.map(({ route, status, body }) => `${route} ${status} ${body}`);
-      const got = answers.map(({ status, body }, index) => `${printed[index]?.route} ${status} ${body}`);
+      const printed = linesOf(demo.output());
+      const got = printed.map(async ({ command }) => {
+        const { status } = await paste(demo.output(), command);
+        return `${status} ${command}`;
+      });
       assert.deepEqual(
-        got.map((text, index) => cutLike(announced[index] ?? '', text)),
-        announced,
+        await Promise.all(got),
+        printed.map(({ command, status }) => `${status} ${command}`),
       );
     });
 
+    test('has a page whose calls give the status beside them, and can be read from its origin', async () => {
+      const origin = webOriginIn(demo.output());
+      const described = await descriptionOf(demo);
+      for (const example of described.examples) {
+        const headers = await fieldsOf(origin, described, example);
+        const url = described.service + example.path;
+        if (example.way === 'replay') await fetch(url, { headers });
+        const response = await fetch(url, { headers: { ...headers, Origin: origin } });
+        const readable = response.headers.get('access-control-allow-origin');
+        assert.equal(response.status, example.status, JSON.stringify(example));
+        assert.ok(readable === origin || readable === '*', JSON.stringify(example));
+      }
+    });
+
+    test('has a page of files of its own alone, under a policy that allows nothing else', async () => {
+      const origin = webOriginIn(demo.output());
+      const page = await fetch(`${origin}/`);
+      const policy = page.headers.get('content-security-policy') ?? '';
+      assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self'; /);
+      assert.doesNotMatch(policy, /unsafe|\*|data:/);
+      const text = await page.text();
+      assert.doesNotMatch(text, /<style|<script(?! type="module" src=)|\son\w+=|style="/);
+      const files = [...text.matchAll(/ (?:src|href)="([^"]+)"/g)].map(([, name = '']) => name);
+      assert.ok(files.length >= 3);
+      for (const name of [...files, '/dpop.js']) assert.equal((await fetch(origin + name)).status, 200, name);
+      for (const id of text.matchAll(/<(?:input|select) id="([\w-]+)"/g)) {
+        assert.ok(text.includes(`<label for="${id[1]}">`), `a label for ${id[1]}`);
+      }
+    });
+
+    test('has a page that gives its tokens to no other site', async () => {
+      const origin = webOriginIn(demo.output());
+      const { port } = new URL(origin);
+      const statusOf = (path: string, headers: Record<string, string>, method = 'GET') =>
+        new Promise((resolve, reject) => {
+          const options = { host: '127.0.0.1', port, path, method, headers };
+          request(options, ({ statusCode }) => resolve(statusCode))
+            .on('error', reject)
+            .end(method === 'POST' ? '{"client":"visitor"}' : undefined);
+        });
+
+      assert.equal(await statusOf('/demo.json', { Host: `another.test:${port}` }), 421);
+      assert.equal(await statusOf('/token', { 'Content-Type': 'text/plain' }, 'POST'), 415);
+      assert.equal(await statusOf('/token', { 'Content-Type': 'application/json' }, 'POST'), 400);
+      assert.equal(await statusOf('/token', {}), 405);
+      assert.equal(await statusOf('/', {}, 'POST'), 405);
+      assert.equal(await statusOf('/../demo.ts', {}), 404);
+      const { headers } = await fetch(`${origin}/demo.json`, { headers: { Origin: 'https://another.test' } });
+      assert.equal(headers.get('access-control-allow-origin'), null);
+    });
+
     test('gives a token to whoever asks the provider as shown', async () => {
-      const request = blocksOf(demo.output()).find(({ route }) => route === 'POST /oauth/token');
-      const { body } = await paste(request?.line ?? '');
+      const line = linesOf(demo.output()).find(({ path }) => path === 'TOKEN_ENDPOINT');
+      const { body } = await paste(demo.output(), line?.command ?? '');
       const token: string = JSON.parse(body).access_token;
       assert.equal((await ask(portOf(demo.output(), 'service'), '/api/private', { token })).status, 200);
       const { exp } = JSON.parse(String(Buffer.from(token.split('.')[1] ?? '', 'base64url')));
       assert.ok(exp > Date.now() / 1000 + 11 * 3600, 'it lives for hours');
     });
 
-    test('prints plain lines of at most 100 columns when nobody looks at a terminal', () => {
+    test('prints plain lines that fit on a screen of 110 columns and 40 lines', () => {
       const [shown = ''] = demo.output().split(UP);
       assert.doesNotMatch(shown, /[^\n\x20-\x7e]/);
+      const lines = shown.split('\n');
       assert.deepEqual(
-        shown.split('\n').filter((line) => line.length > 100 && !/^(curl|node) /.test(line)),
+        lines.filter((line) => line.length > 110),
         [],
       );
+      assert.ok(lines.length <= 40, `${lines.length} lines`);
     });
 
-    test('shows the log of the service, which has the reasons that the headings give', async () => {
+    test('keeps the tokens in a file that only its owner can read', () => {
+      const [, file = ''] = /^\. (.*)$/m.exec(demo.output()) ?? [];
+      assert.equal(statSync(file).mode & 0o077, 0);
+      assert.equal(statSync(dirname(file)).mode & 0o077, 0);
+    });
+
+    test('shows the log of the service, which has the reasons', async () => {
       const always = ['no-credentials', 'expired', 'audience-mismatch', 'scope-missing', 'not_found'];
-      for (const reason of [...always, ...reasons]) await demo.until(` reason=${reason}`);
+      const proofs = ['proof-replayed', 'key-mismatch', 'bound-token'];
+      for (const reason of [...always, ...proofs]) await demo.until(` reason=${reason}`);
       const [before = '', log = ''] = demo.output().split(UP);
       assert.doesNotMatch(before, /reason=/);
       assert.match(log, /^debug: request refused .*reason=expired\b/m);
@@ -177,7 +274,7 @@ test(
     assert.deepEqual(statusesIn(demo.output()).sort(), ['200', '401', '401']);
     const processes = [...demo.output().matchAll(/\(process (\d+)\)/g)].map(([, id]) => Number(id));
     assert.equal(new Set(processes).size, 4);
-    const line = /^node .*$/m.exec(demo.output())?.[0] ?? '';
+    const line = /^CA_FILE=.* node .*$/m.exec(demo.output())?.[0] ?? '';
     const again = await run('/bin/sh', ['-c', line]);
     assert.deepEqual(statusesIn(again.stdout).sort(), ['200', '401', '401']);
 
@@ -222,7 +319,12 @@ test(
   { timeout: 120_000 },
   async () => {
     const program = fileURLToPath(new URL('dpop-call.mjs', import.meta.url));
-    for (const words of [[], ['--steal', 'a', 'b', 'c', 'd', 'e', 'f'], ['a', 'b', 'c', 'd', 'e']]) {
+    for (const words of [
+      [],
+      ['--steal', 'http://a.test'],
+      ['http://a.test', 'b'],
+      ['--everywhere', 'http://a.test'],
+    ]) {
       const failure = await run(process.execPath, [program, ...words]).catch((error) => error);
       assert.equal(failure.code, 1);
       assert.match(failure.stderr, /^usage: node dpop-call\.mjs /);

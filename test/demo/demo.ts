@@ -7,12 +7,14 @@
 import { styleText } from 'node:util';
 import { freePort } from '../support/free-port.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
-import { TOKEN_LIFETIME_HOURS } from './clients.ts';
-import type { Block, Script } from './examples.ts';
+import { fetchTokens, TOKEN_LIFETIME_HOURS } from './clients.ts';
+import type { Line, Script } from './examples.ts';
+import { lineOf, writeVariables, type Variables } from './lines.ts';
 import { profileA } from './profile-a.ts';
 import { profileB } from './profile-b.ts';
 import { runReplicas } from './replicas.ts';
-import { startService, type LogLine } from './service.ts';
+import { startService, type Environment, type LogLine, type RunningService } from './service.ts';
+import { startWeb, type Web } from './web.ts';
 
 const USAGE = `usage: npm run demo [-- A | -- B | -- replicas]
 
@@ -52,87 +54,109 @@ function listenForEnd(): AbortController {
   return ending;
 }
 
-async function run(
-  profile: string,
-  { clients, port, settings, sections }: Script,
-  ending: AbortController,
-): Promise<number> {
-  const provider = await startProvider({ clients, host: '127.0.0.1' });
+async function run(profile: string, script: Script, ending: AbortController): Promise<number> {
+  const provider = await startProvider({ clients: script.clients, host: '127.0.0.1' });
+  const web = await startWeb();
   try {
-    let isShown = false;
-
-    const log = (line: LogLine) => {
-      if (isShown || line.level !== 'info') print(style('dim', describe(line)));
-    };
-
-    const environmentAt = (chosen: number) => ({
-      ...settings(originAt(chosen)),
-      ...serviceSettings(profile, provider),
-      PORT: String(chosen),
-    });
-
-    // It must know its own URL before it listens.
-    const elsewhere = async () => environmentAt(await freePort());
-    const service = await startService(environmentAt(port), ending.signal, log, elsewhere);
-    try {
-      if (service.port !== undefined) {
-        const origin = originAt(service.port);
-        const blocks = await Promise.all(sections.map((section) => section({ provider, clients, origin })));
-        print(header(profile, origin, service.processId, provider));
-        for (const block of blocks.flat()) print(render(block));
-        print(style('bold', 'Everything is up. Ctrl-C ends it. What the service logs from now on:'));
-        isShown = true;
-        await service.exited;
-      }
-      if (ending.signal.aborted) return 0;
-      process.stderr.write(`The service has ended by itself (${await service.exited}).\n`);
-      return 1;
-    } finally {
-      ending.abort();
-      await service.exited;
-    }
+    return await runBeside({ provider, web }, profile, script, ending);
   } finally {
+    web.stop();
     await provider.stop();
   }
 }
 
-const originAt = (port: number) => `http://127.0.0.1:${port}`;
+interface Around {
+  readonly provider: Provider;
+  readonly web: Web;
+}
 
-const serviceSettings = (profile: string, { domain, audience, authorityFile }: Provider) => ({
-  PROFILE: profile,
-  IDP_DOMAIN: domain,
-  IDP_AUDIENCE: audience,
-  NODE_EXTRA_CA_CERTS: authorityFile,
-  HOST: '127.0.0.1',
-  // Says why a request was refused.
-  LOG_LEVEL: 'debug',
-});
+async function runBeside(
+  around: Around,
+  profile: string,
+  script: Script,
+  ending: AbortController,
+): Promise<number> {
+  let isShown = false;
 
-const header = (profile: string, origin: string, processId: number | undefined, { issuer }: Provider) => `
-${style('bold', `gatehouse, profile ${profile}`)}
+  const log = (line: LogLine) => {
+    if (isShown || line.level !== 'info') print(style('dim', describe(line)));
+  };
 
-  service    ${origin} (process ${processId})
-  provider   ${issuer}
-
-Each line that begins with curl or node can be pasted into another terminal, now and for ${TOKEN_LIFETIME_HOURS} hours.
-The answer to expect stands under it.
-`;
-
-/** True when that is all of the body, not only its beginning. */
-function isWhole(body: string): boolean {
+  // It must know its own URL before it listens.
+  const environmentAt = (port: number) => environmentOf(around, profile, script, port);
+  const elsewhere = async () => environmentAt(await freePort());
+  const service = await startService(environmentAt(script.port), ending.signal, log, elsewhere);
   try {
-    JSON.parse(body);
-    return true;
-  } catch (failure) {
-    if (!(failure instanceof SyntaxError)) throw failure;
-    return false;
+    if (service.port !== undefined) {
+      const variables = await show(around, profile, script, service);
+      isShown = true;
+      await service.exited;
+      variables.remove();
+    }
+    if (ending.signal.aborted) return 0;
+    process.stderr.write(`The service has ended by itself (${await service.exited}).\n`);
+    return 1;
+  } finally {
+    ending.abort();
+    await service.exited;
   }
 }
 
-/** The heading, the line to paste alone on its line, and the answer. */
-function render({ route, status, why, line, body }: Block): string {
-  const answer = `# ${status} ${body}${isWhole(body) ? '' : ' ...'}`;
-  return `${style('bold', `${route} -> ${status}`)}  ${why}\n${line}\n${style('dim', answer)}\n`;
+/** Gets the tokens, and shows the calls on the terminal and on the page. */
+async function show(
+  { provider, web }: Around,
+  profile: string,
+  { clients, user, examples, lines }: Script,
+  { port = 0, processId }: RunningService,
+): Promise<Variables> {
+  const origin = originAt(port);
+  const tokens = await fetchTokens(provider, clients);
+  web.show({ profile, origin, provider, clients, tokens, examples });
+  const client = clients.find(({ id }) => id === user)!;
+  const variables = writeVariables({ provider, origin, user: client, tokens });
+  print(header(profile, origin, processId, provider.issuer));
+  print(
+    `In a browser: ${style('bold', `${web.origin}/`)}, a page that sends these calls and shows each response`,
+  );
+  print(
+    `In another terminal, first this line, and then any other; the tokens live for ${TOKEN_LIFETIME_HOURS} hours:\n`,
+  );
+  print(`${style('bold', `. ${variables.file}`)}\n`);
+  const printed = examples.filter(({ isOnPageOnly }) => isOnPageOnly !== true);
+  print(render([...printed.map(lineOf), ...lines]));
+  print(heading('\nEverything is up. Ctrl-C ends it. What the service logs from now on:'));
+  return variables;
+}
+
+const originAt = (port: number) => `http://127.0.0.1:${port}`;
+
+const environmentOf = (
+  { provider, web }: Around,
+  profile: string,
+  { settings }: Script,
+  port: number,
+): Environment => ({
+  PROFILE: profile,
+  IDP_DOMAIN: provider.domain,
+  IDP_AUDIENCE: provider.audience,
+  NODE_EXTRA_CA_CERTS: provider.authorityFile,
+  HOST: '127.0.0.1',
+  PORT: String(port),
+  CORS_ALLOWED_ORIGINS: web.origin,
+  // Says why a request was refused.
+  LOG_LEVEL: 'debug',
+  ...settings({ provider, origin: originAt(port) }),
+});
+
+const header = (profile: string, origin: string, processId: number | undefined, issuer: string) =>
+  `\n${heading(`gatehouse, profile ${profile}`)}: service ${origin} (process ${processId}), provider ${issuer}`;
+
+/** A line each, to paste as it is: the shell takes what follows the command as a comment. */
+function render(lines: readonly Line[]): string {
+  const width = Math.max(...lines.map(({ command }) => command.length));
+  return lines
+    .map(({ command, status, why }) => `${command.padEnd(width)}  ${style('dim', `# ${status} ${why}`)}`)
+    .join('\n');
 }
 
 function describe({ level, message, fields }: LogLine): string {

@@ -1,80 +1,80 @@
-/* An example is one request with the answer to expect; a block is how it is printed, with its line for the
-   shell. */
+/* An example is one request with the status to expect: the demo prints it as a line for the shell, and its page
+   sends it from a browser. */
 import type { Client, Provider } from '../idp/provider.ts';
 
-/** One request and its answer. `Name` is the identifier of a client whose token is sent. */
+/**
+ * How a token that is bound to a key (RFC 9449) is sent: with a proof, with a proof that was used before, with a
+ * proof by another key, or as a Bearer token without any.
+ */
+export type Way = 'proof' | 'replay' | 'other-key' | 'bearer';
+
+/** One GET request and its status. `Name` is the identifier of the client whose token is sent. */
 export interface Example<Name extends string = string> {
-  /** The path of the GET request. */
   readonly path: string;
-  /** Whose token is sent; without it there is no `Authorization` header. */
+  /** Without it there is no `Authorization` field. */
   readonly as?: Name;
+  /** Only for a token that is bound to a key. */
+  readonly way?: Way;
   readonly status: number;
-  /** How the body begins, or all of it when that is JSON already. */
-  readonly body: string;
-  /** Why the answer is this one. */
+  /** Why this is the status, in a few words. */
   readonly why: string;
+  /** Left to the page, so that the lines fit on a screen. */
+  readonly isOnPageOnly?: true;
 }
 
-/** What is printed: a heading, one line for the shell, and the answer to expect. */
-export interface Block {
-  readonly route: string;
-  readonly status: number;
-  readonly why: string;
-  /** One line for a POSIX shell. */
-  readonly line: string;
-  readonly body: string;
-}
-
-/** What is up while blocks are made. */
+/** What is up when lines are made. */
 export interface Stage {
   readonly provider: Provider;
-  readonly clients: readonly Client[];
   /** The service's origin, such as `http://127.0.0.1:3001`. */
   readonly origin: string;
 }
 
-/** Makes blocks that belong together; it may ask the provider for what they need. */
-export type Section = (stage: Stage) => Promise<readonly Block[]>;
-
-/** One profile: the clients that get tokens, the settings beside the provider's, and what is printed. */
-export interface Script {
-  readonly clients: readonly Client[];
-  /** The one that it takes when it can. */
-  readonly port: number;
-  readonly settings: (origin: string) => Readonly<Record<string, string>>;
-  readonly sections: readonly Section[];
+/** A line for the shell that is no GET request of the API. */
+export interface Line {
+  readonly command: string;
+  readonly status: number;
+  readonly why: string;
 }
 
-const UNAUTHORIZED = '{"error":"unauthorized","message":"Authentication required"}';
-const INVALID_TOKEN = '{"error":"invalid_token","message":"Authentication required"}';
+/** One profile: its clients, its settings beside the provider's, and what is shown of it. */
+export interface Script {
+  readonly clients: readonly Client[];
+  /** The client whose secret the programs and the token request use. */
+  readonly user: string;
+  /** The one that it takes when it can. */
+  readonly port: number;
+  readonly settings: (stage: Stage) => Readonly<Record<string, string>>;
+  readonly examples: readonly Example[];
+  /** Printed after the examples. */
+  readonly lines: readonly Line[];
+}
 
-/** An answer for which no token is sent. */
-export const answered = (path: string, body: string, why: string): Example<never> => ({
+/** A request for which no token is sent. */
+export const answered = (path: string, why: string): Example<never> => ({ path, status: 200, why });
+
+export const granted = <Name extends string>(path: string, as: Name, why: string): Example<Name> => ({
   path,
+  as,
   status: 200,
-  body,
   why,
 });
 
-export const granted = <Name extends string>(
-  path: string,
-  as: Name,
-  body: string,
-  why: string,
-): Example<Name> => ({ path, as, status: 200, body, why });
-
-export const withoutToken = (path: string): Example<never> => ({
+export const withoutToken = (path: string, why = 'there is no token'): Example<never> => ({
   path,
   status: 401,
-  body: UNAUTHORIZED,
-  why: 'there is no token',
+  why,
+});
+
+/** The same at one more route. */
+export const withoutTokenToo = (path: string): Example<never> => ({
+  ...withoutToken(path),
+  isOnPageOnly: true,
 });
 
 export const tokenRefused = <Name extends string>(path: string, as: Name, why: string): Example<Name> => ({
   path,
   as,
   status: 401,
-  body: INVALID_TOKEN,
   why,
 });
 
@@ -82,7 +82,6 @@ export const forbidden = <Name extends string>(path: string, as: Name, why: stri
   path,
   as,
   status: 403,
-  body: '{"error":"insufficient_scope"',
   why,
 });
 
@@ -90,31 +89,19 @@ export const notFound = <Name extends string>(path: string, why: string, as?: Na
   path,
   ...(as === undefined ? {} : { as }),
   status: 404,
-  body: '{"error":"not_found"',
   why,
 });
 
-/** Health, in both profiles. */
-export const health: readonly Example<never>[] = [
-  answered('/healthz', '{"status":"ok"}', 'the process lives'),
-  answered('/readyz', '{"status":"ready"}', 'the signing keys are held'),
+/** Calls with a token that is bound to a key, and what comes of each way to send it. */
+export const boundCalls = <Name extends string>(path: string, as: Name): readonly Example<Name>[] => [
+  { path, as, way: 'proof', status: 200, why: 'a bound token, and its proof' },
+  { path, as, way: 'replay', status: 401, why: 'the proof was used before' },
+  { path, as, way: 'other-key', status: 401, why: 'a thief has another key' },
+  { path, as, way: 'bearer', status: 401, why: 'a bound token without proof' },
 ];
 
-// Whoever has a proxy in the environment would otherwise send a request for loopback to it.
-const hasProxy = ['http_proxy', 'https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY'].some(
-  (name) => process.env[name],
-);
-
-const DIRECT = hasProxy ? " --noproxy '*'" : '';
-const CURL = `curl -i${DIRECT}`;
-
-/** For a line within a line. */
-export const QUIET_CURL = `curl -s${DIRECT}`;
-
-/** A line for a POSIX shell; the words are quoted unless they are plain. */
-export const shellLine = (...words: readonly string[]): string => words.map(quote).join(' ');
-
-/** A curl line. */
-export const curlLine = (...words: readonly string[]): string => `${CURL} ${shellLine(...words)}`;
-
-const quote = (word: string) => (/^[\w/.:=@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+/** Health, in both profiles. */
+export const health: readonly Example<never>[] = [
+  answered('/healthz', 'the process lives'),
+  answered('/readyz', 'the signing keys are loaded'),
+];

@@ -1,16 +1,19 @@
 /* What the demo shows of profile B. */
-import { everyone, makeClients, ownToken, requests } from './clients.ts';
+import { everyone, makeClients } from './clients.ts';
 import {
   answered,
+  boundCalls,
   forbidden,
   granted,
   health,
   notFound,
   tokenRefused,
   withoutToken,
+  withoutTokenToo,
   type Example,
   type Script,
 } from './examples.ts';
+import { ownToken } from './lines.ts';
 
 const clients = makeClients({
   ...everyone,
@@ -20,65 +23,46 @@ const clients = makeClients({
   outsider: { claims: { org_id: 'org_654321' } },
   editor: { claims: { roles: ['editor', 'viewer'] } },
   viewer: { claims: { roles: ['viewer'] } },
-  subscriber: { claims: { subscription: 'premium', verified: true } },
+  premium: { claims: { subscription: 'premium', verified: true } },
   unverified: { claims: { subscription: 'premium', verified: false } },
 });
 
 const examples: readonly Example<(typeof clients)[number]['id']>[] = [
-  answered('/api/public', '{"message":"Hello from a public endpoint!"', 'open to everyone'),
+  answered('/api/public', 'open to everyone'),
 
-  granted('/api/private', 'visitor', '{"message":"Hello from a private endpoint!"', 'the token is good'),
+  granted('/api/private', 'visitor', 'the token is good'),
   withoutToken('/api/private'),
   tokenRefused('/api/private', 'latecomer', 'the token has expired'),
-  tokenRefused('/api/private', 'stranger', 'the token was issued for another API'),
+  tokenRefused('/api/private', 'stranger', 'the token is for another API'),
+  ...boundCalls('/api/private', 'visitor'),
 
-  granted('/api/private-scoped', 'reader', '{"message":"Hello', 'the token has the scope read:messages'),
-  withoutToken('/api/private-scoped'),
-  forbidden('/api/private-scoped', 'visitor', 'the token lacks the scope read:messages'),
+  granted('/api/private-scoped', 'reader', 'has the scope read:messages'),
+  withoutTokenToo('/api/private-scoped'),
+  forbidden('/api/private-scoped', 'visitor', 'lacks the scope read:messages'),
 
-  granted(
-    '/api/messages',
-    'reader',
-    '{"messages":[{"id":1,"text":"Hello"}',
-    'the token has the scope read:messages',
-  ),
-  withoutToken('/api/messages'),
-  forbidden('/api/messages', 'visitor', 'the token lacks the scope read:messages'),
+  granted('/api/messages', 'reader', 'has the scope read:messages'),
+  withoutTokenToo('/api/messages'),
+  forbidden('/api/messages', 'visitor', 'lacks the scope read:messages'),
 
-  granted(
-    '/api/admin',
-    'admin',
-    '{"message":"Hello, administrator!"',
-    'the token has the scope admin:access',
-  ),
-  withoutToken('/api/admin'),
-  forbidden('/api/admin', 'reader', 'the token lacks the scope admin:access'),
+  granted('/api/admin', 'admin', 'has the scope admin:access'),
+  withoutTokenToo('/api/admin'),
+  forbidden('/api/admin', 'reader', 'lacks the scope admin:access'),
 
-  granted(
-    '/api/org/org_123456',
-    'member',
-    '{"message":"Hello, member',
-    'the claim org_id is the expected one',
-  ),
-  withoutToken('/api/org/org_123456'),
-  forbidden('/api/org/org_654321', 'outsider', 'the claim org_id has another value; the path plays no part'),
+  granted('/api/org/org_123456', 'member', 'the claim org_id is as expected'),
+  withoutTokenToo('/api/org/org_123456'),
+  forbidden('/api/org/org_654321', 'outsider', 'org_id has another value'),
 
-  granted('/api/roles', 'editor', '{"message":"Hello, editor', 'the claim roles has editor and viewer'),
-  withoutToken('/api/roles'),
-  forbidden('/api/roles', 'viewer', 'the claim roles lacks editor'),
+  granted('/api/roles', 'editor', 'roles has editor and viewer'),
+  withoutTokenToo('/api/roles'),
+  forbidden('/api/roles', 'viewer', 'roles lacks editor'),
 
-  granted(
-    '/api/premium',
-    'subscriber',
-    '{"message":"Hello, premium',
-    'subscription is premium and verified is true',
-  ),
-  withoutToken('/api/premium'),
-  forbidden('/api/premium', 'unverified', 'the claim verified is false'),
+  granted('/api/premium', 'premium', 'premium, and verified is true'),
+  withoutTokenToo('/api/premium'),
+  forbidden('/api/premium', 'unverified', 'premium, but verified is false'),
 
-  answered('/api/feed', '{"message":"Welcome, guest!","personalizedContent":false}', 'the token is optional'),
-  granted('/api/feed', 'visitor', '{"message":"Welcome back, visitor@clients!"', 'a good token is used'),
-  tokenRefused('/api/feed', 'latecomer', 'a token that is present must be good'),
+  answered('/api/feed', 'the token is optional'),
+  granted('/api/feed', 'visitor', 'a good token is used'),
+  tokenRefused('/api/feed', 'latecomer', 'a token, if sent, must be good'),
 
   notFound('/no/such/path', 'nothing is there'),
   ...health,
@@ -86,7 +70,10 @@ const examples: readonly Example<(typeof clients)[number]['id']>[] = [
 
 export const profileB: Script = {
   clients,
+  user: 'visitor',
   port: 3001,
-  settings: () => ({}),
-  sections: [requests(examples), ownToken],
+  // The profile alone takes Bearer tokens only.
+  settings: () => ({ IDP_DPOP_MODE: 'ALLOWED' }),
+  examples,
+  lines: [ownToken],
 };

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { NO_STORE, startRedis, type Redis } from '../support/redis.ts';
 import { makeClients } from './clients.ts';
-import { shellLine } from './examples.ts';
+import { shellLine, tokenSettings } from './lines.ts';
 import { startService, type LogLine, type RunningService } from './service.ts';
 
 const PROGRAM = fileURLToPath(new URL('dpop-call.mjs', import.meta.url));
@@ -62,9 +62,14 @@ async function runBeside(
     const origins = services.flatMap(({ port }) => (port === undefined ? [] : [`http://127.0.0.1:${port}`]));
     if (origins.length === REPLICAS) {
       print(header(services, store, provider, heading));
-      const words = wordsOf(provider, origins);
-      const { stdout } = await promisify(execFile)(process.execPath, words);
-      print(`${heading('One proof, used at all three at once')}\n${shellLine('node', ...words)}\n${stdout}`);
+      const words = [PROGRAM, '--everywhere', `${PUBLIC_URL}/api/private`, ...origins];
+      const env = tokenSettings(provider, ALICE!);
+      const { stdout } = await promisify(execFile)(process.execPath, words, { env });
+      const line = [
+        ...Object.entries(env).map(([name, value]) => assignment(name, value)),
+        shellLine('node', ...words),
+      ];
+      print(`${heading('One proof, used at all three at once')}\n${line.join(' ')}\n${stdout}`);
       print(heading('Everything is up. Ctrl-C ends it. What the replicas log from now on:'));
       isShown = true;
       await Promise.race(exited);
@@ -109,17 +114,7 @@ async function startReplica(
   return service;
 }
 
-const wordsOf = ({ authorityFile, issuer, audience }: Provider, origins: readonly string[]) => [
-  PROGRAM,
-  '--everywhere',
-  authorityFile,
-  `${issuer}oauth/token`,
-  ALICE!.id,
-  ALICE!.secret,
-  audience,
-  `${PUBLIC_URL}/api/private`,
-  ...origins,
-];
+const assignment = (name: string, value: string) => `${name}=${shellLine(value)}`;
 
 function header(
   services: readonly RunningService[],
@@ -137,7 +132,7 @@ ${replicas.join('\n')}
   store      redis://127.0.0.1:${store.port} (process ${store.pid()})
   provider   ${issuer}
 
-A line that begins with node can be pasted into another terminal. Stop the store (kill -STOP ${store.pid()}) and
+The line below can be pasted into another terminal. Stop the store (kill -STOP ${store.pid()}) and
 paste it again: every use is 503 and none is admitted, until it goes on (kill -CONT ${store.pid()}).
 `;
 }

@@ -98,38 +98,32 @@ export const signalGroup = ({ child }: Demo, signal: NodeJS.Signals) =>
   process.kill(-Number(child.pid), signal);
 
 interface Printed {
-  readonly route: string;
+  readonly command: string;
+  /** What the command asks for. */
+  readonly path: string;
   readonly status: number;
-  readonly body: string;
-  readonly line: string;
 }
 
-/** Every line to paste, with what the lines above and below it announce. */
-export function blocksOf(output: string): Printed[] {
-  const lines = output.split('\n');
-  return lines.flatMap((line, index) => {
-    if (!/^(curl|node) /.test(line)) return [];
-    const [, route = '', status] = /^([A-Z]+ \/\S*) -> (\d{3}) {2}\S/.exec(lines[index - 1] ?? '') ?? [];
-    const [, below, body = ''] = /^# (\d{3}) (\{.*)$/.exec(lines[index + 1] ?? '') ?? [];
-    assert.equal(below, status, `heading and answer differ around ${line}`);
-    return [{ route, status: Number(status), body, line }];
-  });
-}
+/** Every line to paste, with the status that it announces. */
+export const linesOf = (output: string): readonly Printed[] =>
+  [...output.matchAll(/^((?:curl|node) .*?) +# (\d{3}) \S.*$/gm)].map(([, command = '', status]) => ({
+    command,
+    path: /\$(?:API)?(\S+)$/.exec(command)?.[1] ?? '',
+    status: Number(status),
+  }));
 
 export const run = promisify(execFile);
 
-export async function paste(line: string): Promise<{ status: number; body: string }> {
-  const { stdout } = await run('/bin/sh', ['-c', line]);
+/** Sources the variables and runs the line, as whoever pastes both into a shell. */
+export async function paste(output: string, line: string): Promise<{ status: number; body: string }> {
+  const [source = ''] = /^\. .*$/m.exec(output) ?? [];
+  const { stdout } = await run('/bin/sh', ['-c', `${source}\n${line}`]);
   const [head = '', body = ''] = stdout.split('\r\n\r\n');
-  return { status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1]), body };
+  return { status: Number(/^HTTP\/1\.1 (\d{3}) /m.exec(head)?.[1]), body };
 }
 
-/** The text, cut as the announcement is. */
-export const cutLike = (announced: string, text: string) =>
-  announced.endsWith(' ...') ? `${text.slice(0, announced.length - 4)} ...` : text;
-
 export const portOf = (output: string, name: string) =>
-  Number(new RegExp(`${name} .*127\\.0\\.0\\.1:(\\d+)`).exec(output)?.[1]);
+  Number(new RegExp(`${name} \\S*127\\.0\\.0\\.1:(\\d+)`).exec(output)?.[1]);
 
 export const processIdOf = (output: string) => Number(/\(process (\d+)\)/.exec(output)?.[1]);
 
@@ -165,3 +159,7 @@ export function assertGone(demo: Demo): void {
   assert.equal(isRunning(processIdOf(demo.output())), false);
   assert.deepEqual(demo.directories(), []);
 }
+
+/** Where the page is. */
+export const webOriginIn = (output: string) =>
+  /browser: (http:\/\/127\.0\.0\.1:\d+)\//.exec(output)?.[1] ?? '';
