@@ -34,4 +34,6 @@ testTool('the fuzzer finds nothing in ten seconds that others judge otherwise wi
   FUZZ_BODIES: '1000',
 });
 
+testTool('every call of the page of the demo gives in Chromium the status that it announces', 'page');
+
 testTool('routes take the schemas of zod, valibot and ArkType, by type and over the wire', 'schemas');

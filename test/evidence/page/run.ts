@@ -1,6 +1,9 @@
-/* The page of the demo in Chromium: every call gives what it announces, with proofs that the browser makes; what the
-   page shows; its policy; the keyboard; and axe-core, in light and dark, wide and narrow. PAGE_PICTURES names a
-   folder for screenshots. */
+/* Opens the page of the demo in Chromium and uses it as a visitor does. PAGE_PICTURES names a folder for screenshots.
+
+   Shows: the page of the demo in Chromium: every call, with proofs made by WebCrypto; its policy; the keyboard;
+   and axe-core in light and dark, wide and narrow (`PAGE_PICTURES` names a folder for screenshots).
+   Takes: 15 s.
+   Needs: packages, Chromium. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startDemo, UP, webOriginIn, type Demo } from '../../demo/terminal.ts';
