@@ -1,7 +1,7 @@
 /* The clients that the provider knows, and their tokens, which come over HTTPS from its token endpoint
    alone. */
 import type { Client, Provider } from '../idp/provider.ts';
-import { fetchWhole, type Answer } from '../idp/request.ts';
+import { fetchWhole, type Response } from '../idp/request.ts';
 
 /** How long the tokens live, so that a demo kept open goes on working. */
 export const TOKEN_LIFETIME_HOURS = 12;
@@ -50,7 +50,7 @@ export const tokenRequest = ({ audience }: Provider, { id, secret }: Client): st
   JSON.stringify({ client_id: id, client_secret: secret, audience, grant_type: 'client_credentials' });
 
 /** The provider's response to a client; with a proof its token is bound to the proof's key. */
-export const askForToken = (provider: Provider, client: Client, proof?: string): Promise<Answer> =>
+export const askForToken = (provider: Provider, client: Client, proof?: string): Promise<Response> =>
   fetchWhole(tokenEndpointOf(provider), {
     method: 'POST',
     headers: { 'Content-Type': TOKEN_REQUEST_TYPE, ...(proof === undefined ? {} : { DPoP: proof }) },

@@ -182,6 +182,7 @@ for (const { name, words, routes, port, signal } of cases) {
     test('has a page that gives its tokens to no other site', async () => {
       const origin = webOriginIn(demo.output());
       const { port } = new URL(origin);
+
       const statusOf = (path: string, headers: Record<string, string>, method = 'GET') =>
         new Promise((resolve, reject) => {
           const options = { host: '127.0.0.1', port, path, method, headers };

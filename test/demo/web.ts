@@ -45,6 +45,8 @@ const FILES: Readonly<Record<string, readonly [string, string]>> = {
 const JSON_TYPE = 'application/json';
 const MOST_BODY_BYTES = 1_024;
 
+const good = (type: string, body: string | Buffer): Reply => ({ status: 200, type, body });
+
 const refusal = (status: number, message: string): Reply => ({
   status,
   type: JSON_TYPE,
@@ -104,13 +106,12 @@ async function replyTo(request: IncomingMessage, shown: Shown | undefined): Prom
   const { method, url = '' } = request;
   if (url === '/token') return method === 'POST' ? boundToken(request, shown) : refusal(405, 'use POST');
   if (method !== 'GET' && method !== 'HEAD') return refusal(405, 'use GET');
-  if (url === '/demo.json')
-    return { status: 200, type: JSON_TYPE, body: JSON.stringify(descriptionOf(shown)) };
+  if (url === '/demo.json') return good(JSON_TYPE, JSON.stringify(descriptionOf(shown)));
 
   const file = Object.hasOwn(FILES, url) ? FILES[url] : undefined;
   if (file === undefined) return refusal(404, 'nothing is here');
   const [name, type] = file;
-  return { status: 200, type, body: readFileSync(new URL(`web/${name}`, import.meta.url)) };
+  return good(type, readFileSync(new URL(`web/${name}`, import.meta.url)));
 }
 
 function descriptionOf({ profile, origin, provider, tokens, examples }: Shown) {
@@ -142,7 +143,8 @@ async function readText(request: IncomingMessage): Promise<string> {
   let length = 0;
   for await (const chunk of request) {
     length += chunk.length;
-    if (length <= MOST_BODY_BYTES) chunks.push(chunk);
+    if (length > MOST_BODY_BYTES) return '';
+    chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
 }

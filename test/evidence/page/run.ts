@@ -161,21 +161,24 @@ async function checkPage(tab: Tab, demo: Demo): Promise<void> {
   }
 }
 
+async function checkProfile(command: string, profile: string): Promise<void> {
+  console.log(`profile ${profile}`);
+  const demo = startDemo([profile]);
+  const browser = await startBrowser(command);
+  try {
+    await checkPage(browser.tab, demo);
+  } finally {
+    await browser.stop();
+    demo.child.kill('SIGTERM');
+    await demo.end();
+  }
+}
+
 const command = browserCommand();
+
 if (command === undefined) {
   console.log('the page of the demo: skipped, since there is no chromium (apt-get install chromium)');
 } else {
-  for (const profile of ['A', 'B']) {
-    console.log(`profile ${profile}`);
-    const demo = startDemo([profile]);
-    const browser = await startBrowser(command);
-    try {
-      await checkPage(browser.tab, demo);
-    } finally {
-      await browser.stop();
-      demo.child.kill('SIGTERM');
-      await demo.end();
-    }
-  }
+  for (const profile of ['A', 'B']) await checkProfile(command, profile);
   process.exitCode = isGood ? 0 : 1;
 }
