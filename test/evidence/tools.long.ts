@@ -36,4 +36,9 @@ testTool('the fuzzer finds nothing in ten seconds that others judge otherwise wi
 
 testTool('every call of the page of the demo gives in Chromium the status that it announces', 'page');
 
+testTool(
+  'better-auth and oidc-provider sign tokens that the service accepts as docs/providers.md says',
+  'providers',
+);
+
 testTool('routes take the schemas of zod, valibot and ArkType, by type and over the wire', 'schemas');

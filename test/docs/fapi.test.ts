@@ -1,0 +1,111 @@
+/* The settings of docs/fapi.md load, and requests under them get what its table says. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseEnv } from 'node:util';
+import { SENTENCES } from '../../src/verify/base/refusal.ts';
+import { createGate, needs, scope } from '../../src/gatehouse.ts';
+import { createTestIssuer, type TestAlgorithm } from '../../src/testing.ts';
+import { draftProof, makeProofKey, sealProof, type ProofAlgorithm } from '../support/proof.ts';
+import { settingsFrom, type Environment } from '../support/service.ts';
+import { samplesUnder, tableUnder } from './pages.ts';
+
+const PAGE = 'docs/fapi.md';
+const [sample = ''] = samplesUnder(PAGE, 'Settings', 'sh');
+const environment = parseEnv(sample) as Environment;
+const HOST = 'api.test';
+const PATH = '/accounts';
+
+/** What the table promises for the requests of a row, by the words in its first cell. */
+function promised(words: string): string {
+  const [, cell = ''] = tableUnder(PAGE, 'Settings').find(([first = '']) => first.includes(words)) ?? [];
+  return cell.replaceAll('`', '');
+}
+
+interface Sent {
+  readonly algorithm?: TestAlgorithm;
+  readonly proof?: ProofAlgorithm;
+  readonly claims?: object;
+  readonly scheme?: 'DPoP' | 'Bearer';
+  /** Instead of the token's own header. */
+  readonly header?: object;
+}
+
+/** The reason whose fixed sentence this is; without a sentence no token was read. */
+function reasonOf(sentence: string): string {
+  const all = Object.values(SENTENCES).flatMap((each) => Object.entries(each));
+  return all.find(([, other]) => other === sentence && other !== '')?.[0] ?? 'scheme-refused';
+}
+
+/** The status, and the reason of a refusal. */
+async function judge({ algorithm = 'PS256', proof = 'ES256', claims, scheme = 'DPoP', header }: Sent) {
+  const issuer = createTestIssuer({ algorithm });
+  const { issuers, dpopAlgorithms, dpopMode } = settingsFrom({
+    IDP_DOMAIN: issuer.settings.domain,
+    IDP_AUDIENCE: issuer.settings.audience,
+    ...environment,
+  });
+  const { algorithms, tokenType } = issuers.idp!;
+  const lists = { algorithms, tokenType, dpopAlgorithms, dpopMode };
+  const gate = await createGate({ ...issuer.settings, ...lists, logLevel: 'silent' }, issuer);
+  const key = makeProofKey(proof);
+  const usual = { scope: 'accounts', client_id: 'bank', iat: Math.floor(Date.now() / 1000), jti: 'a' };
+  const token = issuer.token({ ...usual, cnf: { jkt: key.thumbprint }, ...claims });
+  const [, ...rest] = token.split('.');
+  const encoded = header && Buffer.from(JSON.stringify(header)).toString('base64url');
+  const sent = encoded === undefined ? token : [encoded, ...rest].join('.');
+  const uri = `http://${HOST}${PATH}`;
+  const draft = draftProof(key, { token: sent, uri, nowSeconds: Math.floor(Date.now() / 1000) });
+  const rawHeaders = ['Host', HOST, 'Authorization', `${scheme} ${sent}`, 'DPoP', sealProof(draft)];
+
+  try {
+    const verdict = await gate.check({ method: 'GET', url: PATH, rawHeaders }, needs(scope('accounts')));
+    if (!verdict.refusal) return '200';
+
+    const challenge = verdict.refusal.headers.find(([name]) => name === 'WWW-Authenticate')?.[1] ?? '';
+    const [, sentence = ''] = /error_description="([^"]*)"/.exec(challenge) ?? [];
+    return `${verdict.refusal.status} ${reasonOf(sentence)}`;
+  } finally {
+    gate.close();
+  }
+}
+
+test('the settings of the page load, and say what they say', () => {
+  const settings = settingsFrom({ IDP_DOMAIN: 'a.test', IDP_AUDIENCE: 'a', ...environment });
+  const list = ['PS256', 'ES256', 'EdDSA'];
+  assert.deepEqual(settings.issuers.idp?.algorithms, list);
+  assert.deepEqual([settings.dpopAlgorithms, settings.dpopMode], [list, 'REQUIRED']);
+});
+
+for (const algorithm of ['PS256', 'ES256', 'EdDSA'] as const) {
+  test(`accepts a token and a proof signed with ${algorithm} [FAPI 2.0 §5.4.1(1.2)]`, async () => {
+    assert.equal(await judge({ algorithm, proof: algorithm }), promised('PS256, ES256 or EdDSA token'));
+  });
+}
+
+for (const algorithm of ['RS256', 'ES384', 'ES512'] as const) {
+  test(`refuses a token signed with ${algorithm} [FAPI 2.0 §5.4.1(1.2)]`, async () => {
+    assert.equal(await judge({ algorithm }), promised('ES512 token'));
+  });
+
+  test(`refuses a proof signed with ${algorithm} [FAPI 2.0 §5.4.1(1.2)]`, async () => {
+    assert.equal(await judge({ proof: algorithm }), promised('proof signed with RS256'));
+  });
+}
+
+for (const alg of ['none', 'HS256']) {
+  test(`refuses a token whose header says ${alg} [FAPI 2.0 §5.4.1(1.3)]`, async () => {
+    assert.equal(await judge({ header: { alg, typ: 'at+jwt' } }), promised('`none`'));
+  });
+}
+
+test('refuses a Bearer token [FAPI 2.0 §5.3.4(5)]', async () => {
+  assert.equal(await judge({ scheme: 'Bearer' }), promised('Bearer token'));
+});
+
+test('refuses a token that is not bound to a key [FAPI 2.0 §5.3.4(5)]', async () => {
+  assert.equal(await judge({ claims: { cnf: {} } }), promised('without `cnf.jkt`'));
+});
+
+test('refuses a token that is bound to a certificate [FAPI 2.0 §5.3.4(5), RFC 8705 §3.1]', async () => {
+  assert.equal(await judge({ claims: { cnf: { 'x5t#S256': 'a' } } }), promised('bound to a certificate'));
+});

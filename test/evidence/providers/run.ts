@@ -1,0 +1,23 @@
+/* Runs real providers on loopback over TLS and sends their tokens to the service that an operator would run: better-auth
+   with its JWT plugin, and oidc-provider signing with each algorithm. One line a fact; docs/providers.md and docs/fapi.md
+   rest on them. */
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { INSTALL } from '../../support/private-package.ts';
+
+const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+/** The provider's certificate is trusted as an operator would have it. */
+const NODE_EXTRA_CA_CERTS = path('../../idp/tls/authority.pem');
+
+if (!existsSync(path('../node_modules/better-auth'))) spawnSync('npm', INSTALL, { stdio: 'inherit' });
+
+if (process.env.NODE_EXTRA_CA_CERTS === NODE_EXTRA_CA_CERTS) {
+  const { runAll } = await import('./all.ts');
+  process.exitCode = (await runAll()) ? 0 : 1;
+} else {
+  const words = ['--no-warnings', '--import', 'tsx', path('run.ts')];
+  const env = { ...process.env, NODE_EXTRA_CA_CERTS };
+  process.exitCode = spawnSync(process.execPath, words, { stdio: 'inherit', env }).status ?? 1;
+}
