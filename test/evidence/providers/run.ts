@@ -1,17 +1,17 @@
-/* Runs real providers on loopback over TLS and sends their tokens to the service that an operator would run: better-auth
-   with its JWT plugin, and oidc-provider signing with each algorithm. One line a fact; docs/providers.md and docs/fapi.md
-   rest on them. */
+/* Runs real providers on loopback over TLS and sends their tokens to the service that an operator would run. One line a
+   fact; docs/providers.md and docs/fapi.md rest on them.
+
+   Shows: the real `better-auth`, and `oidc-provider` with each algorithm, as providers on loopback: which of their tokens
+   the service accepts under which settings.
+   Takes: 15 s.
+   Needs: packages. */
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { INSTALL } from '../../support/private-package.ts';
 
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 /** The provider's certificate is trusted as an operator would have it. */
 const NODE_EXTRA_CA_CERTS = path('../../idp/tls/authority.pem');
-
-if (!existsSync(path('../node_modules/better-auth'))) spawnSync('npm', INSTALL, { stdio: 'inherit' });
 
 if (process.env.NODE_EXTRA_CA_CERTS === NODE_EXTRA_CA_CERTS) {
   const { runAll } = await import('./all.ts');
