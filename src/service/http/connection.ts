@@ -1,21 +1,21 @@
-// One connection: the responses under way, and since when it is idle, unread or ended. Promises: it ends
-// after its responses and in stages, so that no reset overtakes them; it keeps nothing of a request after
-// its response. Does not limit how long header fields may take: Node does.
+// One connection: the responses under way, and since when it is idle, unread or ended. Promises: ends after
+// its responses and in stages, so that no reset overtakes them; keeps nothing of a request after its
+// response. Does not limit the time for header fields: Node does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isEnding, pauseReading, resumeReading } from './write.ts';
 import { CLIENT_CLOSED } from './exchange.ts';
 
-/** Longer than load balancers wait, so that they never write into a closing connection. */
+/** Longer than load balancers wait, lest they write into a closing connection. */
 export const KEEP_ALIVE_MILLIS = 72_000;
 
 const UNREAD_MILLIS = 90_000;
 
-/** How long, and how much, is read and dropped after our side has closed. */
+/** How long and how much to read and drop after closing our side. */
 const LINGER_MILLIS = 1_000;
 const LINGER_BYTES = 1024 * 1024;
 
-/** How much may arrive behind a request without a response: one read. Node has no limit itself. */
+/** How much may arrive behind a request without a response. Node sets no limit. */
 const AHEAD_BYTES = 64 * 1024;
 
 export const REQUEST_MILLIS = 15_000;
@@ -24,7 +24,7 @@ interface UnderWay {
   readonly response: ServerResponse;
   /** `bytesRead` when its request began. */
   readonly beganAt: number;
-  /** When `isOverdue` first found it and all before it written. */
+  /** When `isOverdue` first found it and those before it written. */
   writtenAt?: number;
 }
 
@@ -48,9 +48,9 @@ export class Connection {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Node calls it after the last response; its own would reset a client that still sends.
+    // Node calls this after the last response. Its own would reset a client that still sends.
     socket.destroySoon = () => this.#end();
-    // Node would restart a timer with every byte and response; `isOverdue` replaces it.
+    // `isOverdue` replaces Node's timer, which restarts with every byte.
     socket.setTimeout = () => socket;
     socket.on('end', () => this.#emit(CLIENT_CLOSED));
   }
@@ -79,7 +79,6 @@ export class Connection {
     if (!isLast) resumeReading(this.#socket);
   }
 
-  /** The request that is incomplete. */
   get arriving(): IncomingMessage | undefined {
     const last = this.#underWay.at(-1)?.response.req;
     return last?.complete ? undefined : last;
@@ -90,7 +89,7 @@ export class Connection {
     return this.#underWay.length === 0 && this.#socket.bytesRead === this.#bytesRead;
   }
 
-  /** A drain begins: the next response, or the last of those under way, is the last (RFC 9112 §9.6). */
+  /** For a drain: the last response under way, or else the next, closes (RFC 9112 §9.6). */
   finishUp(): void {
     this.#isFinishing = true;
     const last = this.#underWay.at(-1)?.response;
@@ -98,11 +97,11 @@ export class Connection {
 
     last.shouldKeepAlive = false;
     this.#isHeld = false;
-    // Its reply may be computed already: a request behind it would run without a response.
+    // The reply may be computed already: a request behind it would run but get no response.
     pauseReading(this.#socket);
   }
 
-  /** The connection is gone. Before version 24 Node tells only the first response under way. */
+  /** The connection is gone. Before version 24, Node tells only the first response. */
   leave(): void {
     this.#emit('close');
   }
@@ -120,11 +119,11 @@ export class Connection {
   };
 
   /**
-   * Ends it with the response to bytes that are no request, after those under way. The first call counts.
+   * Ends it, after the responses under way, with that to bytes that are no request. The first call counts.
    */
   endWith(makeText: () => string): void {
     this.#makeFinalText ??= makeText;
-    // Earlier requests that still wait for their turn are served.
+    // Requests that have arrived are still served.
     pauseReading(this.#socket);
     this.#endWithFinalText();
   }
@@ -133,7 +132,7 @@ export class Connection {
     if (this.#makeFinalText !== undefined && this.#underWay.length === 0) this.#end(this.#makeFinalText);
   }
 
-  /** RFC 9112 §9.6: closes our side; the rest when the client closes, or after `LINGER_MILLIS`. */
+  /** RFC 9112 §9.6: closes our side, the other when the client does, or after `LINGER_MILLIS`. */
   #end(makeText = () => ''): void {
     const socket = this.#socket;
     if (!socket.writable) return;
@@ -145,18 +144,18 @@ export class Connection {
   #discardRest(): void {
     const socket = this.#socket;
     let bytes = 0;
-    // Node's own listeners would parse requests, and end the socket early.
+    // Node's listeners would parse requests.
     socket.removeAllListeners('data').removeAllListeners('end');
     socket.on('data', (chunk) => {
       bytes += chunk.length;
       if (bytes > LINGER_BYTES) socket.pause();
     });
     resumeReading(socket);
-    // Node has stopped reading behind the stream's back where responses piled up.
+    // Node stops reading behind the stream's back while responses pile up.
     socket._read(0);
   }
 
-  /** Whether a request takes too long to arrive; Node checks each connection only once. */
+  /** Whether a request takes too long to arrive. Node checks this only once a connection. */
   isLate(nowMillis: number): boolean {
     if (this.arriving === undefined || this.#isHeld) return false;
 

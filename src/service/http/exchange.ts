@@ -7,7 +7,7 @@ import { isGone } from './write.ts';
 /** Emitted on a response when the client has closed its side. */
 export const CLIENT_CLOSED = Symbol('client closed');
 
-/** Node would otherwise track its garbage collection. */
+/** Spares tracking its garbage collection. */
 const UNTRACKED = { requireManualDestroy: true };
 
 export class Exchange extends RequestRecord {
@@ -24,7 +24,7 @@ export class Exchange extends RequestRecord {
     this.arrivedAt = arrivedAt;
   }
 
-  /** In the asynchronous context of this request's arrival, on which tracing depends. */
+  /** In the asynchronous context of this request's arrival, which tracing needs. */
   run<Result, Rest extends unknown[]>(
     work: (exchange: Exchange, ...rest: Rest) => Result,
     ...rest: Rest
@@ -32,12 +32,12 @@ export class Exchange extends RequestRecord {
     return this.#context.runInAsyncScope(work, undefined, this, ...rest);
   }
 
-  /** A client that gives up closes its side, or is gone altogether. */
+  /** Clients that give up only close their side. */
   get hasLeft() {
     return isGone(this.request, this.response) || !this.request.socket.readable;
   }
 
-  /** Made on first use; aborts when the client leaves before the response is written. */
+  /** Aborts when the client leaves before the response is written. */
   get controller() {
     if (this.#controller !== undefined) return this.#controller;
 
@@ -50,7 +50,7 @@ export class Exchange extends RequestRecord {
     };
 
     if (this.hasLeft) giveUp();
-    // On the request, `close` comes after success too.
+    // Not of the request, whose `close` also follows success.
     response.once('close', giveUp).once(CLIENT_CLOSED, giveUp);
     return controller;
   }

@@ -1,6 +1,6 @@
-// The listener: node:http with its limits, the responses that Node would otherwise send, and an orderly
-// end. Trusts the responder for every reply. Promises: every connection has stated limits; at the end all
-// requests under way get their responses. Does not end single connections: connection.ts does.
+// node:http with limits, our responses in place of Node's, and an orderly end. Trusts the responder for every
+// reply. Promises: every connection has limits; at the end all requests under way get responses. Does not end
+// single connections: connection.ts does.
 import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';
@@ -20,7 +20,7 @@ const OPTIONS = {
   keepAliveTimeout: KEEP_ALIVE_MILLIS,
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: 16 * 1024,
-  // The responder refuses a missing Host in the service's own form.
+  // The responder refuses a missing Host.
   requireHostHeader: false,
   optimizeEmptyRequests: true,
   // Explicit, so that NODE_OPTIONS cannot turn it on.
@@ -30,19 +30,18 @@ const OPTIONS = {
 const SWEEP_MILLIS = 1_000;
 const STOP_MILLIS = 10_000;
 
-/** The port closes after as many turns without a new connection, at the latest after as long. */
+/** The port closes after so many turns without a new connection, or so many milliseconds. */
 const QUIET_TURNS = 5;
 const QUIET_MILLIS = 250;
 
-/** A server that does not listen yet, and what stops it. */
 export function createListener(responder: Responder, clock: Clock) {
   const server = createServer({ ...OPTIONS, IncomingMessage: RequestStream });
   Object.assign(server, {
     // One more than allowed, so that the pipeline sees it.
     maxHeadersCount: MAX_FIELDS + 1,
-    // A client that has closed its side gets its response (RFC 9112 §9.6).
+    // Clients that closed their side get responses (RFC 9112 §9.6).
     httpAllowHalfOpen: true,
-    // `close` calls it; it would reset connections whose next request is already in the socket's buffer.
+    // `close` calls it: it would reset connections whose next request is in the socket already.
     closeIdleConnections: () => {},
   });
   const connections = new Map<Socket, Connection>();
@@ -73,19 +72,19 @@ export function createListener(responder: Responder, clock: Clock) {
     });
   });
 
-  // A listener for `checkContinue` keeps Node from sending 100 Continue itself (RFC 9110 §10.1.1).
+  // `checkContinue` keeps Node from sending 100 Continue (RFC 9110 §10.1.1).
   server.on('request', receive).on('checkContinue', receive).on('checkExpectation', receive);
 
   server.on('connect', (request) => {
     const { socket } = request;
-    // Node hands this socket over, with its errors.
+    // Node no longer handles errors of this socket.
     socket.on('error', () => socket.destroy());
     endWithRefusal(socket, refuse('target-refused'), request);
   });
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    // Node pauses a socket whose responses or body lie unread: the sweep bounds that.
+    // Paused: responses or a body lie unread, which the sweep bounds.
     if (!isLate || !socket.isPaused()) refuseArriving(socket, refusalFor(error));
   });
 
@@ -95,7 +94,7 @@ export function createListener(responder: Responder, clock: Clock) {
   function sweep(): void {
     const nowMillis = clock.monotonic();
     for (const [socket, connection] of connections) {
-      // Node calls a connection idle while the end of its response is still to be written.
+      // Node calls connections idle too early: while the end of a response is being written.
       const isOver = isStopping && connection.isIdle;
       if (isOver || connection.isOverdue(nowMillis)) socket.destroy();
       else if (connection.isLate(nowMillis)) refuseArriving(socket, LATE);
@@ -105,7 +104,7 @@ export function createListener(responder: Responder, clock: Clock) {
 
   server.on('listening', sweep).on('close', () => cancelSweep());
 
-  /** The system may have accepted connections that Node has not seen: closing would reset them. */
+  /** Closing at once would reset connections that the system has accepted and Node has not seen. */
   function whenQuiet(close: () => void): void {
     let turnsLeft = QUIET_TURNS;
     let isLate = false;
@@ -135,16 +134,15 @@ export function createListener(responder: Responder, clock: Clock) {
   }
 
   /**
-   * RFC 9112 §9.6: requests under way get their responses, then connections close. Resolves when the last is
-   * gone, after ten seconds at the latest. Calls `onClosing` once the port is closed: a client that was told
-   * to close earlier would only connect again.
+   * RFC 9112 §9.6: requests under way get their responses, then connections close. Resolves within ten
+   * seconds. Calls `onClosing` once the port is closed: told to close earlier, a client would only reconnect.
    */
   const stop = (onClosing = () => {}) =>
     new Promise<'drained' | 'deadline'>((resolve) => {
       let outcome: 'drained' | 'deadline' = 'drained';
       isStopping = true;
       for (const connection of connections.values()) connection.finishUp();
-      // Not at once, for the same reason.
+      // Later, for the reason above.
       cancelSweep();
       cancelSweep = clock.after(SWEEP_MILLIS, sweep);
 
@@ -155,7 +153,7 @@ export function createListener(responder: Responder, clock: Clock) {
 
       function finish(): void {
         cancelDeadline();
-        // Sockets emit `close` after this phase, which aborts handlers.
+        // Only then sockets emit `close`, which aborts handlers.
         setImmediate(() => setImmediate(resolve, outcome));
       }
 
@@ -176,7 +174,6 @@ function refusalFor({ code }: NodeJS.ErrnoException): Refused {
   return refuse('malformed-http');
 }
 
-/** For a connection without a request to respond to. */
 function replyText({ status, fields, content }: Reply, nowMillis: number): string {
   const first = `HTTP/1.1 ${status} ${STATUS_CODES[status]}`;
   // RFC 9110 §6.6.1

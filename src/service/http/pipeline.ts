@@ -1,7 +1,7 @@
 // The way of a request: head → Host → path → early reply → rules and route → credentials → token → sender →
-// access → query and body → handler → reply. Promises: awaits only keys that are not held, a shared replay
-// store, the route's inputs, and a handler's promise; reads no body and runs no handler before access. Does
-// not write, nor turn errors into replies: responder.ts does.
+// access → query and body → handler → reply. Promises: awaits only missing keys, a shared replay store,
+// inputs and a handler's promise; reads no body and runs no handler before access. Does not write, or turn
+// errors into replies: responder.ts does.
 import { andThen, isPromise, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import { replyToResult } from '../routes/handler-reply.ts';
@@ -23,9 +23,9 @@ export interface PipelineOptions {
 }
 
 /**
- * Returns a function from a request to its reply, or why it is refused. Once access is granted it may
- * throw, or reject with, `Refused`, `CLIENT_GONE`, `fail` or a bug. Trusts `routesProblems` to have found
- * none; rules do not cover `ownRoutes`.
+ * Returns a function from a request to its reply or refusal. After access it may throw, or reject with,
+ * `Refused`, `CLIENT_GONE`, `fail` or a bug. Trusts `routesProblems` to have found none. Rules do not cover
+ * `ownRoutes`.
  */
 export function createPipeline(
   { routes, rules }: Routes,
@@ -49,7 +49,6 @@ export function createPipeline(
     return matched === undefined ? refuse('not_found') : serve(exchange, matched, facts);
   }
 
-  /** Caller, access, then the route. */
   function serve(
     exchange: Exchange,
     { rules, matches }: Matched,
@@ -75,7 +74,6 @@ export function createPipeline(
     });
   }
 
-  /** Inputs, then the handler, then its reply. */
   function run(exchange: Exchange, { route, parameters }: Match, path: string, caller: Caller | undefined) {
     const admitted = route.access.admit(caller);
     const nowMillis = clock.now();
@@ -104,7 +102,7 @@ export function createPipeline(
     return read;
   }
 
-  /** Aborts and abandons a handler, or a schema, that takes too long. */
+  /** Aborts and abandons a handler or schema that takes too long. */
   function withinTime(exchange: Exchange, result: unknown) {
     if (!isPromise(result)) return result;
 
@@ -125,20 +123,18 @@ export function createPipeline(
 
 export type Pipeline = ReturnType<typeof createPipeline>;
 
-/** Each costs memory while its request is under way. */
 export const MAX_FIELDS = 200;
 
-/** What is wrong with the request line and the framing. */
 function headRefusal({ request: { httpVersion, rawHeaders, headers } }: Exchange) {
   const { expect, 'transfer-encoding': coding } = headers;
-  // RFC 9112 §2.3, §6.1: Node accepts 0.9 and 2.0 in a request line; HTTP/1.0 has no transfer codings.
+  // RFC 9112 §2.3, §6.1: Node accepts 0.9 and 2.0, too. HTTP/1.0 has no transfer codings.
   const isKnown = httpVersion === '1.1' || (httpVersion === '1.0' && coding === undefined);
-  // RFC 9112 §6.1: no other coding is understood.
+  // RFC 9112 §6.1
   const isFramed = coding === undefined || coding.toLowerCase() === 'chunked';
   if (!isKnown || !isFramed) return refuse('malformed-http');
   if (rawHeaders.length > 2 * MAX_FIELDS) return refuse('header_fields_too_large');
 
-  // RFC 9110 §10.1.1: refuses any other expectation, and a repeated field, which Node joins.
+  // RFC 9110 §10.1.1. Node joins repeated fields.
   const isMet = expect === undefined || expect.toLowerCase() === '100-continue';
   return isMet ? undefined : refuse('expectation_failed');
 }

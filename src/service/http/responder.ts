@@ -1,6 +1,5 @@
-// Request → reply → response: the one place where every refusal and error becomes a reply. Promises: every
-// request gets exactly one response unless its client has gone, a bug is a 500 that reveals nothing, and no
-// error escapes.
+// Turns every refusal and error into a reply, and writes replies. Promises: each request gets exactly one
+// response unless its client has gone; a bug is a 500 that reveals nothing; no error escapes.
 import { isPromise, type MaybePromise } from '../../verify/base/clock.ts';
 import { Refused } from '../../verify/base/refusal.ts';
 import type { Reply } from '../../gate/reply.ts';
@@ -15,7 +14,6 @@ import type { Pipeline } from './pipeline.ts';
 
 export type Responder = ReturnType<typeof createResponder>;
 
-/** How far a stop has come. */
 export interface Phase {
   /** The stop has begun: the service is not ready. */
   isStopping: boolean;
@@ -26,7 +24,7 @@ export interface Phase {
 export function createResponder(pipeline: Pipeline, replies: Replies, observer: Observer, phase: Phase) {
   /** `undefined` when the client has gone. Never throws. */
   function replyTo(exchange: Exchange, error: unknown): Reply | undefined {
-    // A handler may pass on the abort of its signal: that is no bug.
+    // A handler may throw its signal's abort: no bug.
     const isOver = error === CLIENT_GONE || (exchange.hasLeft && isAbort(error));
     if (isOver) return undefined;
     if (!HandlerReply.isGenuine(error) || !error.isThrowable) {
@@ -37,7 +35,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
     return error.reply;
   }
 
-  /** Writes the reply, or ends the connection when there is none, and observes. Never throws. */
+  /** Writes the reply, or without one ends the connection, and observes. Never throws. */
   function write(exchange: Exchange, reply: Reply | undefined): void {
     const { request, response } = exchange;
     let status: number | null = null;
@@ -47,22 +45,21 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
       else if (!isGone(request, response)) hangUp(response);
       if (response.headersSent) status = response.statusCode;
     } catch (error) {
-      // A handler may have detached its bytes since: a bug without a reply. The turn's other responses go
-      // on.
+      // A handler may have detached its bytes since. Other responses of the turn go on.
       replies.replyToError(error, exchange);
       hangUp(response);
     }
     if (observer.isWatching || exchange.reason !== undefined) observer.observe(exchange, status);
   }
 
-  /** Computes the reply, unless nobody would get it. Neither throws nor rejects. */
+  /** Computes the reply unless nobody would get it. Never throws or rejects. */
   function work(exchange: Exchange): MaybePromise<Reply | undefined> {
     const { request, response } = exchange;
-    // While it waited for its turn. RFC 9112 §9.6: nothing behind the last response is carried out.
+    // RFC 9112 §9.6: nothing behind the last response is carried out.
     if (isGone(request, response) || isEnding(request.socket)) return undefined;
 
     const reply = runPipeline(exchange);
-    // Decided now: the rest of this turn is computed before this reply is written.
+    // Now: the rest of this turn is computed before this reply is written.
     const isLast = phase.isClosing || response.shouldKeepAlive === false;
     if (!isPromise(reply)) recordEnd(request, isLast || reply?.closes);
     return reply;
@@ -82,7 +79,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
     }
   }
 
-  /** The reply to bytes that are no request, or to a request that Node hands over with its socket. */
+  /** For bytes that are no request, or a request that Node hands over with its socket. */
   function turnAway(refused: Refused, request: RequestHead = { rawHeaders: [] }) {
     const record: RequestRecord = { request, arrivedAt: observer.noteArrival() };
     return replies.finish(replies.replyToError(refused, record), record);
@@ -95,7 +92,7 @@ function isAbort(error: unknown) {
   try {
     return Object(error).name === 'AbortError';
   } catch {
-    // Reading a thrown value may run its code.
+    // Reading it may run its code.
     return false;
   }
 }

@@ -1,29 +1,28 @@
-// Writes a reply as the response to its request. Trusts the reply, whose fields were checked when it was
-// made. Promises: one write, or none when the client has gone; a body that nobody has read ends the
-// connection. Does not close it: Node does, through connection.ts.
+// Writes a reply as the response. Trusts its fields, checked when it was made. Promises: one write, or none
+// when the client has gone; an unread body ends the connection. Does not close it: Node does, through
+// connection.ts.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Reply } from '../../gate/reply.ts';
 
-/** Sockets whose last response is decided. */
+/** Sockets whose last response is known. */
 const endingSockets = new WeakSet<Socket>();
 
-/** Whether the last response is decided: nothing behind it is carried out, or read. */
+/** Whether the last response is known: nothing behind it is read or carried out. */
 export const isEnding = (socket: Socket) => endingSockets.has(socket);
 
-/** Stops reading until `resumeReading`: Node alone would resume for a body or a response. */
+/** Stops reading until `resumeReading`: Node would resume for a body or a response. */
 export function pauseReading(socket: Socket): void {
   socket.pause();
   socket.resume = () => socket;
   socket.off('resume', pauseAgain).on('resume', pauseAgain);
 }
 
-/** An earlier `resume` takes effect later: Node then reads, and fails if its parser is paused. */
+/** An earlier `resume` may still take effect: Node would read, and fail if its parser is paused. */
 function pauseAgain(this: Socket): void {
   this.emit('pause');
 }
 
-/** Reads again, once Node has room. */
 export function resumeReading(socket: Socket): void {
   Reflect.deleteProperty(socket, 'resume');
   socket.off('resume', pauseAgain);
@@ -33,7 +32,7 @@ export function resumeReading(socket: Socket): void {
 /** RFC 9112 §9.6 */
 export const CLOSE = ['Connection', 'close'];
 
-/** Writes the reply; `more` are fields of this request alone; `isLast` closes the connection. */
+/** `more` are fields of this request alone. `isLast` closes the connection. */
 export function writeReply(
   request: IncomingMessage,
   response: ServerResponse,
@@ -44,10 +43,10 @@ export function writeReply(
   if (isGone(request, response)) return;
 
   const isEnd = recordEnd(request, isLast || closes || response.shouldKeepAlive === false);
-  // Node adds it itself where `shouldKeepAlive` is false.
+  // Without `shouldKeepAlive` Node adds it.
   const last = isEnd && response.shouldKeepAlive ? CLOSE : [];
   response.writeHead(status, [...fields, ...more, ...last]);
-  // Corked: Node 20 and 22 would send `end(text)` in two pieces.
+  // Corked: Node 20 and 22 send `end(text)` in two pieces.
   response.cork();
   response.write(content);
   response.uncork();
@@ -55,16 +54,16 @@ export function writeReply(
 }
 
 /**
- * Decides, and records, whether this response ends the connection. Then reading stops at once: what follows
- * would be kept without bound. An unread body ends it, since its bytes are no request.
+ * Returns whether this response ends the connection, as after an unread body, whose bytes are no request.
+ * Then stops reading at once: more bytes would pile up.
  */
 export function recordEnd(request: IncomingMessage, isEnd?: boolean) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;
   // RFC 9112 §6.3: either field announces a body.
   const hasBody = coding !== undefined || length !== '0';
-  // `readableFlowing` is `null` until somebody begins to read.
+  // `readableFlowing` is `null` until reading begins.
   const isUnread = hasBody && !(request.complete && request.readableFlowing !== null);
-  // Node reads nothing after an offer to upgrade, which is ignored here (RFC 9110 §7.8).
+  // Node reads nothing after an offer to upgrade, which we ignore (RFC 9110 §7.8).
   const ends = isEnd || isUnread || upgrade !== undefined;
   if (ends) {
     endingSockets.add(request.socket);
@@ -73,12 +72,12 @@ export function recordEnd(request: IncomingMessage, isEnd?: boolean) {
   return ends;
 }
 
-/** A response to a destroyed socket would finish at once, perhaps before its turn, and end the process. */
+/** A response to a destroyed socket could finish before its turn, and end the process. */
 export function isGone(request: IncomingMessage, response: ServerResponse): boolean {
   return response.destroyed || !request.socket.writable;
 }
 
-/** Ends the connection without this response, in its turn: Node 24 forgets to `destroy` one that waits. */
+/** Ends the connection instead of this response, in its turn: Node 24 never destroys a waiting one. */
 export function hangUp(response: ServerResponse): void {
   if (response.socket !== null) response.destroy();
   else response.once('socket', (socket) => socket.destroySoon());

@@ -1,32 +1,31 @@
-// Reads a request's body as bounded, strict JSON (docs/your-own-api.md); called only after access is
-// granted. Promises: reads nothing of a body that the header fields rule out, and keeps no more than the
-// limit. Does not check what the JSON says: the route's schema does.
+// Reads a body as bounded, strict JSON (docs/your-own-api.md), after access is granted. Promises: reads
+// nothing if the header fields rule it out; keeps no more than the limit. Does not check what the JSON says:
+// the route's schema does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseJson } from '../../verify/base/encoding.ts';
 import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { fieldValues } from '../../verify/request/fields.ts';
 
-/** RFC 8259 §9 sets no limit; recursive code overflows the stack at some thousand levels. */
+/** Stricter: RFC 8259 §9 sets no limit. Recursive code fails at some thousand levels. */
 const MAX_DEPTH = 64;
 
-/** What the promise of a body rejects with when the client has left. */
 export const CLIENT_GONE = Symbol('client gone');
 
 const REFUSED = 'bodyRefused';
 
-/** Why reading has to stop, whether or not it has begun. */
+/** Why reading must stop, or not begin. */
 const refusals = new WeakMap<IncomingMessage, Refused>();
 
-/** For the listener, which sees that a body is bad. An unread one is the concern of write.ts. */
+/** For the listener, which sees invalid bodies. */
 export function refuseBody(request: IncomingMessage, refused: Refused) {
   refusals.set(request, refused);
   request.emit(REFUSED);
 }
 
 /**
- * Resolves to the JSON value. `types` are the accepted media types, in lower case, without parameters.
- * Rejects with `Refused`, or with `CLIENT_GONE`.
+ * Resolves to the JSON value. `types` are media types in lower case, without parameters. Rejects with
+ * `Refused`, or with `CLIENT_GONE` when the client has left.
  */
 export async function readBody(
   request: IncomingMessage,
@@ -40,10 +39,10 @@ export async function readBody(
   if (length === 0 && headers['transfer-encoding'] === undefined) throw refuse('body-missing');
 
   checkType(request, types);
-  // RFC 9110 §15.5.14: refuses before it reads.
+  // RFC 9110 §15.5.14
   if (length > limitBytes) throw refuse('body-too-large');
 
-  // RFC 9110 §10.1.1: access is granted, so the client may send; HTTP/1.0 does not know 100.
+  // RFC 9110 §10.1.1: the client may send now. HTTP/1.0 has no 100.
   if (headers.expect !== undefined && httpVersion !== '1.0') response.writeContinue();
 
   const value = parseJson(await readBytes(request, limitBytes));
@@ -53,7 +52,7 @@ export async function readBody(
   return value;
 }
 
-/** RFC 9110 §5.6.4: a quoted string hides its parameters; without a closing quote it ends with the field. */
+/** RFC 9110 §5.6.4. Without a closing quote it ends with the field. */
 const QUOTED = /"(?:(utf-8)"|(?:[^"\\]|\\.)*"?)/gi;
 
 /** RFC 9110 §5.6.6: the value may be quoted. */
@@ -82,7 +81,7 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
 
   return new Promise<Buffer>((resolve, reject) => {
     const stop = () => {
-      // A client that closes its side in the middle of a body has left.
+      // Closing in the middle of a body is leaving.
       const refused = request.socket.readable ? refusals.get(request) : undefined;
       reject(refused ?? CLIENT_GONE);
     };
@@ -90,7 +89,7 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
     if (request.destroyed || refusals.has(request)) stop();
 
     request.on('close', stop).on(REFUSED, stop);
-    // The listeners stay until the response; the bytes shall not.
+    // `release`: these listeners keep `body` until the response.
     request.on('end', () => resolve(body.release()));
     request.on('data', (chunk: Buffer) => {
       if (body.add(chunk) <= limitBytes) return;
@@ -109,7 +108,7 @@ function checkShape(value: unknown) {
 
     const below: object[] = [];
     for (const container of level) {
-      // An array has no refused members, and a copy would cost five times the parsing.
+      // Copying an array would cost five times its parsing.
       const isList = Array.isArray(container);
       isMemberRefused ||= !isList && hasRefusedMember(container);
       for (const member of isList ? container : Object.values(container)) {
@@ -123,7 +122,7 @@ function checkShape(value: unknown) {
 
 const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** With these members, code that copies objects would change what all objects inherit. */
+/** Members by which copying code would change all objects. */
 function hasRefusedMember(container: object) {
   if (Object.hasOwn(container, '__proto__')) return true;
 

@@ -1,10 +1,10 @@
 // What a handler may return besides plain JSON: a reply with its own status and header fields. Promises: it
-// cannot change framing, the connection or credentials, nor set a cookie.
+// cannot change framing, the connection or credentials, or set a cookie.
 import { isJsonObject } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { jsonReply, type Reply } from '../../gate/reply.ts';
 
-/** A handler's own reply, from `reply`, `created`, `noContent` or `fail`. Only `fail` may be thrown, too. */
+/** Made by `reply`, `created`, `noContent` or `fail`. Only that of `fail` may be thrown. */
 export class HandlerReply {
   readonly #isGenuine = true;
   readonly reply;
@@ -15,18 +15,17 @@ export class HandlerReply {
     this.isThrowable = isThrowable;
   }
 
-  /** For thrown values: `instanceof` throws for a revoked proxy. */
+  /** `instanceof` would throw for a revoked proxy. */
   static isGenuine(thrown: unknown): thrown is HandlerReply {
     return #isGenuine in Object(thrown);
   }
 
-  /** Inside other JSON, or from another copy of this package, it would become a 200 body. */
+  /** Nested, or from another copy of this package, it would become a 200 body. */
   toJSON(): never {
     throw new UsageError('a reply inside of a body, or of another copy of this package');
   }
 }
 
-/** Header fields by name. */
 export type Headers = Readonly<Record<string, string>>;
 
 /** RFC 9110 §7.6.1, §8.6, §11.6.1, RFC 9112 §6, §9.3: framing, connection and credentials are ours. */
@@ -38,9 +37,8 @@ const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * A reply with this status (200 to 599), JSON body or bytes, and header fields. Bytes need a `Content-Type`;
- * a given `Cache-Control` replaces `no-store`. Throws a `TypeError` for what cannot be sent, and for fields
- * that a handler may not set.
+ * A reply with a status (200 to 599), a JSON body or bytes, and header fields. Bytes need a `Content-Type`. A
+ * `Cache-Control` replaces `no-store`. Throws a `TypeError` for what cannot be sent or a handler may not set.
  *
  * @example reply(202, { id }, { Location: `/api/jobs/${id}` })
  */
@@ -63,7 +61,7 @@ export const created = (location: string, body?: object) => reply(201, body, { L
 export const noContent = () => reply(204);
 
 /**
- * An error for the client, returned or thrown: 400 to 599, with the body `{error, message}`. Throws a
+ * An error for the client, to return or throw: 400 to 599, with the body `{error, message}`. Throws a
  * `TypeError` for another status.
  *
  * @example orders.get(parameters.id) ?? fail(404, 'not_found', 'There is no such order')
@@ -87,8 +85,8 @@ function makeReply(status: number, body?: object, headers?: Headers) {
 }
 
 /**
- * The JSON text of a plain object, an array, or a class instance with something to serialise. Throws a
- * `TypeError` for anything else, such as a `Date` or a `Map`. Checks the outermost value only.
+ * The JSON of a plain object, an array, or a class instance with members. Throws a `TypeError` for anything
+ * else, such as a `Map`. Checks the outermost value only.
  */
 function jsonText(body: unknown): string {
   const text = isSerialisable(body) ? JSON.stringify(body) : '';
@@ -99,17 +97,17 @@ function jsonText(body: unknown): string {
 
 function isSerialisable(body: unknown) {
   if (!isJsonObject(body)) return Array.isArray(body);
-  // JSON would show private details, or bytes one by one.
+  // JSON would show private details, or single bytes.
   if (body instanceof Error || ArrayBuffer.isView(body)) return false;
 
   const { toJSON, then, pipe } = body;
   if (typeof toJSON === 'function') return true;
 
-  // A promise, stream or iterator: its members are not its content.
+  // The members of a promise, stream or iterator are not its content.
   const isSource = [then, pipe].some((member) => typeof member === 'function');
   if (isSource || Symbol.iterator in body || Symbol.asyncIterator in body) return false;
 
-  // The prototype of a plain object, of any realm, has none.
+  // The prototype of a plain object of any realm has none.
   const prototype: unknown = Object.getPrototypeOf(body);
   const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
   return isPlain || Object.keys(body).length > 0;
@@ -128,12 +126,12 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
   const fields = new Map([['cache-control', 'no-store']]);
   if (isJson) fields.set('content-type', 'application/json; charset=utf-8');
 
-  // The entries of a `Headers` or a `Map` are not members.
+  // `Headers` and `Map` have entries, not members.
   if (Symbol.iterator in headers) throw new UsageError('header fields are members of an object');
 
   for (const [name, value] of Object.entries(headers)) {
     if (REFUSED_FIELDS.test(name)) throw new UsageError(`${name} is not for a handler to set`);
-    // Node would throw when it writes them, too late for a 500.
+    // Node would throw on writing, too late for a 500.
     if (!NAME.test(name) || typeof value !== 'string' || !VALUE.test(value)) {
       throw new UsageError('a header field that cannot be sent');
     }
@@ -143,8 +141,8 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
 }
 
 /**
- * The reply to a handler's result: its own reply, 204 for nothing, 200 for a JSON object or array. Throws
- * `fail` as if the handler had, and a `TypeError` for anything else.
+ * The reply for a handler's result: its own reply, 204 for nothing, 200 for a JSON object or array. Throws a
+ * returned `fail`, and a `TypeError` for anything else.
  */
 export function replyToResult(result: unknown, method: string): Reply {
   if (result instanceof HandlerReply) {

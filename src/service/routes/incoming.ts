@@ -1,21 +1,20 @@
-// A request as its handler sees it; costly members are made on first read. Promises: neither token nor proof
-// is in any of them, so that no handler can log or forward one by accident.
+// A request as its handler sees it. Promises: it holds neither token nor proof, so no handler can log or
+// forward one by accident.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { traceparentOf } from '../../gate/traceparent.ts';
 
-/** The parts of an exchange that a handler gets through `Incoming`. */
 export interface ExchangeParts {
   readonly request: IncomingMessage;
   readonly controller: AbortController;
 }
 
-/** What a route's schemas have given; `query` is absent without a schema. */
+/** The outputs of a route's schemas. Without a schema, `query` is absent. */
 export interface Inputs {
   query?: unknown;
   body?: unknown;
 }
 
-/** Immutable; made once access is granted and the inputs are read. */
+/** Immutable. Computes costly members on first read. */
 export class Incoming<Admitted = unknown> {
   readonly #exchange;
   readonly #inputs;
@@ -61,12 +60,12 @@ export class Incoming<Admitted = unknown> {
     return headers;
   }
 
-  /** The caller's, when well-formed (W3C Trace Context §3.2); for the handler's own requests. */
+  /** For the handler's own requests: the caller's, if well-formed (W3C Trace Context §3.2). */
   get traceparent() {
     return traceparentOf(this.#exchange.request.rawHeaders);
   }
 
-  /** Aborts when the client has gone, when the handler takes too long, and at the end of a drain. */
+  /** Aborts when the client leaves, when the handler takes too long, and at the end of a drain. */
   get signal(): AbortSignal {
     return this.#exchange.controller.signal;
   }

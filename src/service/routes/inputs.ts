@@ -1,9 +1,9 @@
-// A route's inputs besides its path: a query and a body, each checked by a schema. Promises: a handler gets
-// nothing but the schema's output. Does not decide when: the pipeline does, after access.
+// A route's query and body, each checked by a schema. Promises: a handler gets only the schema's output. Does
+// not choose the moment: the pipeline checks after access.
 import { isListOf } from '../../verify/base/encoding.ts';
 import { checkBySchema, schemaProblem, type Schema } from './schema.ts';
 
-/** A route's query; `check` throws `Refused`, or rejects with it. */
+/** A route's query. `check` throws or rejects with `Refused`. */
 export interface QueryInput<Output> {
   readonly input: 'query';
   /** What stops the start. */
@@ -11,7 +11,7 @@ export interface QueryInput<Output> {
   readonly check: (given: URLSearchParams) => Output | Promise<Output>;
 }
 
-/** A route's JSON body; `check` throws as that of a query does. */
+/** A route's JSON body. `check` throws or rejects with `Refused`. */
 export interface BodyInput<Output> {
   readonly input: 'body';
   /** What stops the start. */
@@ -23,7 +23,7 @@ export interface BodyInput<Output> {
 
 /** A body's limits. */
 export interface BodyOptions {
-  /** 1 to 16,777,216; the default is the setting `BODY_LIMIT_BYTES`. */
+  /** 1 to 16,777,216. Default: `BODY_LIMIT_BYTES`. */
   readonly limitBytes?: number;
   /** Media types accepted instead of `application/json`. */
   readonly types?: readonly [string, ...string[]];
@@ -37,9 +37,9 @@ const MEDIA_TYPE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ value }) } };
 
 /**
- * The route accepts a query that fits the schema (Standard Schema v1); its output is the handler's `query`.
- * The schema gets an object without prototype: text for a name that occurs once, an array for a repeated
- * one. Any other query is 400 `invalid_query`. Anything but a schema stops the start.
+ * Checks the query by a Standard Schema (version 1), whose output is the handler's `query`. The schema gets
+ * an object without prototype: text for each name, an array for a repeated one. A query that does not fit is
+ * 400 `invalid_query`. Anything but a schema stops the start.
  *
  * @example get('/api/orders', authenticated, query(Page), ({ query }) => orders.list(query.after))
  */
@@ -52,8 +52,8 @@ export function query<Output>(schema: Schema<Output>): QueryInput<Output> {
 }
 
 /**
- * The route accepts a JSON body (RFC 8259), read once access is granted. Without a schema the handler's
- * `body` is the JSON value. An invalid schema, limit or media type stops the start.
+ * Accepts a JSON body (RFC 8259), read once access is granted; the handler's `body` is its value. An invalid
+ * limit or media type stops the start.
  *
  * @example
  * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => orders.add(body))
@@ -61,7 +61,8 @@ export function query<Output>(schema: Schema<Output>): QueryInput<Output> {
 export function json(schema?: undefined, options?: BodyOptions): BodyInput<unknown>;
 
 /**
- * The same with a schema (Standard Schema v1): its output is the handler's `body`; what does not fit is 422.
+ * The same, checked by a Standard Schema (version 1), whose output is the handler's `body`. A body that does
+ * not fit is 422.
  *
  * @example
  * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => orders.add(body))
@@ -71,7 +72,7 @@ export function json<Output>(schema: Schema<Output>, options?: BodyOptions): Bod
 export function json(...given: readonly [schema?: Schema, options?: BodyOptions]): BodyInput<unknown> {
   const [schema = ANYTHING, options = {}] = given;
   const { limitBytes, types = ['application/json'], ...others } = options;
-  // `json(undefined)`: a schema that was meant is missing.
+  // `json(undefined)` lacks the schema that was meant.
   const written = given.length === 1 ? given[0] : schema;
   const problem = schemaProblem(written) ?? optionsProblem(limitBytes, types, others);
   return {

@@ -1,14 +1,13 @@
-// Path patterns: literals and `{parameters}`. Promises: each invalid pattern, prefix or overlap is reported
-// with what to write instead. Does not find a request's route: router.ts does.
+// Path patterns: literals and `{parameters}`. Promises: every problem says what to write instead. Does not
+// find a request's route: router.ts does.
 import { pathSegments } from './segments.ts';
 
 /**
- * A parameter is a whole segment, and each name occurs once, as `PathParameters` promises. Wildcards and
- * queries of other routers are refused: here they would be literal text that no path has.
+ * A parameter is a whole segment, and each name occurs once, as `PathParameters` promises. Refuses wildcards
+ * and queries, which would be literal text that no path has.
  */
 const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?!:)(?:[^{}/*<>?#[\]]*|\{\w+\}))+$/;
 
-/** The segments of a pattern, each a literal or a parameter's name. */
 export function parsePattern(pattern: string) {
   if (!PATTERN.test(pattern)) return undefined;
 
@@ -22,32 +21,30 @@ export function parsePattern(pattern: string) {
 
 export type Segments = NonNullable<ReturnType<typeof parsePattern>>;
 
-/** Whether a path of these segments matches the pattern. */
 export const isMatch = (segments: Segments, texts: readonly string[]) =>
   segments.length === texts.length &&
   segments.every(({ literal }, at) => literal === undefined || literal === texts[at]);
 
-/** A pattern of another router, or with stray slashes, as it is written here. */
+/** A pattern with stray slashes or of another router, as one of ours. */
 const mended = (path: string) =>
   `/${path}`
     .replace(/\/(?::(\w+)|<(?:\w+:)?(\w+)>|\[(\w+)\])(?=\/|$)/g, '/{$1$2$3}')
     .replace(/\/{2,}/g, '/')
     .replace(/(.)\/$/, '$1');
 
-/** Refuses what would be a wildcard or a parameter elsewhere. */
+/** False for what looks like a wildcard or parameter. */
 const isPrefix = (path: string) => pathSegments(path) !== undefined && !/^[^/]|[*{}<>?#[\]]|\/:/.test(path);
 
-/** The problem of a rule's prefix, or none. */
 export function prefixProblems(prefix: string) {
   if (isPrefix(prefix)) return [];
 
-  // A rule covers all that a wildcard or a parameter could match.
+  // A rule covers all that they could match.
   const meant = mended(prefix).replace(/\/(\*+|\{\w+\})(\/.*)?$/, '') || '/';
   const fix = isPrefix(meant) ? meant : 'one such as /api/admin';
   return [`is no prefix of paths, without wildcards and parameters; write ${fix}`];
 }
 
-/** What to write instead, by the characters that are wrong. */
+/** What to write instead, by the wrong characters. */
 const FIXES: readonly (readonly [RegExp, string])[] = [
   [/\*|\.\.\./, 'a route for each path, without wildcard, and {name} for a segment that varies'],
   [/[?#]/, 'the path alone: a query is for query(), what is optional for a second route'],
@@ -55,7 +52,6 @@ const FIXES: readonly (readonly [RegExp, string])[] = [
   [/^/, 'at most a hundred segments, without dot segments and broken escapes'],
 ];
 
-/** What is wrong with an invalid pattern. */
 export function patternProblem(pattern: string) {
   if (typeof pattern !== 'string') return 'is not a path pattern; write a text such as /orders/{id}';
 
@@ -66,7 +62,7 @@ export function patternProblem(pattern: string) {
 
 type Parsed = Readonly<{ pattern: string; segments: Segments | undefined }>;
 
-/** An example path that both patterns match, and what to do; `undefined` without one. */
+/** An example path that both patterns match, and what to do. */
 export function overlapProblem(one: Parsed, other: Parsed) {
   if (one.segments === undefined || other.segments === undefined) return undefined;
 
@@ -81,13 +77,11 @@ export function overlapProblem(one: Parsed, other: Parsed) {
   return `${found}, or answer for ${narrow.pattern} in the handler of ${wide.pattern}`;
 }
 
-/** Whether the first pattern matches every path that the second does; both have as many segments. */
+/** Whether the first pattern matches every path that the second does. Both are equally long. */
 const isCovering = (wide: Segments, narrow: Segments) =>
   wide.every(({ literal }, at) => literal === undefined || literal === narrow[at]?.literal);
 
-/** An example path that both patterns match. */
 function commonPath(one: Segments, other: Segments) {
-  // A literal of either one, or any text where both have a parameter.
   const path = one.map(({ literal }, index) => literal ?? other[index]?.literal ?? 'x');
   return isMatch(other, path) ? `/${path.map(encodeURIComponent).join('/')}` : undefined;
 }

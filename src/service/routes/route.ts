@@ -1,4 +1,4 @@
-// How routes are written: method, path, access, inputs, handler. Nothing else decides access. Promises: the
+// How routes are written: method, path, access, inputs, handler. Nothing else gives access. Promises: the
 // types of a handler's request follow from its route; a wrong route or rule stops the start. Does not run
 // handlers: the pipeline does.
 import type { Incoming } from './incoming.ts';
@@ -33,7 +33,7 @@ export interface RouteRequest<
   readonly body: Body;
 }
 
-/** What a route runs; its maker's type promises it more. */
+/** Untyped: the route's maker checks types. */
 export interface Handler {
   (incoming: Incoming<Caller | undefined>): unknown;
 }
@@ -41,7 +41,7 @@ export interface Handler {
 /** Made by `get`, `post`, `put`, `patch` or `del`. */
 export interface Route extends Readonly<ReturnType<ReturnType<typeof routeMaker>>> {}
 
-/** A rule for a prefix and every path under it, with a route or without; made by `under`. */
+/** Made by `under`. */
 export interface PrefixRule {
   readonly prefix: readonly string[];
   readonly access: Access<Caller>;
@@ -49,24 +49,24 @@ export interface PrefixRule {
   readonly problems: readonly string[];
 }
 
-/** In JavaScript the access may be missing, or a guard. */
+/** In JavaScript it may be missing, or a guard. */
 function accessProblems(access: unknown): readonly string[] {
   const { admit, problems = [] } = Object(access);
   return admit === undefined ? ['has no access, such as open or needs()'] : problems;
 }
 
-/** What stops the start, besides the pattern. A route may be a changed copy. */
+/** What stops the start, besides the pattern. */
 export const routeProblems = ({ access, query, body, handler, problems }: Route) => [
   ...accessProblems(access),
-  // In JavaScript the list may hold anything.
+  // In JavaScript, lists hold anything.
   ...(typeof handler === 'function' ? [] : ['is no route, as get, post, put, patch and del give']),
   ...[query, body].flatMap((input) => input?.problem ?? []),
   ...(problems ?? []),
 ];
 
 /**
- * A rule for a prefix such as `/api/admin`: decides for every path under it, with a route or without,
- * besides other rules and the route's own access. Anything but a prefix stops the start.
+ * Adds an access to every path under a prefix such as `/api/admin`, whether or not it has a route. Other
+ * rules and the route's own access still apply. Anything but a prefix stops the start.
  *
  * @example runService({ routes, rules: [under('/api/admin', needs(scope('admin')))] });
  */
@@ -76,7 +76,6 @@ export function under(prefix: string, access: Access<Caller>): PrefixRule {
   return { prefix: pathSegments(prefix) ?? [], access, problems: lines };
 }
 
-/** All that a service serves. */
 export interface Routes {
   readonly routes: readonly Route[];
   readonly rules?: readonly PrefixRule[];
@@ -84,7 +83,7 @@ export interface Routes {
 
 type Input = QueryInput<unknown> | BodyInput<unknown>;
 
-/** Of `get`; any other route may have a query, a body, or both in this order. */
+/** Of `get`. Other routes may have a query, a body, or both in this order. */
 type ReadInputs = readonly [] | readonly [QueryInput<unknown>];
 
 type WriteInputs = ReadInputs | readonly [...ReadInputs, BodyInput<unknown>];
@@ -93,7 +92,7 @@ type QueryOf<All> = All extends readonly [QueryInput<infer Output>, ...unknown[]
 
 type BodyOf<All> = All extends readonly [...unknown[], BodyInput<infer Output>] ? Output : undefined;
 
-/** Pattern, access, inputs, handler; types the handler's request by the rest. */
+/** Types the handler's request by pattern, access and inputs. */
 type RouteMaker<Inputs extends readonly Input[], Result> = <
   Pattern extends string,
   Admitted extends Caller | undefined,
@@ -116,7 +115,7 @@ const isHandler = (part: Part): part is Handler => typeof part === 'function';
 function routeMaker(method: Method) {
   return (pattern: string, access: Access<Caller | undefined>, ...rest: readonly Part[]) => {
     const query = rest.find((part) => part?.input === 'query');
-    // RFC 9110 §9.3.1: GET has no body; caches and proxies may drop it.
+    // RFC 9110 §9.3.1: intermediaries may drop a body of GET.
     const body = method === 'GET' ? undefined : rest.find((part) => part?.input === 'body');
     const handler = rest.find(isHandler);
     const known = [query, body, handler].filter(Boolean);
@@ -137,14 +136,14 @@ function routeMaker(method: Method) {
   };
 }
 
-/** A JSON object or array, but no promise, and nothing that becomes text, such as a `Date`. */
+/** An object or array, but no promise, and no `Date`, which becomes text. */
 type Json = object & { readonly then?: never; readonly toJSON?: () => object };
 
-/** Returns nothing for 204, which a GET cannot be. */
+/** No result is 204, which a GET cannot have. */
 type WriteRoute = RouteMaker<WriteInputs, Json | void>;
 
 /**
- * A route for GET, and so for HEAD, on a pattern such as `/api/orders/{id}`.
+ * A route for GET and HEAD, on a pattern such as `/api/orders/{id}`.
  *
  * @example get('/api/orders/{id}', authenticated, ({ parameters }) => orders.find(parameters.id))
  */

@@ -3,23 +3,21 @@ import { pathSegments } from './segments.ts';
 import { isMatch, overlapProblem, parsePattern, patternProblem, type Segments } from './pattern.ts';
 import { routeProblems, type PathParameters, type PrefixRule, type Route, type Routes } from './route.ts';
 
-/** The routes and rules at a path; shared between requests. */
+/** Shared between requests. */
 export type Matched = NonNullable<ReturnType<ReturnType<typeof createRouter>>>;
 
-/** A route with the parameters of a path. */
 export type Match = Matched['matches'][number];
 
 /**
- * Returns a function that finds what stands at a path: the routes whose pattern it matches, and the rules
- * whose prefix covers it, except on `ownRoutes`. `undefined` for a path without canonical form. Trusts
- * `routes` to have passed `routesProblems`.
+ * Returns a function that finds the routes that match a path and, except on `ownRoutes`, the rules that cover
+ * it; `undefined` for a path without canonical form. Trusts `routes` to have passed `routesProblems`.
  */
 export function createRouter(
   routes: readonly Route[],
   rules: readonly PrefixRule[] = [],
   ownRoutes: readonly Route[] = [],
 ) {
-  // The caller may change the list later.
+  // The caller may change its list.
   const kept = rules.slice();
   const all = [...ownRoutes, ...routes];
   const parsed = all.map((route) => ({ route, segments: parsePattern(route.pattern) ?? [] }));
@@ -48,8 +46,8 @@ export function createRouter(
 }
 
 /**
- * What stops the start of a service that itself serves `ownPaths`: values that are no routes or rules, what
- * is wrong with each, and patterns that are invalid, match such a path, or overlap, with an example.
+ * What stops the start: values that are no routes or rules, their own problems, and patterns that are
+ * invalid, match one of the service's `ownPaths`, or overlap.
  */
 export function routesProblems(served: Routes, ownPaths: readonly string[] = []): string[] {
   const { routes, rules = [], ...others }: Routes = Object(served);
@@ -64,7 +62,7 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [])
   ];
 }
 
-/** In JavaScript anything may stand among the rules, a route too. */
+/** In JavaScript, rules may be anything, even routes. */
 const NO_RULE = 'rules: must be a list of what under gives';
 
 function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[]) {
@@ -83,7 +81,6 @@ function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[]) {
   });
 }
 
-/** Patterns that match a path of the service itself, whatever the method. */
 const shadowProblems = (segments: Segments, ownPaths: readonly string[]) =>
   ownPaths.flatMap((path) => {
     const texts = pathSegments(path);
@@ -91,7 +88,6 @@ const shadowProblems = (segments: Segments, ownPaths: readonly string[]) =>
     return isShadowed ? `matches ${path}, where the service answers itself; give it another` : [];
   });
 
-/** The path's texts at the pattern's parameters. */
 function parametersOf(segments: Segments, texts: readonly string[]): PathParameters {
   const values = segments.flatMap(({ name }, at) => {
     const text = texts[at] ?? '';

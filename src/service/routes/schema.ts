@@ -1,5 +1,5 @@
-// Standard Schema v1 (standardschema.dev). The types are ours, so that no package is needed. Trusts a schema
-// to check. Promises: a client sees messages and keys of its issues, never the value.
+// Standard Schema version 1 (standardschema.dev), typed here to need no package. Trusts a schema to check.
+// Promises: a client sees the messages and keys of its issues, never the value.
 import { andThen } from '../../verify/base/clock.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { refuse } from '../../verify/base/refusal.ts';
@@ -23,7 +23,6 @@ export interface Schema<Output = unknown> {
 const MAX_ISSUES = 20;
 const MAX_TEXT_LENGTH = 200;
 
-/** Why this is not a Standard Schema of version 1. */
 export function schemaProblem(schema: unknown): string | undefined {
   const standard = Object(schema)['~standard'];
   const isSchema = standard?.version === 1 && typeof standard.validate === 'function';
@@ -31,8 +30,8 @@ export function schemaProblem(schema: unknown): string | undefined {
 }
 
 /**
- * The schema's output for the value. Throws `Refused` with this reason, or rejects with it; any other error,
- * or result, of `validate` is a bug.
+ * The schema's output for the value. Throws or rejects with `Refused` for this reason; any other error, or an
+ * invalid result, is a bug.
  */
 export function checkBySchema<Output>(
   schema: Schema<Output>,
@@ -49,7 +48,7 @@ export function checkBySchema<Output>(
   });
 }
 
-/** Nothing else of an issue: it may hold the input. */
+/** An issue may also hold the input. */
 function shownIssue({ path = [], message }: SchemaIssue) {
   const keys = path.map((part) => {
     const key = typeof part === 'object' ? part.key : part;

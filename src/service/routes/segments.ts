@@ -1,13 +1,14 @@
-// Path → decoded segments. The same reading decides route and access. Promises: one canonical form, or none.
+// Path → decoded segments, by which both route and rules are found. Promises: one canonical form, or none.
 import { undefinedOn } from '../../verify/base/encoding.ts';
 
-/** Stricter: RFC 3986 §3.3 has no limit. 8,000 segments fit, at the cost of twenty requests. */
+/**
+ * Stricter: RFC 3986 §3.3 sets no limit. A request line fits 8,000, which cost as much as twenty requests.
+ */
 const MAX_SEGMENTS = 100;
 
 /**
- * The percent-decoded segments, none for `/`; an encoded slash stays inside its segment. `undefined` for an
- * escape that is broken or not UTF-8 (RFC 3986 §2.1), an empty segment (trailing slash, `//`), a dot segment
- * (§3.3), or more than 100.
+ * The percent-decoded segments, none for `/`. An encoded slash stays inside its segment. `undefined` for a
+ * broken escape (RFC 3986 §2.1), an empty segment, a dot segment (§3.3), or too many.
  */
 export function pathSegments(path: string): readonly string[] | undefined {
   if (path === '/') return [];
