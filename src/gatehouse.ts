@@ -29,14 +29,8 @@ export {
   type Routes,
 } from './service/routes/route.ts';
 export { json, query, type BodyInput, type BodyOptions, type QueryInput } from './service/routes/inputs.ts';
-export {
-  reply,
-  created,
-  noContent,
-  fail,
-  type HandlerReply,
-  type Headers,
-} from './service/routes/handler-reply.ts';
+export { reply, created, noContent, fail, type Headers } from './service/routes/handler-reply.ts';
+export type { HandlerReply } from './service/routes/handler-result.ts';
 export type { Field } from './gate/reply.ts';
 export type { Schema } from './service/routes/schema.ts';
 export type { Caller } from './verify/caller.ts';

@@ -16,9 +16,9 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Doors that load more than their bounds yet, and how much; the last two have room for routes of a team. */
 const OVER: Readonly<Record<string, number>> = {
   createGate: 22_550,
-  createService: 30_500,
-  runService: 33_600,
-  server: 36_000,
+  createService: 29_300,
+  runService: 32_300,
+  server: 34_800,
   'all of src': 47_500,
 };
 
@@ -38,6 +38,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'verify/dpop/replay.ts': ['node:crypto'],
   'verify/dpop/proof.ts': ['node:crypto'],
   'gate/gate.ts': ['type node:http'],
+  'service/routes/body-refusal.ts': ['type node:http'],
   'service/routes/body.ts': ['type node:http'],
   'service/routes/incoming.ts': ['type node:http'],
   'service/http/write.ts': ['type node:net', 'type node:http'],

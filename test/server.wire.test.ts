@@ -355,7 +355,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.equal((await service.ask('/api/public')).status, 500);
     const { method, route, reason, error, frames } = await service.logged('request failed');
     assert.deepEqual([method, route, reason, error], ['GET', '/api/public', 'bug', 'RangeError']);
-    const isInSource = (place: string) => place.includes('/src/gate/reply.ts');
+    const isInSource = (place: string) => place.includes('/src/service/routes/handler-result.ts');
     assert.ok(frames.some(isInSource), frames.join('\n'));
     assert.equal((await service.ask('/healthz')).status, 200);
     assert.doesNotMatch(JSON.stringify(service.logs), /secret/);

@@ -31,6 +31,13 @@ const ALWAYS = [
   'nosniff',
 ];
 
+/** 204 (RFC 9110 §15.3.5). */
+export const NO_CONTENT: Reply = {
+  status: 204,
+  fields: ['cache-control', 'no-store', 'x-content-type-options', 'nosniff'],
+  content: '',
+};
+
 /** `json` is text; `headers` has names and values in turn. */
 export function jsonReply(status: number, json: string, headers: readonly string[] = []): Reply {
   const length = String(Buffer.byteLength(json));

@@ -1,9 +1,10 @@
 // Cross-origin requests (Fetch standard §3.2). Promises: only a listed origin gets permission; `*` and `null`
 // never do. Protects nothing: it only tells browsers which pages may read a reply.
 import type { CrossOrigin, Early } from '../gate/early.ts';
+import { NO_CONTENT } from '../gate/reply.ts';
 import type { DpopMode } from '../verify/credentials.ts';
 import { fieldValues } from '../verify/request/fields.ts';
-import { isPreflight, NO_CONTENT } from './preflight.ts';
+import { isPreflight } from './preflight.ts';
 
 interface CorsOptions {
   readonly dpopMode: DpopMode;

@@ -2,10 +2,10 @@
 // without a token.
 import { printableSetting, type Log } from '../verify/base/events.ts';
 import { refuseMethod } from '../verify/base/refusal.ts';
-import type { Reply } from '../gate/reply.ts';
+import { NO_CONTENT, type Reply } from '../gate/reply.ts';
 import type { Early } from '../gate/early.ts';
 import type { DpopMode } from '../verify/credentials.ts';
-import { isPreflight, NO_CONTENT } from './preflight.ts';
+import { isPreflight } from './preflight.ts';
 
 const METHODS = ['GET', 'HEAD'];
 

@@ -1,7 +1,7 @@
 /* The tables of routes in words: who may use a route, and the members of its response. */
 import { policyA } from '../../src/profiles/a.ts';
 import { routesOf as profileOf } from '../../src/profiles/routes.ts';
-import { HandlerReply } from '../../src/service/routes/handler-reply.ts';
+import { HandlerReply } from '../../src/service/routes/handler-result.ts';
 import type { Access } from '../../src/gate/access.ts';
 import type { Guard } from '../../src/gate/guards.ts';
 import type { Route } from '../../src/service/routes/route.ts';

@@ -29,8 +29,10 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   ],
   'service/routes/': [
     'schema',
+    'body-refusal',
     'body',
     'incoming',
+    'handler-result',
     'handler-reply',
     'inputs',
     'segments',

@@ -7,7 +7,7 @@ import type { Clock } from '../../verify/base/clock.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { pairsOf, type Reply } from '../../gate/reply.ts';
 import { CLOSE } from './write.ts';
-import { refuseBody } from '../routes/body.ts';
+import { refuseBody } from '../routes/body-refusal.ts';
 import { createBatches } from './batches.ts';
 import { Connection, KEEP_ALIVE_MILLIS, REQUEST_MILLIS } from './connection.ts';
 import { MAX_FIELDS } from './pipeline.ts';

@@ -4,9 +4,8 @@
 // errors into replies: responder.ts does.
 import { andThen, isPromise, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
-import { replyToResult } from '../routes/handler-reply.ts';
+import { replyToResult } from '../routes/handler-result.ts';
 import type { Reply } from '../../gate/reply.ts';
-import { readBody } from '../routes/body.ts';
 import { Incoming, queryOf, type Inputs } from '../routes/incoming.ts';
 import type { RequestFacts } from '../../verify/request/uri.ts';
 import { refusalOf } from '../../gate/access.ts';
@@ -96,7 +95,7 @@ export function createPipeline(
 
     if (body !== undefined) {
       const { types, limitBytes = bodyLimitBytes } = body;
-      const given = await readBody(exchange.request, exchange.response, types, limitBytes);
+      const given = await body.read(exchange.request, exchange.response, types, limitBytes);
       read.body = await withinTime(exchange, body.check(given));
     }
     return read;

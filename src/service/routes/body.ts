@@ -4,24 +4,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseJson } from '../../verify/base/encoding.ts';
 import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
-import { refuse, type Refused } from '../../verify/base/refusal.ts';
+import { refuse } from '../../verify/base/refusal.ts';
 import { fieldValues } from '../../verify/request/fields.ts';
+import { BODY_REFUSED, CLIENT_GONE, refusalOf } from './body-refusal.ts';
 
 /** Stricter: RFC 8259 §9 sets no limit. Recursive code fails at some thousand levels. */
 const MAX_DEPTH = 64;
-
-export const CLIENT_GONE = Symbol('client gone');
-
-const REFUSED = 'bodyRefused';
-
-/** Why reading must stop, or not begin. */
-const refusals = new WeakMap<IncomingMessage, Refused>();
-
-/** For the listener, which sees invalid bodies. */
-export function refuseBody(request: IncomingMessage, refused: Refused) {
-  refusals.set(request, refused);
-  request.emit(REFUSED);
-}
 
 /**
  * Resolves to the JSON value. `types` are media types in lower case, without parameters. Rejects with
@@ -82,13 +70,13 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
   return new Promise<Buffer>((resolve, reject) => {
     const stop = () => {
       // Closing in the middle of a body is leaving.
-      const refused = request.socket.readable ? refusals.get(request) : undefined;
+      const refused = request.socket.readable ? refusalOf(request) : undefined;
       reject(refused ?? CLIENT_GONE);
     };
 
-    if (request.destroyed || refusals.has(request)) stop();
+    if (request.destroyed || refusalOf(request) !== undefined) stop();
 
-    request.on('close', stop).on(REFUSED, stop);
+    request.on('close', stop).on(BODY_REFUSED, stop);
     // `release`: these listeners keep `body` until the response.
     request.on('end', () => resolve(body.release()));
     request.on('data', (chunk: Buffer) => {

@@ -1,30 +1,7 @@
 // What a handler may return besides plain JSON: a reply with its own status and header fields. Promises: it
 // cannot change framing, the connection or credentials, or set a cookie.
-import { isJsonObject } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
-import { jsonReply, type Reply } from '../../gate/reply.ts';
-
-/** Made by `reply`, `created`, `noContent` or `fail`. Only that of `fail` may be thrown. */
-export class HandlerReply {
-  readonly #isGenuine = true;
-  readonly reply;
-  readonly isThrowable;
-
-  constructor(reply: Reply, isThrowable = false) {
-    this.reply = reply;
-    this.isThrowable = isThrowable;
-  }
-
-  /** `instanceof` would throw for a revoked proxy. */
-  static isGenuine(thrown: unknown): thrown is HandlerReply {
-    return #isGenuine in Object(thrown);
-  }
-
-  /** Nested, or from another copy of this package, it would become a 200 body. */
-  toJSON(): never {
-    throw new UsageError('a reply inside of a body, or of another copy of this package');
-  }
-}
+import { HandlerReply, jsonText } from './handler-result.ts';
 
 export type Headers = Readonly<Record<string, string>>;
 
@@ -84,35 +61,6 @@ function makeReply(status: number, body?: object, headers?: Headers) {
   return { status, fields: [...fields].flat(), content };
 }
 
-/**
- * The JSON of a plain object, an array, or a class instance with members. Throws a `TypeError` for anything
- * else, such as a `Map`. Checks the outermost value only.
- */
-function jsonText(body: unknown): string {
-  const text = isSerialisable(body) ? JSON.stringify(body) : '';
-  if (text?.[0] !== '{' && text?.[0] !== '[') throw new UsageError('a body that is no JSON object or array');
-
-  return text;
-}
-
-function isSerialisable(body: unknown) {
-  if (!isJsonObject(body)) return Array.isArray(body);
-  // JSON would show private details, or single bytes.
-  if (body instanceof Error || ArrayBuffer.isView(body)) return false;
-
-  const { toJSON, then, pipe } = body;
-  if (typeof toJSON === 'function') return true;
-
-  // The members of a promise, stream or iterator are not its content.
-  const isSource = [then, pipe].some((member) => typeof member === 'function');
-  if (isSource || Symbol.iterator in body || Symbol.asyncIterator in body) return false;
-
-  // The prototype of a plain object of any realm has none.
-  const prototype: unknown = Object.getPrototypeOf(body);
-  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
-  return isPlain || Object.keys(body).length > 0;
-}
-
 function checkStatus(status: number, hasBody: boolean) {
   const isStatus = Number.isInteger(status) && status >= 200 && status < 600;
   if (!isStatus) throw new UsageError('a reply needs a status from 200 to 599');
@@ -138,18 +86,4 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
     fields.set(name.toLowerCase(), value);
   }
   return fields.set('x-content-type-options', 'nosniff');
-}
-
-/**
- * The reply for a handler's result: its own reply, 204 for nothing, 200 for a JSON object or array. Throws a
- * returned `fail`, and a `TypeError` for anything else.
- */
-export function replyToResult(result: unknown, method: string): Reply {
-  if (result instanceof HandlerReply) {
-    if (result.isThrowable) throw result;
-    return result.reply;
-  }
-  if (result === undefined && method !== 'GET') return noContent().reply;
-
-  return jsonReply(200, jsonText(result));
 }

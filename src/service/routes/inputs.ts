@@ -1,6 +1,7 @@
 // A route's query and body, each checked by a schema. Promises: a handler gets only the schema's output. Does
 // not choose the moment: the pipeline checks after access.
 import { isListOf } from '../../verify/base/encoding.ts';
+import { readBody } from './body.ts';
 import { checkBySchema, schemaProblem, type Schema } from './schema.ts';
 
 /** A route's query. `check` throws or rejects with `Refused`. */
@@ -18,6 +19,7 @@ export interface BodyInput<Output> {
   readonly problem: string | undefined;
   readonly limitBytes: number | undefined;
   readonly types: readonly string[];
+  readonly read: typeof readBody;
   readonly check: (body: unknown) => Output | Promise<Output>;
 }
 
@@ -80,6 +82,7 @@ export function json(...given: readonly [schema?: Schema, options?: BodyOptions]
     problem,
     limitBytes,
     types,
+    read: readBody,
     check: (body) => checkBySchema(schema, body, 'body-refused'),
   };
 }

@@ -8,7 +8,8 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { CLIENT_GONE, readBody } from '../../../src/service/routes/body.ts';
+import { readBody } from '../../../src/service/routes/body.ts';
+import { CLIENT_GONE } from '../../../src/service/routes/body-refusal.ts';
 
 const PIECE_BYTES = 65_536;
 

@@ -5,15 +5,8 @@ import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { Duplex, Readable, Writable } from 'node:stream';
 import { test } from 'node:test';
 import { runInNewContext } from 'node:vm';
-import {
-  created,
-  fail,
-  HandlerReply,
-  noContent,
-  reply,
-  replyToResult,
-  type Headers,
-} from '../../../src/service/routes/handler-reply.ts';
+import { created, fail, noContent, reply, type Headers } from '../../../src/service/routes/handler-reply.ts';
+import { HandlerReply, replyToResult } from '../../../src/service/routes/handler-result.ts';
 
 const ALWAYS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 const AS_JSON = { ...ALWAYS, 'content-type': 'application/json; charset=utf-8' };

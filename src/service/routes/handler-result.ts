@@ -1,0 +1,69 @@
+// What a handler has returned → the reply to send. Promises: only what is meant as JSON is sent as JSON.
+import { jsonReply, NO_CONTENT, type Reply } from '../../gate/reply.ts';
+import { isJsonObject } from '../../verify/base/encoding.ts';
+import { UsageError } from '../../verify/base/events.ts';
+
+/** Made by `reply`, `created`, `noContent` or `fail`. Only that of `fail` may be thrown. */
+export class HandlerReply {
+  readonly #isGenuine = true;
+  readonly reply;
+  readonly isThrowable;
+
+  constructor(reply: Reply, isThrowable = false) {
+    this.reply = reply;
+    this.isThrowable = isThrowable;
+  }
+
+  /** `instanceof` would throw for a revoked proxy. */
+  static isGenuine(thrown: unknown): thrown is HandlerReply {
+    return #isGenuine in Object(thrown);
+  }
+
+  /** Nested, or from another copy of this package, it would become a 200 body. */
+  toJSON(): never {
+    throw new UsageError('a reply inside of a body, or of another copy of this package');
+  }
+}
+
+/**
+ * The reply for a handler's result: its own reply, 204 for nothing, 200 for a JSON object or array. Throws a
+ * returned `fail`, and a `TypeError` for anything else.
+ */
+export function replyToResult(result: unknown, method: string): Reply {
+  if (result instanceof HandlerReply) {
+    if (result.isThrowable) throw result;
+    return result.reply;
+  }
+  if (result === undefined && method !== 'GET') return NO_CONTENT;
+
+  return jsonReply(200, jsonText(result));
+}
+
+/**
+ * The JSON of a plain object, an array, or a class instance with members. Throws a `TypeError` for anything
+ * else, such as a `Map`. Checks the outermost value only.
+ */
+export function jsonText(body: unknown): string {
+  const text = isSerialisable(body) ? JSON.stringify(body) : '';
+  if (text?.[0] !== '{' && text?.[0] !== '[') throw new UsageError('a body that is no JSON object or array');
+
+  return text;
+}
+
+function isSerialisable(body: unknown) {
+  if (!isJsonObject(body)) return Array.isArray(body);
+  // JSON would show private details, or single bytes.
+  if (body instanceof Error || ArrayBuffer.isView(body)) return false;
+
+  const { toJSON, then, pipe } = body;
+  if (typeof toJSON === 'function') return true;
+
+  // The members of a promise, stream or iterator are not its content.
+  const isSource = [then, pipe].some((member) => typeof member === 'function');
+  if (isSource || Symbol.iterator in body || Symbol.asyncIterator in body) return false;
+
+  // The prototype of a plain object of any realm has none.
+  const prototype: unknown = Object.getPrototypeOf(body);
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
+  return isPlain || Object.keys(body).length > 0;
+}
