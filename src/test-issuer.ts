@@ -1,5 +1,4 @@
-// A test issuer: a signing key in memory, tokens and proofs, for tests without a network. Only testing.ts
-// loads it.
+// A test issuer: a signing key, tokens and proofs, for tests without a network. Only testing.ts loads it.
 import {
   constants,
   createPrivateKey,
@@ -12,33 +11,33 @@ import {
 } from 'node:crypto';
 import type { JsonObject } from './verify/base/encoding.ts';
 
-/** Claims or header members that add to the usual ones or replace them. `undefined` removes one. */
+/** Added to the usual claims or header members, or replacing them. `undefined` removes one. */
 export type Members = Readonly<Record<string, unknown>>;
 
-/** An ES256 key of a client, for DPoP (RFC 9449). */
+/** A client's ES256 key for DPoP (RFC 9449). */
 export interface ProofKey {
-  /** RFC 7638, base64url. A bound token has it in `cnf.jkt`. */
+  /** RFC 7638, base64url: the `cnf.jkt` of a bound token. */
   readonly thumbprint: string;
   readonly publicJwk: JsonObject;
   readonly privateKey: KeyObject;
 }
 
-/** As the client sends it. */
+/** The request that a proof is for. */
 export interface ProofRequest {
   readonly method: string;
   readonly url: string;
 }
 
 export interface TestIssuerOptions {
-  /** Host name of the issuer. Default: `issuer.test`. */
+  /** Host name. Default: `issuer.test`. */
   readonly domain?: string;
   /** Default: `https://api.test`. */
   readonly audience?: string;
-  /** With which its tokens are signed. Default: `RS256`. */
+  /** Default: `RS256`. */
   readonly algorithm?: TestAlgorithm;
 }
 
-/** Per algorithm how its keys are made and used (RFC 7518 §3, RFC 8037 §3.1). */
+/** How keys are made and used (RFC 7518 §3, RFC 8037 §3.1). */
 const ALGORITHMS = {
   RS256: {
     make: () => generateKeyPairSync('rsa', { modulusLength: 2048, ...AS_TEXT }),
@@ -74,7 +73,7 @@ export type TestAlgorithm = keyof typeof ALGORITHMS;
 /** An issuer that `createTestIssuer` has made. */
 export type TestIssuer = ReturnType<typeof createTestIssuer>;
 
-/** Signs in the compact form (RFC 7515 §3.1). RFC 7518 §3.4: `dsaEncoding` is for ECDSA; RSA ignores it. */
+/** RFC 7515 §3.1. `dsaEncoding` is for ECDSA (RFC 7518 §3.4); RSA ignores it. */
 function signJws(header: Members & { alg: TestAlgorithm }, payload: Members, key: KeyObject) {
   const input = `${encode(header)}.${encode(payload)}`;
   const { digest, use } = ALGORITHMS[header.alg];
@@ -115,12 +114,12 @@ export function createTestIssuer({
   }
 
   return {
-    /** Domain, audience and algorithm for `createService` and `createGate`; only errors are logged. */
+    /** For `createService` and `createGate`. Only errors are logged. */
     settings: { domain, audience, algorithms: [algorithm], logLevel: 'error' as const },
-    /** The option of `createService` and `createGate` that gives the key set without a network. */
+    /** The option of `createService` and `createGate` that replaces the provider. */
     fetchKeys: async () => ({ keys: [jwk] }),
     token,
-    /** Creates a token that is bound to a client's key (RFC 9449 §6.1). */
+    /** Creates a token bound to a client's key (RFC 9449 §6.1). */
     boundToken(key: ProofKey, claims: Members = {}) {
       return token({ cnf: { jkt: key.thumbprint }, ...claims });
     },
@@ -143,7 +142,7 @@ export function createProofKey(): ProofKey {
   return { thumbprint, publicJwk: members, privateKey };
 }
 
-/** Node 20 hangs if a generated key is exported while the garbage collector frees its generator. */
+/** Node 20 hangs on exporting a generated key while its generator is collected. */
 const AS_TEXT = {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
   privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
@@ -155,7 +154,7 @@ function keysOf(pair: Readonly<Record<'publicKey' | 'privateKey', unknown>>) {
 }
 
 /**
- * Creates a proof for a request with this token (RFC 9449 §4.2). It is valid from now on.
+ * Creates a proof for a request with this token (RFC 9449 §4.2), valid from now on.
  *
  * @example const dpop = createProof(key, { method: 'GET', url }, issuer.boundToken(key));
  */

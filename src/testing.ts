@@ -23,18 +23,17 @@ export {
 } from './test-issuer.ts';
 
 /**
- * Its message has a line for each response that does not fit the access of its route.
+ * Its message has a line for each response that does not fit its route's access.
  *
  * @example await assert.rejects(assertRouteMatrix({ routes: wrongRoutes }), RouteMatrixError);
  */
 export class RouteMatrixError extends Error {}
 
 /**
- * Requests every route without credentials, with an expired token, with another scheme, with a method that
- * its path does not have, and with tokens that have all scopes, no scopes, and all scopes but those of each
- * guard. No token has the claims that guards look for, so the guards themselves decide what to expect. Runs
- * no handler. Rejects with a `RouteMatrixError` that lists every wrong response, or with a
- * `ConfigurationError` if the routes cannot be served.
+ * Requests every route without credentials, with an expired token, another scheme, another method, and tokens
+ * with all scopes, no scopes, and all scopes but those of each guard. Tokens have no other claims: what to
+ * expect is computed from the guards. Runs no handler. Rejects with a `RouteMatrixError` that lists every
+ * wrong response, or with a `ConfigurationError` if the routes cannot be served.
  *
  * @example test('every route asks for what it says', () => assertRouteMatrix({ routes }));
  */
@@ -88,7 +87,7 @@ function createAsk(route: Route, url: string) {
   const mismatches: string[] = [];
 
   async function ask(what: string, status: number, headers = {}, method: string = route.method) {
-    // Otherwise `stop` would wait for more requests on the connection.
+    // Otherwise `stop` would wait for the connection.
     const response = await fetch(url, { method, headers: { ...headers, connection: 'close' } });
     await response.arrayBuffer();
     if (response.status === status) return;
@@ -106,7 +105,7 @@ async function askForCredentials(ask: Ask, inForce: InForce, { bearer }: TestIss
   await ask('no credentials', credentials.includes('required') ? 401 : 200);
   await ask('an expired token', refused, bearer({ exp: 1 }));
   await ask('another scheme', refused, { authorization: 'Basic eA==' });
-  // A rule decides before the method does.
+  // Rules are checked before the method.
   await ask('another method', inForce.length > 1 ? 401 : 405, {}, 'OPTIONS');
 }
 
@@ -116,7 +115,7 @@ async function askForScopes(ask: Ask, inForce: InForce, { bearer, check }: TestI
   const guards = inForce.flatMap((access) => access.guards);
   const all = guards.flatMap(scopesOf);
 
-  /** Expects the refusal of the first guard that refuses: only a guard knows its claims and logins. */
+  /** Computes the expected refusal: only guards know their claims and logins. */
   async function askWith(what: string, scopes: readonly string[]) {
     const headers = bearer({ scope: scopes.join(' ') });
     const rawHeaders = ['Host', 'localhost', 'Authorization', headers.authorization];

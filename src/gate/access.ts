@@ -1,5 +1,5 @@
-// Access: who may use a route. Promises: admits only a Caller that the sender check made, or nobody where
-// the route allows that. Does not read credentials: identify.ts does.
+// Access: who may use a route. Promises: admits only a Caller that the sender check made, or nobody where the
+// route allows that. Does not read credentials: identify.ts does.
 import { refuse, type Refused } from '../verify/base/refusal.ts';
 import { isGenuine, type Caller } from '../verify/caller.ts';
 import type { Guard } from './guards.ts';
@@ -8,15 +8,15 @@ import type { Guard } from './guards.ts';
 export interface Access<Admitted> {
   readonly name: string;
   readonly credentials: 'ignored' | 'optional' | 'required';
-  /** Decided in this order, `recentLogin` last. */
+  /** Checked in this order, `recentLogin` last. */
   readonly guards: readonly Guard[];
   /** What stops the start. */
   readonly problems?: readonly string[];
-  /** The caller for the handler, once `refusalOf` has returned nothing. */
+  /** What the handler gets, once `refusalOf` has returned nothing. */
   readonly admit: (caller: Caller | undefined) => Admitted;
 }
 
-/** Why this caller may not pass. `recentLogin` (RFC 9470) decides last, and only where there is a route. */
+/** Why this caller may not pass. `recentLogin` (RFC 9470) comes last, and only if there is a route. */
 export function refusalOf(
   inForce: readonly { readonly access: Access<unknown> }[],
   caller: Caller | undefined,
@@ -38,14 +38,14 @@ export function refusalOf(
       login ??= guard.refused;
     }
   }
-  // Choice: nobody logs in again only to lack a scope.
+  // Choice: no user logs in again only to lack a scope.
   return hasRoute ? login : undefined;
 }
 
 const isLogin = ({ refused }: Guard) => refused.refusal.reason === 'login-insufficient';
 
 /**
- * Everyone. Credentials are ignored, and the handler gets no caller.
+ * Everyone. Ignores credentials.
  *
  * @example get('/api/status', open, () => ({ status: 'ok' }))
  */
@@ -57,7 +57,7 @@ export const open: Access<undefined> = {
 };
 
 /**
- * Everyone. Credentials, when present, must be valid, and then give the caller.
+ * Everyone. Credentials, if present, must be valid.
  *
  * @example get('/api/feed', optional, ({ caller }) => ({ for: caller?.subject ?? 'guest' }))
  */
@@ -82,7 +82,7 @@ export const authenticated: Access<Caller> = {
 
 /**
  * Callers whose valid access token passes every guard. Others get 403 (RFC 6750 §3.1), or 401 from
- * `recentLogin` (RFC 9470 §3). Throws a `TypeError` for two `recentLogin`.
+ * `recentLogin` (RFC 9470 §3), of which more than one throws a `TypeError`.
  *
  * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
  */

@@ -30,7 +30,7 @@ const DETAILS: Readonly<Partial<Record<Kind, string>>> = {
   invalid_dpop_proof: 'The DPoP proof is invalid',
 };
 
-/** What follows on the connection may then be no request (RFC 9110 §15.5.9). */
+/** What follows may be no request (RFC 9110 §15.5.9). */
 const CLOSING: readonly RefusalReason[] = [
   'malformed-http',
   'host-refused',
@@ -40,19 +40,16 @@ const CLOSING: readonly RefusalReason[] = [
   'header_fields_too_large',
 ];
 
-/** How refusals look; from the settings. */
 export interface ChallengeOptions {
   readonly dpopMode: DpopMode;
   readonly dpopAlgorithms: readonly string[];
-  /** Whether bodies say more. */
+  /** Whether bodies name the reason. */
   readonly errorDetail: boolean;
   /** RFC 9728 §5.1 */
   readonly metadataUrl?: string | undefined;
 }
 
-/**
- * Makes each reply once, except those with details of one request. `scheme` is the one used, if accepted.
- */
+/** Makes each reply once, unless it has details of one request. `scheme` is the one used, if accepted. */
 export function createRefusalReplies({
   dpopMode,
   dpopAlgorithms,
@@ -62,9 +59,9 @@ export function createRefusalReplies({
   const schemes = SCHEMES[dpopMode];
   const algs = dpopAlgorithms.join(' ');
 
-  /** A field for each accepted scheme (RFC 9110 §11.6.1); the error is in that of the scheme used. */
+  /** A field for each accepted scheme (RFC 9110 §11.6.1). That of the scheme used has the error. */
   function challenges({ kind, description, demands }: Refusal, scheme: Scheme | undefined) {
-    // RFC 6750 §3.1: no credentials, no error. Choice: demands then go first, where clients look.
+    // RFC 6750 §3.1: no credentials, no error. Choice: demands then go into the first, where clients look.
     const isError = kind !== 'unauthorized';
     const used = isError && scheme ? scheme : schemes[0];
 
@@ -109,7 +106,7 @@ export function createRefusalReplies({
   };
 }
 
-/** Makes a value once for each refusal and key; a refusal that nobody holds takes its values with it. */
+/** Makes a value once for each refusal and key. */
 export function onceForEach<Key, Value>(make: (refusal: Refusal, key: Key) => Value) {
   const made = new WeakMap<Refusal, Map<Key, Value>>();
 
@@ -122,7 +119,7 @@ export function onceForEach<Key, Value>(make: (refusal: Refusal, key: Key) => Va
   };
 }
 
-/** The auth-params of a challenge, without those that have no value. */
+/** The auth-params that have values. */
 export function parametersText(parameters: object): string {
   const present = Object.entries(parameters).filter(([, value]) => value);
   return present.map(([name, value]) => `${name}="${value}"`).join(', ');

@@ -1,5 +1,5 @@
-// What an option can add to the way of a request: a reply before access is decided, and the fields that let
-// pages of other origins read replies. Without options there is neither.
+// What an option may add: replies before access is checked, and the fields by which pages of other origins
+// read replies.
 import type { RequestFacts } from '../verify/request/uri.ts';
 import type { Refused } from '../verify/base/refusal.ts';
 import type { Reply } from './reply.ts';
@@ -10,14 +10,14 @@ export interface EarlyReply {
   readonly crossOrigin: readonly string[];
 }
 
-/** The reply to a request that it is meant for; `undefined` for any other. */
+/** Returns `undefined` for requests that it has no reply to. */
 export type Early = (facts: RequestFacts) => EarlyReply | undefined;
 
-/** Fields, names and values in turn (Fetch standard §3.2). */
+/** Fields: names and values in turn (Fetch standard §3.2). */
 export interface CrossOrigin {
   /** On every reply. */
   readonly vary: readonly string[];
-  /** For the reply to a request with this `Origin`. */
+  /** For a request with this `Origin`. */
   readonly forReading: (origin?: string) => readonly string[];
 }
 

@@ -1,14 +1,14 @@
-// What a gate reads of a request of any server, and what it refuses whatever the access: the server behind
-// could read it otherwise than the checks do. Reads no body.
+// What a gate reads of a request of any server, and what it always refuses, because the server behind could
+// read it differently. Reads no body.
 import { refuse } from '../verify/base/refusal.ts';
 import type { RequestHead } from './record.ts';
 
-/** What the gate reads of a request; Node's own fits. `rawHeaders` has names and values in turn, as sent. */
+/** Node's own fits. `rawHeaders` has names and values in turn, as sent. */
 export interface GateRequest extends RequestHead {
   readonly socket?: unknown;
 }
 
-/** What the gate reads of a Fetch `Request`: not its body, and of its URL only host, path and query. */
+/** A Fetch `Request`. Of its URL, the gate reads host, path and query. */
 export interface FetchRequest {
   readonly method: string;
   readonly url: string;
@@ -18,7 +18,7 @@ export interface FetchRequest {
 
 const NO_REQUEST = 'a request needs rawHeaders, or as a Request of Fetch an absolute url and headers';
 
-/** Fetch joins repeated fields with a comma. The scheme of the URL is not believed. */
+/** Fetch joins repeated fields with commas. Ignores the URL's scheme. */
 export function requestOf(request: GateRequest | FetchRequest): GateRequest {
   if ('rawHeaders' in request) return request;
 
@@ -30,10 +30,9 @@ export function requestOf(request: GateRequest | FetchRequest): GateRequest {
   return { method, url: pathname + search, rawHeaders: ['Host', host, ...fields.flat()] };
 }
 
-/** Node's own limit where a server sets no `maxHeadersCount`. */
+/** Node's default for `maxHeadersCount`. */
 const NODE_MAX_FIELDS = 1_000;
 
-/** Refuses what the server behind could read otherwise than the checks do, whatever the access. */
 export function refuseAmbiguous(
   { url = '', originalUrl = url }: GateRequest | FetchRequest,
   rawHeaders: readonly string[],
@@ -42,14 +41,14 @@ export function refuseAmbiguous(
   const isOfHttp2 = rawHeaders.some((name, index) => index % 2 === 0 && name.startsWith(':'));
   if (isOfHttp2) return refuse('host-refused');
 
-  // RFC 3986 §5.2.4: a proof holds for the path without dot segments; the server may route with them. Servers
-  // with a Request of their own leave its `url` as it was sent.
+  // RFC 3986 §5.2.4: a proof holds for the path without dot segments, but the server may route with them:
+  // some leave the `url` of a Request as it was sent.
   const [path = ''] = originalUrl.split('?', 1);
   const isDot = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
   return path.split('/').some(isDot) ? refuse('target-refused') : undefined;
 }
 
-/** Node drops fields over its limit silently: a second Authorization may be among them. */
+/** Node silently drops fields over its limit, perhaps a second Authorization. */
 export function mayLackFields({ rawHeaders, socket }: GateRequest) {
   const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;
   return maxFields !== 0 && rawHeaders.length >= maxFields * 2;

@@ -1,7 +1,6 @@
 // The checks alone, for a server that exists: Host → path → early replies → credentials → token → sender →
-// access. A refusal is as our own listener would send it. Where the access ignores credentials, only the
-// form of the request is checked. Reads no body, adds nothing to the request, and does not bound what the
-// server lets in.
+// access. Refusals are those of our own listener. An access that ignores credentials checks only the form of
+// the request. Reads no body, adds nothing to the request, and does not bound what the server lets in.
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../verify/base/clock.ts';
 import { UsageError } from '../verify/base/events.ts';
@@ -21,26 +20,25 @@ import {
 import type { Identification } from './identify.ts';
 import { nonceFields, type Replies } from './replies.ts';
 
-/** A caller who may pass. `headers` belong on the host's response: a `DPoP-Nonce` when one is due. */
+/** A caller who may pass. `headers` are for the host's response: a `DPoP-Nonce` when one is due. */
 export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] }>;
 
 /**
- * The response to a caller who may not pass. `body` is JSON text; with 204 it is `null`, as the `Response`
- * of Fetch demands. Each scheme has its own `WWW-Authenticate` field.
+ * The response to a caller who may not pass. `body` is JSON text, or `null` for 204, as Fetch demands. Each
+ * scheme has its own `WWW-Authenticate` field.
  */
 export type RefusalReply = Readonly<{ status: number; headers: Field[]; body: string | null }>;
 
 type Refusal = Readonly<{ refusal: RefusalReply; caller?: undefined }>;
 
-/** The result of `check`; tell them apart by `if (verdict.refusal)`. */
+/** The result of `check`. Test `verdict.refusal`. */
 export type Verdict<Admitted> = (Admission<Admitted> & Readonly<{ refusal?: undefined }>) | Refusal;
 
-/** The result of `authorize`; tell them apart by `if (authorization.refusal)`. */
+/** The result of `authorize`. Test `authorization.refusal`. */
 export type Authorization<Admitted> = Readonly<{ caller: Admitted; refusal?: undefined }> | Refusal;
 
 const TOO_LATE = 'the response has begun before admit was through; await it';
 
-/** A route with such an access would stop the start. */
 function requireSound({ problems = [] }: Access<unknown>) {
   if (problems.length > 0) throw new ConfigurationError(problems);
 }
@@ -59,11 +57,10 @@ function send(response: ServerResponse, { status, headers, body }: RefusalReply)
   response.end(body);
 }
 
-/** `refused` is whatever was returned or thrown instead of a caller. */
+/** `refused` is what was returned or thrown instead of a caller. */
 type Outcome<Admitted> =
   Readonly<{ caller: Admitted }> | Readonly<{ early: Reply }> | Readonly<{ refused: unknown }>;
 
-/** What a gate does with requests. */
 export function createGateChecks(identification: Identification, replies: Replies, clock: Clock) {
   const { readFacts, replyEarly, identify } = identification;
 
@@ -112,7 +109,7 @@ export function createGateChecks(identification: Identification, replies: Replie
     return { refusal: describe(replies.finish(reply, record)) };
   }
 
-  /** Why the caller may not pass at this moment; a guard may throw. */
+  /** Why the caller may not pass now, or what a guard threw. */
   function refusalNow(caller: Caller, access: Access<unknown>): unknown {
     try {
       return refusalOf([{ access }], callerAt(caller, clock.now()), true);
@@ -142,8 +139,7 @@ export function createGateChecks(identification: Identification, replies: Replie
   async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {
     const verdict = await check(request, access);
     if (response.headersSent) {
-      // The host's time limit has passed, or an `await` is missing. Logged only: a throw would end
-      // processes.
+      // The host's time limit has passed, or an `await` is missing. A throw would end processes.
       const record: RequestRecord = { request, arrivedAt: 0 };
       replies.finish(replies.replyToError(new UsageError(TOO_LATE), record), record);
       return undefined;
@@ -160,23 +156,23 @@ export function createGateChecks(identification: Identification, replies: Replie
 
   return {
     /**
-     * Checks a request. Rejects with `ConfigurationError` for an access that would stop a start, and with a
-     * `TypeError` for what is no request.
+     * Checks a request. Rejects with `ConfigurationError` for an access with problems, and with a `TypeError`
+     * for what is no request.
      *
      * @example const verdict = await gate.check(request, needs(scope('read:orders')));
      */
     check,
     /**
-     * Checks a further access for a caller who has been admitted, such as the scopes that the body of the
-     * request asks for. Neither token nor proof is looked at again. Throws a `TypeError` for anybody else
-     * and for `open`, and `ConfigurationError` for an access that would stop a start.
+     * Checks a further access for an admitted caller, such as the scopes that a body asks for. Checks neither
+     * token nor proof again. Throws a `TypeError` for anyone else and for `open`, and `ConfigurationError`
+     * for an access with problems.
      *
      * @example const { refusal } = gate.authorize(caller, needs(scope('write:orders')));
      */
     authorize,
     /**
-     * Checks a request and sends the refusal, if any, as the service would. Resolves to `undefined` then,
-     * and when the response has begun meanwhile.
+     * Checks a request and sends the refusal, if any. Resolves to `undefined` then, and if the response has
+     * already begun.
      *
      * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
      */

@@ -1,11 +1,11 @@
-// Guards: what a valid access token must also say (RFC 6750 §3.1, docs/refusals.md). A guard is data, to be
-// printed and checked. Promises: compares type and value; never converts, never looks for substrings.
+// Guards: what a valid access token must also say (RFC 6750 §3.1, docs/refusals.md). Promises: compares type
+// and value; never converts, never looks for substrings.
 import { isListOf } from '../verify/base/encoding.ts';
 import { refuse, type Refused } from '../verify/base/refusal.ts';
 import { parametersText } from './challenge.ts';
 import type { Caller } from '../verify/caller.ts';
 
-/** One demand on a token, for `needs`. */
+/** A demand on a token, for `needs`. */
 export interface Guard {
   /** Such as `scope read:messages`. */
   readonly name: string;
@@ -18,7 +18,7 @@ export interface Guard {
 type OneOrMore = readonly [string, ...string[]];
 
 /**
- * Passes when the token has all of these scopes. Anything but a scope (RFC 6749 §3.3) stops the start.
+ * Passes when the token has all of these scopes (RFC 6749 §3.3). Anything else stops the start.
  *
  * @example needs(scope('read:orders', 'read:customers'))
  */
@@ -27,7 +27,7 @@ export function scope(...scopes: OneOrMore): Guard {
 }
 
 /**
- * Passes when the token has one of these scopes. Anything but a scope (RFC 6749 §3.3) stops the start.
+ * Passes when the token has one of these scopes (RFC 6749 §3.3). Anything else stops the start.
  *
  * @example needs(anyScope('read:orders', 'admin'))
  */
@@ -53,7 +53,7 @@ export function claimEquals(claim: string, expected: string | number | boolean):
  * @example needs(claimIncludes('roles', ['editor', 'viewer']))
  */
 export function claimIncludes(claim: string, values: OneOrMore): Guard {
-  // The caller may change the list later.
+  // The caller may change its list.
   const wanted = values.slice();
   const name = `claim ${claim} includes ${wanted.join(' ')}`;
   const description = `the claim ${claim} is missing or lacks a required value`;
@@ -67,7 +67,7 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
 }
 
 /**
- * Passes when `check` returns `true`. The challenge shows `what`, the demand in printable ASCII.
+ * Passes when `check` returns `true`. The challenge shows `what`, in printable ASCII.
  *
  * @example needs(claimCheck('age is at least 18', (claim) => Number(claim('age')) >= 18))
  */
@@ -77,17 +77,17 @@ export function claimCheck(what: string, check: (claim: (name: string) => unknow
   return claimGuard(`claims ${what}`, description, typeof check === 'function', passes);
 }
 
-/** One of the two, or both. */
+/** At least one. */
 export interface LoginDemands {
-  /** Values of the claim `acr`, the preferred first. */
+  /** Values of the claim `acr`, preferred first. */
   readonly acr?: OneOrMore;
   /** Since the claim `auth_time`; an integer from 0. */
   readonly maxAgeSeconds?: number;
 }
 
 /**
- * Passes when the user has logged in recently, or in such a way (RFC 9470). Decided after all other guards.
- * Throws a `TypeError` for other demands.
+ * Passes when the user has logged in recently, or in one of these ways (RFC 9470). Checked after all other
+ * guards. Throws a `TypeError` for other demands.
  *
  * @example needs(scope('pay'), recentLogin({ acr: ['mfa'], maxAgeSeconds: 300 }))
  */
@@ -112,10 +112,9 @@ export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Gu
   };
 }
 
-/** From 0, of at most 15 digits. */
 const isWholeNumber = (value: number) => Number.isInteger(value) && value >= 0 && value < 1e15;
 
-/** RFC 6749 §3.3: scope-token; the same for `acr`, which a challenge shows. */
+/** RFC 6749 §3.3: scope-token. Also for `acr`, which a challenge shows. */
 const WORD = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 function scopeGuard(what: string, description: string, scopes: OneOrMore, demanded: 'every' | 'some'): Guard {
@@ -132,10 +131,10 @@ function claimGuard(
   isDemand: boolean,
   passes: (caller: Caller) => boolean,
 ): Guard {
-  // RFC 6750 §3: error_description. Stricter: no `=`, which clients take for a parameter.
+  // RFC 6750 §3: error_description. Stricter: no `=`, which looks like a parameter.
   const isShowable = /^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]+$/.test(description);
   const showProblem = isShowable ? undefined : `${name}: cannot be named in a challenge`;
-  // An absent demand would let tokens pass that lack the claim.
+  // `undefined` would pass tokens without the claim.
   const problem = isDemand ? showProblem : `${name}: demands nothing`;
   return { name, refused: refuse('claim-missing', { description }), problem, passes };
 }

@@ -1,5 +1,5 @@
-// Who makes a request: its facts, then credentials → token → sender constraint → Caller, in this order.
-// Trusts the two checks that it is given. Does not decide whether the caller may pass: access.ts does.
+// Who makes a request: facts → credentials → token → sender constraint → Caller. Trusts the two checks that
+// it is given. Does not check whether the caller may pass: access.ts does.
 import { andThen, type Clock, type MaybePromise } from '../verify/base/clock.ts';
 import { Refused } from '../verify/base/refusal.ts';
 import type { Caller, SenderCheck } from '../verify/caller.ts';

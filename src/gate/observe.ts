@@ -1,6 +1,6 @@
-// Log lines and counts, from the record that each request leaves, and once a minute a summary of refusals,
-// which shows at the default log level. Trusts its callers to call it once a request. Does not decide what a
-// line may hold: verify/base/events.ts does.
+// Log lines and counts from the record of each request, and a summary of refusals every minute, for the
+// default log level. Trusts its callers to call it once a request. Does not limit what a line may hold:
+// verify/base/events.ts does.
 import type { Clock } from '../verify/base/clock.ts';
 import {
   describeBug,
@@ -16,9 +16,7 @@ import { traceparentOf } from './traceparent.ts';
 const SUMMARY_MILLIS = 60_000;
 
 export interface Meter {
-  /** Adds `amount`, or 1, to a sample. */
   add(name: string, amount?: number): void;
-  /** Records a duration, in seconds, by pattern, method and status. */
   durations(pattern?: string): (method: string) => (status: number | null) => (seconds: number) => void;
 }
 
@@ -30,14 +28,12 @@ export interface Dependencies {
 
 export type Observer = ReturnType<typeof createObserver>;
 
-/** `accessLog` writes a line for every request. */
+/** With `accessLog`, every request gets a line. */
 export function createObserver({ log, clock, metrics }: Dependencies, accessLog: boolean) {
-  /** Whether served requests are observed too. */
   const isWatching = accessLog || metrics !== undefined;
   const counts = new Map<string, number>();
   let period: { since: number; cancel: () => void } | undefined;
 
-  /** Ends the current period, if any, with its summary. */
   function summarize() {
     if (period === undefined) return;
 
@@ -57,7 +53,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
     metrics?.add(`gatehouse_refusals_total{reason="${reason}"}`);
   }
 
-  /** Call it once a request; `status` is `null` when the client got no response. */
+  /** `status` is `null` when the client got no response. */
   function observe(record: RequestRecord, status: number | null) {
     const { route, reason, arrivedAt } = record;
     const method = methodOf(record);
@@ -88,7 +84,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
     if (reason !== 'handler' && !isOfProbe(record)) count(reason);
   }
 
-  /** The time of an arrival; 0 when nobody reads it. */
+  /** Returns the time, or 0 when nobody reads it. */
   function noteArrival() {
     metrics?.add('http_server_active_requests');
     return isWatching ? clock.monotonic() : 0;
@@ -100,19 +96,19 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
 /** RFC 9110 §9.1, RFC 5789 */
 const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
 
-/** With any method: probes are not counted as refused. */
+/** Probes do not count as refused. */
 const isOfProbe = ({ route, request }: RequestRecord) =>
   /^\/(?:healthz|readyz)(?:\?|$)/.test(route?.pattern ?? request.url ?? '');
 
 const NO_REQUEST: unknown[] = ['malformed-http', 'header_fields_too_large', 'request_timeout'];
 
-/** From a closed list; `undefined` where the bytes were no request, even if Node parsed a method. */
+/** From a closed list. `undefined` if the bytes were no request, even if Node parsed a method. */
 function methodOf({ request, reason }: RequestRecord) {
   if (NO_REQUEST.includes(reason)) return undefined;
   return METHODS.find((method) => method === request.method) ?? printable('_OTHER');
 }
 
-/** One literal: spreading objects would double the cost. */
+/** One literal: spreading would double the cost. */
 function logFieldsOf(
   { request, route, reason, issuerName, kid }: RequestRecord,
   method: Printable | undefined,

@@ -1,11 +1,11 @@
-// What becomes known of a request, for the reply, the log and the metrics. No check reads it.
+// What becomes known of a request, for reply, log and metrics. No check reads it.
 import type { RequestReason } from '../verify/base/events.ts';
 import type { Access } from './access.ts';
 
 export interface RequestHead {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
-  /** What the client asked for, where a framework rewrites `url`. */
+  /** What the client sent, where a framework rewrites `url`. */
   readonly originalUrl?: string | undefined;
   readonly rawHeaders: readonly string[];
   readonly httpVersion?: string | undefined;
@@ -17,12 +17,11 @@ export interface MatchedRoute {
   readonly access: Access<unknown>;
 }
 
-/** Filled in on the way, observed at the end. */
 export abstract class RequestRecord {
   abstract readonly request: RequestHead;
   /** Monotonic milliseconds; 0 when nobody reads it. */
   abstract readonly arrivedAt: number;
-  /** From an early reply: replaces `CrossOrigin.forReading`. */
+  /** Replaces `CrossOrigin.forReading`. */
   crossOrigin?: readonly string[];
   route?: MatchedRoute | undefined;
   /** Rules for a prefix, or the access that a gate checks. */

@@ -1,5 +1,5 @@
-// The reply to a request that is not served: a refusal or a bug, with every field that it needs. Promises:
-// anything but a refusal becomes a 500 that reveals nothing.
+// The reply to a refusal or an error, with all its fields. Promises: anything but a refusal becomes a 500
+// that reveals nothing.
 import { fieldValues } from '../verify/request/fields.ts';
 import { Refused, type Refusal } from '../verify/base/refusal.ts';
 import { acceptedScheme } from '../verify/credentials.ts';
@@ -10,7 +10,7 @@ import type { RequestRecord } from './record.ts';
 
 const BUG_REPLY = jsonReply(500, '{"error":"server_error","message":"Internal Server Error"}');
 
-/** Called once a request; `status` is `null` when the client got no response. */
+/** `status` is `null` when the client got no response. */
 export type Observe = (record: RequestRecord, status: number | null) => void;
 
 /** Called with each error that becomes a 500. */
@@ -51,13 +51,13 @@ export function createReplies(
     return replyToRefusal(options.metadataUrl ? nameScopes(refusal, record) : refusal, scheme);
   }
 
-  /** Names and values in turn, besides those of the reply itself. */
+  /** Names and values in turn. */
   function fieldsBeside(record: RequestRecord, origin?: string) {
     const shared = record.crossOrigin ?? crossOrigin.forReading(origin);
     return [...crossOrigin.vary, ...shared, ...nonceFields(record)];
   }
 
-  /** Completes a reply that others send, and observes the request. */
+  /** For replies that others send: adds fields, and observes the request. */
   function finish(reply: Reply, record: RequestRecord): Reply {
     observe(record, reply.status);
     const [origin] = fieldValues(record.request.rawHeaders, 'origin');
@@ -76,9 +76,9 @@ const withScope = onceForEach((refusal, scope: string): Refusal => {
 });
 
 /**
- * A refusal that another token would avoid names all scopes of the route and its rules (RFC 6750 §3).
- * Choice: also those of `anyScope` and of passed guards, since a client asks for these alone. Equal results
- * are one value, so that their reply is made once.
+ * If another token could help, names all scopes of the route and its rules (RFC 6750 §3). Choice: also of
+ * `anyScope` and of passed guards, since a client asks for no others. Equal results are one value, whose
+ * reply is made once.
  */
 function nameScopes(refusal: Refusal, { rules = [], route }: RequestRecord) {
   const { kind, demands } = refusal;

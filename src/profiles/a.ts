@@ -1,5 +1,4 @@
-// Profile A: a public and a protected route, the profile of the caller, and an optional scope policy.
-// The routes alone decide who has access.
+// Profile A: a public and a protected route, the caller's profile, and an optional scope policy.
 import { authenticated, needs, open } from '../gate/access.ts';
 import { anyScope, scope } from '../gate/guards.ts';
 import { get, under, type PrefixRule, type RouteRequest, type Route } from '../service/routes/route.ts';
@@ -15,7 +14,7 @@ export const routesA: readonly Route[] = [
 const admins = needs(scope('admin'));
 const users = needs(anyScope('read:users', 'write:users'));
 
-/** Who has access to everything under a prefix. Only while the scope policy is on. */
+/** Only while the scope policy is on. */
 export const policyA: readonly PrefixRule[] = [under('/api/admin', admins), under('/api/users', users)];
 
 /** Only while the scope policy is on. */

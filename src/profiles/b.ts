@@ -1,5 +1,4 @@
-// Profile B: routes that are public, protected, guarded by scopes or by claims, or take a caller if there is
-// one. The routes alone decide who has access.
+// Profile B: routes that are public, protected, guarded by scopes or claims, or open with an optional caller.
 import { authenticated, needs, open, optional } from '../gate/access.ts';
 import { claimCheck, claimEquals, claimIncludes, scope } from '../gate/guards.ts';
 import { get, type RouteRequest, type Route } from '../service/routes/route.ts';
@@ -10,7 +9,7 @@ const hasPremium = claimCheck(
   (claim) => claim('subscription') === 'premium' && claim('verified') === true,
 );
 
-/** The organisation route requires the claim `org_id` to equal `orgId`. */
+/** `orgId` is the organisation whose members have access. */
 // prettier-ignore
 export const routesB = (orgId: string): readonly Route[] => [
   get('/api/public',         open,                                                readPublic),

@@ -1,4 +1,4 @@
-// The routes that the settings choose: profile A with or without its scope policy, or profile B.
+// The routes that the settings choose.
 import type { Routes } from '../service/routes/route.ts';
 import { policyA, policyRoutesA, routesA } from './a.ts';
 import { routesB } from './b.ts';
