@@ -1,5 +1,5 @@
-// The door `gatehouse-http/gate`: `createGate` without the listener, the router, the settings files, and any
-// option that is not set.
+// The door `gatehouse-http/gate`: `createGate`, without listener, router, settings files, and options that
+// are not set.
 export { ConfigurationError } from './gate/configuration-error.ts';
 export { open, optional, authenticated, needs, type Access } from './gate/access.ts';
 export {

@@ -1,6 +1,6 @@
 // Verified token + credentials + mode → Caller (RFC 9449 §7). Promises: the token was presented as its
-// binding demands, and one proof makes one Caller (RFC 9449 §2). Does not check scopes or claims:
-// gate/guards.ts does.
+// binding demands; one proof makes one Caller (RFC 9449 §2). Does not check scopes or claims: gate/guards.ts
+// does.
 import { andThen, type MaybePromise } from './base/clock.ts';
 import { isFiniteNumber, isJsonObject, isTextArray } from './base/encoding.ts';
 import type { Count } from './base/events.ts';
@@ -11,7 +11,7 @@ import type { Credentials, DpopMode, Scheme } from './credentials.ts';
 import { createProofVerifier, type Proof, type ProofOptions } from './dpop/proof.ts';
 import type { ReplayStore } from './dpop/replay.ts';
 
-/** Stricter: read only as they were verified (RFC 7519 §4.1). A namespace could hold another `iss`. */
+/** Stricter: never read from a namespace, which could hold another `iss` (RFC 7519 §4.1). */
 const REGISTERED = /^(?:iss|sub|aud|exp|nbf|iat|jti)$/;
 
 class CheckedCaller {
@@ -19,9 +19,9 @@ class CheckedCaller {
   readonly #issuer;
   readonly #scheme;
   readonly #nowMillis;
-  /** The claims of the token, as the provider wrote them. */
+  /** The claims, as the provider wrote them. */
   readonly claims;
-  /** A nonce for the response to carry (RFC 9449 §9). */
+  /** For the response (RFC 9449 §9). */
   readonly freshNonce;
 
   constructor(token: VerifiedToken, scheme: Scheme, nowMillis: number, freshNonce?: string) {
@@ -47,7 +47,7 @@ class CheckedCaller {
     return new CheckedCaller(caller.#token, caller.#scheme, nowMillis);
   }
 
-  /** The `sub` claim: the principal, unique within its issuer only. */
+  /** The `sub` claim, unique only within its issuer. */
   get subject() {
     return String(this.claims.sub);
   }
@@ -57,38 +57,38 @@ class CheckedCaller {
     return this.#issuer.issuer;
   }
 
-  /** The issuer's name in the settings; the first is `idp`. */
+  /** Its name in the settings. The first is `idp`. */
   get issuerName() {
     return this.#issuer.name;
   }
 
-  /** When the token expires, in milliseconds since the epoch: end then what outlives the request. */
+  /** In milliseconds since the epoch. End then what outlives the request. */
   get expiresAtMillis() {
     return Number(this.claims.exp) * 1000;
   }
 
-  /** The claim `<namespace>name` if the token has it, else `name`. Registered claims have no namespace. */
+  /** The claim `<namespace>name`, or else `name`. Registered claims have no namespace. */
   claim(name: string): unknown {
     const namespaced = REGISTERED.test(name) ? undefined : this.claims[this.#issuer.claimNamespace + name];
     return namespaced === undefined ? this.claims[name] : namespaced;
   }
 
-  /** The granted scopes, from space-separated text (RFC 6749 §3.3) or an array of strings; else none. */
+  /** The granted scopes, from space-separated text (RFC 6749 §3.3) or an array of strings. */
   get scopes(): readonly string[] {
     const granted = this.claims[this.#issuer.scopeClaim];
     if (typeof granted === 'string') return granted.split(' ').filter(Boolean);
     return isTextArray(granted) ? granted : [];
   }
 
-  /** The granted scopes, space-separated; `null` when there are none. */
+  /** The granted scopes, space-separated, or `null`. */
   get scopeText() {
     const granted = this.claims[this.#issuer.scopeClaim];
     return typeof granted === 'string' ? granted : this.scopes.join(' ') || null;
   }
 
   /**
-   * Whether `auth_time` is at most `seconds` before the request, within the clock tolerance (RFC 9470 §3).
-   * False without `auth_time`, and for a future one.
+   * Whether `auth_time` is at most `seconds` ago, within the clock tolerance (RFC 9470 §3). False without
+   * `auth_time`, and for a future one.
    */
   hasLoggedInWithin(seconds: number) {
     const loginSeconds = this.claims.auth_time;
@@ -103,26 +103,19 @@ class CheckedCaller {
 // Otherwise `new (caller.constructor)(…)` would make one.
 Object.defineProperty(CheckedCaller.prototype, 'constructor', { value: Object });
 
-/** Who presented a verified token as its binding and the mode demand. Only a `SenderCheck` makes one. */
+/** Who presented a verified token as its binding and the mode demand. Made only by a `SenderCheck`. */
 export interface Caller extends CheckedCaller {}
 
 export const { isGenuine } = CheckedCaller;
 
-/**
- * How a caller presented the token, and the same caller at another time. Throw a `TypeError` for
- * look-alikes.
- */
+/** Throw a `TypeError` for look-alikes. */
 export const { schemeOf, callerAt } = CheckedCaller;
 
 export type SenderCheck = ReturnType<typeof createSenderCheck>;
 
-/** The settings of the sender check. */
 export type SenderOptions = ProofOptions & Readonly<{ dpopMode: DpopMode }>;
 
-/**
- * Creates the check on how a token is presented, in the order of docs/dpop.md. `nowMillis` is since the
- * epoch; `count` counts proofs.
- */
+/** Creates the check on how a token is presented, in the order of docs/dpop.md. */
 export function createSenderCheck(
   options: SenderOptions,
   replayStore: Pick<ReplayStore, 'record'>,
@@ -130,7 +123,7 @@ export function createSenderCheck(
 ) {
   const verifyProof = createProofVerifier(options);
 
-  /** RFC 9449 §11.1: last and atomic, so that one of many simultaneous uses is new. */
+  /** RFC 9449 §11.1. Last and atomic: one of many simultaneous uses is new. */
   function recordOnce({ thumbprint, jti, expiresAt }: Proof, nowMillis: number) {
     const recorded = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
     return andThen(recorded, (verdict) => {
@@ -147,8 +140,8 @@ export function createSenderCheck(
   ): MaybePromise<Caller | Refused> => {
     const { cnf } = verifiedOf(token).claims;
     if (credentials.scheme === 'Bearer') {
-      // RFC 9449 §7.2, RFC 8705 §3: Bearer confirms no binding. Choice: an operator who disables DPoP
-      // accepts bound tokens as if they were unbound.
+      // RFC 9449 §7.2, RFC 8705 §3: Bearer confirms no binding. Choice: with DPoP disabled, bound tokens
+      // pass as if unbound.
       if (cnf !== undefined && options.dpopMode !== 'DISABLED') return refuse('bound-token');
 
       return new CheckedCaller(token, 'Bearer', nowMillis);
@@ -181,12 +174,12 @@ const NOT_NEW = {
   unavailable: unavailable('replay-store-unavailable'),
 };
 
-/** Registered confirmation methods that are not supported (RFC 7800 §3, RFC 8705 §3.1, RFC 9449 §6.1). */
+/** Registered but unsupported confirmation methods (RFC 7800 §3, RFC 8705 §3.1, RFC 9449 §6.1). */
 const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256', 'osc'];
 
 /** RFC 9449 §6.1: the thumbprint that binds the token. */
 function confirmedThumbprint(cnf: unknown = {}) {
-  // Stricter: RFC 7800 §3.1 lets a verifier ignore methods that it does not support.
+  // Stricter: RFC 7800 §3.1 lets verifiers ignore unsupported methods.
   const isKnown = isJsonObject(cnf) && OTHER_METHODS.every((name) => cnf[name] === undefined);
   if (!isKnown) return refuse('confirmation-refused');
 

@@ -1,9 +1,9 @@
-// Header fields → credentials. Never reads a token from a query or a body (RFC 9700 §4.3.2). Does not check
-// the token: verify/token/verify.ts does.
+// Header fields → credentials. Never reads a token from query or body (RFC 9700 §4.3.2). Does not check it:
+// verify/token/verify.ts does.
 import { refuse, Refused } from './base/refusal.ts';
 import { fieldValues } from './request/fields.ts';
 
-/** The setting `IDP_DPOP_MODE`: Bearer only, both, DPoP only. */
+/** Bearer only, both, DPoP only. */
 export type DpopMode = 'DISABLED' | 'ALLOWED' | 'REQUIRED';
 /** RFC 6750 §2.1, RFC 9449 §7.1 */
 export type Scheme = 'Bearer' | 'DPoP';
@@ -20,22 +20,19 @@ export interface Credentials {
   readonly proof: string | undefined;
 }
 
-/**
- * The scheme of an Authorization value if the mode accepts it: a token (RFC 9110 §5.6.2) in any case
- * (§11.1).
- */
+/** The scheme of an Authorization field: a token (RFC 9110 §5.6.2) in any case (§11.1). */
 export function acceptedScheme(authorization: string, mode: DpopMode): Scheme | undefined {
   const name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+/.exec(authorization)?.[0].toLowerCase();
   return SCHEMES[mode].find((scheme) => scheme.toLowerCase() === name);
 }
 
-/** Returns `undefined` for a request without Authorization field. */
+/** Returns `undefined` without Authorization field. */
 export function parseCredentials(
   rawHeaders: readonly string[],
   mode: DpopMode,
 ): Credentials | Refused | undefined {
   const [authorization, secondAuthorization] = fieldValues(rawHeaders, 'authorization');
-  // RFC 9110 §5.3: a field that is not a list occurs once.
+  // RFC 9110 §5.3
   if (secondAuthorization !== undefined) return refuse('authorization-repeated');
   if (authorization === undefined) return undefined;
 
@@ -48,19 +45,19 @@ export function parseCredentials(
 
   const token = parseToken(authorization.slice(scheme.length));
   if (token === undefined) return refuse('credentials-malformed');
-  // Stricter: RFC 9449 §7.2 lets the server ignore the proof.
+  // Stricter: RFC 9449 §7.2 lets servers ignore it.
   if (scheme === 'Bearer' && proof !== undefined) return refuse('proof-beside-bearer');
 
   return { scheme, token, proof };
 }
 
-/** The comma, and the white space of Latin-1, which is how Node decodes fields. */
+/** The comma and the white space of Latin-1, as which Node decodes fields. */
 const SEPARATORS = [...' ,\t\n\v\f\r\u00a0'];
 
 /** RFC 6750 §2.1: one space, then one token. */
 function parseToken(afterScheme: string) {
   const token = afterScheme.slice(1);
-  // A regular expression would cost 3 % of a request with a cached token.
+  // A regular expression would cost 3 % of a warm request.
   const isOne = token !== '' && !SEPARATORS.some((separator) => token.includes(separator));
   return isOne && afterScheme[0] === ' ' ? token : undefined;
 }

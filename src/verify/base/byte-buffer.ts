@@ -1,7 +1,6 @@
-// Collects chunks into one buffer: small ones cost hundreds of times their length. Does not limit the
-// length.
+// Collects chunks into one buffer: kept apart, small ones cost hundreds of times their length. Does not limit
+// the length.
 
-/** The bytes of one message or stream, in order. */
 export class ByteBuffer {
   #buffer = Buffer.alloc(0);
   #length = 0;

@@ -1,18 +1,18 @@
 // A bounded cache that admits a key on its second use and evicts a generation at a time. Does not expire
-// values: the caller checks again what time can change.
+// values: the caller checks what time can change.
 
 /** A power of two; 4 bytes each. */
 const MARKS = 65_536;
 
 /**
- * Holds at most `capacity` values, rounded up to an even number; once full, at least half as many. Keys must
- * end in 8 characters of a digest in base64url.
+ * Holds at most `capacity` values, rounded up to an even number. Keys must end in 8 characters of a base64url
+ * digest.
  */
 export class Cache<Value> {
   readonly #generationCapacity: number;
   #recent = new Map<string, Value>();
   #older = new Map<string, Value>();
-  /** Marks of offered keys, the last one of each slot. */
+  /** The last offered key of each slot. */
   readonly #marks = new Int32Array(MARKS);
 
   constructor(capacity: number) {
@@ -39,7 +39,7 @@ export class Cache<Value> {
   }
 }
 
-/** 32 bits of a digest. A collision only admits a key one use too early. */
+/** 32 bits of a digest. A collision admits a key too early, no more. */
 function markOf(key: string) {
   const bytes = Buffer.from(key.slice(-8), 'base64url');
   return bytes.readInt32LE();

@@ -1,14 +1,13 @@
-// The log: a closed list of events, written as JSON lines. Promises: no line can hold a token, because each
-// field is a number, a boolean, a word of a closed list or a bounded Printable; a reader that stops costs
-// lines, which are counted, and no memory. Does not open the output: process/log.ts does.
+// The log: a closed list of events, written as JSON lines. Promises: no line can hold a token, because fields
+// are numbers, booleans, words of closed lists or bounded Printables; a reader that stops costs lines, not
+// memory. Does not open the output: process/log.ts does.
 import type { RefusalReason } from './refusal.ts';
 
-/** Each level writes its own lines and those of the levels before it. */
+/** Each level includes those before it. */
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Every event, by its message, with its level. */
 export const LEVELS = {
   'cannot listen': 'error',
   'signing keys expired': 'error',
@@ -32,7 +31,7 @@ export const LEVELS = {
   'request refused': 'debug',
 } as const;
 
-/** Why a fetch of signing keys failed, for log and metrics (docs/keys.md). */
+/** Why a fetch of keys failed (docs/keys.md). */
 export const FETCH_ERROR_REASONS = [
   'timeout',
   'connection-failed',
@@ -52,7 +51,7 @@ export const FETCH_ERROR_REASONS = [
 
 export type FetchErrorReason = (typeof FETCH_ERROR_REASONS)[number];
 
-/** Why a key of a set or of a proof cannot be used (docs/keys.md). */
+/** Why a key of a set or proof cannot be used (docs/keys.md). */
 export type KeyReason =
   | 'not-an-object'
   | 'key-type'
@@ -78,7 +77,7 @@ type Reason =
   | 'deadline'
   | 'second-signal';
 
-/** Bounded text of printable ASCII, made by `printable` or `printableSetting`. */
+/** Bounded printable ASCII. */
 export type Printable = string & { readonly printable: unique symbol };
 
 type Value = number | boolean | null | Printable | readonly Printable[] | Reason | undefined;
@@ -89,27 +88,27 @@ type LogEvent = keyof typeof LEVELS;
 
 export type Log = (event: LogEvent, fields: Fields) => void;
 
-/** Adds 1 to a sample: a metric with its labels, in Prometheus's format. */
+/** Adds 1 to a metric, named with its labels. */
 export type Count = (sample: string) => void;
 
-/** About 7,000 lines that nobody has read. Further lines are dropped. */
+/** About 7,000 lines. Further ones are dropped. */
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
 const MAX_FRAMES = 8;
 const MAX_FRAME_LENGTH = 128;
 
-/** Text from outside, cut to 64 characters: no token fits. `?` replaces what is not printable. */
+/** For text from outside: 64 characters hold no token. */
 export const printable = (text: string) => toPrintable(text, 64);
 
-/** Text of the operator, cut to 256 characters. Not for text of a request or a provider. */
+/** For text of the operator only: cut to 256 characters. */
 export const printableSetting = (text: string) => toPrintable(text, 256);
 
 const toPrintable = (text: string, length: number) =>
   text.slice(0, length).replace(/[^\x20-\x7e]/g, '?') as Printable;
 
 /**
- * Creates a log that writes one JSON line for each event up to `level`, and counts dropped lines before the
- * next one. `now` returns milliseconds since the epoch, `unwrittenBytes` what nobody has read.
+ * Creates a log that writes a JSON line for each event up to `level`, and the number of dropped lines before
+ * the next one. `now` is in milliseconds since the epoch.
  */
 export function createLog(
   level: LogLevel,
@@ -121,7 +120,7 @@ export function createLog(
   let lastMillis = NaN;
   let lastTime = '';
 
-  /** Most lines share the millisecond of the line before. */
+  /** Most lines repeat the last millisecond. */
   function timeText() {
     const millis = now();
     if (millis !== lastMillis) lastTime = new Date(millis).toISOString();
@@ -130,7 +129,7 @@ export function createLog(
   }
 
   function writeLine(message: LogEvent, fields: Fields) {
-    // Concatenated: copying the fields into one object with the rest costs twice as much.
+    // Spreading `fields` into one object would cost twice as much.
     const head = `{"time":"${timeText()}","level":"${LEVELS[message]}","message":"${message}"`;
     const rest = JSON.stringify(fields).slice(1);
     write(`${head}${rest === '}' ? '' : ','}${rest}\n`);
@@ -150,7 +149,7 @@ export function createLog(
   };
 }
 
-/** Its sentence is fixed, so the log may show it. */
+/** Its sentence is fixed: the log may show it. */
 export class UsageError extends TypeError {
   readonly #sentence;
 
@@ -159,13 +158,13 @@ export class UsageError extends TypeError {
     this.#sentence = printableSetting(sentence);
   }
 
-  /** `message` can be changed, this cannot. */
+  /** Unlike `message`, nobody can change it. */
   static sentenceOf(error: Error) {
     return #sentence in error ? error.#sentence : undefined;
   }
 }
 
-/** What the log may show of a bug. Never the message of anything but a `UsageError`: it may hold data. */
+/** What the log may show of a bug: no message but that of a `UsageError`, since others may hold data. */
 export function describeBug(error: unknown): Fields {
   try {
     if (!(error instanceof Error)) return { reason: 'bug', error: printable(typeof error) };
@@ -175,23 +174,20 @@ export function describeBug(error: unknown): Fields {
     const shown = sentence === undefined ? {} : { sentence };
     return { reason: 'bug', error: printable(String(error.name)), ...shown, frames };
   } catch {
-    // What was thrown may have getters that throw.
+    // Its getters may throw.
     return { reason: 'bug' };
   }
 }
 
-/** A source file or a module of Node, line and column. */
+/** Source file or module of Node, line, column. */
 const FRAME = /^(?:(?:file:\/\/|\/|[A-Za-z]:\\).*\.[cm]?[jt]sx?|node:[a-z\d_/-]+):\d+:\d+$/;
 
-/**
- * Leaves out the names of functions, which may be made from data. A long path keeps its end, which names the
- * file.
- */
+/** Without names of functions, which may be made from data. Cuts long paths at the front. */
 function framesOf(error: Error) {
-  // The stack begins with the message of now, or with the one from when the stack was first read.
+  // The stack may begin with an earlier message.
   const lines = String(error.stack).replace(error.message, '').split('\n');
   const first = lines.findLastIndex((line) => !/^ +at /.test(line)) + 1;
-  // V8 writes at most this many frames. A line above them is text of the message.
+  // Lines above V8's frames are text of the message.
   const calls = lines.slice(first).slice(-Error.stackTraceLimit);
   return calls
     .map((line) => line.replace(/^(?:.* \(| +at (?:async )?)(?=\/|\w+:)|\)$/g, ''))

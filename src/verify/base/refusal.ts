@@ -1,10 +1,10 @@
-// The closed list of refusals. Promises: each has one fixed sentence, which holds no value from the request
-// and fits RFC 6750 §3 (printable ASCII, no " or \). Does not decide status, challenge or body:
-// gate/challenge.ts does.
+// The closed list of refusals. Promises: each has one fixed sentence, without values of the request, that
+// fits RFC 6750 §3 (printable ASCII, no " or \). Does not set status, challenge or body: gate/challenge.ts
+// does.
 
 /**
- * Kind (the `error` member of the body) → reason (for the log) → sentence for the client, which is empty
- * where the client gets none or a guard supplies it.
+ * Kind (the body's `error`) → reason (for the log) → sentence for the client; empty where the client gets
+ * none or a guard's.
  */
 export const SENTENCES = {
   unauthorized: {
@@ -79,7 +79,7 @@ export const SENTENCES = {
     'forwarded-refused': 'the forwarded scheme or host of the request is not one',
     'proof-beside-bearer': 'the request has a DPoP header field beside a Bearer token',
   },
-  /** The service cannot decide now. Says nothing about the token. */
+  /** Says nothing about the token. */
   temporarily_unavailable: {
     'keys-unavailable': 'The signing keys are temporarily unavailable',
     'replay-memory-full': 'The memory of used proofs is full',
@@ -88,13 +88,13 @@ export const SENTENCES = {
     'handler-timeout': 'The answer took too long',
     'shutting-down': 'The service is shutting down',
   },
-  // No route was found, or none was looked for.
+  // No route was found or looked for.
   not_found: { not_found: 'There is nothing at this path' },
   method_not_allowed: { method_not_allowed: 'This method is not supported here' },
   request_timeout: { request_timeout: 'The request did not arrive in time' },
   expectation_failed: { expectation_failed: 'The expectation of the request cannot be met' },
   header_fields_too_large: { header_fields_too_large: 'The header fields of the request are too large' },
-  // Access is granted, but the body or the query is refused.
+  // After access: body and query.
   invalid_body: {
     'body-missing': 'The request has no body',
     'body-malformed': 'The body is not JSON in UTF-8',
@@ -119,7 +119,7 @@ export const SENTENCES = {
 
 type Sentences = typeof SENTENCES;
 
-/** Decides status and challenge. */
+/** Determines status and challenge. */
 export type Kind = keyof Sentences;
 
 /** For log and metrics. */
@@ -128,19 +128,18 @@ export type RefusalReason = { [Each in Kind]: keyof Sentences[Each] }[Kind];
 export interface Refusal {
   readonly kind: Kind;
   readonly reason: RefusalReason;
-  /** The sentence for the client. */
   readonly description: string;
-  /** Those that the route demands. */
+  /** Demanded by the route. */
   readonly scopes?: readonly string[];
-  /** What the route demands, as parameters of a challenge. */
+  /** The route's demands, as parameters of a challenge. */
   readonly demands?: object;
-  /** Fields of the reply: name, value, name, value. */
+  /** Names and values in turn. */
   readonly headers?: readonly string[];
-  /** From a schema: path and message of each issue. */
+  /** Path and message of each issue of a schema. */
   readonly issues?: readonly object[];
 }
 
-/** Names of the token's key and issuer, as far as known, and a nonce to offer. */
+/** What is known of the token, and a nonce to offer. */
 interface Findings {
   readonly kid?: string | undefined;
   readonly issuerName?: string;
@@ -148,8 +147,8 @@ interface Findings {
 }
 
 /**
- * A refused request. Returned where strangers can cause it, because each `throw` walks the stack; thrown for
- * bodies and queries. Not an `Error`: a stack costs time and could leak.
+ * A refused request. Thrown only for bodies and queries: a `throw` walks the stack, which strangers must not
+ * cause. Not an `Error`: a stack costs time and could leak.
  */
 export class Refused {
   readonly #isGenuine = true;
@@ -171,14 +170,13 @@ export class Refused {
   }
 }
 
-/** One refusal without details for each reason; requests share them. */
+/** Shared between requests. */
 const PLAIN = Object.fromEntries(
   Object.entries(SENTENCES).flatMap(([kind, sentences]) =>
     Object.entries(sentences).map(([reason, description]) => [reason, { kind, reason, description }]),
   ),
 ) as Readonly<Record<RefusalReason, Refusal>>;
 
-/** Returns the refusal with this reason; `details` replace the shared ones. */
 export const refuse = (reason: RefusalReason, details?: Omit<Partial<Refusal>, 'kind' | 'reason'>) =>
   new Refused(details === undefined ? PLAIN[reason] : { ...PLAIN[reason], ...details });
 
@@ -186,6 +184,6 @@ export const refuse = (reason: RefusalReason, details?: Omit<Partial<Refusal>, '
 export const unavailable = (reason: keyof Sentences['temporarily_unavailable'], seconds = 1) =>
   refuse(reason, { headers: ['Retry-After', String(seconds)] });
 
-/** RFC 9110 §15.5.6: `allowed` lists the methods of the routes at this path. */
+/** RFC 9110 §15.5.6 */
 export const refuseMethod = (allowed: readonly string[]) =>
   refuse('method_not_allowed', { headers: ['Allow', allowed.join(', ')] });

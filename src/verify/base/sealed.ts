@@ -1,11 +1,11 @@
-// Values that prove a check: only `seal` makes one, only its own `unseal` opens it. Promises: at run time
-// too, no spread, clone, Object.create or constructor call makes one.
+// Values that prove a check: only `seal` makes one, only its own `unseal` opens it. Promises: no spread,
+// clone, Object.create or constructor call makes one at run time.
 
 declare const sealedAs: unique symbol;
 
 export type Sealed<Content, Name extends string> = { readonly [sealedAs]: [Content, Name] };
 
-/** The file with the check keeps `seal` private. `unseal` throws a `TypeError` for any other value. */
+/** Keep `seal` private to the check. `unseal` throws a `TypeError` for other values. */
 export function sealing<Content, Name extends string>() {
   class Box {
     readonly #content;

@@ -1,6 +1,6 @@
-// The checks on a DPoP proof (RFC 9449 §4.3), cheap ones first. Promises: the holder of the key made the
-// proof for this method, URI, time and token. Does not count the fields (1) or check binding and replay:
-// credentials.ts and caller.ts do.
+// The checks on a DPoP proof (RFC 9449 §4.3), cheap ones first. Promises: the key's holder made the proof for
+// this method, URI, time and token. Does not count fields (1) or check binding and replay: credentials.ts and
+// caller.ts do.
 import { hash } from 'node:crypto';
 import { isFiniteNumber, isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { Cache } from '../base/cache.ts';
@@ -19,7 +19,7 @@ export interface ProofOptions extends UriOptions {
   /** How far `iat` may be in the future. */
   readonly dpopIatLeewaySeconds: number;
   readonly dpopAlgorithms: readonly Algorithm[];
-  /** If set, proofs need nonces. */
+  /** If set, proofs need a nonce. */
   readonly dpopNonceSecret: string | undefined;
 }
 
@@ -28,13 +28,13 @@ export interface Proof {
   /** RFC 7638, of its key. */
   readonly thumbprint: string;
   readonly jti: string;
-  /** The last second (since the epoch) at which it could pass. */
+  /** When it last could pass, in seconds since the epoch. */
   readonly expiresAt: number;
-  /** For the response to carry: the proof's nonce is about to expire. */
+  /** For the response: the proof's nonce expires soon. */
   readonly freshNonce: string | undefined;
 }
 
-/** Creates a verifier of proofs for a token and a request; `nowMillis` is since the epoch. */
+/** Creates a verifier of proofs for a token and a request. */
 export function createProofVerifier(options: ProofOptions) {
   const { dpopIatOffsetSeconds, dpopIatLeewaySeconds, dpopNonceSecret } = options;
   const importedKeys = new Cache<VerificationKey>(MAX_IMPORTED_KEYS);
@@ -46,11 +46,11 @@ export function createProofVerifier(options: ProofOptions) {
     facts: RequestFacts,
     nowSeconds: number,
   ) {
-    // RFC 9449 §4.3(3), §4.2. Stricter: bounds the length of `jti` (§11.1).
+    // RFC 9449 §4.3(3), §4.2. Stricter: bounded (§11.1).
     if (typeof jti !== 'string' || jti.length < 1 || jti.length > 256) return refuse('proof-jti');
     if (!isFiniteNumber(iat)) return refuse('proof-iat');
 
-    // RFC 9449 §4.3(8), RFC 9110 §9.1: methods are case-sensitive.
+    // RFC 9449 §4.3(8), RFC 9110 §9.1: case-sensitive.
     if (htm !== facts.method) return refuse('proof-htm');
 
     // RFC 9449 §4.3(9)

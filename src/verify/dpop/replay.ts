@@ -1,36 +1,33 @@
-// The replay store: accepted proofs (RFC 9449 §11.1). Strangers cannot fill it: proofs get here after every
+// The replay store: used proofs (RFC 9449 §11.1). Strangers cannot fill it, since proofs get here after every
 // other check. Promises: drops no live entry; holds at most `capacity` entries of about 120 bytes.
 import { hash } from 'node:crypto';
 import type { MaybePromise } from '../base/clock.ts';
 
-/** `new`: recorded now. `seen`: recorded before. `full`: not recorded. `unavailable`: nobody knows. */
+/** `new`: recorded now. `seen`: earlier. `full`: not recorded. `unavailable`: unknown. */
 export type ReplayVerdict = 'new' | 'seen' | 'full' | 'unavailable';
 
-/** A store that replicas share must record atomically. */
+/** A shared store must record atomically. */
 export interface ReplayStore {
-  /**
-   * Records a proof, by the thumbprint of its key and its `jti`, until `expiresAt` (seconds since the
-   * epoch).
-   */
+  /** Records a proof until `expiresAt` (seconds since the epoch). */
   record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): MaybePromise<ReplayVerdict>;
   /** A metric of the store's state. */
   gauge(): readonly [name: string, value: number];
-  /** Closes connections. From then on every proof is `unavailable`. */
+  /** From then on every proof is `unavailable`. */
   close?(): void;
 }
 
-/** 32 bytes, as text, under which a proof is recorded. */
+/** The 32 bytes by which a proof is recorded. */
 export function hashProof(thumbprint: string, jti: string, encoding: 'binary' | 'base64url'): string {
-  // A thumbprint has a fixed length, so no other pair concatenates alike. JSON escapes lone surrogates.
+  // Thumbprints have a fixed length, so pairs stay apart. JSON escapes lone surrogates.
   return hash('sha256', thumbprint + JSON.stringify(jti), encoding);
 }
 
 /**
- * Creates a store in this process for proofs that can pass for `windowSeconds`. It calls `onFull` whenever
- * the last entry is taken.
+ * Creates a store in this process for proofs that can pass for `windowSeconds`. Calls `onFull` when no entry
+ * is left.
  */
 export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onFull = () => {}): ReplayStore {
-  // Buckets by time of expiry, so that whole buckets can be dropped.
+  // By time of expiry: whole buckets are dropped.
   const bucketSeconds = Math.max(1, Math.ceil(windowSeconds / 8));
   const buckets = new Map<number, Set<string>>();
   let entries = 0;
@@ -52,7 +49,7 @@ export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onF
       const name = hashProof(thumbprint, jti, 'binary');
       const bucket = Math.floor(expiresAt / bucketSeconds);
 
-      // After the clock was set back, a dropped entry cannot be told from a new one.
+      // The clock was set back: the proof may have been dropped.
       if (bucket <= lastDropped) return 'seen';
       for (const names of buckets.values()) {
         if (names.has(name)) return 'seen';

@@ -1,6 +1,6 @@
 // Fetches the provider's key set over HTTPS. Trusts Node's authorities and those of NODE_EXTRA_CA_CERTS.
-// Promises: one deadline bounds the fetch, whatever the provider does; nothing bypasses a proxy, no redirect
-// is followed, bytes are bounded, the socket is closed. Does not check keys: verify/keys/jwks.ts does.
+// Promises: one deadline, bounded bytes, no redirects, nothing past a proxy, no socket left open. Does not
+// check keys: verify/keys/jwks.ts does.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { ByteBuffer } from '../base/byte-buffer.ts';
@@ -9,29 +9,29 @@ import { FetchError } from './jwks.ts';
 
 const MAX_BYTES = 512 * 1024;
 
-/** Host with optional port, issuer URL, and the key-set URL if it is configured. */
+/** `domain` is a host with an optional port. */
 export type KeySource = Readonly<{ domain: string; issuer: string; jwksUri: string | undefined }>;
 
-/** Connects to the host and port of a URL. Rejects with `FetchError`. */
+/** Opens a socket to the host and port of a URL. Rejects with `FetchError`. */
 export type Connect = (address: URL, signal: AbortSignal) => Promise<object>;
 
 /**
- * Returns a function that fetches the key set, over `connect` if there is one, within `timeoutMillis` in
- * all. It rejects with `FetchError`; any other error is a bug.
+ * Returns a function that fetches the key set within `timeoutMillis`, over `connect` if given. It rejects
+ * with `FetchError`; any other error is a bug.
  */
 export function createKeyFetcher(
   { domain, issuer, jwksUri }: KeySource,
   connect: Connect | undefined,
   timeoutMillis = 5_000,
 ): () => Promise<JsonObject> {
-  /** For a provider without discovery. */
+  /** Of a provider without discovery. */
   const defaultDocument = { issuer, jwks_uri: `https://${domain}/.well-known/jwks.json` };
 
   async function fetchKeySet(signal: AbortSignal) {
     return fetchJson(jwksUri ?? (await discover(signal)), signal);
   }
 
-  /** The key-set URL (OpenID Connect Discovery §4). Every fetch asks: a provider may move it. */
+  /** The key-set URL (OpenID Connect Discovery §4), which a provider may move. */
   async function discover(signal: AbortSignal) {
     const documentUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     const document = await fetchJson(documentUrl, signal, defaultDocument);
@@ -45,9 +45,9 @@ export function createKeyFetcher(
     return address;
   }
 
-  /** For a 404 returns `fallback`, if there is one. */
+  /** Returns `fallback`, if given, for a 404. */
   async function fetchJson(address: string, signal: AbortSignal, fallback?: JsonObject) {
-    // A document without a length that the deadline cut off looks complete.
+    // The deadline may have cut off the last document, which looks complete without a length.
     signal.throwIfAborted();
 
     const socket = await connect?.(new URL(address), signal);
@@ -56,7 +56,7 @@ export function createKeyFetcher(
       const status = response.statusCode ?? 0;
       if (status === 404 && fallback !== undefined) return fallback;
 
-      // RFC 9110 §15.4: a redirect is refused too.
+      // RFC 9110 §15.4: not even redirects.
       if (status !== 200) throw new FetchError('status-refused', status);
 
       const document = parseJsonObject(await readBody(response));
@@ -78,23 +78,23 @@ export function createKeyFetcher(
   };
 }
 
-/** Resolves with the final response. Rejects however else the request ends. */
+/** Resolves with the final response. */
 function fetchHead(address: string, connection: object) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     const options = {
       ...connection,
-      // An agent would reuse the socket, which saves 2.8 % of a start, but Node then misses some errors.
+      // An agent would save 2.8 % of a start, but Node then misses some errors.
       agent: false,
       // RFC 9110 §12.5.1
       headers: { Accept: 'application/json' },
-      // Explicit: NODE_TLS_REJECT_UNAUTHORIZED and NODE_OPTIONS must not turn these off.
+      // Explicit: neither NODE_TLS_REJECT_UNAUTHORIZED nor NODE_OPTIONS turns these off.
       rejectUnauthorized: true,
       insecureHTTPParser: false,
     };
     const request = get(address, options, resolve);
     request.on('error', reject);
 
-    // RFC 9110 §15.2.2: a switch of protocols ends here too.
+    // RFC 9110 §15.2.2: also if the provider switches protocols.
     request.on('close', () => reject(new FetchError('connection-failed')));
   });
 }

@@ -1,6 +1,6 @@
-// Imports a JSON Web Key for one algorithm. Trusts nothing in the JWK: checks its type, size and purpose,
-// because crypto.verify takes any key (RFC 8725 §3.1). Does not check whose key it is: the provider's set or
-// the token's binding does.
+// Imports a JSON Web Key for one algorithm, after checks of type, size and purpose, because crypto.verify
+// uses any key (RFC 8725 §3.1). Does not check whose key it is: the provider's set or the token's binding
+// does.
 import {
   constants,
   createPublicKey,
@@ -13,17 +13,17 @@ import type { KeyReason } from '../base/events.ts';
 import type { Cache } from '../base/cache.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 
-// A larger key makes each forged signature cost more to refuse. Callers choose the keys of proofs.
+// Large keys make forged signatures costly to refuse. Callers choose the keys of proofs.
 const MAX_SIGNING_BITS = 8192;
 const MAX_PROOF_BITS = 4096;
 const MAX_EXPONENT = 0xffff_ffff;
 
-/** RFC 7518 §3.4: two concatenated integers, no ASN.1. */
+/** RFC 7518 §3.4: no ASN.1. */
 const ECDSA = { dsaEncoding: 'ieee-p1363' } as const;
-/** RFC 7518 §3.5: a salt as long as the digest. */
+/** RFC 7518 §3.5 */
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 } as const;
 
-/** Algorithm → the key it takes (RFC 7518 §3.1, RFC 8037 §3.1) and what crypto.verify needs. */
+/** Algorithm → its key type (RFC 7518 §3.1, RFC 8037 §3.1) and what crypto.verify needs. */
 const ALGORITHMS = {
   ES256: { kty: 'EC', crv: 'P-256', digest: 'sha256', options: ECDSA },
   ES384: { kty: 'EC', crv: 'P-384', digest: 'sha384', options: ECDSA },
@@ -35,25 +35,24 @@ const ALGORITHMS = {
 
 export type Algorithm = keyof typeof ALGORITHMS;
 
-/** All that an operator may choose from, for access tokens and for proofs. */
+/** For access tokens and proofs. */
 export const ALGORITHM_NAMES = Object.keys(ALGORITHMS) as readonly Algorithm[];
 
-/** Whether it is one of these: an exact match, in letter case too. */
+/** Case-sensitive. */
 export const isOneOf = (algorithms: readonly Algorithm[], value: unknown): value is Algorithm =>
   algorithms.some((name) => name === value);
 
 export interface KeyFacts {
-  /** The only one that it verifies (RFC 8725 §3.1). */
+  /** The only one it verifies (RFC 8725 §3.1). */
   readonly algorithm: Algorithm;
   readonly digest: string | null;
   readonly input: VerifyKeyObjectInput;
   /** RFC 7638, base64url. */
   readonly thumbprint: string;
-  /** The provider's name for the key, if it gave one. */
   readonly kid: string | undefined;
 }
 
-/** A public key for exactly one algorithm. Only this file makes one. */
+/** A public key for exactly one algorithm. Made only here. */
 export type VerificationKey = Sealed<KeyFacts, 'VerificationKey'>;
 
 const { seal, unseal } = sealing<KeyFacts, 'VerificationKey'>();
@@ -61,10 +60,10 @@ const { seal, unseal } = sealing<KeyFacts, 'VerificationKey'>();
 /** Throws a `TypeError` for anything but a `VerificationKey`. */
 export const factsOf = unseal;
 
-/** RFC 7518 §6.2.2, §6.3.2, §6.4: only secret keys have these. createPublicKey would accept them. */
+/** RFC 7518 §6.2.2, §6.3.2, §6.4: secret. createPublicKey would accept them. */
 const SECRET_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
-/** RFC 7638 §3.2, RFC 8037 §2: exactly the required members, in this order. */
+/** RFC 7638 §3.2, RFC 8037 §2: in this order. */
 function requiredMembers({ crv, e, kty, n, x, y }: JsonObject): JsonObject {
   if (kty === 'RSA') return { e, kty, n };
   return kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x };
@@ -82,8 +81,8 @@ function membersFor(algorithm: Algorithm, jwk: JsonObject): JsonObject | KeyReas
 }
 
 /**
- * The algorithm of a key: its own `alg` (RFC 7517 §4.4), or without one what its type says; of an RSA key
- * the first on the list that fits. `undefined` for a type that has none.
+ * A key's `alg` (RFC 7517 §4.4), or the first of `algorithms` that fits its type. `undefined` for an unknown
+ * type.
  */
 function algorithmOf({ alg, kty, crv }: JsonObject, algorithms: readonly Algorithm[]) {
   if (alg !== undefined) return alg;
@@ -95,10 +94,7 @@ function algorithmOf({ alg, kty, crv }: JsonObject, algorithms: readonly Algorit
   return algorithms.find((name) => fitting.includes(name)) ?? fitting[0];
 }
 
-/**
- * Imports a key of the provider's set for one of these algorithms, or says why not (RFC 7517 §4, RFC 7518
- * §6.2.1, §6.3.1, RFC 8037 §2).
- */
+/** For a key of the provider's set (RFC 7517 §4, RFC 7518 §6.2.1, §6.3.1, RFC 8037 §2). */
 export function importSigningKey(
   jwk: JsonObject,
   algorithms: readonly Algorithm[] = ['RS256'],
@@ -120,9 +116,7 @@ export function importSigningKey(
   return importPublic(members, algorithm, MAX_SIGNING_BITS, kid);
 }
 
-/**
- * Imports the key of a proof (RFC 9449 §4.3(5), (7)) unless `imported` holds it by algorithm + thumbprint.
- */
+/** For the key of a proof (RFC 9449 §4.3(5), (7)). `imported` caches by algorithm + thumbprint. */
 export function importProofKey(
   jwk: JsonObject,
   algorithm: Algorithm,
@@ -140,20 +134,20 @@ function importPublic(members: JsonObject, algorithm: Algorithm, maxBits: number
   const thumbprint = thumbprintOf(members);
   try {
     const key = createPublicKey({ key: members, format: 'jwk' });
-    // RFC 7518 §2, §6.2.1.2, RFC 8037 §2: only the canonical spelling of a key survives the round trip.
+    // RFC 7518 §2, §6.2.1.2, RFC 8037 §2: only canonical text survives the round trip.
     const exported = requiredMembers({ ...key.export({ format: 'jwk' }) });
     if (thumbprintOf(exported) !== thumbprint) return 'encoding';
 
     const reason = members.kty === 'RSA' ? checkRsa(members, key.asymmetricKeyDetails, maxBits) : undefined;
     return reason ?? seal({ algorithm, digest, input: { key, ...options }, thumbprint, kid });
   } catch (error) {
-    // OpenSSL's errors have a code, such as for a point that is not on its curve.
+    // OpenSSL's errors have a code, such as for a point off its curve.
     if (error instanceof Error && 'code' in error) return 'not-importable';
     throw error;
   }
 }
 
-/** RFC 7638 §3: names and base64url need no escapes, so JSON.stringify gives the canonical form. */
+/** RFC 7638 §3. Nothing here needs escapes, so JSON.stringify is canonical. */
 const thumbprintOf = (members: JsonObject) => hash('sha256', JSON.stringify(members), 'base64url');
 
 function checkRsa(
@@ -162,11 +156,10 @@ function checkRsa(
   maxBits: number,
 ) {
   const lastByte = Buffer.from(String(n), 'base64url').at(-1) ?? 0;
-  // RFC 7518 §3.3: 2048 bits or larger.
+  // RFC 7518 §3.3
   if (modulusLength < 2048 || modulusLength > maxBits || lastByte % 2 === 0) return 'size';
 
-  // RFC 8017 §3.1: odd, at least 3; with 1 any text would be its own signature. Stricter: at most 32 bits,
-  // as a longer exponent takes longer.
+  // RFC 8017 §3.1: with 1, any text would be its own signature. Stricter: at most 32 bits, for speed.
   const isOdd = publicExponent % 2n === 1n;
   return isOdd && publicExponent > 1 && publicExponent <= MAX_EXPONENT ? undefined : 'exponent';
 }

@@ -1,12 +1,12 @@
-// Imports the usable keys of a key set and chooses one by `kid`. Trusts nothing in the document. Does not
-// decide when to fetch or how long keys are good: verify/keys/key-set.ts does.
+// Imports the usable keys of a key set and chooses one by `kid`. Does not choose when to fetch or how long to
+// trust: verify/keys/key-set.ts does.
 import { isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { printable, type FetchErrorReason, type KeyReason, type Printable } from '../base/events.ts';
 import { factsOf, importSigningKey, type Algorithm, type VerificationKey } from './jwk.ts';
 
 const MAX_KEYS = 100;
 
-/** Why a fetch failed. `code` is Node's error code, the HTTP status, or why a key was skipped. */
+/** `code` is Node's error code, the HTTP status, or why a key was skipped. */
 export class FetchError {
   readonly reason;
   readonly code;
@@ -28,7 +28,7 @@ type Skipped = Readonly<{ reason: KeyReason; kid: Printable }>;
 /** `usable` is never empty. */
 export type ImportedKeys = ReturnType<typeof importKeySet>;
 
-/** Imports a key set (RFC 7517 §5); skips keys that cannot be used. Throws `FetchError`. */
+/** RFC 7517 §5: skips unusable keys. Throws `FetchError`. */
 export function importKeySet(document: JsonObject, algorithms?: readonly Algorithm[]) {
   if (!Array.isArray(document.keys)) throw new FetchError('not-a-key-set');
   if (document.keys.length > MAX_KEYS) throw new FetchError('too-many-keys');

@@ -1,7 +1,6 @@
-// The provider's signing keys: which one a token names, when to fetch, how long to trust. Promises: one
-// fetch at a time; a failed one changes no key; no key is used over an hour after its fetch; a withdrawn
-// key goes with the next refresh; a held key is found without waiting. Does not know the network:
-// verify/keys/fetch.ts does.
+// The provider's signing keys: which one a token names, when to fetch, how long to trust. Promises: one fetch
+// at a time; a failed one changes no key; no key is used over an hour after its fetch; a withdrawn key goes
+// with the next refresh; held keys need no waiting. Does not know the network: verify/keys/fetch.ts does.
 import type { Clock, MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import { describeBug, printable, type Count, type FetchErrorReason, type Log } from '../base/events.ts';
@@ -11,20 +10,19 @@ import { FetchError, keyNamed, importKeySet, type ImportedKeys } from './jwks.ts
 
 const REFRESH_AFTER_MILLIS = 10 * 60_000;
 const MAX_AGE_MILLIS = 60 * 60_000;
-/** Pause between fetches that requests cause. */
+/** Between fetches that requests cause. */
 const REQUEST_PAUSE_MILLIS = 5_000;
 const MIN_BACKOFF_MILLIS = 1_000;
 const MAX_BACKOFF_MILLIS = 30_000;
 const MAX_WAITING = 1_000;
-/** The fetch under way may have begun before the key was published. */
+/** The first may have begun before the key was published. */
 const MAX_FETCHES_AWAITED = 2;
 
 export type KeySet = ReturnType<typeof createKeySet>;
 
 /**
- * Creates the key set of one issuer; `issuerName` is its name in the settings. `fetch` resolves with the
- * provider's document or rejects with `FetchError`; any other error is a bug. `count` counts fetches.
- * Keys of other `algorithms` are skipped.
+ * Creates the key set of one issuer. `fetch` resolves with the provider's document or rejects with
+ * `FetchError`; any other error is a bug. Skips keys for other `algorithms`.
  */
 export function createKeySet(
   issuerName: string,
@@ -41,7 +39,7 @@ export function createKeySet(
   let lastLogged = '';
 
   let fetchUnderWay: Promise<void> | undefined;
-  /** Of the last fetch, if it failed. */
+  /** Of the last fetch. */
   let lastError: FetchErrorReason | undefined;
   let backoffMillis = MIN_BACKOFF_MILLIS;
   let failedAt = 0;
@@ -51,9 +49,7 @@ export function createKeySet(
   let lastForUnknownKid = -Infinity;
   let waiting = 0;
 
-  /**
-   * Returns the key with this `kid`, or without `kid` the only key; a promise only if a fetch may bring it.
-   */
+  /** Returns the key that `kid` names, or a promise if a fetch may bring it. */
   function find(
     kid: string | undefined,
     fetchesLeft = MAX_FETCHES_AWAITED,
@@ -62,7 +58,7 @@ export function createKeySet(
     const key = keyNamed(kid, keys);
     if (key !== undefined) return key;
 
-    // Without `kid` only a set of one key fits: another fetch would not help.
+    // Without `kid` only a set of one fits: another fetch would not help.
     const hasKeys = keys.length > 0;
     const mayFetch = fetchesLeft > 0 && (kid !== undefined || !hasKeys);
     const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
@@ -73,17 +69,16 @@ export function createKeySet(
     waiting += 1;
     return awaited.then(() => {
       waiting -= 1;
-      // After a failed fetch it waits no more.
       const left = lastError === undefined ? fetchesLeft - 1 : 0;
       return find(kid, left);
     });
   }
 
   function refusal(kid: string | undefined, hasKeys: boolean) {
-    // After a failed fetch the provider may have published the key.
+    // After a failed fetch, the provider may have a newer key.
     if (hasKeys && (kid === undefined || lastError === undefined)) return refuse('key-unknown');
 
-    // RFC 9110 §10.2.3: retry at the next attempt, in 1 to 30 seconds.
+    // RFC 9110 §10.2.3: at the next attempt, in 1 to 30 seconds.
     const nextAt = hasKeys ? retryAt : Math.min(retryAt, failedAt + REQUEST_PAUSE_MILLIS);
     const seconds = Math.ceil((nextAt - clock.monotonic()) / 1000);
     return unavailable('keys-unavailable', Math.max(1, seconds));
@@ -92,7 +87,7 @@ export function createKeySet(
   /** Infinity before the first success. */
   const ageMillis = () => clock.monotonic() - fetchedAt;
 
-  /** How many keys can verify a token now. Refreshes old keys. */
+  /** How many keys can verify a token now. Refreshes old ones. */
   const usable = () => currentKeys().length;
 
   /** Starts a fetch or joins the one under way. Never rejects. */
@@ -103,7 +98,7 @@ export function createKeySet(
     return fetchUnderWay;
   }
 
-  /** No keys once they are too old. Starts a refresh of old keys, except after a failed fetch. */
+  /** Refreshes old keys, except after a failed fetch. */
   function currentKeys() {
     const age = ageMillis();
     if (age >= REFRESH_AFTER_MILLIS && lastError === undefined) void refresh();
@@ -116,12 +111,11 @@ export function createKeySet(
     return [];
   }
 
-  /** The fetch under way, or a new one if the pause is over. */
   function fetchToAwait(isForUnknownKid: boolean) {
     if (fetchUnderWay !== undefined) return fetchUnderWay;
 
-    // For unknown `kid`s the pause runs from the start of a fetch. Without keys it runs from the end of the
-    // last one, so that a provider which hangs gets a rest.
+    // For an unknown `kid` the pause runs from the start of a fetch; without keys from its end, so that a
+    // provider that hangs gets a rest.
     const now = clock.monotonic();
     if (now - (isForUnknownKid ? lastForUnknownKid : failedAt) < REQUEST_PAUSE_MILLIS) return undefined;
 
@@ -148,7 +142,6 @@ export function createKeySet(
     count?.(`gatehouse_key_fetches_total{issuer="${issuerName}",result="${result}"}`);
   }
 
-  /** Logs only changes and the end of an error. */
   function logChanges({ usable, skipped }: ImportedKeys) {
     const text = JSON.stringify([usable.map(factsOf), skipped]);
     if (text === lastLogged && lastError === undefined) return;
@@ -161,7 +154,7 @@ export function createKeySet(
 
   function noteError({ reason, code }: FetchError, bug?: ReturnType<typeof describeBug>) {
     if (reason !== lastError) {
-      // Infinity, before the first success, becomes null in JSON.
+      // Infinity becomes null in JSON.
       const heldForSeconds = Math.round(ageMillis() / 1000);
       log('signing keys could not be fetched', {
         issuer,

@@ -1,8 +1,8 @@
-// Reads header fields from the raw list, because Node's `headers` hides a second Authorization field and
-// joins DPoP fields. Does not read credentials: verify/credentials.ts does.
+// Reads header fields from the raw list: Node's `headers` hides a second Authorization field and joins DPoP
+// fields. Does not read credentials: verify/credentials.ts does.
 import { refuse } from '../base/refusal.ts';
 
-/** Every value of the field `name`, which is in lower case (RFC 9110 §5.1). */
+/** `name` is in lower case (RFC 9110 §5.1). */
 export function fieldValues(rawHeaders: readonly string[], name: string): string[] {
   const values: string[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -13,17 +13,17 @@ export function fieldValues(rawHeaders: readonly string[], name: string): string
 }
 
 /**
- * RFC 9110 §7.2, RFC 3986 §3.2.2, §3.2.3: a name, an IPv4 address or a bracketed IPv6 address, and an
- * optional port, which may be empty. In Node 20 and 22 URL takes milliseconds for longer names.
+ * RFC 9110 §7.2, RFC 3986 §3.2.2, §3.2.3: a name or an address, and an optional port. In Node 20 and 22 URL
+ * takes milliseconds for longer names.
  */
 const HOST = /^(?:[a-z0-9._~-]{1,255}|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i;
 
-/** Whether the text is a host with an optional port. URL checks the port and the IPv6 address. */
+/** URL checks the port and the IPv6 address. */
 export const isHost = (text: string) => HOST.test(text) && URL.canParse(`http://${text}`);
 
 /**
- * Creates a reader of the Host field (RFC 9112 §3.2), which caches the last good host, because almost every
- * request repeats it. HTTP/1.0 may leave it out (RFC 9112 §3.2), as probes of some load balancers do.
+ * Creates a reader of the Host field, which HTTP/1.0 may omit, as probes of some load balancers do (RFC 9112
+ * §3.2). Caches the last good host, because almost every request repeats it.
  */
 export function createHostReader() {
   let lastGoodHost: string | undefined;

@@ -1,6 +1,6 @@
-// The URI of a request as its caller sees it, and its comparison with a proof's `htu`. Trusts PUBLIC_URL,
-// and X-Forwarded-* only with TRUST_PROXY. Promises: two URIs are the same only if RFC 3986 §6.2.1 to
-// §6.2.3 make them equivalent.
+// The URI of a request as its caller sees it, compared with a proof's `htu`. Trusts PUBLIC_URL, and
+// X-Forwarded-* only with TRUST_PROXY. Promises: URIs are the same only if RFC 3986 §6.2.1 to §6.2.3 make
+// them equivalent.
 import { refuse, type Refused } from '../base/refusal.ts';
 import { fieldValues, isHost } from './fields.ts';
 
@@ -10,7 +10,7 @@ export interface UriOptions {
   readonly trustProxy: boolean;
 }
 
-/** A request as the checks read it. HTTP/1.0 may have no `host`; `path` is not decoded. */
+/** HTTP/1.0 may have no `host`. `path` is not decoded. */
 export interface RequestFacts {
   readonly method: string;
   readonly host: string | undefined;
@@ -18,15 +18,12 @@ export interface RequestFacts {
   readonly rawHeaders: readonly string[];
 }
 
-/**
- * The requested URI without its query, not normalized; `undefined`, which no `htu` matches, if there is
- * none.
- */
+/** The requested URI, without query, not normalized. No `htu` matches `undefined`. */
 export function requestUri(
   { host, path, rawHeaders }: RequestFacts,
   { publicUrl, trustProxy }: UriOptions,
 ): string | Refused | undefined {
-  // RFC 9112 §3.2.1: no path has a `#`. A URI would end there, but the router reads on.
+  // RFC 9112 §3.2.1: `#` would end a URI, but the router reads on.
   if (path.includes('#')) return undefined;
   if (publicUrl !== undefined) return publicUrl + path;
   if (!trustProxy) return host && `http://${host}${path}`;
@@ -39,7 +36,7 @@ export function requestUri(
   return `${outerScheme}://${outerHost}${path}`;
 }
 
-/** What the nearest proxy added, or empty text. */
+/** What the nearest proxy added. */
 function lastHop(rawHeaders: readonly string[], name: string) {
   const hops = fieldValues(rawHeaders, name).join(',').split(',');
   return hops.at(-1)?.trim() ?? '';
@@ -49,10 +46,7 @@ const AUTHORITY = String.raw`([a-z0-9._~-]{1,255}|\[[0-9a-f:.]+\])(?::\d{0,5})?`
 const PATH = String.raw`(?:\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*)?`;
 const URI = new RegExp(String.raw`^https?:\/\/${AUTHORITY}${PATH}(?:\?[^#]*)?(?:#.*)?$`, 'i');
 
-/**
- * RFC 9449 §4.3(9): whether an `htu` names this URI, as spelled (RFC 3986 §6.2.1) or in normal form, which
- * not every host has.
- */
+/** RFC 9449 §4.3(9), RFC 3986 §6.2.1: as spelled, or in normal form, which not every host has. */
 export function isSameUri(htu: unknown, uri: string | undefined): boolean {
   if (typeof htu !== 'string' || uri === undefined) return false;
   if (htu === uri) return true;
@@ -62,15 +56,14 @@ export function isSameUri(htu: unknown, uri: string | undefined): boolean {
 }
 
 /**
- * Normalizes an absolute http(s) URI and drops query and fragment (RFC 9449 §4.3(9)); `undefined` for other
- * text. URL normalizes scheme, host, port, dot segments and the empty path (RFC 3986 §6.2.2.1, §6.2.2.3,
- * §6.2.3).
+ * Normalizes an absolute http(s) URI and drops query and fragment (RFC 9449 §4.3(9)). URL normalizes scheme,
+ * host, port, dot segments and the empty path (RFC 3986 §6.2.2.1, §6.2.2.3, §6.2.3).
  */
 export function normalUri(text: string): string | undefined {
   const host = URI.exec(text)?.[1];
   if (host === undefined || !URL.canParse(text)) return undefined;
 
-  // URL also rewrites addresses such as `127.1`. RFC 3986 does not.
+  // URL rewrites addresses such as `127.1`; RFC 3986 does not.
   const { hostname, origin, pathname } = new URL(text);
   if (hostname !== host.toLowerCase()) return undefined;
 

@@ -1,23 +1,22 @@
 // The checks on the claims of an access token (RFC 7519 §4.1, RFC 9068 §4), in the order of docs/tokens.md.
-// Reads only a SignedPayload. Does not check scopes or other guards (gate/guards.ts), or the binding to a
-// key (verify/caller.ts).
+// Reads only a SignedPayload. Does not check guards (gate/guards.ts) or the binding to a key
+// (verify/caller.ts).
 import { isFiniteNumber, isTextArray, type JsonObject } from '../base/encoding.ts';
 import { mediaType } from './compact.ts';
 import { payloadOf, type SignedPayload } from './signature.ts';
 
-/** What the settings demand of a token. */
 export interface TokenOptions {
   readonly issuer: string;
-  /** Any of them will do. */
+  /** Any of them. */
   readonly audience: readonly unknown[];
   /** Added to `exp` and subtracted from `nbf`. */
   readonly clockToleranceSeconds: number;
-  /** `at+jwt` demands the profile of RFC 9068. */
+  /** `at+jwt` demands RFC 9068. */
   readonly tokenType: 'any' | 'at+jwt';
   readonly requiredClaims: readonly string[];
 }
 
-/** Returns the first reason to refuse the claims, if any, at `nowSeconds` (since the epoch). */
+/** Returns the first reason to refuse the claims. `nowSeconds` is since the epoch. */
 export function checkClaims(
   signed: SignedPayload,
   header: JsonObject,
@@ -45,7 +44,7 @@ function checkParties({ iss, aud }: JsonObject, { issuer, audience }: TokenOptio
   return audiences.some((one) => audience.includes(one)) ? undefined : 'audience-mismatch';
 }
 
-/** RFC 7519 §4.1.4, §4.1.5. Every use of a cached token repeats this. */
+/** RFC 7519 §4.1.4, §4.1.5: on every use of a cached token, too. */
 export function checkTimes(
   { exp, nbf }: JsonObject,
   { clockToleranceSeconds }: TokenOptions,
@@ -73,7 +72,7 @@ const ACCESS_PAYLOAD_TYPES: readonly unknown[] = ['bearer', 'dpop', 'jwt', 'at+j
 /** Only ID tokens have these (OpenID Connect Core §2, §3.3.2.11). */
 const ID_TOKEN_MEMBERS = ['nonce', 'at_hash', 'c_hash', 's_hash'];
 
-/** RFC 8725 §3.11, §3.12: refuses the provider's other kinds of token. */
+/** RFC 8725 §3.11, §3.12: refuses other kinds of token. */
 function checkTokenKind(claims: JsonObject, isAtJwt: boolean) {
   const { token_use: use, typ, events } = claims;
   if (use !== undefined && use !== 'access') return 'token-use-refused';
@@ -89,7 +88,7 @@ function checkTokenKind(claims: JsonObject, isAtJwt: boolean) {
   return looksLikeIdToken && !namesItself ? 'id-token' : undefined;
 }
 
-/** What the settings may demand: the profile (RFC 9068 §2.2, §4), and claims by name. */
+/** RFC 9068 §2.2, §4, and claims by name. */
 function checkDemands(claims: JsonObject, isAtJwt: boolean, options: TokenOptions) {
   const { client_id: client, jti, iat } = claims;
   const hasClaims = typeof client === 'string' && typeof jti === 'string' && iat !== undefined;

@@ -1,21 +1,21 @@
 // Parses the JWS Compact Serialization (RFC 7515 §3.1, §5.2). Verifies nothing. Promises: a token has one
-// spelling, so the hash of its text is a safe key for the token cache.
+// spelling, so its hash is a safe key for the token cache.
 import { decodeBase64url, parseJsonObject, type JsonObject } from '../base/encoding.ts';
 
 export interface UnverifiedJws {
   readonly header: JsonObject;
   readonly payload: JsonObject;
-  /** The ASCII text that the signature covers. */
+  /** ASCII. */
   readonly signingInput: string;
   readonly signature: Buffer;
 }
 
-/** Decodes a compact JWS, or returns the reason to refuse it as a token. */
+/** Returns the reason to refuse other text as a token. */
 export function parseCompact(
   text: string,
 ): UnverifiedJws | 'token-malformed' | 'header-malformed' | 'payload-malformed' {
   const parts = text.split('.', 4);
-  // RFC 7515 §5.2(1), RFC 7516 §9: five parts are a JWE, which is not supported.
+  // RFC 7515 §5.2(1), RFC 7516 §9: a JWE, unsupported, has five.
   if (parts.length !== 3) return 'token-malformed';
 
   // RFC 7515 §5.2(2), (6), (7)
@@ -35,6 +35,6 @@ export function parseCompact(
   return { header, payload, signingInput: text.slice(0, text.lastIndexOf('.')), signature };
 }
 
-/** The media type of a `typ`, in lower case, without `application/` (RFC 7515 §4.1.9); only of text. */
+/** In lower case, without `application/` (RFC 7515 §4.1.9). */
 export const mediaType = (typ: unknown) =>
   typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined;

@@ -1,12 +1,12 @@
-// The signature check. Makes SignedPayload: the proof that this key signed these bytes. Trusts the key,
-// whose one algorithm was fixed at import (verify/keys/jwk.ts). Does not check the header: the callers do.
+// Makes SignedPayload: the proof that this key signed these bytes. Trusts the key, whose algorithm was fixed
+// at import (verify/keys/jwk.ts). Does not check the header: callers do.
 import { verify } from 'node:crypto';
 import { withoutPrototype, type JsonObject } from '../base/encoding.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import { factsOf, type VerificationKey } from '../keys/jwk.ts';
 import type { UnverifiedJws } from './compact.ts';
 
-/** A payload with a good signature, without a prototype. Only `verifySignature` makes one. */
+/** A payload with a good signature. Made only by `verifySignature`. */
 export type SignedPayload = Sealed<JsonObject, 'SignedPayload'>;
 
 const { seal, unseal } = sealing<JsonObject, 'SignedPayload'>();
@@ -14,7 +14,7 @@ const { seal, unseal } = sealing<JsonObject, 'SignedPayload'>();
 /** Throws a `TypeError` for anything but a `SignedPayload`. */
 export const payloadOf = unseal;
 
-/** Returns `undefined` when the signature does not match (RFC 7515 §5.2(8), RFC 7518 §3). */
+/** `undefined`: the signature does not match (RFC 7515 §5.2(8), RFC 7518 §3). */
 export function verifySignature(jws: UnverifiedJws, key: VerificationKey): SignedPayload | undefined {
   const { digest, input } = factsOf(key);
   const signed = Buffer.from(jws.signingInput, 'latin1');

@@ -1,7 +1,7 @@
-// The order of the checks on an access token (docs/tokens.md), and the token cache. Before the signature it
-// uses only `kid` and `iss`, to choose a key: never for a URL, never for the log. Promises: a VerifiedToken
-// has passed every check when it is returned, cached or not. Does not check guards or the binding to a key:
-// gate/guards.ts and verify/caller.ts do.
+// The checks on an access token in their order (docs/tokens.md), and the token cache. Before the signature it
+// uses only `kid` and `iss`, only to choose a key: never for a URL, never for the log. Promises: a returned
+// VerifiedToken has passed every check, cached or not. Does not check guards (gate/guards.ts) or the binding
+// to a key (verify/caller.ts).
 import { hash } from 'node:crypto';
 import { andThen, type Clock, type MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
@@ -24,7 +24,7 @@ import { payloadOf, verifySignature } from './signature.ts';
 
 /** A trusted issuer. */
 export interface Issuer extends TokenOptions {
-  /** Its name in the settings. */
+  /** In the settings. */
   readonly name: string;
   /** Of its access tokens. */
   readonly algorithms: readonly Algorithm[];
@@ -43,7 +43,7 @@ interface Verified {
   readonly key: VerificationKey;
 }
 
-/** An access token that passed every check. Only a `TokenVerifier` makes one. */
+/** An access token that passed every check. Made only by a `TokenVerifier`. */
 export type VerifiedToken = Sealed<Verified, 'VerifiedToken'>;
 
 const { seal, unseal } = sealing<Verified, 'VerifiedToken'>();
@@ -54,9 +54,8 @@ export const verifiedOf = unseal;
 export type TokenVerifier = ReturnType<typeof createTokenVerifier>;
 
 /**
- * Creates a verifier that takes the text of a token and caches up to `cacheEntries` tokens by SHA-256. It
- * returns a promise only to wait for keys. A refusal after the key was found names `kid` and issuer. `count`
- * counts tokens.
+ * Creates a verifier of tokens, which caches up to `cacheEntries` by SHA-256. It returns a promise only to
+ * wait for keys. Once the key is found, refusals name `kid` and issuer.
  */
 export function createTokenVerifier(
   issuers: readonly Issuer[],
@@ -70,8 +69,8 @@ export function createTokenVerifier(
     const jws = parseCompact(token);
     if (typeof jws === 'string') return refuse(jws);
 
-    // `iss` is unverified here and only selects the issuer; `checkClaims` checks it again. With one issuer
-    // it selects nothing, so that the order of refusals is that of docs/tokens.md.
+    // `iss` is unverified: it only selects the issuer, and `checkClaims` checks it. With one issuer it
+    // selects nothing, so refusals keep the order of docs/tokens.md.
     const issuer = issuers.find((one) => one.issuer === jws.payload.iss || issuers.length === 1);
     const header = checkTokenHeader(jws.header, issuer?.algorithms ?? ALGORITHM_NAMES);
     if (header instanceof Refused) return header;
@@ -121,9 +120,9 @@ export function createTokenVerifier(
   };
 }
 
-/** Requests with the same token share its claims, so no handler may change them. */
+/** Requests with the same token share its claims. */
 function deepFreeze(claims: JsonObject) {
-  // A growing list instead of recursion: claims may be nested deeper than the stack.
+  // A list, no recursion: claims may be nested deeper than the stack.
   const all: unknown[] = [claims];
   for (const value of all) {
     if (typeof value !== 'object' || value === null) continue;
@@ -134,11 +133,11 @@ function deepFreeze(claims: JsonObject) {
   return claims;
 }
 
-/** A key that is published for another algorithm is another key. */
+/** For another algorithm it is another key. */
 const isSame = (one: KeyFacts, other: KeyFacts) =>
   one.thumbprint === other.thumbprint && one.algorithm === other.algorithm;
 
-/** Checks the header of a token and returns its `kid` and `alg`. Never reads members that carry keys. */
+/** Never reads members that carry keys. */
 function checkTokenHeader({ alg, crit, b64, typ, kid }: JsonObject, algorithms: readonly Algorithm[]) {
   // RFC 7515 §4.1.1, RFC 8725 §2.1, §3.1, §3.2: the operator fixes the algorithms, not the header.
   if (!isOneOf(algorithms, alg)) return refuse('algorithm-refused');
