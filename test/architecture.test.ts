@@ -61,6 +61,7 @@ const TOP_LEVEL = [
   '.ci',
   '.dockerignore',
   '.env.example',
+  '.github',
   '.gitignore',
   'CHANGELOG.md',
   'CONTRIBUTING.md',

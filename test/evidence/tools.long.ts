@@ -42,3 +42,5 @@ testTool(
 );
 
 testTool('routes take the schemas of zod, valibot and ArkType, by type and over the wire', 'schemas');
+
+testTool('GitHub and actionlint find nothing in the workflows, but do find what is planted', 'workflows');
