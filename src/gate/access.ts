@@ -10,7 +10,6 @@ export interface Access<Admitted> {
   readonly credentials: 'ignored' | 'optional' | 'required';
   /** Checked in this order, `recentLogin` last. */
   readonly guards: readonly Guard[];
-  /** What stops the start. */
   readonly problems?: readonly string[];
   /** What the handler gets, once `refusalOf` has returned nothing. */
   readonly admit: (caller: Caller | undefined) => Admitted;

@@ -106,7 +106,6 @@ export function createRefusalReplies({
   };
 }
 
-/** Makes a value once for each refusal and key. */
 export function onceForEach<Key, Value>(make: (refusal: Refusal, key: Key) => Value) {
   const made = new WeakMap<Refusal, Map<Key, Value>>();
 
@@ -119,7 +118,6 @@ export function onceForEach<Key, Value>(make: (refusal: Refusal, key: Key) => Va
   };
 }
 
-/** The auth-params that have values. */
 export function parametersText(parameters: object): string {
   const present = Object.entries(parameters).filter(([, value]) => value);
   return present.map(([name, value]) => `${name}="${value}"`).join(', ');

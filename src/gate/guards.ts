@@ -7,11 +7,9 @@ import type { Caller } from '../verify/caller.ts';
 
 /** A demand on a token, for `needs`. */
 export interface Guard {
-  /** Such as `scope read:messages`. */
   readonly name: string;
   readonly passes: (caller: Caller) => boolean;
   readonly refused: Refused;
-  /** What stops the start. */
   readonly problem?: string | undefined;
 }
 

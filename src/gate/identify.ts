@@ -41,7 +41,6 @@ export function createIdentification({
     return path instanceof Refused ? path : { method, host, path, rawHeaders };
   }
 
-  /** The first early reply to this request. */
   function replyEarly(record: RequestRecord, facts: RequestFacts): Reply | Refused | undefined {
     for (const replyTo of earlyReplies) {
       const early = replyTo(facts);

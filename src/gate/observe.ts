@@ -28,7 +28,6 @@ export interface Dependencies {
 
 export type Observer = ReturnType<typeof createObserver>;
 
-/** With `accessLog`, every request gets a line. */
 export function createObserver({ log, clock, metrics }: Dependencies, accessLog: boolean) {
   const isWatching = accessLog || metrics !== undefined;
   const counts = new Map<string, number>();

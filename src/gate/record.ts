@@ -24,14 +24,11 @@ export abstract class RequestRecord {
   /** Replaces `CrossOrigin.forReading`. */
   crossOrigin?: readonly string[];
   route?: MatchedRoute | undefined;
-  /** Rules for a prefix, or the access that a gate checks. */
   rules?: readonly { readonly access: Access<unknown> }[];
-  /** Of the key that verified the token. */
   kid?: string | undefined;
   /** As configured. */
   issuerName?: string;
   freshNonce?: string | undefined;
-  /** Absent when the request was served. */
   reason?: RequestReason;
   /** What was thrown, with the reason `bug`. */
   error?: unknown;

@@ -13,7 +13,6 @@ const BUG_REPLY = jsonReply(500, '{"error":"server_error","message":"Internal Se
 /** `status` is `null` when the client got no response. */
 export type Observe = (record: RequestRecord, status: number | null) => void;
 
-/** Called with each error that becomes a 500. */
 export type OnError = (error: unknown) => unknown;
 
 export type Replies = ReturnType<typeof createReplies>;
@@ -29,9 +28,7 @@ export function createReplies(
   async function report(error: unknown) {
     try {
       await onError(error);
-    } catch {
-      // What `onError` throws is not this request's error.
-    }
+    } catch {}
   }
 
   /** Never throws. */

@@ -1,7 +1,6 @@
 // A reply as a value: status, fields, content. Promises: JSON in UTF-8 with Content-Length, never cached,
 // never sniffed. Does not check further fields: ours are constants, and handler-reply.ts checks a handler's.
 
-/** May be sent often. */
 export interface Reply {
   readonly status: number;
   /** Names and values in turn. */

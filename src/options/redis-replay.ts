@@ -115,7 +115,6 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
 
   /** From the sending of the oldest command: from the last reply, a long queue could wait for minutes. */
   function expectReply() {
-    // The greeting has its own timeout.
     if (state !== 'ready') return;
 
     cancelTimer();

@@ -10,7 +10,7 @@ const CHARACTER = /[\x00-\x1f\x7f-\x9f\u2028\u2029\uD800-\uDFFF\uFEFF\uFFFE\uFFF
 /** Only JSON's escapes, and no lone surrogates. */
 const DOUBLE = /"(?:[^"\\]|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*"/.source;
 const QUOTED = `${DOUBLE}|'(?:[^']|'')*'(?!')`;
-// Plain text ends in no blank: a run of blanks would be scanned again from each one.
+// Plain text does not end in a blank: a run of blanks would be scanned again from each one.
 const ITEM = `(?:${QUOTED}|[^"',[\\]{} ](?:[^,[\\]{}]*?[^,[\\]{} ])??)`;
 const ITEMS = new RegExp(`${ITEM}(?= *[,\\]])`, 'g');
 const LIST = `\\[(?: *${ITEM} *(?:,|(?=\\])))* *\\]`;
@@ -34,7 +34,6 @@ interface Key {
 
 /** Returns the entries of a file in their order. Throws `SettingProblem`. */
 export function parseYaml(document: string, file: string): Entry[] {
-  /** Also of maps, which have no entry. */
   const names = new Set<string>();
   const entries: Entry[] = [];
   let items: Scalar[] = [];

@@ -43,7 +43,6 @@ export const NO_PARTS: OptionalParts = {
   crossOrigin: SAME_ORIGIN,
 };
 
-/** What a service and a gate share. */
 export function composeChecks(
   settings: BasicSettings,
   dependencies: Dependencies,
@@ -97,7 +96,6 @@ function composeReplayStore(settings: BasicSettings, { log }: Dependencies) {
   return createReplayStore(windowSeconds, undefined, () => log('replay store full', {}));
 }
 
-/** Who a request is from, what a refused caller gets, and what is logged. */
 export function composeWay(
   settings: BasicSettings,
   dependencies: Dependencies,

@@ -23,7 +23,6 @@ export async function createGate(given: GivenSettings, options?: CreateOptions) 
 
   return {
     ...createGateChecks(checks.identification, checks.replies, clock),
-    /** Whether there are keys to verify tokens. */
     isReady: checks.isReady,
     /** Ends all work. */
     close: checks.close,

@@ -10,7 +10,6 @@ import type { SettingsTable } from './settings/table.ts';
 /** The result of `loadSettings`. */
 export interface Loaded {
   readonly settings: Settings;
-  /** Paths of the files that were read. */
   readonly files: readonly string[];
   /** Unknown names that may be misspelt settings. */
   readonly warnings: readonly string[];

@@ -28,7 +28,6 @@ function writeLater(line: string) {
 
 const ignore = () => {};
 
-/** Drops lines while too many are unread. */
 export function createProcessLog(leastLevel: LogLevel) {
   const { stdout } = process;
   // EPIPE must not end the service. `off` first: several logs share one listener.

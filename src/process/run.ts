@@ -88,7 +88,6 @@ function start(plan: Plan, isCheck: boolean) {
   const { loaded, name } = plan;
   const { log, service } = open(plan, isCheck);
   if (isCheck) {
-    // One fetch each, without a retry.
     for (const { keys } of service.issuers) void keys.refresh().then(keys.close);
     return;
   }

@@ -52,10 +52,8 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 # TYPE nodejs_eventloop_lag_p99_seconds gauge
 `;
 
-/** Shared by all services in this process. */
 const delays = monitorEventLoopDelay({ resolution: 20 });
 
-/** `name` includes the labels. */
 interface Sample {
   readonly name: string;
   value: number;
@@ -136,7 +134,6 @@ export function createMetrics(profile: string) {
     return HEADS.replace(/# HELP (\S+) .+\n.+\n/g, textOf);
   }
 
-  /** Leaves out a family without samples. */
   function textOf(head: string, family: string) {
     const some = samples.filter(({ name }) => name.startsWith(family));
     const lines = some.map(lineOf).join('');

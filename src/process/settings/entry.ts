@@ -27,7 +27,6 @@ export function problemOf({ name, source }: Entry, problem: string): string {
   return `${name} (${source}): ${problem}`;
 }
 
-/** Adds a problem for every name that is set twice. */
 export function noteRepetitions(entries: readonly Entry[], problems: string[]): void {
   const sources = new Map<string, string>();
   for (const entry of entries) {
@@ -46,7 +45,6 @@ export function noteUnknown(entry: Entry, known: readonly string[], problems: st
   const written = name.toLowerCase();
   const right = known.find((one) => one.toLowerCase().split(' ')[0] === written);
   const spelling = right === undefined ? 'correct' : `write ${right}`;
-  // A YAML key with a dot in it is quoted.
   const fix = /(^|\.)"/.test(name) ? 'nest the keys that its dots part' : spelling;
   problems.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
 }

@@ -33,12 +33,10 @@ export type IssuerSettings = BasicSettings['issuers'][string];
 /** The settings that routes depend on, without those that have a problem. */
 export type SomeSettings = Readonly<{ resourceUrl?: unknown }>;
 
-/** Says why routes cannot be served with these settings. */
 export type ProblemsWith = (settings: SomeSettings) => readonly string[];
 
 export interface Lookup {
   readonly problems: string[];
-  /** The names of further issuers. */
   readonly issuers: Entry;
   /** The value is `null` where nothing is set. `key` is the name in code. */
   readonly find: (setting: Names, issuer: string, key: string) => Entry;
@@ -144,7 +142,6 @@ export function readSettings<Values extends Record<string, unknown>>(
       }
     }
 
-    // With a problem nobody gets the values.
     return values as Part;
   }
 

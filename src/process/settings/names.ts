@@ -32,7 +32,6 @@ export function createLookup({ variables, keys, lookedIn, problems, warnings }: 
     const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
     const prefixes = names.join().match(PREFIXES) ?? [];
 
-    /** Ignores case: it may be wrong. */
     function isMeant(written: string) {
       const name = written.toUpperCase();
       return names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));

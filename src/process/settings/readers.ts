@@ -59,7 +59,6 @@ export function list<Text extends string>(read: Reader<Text>, least = 0): Reader
   };
 }
 
-/** A host name with an optional port. */
 export const host: Reader<string> = (raw) => {
   const value = text(raw);
   const [scheme] = /^[a-z][a-z0-9+.-]*:\/\//i.exec(value) ?? [];
@@ -76,7 +75,6 @@ const bareHost = matching(
   'is not a host name with an optional ":port"; write it as the provider shows it',
   (value) => {
     const url = `https://${value}/`;
-    // URL checks IP addresses and ports.
     return URL.canParse(url) && new URL(url).host === value.toLowerCase().replace(/:443$/, '');
   },
 );

@@ -12,7 +12,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const ORCHESTRATED =
   /^(?=\w+=)(\w*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+|PORT(?==(tc|ud|sct)p:))|(IDP|CORS|RESOURCE)_PORT)=/;
 
-/** Throws `SettingProblem`, or adds problems. */
 type Parse = (text: string, path: string, problems: string[]) => Entry[];
 
 type Parsers = Readonly<{ parseDotEnv: Parse; parseYaml: Parse }>;

@@ -37,7 +37,6 @@ export interface Setting<Value> extends Names {
 /** In the order of reading, which `Earlier` depends on. */
 export type SettingsTable<Values> = { readonly [Name in keyof Values]: Setting<Values[Name]> };
 
-/** A setting whose default depends on earlier ones. */
 export const derived = <Value>(
   env: string,
   yaml: string,

@@ -22,7 +22,6 @@ export const REQUEST_MILLIS = 15_000;
 
 interface UnderWay {
   readonly response: ServerResponse;
-  /** `bytesRead` when its request began. */
   readonly beganAt: number;
   /** When `isOverdue` first found it and those before it written. */
   writtenAt?: number;
@@ -38,7 +37,6 @@ export class Connection {
   #isHeld = false;
   #isFinishing = false;
 
-  /** `bytesRead` when the last response was written. */
   #bytesRead = 0;
 
   #idleSince: number | undefined;

@@ -7,7 +7,7 @@ import { isGone } from './write.ts';
 /** Emitted on a response when the client has closed its side. */
 export const CLIENT_CLOSED = Symbol('client closed');
 
-/** Spares tracking its garbage collection. */
+/** Otherwise Node tracks its garbage collection. */
 const UNTRACKED = { requireManualDestroy: true };
 
 export class Exchange extends RequestRecord {
@@ -50,7 +50,7 @@ export class Exchange extends RequestRecord {
     };
 
     if (this.hasLeft) giveUp();
-    // Not of the request, whose `close` also follows success.
+    // The request's `close` also follows success.
     response.once('close', giveUp).once(CLIENT_CLOSED, giveUp);
     return controller;
   }

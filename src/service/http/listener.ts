@@ -20,7 +20,6 @@ const OPTIONS = {
   keepAliveTimeout: KEEP_ALIVE_MILLIS,
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: 16 * 1024,
-  // The responder refuses a missing Host.
   requireHostHeader: false,
   optimizeEmptyRequests: true,
   // Explicit, so that NODE_OPTIONS cannot turn it on.
@@ -142,7 +141,7 @@ export function createListener(responder: Responder, clock: Clock) {
       let outcome: 'drained' | 'deadline' = 'drained';
       isStopping = true;
       for (const connection of connections.values()) connection.finishUp();
-      // Later, for the reason above.
+      // A sweep now would destroy such connections.
       cancelSweep();
       cancelSweep = clock.after(SWEEP_MILLIS, sweep);
 
@@ -153,7 +152,7 @@ export function createListener(responder: Responder, clock: Clock) {
 
       function finish(): void {
         cancelDeadline();
-        // Only then sockets emit `close`, which aborts handlers.
+        // Sockets emit `close`, which aborts handlers, after this phase.
         setImmediate(() => setImmediate(resolve, outcome));
       }
 

@@ -26,7 +26,7 @@ export class RequestStream extends IncomingMessage {
 
 const isOver = (request: IncomingMessage) => request.complete && request.readableLength === 0;
 
-// Node releases the request then.
+// Node releases a request once this is true.
 Object.defineProperty(RequestStream.prototype, 'readableEnded', {
   get(this: IncomingMessage) {
     return isOver(this);

@@ -92,7 +92,6 @@ function isAbort(error: unknown) {
   try {
     return Object(error).name === 'AbortError';
   } catch {
-    // Reading it may run its code.
     return false;
   }
 }

@@ -5,7 +5,6 @@ import type { Refused } from '../../verify/base/refusal.ts';
 /** Reading a body rejects with it when the client has left. */
 export const CLIENT_GONE = Symbol('client gone');
 
-/** Emitted on the request. */
 export const BODY_REFUSED = 'bodyRefused';
 
 const refusals = new WeakMap<IncomingMessage, Refused>();

@@ -69,7 +69,7 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
 
   return new Promise<Buffer>((resolve, reject) => {
     const stop = () => {
-      // Closing in the middle of a body is leaving.
+      // A client that closes its side mid-body has left.
       const refused = request.socket.readable ? refusalOf(request) : undefined;
       reject(refused ?? CLIENT_GONE);
     };
@@ -110,7 +110,7 @@ function checkShape(value: unknown) {
 
 const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** Members by which copying code would change all objects. */
+/** Code that copies these members can change all objects. */
 function hasRefusedMember(container: object) {
   if (Object.hasOwn(container, '__proto__')) return true;
 

@@ -14,7 +14,6 @@ export class HandlerReply {
     this.isThrowable = isThrowable;
   }
 
-  /** `instanceof` would throw for a revoked proxy. */
   static isGenuine(thrown: unknown): thrown is HandlerReply {
     return #isGenuine in Object(thrown);
   }

@@ -24,7 +24,6 @@ export class Incoming<Admitted = unknown> {
   /** When access was granted, in milliseconds since the epoch. */
   readonly nowMillis;
   readonly caller;
-  /** The output of the route's body schema. */
   readonly body;
 
   constructor(
@@ -71,6 +70,5 @@ export class Incoming<Admitted = unknown> {
   }
 }
 
-/** The query of a request whose target begins with this path. */
 export const queryOf = (request: IncomingMessage, path: string) =>
   new URLSearchParams(request.url?.slice(path.length));

@@ -4,18 +4,14 @@ import { isListOf } from '../../verify/base/encoding.ts';
 import { readBody } from './body.ts';
 import { checkBySchema, schemaProblem, type Schema } from './schema.ts';
 
-/** A route's query. `check` throws or rejects with `Refused`. */
 export interface QueryInput<Output> {
   readonly input: 'query';
-  /** What stops the start. */
   readonly problem: string | undefined;
   readonly check: (given: URLSearchParams) => Output | Promise<Output>;
 }
 
-/** A route's JSON body. `check` throws or rejects with `Refused`. */
 export interface BodyInput<Output> {
   readonly input: 'body';
-  /** What stops the start. */
   readonly problem: string | undefined;
   readonly limitBytes: number | undefined;
   readonly types: readonly string[];
@@ -33,7 +29,7 @@ export interface BodyOptions {
 
 const MAX_LIMIT_BYTES = 16_777_216;
 
-/** RFC 9110 §8.3.1: type and subtype, in lower case. */
+/** RFC 9110 §8.3.1 */
 const MEDIA_TYPE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
 const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ value }) } };

@@ -45,7 +45,6 @@ export interface Route extends Readonly<ReturnType<ReturnType<typeof routeMaker>
 export interface PrefixRule {
   readonly prefix: readonly string[];
   readonly access: Access<Caller>;
-  /** What stops the start, a line each. */
   readonly problems: readonly string[];
 }
 
@@ -58,7 +57,6 @@ function accessProblems(access: unknown): readonly string[] {
 /** What stops the start, besides the pattern. */
 export const routeProblems = ({ access, query, body, handler, problems }: Route) => [
   ...accessProblems(access),
-  // In JavaScript, lists hold anything.
   ...(typeof handler === 'function' ? [] : ['is no route, as get, post, put, patch and del give']),
   ...[query, body].flatMap((input) => input?.problem ?? []),
   ...(problems ?? []),

@@ -40,7 +40,6 @@ export function createRouter(
     };
   }
 
-  /** Precomputed for paths spelled like a pattern. */
   const found = new Map(all.map(({ pattern }) => [pattern, search(pattern)]));
   return (path: string) => found.get(path) ?? search(path);
 }
@@ -56,7 +55,6 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [])
 
   return [
     ...strange,
-    // The copy has no holes.
     ...problemsOfAll([...routes], ownPaths),
     ...rules.flatMap((rule) => (Object(rule).prefix && rule.problems) ?? NO_RULE),
   ];

@@ -5,7 +5,6 @@ export class ByteBuffer {
   #buffer = Buffer.alloc(0);
   #length = 0;
 
-  /** Returns the new length. */
   add(piece: Uint8Array): number {
     const needed = this.#length + piece.length;
     if (needed > this.#buffer.length) {

@@ -39,7 +39,7 @@ export class Cache<Value> {
   }
 }
 
-/** 32 bits of a digest. A collision admits a key too early, no more. */
+/** 32 bits of a digest. A collision only admits a key too early. */
 function markOf(key: string) {
   const bytes = Buffer.from(key.slice(-8), 'base64url');
   return bytes.readInt32LE();

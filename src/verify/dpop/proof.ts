@@ -19,7 +19,6 @@ export interface ProofOptions extends UriOptions {
   /** How far `iat` may be in the future. */
   readonly dpopIatLeewaySeconds: number;
   readonly dpopAlgorithms: readonly Algorithm[];
-  /** If set, proofs need a nonce. */
   readonly dpopNonceSecret: string | undefined;
 }
 

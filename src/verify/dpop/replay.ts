@@ -10,7 +10,6 @@ export type ReplayVerdict = 'new' | 'seen' | 'full' | 'unavailable';
 export interface ReplayStore {
   /** Records a proof until `expiresAt` (seconds since the epoch). */
   record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): MaybePromise<ReplayVerdict>;
-  /** A metric of the store's state. */
   gauge(): readonly [name: string, value: number];
   /** From then on every proof is `unavailable`. */
   close?(): void;

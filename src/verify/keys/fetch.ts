@@ -78,7 +78,6 @@ export function createKeyFetcher(
   };
 }
 
-/** Resolves with the final response. */
 function fetchHead(address: string, connection: object) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     const options = {

@@ -17,7 +17,6 @@ export class FetchError {
     this.code = String(code);
   }
 
-  /** `instanceof` would throw for a revoked proxy. */
   static is(thrown: unknown): thrown is FetchError {
     return #brand in Object(thrown);
   }

@@ -39,7 +39,6 @@ export function createKeySet(
   let lastLogged = '';
 
   let fetchUnderWay: Promise<void> | undefined;
-  /** Of the last fetch. */
   let lastError: FetchErrorReason | undefined;
   let backoffMillis = MIN_BACKOFF_MILLIS;
   let failedAt = 0;

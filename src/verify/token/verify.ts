@@ -26,7 +26,6 @@ import { payloadOf, verifySignature } from './signature.ts';
 export interface Issuer extends TokenOptions {
   /** In the settings. */
   readonly name: string;
-  /** Of its access tokens. */
   readonly algorithms: readonly Algorithm[];
   readonly claimNamespace: string;
   readonly scopeClaim: string;
@@ -36,10 +35,8 @@ export interface Issuer extends TokenOptions {
 
 interface Verified {
   readonly claims: JsonObject;
-  /** From the header of the token. */
   readonly kid: string | undefined;
   readonly issuer: Issuer;
-  /** The key that verified it. */
   readonly key: VerificationKey;
 }
 
@@ -133,7 +130,7 @@ function deepFreeze(claims: JsonObject) {
   return claims;
 }
 
-/** For another algorithm it is another key. */
+/** The same key for another algorithm is another key. */
 const isSame = (one: KeyFacts, other: KeyFacts) =>
   one.thumbprint === other.thumbprint && one.algorithm === other.algorithm;
 
