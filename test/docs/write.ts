@@ -1,14 +1,16 @@
-/* `npm run docs` writes the generated blocks of the documents. With `--check` it writes nothing, and fails if it
+/* `npm run docs` writes the generated blocks of the documents, and the pictures. With `--check` it writes nothing, and fails if it
    would. */
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { readDocuments } from './documents.ts';
-import { ROOT } from './pages.ts';
+import { read, ROOT } from './pages.ts';
+import { PICTURES } from './where.ts';
 
 const isCheck = process.argv.includes('--check');
 
-for (const { name, written, current, unsaid } of await readDocuments()) {
-  for (const row of unsaid) console.error(`${name}: write the missing cell by hand: ${row}`);
-  if (written === current) continue;
+/** Writes the text, or complains that it is not written. */
+function update(name: string, written: string, current: string): void {
+  if (written === current) return;
+
   if (isCheck) {
     console.error(`${name}: differs from the code: run npm run docs`);
     process.exitCode = 1;
@@ -16,4 +18,13 @@ for (const { name, written, current, unsaid } of await readDocuments()) {
     writeFileSync(new URL(name, ROOT), current);
     console.log(`${name}: written`);
   }
+}
+
+for (const { name, written, current, unsaid } of await readDocuments()) {
+  for (const row of unsaid) console.error(`${name}: write the missing cell by hand: ${row}`);
+  update(name, written, current);
+}
+
+for (const [name, current] of Object.entries(PICTURES)) {
+  update(name, existsSync(new URL(name, ROOT)) ? read(name) : '', current);
 }

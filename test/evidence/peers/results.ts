@@ -1,0 +1,56 @@
+/* What the comparison with other verifiers is about, and where its outcomes are written. */
+
+export interface Peer {
+  readonly name: string;
+  /** The program, from this folder. */
+  readonly server: string;
+  /** The folder whose package.json has the version. */
+  readonly versioned: string;
+  /** What is installed to have it. */
+  readonly packages: readonly string[];
+}
+
+const SERVERS = '../bench/servers';
+const PACKAGES = '../node_modules';
+
+export const PEERS: readonly Peer[] = [
+  { name: 'gatehouse', server: '../../../dist/server.js', versioned: '../../..', packages: [] },
+  {
+    name: 'express-oauth2-jwt-bearer',
+    server: `${SERVERS}/express.mjs`,
+    versioned: `${PACKAGES}/express-oauth2-jwt-bearer`,
+    packages: ['express-oauth2-jwt-bearer'],
+  },
+  {
+    name: '@fastify/jwt',
+    server: `${SERVERS}/fastify.mjs`,
+    versioned: `${PACKAGES}/@fastify/jwt`,
+    packages: ['@fastify/jwt'],
+  },
+  {
+    name: 'jose',
+    server: `${SERVERS}/jose.mjs`,
+    versioned: `${PACKAGES}/jose`,
+    packages: ['jose'],
+  },
+];
+
+/** What came of each row. */
+export type Outcome = Readonly<Record<string, string>>;
+
+/** By name and version of what was tried. */
+export type Results = Readonly<Record<string, Outcome>>;
+
+export const RESULTS = new URL('results.json', import.meta.url);
+
+/** The rows of the table, in its order. */
+export const ROWS: Readonly<Record<string, string>> = {
+  idToken: 'an ID token with this audience',
+  logoutToken: 'a logout token with this audience',
+  stolen: 'a token that is bound to a key, as a Bearer token without proof',
+  proof: 'a proof (DPoP) that was used before',
+  fields: 'two `Authorization` fields, the first one good',
+  rotated: 'a token by a key that the provider has just published',
+  outage: 'a good token, while the provider is down since the start',
+  packages: 'packages that it installs',
+};

@@ -1,0 +1,217 @@
+/* Sends the same requests to gatehouse and to what people would otherwise use on Node, each put together as its
+   documentation does (the servers of the benchmark), and compares the outcomes with those of results.json, from
+   which the table of README.md is made. `--write` writes that file.
+
+   Shows: what other verifiers on Node do with an ID token, a stolen bound token, a proof that is used twice, a
+   new key and an outage: the table of README.md.
+   Takes: 15 s.
+   Needs: packages. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
+import { startProvider, type Provider } from '../../idp/provider.ts';
+import { ask } from '../../support/client.ts';
+import { freePort } from '../../support/free-port.ts';
+import { makeProof, makeProofKey } from '../../support/proof.ts';
+import { PEERS, RESULTS, type Outcome, type Peer, type Results } from './results.ts';
+
+const PATH = '/api/private';
+
+const fileAt = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+interface Running {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+const isListening = async (port: number): Promise<boolean> => {
+  const socket = connect(port, '127.0.0.1');
+  const opened = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  );
+  socket.destroy();
+  return opened;
+};
+
+/** Starts a server in a process of its own; `undefined` when it ends before it listens. */
+async function start({ server }: Peer, provider: Provider): Promise<Running | undefined> {
+  const port = await freePort();
+  const child = spawn(process.execPath, [fileAt(server)], {
+    cwd: tmpdir(),
+    stdio: 'ignore',
+    env: {
+      NODE_EXTRA_CA_CERTS: provider.authorityFile,
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      // What the servers of the benchmark read.
+      ISSUER: provider.issuer,
+      AUDIENCE: provider.audience,
+      JWKS_URI: `${provider.issuer}.well-known/jwks.json`,
+      CACHE: '1000',
+      // What gatehouse reads.
+      IDP_DOMAIN: provider.domain,
+      IDP_AUDIENCE: provider.audience,
+      IDP_DPOP_MODE: 'ALLOWED',
+    },
+  });
+  let isGone = false;
+  const gone = once(child, 'exit').then(() => {
+    isGone = true;
+  });
+  while (!(await isListening(port))) {
+    if (isGone) return undefined;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return {
+    port,
+    stop: () => {
+      child.kill('SIGKILL');
+      return gone;
+    },
+  };
+}
+
+const now = () => Math.floor(Date.now() / 1000);
+
+/** A server, what issues its tokens, and how a status is got from it. */
+class Trial {
+  readonly #key = makeProofKey();
+
+  readonly port: number;
+  readonly provider: Provider;
+
+  constructor(port: number, provider: Provider) {
+    this.port = port;
+    this.provider = provider;
+  }
+
+  async status(token: string): Promise<number> {
+    return (await ask(this.port, PATH, { token })).status;
+  }
+
+  /** Of a token that is bound to a key. */
+  bound(): string {
+    return this.provider.issue({ cnf: { jkt: this.#key.thumbprint } });
+  }
+
+  /** The statuses of one proof that is sent twice. */
+  async twice(): Promise<readonly number[]> {
+    const token = this.bound();
+    const uri = `http://127.0.0.1:${this.port}${PATH}`;
+    const proof = makeProof(this.#key, { token, uri, nowSeconds: now() });
+    const headers = { Host: `127.0.0.1:${this.port}`, Authorization: `DPoP ${token}`, DPoP: proof };
+    const first = await ask(this.port, PATH, { headers });
+    const second = await ask(this.port, PATH, { headers });
+    return [first.status, second.status];
+  }
+
+  /** Of a request with a good field `Authorization`, and then another. */
+  async twoFields(): Promise<number> {
+    const socket = connect(this.port, '127.0.0.1');
+    const token = this.provider.issue();
+    socket.write(
+      `GET ${PATH} HTTP/1.1\r\nHost: 127.0.0.1:${this.port}\r\nConnection: close\r\n` +
+        `Authorization: Bearer ${token}\r\nAuthorization: Bearer another\r\n\r\n`,
+    );
+    let text = '';
+    for await (const chunk of socket) text += chunk;
+    return Number(/^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1]);
+  }
+
+  /** Of a token by a key that is published this moment. */
+  rotated(): Promise<number> {
+    this.provider.rotate();
+    return this.status(this.provider.issue());
+  }
+}
+
+const EVENTS = { 'http://schemas.openid.net/event/backchannel-logout': {} };
+
+/** What comes of each request, by its row in the table. */
+async function outcomesOf(trial: Trial): Promise<Outcome> {
+  const { provider } = trial;
+  const good = await trial.status(provider.issue());
+  const idToken = await trial.status(provider.issue({ nonce: 'n-0S6', at_hash: '77QmUPtjPfzWtF2AnpK9RQ' }));
+  const logoutToken = await trial.status(provider.issue({ events: EVENTS }, { typ: 'logout+jwt' }));
+  const stolen = await trial.status(trial.bound());
+  const [first, second] = await trial.twice();
+  const fields = await trial.twoFields();
+  const rotated = await trial.rotated();
+  return {
+    good: String(good),
+    idToken: String(idToken),
+    logoutToken: String(logoutToken),
+    stolen: String(stolen),
+    proof: first === 200 ? String(second) : `${first}: no DPoP`,
+    fields: String(fields),
+    rotated: String(rotated),
+  };
+}
+
+/** The status of a good token while the provider cannot be reached, from the start on. */
+async function duringOutage(peer: Peer): Promise<string> {
+  const provider = await startProvider();
+  const token = provider.issue();
+  await provider.fault('all', 'refuse');
+  const server = await start(peer, provider);
+  const outcome =
+    server === undefined ? 'does not start' : String((await ask(server.port, PATH, { token })).status);
+  await server?.stop();
+  await provider.stop();
+  return outcome;
+}
+
+async function tryPeer(peer: Peer): Promise<Outcome> {
+  const provider = await startProvider();
+  const server = await start(peer, provider);
+  if (server === undefined) throw new Error(`${peer.name} does not start`);
+  const outcomes = await outcomesOf(new Trial(server.port, provider));
+  await server.stop();
+  await provider.stop();
+  return { ...outcomes, outage: await duringOutage(peer), packages: String(packagesOf(peer)) };
+}
+
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly dependencies?: Readonly<Record<string, string>> }>>;
+}
+
+/** How many packages an installation brings, by the lock file. */
+function packagesOf({ packages }: Peer): number {
+  const lock = JSON.parse(readFileSync(fileAt('../package-lock.json'), 'utf8')) as Lock;
+  const found = new Set<string>();
+
+  const add = (name: string, from: string) => {
+    const nested = `${from}/node_modules/${name}`;
+    const path = lock.packages[nested] === undefined ? `node_modules/${name}` : nested;
+    if (found.has(path)) return;
+    found.add(path);
+    for (const needed of Object.keys(lock.packages[path]?.dependencies ?? {})) add(needed, path);
+  };
+
+  for (const name of packages) add(name, '');
+  return found.size;
+}
+
+const versionOf = ({ versioned }: Peer): string =>
+  JSON.parse(readFileSync(fileAt(`${versioned}/package.json`), 'utf8')).version;
+
+const results: Record<string, Outcome> = {};
+
+for (const peer of PEERS) {
+  results[`${peer.name} ${versionOf(peer)}`] = await tryPeer(peer);
+}
+
+console.table(results);
+const isWrite = process.argv.includes('--write');
+if (isWrite) writeFileSync(RESULTS, `${JSON.stringify(results, undefined, 2)}\n`);
+
+const written = JSON.parse(readFileSync(RESULTS, 'utf8')) as Results;
+if (!isDeepStrictEqual(written, results)) {
+  console.error('the outcomes differ from results.json: look, then run it with --write, and npm run docs');
+  process.exitCode = 1;
+}
