@@ -1,6 +1,6 @@
 /* The generated blocks of the documents, by name: mostly tables of what src lists. Each gets the rows that the
    document has now. */
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { ALGORITHM_NAMES } from '../../src/verify/keys/jwk.ts';
 import { FETCH_ERROR_REASONS, LEVELS, type KeyReason } from '../../src/verify/base/events.ts';
 import {
@@ -16,6 +16,7 @@ import { createRefusalReplies } from '../../src/gate/challenge.ts';
 import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/gate/guards.ts';
 import type { DpopMode, Scheme } from '../../src/verify/credentials.ts';
 import type { Results } from '../evidence/bench/results.ts';
+import { RESULTS, ROWS, type Results as PeerResults } from '../evidence/peers/results.ts';
 import { closureOf, doorsOf, readSources } from '../support/closures.ts';
 import { readTools } from '../support/evidence.ts';
 import { FLOORS } from '../support/floors.ts';
@@ -246,6 +247,13 @@ a new token ${ratio('floor-micros')} of one RS256 verification and nothing else.
 `;
 };
 
+/** What other verifiers did with the same requests, in the run that is committed. */
+const peers: Block = () => {
+  const results = Object.entries(JSON.parse(readFileSync(RESULTS, 'utf8')) as PeerResults);
+  const rows = Object.entries(ROWS).map(([row, what]) => [what, ...results.map(([, one]) => one[row] ?? '')]);
+  return tableOf(['sent', ...results.map(([name]) => name)], rows);
+};
+
 /** The order in which files may import each other. */
 const readingOrder: Block = (written) => {
   const derived = Object.entries(FLOORS).map(([folder, names]) => {
@@ -292,6 +300,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   events,
   evidence,
   gates,
+  peers,
   review,
   run,
   figures,

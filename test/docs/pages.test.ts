@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
-import { SENTENCES } from '../../src/verify/base/refusal.ts';
 import { codeIn, PAGES, read, ROOT, tableUnder } from './pages.ts';
 
 const isThere = (name: string) => existsSync(new URL(name, ROOT));
@@ -36,6 +35,10 @@ test('nobody is told to install, run or import the package gatehouse, which belo
   });
   assert.deepEqual(found, []);
 });
+
+const TESTS = readdirSync(new URL('test/', ROOT), { recursive: true, encoding: 'utf8' }).filter(
+  (name) => name.endsWith('.test.ts') && !name.includes('node_modules'),
+);
 
 for (const page of PAGES) {
   test(`${page} links to files and headings that exist`, () => {
@@ -71,6 +74,14 @@ for (const page of PAGES) {
     );
   });
 
+  test(`${page} names only tests that exist`, () => {
+    const named = [...read(page).matchAll(/\bnpm test ([\w/.-]+)/g)].map(([, name = '']) => name);
+    assert.deepEqual(
+      named.filter((name) => !name.startsWith('--') && !TESTS.some((file) => file.includes(name))),
+      [],
+    );
+  });
+
   test(`${page} names only settings that .env.example has`, () => {
     const known = read('.env.example').match(/^(?:# )?[A-Z_]+(?==)/gm) ?? [];
     const settings = known.map((name) => name.replace('# ', ''));
@@ -94,30 +105,9 @@ test('the README lists every page of docs', () => {
   );
 });
 
-test('the README quotes refusals of the service', () => {
-  const sentences: readonly string[] = Object.values(SENTENCES).flatMap((some) => Object.values(some));
-  const explained = tableUnder('README.md', 'When a request is refused').map(([sentence = '']) => sentence);
-  assert.ok(explained.length > 3);
-  assert.deepEqual(
-    explained.filter((sentence) => !sentences.includes(sentence)),
-    [],
-  );
-});
-
 test('docs/profiles.md and docs/settings.md have the same defaults of the profiles', () => {
   const [port = [], mode = []] = tableUnder('docs/profiles.md', 'Profiles');
   const settings = read('docs/settings.md');
   assert.ok(settings.includes(`| \`PORT\` | \`server.port\` | \`${port[1]}\` in A, \`${port[2]}\` in B |`));
   assert.ok(settings.includes(`| ${mode[0]} | \`idp.dpopMode\` | ${mode[1]} in A, ${mode[2]} in B |`));
-});
-
-test('the README and docs/settings.md have the same settings', () => {
-  const rows = (page: string): readonly string[] =>
-    read(page).match(/^\| `[A-Z_]+` \| (?:`[\w.]+`|none) \| .+? \|/gm) ?? [];
-
-  assert.ok(rows('README.md').length > 5);
-  assert.deepEqual(
-    rows('README.md').filter((row) => !rows('docs/settings.md').includes(row)),
-    [],
-  );
 });

@@ -68,7 +68,9 @@ const arrow = (from: string, colour: string, head: string, attributes = ''): str
 
 /** Heads of arrows, by the way that they point. */
 const right = (x: number, y: number) => `M${x} ${y}l-9 -5v10z`;
+
 const left = (x: number, y: number) => `M${x} ${y}l9 -5v10z`;
+
 const down = (x: number, y: number) => `M${x} ${y}l-5 -9h10z`;
 
 const CHECKS = ['request', 'token', 'proof', 'access'] as const;
