@@ -407,7 +407,7 @@ for (const [how, failing] of [
     const { message, issuer: whose, reason, error, frames } = told[1] ?? {};
     assert.deepEqual([message, whose, reason], ['signing keys could not be fetched', 'idp', 'unforeseen']);
     assert.equal(error, how === 'gives no document' ? 'TypeError' : 'RangeError');
-    assert.match(String(frames), /\/src\/verify\/keys\/key-set\.ts:\d+:\d+/);
+    assert.match(String(frames), /\/src\/verify\/keys\/key-set\.[jt]s:\d+:\d+/);
     assert.doesNotMatch(JSON.stringify(told), /secret/);
   });
 }

@@ -1,24 +1,45 @@
 /* Key sets: changed keys and documents, and whether a good token is taken under them. */
 import { createLocalJWKSet, jwtVerify, errors, type CryptoKey, type JSONWebKeySet } from 'jose';
 import { isJsonObject, type JsonObject } from '../../../src/verify/base/encoding.ts';
+import { ALGORITHM_NAMES, type Algorithm } from '../../../src/verify/keys/jwk.ts';
 import { createKeySet } from '../../../src/verify/keys/key-set.ts';
 import type { Log } from '../../../src/verify/base/events.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { verifiedOf, createTokenVerifier } from '../../../src/verify/token/verify.ts';
 import { TestClock } from '../../support/clock.ts';
 import { AUDIENCE, ISSUER, RULES } from '../../verify/token/issuer.ts';
+import { BASE, DEPLOYMENTS, KID, type UsableKey } from './deployments.ts';
 import { CLIENTS, foreignKey, privateJwk, publicJwk, rsaKey, type Members } from './keys.ts';
 import { mutateMembers, mutateText, mutateValue, NOW } from './mutations.ts';
 import { accepted, judgedByOther, refused, spelled, type Outcome, type Verdict } from './outcome.ts';
 import type { Random } from './random.ts';
-import { compact, json, KID, right, SIGNING_JWK } from './tokens.ts';
+import { compact, json, signerOf, SIGNING_JWK } from './tokens.ts';
 
 const CLAIMS = { iss: ISSUER, sub: 'user', aud: AUDIENCE, exp: NOW + 60 };
 
-/** Tokens that the right key signed, under every way to name it. */
-const TOKENS = [{ kid: KID }, {}, { kid: 'other' }, { kid: '' }, { kid: '__proto__' }, { kid: 'key-2' }].map(
-  (members) => compact(json({ alg: 'RS256', ...members }), json(CLAIMS), right),
-);
+/** A key of the issuer, and tokens that it signed, under every way to name it. */
+interface Subject {
+  readonly algorithm: Algorithm;
+  readonly jwk: Members;
+  readonly tokens: readonly string[];
+}
+
+const KIDS = [{ kid: KID }, {}, { kid: 'other' }, { kid: '' }, { kid: '__proto__' }, { kid: 'key-2' }];
+
+function subjectOf(key: UsableKey): Subject {
+  const { algorithm, pair } = key;
+  const jwk = { ...pair.jwk, kid: KID, use: 'sig', alg: algorithm };
+  const tokens = KIDS.map((members) =>
+    compact(json({ alg: algorithm, ...members }), json(CLAIMS), signerOf(key)),
+  );
+  return { algorithm, jwk, tokens };
+}
+
+/** One for each algorithm; the first is that of a deployment without settings. */
+const SUBJECTS = [
+  BASE,
+  ...ALGORITHM_NAMES.map((name) => DEPLOYMENTS.find((one) => one.algorithms.join() === name)!),
+].map(({ keys }) => subjectOf(keys[0]!));
 
 const modulus = Buffer.from(SIGNING_JWK.n ?? '', 'base64url');
 
@@ -50,6 +71,44 @@ const EXPONENTS = [
   65537,
 ];
 
+const CURVES = ['P-256', 'P-384', 'P-521', 'secp256k1', 'Ed25519', 'Ed448', 'X25519', 'p-256', '', null];
+
+const padded = (bytes: Buffer) => Buffer.concat([Buffer.alloc(1), bytes]);
+
+/** Other spellings of a coordinate, and others than it. */
+const inCoordinate: readonly ((text: string) => unknown)[] = [
+  (text) => padded(Buffer.from(text, 'base64url')).toString('base64url'),
+  (text) => Buffer.from(text, 'base64url').subarray(1).toString('base64url'),
+  (text) => Buffer.from(text, 'base64url').subarray(0, -1).toString('base64url'),
+  (text) => Buffer.from(text, 'base64url').toString('base64'),
+  (text) => `${text}=`,
+  (text) => `${text} `,
+  (text) => `${text.slice(0, -1)}${text.endsWith('A') ? 'B' : 'A'}`,
+  (text) => Buffer.from(text, 'base64url').reverse().toString('base64url'),
+  (text) => Buffer.alloc(Buffer.from(text, 'base64url').length).toString('base64url'),
+  (text) => Buffer.alloc(Buffer.from(text, 'base64url').length, 0xff).toString('base64url'),
+  (text) => Buffer.from(text, 'base64url').toString('hex'),
+  () => '',
+  () => 'AQ',
+  () => 1,
+];
+
+/** Changes the point of an EC or OKP key. */
+function mutatePoint(random: Random, jwk: Members): void {
+  const changes = [
+    () => ({ x: jwk.y, y: jwk.x }),
+    () => ({ y: jwk.x }),
+    () => ({ y: undefined }),
+    () => ({ crv: random.pick(CURVES) }),
+    () => ({ kty: random.pick(['EC', 'OKP', 'RSA', 'oct', 'ec', null]) }),
+    () => ({ x: random.pick(inCoordinate)(String(jwk.x)) }),
+    () => ({ x: random.pick(inCoordinate)(String(jwk.x)) }),
+    () => ({ y: random.pick(inCoordinate)(String(jwk.y ?? jwk.x)) }),
+    () => ({ x: random.pick(SUBJECTS).jwk.x, y: random.pick(SUBJECTS).jwk.y }),
+  ];
+  Object.assign(jwk, random.pick(changes)());
+}
+
 const OPERATIONS = [
   ['verify'],
   ['verify', 'verify'],
@@ -60,35 +119,39 @@ const OPERATIONS = [
   ['Verify'],
 ];
 
-const KEYS: readonly Members[] = [
-  SIGNING_JWK,
-  SIGNING_JWK,
-  SIGNING_JWK,
-  { ...publicJwk(rsaKey) },
+const OTHERS: readonly Members[] = [
   { ...publicJwk(foreignKey), kid: 'key-2', use: 'sig' },
   { ...publicJwk(foreignKey) },
   { ...privateJwk(rsaKey), kid: KID },
   { ...SIGNING_JWK, n: MODULI[4] },
+  ...SUBJECTS.map(({ jwk }) => jwk),
+  ...SUBJECTS.map(({ jwk }) => ({ ...jwk, kid: 'key-2' })),
   ...CLIENTS.map(({ jwk, alg }) => ({ ...jwk, alg, kid: KID })),
   { kty: 'oct', k: SIGNING_JWK.n, kid: KID, alg: 'HS256' },
   { kty: 'RSA' },
+  { kty: 'EC', crv: 'P-256' },
+  { kty: 'OKP', crv: 'Ed25519' },
   {},
 ];
 
-function keyFrom(random: Random): unknown {
-  if (random.chance(0.03)) return random.pick([null, 'key', 1, [], [SIGNING_JWK], true]);
-  const jwk = { ...random.pick(random.chance(0.5) ? KEYS.slice(0, 4) : KEYS) };
-  if (random.chance(0.15)) jwk.n = random.pick(MODULI);
-  if (random.chance(0.15)) jwk.e = random.pick(EXPONENTS);
+function keyFrom(random: Random, { jwk: own }: Subject): unknown {
+  if (random.chance(0.03)) return random.pick([null, 'key', 1, [], [own], true]);
+
+  const bare = { ...own, alg: undefined, kid: random.pick([KID, undefined]) };
+  const jwk: Members = { ...random.pick(random.chance(0.6) ? [own, own, own, bare] : OTHERS) };
+  if (jwk.kty === 'RSA' && random.chance(0.15)) jwk.n = random.pick(MODULI);
+  if (jwk.kty === 'RSA' && random.chance(0.15)) jwk.e = random.pick(EXPONENTS);
+  if (jwk.kty !== 'RSA' && random.chance(0.3)) mutatePoint(random, jwk);
+  if (random.chance(0.1)) jwk.alg = random.pick([...ALGORITHM_NAMES, 'Ed25519', 'HS256', 'none', undefined]);
   if (random.chance(0.1)) jwk.kid = random.pick(['other', '', '__proto__', 'key-2', 1, null, KID]);
   if (random.chance(0.1)) jwk.key_ops = random.pick(OPERATIONS);
   for (let changes = random.pick([0, 0, 1, 2]); changes > 0; changes -= 1) mutateMembers(random, jwk);
   return jwk;
 }
 
-function documentFrom(random: Random): unknown {
+function documentFrom(random: Random, subject: Subject): unknown {
   const size = random.chance(0.005) ? 99 + random.below(4) : random.pick([1, 1, 1, 2, 2, 3, 4]);
-  const document: Members = { keys: Array.from({ length: size }, () => keyFrom(random)) };
+  const document: Members = { keys: Array.from({ length: size }, () => keyFrom(random, subject)) };
   if (random.chance(0.03)) document.keys = mutateValue(random, document.keys);
   if (random.chance(0.05)) mutateMembers(random, document);
   const text = JSON.stringify(document);
@@ -100,18 +163,19 @@ function documentFrom(random: Random): unknown {
 }
 
 /** What gatehouse says of the token when a fetch brings this document. */
-async function judge(document: unknown, token: string): Promise<Verdict> {
+async function judge(document: unknown, token: string, algorithms: readonly Algorithm[]): Promise<Verdict> {
   const reasons: string[] = [];
 
   const log: Log = (message, fields) => {
     if (message === 'signing keys could not be fetched') reasons.push(String((fields as Members).reason));
   };
 
-  const keys = createKeySet('idp', async () => document as JsonObject, new TestClock(NOW * 1000), log);
+  const clock = new TestClock(NOW * 1000);
+  const keys = createKeySet('idp', async () => document as JsonObject, clock, log, undefined, algorithms);
   await keys.refresh();
   // A key set takes an error of its own for a failed fetch.
   if (reasons.includes('unforeseen')) throw new Error('the key set was not read for an unforeseen reason');
-  const verify = createTokenVerifier([{ ...RULES, keys }], new TestClock(NOW * 1000), 0);
+  const verify = createTokenVerifier([{ ...RULES, algorithms, keys }], clock, 0);
   const verified = await verify(token);
   return verified instanceof Refused
     ? refused(reasons[0] ?? verified.refusal.reason)
@@ -119,14 +183,18 @@ async function judge(document: unknown, token: string): Promise<Verdict> {
 }
 
 /** jose asks its caller to try every key that fits. */
-async function verifyWithJose(document: Members, token: string): Promise<string> {
+async function verifyWithJose(
+  document: Members,
+  token: string,
+  algorithms: readonly Algorithm[],
+): Promise<string> {
   // jose refuses a whole set for one member that is not an object; RFC 7517 §5 has a reader ignore keys that
   // it cannot use.
   const keys = Array.isArray(document.keys) ? document.keys.filter(isJsonObject) : document.keys;
   const options = {
     issuer: RULES.issuer,
     audience: RULES.audience.map(String),
-    algorithms: ['RS256'],
+    algorithms: [...algorithms],
     currentDate: new Date(NOW * 1000),
   };
   const candidates: CryptoKey[] = [];
@@ -143,11 +211,18 @@ async function verifyWithJose(document: Members, token: string): Promise<string>
   throw new Error('no key of several fits');
 }
 
-const RSA_MEMBERS = ['kty', 'kid', 'use', 'alg', 'n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
+const COMMON_MEMBERS = ['kty', 'kid', 'use', 'alg', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
+
+/** The members of a public key of each type (RFC 7518 §6, RFC 8037 §2). */
+const OWN_MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  RSA: ['n', 'e'],
+  EC: ['crv', 'x', 'y'],
+  OKP: ['crv', 'x'],
+};
 
 /**
- * Only what docs/tokens.md, 3 looks at: of `key_ops` that it has `verify`, and no member that an RSA key does
- * not have. jose asks for more, and Node's WebCrypto below it fails on such a member when it cannot be made
+ * Only what docs/tokens.md, 3 looks at: of `key_ops` that it has `verify`, and no member that a key of its type
+ * does not have. jose asks for more, and Node's WebCrypto below it fails on such a member when it cannot be made
  * text.
  */
 function reduced(document: Members): Members {
@@ -157,7 +232,8 @@ function reduced(document: Members): Members {
     keys: document.keys.map((jwk) => {
       if (!isJsonObject(jwk)) return jwk;
       const { key_ops: operations } = jwk;
-      const kept = Object.fromEntries(Object.entries(jwk).filter(([name]) => RSA_MEMBERS.includes(name)));
+      const names = [...COMMON_MEMBERS, ...(OWN_MEMBERS[String(jwk.kty)] ?? [])];
+      const kept = Object.fromEntries(Object.entries(jwk).filter(([name]) => names.includes(name)));
       if (operations === undefined) return kept;
       return {
         ...kept,
@@ -167,16 +243,26 @@ function reduced(document: Members): Members {
   };
 }
 
+/** Those of a deployment: the algorithm alone, or beside all others, first or last. */
+const listsFor = ({ algorithm }: Subject): readonly (readonly Algorithm[])[] => [
+  [algorithm],
+  [algorithm],
+  ALGORITHM_NAMES,
+  [...ALGORITHM_NAMES].reverse(),
+];
+
 export async function fuzzKeySet(random: Random): Promise<Outcome> {
-  const document = documentFrom(random);
-  const token = random.pick(TOKENS);
-  const input = { document, token };
+  const subject = random.pick(SUBJECTS);
+  const algorithms = random.pick(listsFor(subject));
+  const document = documentFrom(random, subject);
+  const token = random.pick(subject.tokens);
+  const input = { document, token, algorithms };
   // verify/keys/fetch.ts hands over JSON objects only.
   if (!isJsonObject(document)) return { input, ours: refused('not-json'), others: {} };
-  const ours = await judge(document, token);
-  const jose = await judgedByOther(() => verifyWithJose(document as Members, token));
+  const ours = await judge(document, token, algorithms);
+  const jose = await judgedByOther(() => verifyWithJose(document as Members, token, algorithms));
   if (!ours.accepted || jose.accepted) return { input, ours, others: { jose } };
-  const again = await judgedByOther(() => verifyWithJose(reduced(document as Members), token));
+  const again = await judgedByOther(() => verifyWithJose(reduced(document as Members), token, algorithms));
   const leniency =
     'key_ops with more than verify, or members that play no part (docs/tokens.md, 3; RFC 7517 §4)';
   return { input, ours, others: { jose: again }, leniency };

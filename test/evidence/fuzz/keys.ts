@@ -89,10 +89,8 @@ const CURVES: Readonly<Record<string, Curve>> = {
     crv: 'P-521',
     bytes: 66,
     digest: 'sha512',
-    order: BigInt(
-      '0x01fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff' +
-        'ffa51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409',
-    ),
+    // SEC 2 §2.6.1
+    order: 2n ** 521n - 0x5ae79787c40d069948033feb708f65a2fc44a36477663b851449048e16ec79bf7n,
   },
 };
 
@@ -139,11 +137,54 @@ function ecClient(alg: string, secret: bigint): Client {
   };
 }
 
-function edClient(fill: number): Client {
+function edKey(fill: number): KeyObject {
   const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), Buffer.alloc(32, fill)]);
-  const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+}
+
+function edClient(fill: number): Client {
+  const key = edKey(fill);
   return { alg: 'EdDSA', jwk: { ...publicJwk(key) }, sign: (input) => sign(null, input, key) };
 }
+
+/** The orders of the curves, and how long an integer of a signature is. */
+export const ORDERS: Readonly<Record<string, { readonly order: bigint; readonly bytes: number }>> = CURVES;
+
+/** A key of an issuer, and how it signs; the algorithms are those that its type can. */
+export interface SigningPair {
+  readonly algorithms: readonly string[];
+  readonly jwk: Members;
+  readonly privateKey: KeyObject;
+  readonly sign: Signer;
+}
+
+function rsaPair(key: KeyObject, isPss: boolean): SigningPair {
+  const sign = isPss ? signPs256(key) : signRs256(key);
+  return { algorithms: ['RS256', 'PS256'], jwk: { ...publicJwk(key) }, privateKey: key, sign };
+}
+
+function ecPair(alg: string, secret: bigint): SigningPair {
+  const { jwk, sign } = ecClient(alg, secret);
+  const d = toBytes(secret, CURVES[alg]!.bytes).toString('base64url');
+  const privateKey = createPrivateKey({ key: { ...jwk, d } as JsonWebKey, format: 'jwk' });
+  return { algorithms: [alg], jwk, privateKey, sign };
+}
+
+function edPair(fill: number): SigningPair {
+  const key = edKey(fill);
+  const { jwk, sign } = edClient(fill);
+  return { algorithms: ['EdDSA'], jwk, privateKey: key, sign };
+}
+
+export const signingKeys = {
+  rsa: rsaPair(rsaKey, false),
+  pss: rsaPair(pooled(3), true),
+  p256: ecPair('ES256', 0x1f2e3d4c5b6a7988n),
+  otherP256: ecPair('ES256', 0x8897a6b5c4d3e2f1n),
+  p384: ecPair('ES384', 0x123456789n),
+  p521: ecPair('ES512', 0x987654321n),
+  ed25519: edPair(21),
+} as const;
 
 /** The clients that make proofs; the cheap ones come more often. */
 export const CLIENTS: readonly Client[] = [

@@ -15,6 +15,8 @@ export interface Outcome {
    * Set when gatehouse takes what another refuses: what was taken out of the input before it was asked again.
    */
   readonly leniency?: string;
+  /** What the input was signed with, when every algorithm must be accepted now and then. */
+  readonly algorithm?: string;
 }
 
 export const accepted = (reading: string): Verdict => ({ accepted: true, reading });

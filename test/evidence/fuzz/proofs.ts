@@ -10,7 +10,7 @@ import { judged, judgedByOther, spelled, type Outcome } from './outcome.ts';
 import type { Random } from './random.ts';
 import { nonceAt } from '../../support/proof.ts';
 import { unlessRefused } from '../../support/refused.ts';
-import { compact, GOOD_TOKENS, json } from './tokens.ts';
+import { compact, GOOD_TOKENS, headerOf, json } from './tokens.ts';
 
 const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'] as const;
 const ORIGIN = 'https://api.test';
@@ -224,5 +224,6 @@ export async function fuzzProof(random: Random): Promise<Outcome> {
     jose: await judgedByOther(() => verifyWithJose(one)),
     'fast-jwt': await judgedByOther(() => verifyWithFastJwt(one)),
   };
-  return { input: one, ours: judge(one), others };
+  const ours = judge(one);
+  return { input: one, ours, others, ...(ours.accepted && { algorithm: String(headerOf(one.proof).alg) }) };
 }

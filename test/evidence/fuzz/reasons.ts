@@ -1,6 +1,10 @@
 /* Why gatehouse may refuse what another accepts. A disagreement without a line here fails the run. */
 
 const TOKEN: Readonly<Record<string, string>> = {
+  'algorithm-refused: key':
+    'a key verifies one algorithm, that of its alg or the first of the list that its type can; others let the header choose among those that its type can (docs/tokens.md, 3; RFC 8725 §3.1)',
+  'algorithm-refused: Ed25519':
+    'the name of RFC 9864 is not one of the six: EdDSA is Ed25519 here (docs/keys.md)',
   'token-malformed':
     'one spelling only: canonical base64url, exactly three parts (docs/tokens.md, 1; RFC 7515 §2)',
   'header-malformed': 'UTF-8 without byte-order mark, and nothing decoded leniently (docs/tokens.md, 1)',
@@ -47,6 +51,8 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'kid, use and key_ops of their types, canonical n and e, e of at least 3, no private member (docs/tokens.md, 3)',
     'signature-mismatch': 'one key is tried, not every one that could fit (docs/tokens.md, 3)',
     'too-many-keys': 'at most 100 keys (docs/keys.md)',
+    'algorithm-refused':
+      'a key without alg verifies the first algorithm of the list that its type can, not every one (docs/keys.md)',
   },
   yaml: Object.fromEntries(
     [

@@ -1,14 +1,16 @@
 /* Gives mutated tokens, Authorization values, proofs, key sets and YAML to gatehouse and to others, and
    compares what they say. Fails when gatehouse accepts what another refuses, reads it otherwise, or throws
    anything but a refusal; and when it is stricter without a reason in reasons.ts. FUZZ_SEED and
-   FUZZ_ITERATION repeat a case; FUZZ_SECONDS is how long to go on (60). Then FUZZ_BODIES bodies (100000), from
+   FUZZ_ITERATION repeat a case; FUZZ_SECONDS is how long to go on (60), and FUZZ_TOKENS how many tokens at
+   least (0). Then FUZZ_BODIES bodies (100000), from
    the connection FUZZ_CONNECTION (0) on, go to a listener, which may take, refuse or time out each.
 
    Shows: inputs on which `jose`, `fast-jwt` and `yaml` disagree with gatehouse, and the outcome of 100,000
-   random bodies (`FUZZ_SECONDS`, `FUZZ_BODIES`, `FUZZ_SEED`).
+   random bodies (`FUZZ_SECONDS`, `FUZZ_TOKENS`, `FUZZ_BODIES`, `FUZZ_SEED`).
    Takes: 2 min.
    Needs: packages. */
 import { randomInt } from 'node:crypto';
+import { ALGORITHM_NAMES } from '../../../src/verify/keys/jwk.ts';
 import { fuzzAuthorization } from './authorization.ts';
 import { fuzzBodies } from './bodies.ts';
 import { fuzzKeySet } from './key-sets.ts';
@@ -55,6 +57,7 @@ const seed = Number(process.env.FUZZ_SEED ?? randomInt(2 ** 31));
 const only = process.env.FUZZ_ITERATION;
 // A refusal of the others is an error, and its stack is what costs most; a case that is repeated has it.
 if (only === undefined) Error.stackTraceLimit = 0;
+const leastTokens = Number(process.env.FUZZ_TOKENS ?? 0);
 const end = performance.now() + Number(process.env.FUZZ_SECONDS ?? 60) * 1000;
 
 interface Tally {
@@ -67,6 +70,12 @@ interface Tally {
 const newTally = (): Tally => ({ inputs: 0, accepted: 0, refused: 0, stricter: 0 });
 
 const tallies = new Map(Object.keys(TARGETS).map((target) => [target, newTally()]));
+
+/** How many tokens and proofs of each algorithm were accepted. */
+const signed = new Map<string, number>(
+  ['token', 'proof'].flatMap((target) => ALGORITHM_NAMES.map((name) => [`${target} ${name}`, 0] as const)),
+);
+
 const classes = new Map<string, { count: number; example: number }>();
 let failures = 0;
 
@@ -89,10 +98,13 @@ function note(name: string, iteration: number): void {
   classes.set(name, { count: (known?.count ?? 0) + 1, example: known?.example ?? iteration });
 }
 
-function count(target: string, { ours, others, leniency }: Outcome, iteration: number): void {
+function count(target: string, outcome: Outcome, iteration: number): void {
+  const { ours, others, leniency, algorithm } = outcome;
   const tally = tallies.get(target)!;
   const accepting = Object.keys(others).filter((name) => others[name]!.accepted);
   tally.inputs += 1;
+  const kind = `${target} ${algorithm}`;
+  if (algorithm !== undefined) signed.set(kind, (signed.get(kind) ?? 0) + 1);
   if (ours.accepted) tally.accepted += 1;
   else if (accepting.length === 0) tally.refused += 1;
   else {
@@ -104,6 +116,8 @@ function count(target: string, { ours, others, leniency }: Outcome, iteration: n
   }
   if (leniency !== undefined) note(`${target}: taken by decision | gatehouse | ${leniency}`, iteration);
 }
+
+const isEnough = () => performance.now() >= end && tallies.get('token')!.inputs >= leastTokens;
 
 async function run(iteration: number): Promise<void> {
   const random = new Random(seed, iteration);
@@ -134,10 +148,11 @@ do {
   );
   await Promise.all(batch);
   iteration += batch.length;
-} while (only === undefined && failures < MAX_FAILURES && performance.now() < end);
+} while (only === undefined && failures < MAX_FAILURES && !isEnough());
 
 if (only === undefined) {
   console.table(Object.fromEntries(tallies));
+  console.log('Accepted, by algorithm:', Object.fromEntries(signed));
   console.log('\nDisagreements, where gatehouse is stricter or decides otherwise:');
   console.log('  count | example iteration | target: reason | accepted by | why');
   for (const [name, { count, example }] of [...classes].sort(
@@ -149,6 +164,11 @@ if (only === undefined) {
     if (accepted > 0 || inputs < ENOUGH) continue;
     failures += 1;
     console.error(`${target}: nothing was accepted, so nothing was compared`);
+  }
+  for (const [kind, number] of signed) {
+    if (number > 0 || tallies.get('proof')!.inputs < ENOUGH) continue;
+    failures += 1;
+    console.error(`no ${kind} was accepted, so none was compared`);
   }
 }
 

@@ -1,41 +1,17 @@
 /* Access tokens: made, changed and signed, or signed and changed; judged by gatehouse, jose and fast-jwt
-   under the same rules. */
-import { createHmac, createPublicKey, sign } from 'node:crypto';
-import { createVerifier } from 'fast-jwt';
-import { createLocalJWKSet, jwtVerify } from 'jose';
-import { createKeySet, type KeySet } from '../../../src/verify/keys/key-set.ts';
-import { verifiedOf, createTokenVerifier, type TokenVerifier } from '../../../src/verify/token/verify.ts';
-import { atOnce, TestClock } from '../../support/clock.ts';
+   under the same rules, with every algorithm and with lists of several. */
+import { verifiedOf } from '../../../src/verify/token/verify.ts';
+import { atOnce } from '../../support/clock.ts';
 import { unlessRefused } from '../../support/refused.ts';
-import { AUDIENCE, ISSUER, RULES } from '../../verify/token/issuer.ts';
-import { foreignKey, publicJwk, rsaKey, signPs256, signRs256, type Members, type Signer } from './keys.ts';
+import { AUDIENCE, ISSUER } from '../../verify/token/issuer.ts';
+import { otherUse, publicSecret, transcoded } from './confusions.ts';
+import { BASE, DEPLOYMENTS, KID, type Deployment, type UsableKey } from './deployments.ts';
+import { publicJwk, rsaKey, signingKeys, signPs256, type Members, type Signer } from './keys.ts';
 import { mutateMembers, mutateWhole, NOW, spell } from './mutations.ts';
-import { judged, judgedByOther, spelled, type Outcome, type Verdict } from './outcome.ts';
-import { Random } from './random.ts';
+import { judged, refused, spelled, type Outcome, type Verdict } from './outcome.ts';
+import type { Random } from './random.ts';
 
-export const KID = 'key-1';
 export const SIGNING_JWK = { ...publicJwk(rsaKey), kid: KID, use: 'sig', alg: 'RS256' };
-
-const publicPem = createPublicKey(rsaKey).export({ format: 'pem', type: 'spki' }).toString();
-export const right = signRs256(rsaKey);
-
-const hs256 =
-  (secret: string): Signer =>
-  (input) =>
-    createHmac('sha256', secret).update(input).digest();
-
-const wrongSigners: readonly Signer[] = [
-  hs256(publicPem),
-  hs256(JSON.stringify(SIGNING_JWK)),
-  hs256(''),
-  hs256(SIGNING_JWK.n ?? ''),
-  signRs256(foreignKey),
-  signPs256(rsaKey),
-  (input) => sign('sha512', input, rsaKey),
-  (input) => sign('sha1', input, rsaKey),
-  () => Buffer.alloc(0),
-  () => Buffer.alloc(256),
-];
 
 const claimSets: readonly Members[] = [
   { iss: ISSUER, sub: 'auth0|user', aud: AUDIENCE, exp: NOW + 60 },
@@ -70,12 +46,8 @@ const claimSets: readonly Members[] = [
   },
 ];
 
-const headers: readonly Members[] = [
-  { alg: 'RS256', typ: 'JWT', kid: KID },
-  { alg: 'RS256', kid: KID },
-  { alg: 'RS256' },
-  { alg: 'RS256', typ: 'at+jwt', kid: KID },
-];
+/** What a header has beside `alg` and `kid`. */
+const TYPES: readonly Members[] = [{ typ: 'JWT' }, {}, { typ: 'at+jwt' }];
 
 export const compact = (header: Buffer, payload: Buffer, signer: Signer): string => {
   const input = `${header.toString('base64url')}.${payload.toString('base64url')}`;
@@ -84,52 +56,106 @@ export const compact = (header: Buffer, payload: Buffer, signer: Signer): string
 
 export const json = (members: Members) => Buffer.from(JSON.stringify(members));
 
-/** Good tokens, signed once. */
-export const GOOD_TOKENS = claimSets.flatMap((claims) =>
-  headers.map((header) => compact(json(header), json(claims), right)),
-);
+/** How a key signs for its algorithm; an RSA key can do so for two. */
+export function signerOf({ pair, algorithm }: UsableKey): Signer {
+  if (pair !== signingKeys.rsa || algorithm === 'RS256') return pair.sign;
+
+  return signPs256(rsaKey);
+}
+
+const headersFor = ({ kid, algorithm }: UsableKey, isAlone: boolean): readonly Members[] => [
+  ...TYPES.map((more) => ({ alg: algorithm, ...more, ...(kid !== undefined && { kid }) })),
+  ...(isAlone ? [{ alg: algorithm }] : []),
+];
+
+const goodTokensOf = ({ keys }: Deployment): readonly string[] =>
+  keys.flatMap((key) =>
+    claimSets.flatMap((claims) =>
+      headersFor(key, keys.length === 1).map((header) => compact(json(header), json(claims), signerOf(key))),
+    ),
+  );
+
+const GOOD = new Map(DEPLOYMENTS.map((deployment) => [deployment, goodTokensOf(deployment)]));
+
+/** Good tokens of the deployment without settings, signed once. */
+export const GOOD_TOKENS = GOOD.get(BASE)!;
+
+const ALGORITHMS = [
+  ...['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'],
+  ...['Ed25519', 'HS256', 'none', 'None', 'RS384', 'RS512', 'PS384', 'PS512', 'ES256K', 'es256', ''],
+];
+
+/** A token that says, names or does something else than its key is for; changes the header. */
+function confuse(random: Random, deployment: Deployment, key: UsableKey, header: Members): Signer {
+  const good = signerOf(key);
+  const confusions = [
+    () => {
+      header.alg = random.pick(ALGORITHMS);
+      return good;
+    },
+    () => {
+      header.kid = random.pick(deployment.keys).kid ?? 'none';
+      return good;
+    },
+    () => {
+      const other = random.pick(deployment.keys);
+      header.alg = random.chance(0.5) ? other.algorithm : key.algorithm;
+      return signerOf(other);
+    },
+    () => {
+      const { alg, signer } = publicSecret(random, key);
+      if (random.chance(0.8)) header.alg = alg;
+      return signer;
+    },
+    () => {
+      if (random.chance(0.5)) header.alg = random.pick(ALGORITHMS);
+      return otherUse(random, key);
+    },
+    () => (input: Buffer) => transcoded(random, key.algorithm, good(input)),
+    () => (input: Buffer) => transcoded(random, key.algorithm, good(input)),
+    () => {
+      header.alg = random.pick(['none', 'None', 'NONE', 'nOnE', '', null]);
+      return random.chance(0.5) ? good : () => Buffer.alloc(0);
+    },
+    () => {
+      header.alg = random.pick(ALGORITHMS);
+      return random.pick(Object.values(signingKeys)).sign;
+    },
+  ];
+  return random.pick(confusions)();
+}
 
 /** A token that is made anew, with changes before and perhaps after it is signed. */
-function freshToken(random: Random): string {
-  const header = { ...random.pick(headers) };
+function freshToken(random: Random, deployment: Deployment): string {
+  const key = random.pick(deployment.keys);
+  const header = { ...random.pick(headersFor(key, deployment.keys.length === 1)) };
   const claims = { ...random.pick(claimSets) };
   for (let changes = random.below(3); changes > 0; changes -= 1) {
     mutateMembers(random, random.chance(0.35) ? header : claims);
   }
-  const signer = random.chance(0.9) ? right : random.pick(wrongSigners);
-  if (signer !== right && random.chance(0.7)) {
-    header.alg = random.pick(['HS256', 'none', 'None', 'PS256', 'RS512', 'RS256']);
-  }
+  const signer = random.chance(0.6) ? signerOf(key) : confuse(random, deployment, key, header);
   const token = compact(spell(random, header), spell(random, claims), signer);
   return random.chance(0.1) ? mutateWhole(random, token) : token;
 }
 
-export const anyToken = (random: Random, fresh: number): string =>
-  random.chance(fresh) ? freshToken(random) : mutateWhole(random, random.pick(GOOD_TOKENS));
-
-/**
- * A key set that holds its keys and has used up its fetch for unknown `kid`s, so that no case depends on
- * another.
- */
-async function openKeys(): Promise<KeySet> {
-  const keys = createKeySet(
-    'idp',
-    async () => ({ keys: [SIGNING_JWK] }),
-    new TestClock(NOW * 1000),
-    () => {},
-  );
-  await keys.refresh();
-  await keys.find('unknown');
-  return keys;
+/** A token whose claims are good, so that its signature and its header alone decide. */
+function confusedToken(random: Random, deployment: Deployment): string {
+  const key = random.pick(deployment.keys);
+  const header = { ...random.pick(headersFor(key, deployment.keys.length === 1)) };
+  const signer = confuse(random, deployment, key, header);
+  return compact(json(header), json(random.pick(claimSets)), signer);
 }
 
-const keys = await openKeys();
+export const anyToken = (random: Random, fresh: number, deployment = BASE): string =>
+  random.chance(fresh)
+    ? freshToken(random, deployment)
+    : mutateWhole(random, random.pick(GOOD.get(deployment)!));
 
-export const newVerifier = (): TokenVerifier =>
-  createTokenVerifier([{ ...RULES, keys }], new TestClock(NOW * 1000), 4);
+export const { newVerifier, judgeByOthers } = BASE;
 
 /** What a verifier says of the token, which must be the same when it sees the token again. */
-export function judgeToken(token: string, verify = newVerifier()): Verdict {
+function judgeToken(token: string, { newVerifier: create }: Deployment): Verdict {
+  const verify = create();
   const judge = () => judged(() => spelled(verifiedOf(unlessRefused(atOnce(verify(token)))).claims));
   const first = judge();
   const again = judge();
@@ -137,33 +163,31 @@ export function judgeToken(token: string, verify = newVerifier()): Verdict {
   return first;
 }
 
-const localKeys = createLocalJWKSet({ keys: [SIGNING_JWK] });
+/** Of a token or a proof whose header was read. */
+export const headerOf = (token: string) =>
+  JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as Members;
 
-const JOSE_RULES = {
-  issuer: ISSUER,
-  audience: AUDIENCE,
-  algorithms: ['RS256'],
-  requiredClaims: ['exp', 'sub'],
-  currentDate: new Date(NOW * 1000),
-};
+/**
+ * Which rule of docs/tokens.md refused an algorithm, since another may have broken it: the list, the name of RFC
+ * 9864, or the key.
+ */
+function refined(verdict: Verdict, token: string, { algorithms }: Deployment): Verdict {
+  if (verdict.accepted || verdict.reason !== 'algorithm-refused') return verdict;
 
-const verifyWithFastJwt = createVerifier({
-  key: publicPem,
-  algorithms: ['RS256'],
-  allowedIss: ISSUER,
-  allowedAud: AUDIENCE,
-  requiredClaims: ['iss', 'aud', 'exp', 'sub'],
-  clockTimestamp: NOW * 1000,
-  cache: false,
-});
-
-/** The verdicts of the others on a token under the same rules. */
-export const judgeByOthers = async (token: string): Promise<Record<string, Verdict>> => ({
-  jose: await judgedByOther(async () => spelled((await jwtVerify(token, localKeys, JOSE_RULES)).payload)),
-  'fast-jwt': await judgedByOther(() => spelled(verifyWithFastJwt(token))),
-});
+  const { alg } = headerOf(token);
+  if (alg === 'Ed25519') return refused('algorithm-refused: Ed25519');
+  return refused(`algorithm-refused: ${algorithms.some((name) => name === alg) ? 'key' : 'list'}`);
+}
 
 export async function fuzzToken(random: Random): Promise<Outcome> {
-  const token = anyToken(random, 0.25);
-  return { input: token, ours: judgeToken(token), others: await judgeByOthers(token) };
+  const deployment = random.chance(0.2) ? BASE : random.pick(DEPLOYMENTS);
+  const token = random.chance(0.35) ? confusedToken(random, deployment) : anyToken(random, 0.4, deployment);
+  const { algorithms, jwks } = deployment;
+  const ours = refined(judgeToken(token, deployment), token, deployment);
+  return {
+    input: { token, algorithms, jwks },
+    ours,
+    others: await deployment.judgeByOthers(token),
+    ...(ours.accepted && { algorithm: String(headerOf(token).alg) }),
+  };
 }
