@@ -6,7 +6,8 @@ import { createRouter } from './service/routes/router.ts';
 import type { Route, Routes } from './service/routes/route.ts';
 import { ConfigurationError } from './gate/configuration-error.ts';
 import { createGate, type Gate } from './process/gate.ts';
-import { createService, problemsOf } from './process/service.ts';
+import { problemsOf } from './process/compose-service.ts';
+import { createService } from './process/service.ts';
 import { createTestIssuer, type TestIssuer } from './test-issuer.ts';
 
 export {

@@ -15,10 +15,9 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds yet, and how much; the last two have room for routes of a team. */
 const OVER: Readonly<Record<string, number>> = {
-  createGate: 22_550,
-  createService: 29_300,
-  runService: 32_300,
-  server: 34_800,
+  createGate: 22_600,
+  createService: 29_250,
+  server: 34_100,
   'all of src': 47_500,
 };
 

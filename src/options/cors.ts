@@ -17,9 +17,17 @@ interface CorsOptions {
 
 const NONE: readonly string[] = [];
 
-export function createCors(options: CorsOptions): CrossOrigin & { readonly preflight: Early } {
-  const origins = options.corsAllowedOrigins;
-  const permissions = new Map(origins.map((origin) => [origin, permissionOf(origin, options)]));
+type Routes = readonly Readonly<{ method: string }>[];
+
+/** Preflights allow the methods of the routes, unless a setting says which. */
+export function createCors(
+  options: CorsOptions,
+  routes: Routes = [],
+): CrossOrigin & { readonly preflight: Early } {
+  const { corsAllowedOrigins: origins, corsAllowedMethods: given } = options;
+  const ofRoutes = ['GET', ...routes.map(({ method }) => method)];
+  const methods = given.length > 0 ? given : [...new Set(ofRoutes)];
+  const permissions = new Map(origins.map((origin) => [origin, permissionOf(origin, methods, options)]));
 
   return {
     vary: ['Vary', 'Origin'],
@@ -34,7 +42,7 @@ export function createCors(options: CorsOptions): CrossOrigin & { readonly prefl
   };
 }
 
-function permissionOf(origin: string, options: CorsOptions) {
+function permissionOf(origin: string, methods: readonly string[], options: CorsOptions) {
   const permission = ['Access-Control-Allow-Origin', origin];
   if (options.corsAllowCredentials) permission.push('Access-Control-Allow-Credentials', 'true');
   const isBearerOnly = options.dpopMode === 'DISABLED';
@@ -48,7 +56,7 @@ function permissionOf(origin: string, options: CorsOptions) {
     forPreflight: [
       ...permission,
       'Access-Control-Allow-Methods',
-      options.corsAllowedMethods.join(', '),
+      methods.join(', '),
       'Access-Control-Allow-Headers',
       allowed.join(', '),
       'Access-Control-Max-Age',

@@ -54,10 +54,11 @@ export function composeChecks(
   const replayStore = parts.replayStore ?? composeReplayStore(settings, dependencies);
   const verifyToken = createTokenVerifier(issuers, clock, settings.tokenCacheEntries, metrics?.add);
   const checkSender = createSenderCheck(settings, replayStore, metrics?.add);
-  const way = composeWay(settings, dependencies, parts, { verifyToken, checkSender, onError });
+  const checks = { verifyToken, checkSender, onError };
+  const requestParts = composeRequestParts(settings, dependencies, parts, checks);
 
   return {
-    ...way,
+    ...requestParts,
     issuers,
     replayStore,
     /** For the start. Later, requests keep keys fresh. */
@@ -68,7 +69,7 @@ export function composeChecks(
     close() {
       for (const { keys } of issuers) keys.close();
       replayStore.close?.();
-      way.observer.summarize();
+      requestParts.observer.summarize();
     },
   };
 }
@@ -96,7 +97,8 @@ function composeReplayStore(settings: BasicSettings, { log }: Dependencies) {
   return createReplayStore(windowSeconds, undefined, () => log('replay store full', {}));
 }
 
-export function composeWay(
+/** Who a request is from, what a refused caller gets, and what is logged. */
+export function composeRequestParts(
   settings: BasicSettings,
   dependencies: Dependencies,
   { early, crossOrigin, metadataUrl }: OptionalParts,

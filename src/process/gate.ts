@@ -5,7 +5,7 @@ import type { Dependencies } from '../gate/observe.ts';
 import { composeChecks, NO_PARTS, type CreateOptions, type OptionalParts } from './compose.ts';
 import { clock, createProcessLog } from './log.ts';
 import type { GivenSettings, Settings } from './service-settings.ts';
-import { checkGiven } from './settings/load.ts';
+import { checkGiven } from './settings/in-code.ts';
 import { BASIC_SETTINGS, ISSUER_SETTINGS } from './settings/table.ts';
 
 /**

@@ -8,7 +8,7 @@ import { ConfigurationError } from '../gate/configuration-error.ts';
 import { loadSettings, type Loaded } from './load-settings.ts';
 import type { ProblemsWith } from './settings/load.ts';
 import { clock, createProcessLog } from './log.ts';
-import { createListeningService, problemsOf } from './service.ts';
+import { createListeningService, problemsOf } from './compose-service.ts';
 import { createMetrics } from '../options/metrics/metrics.ts';
 import { probe } from './probe.ts';
 import { inForce, createReport } from './report.ts';

@@ -1,12 +1,6 @@
-// Every setting of a service, those of the options included, and the check of settings given in code.
+// Every setting of a service, those of the options included.
 import { OPTION_SETTINGS } from '../options/settings.ts';
-import {
-  checkGiven,
-  type IssuerSettings,
-  type ProblemsWith,
-  type readSettings,
-  type ValuesOf,
-} from './settings/load.ts';
+import type { IssuerSettings, readSettings, ValuesOf } from './settings/load.ts';
 import { BASIC_SETTINGS } from './settings/table.ts';
 
 export const SERVICE_SETTINGS = { ...BASIC_SETTINGS, ...OPTION_SETTINGS };
@@ -24,7 +18,3 @@ type Given<Values> = Partial<Omit<Values, 'audience' | 'issuers'>> & {
 /** Settings in code: those of docs/settings.md in camel case without `IDP_`, or loaded ones. */
 export type GivenSettings =
   Settings | (Given<Settings & IssuerSettings> & { issuers?: Record<string, Given<IssuerSettings>> });
-
-/** Throws `ConfigurationError` with every problem, those of `problemsWith` first. */
-export const checkSettings = (given: GivenSettings, problemsWith?: ProblemsWith): Settings =>
-  checkGiven(SERVICE_SETTINGS, given, problemsWith);

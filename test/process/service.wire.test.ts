@@ -22,7 +22,7 @@ import {
   under,
   type GivenSettings,
 } from '../../src/gatehouse.ts';
-import { composeService } from '../../src/process/service.ts';
+import { composeService } from '../../src/process/compose-service.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { startFakeStore } from '../options/fake-store.ts';
 import { clock, settingsWith } from '../support/caller.ts';

@@ -50,7 +50,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
     'request-stream',
     'listener',
   ],
-  'process/settings/': ['entry', 'readers', 'table', 'load', 'sources', 'names'],
+  'process/settings/': ['entry', 'readers', 'table', 'load', 'in-code', 'sources', 'names'],
   'options/': [
     'settings',
     'proxy-tunnel',
@@ -68,6 +68,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
     'log',
     'compose',
     'gate',
+    'compose-service',
     'service',
     'probe',
     'report',

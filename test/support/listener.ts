@@ -5,7 +5,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { routesOf } from '../../src/profiles/routes.ts';
-import { composeService } from '../../src/process/service.ts';
+import { composeService } from '../../src/process/compose-service.ts';
 import { createListener } from '../../src/service/http/listener.ts';
 import { createLog } from '../../src/verify/base/events.ts';
 import { openWire, type Wire } from './client.ts';

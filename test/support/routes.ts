@@ -1,7 +1,7 @@
 /* Runs the pipeline with routes of its own, for tests of what no profile has. */
 import type { Server } from 'node:http';
-import { composeWay } from '../../src/process/compose.ts';
-import { partsOf } from '../../src/process/service.ts';
+import { composeRequestParts } from '../../src/process/compose.ts';
+import { partsOf } from '../../src/process/compose-service.ts';
 import { createPipeline } from '../../src/service/http/pipeline.ts';
 import { createResponder, type Responder } from '../../src/service/http/responder.ts';
 import { createListener } from '../../src/service/http/listener.ts';
@@ -26,7 +26,7 @@ export interface RoutesToTest {
 
 export interface BuiltRoutes {
   readonly responder: Responder;
-  readonly way: ReturnType<typeof composeWay>;
+  readonly way: ReturnType<typeof composeRequestParts>;
   /** Every log line so far, parsed. */
   readonly logs: readonly Record<string, any>[];
 }
@@ -44,7 +44,7 @@ export function createRoutes({
   const log = createLog('debug', (line) => logs.push(JSON.parse(line)), clock.now);
   const surroundings = { clock, log };
   const checks = { verifyToken: verify, checkSender: sender(senderWith(environment)) };
-  const way = composeWay(settings, surroundings, partsOf(settings, surroundings), checks);
+  const way = composeRequestParts(settings, surroundings, partsOf(settings, surroundings), checks);
   const served = { routes, rules: policy };
   const pipeline = createPipeline(served, way.identification, { clock, ...settings });
   const phase = { isStopping: false, isClosing: false };

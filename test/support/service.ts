@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { routesOf } from '../../src/profiles/routes.ts';
-import { composeService } from '../../src/process/service.ts';
+import { composeService } from '../../src/process/compose-service.ts';
 import type { JsonObject } from '../../src/verify/base/encoding.ts';
 import type { KeySet } from '../../src/verify/keys/key-set.ts';
 import { createListener } from '../../src/service/http/listener.ts';

@@ -1,17 +1,7 @@
-// Turns entries into settings, or into every problem at once. Looks up settings given in code; names.ts looks
-// up the environment and files. Promises: guesses nothing, and ignores no name that may be a setting. Does
-// NOT know any setting: table.ts does.
+// Turns values into settings, or into every problem at once. in-code.ts and names.ts look the values up.
+// Promises: guesses nothing. Does NOT know any setting: table.ts does.
 import { ConfigurationError } from '../../gate/configuration-error.ts';
-import {
-  find,
-  noteRepetitions,
-  noteUnknown,
-  problemOf,
-  throwProblem,
-  SettingProblem,
-  type Entry,
-  type RawValue,
-} from './entry.ts';
+import { problemOf, throwProblem, SettingProblem, type Entry, type RawValue } from './entry.ts';
 import { list, text, type Earlier } from './readers.ts';
 import {
   ISSUER_SETTINGS,
@@ -50,58 +40,6 @@ const ISSUER_NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
 
 const ISSUERS_PROBLEM =
   'must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp';
-
-const NO_SETTINGS = 'settings: are missing; give an object with at least domain and audience';
-
-const IN_CODE = 'in code';
-
-/** Checks settings in code. Throws `ConfigurationError` with every problem, those of `problemsWith` first. */
-export function checkGiven<Values extends Record<string, unknown>>(
-  table: SettingsTable<Values>,
-  given: object,
-  problemsWith: ProblemsWith = () => [],
-) {
-  if (Object(given) !== given) throw new ConfigurationError([...problemsWith({}), NO_SETTINGS]);
-
-  const problems: string[] = [];
-  const known: string[] = [];
-  const entries = entriesOf(given, { ...ISSUER_SETTINGS, ...table, issuers: {} });
-  noteRepetitions(entries, problems);
-
-  const lookup: Lookup = {
-    problems,
-    issuers: issuersIn(entries),
-
-    find(_, issuer, key) {
-      const name = issuer === FIRST_ISSUER ? key : `issuers.${issuer}.${key}`;
-      known.push(name);
-      return find(entries, name) ?? { name, value: null, source: IN_CODE };
-    },
-
-    noteUnknown() {
-      for (const entry of entries) noteUnknown(entry, known, problems);
-    },
-  };
-  return readSettings(table, lookup, problemsWith);
-}
-
-/** Includes getters and inherited members of these names, since the type allows them. */
-const entriesOf = (map: object, names: object, prefix = ''): Entry[] =>
-  Object.keys({ ...map, ...names }).flatMap((key) => {
-    const value = Reflect.get(map, key);
-    if (value === undefined) return [];
-
-    const path = prefix + key;
-    const isMap = /^issuers(\.[^.]*)?$/.test(path) && typeof value === 'object';
-    const members = isMap ? entriesOf(Object(value), names, `${path}.`) : [];
-    if (members.length > 0) return members;
-
-    const name = path.replace('issuers.idp.', '');
-    const source = name === path ? IN_CODE : `${IN_CODE}, as ${path}`;
-    // An empty {} counts as absent; a Map or a promise, which has no members either, is wrong.
-    const isEmpty = isMap && Reflect.getPrototypeOf(Object(value)) === Object.prototype;
-    return { name, value: isEmpty ? null : value, source };
-  });
 
 /** The names in keys such as `issuers.partner.domain`. */
 export function issuersIn(keys: readonly Entry[]): Entry {

@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadProfileSettings, type ProfileSettings } from '../../../src/profiles/settings.ts';
 import { ConfigurationError } from '../../../src/gate/configuration-error.ts';
+import { SERVICE_SETTINGS, type GivenSettings } from '../../../src/process/service-settings.ts';
+import { checkGiven } from '../../../src/process/settings/in-code.ts';
 import { type IssuerSettings } from '../../../src/process/settings/load.ts';
 
 export type Name = Exclude<keyof ProfileSettings, 'issuers'> | keyof IssuerSettings;
@@ -435,6 +437,9 @@ export interface Sources {
 export function load({ environment = {}, files = {} }: Sources): ReturnType<typeof loadProfileSettings> {
   return inDirectory(files, (directory) => loadProfileSettings(environment, directory));
 }
+
+/** As `createService` checks what it is given. */
+export const checkSettings = (given: GivenSettings) => checkGiven(SERVICE_SETTINGS, given);
 
 /** Runs an action in a directory that holds only these files. */
 export function inDirectory<Result>(files: Sources['files'], action: (directory: string) => Result): Result {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createGate, createService, type Routes } from '../../../src/gatehouse.ts';
-import { checkSettings, type GivenSettings } from '../../../src/process/service-settings.ts';
-import { load, problemsIn, REQUIRED } from './every-setting.ts';
+import type { GivenSettings } from '../../../src/process/service-settings.ts';
+import { checkSettings, load, problemsIn, REQUIRED } from './every-setting.ts';
 
 const GIVEN = { domain: 'idp.test', audience: 'https://api.test' };
 

@@ -2,8 +2,16 @@
    (docs/several-issuers.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { checkSettings, type GivenSettings } from '../../../src/process/service-settings.ts';
-import { load, onlyProblem, problemsIn, problemsOf, REQUIRED, type Sources } from './every-setting.ts';
+import type { GivenSettings } from '../../../src/process/service-settings.ts';
+import {
+  checkSettings,
+  load,
+  onlyProblem,
+  problemsIn,
+  problemsOf,
+  REQUIRED,
+  type Sources,
+} from './every-setting.ts';
 
 const PARTNER = { ISSUER_PARTNER_DOMAIN: 'partner.test', ISSUER_PARTNER_AUDIENCE: 'orders-api' };
 const TWO = { ...REQUIRED, ISSUERS: 'partner', ...PARTNER };

@@ -2,8 +2,8 @@
    proofs. */
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { composeWay } from '../../../src/process/compose.ts';
-import { partsOf } from '../../../src/process/service.ts';
+import { composeRequestParts } from '../../../src/process/compose.ts';
+import { partsOf } from '../../../src/process/compose-service.ts';
 import { createPipeline } from '../../../src/service/http/pipeline.ts';
 import { createResponder } from '../../../src/service/http/responder.ts';
 import { createKeySet } from '../../../src/verify/keys/key-set.ts';
@@ -119,7 +119,7 @@ export async function startWith(
   const verifyToken = createTokenVerifier([{ ...RULES, keys }], clock, 10);
   const limits = { bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
   const surroundings = { clock, log };
-  const way = composeWay(settings, surroundings, partsOf(settings, surroundings), {
+  const way = composeRequestParts(settings, surroundings, partsOf(settings, surroundings), {
     verifyToken,
     checkSender,
   });
