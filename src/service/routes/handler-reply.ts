@@ -3,6 +3,7 @@
 import { UsageError } from '../../verify/base/events.ts';
 import { HandlerReply, jsonText } from './handler-result.ts';
 
+/** Header fields of a reply, by name. */
 export type Headers = Readonly<Record<string, string>>;
 
 /** RFC 9110 §7.6.1, §8.6, §11.6.1, RFC 9112 §6, §9.3: framing, connection and credentials are ours. */

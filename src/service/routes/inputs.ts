@@ -4,12 +4,14 @@ import { isListOf } from '../../verify/base/encoding.ts';
 import { readBody } from './body.ts';
 import { checkBySchema, schemaProblem, type Schema } from './schema.ts';
 
+/** How a route reads its query; `query` makes one. */
 export interface QueryInput<Output> {
   readonly input: 'query';
   readonly problem: string | undefined;
   readonly check: (given: URLSearchParams) => Output | Promise<Output>;
 }
 
+/** How a route reads its body; `json` makes one. */
 export interface BodyInput<Output> {
   readonly input: 'body';
   readonly problem: string | undefined;
