@@ -10,12 +10,17 @@ import { withReason } from '../support/skipped.ts';
 const missing = missingPackages();
 
 /** A test that checks the types of the tool and runs it: its failure is the tool's. */
-function testTool(name: string, tool: string, environment: Record<string, string> = {}): void {
+function testTool(
+  name: string,
+  tool: string,
+  environment: Record<string, string> = {},
+  asked: readonly string[] = [],
+): void {
   const folder = fileURLToPath(new URL(`${tool}/`, import.meta.url));
 
   test(withReason(name, missing), { skip: missing !== undefined }, () => {
     assert.equal(spawnSync('npx', ['tsc', '-p', folder], { encoding: 'utf8' }).stdout, '');
-    const words = ['--import', 'tsx', `${folder}run.ts`];
+    const words = ['--import', 'tsx', `${folder}run.ts`, ...asked];
     const { status, stdout, stderr } = spawnSync(process.execPath, words, {
       encoding: 'utf8',
       env: { ...process.env, ...environment },
@@ -42,5 +47,7 @@ testTool(
 );
 
 testTool('routes take the schemas of zod, valibot and ArkType, by type and over the wire', 'schemas');
+
+testTool('the gate and streams do in real servers what the pages say', 'servers', {}, ['fast']);
 
 testTool('GitHub and actionlint find nothing in the workflows, but do find what is planted', 'workflows');

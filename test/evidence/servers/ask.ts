@@ -1,0 +1,110 @@
+/* What each server is asked, and what it answers when the gate stands in front of it. */
+import { createHmac } from 'node:crypto';
+import { request, type IncomingMessage } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
+import { createProofKey, type TestIssuer } from '../../../src/testing.ts';
+
+export const NONCE_SECRET = 'n'.repeat(32);
+
+/** Of the challenge, the scheme that has the error, or the first. */
+type Answer = readonly [status: number, isGreeted: boolean, challenge: string | null, hasNonce: boolean];
+
+const EXPECTED: Readonly<Record<string, Answer>> = {
+  'no token': [401, false, 'Bearer', false],
+  'a token without the scope': [403, false, 'Bearer', false],
+  'a good token': [200, true, null, false],
+  'a proof without a nonce': [401, false, 'DPoP', true],
+  'a proof': [200, true, null, false],
+  'the same proof again': [401, false, 'DPoP', false],
+  'a proof with a nonce that is about to end': [200, true, null, true],
+  'a proof for another path': [401, false, 'DPoP', false],
+  'a dot segment': [400, false, 'Bearer', false],
+};
+
+/** By what the server does before the gate sees them. */
+const DOTS: Readonly<Record<string, Answer>> = {
+  resolved: [200, true, null, false],
+  'not found': [404, false, null, false],
+};
+
+export interface Target {
+  readonly url: string;
+  /** As the client sees it. */
+  readonly publicUrl: string;
+  readonly path: string;
+  /** One of `DOTS`, if the gate does not see dot segments. */
+  readonly dots?: string | undefined;
+  /** Sent with every request. */
+  readonly fields?: Fields;
+}
+
+type Fields = Readonly<Record<string, string>>;
+
+/** Sends the path as it is written; `fetch` would resolve it. The response may be an upgrade. */
+export function send(url: string, path: string, headers: Fields): Promise<IncomingMessage> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const asked = request({ hostname, port, path, headers }, resolve).once('error', reject);
+    asked.once('upgrade', (response, socket) => resolve(response.once('close', () => socket.destroy())));
+    asked.end();
+  });
+}
+
+/** Greets the subject, or begins what was asked for. */
+async function isGreeting(response: IncomingMessage): Promise<boolean> {
+  if (response.statusCode === 101) return response.destroy().destroyed;
+
+  return (await response.setEncoding('utf8').toArray()).join('').includes('test-user');
+}
+
+/** A nonce of the minute before is good still, and its answer has the next. */
+function lastNonce(): string {
+  const minute = `gatehouse DPoP nonce ${Math.floor(Date.now() / 60_000 - 1)}`;
+  return createHmac('sha256', NONCE_SECRET).update(minute).digest('base64url');
+}
+
+/** What the server answers otherwise than expected, a line each. */
+export async function problemsOf(target: Target, issuer: TestIssuer): Promise<readonly string[]> {
+  const key = createProofKey();
+  const token = issuer.boundToken(key, { scope: 'read:orders' });
+  const good = issuer.bearer({ scope: 'read:orders' });
+  let nonce = '';
+
+  const prove = (path = target.path) => {
+    const claims = nonce === '' ? {} : { nonce };
+    const dpop = issuer.proof(key, { method: 'GET', url: target.publicUrl + path }, token, claims);
+    return { authorization: `DPoP ${token}`, dpop };
+  };
+
+  const problems: string[] = [];
+
+  async function expect(what: string, headers: Fields, path = target.path) {
+    const response = await send(target.url, path, { ...target.fields, ...headers });
+    const isGreeted = await isGreeting(response);
+    const fresh = response.headers['dpop-nonce'];
+    nonce = String(fresh ?? nonce);
+    const challenge = response.headers['www-authenticate'];
+    const scheme = headers.dpop === undefined ? 'Bearer' : 'DPoP';
+    const used = challenge?.includes(`${scheme} `) ? scheme : null;
+    const answer: Answer = [Math.max(200, response.statusCode ?? 0), isGreeted, used, fresh !== undefined];
+    const expected = (what === 'a dot segment' ? DOTS[target.dots ?? ''] : undefined) ?? EXPECTED[what];
+    if (isDeepStrictEqual(answer, expected)) return;
+
+    problems.push(`${what}: ${JSON.stringify(answer)}`);
+  }
+
+  await expect('no token', {});
+  await expect('a token without the scope', issuer.bearer());
+  await expect('a good token', good);
+  await expect('a proof without a nonce', prove());
+  const proven = prove();
+  await expect('a proof', proven);
+  await expect('the same proof again', proven);
+  nonce = lastNonce();
+  await expect('a proof with a nonce that is about to end', prove());
+  await expect('a proof for another path', prove('/api/orders/2'));
+  const [, mount = ''] = /^(.*)\/api\/orders$/.exec(target.path) ?? [];
+  if (mount !== '') await expect('a proof for another path', prove('/api/orders'));
+  await expect('a dot segment', good, `${target.path}/../orders`);
+  return problems;
+}

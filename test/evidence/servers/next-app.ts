@@ -1,0 +1,74 @@
+/* A Next.js application of the lines of the page: built and started by its own commands, and with a `basePath` as its
+   developers run it. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { samplesUnder } from '../../docs/pages.ts';
+import { PAGE } from './programs.ts';
+import type { Running, Workshop } from './workshop.ts';
+
+const NEXT = fileURLToPath(new URL('../node_modules/next/dist/bin/next', import.meta.url));
+const TSC = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url));
+
+interface NextApp {
+  readonly basePath: string;
+  readonly command: 'start' | 'dev';
+}
+
+export const NEXT_APPS: Readonly<Record<string, NextApp>> = {
+  next16: { basePath: '', command: 'start' },
+  'next16-basePath': { basePath: '/base', command: 'dev' },
+};
+
+export const PUBLIC_URL = 'https://api.example.com';
+
+/** The packages are wherever they have been installed. */
+const configOf = (basePath: string) => `export default {
+  basePath: '${basePath}',
+  turbopack: { root: '/' },
+  typescript: { ignoreBuildErrors: true },
+};`;
+
+const FLAGS = [
+  ...['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', '--types', 'node', '--target', 'es2023'],
+  ...['--module', 'esnext', '--moduleResolution', 'bundler'],
+];
+
+function must(command: string, words: readonly string[], cwd: string) {
+  const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' };
+  const { status, stdout, stderr } = spawnSync(command, words, { cwd, env, encoding: 'utf8' });
+  if (status !== 0) throw new Error(stdout + stderr);
+}
+
+/** The lines of the page, which say where the `basePath` goes. */
+function routeOf(basePath: string): string {
+  const [, route = '', check = ''] = samplesUnder(PAGE, 'Next.js', 'ts');
+  return basePath === '' ? route : route.replace(/^ +const verdict = .*\n/m, check);
+}
+
+/** Writes the application, checks its types, builds and starts it. */
+export async function startNext(
+  name: string,
+  { basePath, command }: NextApp,
+  { directory, start }: Workshop,
+): Promise<Running> {
+  const app = join(directory, name);
+  mkdirSync(join(app, 'app/api/orders'), { recursive: true });
+  const [gate = ''] = samplesUnder(PAGE, 'Next.js', 'ts');
+  const settings = `JSON.parse(process.env.GATE_SETTINGS ?? ''), {
+    fetchKeys: async () => (await fetch(process.env.KEYS_URL ?? '')).json(),
+  }`;
+  const files = {
+    'package.json': '{"private":true}',
+    'next.config.ts': configOf(basePath),
+    'gate.ts': gate.replace(/\{\s+domain[^]*?\}/, settings),
+    'app/api/orders/route.ts': routeOf(basePath),
+  };
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(app, file), text);
+
+  must(process.execPath, [TSC, ...FLAGS, 'gate.ts', 'app/api/orders/route.ts'], app);
+  if (command === 'start') must(process.execPath, [NEXT, 'build'], app);
+  const words = [process.execPath, NEXT, command, '-H', '127.0.0.1', '-p', '0'];
+  return start(words, { publicUrl: PUBLIC_URL }, app);
+}

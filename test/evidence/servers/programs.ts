@@ -1,0 +1,214 @@
+/* Whole programs made of the lines of the pages, one for each server: what stands around the lines, what runs them, and how
+   they differ in what they answer. */
+import { samplesUnder } from '../../docs/pages.ts';
+
+export const PAGE = 'docs/in-front-of-your-server.md';
+
+export interface Server {
+  /** Over its lines in the page. */
+  readonly heading: string;
+  readonly before: string;
+  /** The last of it listens; unless it says so itself, `server` is what listens. */
+  readonly after?: string;
+  /** The programs of `node_modules/.bin`, or Node 20, 22 and so on. */
+  readonly runtime?: 'bun' | 'deno' | 'node22';
+  readonly path?: string;
+  /** It resolves dot segments before anybody sees them, so it routes what is judged; or it has no such route. */
+  readonly dots?: 'resolved' | 'not found';
+  /** Replaced in the lines. */
+  readonly replaced?: readonly [was: string, is: string];
+}
+
+const EXPRESS_AFTER = `
+app.get('/api/orders', (_request, response) => {
+  response.end('Hello, ' + response.locals.caller.subject);
+});
+const server = createServer(app).listen(port, '127.0.0.1');`;
+
+const HONO_ROUTE = `
+app.get('/api/orders', (context) => new Response('Hello, ' + context.get('caller').subject));`;
+
+const KOA_ROUTE = `
+app.use((context) => { context.body = 'Hello, ' + context.state.caller.subject; });`;
+
+const H3_ROUTE = `
+app.get('/api/orders', (event) => new Response('Hello, ' + (event.context.caller as Caller).subject));`;
+
+const MOUNTED = { path: '/mounted/api/orders' };
+const ON_BUN = `
+const server = Bun.serve({ port, hostname: '127.0.0.1', fetch: app.fetch });
+console.log('listening ' + server.port);`;
+
+/** What stands around the lines of the page. */
+export const SERVERS: Readonly<Record<string, Server>> = {
+  'node-http': { heading: 'node:http', before: '' },
+  express5: {
+    heading: 'Express 4 and 5',
+    before: `import express from 'express'; const app = express();`,
+    after: EXPRESS_AFTER,
+  },
+  express4: {
+    heading: 'Express 4 and 5',
+    before: `import express from 'express4'; const app = express();`,
+    after: EXPRESS_AFTER,
+  },
+  'express-mounted': {
+    ...MOUNTED,
+    heading: 'Express 4 and 5',
+    before: `import express from 'express'; const app = express.Router();`,
+    after: EXPRESS_AFTER.replace('createServer(app)', `createServer(express().use('/mounted', app))`),
+  },
+  fastify5: {
+    heading: 'Fastify 5',
+    before: `import Fastify from 'fastify'; const fastify = Fastify();`,
+    after: `
+fastify.get('/api/orders', async (request) => 'Hello, ' + request.getDecorator<Caller>('caller').subject);
+await fastify.listen({ port, host: '127.0.0.1' });
+const { server } = fastify;`,
+  },
+  koa3: {
+    heading: 'Koa 3',
+    before: `import Koa from 'koa'; const app = new Koa();`,
+    after: `${KOA_ROUTE}
+const server = createServer(app.callback()).listen(port, '127.0.0.1');`,
+  },
+  'koa-mounted': {
+    ...MOUNTED,
+    heading: 'Koa 3',
+    before: `import Koa from 'koa'; import mount from 'koa-mount'; const app = new Koa();`,
+    after: `${KOA_ROUTE}
+const outer = new Koa();
+outer.use(mount('/mounted', app));
+const server = createServer(outer.callback()).listen(port, '127.0.0.1');`,
+  },
+  'nest12-express': {
+    ...MOUNTED,
+    runtime: 'node22',
+    dots: 'not found',
+    heading: 'NestJS',
+    before: `
+import 'reflect-metadata';
+import { Controller, Get, Module, Req, UseGuards, type CanActivate } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';`,
+    after: `
+@Module({ controllers: [OrdersController] })
+class AppModule {}
+
+const nest = await NestFactory.create(AppModule, { logger: false });
+nest.setGlobalPrefix('mounted');
+await nest.listen(port, '127.0.0.1');
+const server: Server = nest.getHttpServer();`,
+  },
+  'hono-node': {
+    heading: 'Hono on Node',
+    before: `
+import { Hono } from 'hono';
+import { getRequestListener, type HttpBindings } from '@hono/node-server';`,
+    after: `${HONO_ROUTE}
+const server = createServer(getRequestListener(app.fetch)).listen(port, '127.0.0.1');`,
+  },
+  'hono-app.request': {
+    heading: 'Hono on Bun, Deno and others',
+    before: `import { Hono } from 'hono';`,
+    dots: 'resolved',
+    after: `${HONO_ROUTE}
+const server = createServer(async ({ url, headers }, response) => {
+  const given = Object.entries(headers).map(([name, value]) => [name, String(value)] as [string, string]);
+  const { status, body, headers: fields } = await app.request('http://' + headers.host + url, { headers: given });
+  response.setHeaders(fields).writeHead(status).end(await new Response(body).text());
+}).listen(port, '127.0.0.1');`,
+  },
+  'hono-bun-basePath': {
+    ...MOUNTED,
+    runtime: 'bun',
+    dots: 'resolved',
+    heading: 'Hono on Bun, Deno and others',
+    before: `import { Hono } from 'hono';`,
+    replaced: ['}>();', `}>().basePath('/mounted');`],
+    after: `${HONO_ROUTE}${ON_BUN}`,
+  },
+  'hono-deno': {
+    runtime: 'deno',
+    heading: 'Hono on Bun, Deno and others',
+    before: `import { Hono } from 'hono';`,
+    after: `${HONO_ROUTE}
+const server = Deno.serve({ port, hostname: '127.0.0.1', onListen() {} }, app.fetch);
+console.log('listening ' + server.addr.port);`,
+  },
+  h3: {
+    heading: 'h3 2 and Nitro',
+    dots: 'resolved',
+    before: `import { H3 } from 'h3'; import { toNodeHandler } from 'h3/node'; const app = new H3();`,
+    after: `${H3_ROUTE}
+const server = createServer(toNodeHandler(app)).listen(port, '127.0.0.1');`,
+  },
+  'h3-base': {
+    ...MOUNTED,
+    heading: 'h3 2 and Nitro',
+    dots: 'resolved',
+    before: `import { H3, withBase } from 'h3'; import { toNodeHandler } from 'h3/node'; const app = new H3();`,
+    after: `${H3_ROUTE.replace(`'/api/orders', (event) =>`, `'/mounted/api/orders', withBase('/mounted', (event) =>`).replace(');', '));')}
+const server = createServer(toNodeHandler(app)).listen(port, '127.0.0.1');`,
+  },
+  'h3-bun': {
+    runtime: 'bun',
+    heading: 'h3 2 and Nitro',
+    dots: 'resolved',
+    before: `import { H3 } from 'h3'; const app = new H3();`,
+    after: `${H3_ROUTE}${ON_BUN}`,
+  },
+  'Bun.serve': {
+    runtime: 'bun',
+    dots: 'resolved',
+    heading: 'Any other server',
+    before: '',
+    after: `
+const server = Bun.serve({ port, hostname: '127.0.0.1', fetch: readOrders });
+console.log('listening ' + server.port);`,
+  },
+  'Deno.serve': {
+    runtime: 'deno',
+    heading: 'Any other server',
+    before: '',
+    after: `
+const server = Deno.serve({ port, hostname: '127.0.0.1', onListen() {} }, readOrders);
+console.log('listening ' + server.addr.port);`,
+  },
+};
+
+const SAYS_WHERE = `
+if (!server.listening) await once(server, 'listening');
+console.log('listening ' + (server.address() as AddressInfo).port);`;
+
+/** A whole program around these lines; `last` is what it ends with. */
+export function programOf(lines: string, before: string, after: string, last = ''): string {
+  const inner = `${lines}\n${after}`.replace('.listen(3000)', `.listen(port, '127.0.0.1')`);
+  const isNamed = /\bserver\b.* = |, server\b/.test(before + inner);
+  const served = isNamed ? inner : inner.replace('createServer(', 'const server = createServer(');
+  const own = lines.includes('import { createServer }') ? '' : `import { createServer } from 'node:http';`;
+  return `
+${own}
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createGate, needs, scope, type Access } from 'gatehouse-http';
+${lines.includes('import type { Caller }') ? '' : "import type { Caller } from 'gatehouse-http';"}
+declare const Bun: { serve(options: object): { port: number; stop(): void } };
+declare const Deno: { serve(options: object, handler: unknown): { addr: AddressInfo; shutdown(): void } };
+const port = 0;
+const keys = process.env.KEYS_URL ?? '';
+const gate = await createGate(JSON.parse(process.env.GATE_SETTINGS ?? ''), {
+  fetchKeys: async () => (await fetch(keys)).json() as Promise<Record<string, unknown>>,
+});
+${before}
+${served}
+${/console.log\('listening/.test(after) ? '' : SAYS_WHERE}
+${last}
+export type { Access, Caller, Server };
+`;
+}
+
+export function programOfServer({ heading, before, after = '', replaced: [was, is] = ['', ''] }: Server) {
+  const [lines = ''] = samplesUnder(PAGE, heading, 'ts');
+  return programOf(lines.replace(was, is), before, after);
+}

@@ -1,0 +1,174 @@
+/* Streams and WebSockets with the lines of docs/streams.md: each ends with its token, stays open while the token lives, lets go
+   of everything when its client leaves, and lets the process end. */
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { createInterface } from 'node:readline';
+import { WebSocket } from 'ws';
+import type { TestIssuer } from '../../../src/testing.ts';
+import { samplesUnder } from '../../docs/pages.ts';
+import { send } from './ask.ts';
+import { programOf } from './programs.ts';
+import type { Running } from './workshop.ts';
+
+const PAGE = 'docs/streams.md';
+
+interface Stream {
+  /** Over its lines in the page; `refuse` is under the first that has several. */
+  readonly headings: readonly string[];
+  readonly before?: string;
+  readonly after?: string;
+  readonly isWebSocket?: true;
+  readonly runtime?: 'bun' | 'deno';
+}
+
+const SERVER = `const server = createServer().listen(port, '127.0.0.1');`;
+const FETCH = 'Server-sent events on Fetch servers';
+
+export const STREAMS: Readonly<Record<string, Stream>> = {
+  'events-node': { headings: ['Server-sent events on node:http'] },
+  'events-hono': {
+    headings: [FETCH],
+    before: `import { getRequestListener } from '@hono/node-server';`,
+    after: `
+const server = createServer(getRequestListener(readOrders)).listen(port, '127.0.0.1');`,
+  },
+  'events-bun': {
+    headings: [FETCH],
+    runtime: 'bun',
+    after: `
+const bun = Bun.serve({ port, hostname: '127.0.0.1', fetch: readOrders });
+const server = { close: () => bun.stop() };
+console.log('listening ' + bun.port);`,
+  },
+  'events-deno': {
+    headings: [FETCH],
+    runtime: 'deno',
+    after: `
+const deno = Deno.serve({ port, hostname: '127.0.0.1', onListen() {} }, readOrders);
+const server = { close: () => deno.shutdown() };
+console.log('listening ' + deno.addr.port);`,
+  },
+  'upgrade-ws': { headings: ['WebSocket with ws'], before: SERVER, isWebSocket: true },
+  'upgrade-node': {
+    headings: ['Upgrades with node:http alone', 'WebSocket with ws'],
+    before: SERVER,
+    isWebSocket: true,
+  },
+};
+
+/** Counts the timers that wait as long as a timer can. */
+const COUNTED = `
+import { EventEmitter } from 'node:events';
+import { createInterface } from 'node:readline';
+const orders = new EventEmitter();
+const timers = new Set<unknown>();
+const { setTimeout: set, clearTimeout: clear } = globalThis;
+globalThis.setTimeout = ((run: () => void, millis: number, ...given: []) => {
+  const timer = set(run, millis, ...given);
+  if (millis === 2 ** 31 - 1) timers.add(timer);
+  return timer;
+}) as typeof setTimeout;
+globalThis.clearTimeout = (timer) => {
+  timers.delete(timer);
+  clear(timer);
+};`;
+
+/** Each line is an order, and is answered with what the process holds on to. */
+const TOLD = `
+const told = createInterface(process.stdin);
+told.on('line', (text) => {
+  if (text !== '') orders.emit('change', { text });
+  console.log(timers.size + ' ' + orders.listenerCount('change'));
+});
+told.once('close', () => {
+  server.close();
+  gate.close();
+});`;
+
+export function programOfStream({ headings, before = '', after = '' }: Stream): string {
+  const pieces = ['How long is left', ...headings].map((heading) => samplesUnder(PAGE, heading, 'ts'));
+  const [left = [], own = [], [refuse = ''] = []] = pieces;
+  return programOf([...left, refuse, ...own].join(''), `${COUNTED}\n${before}`, after, TOLD);
+}
+
+const IN_A_CENTURY = 3_155_760_000;
+const MOST_MILLIS = 5_000;
+
+/** What the process holds on to, once it has seen a new order. */
+async function tell({ child }: Running, order: string): Promise<string> {
+  const lines = createInterface(child.stdout);
+  child.stdin.write(`${order}\n`);
+  const [said] = (await once(lines, 'line', { signal: AbortSignal.timeout(MOST_MILLIS) })) as [string];
+  lines.close();
+  return said;
+}
+
+/** Its client has left, which the process may still have to notice. */
+async function untilFree(running: Running) {
+  const deadline = AbortSignal.timeout(MOST_MILLIS);
+  while ((await tell(running, '')) !== '0 0') deadline.throwIfAborted();
+}
+
+const nowSeconds = () => Date.now() / 1000;
+
+/** Half a second is more than the way to the server and back takes. */
+const soon = () => nowSeconds() + 0.5;
+
+async function checkEvents(running: Running, issuer: TestIssuer) {
+  const open = async (exp: number): Promise<IncomingMessage> => {
+    const headers = issuer.bearer({ scope: 'read:orders', exp });
+    const response = await send(running.url, '/api/orders', headers);
+    assert.equal(response.statusCode, 200);
+    assert.equal(response.headers['content-type'], 'text/event-stream');
+    return response.setEncoding('utf8');
+  };
+
+  const long = await open(nowSeconds() + IN_A_CENTURY);
+  const exp = soon();
+  const short = await open(exp);
+  assert.equal(await tell(running, 'tea'), '1 2');
+  assert.match((await short.toArray()).join(''), /^(?:: open\n\n)?data: \{"text":"tea"\}\n\n$/);
+  assert.ok(nowSeconds() >= exp);
+  assert.equal(await tell(running, 'milk'), '1 1');
+  let heard = '';
+  for await (const text of long) {
+    heard += text;
+    if (heard.includes('milk')) break;
+  }
+}
+
+async function checkWebSockets(running: Running, issuer: TestIssuer) {
+  const open = async (exp: number) => {
+    const headers = issuer.bearer({ scope: 'read:orders', exp });
+    const webSocket = new WebSocket(running.url.replace('http', 'ws'), { headers });
+    await once(webSocket, 'open');
+    return webSocket;
+  };
+
+  const long = await open(nowSeconds() + IN_A_CENTURY);
+  const exp = soon();
+  const [code] = (await once(await open(exp), 'close')) as [number];
+  assert.equal(code, 1008);
+  assert.ok(nowSeconds() >= exp);
+  assert.equal(long.readyState, WebSocket.OPEN);
+  assert.equal(await tell(running, ''), '1 0');
+  long.terminate();
+}
+
+/** Throws what is wrong. */
+export async function checkStream(running: Running, issuer: TestIssuer, { isWebSocket }: Stream) {
+  await (isWebSocket ? checkWebSockets : checkEvents)(running, issuer);
+  await untilFree(running);
+  running.child.stdin.end();
+  const [code] = await once(running.child, 'exit', { signal: AbortSignal.timeout(MOST_MILLIS) });
+  assert.equal(code, 0);
+}
+
+/** With these fields a request is one for a WebSocket. */
+export const UPGRADE = {
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': Buffer.alloc(16, 'k').toString('base64'),
+};

@@ -1,0 +1,119 @@
+/* Where the programs are: a folder beside the packages of others, in which `gatehouse-http` is what has been built here. The
+   compiler checks and makes them, and each runs in a process of its own, whose gate trusts one test issuer. */
+import { spawn, spawnSync, type ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { createTestIssuer } from '../../../src/testing.ts';
+import { NONCE_SECRET } from './ask.ts';
+
+const HERE = fileURLToPath(new URL('./', import.meta.url));
+const ROOT = join(HERE, '../../..');
+const MODULES = join(HERE, '../node_modules');
+
+const FLAGS = [
+  ...['--ignoreConfig', '--strict', '--noImplicitReturns', '--skipLibCheck', '--experimentalDecorators'],
+  ...['--module', 'nodenext', '--target', 'es2023', '--types', 'node'],
+];
+
+/** The words that run a file, by the name of what runs it. */
+const RUNTIMES: Readonly<Record<string, readonly string[]>> = {
+  node: [process.execPath],
+  node22: [join(MODULES, 'node22/bin/node')],
+  bun: [join(MODULES, '.bin/bun'), 'run'],
+  deno: [join(MODULES, '.bin/deno'), 'run', '--no-prompt', '--allow-net', '--allow-env', '--allow-read'],
+};
+
+export interface Running {
+  readonly url: string;
+  readonly child: ChildProcessByStdio<Writable, Readable, null>;
+  /** Ends the process, in whatever state it is. */
+  readonly stop: () => Promise<void>;
+}
+
+export type Workshop = Awaited<ReturnType<typeof openWorkshop>>;
+
+/** The URL that the process says, once it listens. */
+async function urlSaid({ stdout }: ChildProcessByStdio<Writable, Readable, null>): Promise<string> {
+  for await (const line of createInterface(stdout)) {
+    const [, port] = /^listening (\d+)$|^- Local: +http:.*:(\d+)$/.exec(line.trim())?.filter(Boolean) ?? [];
+    if (port !== undefined) return `http://127.0.0.1:${port}`;
+  }
+  throw new Error('it has ended before it listened');
+}
+
+export async function openWorkshop() {
+  const issuer = createTestIssuer();
+  const keys = createServer(async (_request, response) => {
+    response.end(JSON.stringify(await issuer.fetchKeys()));
+  }).listen(0, '127.0.0.1');
+  await once(keys, 'listening');
+
+  const directory = mkdtempSync(join(HERE, '.programs-'));
+  mkdirSync(join(directory, 'node_modules'));
+  symlinkSync(ROOT, join(directory, 'node_modules/gatehouse-http'));
+
+  /** Starts a program; `command` is what runs it, with its words. */
+  async function start(command: readonly string[], settings: object = {}, cwd = directory): Promise<Running> {
+    const env = {
+      ...process.env,
+      NEXT_TELEMETRY_DISABLED: '1',
+      KEYS_URL: `http://127.0.0.1:${(keys.address() as AddressInfo).port}`,
+      GATE_SETTINGS: JSON.stringify({
+        ...issuer.settings,
+        dpopMode: 'ALLOWED',
+        dpopNonceSecret: NONCE_SECRET,
+        ...settings,
+      }),
+    };
+    const [program = '', ...words] = command;
+    const child = spawn(program, words, { cwd, env, stdio: ['pipe', 'pipe', 'inherit'] });
+
+    const stop = async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill();
+      await once(child, 'exit');
+    };
+
+    try {
+      return { url: await urlSaid(child), child, stop };
+    } catch (error) {
+      await stop();
+      throw error;
+    }
+  }
+
+  return {
+    issuer,
+    directory,
+    start,
+    /** Writes programs by their names, and makes JavaScript of them; throws what the compiler says. */
+    compile(programs: Readonly<Record<string, string>>) {
+      const files = Object.entries(programs).map(([name, text]) => {
+        const file = join(directory, `${name}.mts`);
+        writeFileSync(file, text);
+        return file;
+      });
+      if (files.length === 0) return;
+
+      const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+      const { status, stdout } = spawnSync(process.execPath, [tsc, ...FLAGS, ...files], {
+        cwd: directory,
+        encoding: 'utf8',
+      });
+      if (status !== 0) throw new Error(stdout);
+    },
+    run: (name: string, runtime = 'node', settings: object = {}) =>
+      start([...(RUNTIMES[runtime] ?? []), join(directory, `${name}.mjs`)], settings),
+    async close() {
+      keys.close();
+      keys.closeAllConnections();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
