@@ -7,7 +7,7 @@ test('names the subject of the token [RFC 7519 §4.1.2]', () => {
   assert.equal(callerWith({ sub: 'client@clients' }).subject, 'client@clients');
 });
 
-test('reads scopes and claims as its own issuer names them, and not as another does [D12]', () => {
+test('reads scopes and claims by the names of its own issuer, not of another [D12]', () => {
   const namespace = 'https://partner.example/claims/';
   const environment = {
     IDP_CLAIM_NAMESPACE: 'https://idp.example/claims/',
@@ -80,7 +80,7 @@ test('reads only the claim that the settings name when a token has scope and scp
   assert.equal(callerWith(both, { IDP_SCOPE_CLAIM: 'scp' }).scopeText, 'from-scp');
 });
 
-test('reads scopes without regard to the claim namespace', () => {
+test('reads scopes without the claim namespace', () => {
   const namespaced = { scope: 'a', 'https://ns.example/scope': 'b' };
   assert.deepEqual(callerWith(namespaced, { IDP_CLAIM_NAMESPACE: 'https://ns.example/' }).scopes, ['a']);
 });
@@ -110,14 +110,14 @@ for (const [what, claims, value] of [
 }
 
 for (const name of ['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti']) {
-  test(`reads ${name} as it was judged, not as a namespace has it [RFC 7519 §4.1]`, () => {
+  test(`reads ${name} as it was verified, not from a namespace [RFC 7519 §4.1]`, () => {
     const caller = callerWith({ [NAMESPACE + name]: 'another' }, { IDP_CLAIM_NAMESPACE: NAMESPACE });
     assert.deepEqual(caller.claim(name), caller.claims[name]);
   });
 }
 
 for (const name of ['club_sub', 'subclub', 'Sub', 'ISS']) {
-  test(`reads ${name} as the namespace has it, since only its spelling is like a claim that was judged`, () => {
+  test(`reads ${name} from the namespace, since it only resembles a verified claim`, () => {
     const caller = callerWith({ [NAMESPACE + name]: 'spaced' }, { IDP_CLAIM_NAMESPACE: NAMESPACE });
     assert.equal(caller.claim(name), 'spaced');
   });
@@ -148,12 +148,12 @@ test('ignores cnf when DPoP is off [docs/dpop.md]', () => {
   assert.equal(callerWith({ cnf: { jkt: 'x' } }, { IDP_DPOP_MODE: 'DISABLED' }).subject, 'auth0|user');
 });
 
-test('makes callers that no handler can give other claims', () => {
+test('makes callers whose claims no handler can replace', () => {
   const caller = callerWith({ scope: 'read' });
   assert.throws(() => Object.assign(caller, { claims: { scope: 'admin' } }), TypeError);
   assert.deepEqual(caller.scopes, ['read']);
 });
 
-test('leads from a caller to no constructor that makes one', () => {
+test('exposes no constructor by which a caller could make another', () => {
   assert.equal(Reflect.get(callerWith({}), 'constructor'), Object);
 });

@@ -15,7 +15,7 @@ const DPOP_MODES = ['DISABLED', 'ALLOWED', 'REQUIRED'] as const;
 
 const parse = (mode: DpopMode, ...rawHeaders: string[]) => unlessRefused(parseCredentials(rawHeaders, mode));
 
-test('gives every value of a header field, whatever the case of its name [RFC 9110 §5.1]', () => {
+test('returns every value of a header field, whatever the case of its name [RFC 9110 §5.1]', () => {
   const raw = [
     'Host',
     'a',
@@ -54,7 +54,7 @@ for (const mode of DPOP_MODES) {
 }
 
 for (const value of ['Bearer x.y.z', 'bearer x.y.z', 'BEARER x.y.z', 'bEaReR x.y.z']) {
-  test(`takes "${value}" as a Bearer token [RFC 9110 §11.1]`, () => {
+  test(`accepts "${value}" as a Bearer token [RFC 9110 §11.1]`, () => {
     for (const mode of ['DISABLED', 'ALLOWED'] as const) {
       const credentials = parse(mode, 'Host', 'a', 'authorization', value);
       assert.deepEqual(
@@ -66,7 +66,7 @@ for (const value of ['Bearer x.y.z', 'bearer x.y.z', 'BEARER x.y.z', 'bEaReR x.y
 }
 
 for (const value of ['DPoP x.y.z', 'dpop x.y.z', 'DPOP x.y.z']) {
-  test(`takes "${value}" with its proof as a DPoP token [RFC 9449 §7.1]`, () => {
+  test(`accepts "${value}" with its proof as a DPoP token [RFC 9449 §7.1]`, () => {
     for (const mode of ['ALLOWED', 'REQUIRED'] as const) {
       const credentials = parse(mode, 'Authorization', value, 'DPOP', 'p.q.r');
       assert.deepEqual(
@@ -77,7 +77,7 @@ for (const value of ['DPoP x.y.z', 'dpop x.y.z', 'DPOP x.y.z']) {
   });
 }
 
-test('takes whatever a token can be spelt with as part of the token [RFC 6750 §2.1]', () => {
+test('accepts every character that a token may have [RFC 6750 §2.1]', () => {
   for (const token of ['az', 'AZ', '09', '-', '.', '_', '~', '+', '/', 'a=', 'a==']) {
     assert.equal(parse('DISABLED', 'Authorization', `Bearer ${token}`)?.token, token);
   }
@@ -109,7 +109,7 @@ for (const value of FOREIGN) {
   });
 }
 
-test('refuses a scheme that goes on after the name of an accepted one, with whatever a scheme can be spelt [RFC 9110 §5.6.2, §11.1]', () => {
+test('refuses a scheme that only begins with the name of an accepted one [RFC 9110 §5.6.2, §11.1]', () => {
   const letters = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
   for (const character of `!#$%&'*+-.^_\`|~0123456789${letters}`) {
     for (const scheme of ['Bearer', 'DPoP']) {
@@ -158,7 +158,7 @@ for (const tail of [
   });
 }
 
-test('refuses a scheme and a space with nothing behind them [RFC 6750 §2.1]', () => {
+test('refuses a scheme and a space without a token [RFC 6750 §2.1]', () => {
   assert.throws(
     () => parse('ALLOWED', 'Authorization', 'Bearer '),
     refused('invalid_token', 'credentials-malformed'),
@@ -184,7 +184,7 @@ test('refuses the scheme that the mode does not accept [docs/dpop.md]', () => {
   );
 });
 
-test('refuses two DPoP fields under the scheme DPoP before it looks at the token [RFC 9449 §4.3(1)]', () => {
+test('refuses two DPoP fields with the scheme DPoP before it parses the token [RFC 9449 §4.3(1)]', () => {
   const proofs = ['DPoP', 'p', 'dpop', 'q'];
   for (const mode of ['ALLOWED', 'REQUIRED'] as const) {
     for (const token of ['x.y.z', 'not a token']) {
@@ -194,7 +194,7 @@ test('refuses two DPoP fields under the scheme DPoP before it looks at the token
   }
 });
 
-test('takes two DPoP fields for one beside any other scheme, and for nothing where DPoP is off [docs/dpop.md]', () => {
+test('treats two DPoP fields as one with any other scheme, and ignores them while DPoP is off [docs/dpop.md]', () => {
   const proofs = ['DPoP', 'p', 'dpop', 'q'];
   for (const mode of DPOP_MODES) {
     assert.equal(parse(mode, ...proofs), undefined);
@@ -210,17 +210,17 @@ test('takes two DPoP fields for one beside any other scheme, and for nothing whe
   });
 });
 
-test('refuses a DPoP field beside a Bearer token only in mode ALLOWED [docs/dpop.md]', () => {
+test('refuses a DPoP field with a Bearer token only in mode ALLOWED [docs/dpop.md]', () => {
   const both = ['Authorization', 'Bearer x.y.z', 'DPoP', ''];
   assert.throws(() => parse('ALLOWED', ...both), refused('invalid_request', 'proof-beside-bearer'));
   assert.equal(parse('DISABLED', ...both)?.token, 'x.y.z');
 });
 
-test('takes a DPoP field without an Authorization field for no credentials', () => {
+test('finds no credentials in a DPoP field without an Authorization field', () => {
   for (const mode of DPOP_MODES) assert.equal(parse(mode, 'DPoP', 'p.q.r'), undefined);
 });
 
-test('names the accepted scheme that a value uses, good or not, for the challenge', () => {
+test('names the accepted scheme of a valid or invalid value for the challenge', () => {
   for (const [value, mode, scheme] of [
     ['bearer', 'ALLOWED', 'Bearer'],
     ['Bearer\tx', 'DISABLED', 'Bearer'],
@@ -235,7 +235,7 @@ test('names the accepted scheme that a value uses, good or not, for the challeng
   }
 });
 
-test('reads no credentials that a browser would send by itself [G9]', () => {
+test('reads no credentials that a browser sends by itself [G9]', () => {
   const fields = ['Cookie', 'Authorization=Bearer x.y.z; token=x.y.z', 'Host', 'rebound.test'];
   assert.equal(parseCredentials(fields, 'ALLOWED'), undefined);
 });

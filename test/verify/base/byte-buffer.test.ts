@@ -5,7 +5,7 @@ import { ByteBuffer } from '../../../src/verify/base/byte-buffer.ts';
 import { processorMillis } from '../../support/processor-time.ts';
 
 for (const lengths of [[], [0], [1], [1, 1, 1, 1, 1], [5, 0, 3], [1000, 1, 5000], [3, 100_000, 3]]) {
-  test(`gives back pieces of the lengths [${lengths}] as one, in order`, () => {
+  test(`returns pieces of the lengths [${lengths}] as one, in order`, () => {
     const pieces = lengths.map((length, index) => Buffer.alloc(length, 97 + index));
     const gathering = new ByteBuffer();
     let sum = 0;
@@ -17,7 +17,7 @@ for (const lengths of [[], [0], [1], [1, 1, 1, 1, 1], [5, 0, 3], [1000, 1, 5000]
   });
 }
 
-test('begins anew once it has been emptied, and leaves what it gave as it is', () => {
+test('starts empty after a release, and leaves the released bytes alone', () => {
   const gathering = new ByteBuffer();
   gathering.add(Buffer.from('abc'));
   const first = gathering.release();
@@ -28,7 +28,7 @@ test('begins anew once it has been emptied, and leaves what it gave as it is', (
   );
 });
 
-test('takes no longer for many small pieces than they have bytes', () => {
+test('takes time in proportion to the bytes, however small the pieces', () => {
   const COUNT = 400_000;
   const piece = Buffer.of(1);
   const gathering = new ByteBuffer();
@@ -40,7 +40,7 @@ test('takes no longer for many small pieces than they have bytes', () => {
   assert.equal(gathering.release().length, COUNT);
 });
 
-test('keeps no more than a large piece is long', () => {
+test('allocates no more than the length of a large piece', () => {
   const gathering = new ByteBuffer();
   gathering.add(Buffer.alloc(65_536));
   assert.equal(gathering.release().buffer.byteLength, 65_536);

@@ -23,38 +23,38 @@ function memoryOf(capacity: number, ...names: string[]): Cache<string> {
 const held = (memory: Cache<string>, ...names: string[]) =>
   names.filter((name) => memory.get(keyOf(name)) === `value of ${name}`).join('');
 
-test('gives each value by its own key', () => {
+test('returns each value for its own key', () => {
   assert.equal(held(memoryOf(6, 'a', 'b', 'c'), 'a', 'b', 'c'), 'abc');
 });
 
-test('gives nothing for a key that was never offered and loses nothing over it', () => {
+test('returns undefined for a key that was never offered, and keeps its entries', () => {
   const memory = memoryOf(1, 'a');
   assert.equal(memory.get(keyOf('b')), undefined);
   assert.equal(held(memory, 'a'), 'a');
 });
 
-test('remembers nothing that is offered once, however much of it', () => {
+test('stores nothing that is offered only once, however much is offered', () => {
   const memory = new Cache<string>(1_000_000);
   const names = Array.from({ length: 1_000 }, (_, index) => `once ${index}`);
   for (const name of names) memory.offer(keyOf(name), `value of ${name}`);
   assert.equal(held(memory, ...names), '');
 });
 
-test('remembers what is offered again, though as much as it surely has room for was offered in between', () => {
+test('stores a value that is offered again after as many others as it has room for', () => {
   const memory = new Cache<string>(200);
   const names = Array.from({ length: 100 }, (_, index) => `name ${index}`);
   for (const name of [...names, ...names]) memory.offer(keyOf(name), `value of ${name}`);
   assert.equal(held(memory, ...names), names.join(''));
 });
 
-test('takes the value that was offered last', () => {
+test('keeps the value that was offered last', () => {
   const memory = memoryOf(4, 'a');
   memory.offer(keyOf('a'), 'new');
   assert.equal(memory.get(keyOf('a')), 'new');
 });
 
 for (const capacity of [2, 4, 20]) {
-  test(`holds the half of ${capacity} entries that was remembered last, and never more than ${capacity}`, () => {
+  test(`keeps the latest half of ${capacity} entries, and never more than ${capacity}`, () => {
     const memory = new Cache<string>(capacity);
     for (let last = 0; last < 10 * capacity; last += 1) {
       remember(memory, `name ${last}`);
@@ -68,7 +68,7 @@ for (const capacity of [2, 4, 20]) {
 }
 
 for (const capacity of [1, 2]) {
-  test(`remembers one entry and its predecessor when its capacity is ${capacity}`, () => {
+  test(`keeps the last two entries when its capacity is ${capacity}`, () => {
     const memory = memoryOf(capacity, 'a', 'b', 'c');
     assert.equal(memory.get(keyOf('a')), undefined);
     assert.equal(held(memory, 'c', 'b'), 'cb');

@@ -14,7 +14,7 @@ import { BASE64URL_MISSPELLINGS } from '../../support/spellings.ts';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-test('decodes what Node encodes as base64url when it has any length [RFC 4648 §5]', () => {
+test('decodes what Node encodes as base64url, whatever its length [RFC 4648 §5]', () => {
   for (let length = 0; length < 70; length += 1) {
     const bytes = randomBytes(length);
     assert.deepEqual(decodeBase64url(bytes.toString('base64url')), bytes);
@@ -27,7 +27,7 @@ test('decodes every letter of the alphabet by its value [RFC 4648 §5]', () => {
   }
 });
 
-test('accepts one spelling only for each byte when spare bits could be set [RFC 4648 §3.5]', () => {
+test('accepts only one spelling of each byte when spare bits could be set [RFC 4648 §3.5]', () => {
   const spellings = [...ALPHABET].flatMap((first) => [...ALPHABET].map((second) => first + second));
   const accepted = spellings.flatMap((text) => decodeBase64url(text)?.[0] ?? []);
   assert.deepEqual(
@@ -36,7 +36,7 @@ test('accepts one spelling only for each byte when spare bits could be set [RFC 
   );
 });
 
-test('accepts one spelling only for two bytes when spare bits could be set [RFC 4648 §3.5]', () => {
+test('accepts only one spelling of two bytes when spare bits could be set [RFC 4648 §3.5]', () => {
   assert.deepEqual(
     [...ALPHABET].filter((letter) => decodeBase64url(`AA${letter}`) !== undefined).join(''),
     'AEIMQUYcgkosw048',
@@ -60,7 +60,7 @@ test('decodes UTF-8 of every length of character [RFC 3629 §3]', () => {
   assert.equal(decodeUtf8(Buffer.from(text)), text);
 });
 
-test('leaves a byte-order mark where it is when it decodes UTF-8 [RFC 3629 §6]', () => {
+test('keeps a byte-order mark when it decodes UTF-8 [RFC 3629 §6]', () => {
   assert.equal(decodeUtf8(Buffer.from('\ufeffa')), '\ufeffa');
 });
 
@@ -82,7 +82,7 @@ for (const [what, bytes] of notUtf8) {
 
 const parse = (text: string) => parseJsonObject(Buffer.from(text));
 
-test('copies an object as one without inherited members [C7]', () => {
+test('copies an object without its inherited members [C7]', () => {
   const object = withoutPrototype({ own: 1 });
   assert.equal(object?.own, 1);
   for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
@@ -96,7 +96,7 @@ test('copies an object as one without inherited members [C7]', () => {
 });
 
 for (const value of [null, undefined, [], [{}], 'text', 0, 1, true, false]) {
-  test(`does not take ${JSON.stringify(value)} as a JSON object`, () =>
+  test(`does not accept ${JSON.stringify(value)} as a JSON object`, () =>
     assert.equal(isJsonObject(value), false));
 }
 
@@ -107,13 +107,13 @@ test('parses a JSON object with blanks around it [RFC 8259 §2]', () => {
 test('parses an empty JSON object', () =>
   assert.deepEqual(Object.keys(parse('{}') ?? { missing: true }), []));
 
-test('counts the last of repeated members however it is spelt [RFC 7519 §4]', () => {
+test('uses the last of repeated members, however it is spelled [RFC 7519 §4]', () => {
   assert.equal(parse('{"aud":1,"aud":2}')?.aud, 2);
   assert.equal(parse('{"aud":1,"\\u0061ud":2}')?.aud, 2);
   assert.equal(parse('{"\\u0061ud":2,"aud":1}')?.aud, 1);
 });
 
-test('keeps a member __proto__ as a member and changes no prototype', () => {
+test('keeps __proto__ as a member, and changes no prototype', () => {
   for (const blanks of ['', ' '.repeat(5_000)]) {
     const object = parse(`{"__proto__":{"scope":"admin"}}${blanks}`);
     assert.deepEqual(Object.keys(object ?? {}), ['__proto__']);
@@ -122,7 +122,7 @@ test('keeps a member __proto__ as a member and changes no prototype', () => {
   assert.equal(({} as Record<string, unknown>).scope, undefined);
 });
 
-test('parses an object that is nested deeply', () => {
+test('parses a deeply nested object', () => {
   assert.ok(parse(`{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`));
 });
 
@@ -164,7 +164,7 @@ test('refuses a JSON object that is not in UTF-8 [RFC 8259 §8.1, C4]', () => {
   assert.equal(parseJsonObject(Buffer.from('{"a":1}', 'utf16le')), undefined);
 });
 
-test('takes finite numbers and nothing else as numbers', () => {
+test('accepts only finite numbers as numbers', () => {
   for (const value of [0, -0, -1, 0.5, 1e308, 2 ** 53 + 2]) {
     assert.equal(isFiniteNumber(value), true, String(value));
   }
@@ -187,7 +187,7 @@ test('takes finite numbers and nothing else as numbers', () => {
   }
 });
 
-test('takes an error of the expected class for an absent result, and lets every other fly on', () => {
+test('returns undefined for an error of the expected class, and rethrows every other error', () => {
   const fail = (failure: unknown) => (): never => {
     throw failure;
   };

@@ -66,7 +66,7 @@ describe('the log', () => {
   });
 
   LEVELS.forEach((level, index) => {
-    test(`writes at level ${level} what is at least as grave, and nothing else`, () => {
+    test(`writes at level ${level} only what is at least as serious`, () => {
       const written: Record<string, unknown> = {};
       const log = createLog(
         level,
@@ -87,7 +87,7 @@ describe('the log', () => {
     ['from outside', printable, 64],
     ['of the operator', printableSetting, 256],
   ] as const) {
-    test(`shows text ${whose} as at most ${length} printable ASCII characters`, () => {
+    test(`shows at most ${length} printable ASCII characters of text ${whose}`, () => {
       assert.equal(show(' az~AZ09"\\'), ' az~AZ09"\\');
       assert.equal(show('a\x1fb\x7fc\r\nd\té\u4e2d\u2028\0'), 'a?b?c??d?????');
       assert.equal(show('x'.repeat(length)), 'x'.repeat(length));
@@ -95,7 +95,7 @@ describe('the log', () => {
     });
   }
 
-  test('drops lines while more than a mebibyte of it is unread, and then says how many [H3]', () => {
+  test('drops lines while more than a mebibyte is unread, and then says how many [H3]', () => {
     const lines: Record<string, unknown>[] = [];
     let unread = 2 ** 20;
     const log = createLog(
@@ -130,7 +130,7 @@ describe('the log', () => {
     assert.deepEqual(told(), [['error', 'log lines dropped', 2], failed, failed]);
   });
 
-  test('tells of a bug its name and eight places of at most 128 characters, not its message', () => {
+  test('logs the name of a bug and eight frames of at most 128 characters, but not its message', () => {
     const error = new RangeError('secret');
     const path = `${'/deep'.repeat(40)}/file.ts`;
     const places = Array.from({ length: 9 }, (_, index) => `    at async ${path}:${index}:1`);
@@ -139,7 +139,7 @@ describe('the log', () => {
     assert.deepEqual(describeBug(error), { reason: 'bug', error: 'RangeError', frames });
   });
 
-  test('names the places of a bug by file, line and column, and no function, whose name may be made from data', () => {
+  test('shows the file, line and column of a frame, but not the function, whose name may be made from data', () => {
     const error = new Error('');
     error.stack = [
       '    at Object.secret (/app/src/a.ts:1:2)',
@@ -160,7 +160,7 @@ describe('the log', () => {
     ]);
   });
 
-  test('names a place whole whose path is as long as those of packages inside packages', () => {
+  test('shows a whole frame whose path is as long as that of a package inside a package', () => {
     const path =
       '/srv/orders/node_modules/.pnpm/gatehouse-http@0.1.0/node_modules/gatehouse-http/dist/service/http/pipeline.js';
     const error = new Error('');
@@ -168,25 +168,25 @@ describe('the log', () => {
     assert.deepEqual(describeBug(error).frames, [`${path}:120:17`]);
   });
 
-  test('bounds the name of a bug, which whoever throws it may choose', () => {
+  test('bounds the name of a bug, which the code that throws it can choose', () => {
     const error = new Error('m');
     error.name = `a\n${'b'.repeat(100)}`;
     assert.equal(describeBug(error).error, `a?${'b'.repeat(62)}`);
   });
 
-  test('tells where a real bug is', () => {
+  test('shows where a real bug was thrown', () => {
     const { frames } = describeBug(new Error('secret'));
     assert.ok(Array.isArray(frames) && frames.length > 0, 'no place');
     assert.match(String(frames[0]), /events\.wire\.test\.[jt]s:\d+:\d+$/);
   });
 
-  test('does not take a message for a place, whatever its lines look like', () => {
+  test('shows no line of a message as a frame, whatever it looks like', () => {
     for (const message of ['one\n    at secret', 'one\n    at secret\ntwo', '\n at secret\n']) {
       assert.doesNotMatch(JSON.stringify(describeBug(new Error(message))), /secret/, JSON.stringify(message));
     }
   });
 
-  test('takes for a place only a whole line, below the last one that is none [docs/operations.md]', () => {
+  test('shows as a frame only a whole line, below the last line that is not a frame [docs/operations.md]', () => {
     const error = new RangeError('m');
     error.stack = [
       'RangeError: m',
@@ -202,7 +202,7 @@ describe('the log', () => {
     assert.deepEqual(describeBug(bare).frames, ['/b.js:1:1', '/d.js:1:1']);
   });
 
-  test('takes for a place only a source file or a module of Node, with line and column [docs/operations.md]', () => {
+  test('shows as a frame only a source file or a Node module, with line and column [docs/operations.md]', () => {
     const places = [
       'file:///a/b.mjs:1:2',
       '/a (1)/b.ts:1:2',
@@ -248,7 +248,7 @@ describe('the log', () => {
       ['at the end, like a path', '\n    at a (/eyJh.eyJz.c2ln:1:1)'],
       ['at the end, like a file', '\n    at a (file:///eyJh.js:1:1)'],
     ]) {
-      test(`takes for a place no line ${where} of a message that ${what} after the stack was read [docs/operations.md]`, () => {
+      test(`shows as a frame no line ${where} of a message that ${what} after the stack was read [docs/operations.md]`, () => {
         const error = deepError(`one${tail}`);
         assert.match(error.stack ?? '', /eyJh/);
         const { frames } = describeBug(change(error));
@@ -258,7 +258,7 @@ describe('the log', () => {
     }
   }
 
-  test('takes no text for a place that stands where a stack should be [docs/operations.md]', () => {
+  test('shows no frame from text that replaced the stack [docs/operations.md]', () => {
     const text = 'one\n    at eyJh.eyJz.c2ln:1:1';
     for (const stack of [text, `${text}\n`, `${text}\n    at a (/eyJh.eyJz.c2ln:1:1)`, [text], { text }]) {
       const assigned = Object.assign(new Error('m'), { stack });
@@ -267,7 +267,7 @@ describe('the log', () => {
     }
   });
 
-  test('tells of what is thrown without being an error only its type', () => {
+  test('logs only the type of a thrown value that is not an error', () => {
     for (const [thrown, error] of [
       ['secret', 'string'],
       [{ secret: 1 }, 'object'],
@@ -281,7 +281,7 @@ describe('the log', () => {
     assert.deepEqual(describeBug(bare), { reason: 'bug', error: 'Error', frames: [] });
   });
 
-  test('is not brought down by what throws when it is read', () => {
+  test('survives a thrown value that throws when it is read', () => {
     const raise = () => {
       throw new Error('secret');
     };
@@ -316,7 +316,7 @@ test('finds a leak of 20 characters', () => {
   );
 });
 
-test('lets no token, signature or key into a log line or a reply', async (t) => {
+test('puts no token, signature or key into a log line or a reply', async (t) => {
   const provider = await startProvider();
   t.after(() => provider.stop());
   const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -408,7 +408,7 @@ test('lets no token, signature or key into a log line or a reply', async (t) => 
   assert.deepEqual(leaked(secrets, [...seen, ...logged.map((line) => JSON.stringify(line))].join('\n')), []);
 });
 
-test('names the key of a refused token once one was found, and nothing that the token merely says [docs/operations.md]', async (t) => {
+test('names the key of a refused token once a key was found, and nothing that only the token says [docs/operations.md]', async (t) => {
   const provider = await startProvider();
   t.after(() => provider.stop());
   const kid = 'key\n1';

@@ -5,12 +5,12 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { SENTENCES } from '../../../src/verify/base/refusal.ts';
 
-test('every refusal has the sentence that callers know', () => {
+test('every refusal has its fixed sentence', () => {
   const wording: unknown = JSON.parse(readFileSync(new URL('wording.json', import.meta.url), 'utf8'));
   assert.deepEqual(SENTENCES, wording);
 });
 
-test('no two reasons of a kind have one sentence, but for those that have none', () => {
+test('no two reasons of a kind share a sentence, except the empty one', () => {
   for (const sentences of Object.values(SENTENCES)) {
     const told = Object.values(sentences).filter((sentence) => sentence !== '');
     assert.equal(new Set(told).size, told.length);

@@ -63,25 +63,25 @@ const ALL: typeof PROOFS = {
 };
 
 for (const [what, [, open]] of Object.entries(ALL)) {
-  test(`opens no other proof in place of ${what}`, () => {
+  test(`opens no other sealed value in place of ${what}`, () => {
     for (const [other, [genuine]] of Object.entries(ALL)) {
       if (other !== what) assert.throws(() => open(genuine as never), TypeError, other);
     }
   });
 }
 
-test('says that a value was not sealed where it is opened', () =>
+test('throws a TypeError for a value that was sealed elsewhere', () =>
   assert.throws(() => verifiedOf({} as never).claims, {
     name: 'TypeError',
     message: 'this value was not sealed here',
   }));
 
-test('verifies no signature by a look-alike of a key', () => {
+test('verifies no signature with a look-alike of a key', () => {
   const lookAlike = Object.assign(Object.create(Object.getPrototypeOf(key)), factsOf(key));
   assert.throws(() => verifySignature(jws, lookAlike), TypeError);
 });
 
-test('shows of a proof nothing that could be copied', () => {
+test('shows nothing of a sealed value that could be copied', () => {
   for (const genuine of [key, signed, token]) {
     assert.deepEqual([Reflect.ownKeys(genuine), JSON.stringify(genuine)], [[], '{}']);
   }
@@ -91,7 +91,7 @@ test('shows of a proof nothing that could be copied', () => {
   );
 });
 
-test('knows a caller that a sender made, and no other', () => {
+test('recognises only a caller that the sender check made', () => {
   assert.equal(isGenuine(caller), true);
   for (const make of [(of: object) => ({ ...of }), structuredClone, Object.create]) {
     assert.equal(isGenuine(make(caller) as Caller), false);

@@ -22,7 +22,7 @@ const service = await startDpop();
 
 const outcomeOf = async (what: Call, where = service) => outcome(where, await call(where, what));
 
-test('accepts a proof once over HTTP, of fifty uses at the same time exactly one [RFC 9449 §11.1, E1]', async () => {
+test('accepts exactly one of fifty simultaneous uses of a proof [RFC 9449 §11.1, E1]', async () => {
   const proof = proofFor(service);
   const responses = await Promise.all(Array.from({ length: 50 }, () => call(service, { proof })));
   assert.deepEqual(responses.map(({ status }) => status).sort(), [200, ...Array<number>(49).fill(401)]);
@@ -31,7 +31,7 @@ test('accepts a proof once over HTTP, of fifty uses at the same time exactly one
   assert.equal(await outcomeOf({ path: '/api/profile', proof: elsewhere }), '200');
 });
 
-test('refuses a used proof to the last second of its window, also when it came ahead of its time [RFC 9449 §11.1]', async () => {
+test('refuses a used proof until the last second of its window, even if its iat was in the future [RFC 9449 §11.1]', async () => {
   const own = await startDpop();
   const iat = Math.floor(own.clock.now() / 1000) + 30;
   const proof = proofFor(own, { claims: { iat } });
@@ -57,7 +57,7 @@ for (const [offset, last] of [
   [12, '401 proof-replayed'],
   [30, '200'],
 ] as const) {
-  test(`divides the memory of used proofs by offset and leeway together: ${last} after a clock was set back`, async () => {
+  test(`divides the replay store by offset and leeway together: ${last} after a clock was set back`, async () => {
     const own = await startDpop();
     own.clock.advance(offset * 1000);
     const token = issue({ cnf: { jkt: key.thumbprint }, exp: NOW + 3_600 });
@@ -70,7 +70,7 @@ for (const [offset, last] of [
   });
 }
 
-test('answers 503 with Retry-After when the memory of used proofs is full, and forgets none of them [docs/dpop.md]', async () => {
+test('answers 503 with Retry-After when the replay store is full, and forgets no proof [docs/dpop.md]', async () => {
   const small = await startWith(
     openSender({ store: createReplayStore(330, 1), rules: { publicUrl: undefined } }),
   );
@@ -90,7 +90,7 @@ test('answers 503 with Retry-After when the memory of used proofs is full, and f
   assert.equal(await outcomeOf({ proof: first }, small), '401 proof-replayed');
 });
 
-test('consumes one proof for one request under the scope policy [docs/requests.md]', async () => {
+test('uses one proof for one request under the scope policy [docs/requests.md]', async () => {
   const own = await startDpop({ SCOPE_POLICY: 'true' });
   for (const [path, status] of [
     ['/api/admin', 200],
@@ -102,7 +102,7 @@ test('consumes one proof for one request under the scope policy [docs/requests.m
   }
 });
 
-test('takes for HEAD only a proof for HEAD, and answers without a body [RFC 9449 §4.3(8)]', async () => {
+test('accepts only a proof for HEAD with HEAD, and responds without a body [RFC 9449 §4.3(8)]', async () => {
   const { status, text } = await call(service, { method: 'HEAD' });
   assert.deepEqual([status, text], [200, '']);
   assert.equal(await outcomeOf({ method: 'HEAD', claims: { htm: 'GET' } }), '401 proof-htm');
@@ -191,7 +191,7 @@ for (const [what, where, htu, headers, said] of PLACES) {
   });
 }
 
-test('refuses every proof in other letters where the host has no one reading [RFC 9449 §4.3(9)]', async () => {
+test('refuses a proof spelled differently from a host that has no normal form [RFC 9449 §4.3(9)]', async () => {
   for (const host of ['127.1', '[0::1]']) {
     for (const htu of [
       '',
@@ -209,7 +209,7 @@ test('refuses every proof in other letters where the host has no one reading [RF
   }
 });
 
-test('refuses a Host or a forwarded origin that is not one as a request [docs/requests.md, docs/dpop.md, E4]', async () => {
+test('refuses a request whose Host or forwarded origin is invalid [docs/requests.md, docs/dpop.md, E4]', async () => {
   for (const host of IMPOSSIBLE_HOSTS.filter((spelling) => !/^$|,/.test(spelling))) {
     assert.equal(await outcomeOf({ headers: { Host: host } }), '400 host-refused');
     assert.equal(
@@ -224,7 +224,7 @@ test('refuses a Host or a forwarded origin that is not one as a request [docs/re
   );
 });
 
-test('refuses targets that are not paths, and paths that begin with another host, whatever the proof says [docs/requests.md, E5]', async () => {
+test('refuses a target that is not a path, or a path that begins with another host, whatever the proof says [docs/requests.md, E5]', async () => {
   for (const [target, status] of [
     ['http://evil.test/api/private', 400],
     ['//evil.test/api/private', 404],
@@ -245,7 +245,7 @@ for (const [ageSeconds, status] of [
   [0, 200],
   [3_600, 401],
 ] as const) {
-  test(`answers ${status} to a proof with the token of a login ${ageSeconds} s ago, where it may be 60 s [RFC 9470 §3]`, async (t) => {
+  test(`answers ${status} to a proof whose token is from a login ${ageSeconds} s ago, when 60 s are allowed [RFC 9470 §3]`, async (t) => {
     const issuer = createTestIssuer();
     const routes = [get('/recent', needs(recentLogin({ maxAgeSeconds: 60 })), () => ({}))];
     const settings = { ...issuer.settings, dpopMode: 'REQUIRED', host: '127.0.0.1', port: 0 } as const;
@@ -266,7 +266,7 @@ for (const [ageSeconds, status] of [
   });
 }
 
-test('takes a proof for no other path than it names, also where a "#" would end its URI and not the path [RFC 9112 §3.2.1, E5]', async (t) => {
+test('accepts a proof only for the path that it names, even where a "#" ends the URI but not the path [RFC 9112 §3.2.1, E5]', async (t) => {
   const issuer = createTestIssuer();
   const routes = [
     get('/a/{id}', authenticated, () => ({ route: 'one' })),
@@ -294,7 +294,7 @@ test('takes a proof for no other path than it names, also where a "#" would end 
   }
 });
 
-test('names the reason of a token before that of its proof, and lets the proof stay unused [docs/dpop.md, E15]', async () => {
+test('refuses a bad token before its proof, and leaves the proof unused [docs/dpop.md, E15]', async () => {
   let calls = 0;
   const watched = await startWith((...facts) => {
     calls += 1;
@@ -313,7 +313,7 @@ test('names the reason of a token before that of its proof, and lets the proof s
   assert.equal(await outcomeOf({}, watched), '200');
 });
 
-test('lets nobody in with a stolen token, with or without stolen proofs or a key of their own [RFC 9449 §2, E7]', async () => {
+test('refuses a stolen token, with or without a stolen proof or another key [RFC 9449 §2, E7]', async () => {
   const stolen = proofFor(service);
   assert.equal(await outcomeOf({ proof: stolen }), '200');
   const tries: Call[] = [
@@ -331,7 +331,7 @@ test('lets nobody in with a stolen token, with or without stolen proofs or a key
   for (const attempt of tries) assert.equal((await call(service, attempt)).status, 401);
 });
 
-test('imports the key of a proof twice, and again only when many others were used twice [docs/dpop.md, E15]', async (context) => {
+test('imports the key of a proof twice, and again only after many other keys were used twice [docs/dpop.md, E15]', async (context) => {
   const sender = openSender();
   const imports = context.mock.method(crypto, 'createPublicKey');
   syncBuiltinESMExports();

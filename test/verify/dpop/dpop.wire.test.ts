@@ -133,7 +133,7 @@ for (const [cnf, reason] of CONFIRMATIONS) {
 for (const beside of [{ 'kc-jkt-type': 'DPoP' }, { unknown: null }, { JWK: key.jwk }]) {
   const names = Object.keys(beside).join(', ');
 
-  test(`accepts a bound token whose cnf has ${names} beside jkt [RFC 7800 §3.1, RFC 9449 §6.1]`, async () => {
+  test(`accepts a bound token whose cnf also has ${names} [RFC 7800 §3.1, RFC 9449 §6.1]`, async () => {
     const token = issue({ cnf: { jkt, ...beside } });
     for (const mode of ['ALLOWED', 'REQUIRED'] as const) {
       assert.equal((await call(SERVICES[mode], { token })).status, 200);
@@ -189,7 +189,7 @@ test('puts the error on Bearer when Bearer was used, and offers both schemes [RF
   ]);
 });
 
-test('challenges without an error when there are no credentials or none that the mode takes [RFC 6750 §3.1]', async () => {
+test('challenges without an error when there are no credentials that the mode accepts [RFC 6750 §3.1]', async () => {
   const offers = {
     DISABLED: ['Bearer realm="api"'],
     ALLOWED: ['Bearer realm="api"', `DPoP ${ALGS}`],
@@ -274,7 +274,7 @@ test('refuses two proofs, in two fields or in one [RFC 9449 §4.3(1), E10]', asy
   }
 });
 
-test('takes DPoP in profile B only when the settings say so [docs/settings.md IDP_DPOP_MODE]', async () => {
+test('accepts DPoP in profile B only when it is set [docs/settings.md IDP_DPOP_MODE]', async () => {
   const plain = await startDpop({ PROFILE: 'B' });
   assert.equal(outcome(plain, await call(plain)), '401 scheme-refused');
   const on = await startDpop({ PROFILE: 'B', IDP_DPOP_MODE: 'ALLOWED' });

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { makeProofKey, sealProof } from '../../support/proof.ts';
 import { draft, verdictOf, key, openSender } from '../sender-fixture.ts';
 
-test('imports the key of proofs anew until two of them have verified, and then no more', async (context) => {
+test('imports a key until two of its proofs have been verified, and then no more', async (context) => {
   const imports = context.mock.method(crypto, 'createPublicKey').mock;
   syncBuiltinESMExports();
   try {
@@ -26,7 +26,7 @@ test('imports the key of proofs anew until two of them have verified, and then n
   }
 });
 
-test('remembers no more than a thousand keys of proofs, however many callers choose', async (context) => {
+test('caches at most a thousand keys of proofs, however many callers use', async (context) => {
   const keys = [key, ...Array.from({ length: 1_000 }, () => makeProofKey())];
   const imports = context.mock.method(crypto, 'createPublicKey').mock;
   syncBuiltinESMExports();

@@ -23,7 +23,7 @@ function nonceOf(response: Awaited<ReturnType<typeof call>>): string {
   return nonces[0]!;
 }
 
-test('demands a nonce with 401 use_dpop_nonce, and takes the one that it gave [RFC 9449 §9]', async () => {
+test('demands a nonce with 401 use_dpop_nonce, and accepts the one that it gave [RFC 9449 §9]', async () => {
   const service = await startDpop(environment);
   const demand = await ask(service, undefined);
   assert.equal(outcome(service, demand), '401 proof-nonce');
@@ -49,7 +49,7 @@ for (const wrong of [null, 7, '', 'x', ['x'], {}]) {
   });
 }
 
-test('takes the nonce of the previous slot, and gives the new one with the response, good or bad [docs/dpop.md]', async () => {
+test('accepts the nonce of the previous slot, and sends the new one with every response [docs/dpop.md]', async () => {
   const service = await startDpop(environment);
   // To the last millisecond of its slot.
   service.clock.advance(60_000 - (service.clock.now() % 60_000));
@@ -81,14 +81,14 @@ test('takes the nonce of the previous slot, and gives the new one with the respo
   assert.notEqual(nonceOf(late), fresh);
 });
 
-test('remembers no proof that lacked its nonce, and lets one that had it count once [RFC 9449 §11.1]', async () => {
+test('does not record a proof that lacked its nonce, and accepts one that had it once [RFC 9449 §11.1]', async () => {
   const service = await startDpop(environment);
   const nonce = nonceOf(await ask(service, undefined, { claims: { jti: 'j' } }));
   assert.equal((await ask(service, nonce, { claims: { jti: 'j' } })).status, 200);
   assert.equal(outcome(service, await ask(service, nonce, { claims: { jti: 'j' } })), '401 proof-replayed');
 });
 
-test('agrees with a replica on its nonces when they share the secret alone [RFC 9449 §9, E3]', async () => {
+test('shares nonces with a replica that has the same secret [RFC 9449 §9, E3]', async () => {
   const [one, replica, stranger] = (await Promise.all(
     [environment, environment, { ...environment, IDP_DPOP_NONCE_SECRET: `${SECRET}!` }].map(startDpop),
   )) as [Service, Service, Service];
@@ -97,7 +97,7 @@ test('agrees with a replica on its nonces when they share the secret alone [RFC 
   assert.equal(outcome(stranger, await ask(stranger, nonce)), '401 proof-nonce');
 });
 
-test('gives a nonce to nobody without a good token and the rest of a good proof', async () => {
+test('gives a nonce only to a caller with a valid token and an otherwise valid proof', async () => {
   const service = await startDpop(environment);
   for (const what of [
     { token: 'x' },
@@ -111,7 +111,7 @@ test('gives a nonce to nobody without a good token and the rest of a good proof'
   assert.deepEqual(valuesOf(await service.ask('/api/public'), 'DPoP-Nonce'), []);
 });
 
-test('neither demands nor gives a nonce unless there is a secret [docs/settings.md IDP_DPOP_NONCE_SECRET]', async () => {
+test('neither demands nor gives a nonce without a secret [docs/settings.md IDP_DPOP_NONCE_SECRET]', async () => {
   const service = await startDpop();
   for (const nonce of [undefined, 'any', 7]) {
     const response = await ask(service, nonce);

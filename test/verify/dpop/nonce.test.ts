@@ -18,7 +18,7 @@ function demanded(nonce: unknown, nowMillis: number, checked = check): string {
   return refused.findings.freshNonce ?? '';
 }
 
-test('demands one nonce for the whole of a slot, and another for each slot [docs/dpop.md]', () => {
+test('demands one nonce throughout a slot, and another in each slot [docs/dpop.md]', () => {
   assert.equal(demanded('', SLOT), demanded('', SLOT + 59_999));
   const offsets = [-60_000, -1, 0, 59_999, 60_000, 119_999, 120_000];
   assert.equal(new Set(offsets.map((offset) => demanded('', SLOT + offset))).size, 4);
@@ -29,19 +29,19 @@ test('demands nonces of unguessable length that need no escape [RFC 9449 §8.1]'
 });
 
 for (const afterMillis of [0, 59_999]) {
-  test(`takes a nonce ${afterMillis} ms after its slot began, and offers no other [RFC 9449 §9]`, () => {
+  test(`accepts a nonce ${afterMillis} ms after its slot began, and offers no other [RFC 9449 §9]`, () => {
     assert.equal(check(good, SLOT + afterMillis), undefined);
   });
 }
 
 for (const afterMillis of [60_000, 119_999]) {
-  test(`takes a nonce ${afterMillis} ms after its slot began, and offers that of the present slot [RFC 9449 §9]`, () => {
+  test(`accepts a nonce ${afterMillis} ms after its slot began, and offers the current one [RFC 9449 §9]`, () => {
     assert.equal(check(good, SLOT + afterMillis), nonceAt(SECRET, SLOT + 60_000));
   });
 }
 
 for (const afterMillis of [-60_000, -1, 120_000, 180_000]) {
-  test(`refuses a nonce ${afterMillis} ms after its slot began, and demands that of the present slot [RFC 9449 §4.3(10), §9]`, () => {
+  test(`refuses a nonce ${afterMillis} ms after its slot began, and demands the current one [RFC 9449 §4.3(10), §9]`, () => {
     assert.equal(demanded(good, SLOT + afterMillis), nonceAt(SECRET, SLOT + afterMillis));
   });
 }
@@ -77,12 +77,12 @@ for (const value of [
   '字'.repeat(43),
   'é'.repeat(43),
 ]) {
-  test(`takes ${JSON.stringify(value)?.replaceAll(good, '<nonce>')} for no nonce [RFC 9449 §9]`, () => {
+  test(`does not accept ${JSON.stringify(value)?.replaceAll(good, '<nonce>')} as a nonce [RFC 9449 §9]`, () => {
     assert.equal(demanded(value, SLOT), good);
     assert.equal(demanded(value, SLOT + 60_000), nonceAt(SECRET, SLOT + 60_000));
   });
 }
 
-test('demands the nonce that every replica demands, of whatever version, for this secret and time [RFC 9449 §9]', () => {
+test('demands the same nonce as a replica of any version, for this secret and time [RFC 9449 §9]', () => {
   assert.equal(demanded('', 1_800_000_000_000), 'dTAJ5snXWHvL9YnimlMMF815NMVpQFn8om8luQssmVo');
 });

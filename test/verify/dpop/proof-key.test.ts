@@ -46,7 +46,7 @@ for (const alg of PROOF_ALGORITHMS) {
     assert.equal(await verdictOn(nothing, key), 'accepted');
   });
 
-  test(`accepts a second proof by a known key and refuses a wrong signature by it with ${alg} [RFC 9449 §4.3(6)]`, async () => {
+  test(`accepts a second proof of a known key and refuses a wrong signature of that key with ${alg} [RFC 9449 §4.3(6)]`, async () => {
     const sender = openSender();
     const token = boundTo(key.thumbprint);
     const faulty = draft(key, token);
@@ -97,7 +97,7 @@ for (const alg of PROOF_ALGORITHMS) {
   }
 
   for (const name of Object.keys(key.jwk)) {
-    test(`refuses a proof with ${alg} whose key has another ${name} than text of its kind [RFC 7518 §6]`, async () => {
+    test(`refuses a proof with ${alg} whose key has an invalid ${name} [RFC 7518 §6]`, async () => {
       for (const value of [undefined, null, 7, '', [key.jwk[name]], {}]) {
         assert.equal(await verdictOn(inKey(name, value), key), 'proof-key', JSON.stringify(value));
       }
@@ -105,7 +105,7 @@ for (const alg of PROOF_ALGORITHMS) {
   }
 
   for (const other of PROOF_ALGORITHMS.filter((name) => name !== alg)) {
-    test(`refuses a proof that says ${other} of a key and signature for ${alg} [RFC 9449 §4.3(5), RFC 8725 §3.1]`, async () => {
+    test(`refuses a proof that says ${other} with a key and signature for ${alg} [RFC 9449 §4.3(5), RFC 8725 §3.1]`, async () => {
       const reason = [alg, other].every((name) => name.endsWith('S256') && !name.startsWith('E'))
         ? 'proof-signature'
         : 'proof-key';
@@ -113,7 +113,7 @@ for (const alg of PROOF_ALGORITHMS) {
     });
   }
 
-  test(`lets use, alg, key_ops, unknown members of a key and those of other kinds play no part with ${alg} [docs/dpop.md]`, async () => {
+  test(`ignores use, alg, key_ops, unknown members and members of other key types with ${alg} [docs/dpop.md]`, async () => {
     const members = {
       // Of keys of other kinds.
       ...{ crv: 'P-256', e: 'AQAB', n: 'AQ', y: 'AQ', ...key.jwk },
@@ -133,7 +133,7 @@ for (const alg of PROOF_ALGORITHMS) {
   });
 }
 
-test('takes no key from another place than jwk [RFC 9449 §4.3(6), E9]', async () => {
+test('reads the key from jwk alone [RFC 9449 §4.3(6), E9]', async () => {
   const elsewhere = { kid: 'x', x5c: ['MII'], jku: 'https://evil.test/', x5u: 'https://evil.test/' };
   for (const [name, value] of Object.entries(elsewhere)) {
     assert.equal(await verdictOn(inHeader(name, value), KEYS.ES256), 'accepted');
@@ -144,7 +144,7 @@ test('takes no key from another place than jwk [RFC 9449 §4.3(6), E9]', async (
   }
 });
 
-test('refuses a key whose members are nested deeper than any stack [RFC 9449 §4.3(7), C9]', async () => {
+test('refuses a key with members nested deeper than the stack [RFC 9449 §4.3(7), C9]', async () => {
   for (const [alg, { jwk }] of Object.entries(KEYS) as [ProofAlgorithm, ProofKey][]) {
     for (const name of Object.keys(jwk)) {
       const others = JSON.stringify({ ...jwk, [name]: undefined }).slice(1, -1);
@@ -159,7 +159,7 @@ test('refuses a key whose members are nested deeper than any stack [RFC 9449 §4
   }
 });
 
-test('refuses a private key whole [RFC 9449 §4.3(7)]', async () => {
+test('refuses a whole private key [RFC 9449 §4.3(7)]', async () => {
   for (const key of Object.values(KEYS)) {
     assert.equal(
       await verdictOn(inHeader('jwk', key.privateKey.export({ format: 'jwk' })), key),
@@ -251,7 +251,7 @@ for (const [alg, { bytes, prime }] of Object.entries(FIELDS) as [
   }
 }
 
-test('refuses an Ed25519 key with other than 32 bytes in one spelling [RFC 8037 §2]', async () => {
+test('refuses an Ed25519 key that is not 32 bytes in canonical base64url [RFC 8037 §2]', async () => {
   const { x } = KEYS.EdDSA.jwk;
   const lengths = [
     bytesOf(x).subarray(1),
@@ -271,7 +271,7 @@ test('refuses an Ed25519 key with other than 32 bytes in one spelling [RFC 8037 
 
 const ORDER_OF_P256 = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 
-test('refuses an ECDSA signature with r or s zero or the order of the curve, or in DER [RFC 7518 §3.4, A10]', async () => {
+test('refuses an ECDSA signature in DER, or with r or s equal to zero or the order of the curve [RFC 7518 §3.4, A10]', async () => {
   const zero = Buffer.alloc(32);
   const order = bytesOf(fixed(ORDER_OF_P256, 32));
   const altered: ((right: Buffer) => Buffer)[] = [
@@ -330,7 +330,7 @@ const SIZES: [what: string, change: Members, verdict: 'proof-signature' | 'proof
 
 for (const alg of ['PS256', 'RS256'] as const) {
   for (const [what, change, verdict] of SIZES) {
-    test(`says ${verdict} of a proof with ${alg} and ${what} [RFC 7518 §3.3, docs/dpop.md]`, async () => {
+    test(`finds a proof with ${alg} and ${what}: ${verdict} [RFC 7518 §3.3, docs/dpop.md]`, async () => {
       assert.equal(
         await verdictOn(
           both(...Object.entries(change).map(([name, value]) => inKey(name, value))),
@@ -342,7 +342,7 @@ for (const alg of ['PS256', 'RS256'] as const) {
   }
 }
 
-test('refuses a salt of another length than that of the digest with PS256 [RFC 7518 §3.5]', async () => {
+test('refuses a salt that is not as long as the digest with PS256 [RFC 7518 §3.5]', async () => {
   const token = boundTo(KEYS.PS256.thumbprint);
   const [head, payload] = sealProof(draft(KEYS.PS256, token)).split('.');
   for (const [saltLength, verdict] of [
@@ -364,7 +364,7 @@ test('refuses a salt of another length than that of the digest with PS256 [RFC 7
   }
 });
 
-test('accepts a proof once also when its signature is spelt in the other way that verifies [A10, RFC 9449 §11.1]', async () => {
+test('accepts a proof only once, even when its mirrored signature verifies too [A10, RFC 9449 §11.1]', async () => {
   const proof = draft(key);
   const mirrored: typeof proof = {
     ...proof,

@@ -33,7 +33,7 @@ function verdictOnWhole(
 }
 
 describe('the checks on a proof', () => {
-  test('accept the proof that the faults are made of', async () => {
+  test('accept the proof that the faults are made from', async () => {
     assert.equal(await verdictOnWhole(whole(NONCE)), 'accepted');
   });
 
@@ -49,7 +49,7 @@ describe('the checks on a proof', () => {
       .slice(index + 1)
       .filter(([, fault]) => place === undefined || place !== fault.place);
     if (beside.length > 0) {
-      test(`name ${reason} before every later fault [docs/dpop.md]`, async () => {
+      test(`report ${reason} before every later fault [docs/dpop.md]`, async () => {
         for (const [later, second] of beside) {
           const both = whole(NONCE);
           second.apply(both);
@@ -60,7 +60,7 @@ describe('the checks on a proof', () => {
     }
 
     if (place === 'store') continue;
-    test(`remember nothing of a proof with the fault ${reason} [RFC 9449 §11.1, E14]`, async () => {
+    test(`record no proof with the fault ${reason} [RFC 9449 §11.1, E14]`, async () => {
       const sender = openSender({ rules, store: createReplayStore(330, 1) });
       const good = whole(NONCE);
       const faulty = whole(NONCE);
@@ -111,7 +111,7 @@ for (const [condition, change] of Object.entries(MALFORMED)) {
   });
 }
 
-test('takes the last of repeated claims [RFC 7519 §4]', async () => {
+test('uses the last of repeated claims [RFC 7519 §4]', async () => {
   const claims = draft().claims;
 
   const repeated = (first: object, last: object) =>
@@ -192,7 +192,7 @@ for (const [name, values, reason, clause] of HEADERS) {
 }
 
 for (const typ of ['dpop+jwt', 'DPoP+JWT', 'application/dpop+jwt', 'APPLICATION/DPOP+JWT']) {
-  test(`takes typ ${typ} for the type of a proof [RFC 9449 §4.3(4), RFC 7515 §4.1.9]`, async () => {
+  test(`accepts the typ ${typ} [RFC 9449 §4.3(4), RFC 7515 §4.1.9]`, async () => {
     assert.equal(await verdictOn(inHeader('typ', typ)), 'accepted');
   });
 }
@@ -291,14 +291,14 @@ for (const [name, value] of [
   });
 }
 
-test('takes a nonce from the claims of a proof and from no other place in it [RFC 9449 §4.2]', async () => {
+test('reads the nonce from the claims of a proof alone [RFC 9449 §4.2]', async () => {
   assert.equal(await verdictOn(inClaims('nonce', NONCE), key, { rules }), 'accepted');
   for (const elsewhere of [inHeader('nonce', NONCE), inKey('nonce', NONCE)]) {
     assert.equal(await verdictOn(elsewhere, key, { rules }), 'proof-nonce');
   }
 });
 
-test('refuses a proof whose iat is no finite number [RFC 9449 §4.3(3), E12]', async () => {
+test('refuses a proof whose iat is not a finite number [RFC 9449 §4.3(3), E12]', async () => {
   for (const number of ['1e999', '-1e999']) {
     const payload = JSON.stringify({ ...draft().claims, iat: undefined }).replace(/}$/, `,"iat":${number}}`);
     assert.equal(await verdictOn(text('payloadText', payload)), 'proof-iat');
@@ -318,7 +318,7 @@ for (const [offset, leeway] of [
     [NOW + leeway, 'accepted'],
     [NOW + leeway + 1, 'proof-too-new'],
   ] as const) {
-    test(`says ${verdict} of iat now${iat < NOW ? '' : '+'}${iat - NOW} when offset is ${offset} and leeway ${leeway} [RFC 9449 §4.3(11), E12]`, async () => {
+    test(`finds iat now${iat < NOW ? '' : '+'}${iat - NOW}, with offset ${offset} and leeway ${leeway}: ${verdict} [RFC 9449 §4.3(11), E12]`, async () => {
       const rules = { dpopIatOffsetSeconds: offset, dpopIatLeewaySeconds: leeway };
       assert.equal(await verdictOn(inClaims('iat', iat), key, { rules }), verdict);
     });

@@ -7,7 +7,7 @@ import { NOW } from '../token/issuer.ts';
 const THUMBPRINT = '1'.repeat(43);
 const CAPACITY = 1_048_576;
 
-test('has room for 1,048,576 used proofs unless told otherwise, and for no more [docs/dpop.md]', () => {
+test('has room for 1,048,576 used proofs by default, and for no more [docs/dpop.md]', () => {
   const store = createReplayStore(330);
   let entries = 0;
   while (entries <= CAPACITY && store.record(THUMBPRINT, String(entries), NOW + 330, NOW) === 'new') {

@@ -28,7 +28,7 @@ test('accepts a proof once [RFC 9449 §11.1]', () => {
   assert.equal(store.record(ONE, 'another', NOW + 300, NOW), 'new');
 });
 
-test('knows a used proof again whatever time is said of it', () => {
+test('recognises a used proof whatever its expiry', () => {
   const store = createReplayStore(330);
   assert.equal(store.record(ONE, 'jti', NOW + 330, NOW), 'new');
   for (const expiresAt of [NOW, NOW + 1, NOW + 150, NOW + 330]) {
@@ -36,14 +36,14 @@ test('knows a used proof again whatever time is said of it', () => {
   }
 });
 
-test('keeps apart the same jti of two keys [RFC 9449 §11.1]', () => {
+test('distinguishes the same jti of two keys [RFC 9449 §11.1]', () => {
   const store = createReplayStore(330);
   assert.equal(store.record(ONE, 'jti', NOW + 300, NOW), 'new');
   assert.equal(store.record(OTHER, 'jti', NOW + 300, NOW), 'new');
   assert.equal(store.record(OTHER, 'jti', NOW + 300, NOW), 'seen');
 });
 
-test('confuses no key and jti with another key and jti, however they are cut', () => {
+test('distinguishes pairs of key and jti, however they are split', () => {
   const store = createReplayStore(330);
   const pairs = [
     [ONE, 'a'],
@@ -75,7 +75,7 @@ for (const [offset, leeway] of [
   [9, 60],
   [0, 86_400],
 ] as const) {
-  test(`refuses a proof again in every second of its window when the offset is ${offset} and the leeway ${leeway} [RFC 9449 §11.1, E2]`, async () => {
+  test(`refuses a used proof in every second of its window when the offset is ${offset} and the leeway ${leeway} [RFC 9449 §11.1, E2]`, async () => {
     const rules = { dpopIatOffsetSeconds: offset, dpopIatLeewaySeconds: leeway };
     // From the very first second in which it can be accepted, whatever that is in the memory's own time.
     for (let shift = 0; shift < 50; shift += 1) {
@@ -106,7 +106,7 @@ for (const [offset, leeway] of [
   });
 }
 
-test('refuses what it has no room for, and drops no live entry [docs/dpop.md, E14]', () => {
+test('refuses a proof without room for it, and drops no live entry [docs/dpop.md, E14]', () => {
   const store = createReplayStore(330, 3);
   const record = (jti: string, nowSeconds = NOW) => store.record(ONE, jti, nowSeconds + 330, nowSeconds);
   assert.deepEqual(
@@ -123,7 +123,7 @@ test('refuses what it has no room for, and drops no live entry [docs/dpop.md, E1
   );
 });
 
-test('has room for thousands of proofs when nobody says for how many', () => {
+test('has room for thousands of proofs by default', () => {
   const store = createReplayStore(330);
   const verdicts = Array.from({ length: 5_000 }, (_, count) =>
     store.record(ONE, `jti ${count}`, NOW + 300, NOW),
@@ -131,7 +131,7 @@ test('has room for thousands of proofs when nobody says for how many', () => {
   assert.ok(verdicts.every((verdict) => verdict === 'new'));
 });
 
-test('has room again once entries can no longer be accepted, as much as they took [docs/dpop.md]', () => {
+test('regains the room of entries once they have expired [docs/dpop.md]', () => {
   const store = createReplayStore(80, 4);
 
   const record = (jti: string, expiresAt: number, nowSeconds: number) =>
@@ -163,7 +163,7 @@ test('has room again once entries can no longer be accepted, as much as they too
   );
 });
 
-test('has room again the second after, when the window is short', () => {
+test('regains room a second after expiry when the window is short', () => {
   for (const windowSeconds of [0, 1, 8]) {
     const store = createReplayStore(windowSeconds, 1);
     const said = [0, 1, 1, 2].map((second) =>
@@ -173,7 +173,7 @@ test('has room again the second after, when the window is short', () => {
   }
 });
 
-test('tells once each time that it has become full [docs/dpop.md]', () => {
+test('calls onFull once each time it becomes full [docs/dpop.md]', () => {
   let told = 0;
   const store = createReplayStore(80, 2, () => {
     told += 1;
@@ -202,7 +202,7 @@ for (const [kind, wrap] of [
   ['at once', (store: Recorder) => store],
   ['later', laterStore],
 ] as const) {
-  test(`accepts exactly one of fifty uses when the memory answers ${kind} [RFC 9449 §11.1]`, async () => {
+  test(`accepts exactly one of fifty uses when the store replies ${kind} [RFC 9449 §11.1]`, async () => {
     const sender = openSender({ store: wrap(createReplayStore(330)) });
     const proof = sealProof(draft());
     const verdicts = await Promise.all(Array.from({ length: 50 }, () => verdictOf(sender, proof)));
@@ -210,13 +210,13 @@ for (const [kind, wrap] of [
     assert.deepEqual([count('accepted'), count('proof-replayed')], [1, 49]);
   });
 
-  test(`refuses a proof when the memory says ${kind} that it cannot tell whether it was used`, async () => {
+  test(`refuses a proof when the store replies ${kind} that it is unavailable`, async () => {
     const store: Recorder = { record: () => 'unavailable' };
     const verdict = await verdictOf(openSender({ store: wrap(store) }), sealProof(draft()));
     assert.equal(verdict, 'replay-store-unavailable');
   });
 
-  test(`refuses a proof when the memory says ${kind} that it is full [docs/dpop.md]`, async () => {
+  test(`refuses a proof when the store replies ${kind} that it is full [docs/dpop.md]`, async () => {
     const sender = openSender({ store: wrap(createReplayStore(330, 1)) });
     const verdicts = [];
     for (const proof of [draft(), draft()].map(sealProof)) {
@@ -227,7 +227,7 @@ for (const [kind, wrap] of [
   });
 }
 
-test('gives the memory the key, the jti as it is spelt, the last second of the proof and the present one', async () => {
+test('passes to the store the key, the unchanged jti, the last second of the proof and the current one', async () => {
   const jti = ` J\u0000e\u0301 ${'x'.repeat(240)}Y `;
   const records: unknown[][] = [];
 
@@ -245,7 +245,7 @@ test('gives the memory the key, the jti as it is spelt, the last second of the p
   assert.deepEqual(records, [[key.thumbprint, jti, NOW + 330, NOW]]);
 });
 
-test('accepts the same jti under another key, with the token of that key', async () => {
+test('accepts the same jti with another key and its token', async () => {
   const sender = openSender();
   const second = makeProofKey('EdDSA');
   for (const [signer, token] of [
@@ -259,7 +259,7 @@ test('accepts the same jti under another key, with the token of that key', async
   }
 });
 
-test('takes nothing as new whose time was over before the clock was set back [RFC 9449 §11.1]', () => {
+test('accepts no proof as new that had expired before the clock was set back [RFC 9449 §11.1]', () => {
   const store = createReplayStore(330);
   const thumbprint = 'T'.repeat(43);
   const expiresAt = 42 * 40_476_190 - 1;
@@ -268,7 +268,7 @@ test('takes nothing as new whose time was over before the clock was set back [RF
   assert.equal(store.record(thumbprint, 'a', expiresAt, expiresAt), 'seen');
 });
 
-test('tells apart identifiers that are not well-formed Unicode [RFC 9449 §11.1]', () => {
+test('distinguishes identifiers that are not well-formed Unicode [RFC 9449 §11.1]', () => {
   const store = createReplayStore(330);
   const verdicts = ['\ud800', '\ud801', '\ufffd', '\ud800'].map((jti) =>
     store.record('T'.repeat(43), jti, 1_300, 1_000),
@@ -276,7 +276,7 @@ test('tells apart identifiers that are not well-formed Unicode [RFC 9449 §11.1]
   assert.deepEqual(verdicts, ['new', 'new', 'new', 'seen']);
 });
 
-test('forgets a used proof when an eighth of the window has passed since its end, and no sooner', () => {
+test('drops a used proof an eighth of the window after its expiry, and no sooner', () => {
   const store = createReplayStore(80, 1);
   const verdicts = [0, 9, 10].map((second) =>
     store.record('1'.repeat(43), `jti ${second}`, NOW + second, NOW + second),
@@ -284,7 +284,7 @@ test('forgets a used proof when an eighth of the window has passed since its end
   assert.deepEqual(verdicts, ['new', 'full', 'new']);
 });
 
-test('tells callers to come back in ten seconds when the memory of used proofs is full [RFC 9110 §10.2.3]', async () => {
+test('tells callers to retry in ten seconds when the replay store is full [RFC 9110 §10.2.3]', async () => {
   const verify = await openVerifier(1);
   const sender = openSender({ store: createReplayStore(330, 0) });
   const facts = {
@@ -309,7 +309,7 @@ test('tells callers to come back in ten seconds when the memory of used proofs i
   assert.deepEqual(headers, ['Retry-After', '10']);
 });
 
-test('accepts a proof once at all replicas that share a memory of used proofs, and once at each that does not [E3, RFC 9449 §11.1]', async () => {
+test('accepts a proof once at all replicas that share a replay store, and once at each that does not [E3, RFC 9449 §11.1]', async () => {
   const memory = createReplayStore(330);
   const store = { record: async (...what: Parameters<typeof memory.record>) => memory.record(...what) };
   const proof = sealProof(draft(key));

@@ -119,7 +119,7 @@ const ENDINGS: Record<string, Ending> = {
 
 for (const [name, end] of Object.entries(ENDINGS)) {
   test(
-    `fails when the connection ${name} before any byte of the response and after each but the last [F11]`,
+    `fails when the connection ${name} before the response, or after any of its bytes but the last [F11]`,
     BOUNDED,
     async (context) => {
       const speak = (secure: TLSSocket, request: string, socket: Socket) => {
@@ -141,7 +141,7 @@ for (const [name, end] of Object.entries(ENDINGS)) {
   );
 
   test(
-    `fails when the connection ${name} within a body that only the end of the connection ends [RFC 9112 §8]`,
+    `fails when the connection ${name} within a body without a length [RFC 9112 §8]`,
     BOUNDED,
     async (context) => {
       const part = UNFRAMED.slice(0, -1);
@@ -229,7 +229,7 @@ for (const [name, end] of [
 }
 
 test(
-  'asks nothing more after the deadline when it ends a discovery document without a length [RFC 9112 §8]',
+  'sends no further request when the deadline cuts off a discovery document without a length [RFC 9112 §8]',
   BOUNDED,
   async (context) => {
     const lookup = context.mock.method(dns, 'lookup');
@@ -249,7 +249,7 @@ test(
 );
 
 test(
-  'takes the keys, and throws nothing at the process, when bytes that are no TLS follow each response [F11]',
+  'accepts the keys, and raises no unhandled error, when bytes that are not TLS follow each response [F11]',
   BOUNDED,
   async (context) => {
     const server = await start(context, (socket) => {
@@ -281,7 +281,7 @@ test(
 );
 
 test(
-  'fails at once when Node ends a request with neither a response nor an error [F11]',
+  'fails at once when Node closes a request without a response or an error [F11]',
   BOUNDED,
   async (context) => {
     const server = await start(context, (socket) => speakTls(socket, () => {}));

@@ -96,7 +96,7 @@ for (const { fault, ...outcomes } of CASES) {
 }
 
 for (const place of ['keySet', 'discovery'] as const) {
-  test(`follows no redirect of ${place}, to another host or to its own [F5]`, async () => {
+  test(`follows no redirect of ${place}, to another host or the same [F5]`, async () => {
     for (const redirect of [
       keySetOf(other),
       `${provider.issuer}elsewhere`,
@@ -111,7 +111,7 @@ for (const place of ['keySet', 'discovery'] as const) {
 }
 
 for (const status of [201, 299, 300, 301, 303, 307, 308, 399, 400]) {
-  test(`goes nowhere when ${status} comes with a Location [RFC 9110 §15.4]`, async (context) => {
+  test(`does not follow the Location of a ${status} [RFC 9110 §15.4]`, async (context) => {
     const { domain } = await startServer(context, (_, response) => {
       response.writeHead(status, { Location: keySetOf(other) }).end(JSON.stringify({ keys: [] }));
     });
@@ -121,7 +121,7 @@ for (const status of [201, 299, 300, 301, 303, 307, 308, 399, 400]) {
 }
 
 test(
-  'closes at once, long before the deadline, when a refused answer never ends',
+  'closes at once, long before the deadline, when a refused response never ends',
   BOUNDED,
   async (context) => {
     let gone: Promise<unknown> | undefined;
@@ -143,7 +143,7 @@ function publishBytes(bytes: number): void {
   provider.publish({ keys, pad });
 }
 
-test('takes a response of exactly 512 KiB', async () => {
+test('accepts a response of exactly 512 KiB', async () => {
   publishBytes(MAX_BYTES);
   assert.equal(JSON.stringify(await fetchKeys(sourceOf(provider))).length, MAX_BYTES);
 });
@@ -158,7 +158,7 @@ test('has one deadline for discovery and key set together [F7]', BOUNDED, async 
   assert.deepEqual(await reasonOf(sourceOf(provider), 400), ['timeout', '']);
 });
 
-test('has a deadline of 5 seconds unless told otherwise', async (context) => {
+test('has a deadline of 5 seconds by default', async (context) => {
   const deadlines: unknown[] = [];
   for (const [clock, name, position] of [
     [AbortSignal, 'timeout', 0],
@@ -208,7 +208,7 @@ for (const code of [
   'PATH_LENGTH_EXCEEDED',
   'HOSTNAME_MISMATCH',
 ]) {
-  test(`fails with certificate-refused when Node says ${code}`, BOUNDED, async (context) => {
+  test(`fails with certificate-refused when Node reports ${code}`, BOUNDED, async (context) => {
     mockLookup(context, Object.assign(new Error(), { code }));
     assert.deepEqual(await reasonOf(sourceAt('https://idp.test/keys')), ['certificate-refused', code]);
   });

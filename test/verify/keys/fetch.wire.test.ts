@@ -53,20 +53,20 @@ async function startPlain(context: TestContext): Promise<{ address: string; serv
   return { address: `http://localhost:${server.port}/`, server };
 }
 
-test('fetches the key set that the discovery document names, over a connection of its own [OpenID Connect Discovery §4]', async () => {
+test('fetches the key set that the discovery document names, over a new connection [OpenID Connect Discovery §4]', async () => {
   assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider))), [provider.signingKey.kid]);
   const { discovery, keySet, connections } = provider.counts;
   assert.deepEqual([discovery, keySet, connections], [1, 1, 2]);
 });
 
-test('fetches from the configured address without discovery', async () => {
+test('fetches from the configured URL without discovery', async () => {
   assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider, { jwksUri: keySetOf(provider) }))), [
     provider.signingKey.kid,
   ]);
   assert.deepEqual([provider.counts.discovery, provider.counts.connections], [0, 1]);
 });
 
-test('finds the address anew at every fetch', async () => {
+test('discovers the URL anew at every fetch', async () => {
   const fetcher = createKeyFetcher(sourceOf(provider), undefined);
   await fetcher();
   provider.discoveryDocument({ jwks_uri: keySetOf(other) });
@@ -94,7 +94,7 @@ for (const [condition, path] of DISCOVERY) {
   });
 }
 
-test('falls back to the address on the domain when there is no discovery document', async () => {
+test('falls back to the default URL on the domain when there is no discovery document', async () => {
   await provider.fault('discovery', { status: 404 });
   assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider, { domain: other.domain }))), [
     other.signingKey.kid,
@@ -102,7 +102,7 @@ test('falls back to the address on the domain when there is no discovery documen
   assert.deepEqual([provider.counts.discovery, provider.counts.keySet], [1, 0]);
 });
 
-test('does not fall back when the address that discovery names has nothing', async () => {
+test('does not fall back when the URL that discovery names has no document', async () => {
   await provider.fault('keySet', { status: 404 });
   assert.deepEqual(await reasonOf(sourceOf(provider, { domain: other.domain })), ['status-refused', '404']);
   assert.equal(other.counts.connections, 0);
@@ -146,12 +146,12 @@ for (const [condition, address] of ADDRESSES) {
   });
 }
 
-test('takes an address whose scheme is in capital letters', async () => {
+test('accepts a URL whose scheme is in capital letters', async () => {
   provider.discoveryDocument({ jwks_uri: keySetOf(provider).replace('https', 'HTTPS') });
   assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider))), [provider.signingKey.kid]);
 });
 
-test('makes no connection when an address is plain http [F5]', async (context) => {
+test('opens no connection to a plain http URL [F5]', async (context) => {
   const { address, server } = await startPlain(context);
   for (const from of [sourceOf(provider, { jwksUri: address }), sourceOf(provider, { issuer: address })]) {
     assert.deepEqual(await reasonOf(from), ['connection-failed', 'ERR_INVALID_PROTOCOL']);
@@ -183,13 +183,13 @@ async function endInProcess(variables: Record<string, string>): Promise<string> 
   return (await promisify(execFile)(process.execPath, args, { env, cwd })).stdout.trim();
 }
 
-test('checks certificates when NODE_TLS_REJECT_UNAUTHORIZED=0 asks for the opposite [F8]', async () => {
+test('checks certificates even with NODE_TLS_REJECT_UNAUTHORIZED=0 [F8]', async () => {
   const off = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
   const trusted = { ...off, NODE_EXTRA_CA_CERTS: provider.authorityFile };
   assert.deepEqual(await Promise.all([trusted, off].map(endInProcess)), ['fetched', 'certificate-refused']);
 });
 
-test('refuses a body framed in two ways when NODE_OPTIONS asks for the insecure parser [RFC 9112 §6.3]', async (context) => {
+test('refuses a body framed in two ways even if NODE_OPTIONS asks for the insecure parser [RFC 9112 §6.3]', async (context) => {
   const { domain } = await startServer(context, (_, { socket }) => {
     const head = 'HTTP/1.1 200 OK\r\nContent-Length: 11\r\nTransfer-Encoding: chunked\r\n\r\n';
     socket?.end(`${head}b\r\n{"keys":[]}\r\n0\r\n\r\n`);
@@ -202,7 +202,7 @@ test('refuses a body framed in two ways when NODE_OPTIONS asks for the insecure 
   assert.equal(end, 'connection-failed');
 });
 
-test('goes to the provider itself when the environment names a proxy', async () => {
+test('connects to the provider directly even if the environment names a proxy', async () => {
   const nowhere = 'http://127.0.0.1:9';
   const proxied = { NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: nowhere, https_proxy: nowhere };
   const end = await endInProcess({ ...proxied, NODE_EXTRA_CA_CERTS: provider.authorityFile });

@@ -116,7 +116,7 @@ for (const [condition, change, reason] of REFUSED) {
   });
 }
 
-test('gives the thumbprint of the example [RFC 7638 §3.1, §3.2]', () => {
+test('computes the thumbprint of the example [RFC 7638 §3.1, §3.2]', () => {
   const example =
     '0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMst' +
     'n64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbO' +
@@ -137,13 +137,13 @@ function takes(key: VerificationKey, algorithm: 'RS256' | 'RS384' | 'RS512' | 'P
   return verifySignature(jws, key) !== undefined;
 }
 
-test('imports the very key that the JWK describes', () => {
+test('imports the key that the JWK describes', () => {
   assert.equal(takes(imported(described), 'RS256'), true);
   assert.equal(takes(imported(), 'RS256'), false);
 });
 
 for (const algorithm of ['RS384', 'RS512', 'PS256'] as const) {
-  test(`imports a key without alg for RS256 alone when a signature was made with ${algorithm} [RFC 8725 §3.1]`, () => {
+  test(`imports a key without alg for RS256 alone, so that it refuses a signature made with ${algorithm} [RFC 8725 §3.1]`, () => {
     assert.equal(takes(imported({ ...described, alg: undefined }), algorithm), false);
   });
 }
@@ -153,7 +153,7 @@ test('refuses a value that only looks like an imported key', () => {
   assert.throws(() => takes(lookAlike, 'RS256'), TypeError);
 });
 
-test('shows no key material when a key is written as JSON', () => {
+test('shows no key material when a key is serialised as JSON', () => {
   assert.doesNotMatch(JSON.stringify(imported()), /VVVVVV/);
 });
 
@@ -171,12 +171,12 @@ function failingWith(failure: unknown): VerificationKey | KeyReason {
   }
 }
 
-test('says of a key that it is not importable when OpenSSL refuses it with a code', () => {
+test('returns not-importable when OpenSSL throws an error with a code', () => {
   assert.equal(failingWith(Object.assign(new Error(), { code: 'ERR_OSSL' })), 'not-importable');
 });
 
 for (const failure of [new RangeError('no memory'), { code: 'no error' }, 'text']) {
-  test(`takes for a bug, and not for a fault of the key, what is thrown without being a refusal: ${String(failure)}`, () => {
+  test(`rethrows as a bug what OpenSSL would not throw: ${String(failure)}`, () => {
     assert.throws(
       () => failingWith(failure),
       (thrown) => thrown === failure,

@@ -52,7 +52,7 @@ for (const [condition, keys, outcome] of WITHOUT_KID) {
   });
 }
 
-test('says that the key is unknown when a token has no kid and two keys are held, after a failed fetch too', async () => {
+test('says that the key is unknown when a token has no kid and two keys are held, even after a failed fetch', async () => {
   const fixture = await holding(jwk('a'), jwk('b', {}, 0x33));
   await fixture.fail();
   assert.equal(fixture.outcome(), 'key-unknown');
@@ -73,35 +73,35 @@ const HOSTILE = [
 ];
 
 for (const kid of HOSTILE) {
-  test(`knows no key by the kid ${JSON.stringify(kid.slice(0, 20))}`, async () => {
+  test(`finds no key by the kid ${JSON.stringify(kid.slice(0, 20))}`, async () => {
     const fixture = await holding(jwk('a'));
     assert.equal(await fixture.verdict(kid), 'key-unknown');
   });
 }
 
-test('finds a key by the kid __proto__ when the set has one of that name', async () => {
+test('finds a key by the kid __proto__ if the set has it', async () => {
   const fixture = await holding(jwk('a'), jwk('__proto__', {}, 0x33));
   assert.equal(kidOf(find(fixture, '__proto__')), '__proto__');
 });
 
-test('matches neither of two usable keys when they bear one kid, and keeps the others', async () => {
+test('finds neither of two usable keys with the same kid, but finds the others', async () => {
   const fixture = await holding(jwk('a'), jwk('b', {}, 0x11), jwk('a', {}, 0x33));
   assert.equal(await fixture.verdict('a'), 'key-unknown');
   assert.equal(fixture.outcome('b'), 'found');
   assert.deepEqual(fixture.logged('signing keys loaded')[0]?.kids, ['a', 'b', 'a']);
 });
 
-test('matches none of three usable keys when they bear one kid', async () => {
+test('finds none of three usable keys with the same kid', async () => {
   const fixture = await holding(jwk('a'), jwk('a', {}, 0x33), jwk('a', {}, 0x11));
   assert.equal(await fixture.verdict('a'), 'key-unknown');
 });
 
-test('finds the usable key when an unusable one bears the same kid', async () => {
+test('finds the usable key when an unusable one has the same kid', async () => {
   const fixture = await holding(unusable('a'), jwk('a'), jwk('a', { kty: 'EC' }));
   assert.equal(fixture.outcome('a'), 'found');
 });
 
-test('keeps usable keys without kid when there are several, since none of them is named', async () => {
+test('keeps several usable keys without kid', async () => {
   const fixture = await holding(jwk(undefined), jwk(undefined, {}, 0x33), jwk('a', {}, 0x11));
   assert.equal(fixture.outcome('a'), 'found');
   assert.deepEqual(fixture.logged('signing key skipped'), []);
@@ -158,7 +158,7 @@ const FAILED: [condition: string, document: object, reason: string, code: string
 ];
 
 for (const [condition, document, reason, code] of FAILED) {
-  test(`counts a set as a failed fetch when ${condition}, and goes on with the keys held`, async () => {
+  test(`treats the fetch as failed when ${condition}, and keeps the keys held`, async () => {
     const fixture = await holding(jwk('a'));
     const before = thumbprintOf(find(fixture, 'a'));
     fixture.clock.advance(20 * SECOND);
@@ -175,32 +175,32 @@ for (const [condition, document, reason, code] of FAILED) {
   });
 }
 
-test('takes a set of 100 keys', async () => {
+test('accepts a set of 100 keys', async () => {
   const fixture = await holding(...kids(100));
   assert.deepEqual([fixture.outcome('k0'), fixture.outcome('k99')], ['found', 'found']);
 });
 
-test('finds another key when a kid comes to name another key', async () => {
+test('finds the new key when a kid is given to another key', async () => {
   const fixture = await holding(jwk('a'));
   const before = thumbprintOf(find(fixture, 'a'));
   await fixture.response(jwk('a', {}, 0x33));
   assert.notEqual(thumbprintOf(find(fixture, 'a')), before);
 });
 
-test('finds a key by its new kid alone when it comes to be named by another', async () => {
+test('finds a key only by its new kid when its kid changes', async () => {
   const fixture = await holding(jwk('a'));
   await fixture.response(jwk('b'));
   assert.equal(kidOf(find(fixture, 'b')), 'b');
   assert.equal(await fixture.verdict('a'), 'key-unknown');
 });
 
-test('forgets a withdrawn key with the next refresh', async () => {
+test('drops a withdrawn key with the next refresh', async () => {
   const fixture = await holding(jwk('a'), jwk('b', {}, 0x33));
   await fixture.response(jwk('b', {}, 0x33));
   assert.deepEqual([await fixture.verdict('a'), fixture.outcome('b')], ['key-unknown', 'found']);
 });
 
-test('logs a set once when refreshes bring the same one', async () => {
+test('logs a set once when refreshes do not change it', async () => {
   const fixture = await holding(jwk('a'), unusable('b'));
   for (let refresh = 0; refresh < 3; refresh += 1) await fixture.response(jwk('a'), unusable('b'));
   assert.deepEqual(
@@ -217,7 +217,7 @@ const CHANGES: Record<string, unknown[]> = {
 };
 
 for (const [condition, keys] of Object.entries(CHANGES)) {
-  test(`logs the set anew when ${condition}`, async () => {
+  test(`logs the set again when ${condition}`, async () => {
     const fixture = await holding(jwk('a'), unusable('b'));
     fixture.logs.length = 0;
     await fixture.response(...keys);
@@ -228,7 +228,7 @@ for (const [condition, keys] of Object.entries(CHANGES)) {
   });
 }
 
-test('logs once more what was loaded and skipped when the same set comes after a failure', async () => {
+test('logs the loaded and skipped keys again when the same set follows a failure', async () => {
   const fixture = await holding(jwk('a'), unusable('b'));
   await fixture.fail();
   fixture.logs.length = 0;
@@ -239,7 +239,7 @@ test('logs once more what was loaded and skipped when the same set comes after a
   );
 });
 
-test('tells what each fetch has come to, and whose keys it was for', async () => {
+test('counts the result of each fetch by issuer', async () => {
   const fixture = await holding(jwk('a'));
   await fixture.fail('timeout');
   await fixture.response({});
@@ -247,12 +247,12 @@ test('tells what each fetch has come to, and whose keys it was for', async () =>
   assert.deepEqual(fixture.results, ['ok', 'timeout', 'no-usable-key', 'ok']);
 });
 
-test('logs a key without kid by an empty name', async () => {
+test('logs a key without kid with an empty kid', async () => {
   const fixture = await holding(jwk(undefined));
   assert.deepEqual(fixture.logged('signing keys loaded')[0]?.kids, ['']);
 });
 
-test('says in every line whose keys they are', async () => {
+test('names the issuer in every log line', async () => {
   const fixture = await holding(jwk('a'), unusable('b'));
   await fixture.fail();
   fixture.clock.advance(HOUR);
@@ -268,7 +268,7 @@ test('says in every line whose keys they are', async () => {
   );
 });
 
-test('tells with every refusal whose keys were looked for', async () => {
+test('names the issuer in every refusal', async () => {
   const fixture = await holding(jwk('a'), jwk('b', {}, 0x33));
 
   const told = (kid?: string) => {
@@ -293,7 +293,7 @@ test('tells with every refusal whose keys were looked for', async () => {
   assert.deepEqual(told('c'), ['too-many-waiting', whose]);
 });
 
-test('logs no text of a key beyond its kid', async () => {
+test('logs nothing of a key but its kid', async () => {
   const fixture = await holding(jwk('a'), jwk('b', { d: 'c2VjcmV0' }));
   assert.doesNotMatch(JSON.stringify(fixture.logs), /c2VjcmV0|VVVVVV/);
 });

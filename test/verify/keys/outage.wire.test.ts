@@ -62,7 +62,7 @@ function assertUnavailable(
   assert.match(headers['retry-after'] ?? '', /^([1-9]|[12]\d|30)$/);
 }
 
-test('opens only what needs no key while keys were never to be had, and recovers without a restart [F4]', async (context) => {
+test('serves only what needs no key until the first keys arrive, and recovers without a restart [F4]', async (context) => {
   await provider.fault('all', 'refuse');
   const service = await start(context);
   const token = issue();
@@ -92,7 +92,7 @@ test('says with Retry-After when the next attempt is due', async (context) => {
   assert.equal((await privately(service)).headers['retry-after'], String(Math.ceil(delay / SECOND)));
 });
 
-test('takes a good token when its provider is up, though the next attempt is still far away [§7]', async (context) => {
+test('accepts a valid token once the provider is up, even if the next retry is far away [§7]', async (context) => {
   await provider.fault('all', 'refuse');
   const service = await start(context);
   for (let failure = 0; failure < 5; failure += 1) await retry(service);
@@ -139,7 +139,7 @@ const OUTAGES: [where: 'keySet' | 'discovery', fault: Fault, reason: FetchErrorR
 for (const [where, fault, reason] of OUTAGES) {
   const condition = `the fault of ${where} is ${JSON.stringify(fault)}`;
   test(
-    `answers with the keys held for an hour, then 503, then recovers when ${condition} [F2]`,
+    `serves with the keys held for an hour, then answers 503, then recovers when ${condition} [F2]`,
     BOUNDED,
     async (context) => {
       const service = await start(context);
@@ -178,7 +178,7 @@ for (const [where, fault, reason] of OUTAGES) {
 }
 
 test(
-  'answers a request within the fetch under way, and begins no second one for it, when the provider hangs and its key is unknown',
+  'answers a request for an unknown key by the end of the fetch under way, and begins no second one, when the provider hangs',
   BOUNDED,
   async (context) => {
     const service = await start(context);
@@ -191,7 +191,7 @@ test(
   },
 );
 
-test('refreshes after 10 minutes when only readiness is asked', async (context) => {
+test('refreshes after 10 minutes when only /readyz is requested', async (context) => {
   const service = await start(context);
   for (const [millis, fetches] of [
     [10 * MINUTE - 1, 0],
@@ -204,7 +204,7 @@ test('refreshes after 10 minutes when only readiness is asked', async (context) 
   }
 });
 
-test('is not ready while shutting down although keys are held', async (context) => {
+test('is not ready while shutting down, even with keys', async (context) => {
   const service = await start(context);
   service.beginStopping();
   assertUnavailable(await service.ask('/readyz'), SENTENCES.temporarily_unavailable['shutting-down']);
@@ -218,14 +218,14 @@ test('fetches once when twenty requests arrive before the keys', async (context)
   assert.deepEqual([provider.counts.discovery, provider.counts.keySet], [1, 1]);
 });
 
-test('lets a request wait after an idle time and answers with what is fetched then', async (context) => {
+test('lets a request wait after an idle time, and answers it with the keys fetched then', async (context) => {
   const service = await start(context);
   service.clock.advance(3 * HOUR);
   assert.equal((await privately(service)).status, 200);
   assert.equal(provider.counts.keySet, 1);
 });
 
-test('uses the configured address without discovery', async (context) => {
+test('uses the configured URL without discovery', async (context) => {
   const service = await start(context, {
     cold: true,
     environment: { IDP_JWKS_URI: `${provider.issuer}.well-known/jwks.json` },
@@ -234,7 +234,7 @@ test('uses the configured address without discovery', async (context) => {
   assert.deepEqual([provider.counts.discovery, provider.counts.keySet], [0, 1]);
 });
 
-test('leaves no connection to the provider behind', BOUNDED, async (context) => {
+test('leaves no connection to the provider open', BOUNDED, async (context) => {
   const service = await start(context);
   await provider.fault('keySet', 'hang-before-headers');
   timeoutMillis = 100;

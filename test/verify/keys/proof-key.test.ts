@@ -81,7 +81,7 @@ for (const [alg, names] of [
   ['ES512', ['x', 'y']],
   ['PS256', ['n', 'e']],
 ] as const) {
-  test(`refuses every second spelling of a proof key for ${alg} as encoding [RFC 7518 §2, §6.2.1.2, A11, C1]`, () => {
+  test(`refuses every other spelling of a proof key for ${alg} as encoding [RFC 7518 §2, §6.2.1.2, A11, C1]`, () => {
     for (const name of names) {
       const spelled = KEYS[alg]?.jwk[name];
       const others = respelled(spelled).filter((other) => other !== spelled);
@@ -90,7 +90,7 @@ for (const [alg, names] of [
   });
 }
 
-test('refuses a coordinate that leaves out a zero at its beginning [RFC 7518 §6.2.1.2, A11]', () => {
+test('refuses a coordinate without its leading zero [RFC 7518 §6.2.1.2, A11]', () => {
   const isShort = (jwk: Members) => Buffer.from(String(jwk['x']), 'base64url')[0] === 0;
   let jwk: Members = {};
   while (!isShort(jwk)) {
@@ -102,14 +102,14 @@ test('refuses a coordinate that leaves out a zero at its beginning [RFC 7518 §6
 });
 
 for (const [alg, change, reason] of REFUSED) {
-  test(`refuses a proof key for ${alg} with ${JSON.stringify(change).slice(0, 60)} as ${reason}, and remembers nothing of it`, () => {
+  test(`refuses a proof key for ${alg} with ${JSON.stringify(change).slice(0, 60)} as ${reason}, and caches nothing of it`, () => {
     const known = new NoMemory(10);
     for (let time = 0; time < 2; time += 1) assert.equal(importKey(alg, change, known), reason);
   });
 }
 
 for (const alg of PROOF_ALGORITHMS) {
-  test(`takes a key for ${alg} that is known by algorithm and thumbprint, and makes none known itself [RFC 7638 §3]`, () => {
+  test(`uses the cached key for ${alg} by algorithm and thumbprint, and caches none itself [RFC 7638 §3]`, () => {
     const key = importKey(alg, {}, new NoMemory(10));
     assert.ok(typeof key === 'object');
     assert.equal(factsOf(key).thumbprint, KEYS[alg]?.thumbprint);
@@ -119,7 +119,7 @@ for (const alg of PROOF_ALGORITHMS) {
 }
 
 for (const alg of PROOF_ALGORITHMS) {
-  test(`verifies with a proof key for ${alg} what its private key signed and nothing else [RFC 7518 §3]`, () => {
+  test(`verifies with a proof key for ${alg} only what its private key signed [RFC 7518 §3]`, () => {
     const key = importKey(alg);
     const proof = makeProof(KEYS[alg]!, { token: 't', uri: 'https://api.test/', nowSeconds: 1 });
     const [jws, other] = [
@@ -132,7 +132,7 @@ for (const alg of PROOF_ALGORITHMS) {
   });
 }
 
-test('takes a key that is known for one algorithm for that one only, though another has the same members', () => {
+test('uses a key cached for one algorithm only for that one, even if another has the same members', () => {
   const members = { ...KEYS.RS256?.jwk };
   const key = importKey('RS256', members);
   assert.ok(typeof key === 'object');
@@ -140,7 +140,7 @@ test('takes a key that is known for one algorithm for that one only, though anot
   assert.notEqual(importKey('PS256', members, known), key);
 });
 
-test('gives a proof key no name', () => {
+test('gives a proof key no kid', () => {
   const key = importKey('ES256', { kid: 'x' });
   assert.ok(typeof key === 'object');
   assert.equal(factsOf(key).kid, undefined);

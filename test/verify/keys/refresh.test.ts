@@ -11,14 +11,14 @@ test('fetches once when fifty requests need keys at the same time', async () => 
   assert.deepEqual([new Set(await Promise.all(requests)), fixture.fetches], [new Set(['found']), 1]);
 });
 
-test('lets requests without kid wait when no keys are held yet', async () => {
+test('lets requests without kid wait until the first keys arrive', async () => {
   const fixture = new KeySetFixture();
   const request = fixture.request();
   await fixture.response(jwk('a'));
   assert.equal(await request, 'found');
 });
 
-test('never has two fetches under way when it is told to refresh again [F10]', async () => {
+test('never has two fetches under way when refresh is called again [F10]', async () => {
   const fixture = new KeySetFixture();
   const first = fixture.keys.refresh();
   assert.equal(fixture.keys.refresh(), first);
@@ -62,7 +62,7 @@ test('counts the age of keys from the start of their fetch', async () => {
   assert.deepEqual([fixture.outcome('a'), fixture.fetches], ['found', 2]);
 });
 
-test('counts the age of keys anew when a refresh succeeds', async () => {
+test('restarts the age of keys when a refresh succeeds', async () => {
   const fixture = await aged(10 * MINUTE);
   await fixture.response(jwk('a'));
   fixture.clock.advance(10 * MINUTE - 1);
@@ -75,7 +75,7 @@ test('refreshes in the background once when many requests use old keys', async (
   assert.equal(fixture.fetches, 2);
 });
 
-test('uses stale keys until they are one hour old and then is unavailable when refreshing fails', async () => {
+test('uses old keys for one hour, and then answers 503, when refreshing fails', async () => {
   const fixture = await aged(10 * MINUTE);
   await fixture.fail();
   fixture.clock.advance(50 * MINUTE - 1);
@@ -138,7 +138,7 @@ for (const [change, millis] of [
   });
 }
 
-test('is unavailable after an idle time when the fetch that the request waited for fails', async () => {
+test('answers 503 after an idle time when the fetch that a request waited for fails', async () => {
   const fixture = await aged(HOUR);
   const request = fixture.request('a');
   await fixture.fail();

@@ -40,7 +40,7 @@ for (const [condition, failure, bug] of [
   ['nothing', undefined, { error: 'undefined', frames: false }],
   ['what cannot be read', revoked(), { error: undefined, frames: false }],
 ] as const) {
-  test(`describes a fetch that rejects with ${condition} like any bug, and logs no text of it [docs/keys.md]`, async () => {
+  test(`logs a fetch that rejects with ${condition} like any bug, without its text [docs/keys.md]`, async () => {
     const fixture = await aged(20 * SECOND);
     await fixture.failWith(failure);
     assert.equal(fixture.outcome('a'), 'found');
@@ -54,7 +54,7 @@ for (const [condition, failure, bug] of [
   });
 }
 
-test('retries after a failure when the time has come, and not at the wish of requests before 5 seconds', async () => {
+test('retries when the pause is over, and not for requests within 5 seconds of a failure', async () => {
   const fixture = new KeySetFixture();
   await fixture.fail();
   const [delay = 0] = fixture.clock.pending;
@@ -72,7 +72,7 @@ for (const [condition, prepare] of [
   ['none were ever held', async () => new KeySetFixture()],
   ['those held are too old', () => aged(HOUR)],
 ] as const) {
-  test(`lets a request wait for an attempt of its own when ${condition} and 5 seconds have passed since the last one ended, not before [§7]`, async () => {
+  test(`starts a fetch for a request when ${condition} only once 5 seconds have passed since the last one ended [§7]`, async () => {
     const fixture = await prepare();
     await failTimes(fixture, 5);
     void fixture.keys.refresh();
@@ -92,7 +92,7 @@ for (const [condition, prepare] of [
   });
 }
 
-test('makes one attempt for requests in 5 seconds while no keys are held, however many come and however often it fails [§7]', async () => {
+test('fetches for requests at most once in 5 seconds while no keys are held, however many come [§7]', async () => {
   const fixture = new KeySetFixture();
   await failTimes(fixture, 6);
   for (let attempt = 7; attempt <= 9; attempt += 1) {
@@ -106,7 +106,7 @@ test('makes one attempt for requests in 5 seconds while no keys are held, howeve
   }
 });
 
-test('makes no attempt for requests while keys are held, though 5 seconds have passed since the last one failed', async () => {
+test('does not fetch for requests while keys are held, even 5 seconds after the last failure', async () => {
   const fixture = await aged(10 * MINUTE);
   await failTimes(fixture, 6);
   fixture.clock.advance(5 * SECOND);
@@ -117,7 +117,7 @@ for (const [when, isEarly] of [
   ['after a fetch that failed', false],
   ['during a fetch that fails', true],
 ] as const) {
-  test(`fetches no more by itself once it is closed ${when}`, async () => {
+  test(`does not retry once it is closed ${when}`, async () => {
     const fixture = new KeySetFixture();
     const failed = fixture.fail();
     if (!isEarly) await failed;
@@ -158,7 +158,7 @@ test('doubles the time between retries from 1 to 30 seconds with a jitter that n
   assert.ok(Math.max(...shares) > 0.95 && Math.min(...shares) < 0.9, 'the retries of replicas are spread');
 });
 
-test('begins again with 1 second when a fetch has succeeded in between', async () => {
+test('starts again with 1 second after a fetch has succeeded', async () => {
   const fixture = new KeySetFixture();
   await failTimes(fixture, 5);
   await fixture.response(jwk('a'));
@@ -166,7 +166,7 @@ test('begins again with 1 second when a fetch has succeeded in between', async (
   assert.ok((fixture.clock.pending[0] ?? Infinity) <= SECOND);
 });
 
-test('has one retry pending however fetches fail, and none once one has succeeded', async () => {
+test('has one retry pending however often fetches fail, and none once one has succeeded', async () => {
   const fixture = await aged();
   await failTimes(fixture, 3);
   assert.equal(fixture.clock.pending.length, 1);
@@ -203,7 +203,7 @@ test('warns once for each change of state', async () => {
   ]);
 });
 
-test('tells callers to come back when the retry is due, in whole seconds', async () => {
+test('tells callers to retry when the next attempt is due, in whole seconds', async () => {
   const fixture = new KeySetFixture();
   await failTimes(fixture, 3);
   const [delay = 0] = fixture.clock.pending;
@@ -214,7 +214,7 @@ test('tells callers to come back when the retry is due, in whole seconds', async
   assert.equal(retryAfter(fixture), 1);
 });
 
-test('tells callers to come back when a request may make an attempt, where the retry is further away', async () => {
+test('tells callers to retry when a request may cause a fetch, if that is sooner than the next attempt', async () => {
   const fixture = new KeySetFixture();
   await failTimes(fixture, 6);
   assert.equal(retryAfter(fixture), 5);
@@ -222,7 +222,7 @@ test('tells callers to come back when a request may make an attempt, where the r
   assert.equal(retryAfter(fixture), 2);
 });
 
-test('tells callers with an unknown kid to come back when the retry is due, however far away', async () => {
+test('tells callers with an unknown kid to retry when the next attempt is due, however far away', async () => {
   const fixture = await aged();
   await failTimes(fixture, 6);
   assert.equal(await fixture.verdict('b'), 'keys-unavailable');
@@ -230,7 +230,7 @@ test('tells callers with an unknown kid to come back when the retry is due, howe
   assert.equal(retryAfter(fixture, 'b'), Math.ceil(delay / SECOND));
 });
 
-test('tells callers to come back in a second when the retry is due and its timer is late', async () => {
+test('tells callers to retry in a second when the next attempt is overdue', async () => {
   const fixture = new KeySetFixture();
   fixture.clock.after = () => () => {};
   await fixture.fail();
@@ -242,7 +242,7 @@ for (const [change, millis] of [
   ['back', -HOUR],
   ['forward', HOUR],
 ] as const) {
-  test(`retries and tells callers when as before when the wall clock is set ${change}`, async () => {
+  test(`keeps its retries and their Retry-After when the wall clock is set ${change}`, async () => {
     const fixture = new KeySetFixture();
     await failTimes(fixture, 4);
     const before = retryAfter(fixture);
@@ -258,7 +258,7 @@ for (const [random, shares] of [
   [0.5, [0.9, 1.8, 3.6, 7.2, 14.4, 27, 27]],
   [1 - 2 ** -53, [1, 2, 4, 8, 16, 30, 30]],
 ] as const) {
-  test(`retries after between four fifths and the whole of 1 to 30 seconds when chance says ${random}`, async () => {
+  test(`waits between four fifths and all of 1 to 30 seconds when Math.random returns ${random}`, async () => {
     const chance = Math.random;
     Math.random = () => random;
     try {
@@ -273,7 +273,7 @@ for (const [random, shares] of [
   });
 }
 
-test('logs to the second how long the keys have been held when a fetch fails', async () => {
+test('logs the age of the keys in whole seconds when a fetch fails', async () => {
   const fixture = new KeySetFixture();
   await fixture.response(jwk('a'));
   fixture.clock.advance(3 * HOUR);

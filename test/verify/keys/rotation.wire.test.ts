@@ -41,7 +41,7 @@ function assertUnknownKey({ status, challenges }: Response): void {
   );
 }
 
-test('accepts a token of a key rotated in on first sight, and one of the old key still', async (context) => {
+test('accepts a token of a new key at first sight, and still one of the old key', async (context) => {
   const service = await start(context);
   const before = issue();
   provider.rotate();
@@ -52,7 +52,7 @@ test('accepts a token of a key rotated in on first sight, and one of the old key
   assert.equal(provider.counts.keySet, 1);
 });
 
-test('refuses a token verified before once its key has left the set [F3]', async (context) => {
+test('refuses a cached token once its key has left the set [F3]', async (context) => {
   const service = await start(context);
   const token = issue();
   assert.equal((await privately(service, token)).status, 200);
@@ -62,7 +62,7 @@ test('refuses a token verified before once its key has left the set [F3]', async
   assertUnknownKey(await privately(service, token));
 });
 
-test('refuses a token verified before when its kid has come to name another key', async (context) => {
+test('refuses a cached token once its kid names another key', async (context) => {
   const service = await start(context);
   const token = issue();
   assert.equal((await privately(service, token)).status, 200);
@@ -73,7 +73,7 @@ test('refuses a token verified before when its kid has come to name another key'
   assert.match(challenges[0] ?? '', /"the token signature does not match"/);
 });
 
-test('fetches once in 5 seconds when unknown kids flood in, refuses them all, and serves known ones', async (context) => {
+test('fetches once in 5 seconds during a flood of unknown kids, refuses them all, and serves known ones', async (context) => {
   const service = await start(context);
   const flood = Array.from({ length: 60 }, (_, count) =>
     privately(service, provider.issue({}, { kid: `made-up-${count}` })),
@@ -96,7 +96,7 @@ function heldFetch() {
 }
 
 test(
-  'lets 1,000 requests wait, turns the next away, and answers all that waited',
+  'lets 1,000 requests wait, refuses the next, and answers all that waited',
   { timeout: 60_000 },
   async (context) => {
     const { fetchKeys, response } = heldFetch();
@@ -120,7 +120,7 @@ test(
   },
 );
 
-test('verifies with the good key alone when the set is full of odd ones [F9]', async (context) => {
+test('verifies only with the good key when the set is full of unusable ones [F9]', async (context) => {
   const key = makeSigningKey();
   const weak = [
     jwk('weak', { n: integer(1024) }),

@@ -7,7 +7,7 @@ import { aged, HOUR, jwk, KeySetFixture, MINUTE, SECOND } from './key-set-fixtur
 
 const rotated = [jwk('a'), jwk('b', {}, 0x33)];
 
-test('accepts a key rotated in on first sight', async () => {
+test('accepts a new key at first sight', async () => {
   const fixture = await aged();
   const request = fixture.request('b');
   await fixture.response(...rotated);
@@ -23,7 +23,7 @@ const UNDER_WAY: [condition: string, begin: (fixture: KeySetFixture) => void][] 
 ];
 
 for (const [index, [condition, begin]] of UNDER_WAY.entries()) {
-  test(`accepts a key rotated in on first sight while ${condition} is under way that began before the rotation`, async () => {
+  test(`accepts a new key at first sight while ${condition} is under way that began before the rotation`, async () => {
     const fixture = await aged();
     if (index === 0) await fixture.fail();
     else fixture.clock.advance(10 * MINUTE);
@@ -37,7 +37,7 @@ for (const [index, [condition, begin]] of UNDER_WAY.entries()) {
   });
 }
 
-test('accepts a key rotated in on first sight while the very first fetch is under way that began before the rotation', async () => {
+test('accepts a new key at first sight while the first fetch of all is under way that began before the rotation', async () => {
   const fixture = new KeySetFixture();
   const request = fixture.request('b');
   await fixture.response(jwk('a'));
@@ -52,7 +52,7 @@ test('refuses a kid that is still unknown after one fetch of its own [A3]', asyn
   assert.deepEqual([await request, fixture.fetches], ['key-unknown', 2]);
 });
 
-test('answers 503 to a kid that is still unknown when the last fetch failed', async () => {
+test('answers 503 to an unknown kid when the last fetch failed', async () => {
   const fixture = await aged();
   const request = fixture.request('b');
   await fixture.fail();
@@ -62,14 +62,14 @@ test('answers 503 to a kid that is still unknown when the last fetch failed', as
   );
 });
 
-test('answers 401 again to an unknown kid when a fetch has succeeded after a failed one', async () => {
+test('answers 401 again to an unknown kid once a fetch has succeeded', async () => {
   const fixture = await aged();
   await fixture.fail();
   await fixture.response(jwk('a'));
   assert.equal(await fixture.verdict('b'), 'key-unknown');
 });
 
-test('fetches for an unknown kid while the next retry is still far, since a rotated key may be all that is missing', async () => {
+test('fetches for an unknown kid even when the next retry is far away, since the key may be new', async () => {
   const fixture = await aged();
   for (let failure = 0; failure < 6; failure += 1) await fixture.fail();
   const request = fixture.request('b');
@@ -77,7 +77,7 @@ test('fetches for an unknown kid while the next retry is still far, since a rota
   assert.equal(await request, 'found');
 });
 
-test('fetches for unknown kids again when 5 seconds have passed since the start of the last such fetch, not before', async () => {
+test('fetches for unknown kids again only 5 seconds after the start of the last such fetch', async () => {
   const fixture = await aged();
   assert.equal(fixture.outcome('b'), 'waits');
   fixture.clock.advance(3 * SECOND);
@@ -102,7 +102,7 @@ test('counts the 5 seconds from a fetch for an unknown kid when that fetch faile
   assert.deepEqual([fixture.outcome('c'), fixture.fetches], ['keys-unavailable', 2]);
 });
 
-test('lets unknown kids share a fetch of another cause without spending their own', async () => {
+test('lets unknown kids wait for a fetch with another cause without using up their own', async () => {
   const fixture = await aged();
   fixture.clock.advance(10 * MINUTE);
   assert.equal(fixture.outcome('a'), 'found');
@@ -111,7 +111,7 @@ test('lets unknown kids share a fetch of another cause without spending their ow
   assert.deepEqual([fixture.outcome('b'), fixture.fetches], ['waits', 3]);
 });
 
-test('fetches at most once in 5 seconds when ten thousand kids are made up, and answers known ones at once meanwhile [F1]', async () => {
+test('fetches at most once in 5 seconds for ten thousand invented kids, and serves known ones at once meanwhile [F1]', async () => {
   const fixture = await aged();
   const outcomes = new Map<string, number>();
   for (let count = 0; count < 10_000; count += 1) {
@@ -136,7 +136,7 @@ test('fetches at most once in 5 seconds when ten thousand kids are made up, and 
   );
 });
 
-test('lets 1,000 requests wait for a fetch, turns the next away for a second, and counts anew for the next fetch', async () => {
+test('lets 1,000 requests wait for a fetch, refuses the next for a second, and starts counting again with the next fetch', async () => {
   const fixture = new KeySetFixture();
   for (let round = 0; round < 2; round += 1) {
     const outcomes = new Set(Array.from({ length: 1000 }, () => fixture.outcome('a')));
@@ -148,14 +148,14 @@ test('lets 1,000 requests wait for a fetch, turns the next away for a second, an
   }
 });
 
-test('lets the requests that waited go when the fetch fails', async () => {
+test('answers the requests that waited when the fetch fails', async () => {
   const fixture = new KeySetFixture();
   const requests = Array.from({ length: 20 }, () => fixture.request('a'));
   await fixture.fail();
   assert.deepEqual(new Set(await Promise.all(requests)), new Set(['keys-unavailable']));
 });
 
-test('lets requests wait for the second of two fetches as for the first, within the same 1,000', async () => {
+test('counts requests that wait for a second fetch among the same 1,000', async () => {
   const fixture = await aged(10 * MINUTE);
   assert.equal(fixture.outcome('a'), 'found');
   const requests = Array.from({ length: 1000 }, () => fixture.request('b'));
@@ -174,7 +174,7 @@ const FAILING: [condition: string, prepare: () => Promise<KeySetFixture>, kid: s
 ];
 
 for (const [condition, prepare, kid] of FAILING) {
-  test(`lets a request wait for one fetch that fails, and for no second one, when ${condition}`, async () => {
+  test(`lets a request wait for a failing fetch, but not for a second one, when ${condition}`, async () => {
     const fixture = await prepare();
     void fixture.keys.refresh();
     const request = fixture.request(kid);
@@ -193,7 +193,7 @@ test('lets a request wait for a fetch that succeeds and then for one that fails'
   assert.deepEqual([await request, fixture.fetches], ['keys-unavailable', 3]);
 });
 
-test('lets a request wait for two fetches at most, though both succeed', async () => {
+test('lets a request wait for at most two fetches, even if both succeed', async () => {
   const fixture = await aged();
   void fixture.keys.refresh();
   const request = fixture.request('b');
@@ -203,7 +203,7 @@ test('lets a request wait for two fetches at most, though both succeed', async (
   assert.deepEqual([await request, fixture.fetches], ['key-unknown', 3]);
 });
 
-test('does not let a request wait that names no key, when several are held and a fetch is under way', async () => {
+test('does not let a request without kid wait for a fetch while several keys are held', async () => {
   const fixture = await aged();
   await fixture.response(...rotated);
   void fixture.keys.refresh();

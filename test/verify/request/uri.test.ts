@@ -61,12 +61,12 @@ const EQUIVALENT: Record<string, string[]> = {
 };
 
 for (const [normal, spellings] of Object.entries(EQUIVALENT)) {
-  test(`gives ${normal} for each of its spellings [RFC 3986 §6.2.2, §6.2.3]`, () => {
+  test(`returns ${normal} for each of its spellings [RFC 3986 §6.2.2, §6.2.3]`, () => {
     for (const spelling of spellings) assert.equal(normalUri(spelling), normal, spelling);
   });
 }
 
-test('takes only unreserved characters out of their escapes, and writes the others alike [RFC 3986 §6.2.2.1, §6.2.2.2]', () => {
+test('decodes only escaped unreserved characters, and writes other escapes in upper case [RFC 3986 §6.2.2.1, §6.2.2.2]', () => {
   for (let byte = 0; byte < 256; byte += 1) {
     const escape = `%${byte.toString(16).padStart(2, '0')}`;
     const plain =
@@ -79,7 +79,7 @@ test('takes only unreserved characters out of their escapes, and writes the othe
   }
 });
 
-test('keeps apart what RFC 3986 does not make equivalent [E11]', () => {
+test('distinguishes URIs that RFC 3986 does not make equivalent [E11]', () => {
   assert.equal(new Set(Object.keys(EQUIVALENT)).size, new Set(Object.keys(EQUIVALENT).map(normalUri)).size);
   for (const [one, other] of [
     ['http://api.test/a', 'http://api.test/A'],
@@ -164,7 +164,7 @@ const NO_URI = [
 ];
 
 for (const text of NO_URI) {
-  test(`gives nothing for ${JSON.stringify(text)}, which is no http(s) URI of one reading [RFC 3986 §3]`, () => {
+  test(`returns undefined for ${JSON.stringify(text)}, which is no unambiguous http(s) URI [RFC 3986 §3]`, () => {
     assert.equal(normalUri(text), undefined);
   });
 }
@@ -189,7 +189,7 @@ const refused = (reason: string) => (failure: unknown) => {
 };
 
 for (const host of POSSIBLE_HOSTS) {
-  test(`takes the Host ${host} [RFC 9110 §7.2]`, () => {
+  test(`accepts the Host ${host} [RFC 9110 §7.2]`, () => {
     assert.equal(readHost(['Accept', 'x', 'HOST', host]), host);
   });
 }
@@ -222,12 +222,12 @@ for (const [htu, uri, isSame] of [
   ['http://0x7f.1/a', 'http://127.1/a', false],
   ['', 'http://127.1/a', false],
 ] as const) {
-  test(`${isSame ? 'takes' : 'does not take'} the htu ${htu} for ${uri} [RFC 9449 §4.3(9), RFC 3986 §6.2.1, E11]`, () => {
+  test(`${isSame ? 'accepts' : 'refuses'} the htu ${htu} for ${uri} [RFC 9449 §4.3(9), RFC 3986 §6.2.1, E11]`, () => {
     assert.equal(isSameUri(htu, uri), isSame);
   });
 }
 
-test('gives the URI of a request as it was spelled [RFC 9449 §4.3(9)]', () => {
+test('returns the URI of a request as it was spelled [RFC 9449 §4.3(9)]', () => {
   const rules = { publicUrl: undefined, trustProxy: true };
   const forwarded = ['X-Forwarded-Proto', 'HTTPS', 'X-Forwarded-Host', 'Outer.test:'];
   assert.equal(spelledUriOf(['Host', 'Ho~st:'], '/%61', rules), 'http://Ho~st:/%61');
@@ -236,7 +236,7 @@ test('gives the URI of a request as it was spelled [RFC 9449 §4.3(9)]', () => {
   assert.equal(spelledUriOf([], '/%61', published), 'https://Public.test/%61');
 });
 
-test('gives no URI for a path with a "#", where a URI ends and a path is read on [RFC 9112 §3.2.1, E5]', () => {
+test('returns no URI for a path with a "#", where a URI ends but a path does not [RFC 9112 §3.2.1, E5]', () => {
   for (const publicUrl of [undefined, 'https://public.test/base']) {
     for (const trustProxy of [false, true]) {
       for (const path of ['/a#', '/a#/b', '/a%23b#c']) {
@@ -247,7 +247,7 @@ test('gives no URI for a path with a "#", where a URI ends and a path is read on
   }
 });
 
-test('judges every Host for itself, whatever the request before had [RFC 9112 §3.2]', () => {
+test('checks every Host, whatever the last request had [RFC 9112 §3.2]', () => {
   for (const round of [1, 2]) {
     assert.equal(readHost(['Host', 'a.test']), 'a.test', `round ${round}`);
     assert.equal(readHost(['Host', 'b.test']), 'b.test');
@@ -262,7 +262,7 @@ test('judges every Host for itself, whatever the request before had [RFC 9112 §
   }
 });
 
-test('takes a request of HTTP/1.0 without Host, which then has no URI of its own [RFC 9112 §3.2]', () => {
+test('accepts a request of HTTP/1.0 without Host, which then has no URI [RFC 9112 §3.2]', () => {
   assert.equal(readHost([], '1.0'), undefined);
   assert.throws(() => unlessRefused(readHost(['Host', ''], '1.0')), refused('host-refused'));
   assert.throws(() => unlessRefused(readHost(['Host', 'a', 'Host', 'a'], '1.0')), refused('host-refused'));
@@ -275,7 +275,7 @@ test('takes a request of HTTP/1.0 without Host, which then has no URI of its own
   assert.equal(uri([], 'https://a.test'), 'https://a.test/');
 });
 
-test('refuses a request with no Host or two [RFC 9112 §3.2]', () => {
+test('refuses a request without a Host, or with two [RFC 9112 §3.2]', () => {
   for (const fields of [[], ['X-Host', 'a'], ['Host', 'a', 'Host', 'a'], ['Host', 'a', 'host', '']]) {
     assert.throws(() => unlessRefused(readHost(fields)), refused('host-refused'));
     assert.throws(
@@ -345,7 +345,7 @@ const URIS: [what: string, fields: readonly string[], rules: UriOptions, uri: st
 ];
 
 for (const [what, fields, options, uri] of URIS) {
-  test(`takes for the URI of a request ${what} [RFC 9449 §4.3(9)]`, () => {
+  test(`returns as the URI of a request ${what} [RFC 9449 §4.3(9)]`, () => {
     assert.equal(uriOf(fields, '/%61%2fb', options), uri);
   });
 }
@@ -361,7 +361,7 @@ for (const scheme of ['ftp', 'httpsx', 'xhttp', 'https:', 'https://evil.test/?',
   });
 }
 
-test('does not read Forwarded or the names with underscores', () => {
+test('ignores Forwarded and names with underscores', () => {
   const fields = [
     'Host',
     'inner.test',
@@ -377,7 +377,7 @@ test('does not read Forwarded or the names with underscores', () => {
   assert.equal(uriOf(fields, '/', { publicUrl: undefined, trustProxy: true }), 'http://inner.test/');
 });
 
-test('takes the last of several forwarded fields, each with one hop, under TRUST_PROXY', () => {
+test('uses the last of several forwarded fields, each with one hop, under TRUST_PROXY', () => {
   const hops = [
     ['http', 'evil.test'],
     ['https', 'outer.test'],

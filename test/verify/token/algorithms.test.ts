@@ -1,4 +1,5 @@
-/* Which algorithm verifies a token: the issuer's list, then the key's own, and never the header's alone (RFC 8725 §3.1). */
+/* Which algorithm verifies a token: the issuer's list, then the key's own, and never the header's alone (RFC
+   8725 §3.1). */
 import { strict as assert } from 'node:assert';
 import { createHmac, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, test } from 'node:test';
@@ -99,17 +100,17 @@ const ALL = ALGORITHM_NAMES;
 
 describe('a token', () => {
   for (const algorithm of ALL) {
-    test(`signed with ${algorithm} is accepted where the list has it, also when it is seen again [RFC 7518 §3.1, RFC 8037 §3.1]`, async () => {
+    test(`signed with ${algorithm} is accepted if the list has it, the first time and again [RFC 7518 §3.1, RFC 8037 §3.1]`, async () => {
       const { verdictOf } = await open([algorithm], [jwkOf(algorithm)]);
       for (let time = 0; time < 3; time += 1) assert.equal(await verdictOf(goodToken(algorithm)), 'a');
     });
 
-    test(`signed with ${algorithm} is accepted by a key without alg, which its type gives one [RFC 7517 §4.4]`, async () => {
+    test(`signed with ${algorithm} is accepted by a key without alg, whose type implies one [RFC 7517 §4.4]`, async () => {
       const { verdictOf } = await open([algorithm], [jwkOf(algorithm, { alg: undefined })]);
       assert.equal(await verdictOf(goodToken(algorithm)), 'a');
     });
 
-    test(`signed with ${algorithm} is refused where the list lacks it, before a key is looked for [RFC 8725 §3.1]`, async () => {
+    test(`signed with ${algorithm} is refused if the list lacks it, before a key is looked up [RFC 8725 §3.1]`, async () => {
       const others = ALL.filter((name) => name !== algorithm);
       const { verdictOf } = await open(
         others,
@@ -123,7 +124,7 @@ describe('a token', () => {
     });
 
     for (const other of ALL.filter((name) => name !== algorithm)) {
-      test(`that says ${other} and names a key of ${algorithm} is refused, however it is signed [RFC 8725 §3.1]`, async () => {
+      test(`that says ${other} and names a key for ${algorithm} is refused, however it is signed [RFC 8725 §3.1]`, async () => {
         const { verdictOf } = await open(
           ALL,
           ALL.map((name) => jwkOf(name)),
@@ -134,7 +135,7 @@ describe('a token', () => {
       });
     }
 
-    test(`that says HS256 or none is refused for a key of ${algorithm}, whatever its text is a secret of [RFC 8725 §2.1, §3.2]`, async () => {
+    test(`that says HS256 or none is refused for a key for ${algorithm}, whatever secret signed it [RFC 8725 §2.1, §3.2]`, async () => {
       const { verdictOf } = await open(ALL, [jwkOf(algorithm)]);
       const pem = PAIRS[algorithm]!.publicKey;
       const key = createPublicKey(pem);
@@ -172,7 +173,7 @@ describe('a token', () => {
     ['ES384', 96],
     ['ES512', 132],
   ] as const) {
-    test(`signed with ${algorithm} has two integers of ${bytes / 2} bytes side by side and nothing else [RFC 7518 §3.4]`, async () => {
+    test(`signed with ${algorithm} has two concatenated integers of ${bytes / 2} bytes and nothing else [RFC 7518 §3.4]`, async () => {
       const { verdictOf } = await open([algorithm], [jwkOf(algorithm)]);
       const header = { alg: algorithm, kid: algorithm };
       const der = (input: Buffer) => sign(DIGESTS[algorithm], input, PAIRS[algorithm]!.privateKey);
@@ -236,7 +237,7 @@ describe('a key of the set', () => {
     ['a private member', jwkOf('ES256', { d: 'AAAA' }), ALL, 'private-member'],
     ['two faults', jwkOf('ES256', { d: 'AAAA', use: 'enc' }), ['RS256'], 'algorithm'],
   ] as const) {
-    test(`with ${what} is skipped for ${reason} [RFC 7517 §4, RFC 8725 §3.1]`, () => {
+    test(`with ${what} is skipped as ${reason} [RFC 7517 §4, RFC 8725 §3.1]`, () => {
       assert.equal(importSigningKey(jwk, algorithms as readonly Algorithm[]), reason);
     });
   }
@@ -250,7 +251,7 @@ describe('a key of the set', () => {
     });
   }
 
-  test('of RSA without alg has the first on the list that fits [RFC 7517 §4.4]', () => {
+  test('of RSA without alg gets the first algorithm on the list that fits [RFC 7517 §4.4]', () => {
     const jwk = jwkOf('RS256', { alg: undefined });
     for (const [algorithms, first] of [
       [['RS256', 'PS256'], 'RS256'],
@@ -264,7 +265,7 @@ describe('a key of the set', () => {
   });
 });
 
-test('the list of one issuer says nothing of the tokens of another [RFC 8725 §3.8]', async () => {
+test('the list of one issuer does not apply to the tokens of another [RFC 8725 §3.8]', async () => {
   const clock = new TestClock(NOW * 1000);
   const partner = 'https://partner.test/';
 

@@ -57,7 +57,7 @@ const anyAlgorithm = signingKey.publicJwk;
 const jwks = [{ ...anyAlgorithm, alg: undefined }];
 
 for (const alg of ['RS384', 'RS512', 'PS256'] as const) {
-  test(`refuses a token rightly signed by ${alg} also when the key names no algorithm [RFC 8725 §3.1, A4]`, async () => {
+  test(`refuses a token correctly signed with ${alg} even if the key names no algorithm [RFC 8725 §3.1, A4]`, async () => {
     assert.equal(
       await verdict(issue({}, { alg }, signingKey.privateKey, alg), { jwks }),
       'algorithm-refused',
@@ -72,7 +72,7 @@ const curves: readonly [Algorithm, ReturnType<typeof generateKeyPairSync>][] = [
 ];
 
 for (const [alg, { privateKey, publicKey }] of curves) {
-  test(`refuses a token rightly signed by ${alg} also when the key set has the key [RFC 8725 §3.1]`, async () => {
+  test(`refuses a token correctly signed with ${alg} even if the key set has the key [RFC 8725 §3.1]`, async () => {
     const curveKey = { ...publicKey.export({ format: 'jwk' }), kid: 'curve' };
     const both = [signingKey.publicJwk, curveKey];
     assert.equal(
@@ -111,7 +111,7 @@ const secrets: readonly [string, string | Buffer][] = [
 ];
 
 for (const [what, secret] of secrets) {
-  test(`refuses a token whose HMAC has as its secret ${what} [RFC 8725 §2.1, A2, A3]`, async () => {
+  test(`refuses a token with an HMAC whose secret is ${what} [RFC 8725 §2.1, A2, A3]`, async () => {
     for (const bits of [256, 384, 512]) {
       const mac = (input: Buffer) => createHmac(`sha${bits}`, secret).update(input).digest();
       assert.equal(

@@ -81,7 +81,7 @@ const partners = (claims = {}, header = {}, key = foreignKey.privateKey) =>
   issue({ iss: PARTNER, aud: PARTNERS_AUDIENCE, ...claims }, { ...KID, ...header }, key);
 
 for (const cacheEntries of CAPACITIES) {
-  test(`judges each token by the keys of the issuer that it claims, though both name them alike, with room for ${cacheEntries} [RFC 8725 §3.8] [D3]`, async () => {
+  test(`verifies each token with the keys of the issuer that it claims, though both use the same kid, with room for ${cacheEntries} [RFC 8725 §3.8] [D3]`, async () => {
     const { verdictOf } = await open({ cacheEntries });
     for (let sight = 1; sight <= 3; sight += 1) {
       assert.equal(await verdictOf(issue()), 'idp');
@@ -93,7 +93,7 @@ for (const cacheEntries of CAPACITIES) {
 }
 
 for (const cacheEntries of CAPACITIES) {
-  test(`takes from each issuer only tokens for the audience of that issuer, with room for ${cacheEntries} [RFC 7519 §4.1.3] [D11]`, async () => {
+  test(`accepts from each issuer only tokens for the audience of that issuer, with room for ${cacheEntries} [RFC 7519 §4.1.3] [D11]`, async () => {
     const { verdictOf } = await open({ cacheEntries });
     for (let sight = 1; sight <= 3; sight += 1) {
       assert.equal(await verdictOf(issue({ aud: PARTNERS_AUDIENCE })), 'audience-mismatch');
@@ -102,7 +102,7 @@ for (const cacheEntries of CAPACITIES) {
     }
   });
 
-  test(`withdraws a token with the keys of its own issuer, whatever the other publishes, with room for ${cacheEntries} [D7]`, async () => {
+  test(`refuses a token once its own issuer has withdrawn the key, whatever the other publishes, with room for ${cacheEntries} [D7]`, async () => {
     const { verdictOf, issuers, documents } = await open({ cacheEntries });
     for (let sight = 1; sight <= 3; sight += 1) assert.equal(await verdictOf(partners()), 'partner');
 
@@ -115,7 +115,7 @@ for (const cacheEntries of CAPACITIES) {
     assert.equal(await verdictOf(issue({}, {}, foreignKey.privateKey)), 'idp');
   });
 
-  test(`judges what is remembered by the time of its own claims, with room for ${cacheEntries} [D7]`, async () => {
+  test(`checks a cached token against the times in its own claims, with room for ${cacheEntries} [D7]`, async () => {
     const { verdictOf } = await open({ cacheEntries });
     for (let sight = 1; sight <= 3; sight += 1) assert.equal(await verdictOf(partners()), 'partner');
 
@@ -149,7 +149,7 @@ for (const [what, iss] of STRANGERS) {
   });
 }
 
-test('looks at the header of a token before it asks which issuer it claims', async () => {
+test('checks the header of a token before its issuer', async () => {
   const { verdictOf } = await open();
   const stranger = { iss: 'https://evil.test/' };
   assert.equal(await verdictOf(issue(stranger, { alg: 'none' })), 'algorithm-refused');
@@ -166,14 +166,14 @@ const DEMANDS: readonly (readonly [what: string, rules: Partial<Issuer>, reason:
 ];
 
 for (const [what, rules, reason] of DEMANDS) {
-  test(`asks for ${what} of the tokens of that issuer alone that demands it`, async () => {
+  test(`demands ${what} only of the tokens of the issuer that demands it`, async () => {
     const { verdictOf } = await open({ rules });
     assert.equal(await verdictOf(issue()), 'idp');
     assert.equal(await verdictOf(partners()), reason);
   });
 }
 
-test('takes a token for any audience of its issuer [RFC 7519 §4.1.3]', async () => {
+test('accepts a token for any audience of its issuer [RFC 7519 §4.1.3]', async () => {
   const { verdictOf } = await open({ rules: { audience: [AUDIENCE, PARTNERS_AUDIENCE] } });
   assert.equal(await verdictOf(partners()), 'partner');
   assert.equal(await verdictOf(partners({ aud: AUDIENCE })), 'partner');
@@ -182,7 +182,7 @@ test('takes a token for any audience of its issuer [RFC 7519 §4.1.3]', async ()
   assert.equal(await verdictOf(partners({ aud: [] })), 'audience-mismatch');
 });
 
-test('counts an unknown kid against the issuer that is claimed, and fetches its keys alone [F1]', async () => {
+test('fetches only the keys of the claimed issuer for an unknown kid [F1]', async () => {
   const { verdictOf, fetches } = await open();
   assert.equal(await verdictOf(partners({}, { kid: 'unknown' })), 'key-unknown');
   assert.equal(await verdictOf(partners({}, { kid: 'unknown too' })), 'key-unknown');
@@ -191,7 +191,7 @@ test('counts an unknown kid against the issuer that is claimed, and fetches its 
   assert.deepEqual(fetches, ['idp', 'partner', 'partner', 'idp']);
 });
 
-test('tells with a refusal whose key the token was judged by', async () => {
+test('names in a refusal the issuer whose key was found', async () => {
   const { verify } = await open();
 
   const findings = async (token: string) => {
@@ -205,7 +205,7 @@ test('tells with a refusal whose key the token was judged by', async () => {
   assert.deepEqual(await findings(issue({ iss: 'https://evil.test/' })), {});
 });
 
-test('with one issuer looks at the key and the signature before the issuer, as ever', async () => {
+test('with one issuer, checks key and signature before the issuer', async () => {
   const keys = createKeySet(
     'idp',
     async () => ({ keys: [signingKey.publicJwk] }),

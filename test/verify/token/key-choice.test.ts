@@ -30,7 +30,7 @@ test('refuses a token without kid when the set has two usable keys [docs/tokens.
   assert.equal(await verdict(withoutKid, { jwks: [foreign, own] }), 'key-unknown');
 });
 
-test('accepts a token by the key that its kid names among several [RFC 7515 §4.1.4]', async () => {
+test('verifies a token with the key that its kid names among several [RFC 7515 §4.1.4]', async () => {
   for (const jwks of [
     [own, foreign],
     [foreign, own],
@@ -50,7 +50,7 @@ test('tries no other key than the one that kid names [RFC 7515 §4.1.4]', async 
   );
 });
 
-test('refuses a token whose kid two usable keys bear, whichever signed it [docs/tokens.md, A8]', async () => {
+test('refuses a token whose kid two usable keys share, whichever signed it [docs/tokens.md, A8]', async () => {
   const twins = [own, published({ kid: signingKey.kid }, foreign)];
   for (const jwks of [twins, twins.toReversed(), [...twins, published({ kid: 'third' }, foreign)]]) {
     assert.equal(await verdict(GOOD, { jwks }), 'key-unknown');
@@ -58,7 +58,7 @@ test('refuses a token whose kid two usable keys bear, whichever signed it [docs/
   }
 });
 
-test('accepts a token whose kid an unusable key bears too [docs/tokens.md]', async () => {
+test('accepts a token whose kid an unusable key has too [docs/tokens.md]', async () => {
   assert.equal(
     await verdict(GOOD, { jwks: [published({ kid: signingKey.kid, use: 'enc' }, foreign), own] }),
     'accepted',
@@ -80,7 +80,7 @@ const strangeKids = [
 ];
 
 for (const kid of strangeKids) {
-  test(`takes the kid ${JSON.stringify(kid).slice(0, 20)} as a name and nothing else [RFC 8725 §3.10, A9]`, async () => {
+  test(`treats the kid ${JSON.stringify(kid).slice(0, 20)} as nothing but a name [RFC 8725 §3.10, A9]`, async () => {
     assert.equal(await verdict(issue({}, { kid })), 'key-unknown');
     assert.equal(
       await verdict(issue({}, { kid }), { jwks: [published({ kid: undefined })] }),
@@ -183,7 +183,7 @@ for (const [what, members] of Object.entries(usable)) {
 const signedBy = (privateKey: KeyObject, alg: string) =>
   rawJws(JSON.stringify(HEADER), JSON.stringify(CLAIMS), (input) => sign(alg, input, privateKey));
 
-test('refuses what an RSA key of 1024 bits signed [RFC 7518 §3.3]', async () => {
+test('refuses a token that an RSA key of 1024 bits signed [RFC 7518 §3.3]', async () => {
   const jwks = [
     published({}, { ...small.publicKey.export({ format: 'jwk' }), kid: signingKey.kid }),
     foreign,
@@ -209,7 +209,7 @@ test('refuses a signature that anyone can make for the exponent 1 [RFC 8017 §3.
   assert.equal(await verdict(forged, { jwks: [published({ e: 'AQ' }), foreign] }), 'key-unknown');
 });
 
-test('verifies by no other algorithm than RS256 when a key names another [RFC 8725 §3.1, A5]', async () => {
+test('verifies only with RS256 even if a key names another algorithm [RFC 8725 §3.1, A5]', async () => {
   for (const digest of ['sha256', 'sha512']) {
     const jwks = [published({ alg: 'RS512' }), foreign];
     assert.equal(await verdict(signedBy(signingKey.privateKey, digest), { jwks }), 'key-unknown');

@@ -7,13 +7,13 @@ import { GOOD, verdict } from './issuer.ts';
 
 const faults = Object.entries(FAULTS).filter(([, { sender }]) => sender === undefined) as [string, Fault][];
 
-test('accepts the token that the faults are made of', async () => {
+test('accepts the token that the faults are made from', async () => {
   assert.equal(seal(draft()), GOOD);
   assert.equal(await verdict(GOOD), 'accepted');
 });
 
 for (const [index, [earlier, first]] of faults.entries()) {
-  test(`names the fault ${earlier} before every later one [docs/tokens.md]`, async () => {
+  test(`reports ${earlier} before every later fault [docs/tokens.md]`, async () => {
     for (const [later, second] of [[earlier, first] as const, ...faults.slice(index + 1)]) {
       if (later !== earlier && first.place === second.place) continue;
       const both = draft();

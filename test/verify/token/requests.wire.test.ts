@@ -64,7 +64,7 @@ function flip(token: string): string {
   return token.slice(0, start) + signature.toString('base64url');
 }
 
-test('refuses a token with a flipped bit in its signature on every route that reads tokens, however it is asked for [D6]', async () => {
+test('refuses a token with a flipped bit in its signature on every route that reads tokens, with every method [D6]', async () => {
   const token = provider.issue(everything);
   for (const service of services) {
     for (const { method, path } of asked(service)) {
@@ -84,7 +84,7 @@ test('refuses a token with a flipped bit in its signature on every route that re
   }
 });
 
-test('answers every route although claims are nested five thousand deep [RFC 8259 §9, C9]', async () => {
+test('serves every route though claims are nested five thousand levels deep [RFC 8259 §9, C9]', async () => {
   const [header = '', payload = ''] = provider
     .issue(everything)
     .split('.')
@@ -149,7 +149,7 @@ const strange = [
   'x'.repeat(2_000),
 ];
 
-test('repeats nothing of a token in responses and logs and never fails over it [RFC 6750 §3, C3, G1]', async () => {
+test('repeats nothing of a token in responses and logs, and never fails because of it [RFC 6750 §3, C3, G1]', async () => {
   for (const service of services) {
     for (const text of strange) {
       const tokens = [
@@ -185,7 +185,7 @@ test('gives the same response to the same request ten times [C11]', async () => 
   }
 });
 
-test('refuses an ID token of the same provider as it comes [B5]', async () => {
+test('refuses an ID token of the same provider [B5]', async () => {
   const idToken = { aud: 'client-id', nonce: 'n', at_hash: 'x', email: 'a@b.test', auth_time: 1 };
   const [, service] = services as [TestService, TestService];
   assert.equal((await service.ask('/api/private', { token: provider.issue(idToken) })).status, 401);

@@ -82,7 +82,7 @@ test('refuses a token whose claims or header were changed after it was signed [R
   assert.equal(await verdict(`${payload}.${header}.${last}`), 'algorithm-refused');
 });
 
-test('accepts a token whose JSON is spelt in its own way, since the text is what is signed', async () => {
+test('accepts a token with unusually spelled JSON, since the signature covers the text', async () => {
   assert.equal(
     await verdict(issueRaw(JSON.stringify(HEADER, null, 2), `${JSON.stringify(CLAIMS, null, '\t')}\r\n`)),
     'accepted',
@@ -96,13 +96,13 @@ function signed(token = GOOD, jwk: object = signingKey.publicJwk): SignedPayload
   return verifySignature(jws, key);
 }
 
-test('gives the very payload that was signed', () => {
+test('returns the payload that was signed', () => {
   const proof = signed();
   assert.ok(proof !== undefined);
   assert.deepEqual({ ...payloadOf(proof) }, CLAIMS);
 });
 
-test('gives a payload without inherited members, so that no claim is found that the token lacks', () => {
+test('returns a payload without inherited members, so that absent claims stay absent', () => {
   const proof = signed();
   assert.ok(proof !== undefined);
   for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
@@ -110,6 +110,6 @@ test('gives a payload without inherited members, so that no claim is found that 
   }
 });
 
-test('gives no payload when the signature is of another key', () => {
+test('returns no payload when another key signed', () => {
   assert.equal(signed(GOOD, foreignKey.publicJwk), undefined);
 });

@@ -25,23 +25,23 @@ const proofs: readonly [string, object, (proof: never) => unknown][] = [
 ];
 
 for (const [what, proof, open] of proofs) {
-  test(`takes the claims from ${what}`, () =>
+  test(`reads the claims of ${what}`, () =>
     assert.deepEqual({ ...(open(proof as never) as object) }, CLAIMS));
   for (const [likeness, make] of Object.entries(lookAlikes(forged))) {
-    test(`takes no claims from ${likeness} in place of ${what}`, () =>
+    test(`reads no claims from ${likeness} in place of ${what}`, () =>
       assert.throws(() => open(make(proof) as never), TypeError));
   }
 }
 
-test('takes no claims from a payload that was signed but not verified', () => {
+test('reads no claims from a payload whose signature was not verified', () => {
   assert.throws(() => verifiedOf(signedPayload(issue({ ...forged, exp: 0 })) as never).claims, TypeError);
 });
 
-test('takes no payload from a verified token', () => {
+test('does not accept a verified token as a signed payload', () => {
   assert.throws(() => payloadOf(proofs[1]?.[1] as never), TypeError);
 });
 
-test('gives claims that nobody can change for the next request with the same token, however deep', async () => {
+test('freezes claims at every depth, so that no request can change them for the next', async () => {
   const verify = await openVerifier(1);
   const token = issue({ roles: ['viewer'], cnf: { jkt: 'a' }, nested: [{ deep: [1] }] });
   const { roles, cnf, nested } = verifiedOf(atOnce(verify(token))).claims as Record<string, any>;

@@ -38,7 +38,7 @@ const [a = '', b = '', c = ''] = tokens;
 const same = (verify: TimedVerifier, token: string, before: MaybePromise<VerifiedToken>) =>
   verify(token, at) === before;
 
-test('remembers a token that is used again, for as long as it is used', async () => {
+test('caches a token that is used again, for as long as it is used', async () => {
   const verify = await openVerifier(2);
   const once = verify(a, at);
   const first = verify(a, at);
@@ -46,12 +46,12 @@ test('remembers a token that is used again, for as long as it is used', async ()
   for (let use = 1; use <= 3; use += 1) assert.ok(same(verify, a, first));
 });
 
-test('remembers nothing when it has room for nothing', async () => {
+test('caches nothing without room for it', async () => {
   const verify = await openVerifier(0);
   assert.ok(!same(verify, a, remember(verify, a, at)));
 });
 
-test('forgets the token remembered longest ago when its room is taken', async () => {
+test('evicts the oldest token when the cache is full', async () => {
   const verify = await openVerifier(2);
   const first = remember(verify, a, at);
   const second = remember(verify, b, at);
@@ -62,14 +62,14 @@ test('forgets the token remembered longest ago when its room is taken', async ()
   assert.ok(!same(verify, a, first));
 });
 
-test('remembers each of the tokens that came last, half as many as there is room for', async () => {
+test('keeps the latest tokens, half as many as there is room for', async () => {
   const verify = await openVerifier(2 * tokens.length);
   const before = tokens.map((token) => remember(verify, token, at));
   assert.ok(tokens.every((token, index) => same(verify, token, before[index]!)));
 });
 
 for (const cacheEntries of CAPACITIES) {
-  test(`gives each token its own claims with room for ${cacheEntries}`, async () => {
+  test(`returns each token with its own claims with room for ${cacheEntries}`, async () => {
     const verify = await openVerifier(cacheEntries);
     for (let sight = 1; sight <= 2; sight += 1) {
       for (const sub of ['a', 'b', 'c', 'd']) {
@@ -78,7 +78,7 @@ for (const cacheEntries of CAPACITIES) {
     }
   });
 
-  test(`refuses a token that differs from a remembered one in one part only with room for ${cacheEntries} [D7]`, async () => {
+  test(`refuses a token that differs from a cached one in a single part with room for ${cacheEntries} [D7]`, async () => {
     const verify = await openVerifier(cacheEntries);
     const one = a.split('.');
     const other = b.split('.');
@@ -94,7 +94,7 @@ for (const cacheEntries of CAPACITIES) {
   });
 }
 
-test('makes no room for a token that is refused', async () => {
+test('caches no refused token', async () => {
   for (const [reason, { apply, sender }] of Object.entries<Fault>(FAULTS)) {
     if (sender !== undefined) continue;
     const whole = draft();
@@ -110,7 +110,7 @@ test('makes no room for a token that is refused', async () => {
   }
 });
 
-test('refuses a remembered token once it has ended, as often as it comes [RFC 7519 §4.1.4, D7]', async () => {
+test('refuses a cached token once it has expired, every time [RFC 7519 §4.1.4, D7]', async () => {
   const verify = await openVerifier(1);
   remember(verify, GOOD, at);
   for (let time = 1; time <= 3; time += 1) {
@@ -149,7 +149,7 @@ const long = issue({ exp: NOW + 100_000 });
 const longWithoutKid = issue({ exp: NOW + 100_000 }, { kid: undefined });
 
 for (const cacheEntries of CAPACITIES) {
-  test(`refuses a token accepted before once its key has left the set with room for ${cacheEntries} [docs/keys.md, D7]`, async () => {
+  test(`refuses a cached token once its key has left the set with room for ${cacheEntries} [docs/keys.md, D7]`, async () => {
     const { verify, publish } = await stand(cacheEntries);
     for (const token of [long, longWithoutKid]) {
       await publish(signingKey.publicJwk);
@@ -163,14 +163,14 @@ for (const cacheEntries of CAPACITIES) {
     }
   });
 
-  test(`names the lost key before the end of a token accepted before with room for ${cacheEntries} [docs/tokens.md]`, async () => {
+  test(`reports the missing key of a cached token before its expiry with room for ${cacheEntries} [docs/tokens.md]`, async () => {
     const { verify, publish } = await stand(cacheEntries);
     assert.equal(await verdictOf(verify, GOOD), 'accepted');
     await publish(foreignKey.publicJwk);
     assert.equal(await verdictOf(verify, GOOD, at + 60_000), 'key-unknown');
   });
 
-  test(`refuses a remembered token without kid once a second key is there with room for ${cacheEntries} [docs/tokens.md]`, async () => {
+  test(`refuses a cached token without kid once there is a second key with room for ${cacheEntries} [docs/tokens.md]`, async () => {
     const { verify, publish } = await stand(cacheEntries);
     assert.equal(await verdictOf(verify, longWithoutKid), 'accepted');
     await publish(signingKey.publicJwk, foreignKey.publicJwk);
@@ -178,7 +178,7 @@ for (const cacheEntries of CAPACITIES) {
     assert.equal(await verdictOf(verify, long), 'accepted');
   });
 
-  test(`cannot decide on a token accepted before once its keys are too old with room for ${cacheEntries} [docs/keys.md]`, async () => {
+  test(`answers 503 to a cached token once its keys are too old with room for ${cacheEntries} [docs/keys.md]`, async () => {
     const { verify, clock, provider } = await stand(cacheEntries);
     assert.equal(await verdictOf(verify, long), 'accepted');
     provider.response = () => Promise.reject(new FetchError('timeout'));
@@ -186,7 +186,7 @@ for (const cacheEntries of CAPACITIES) {
     assert.equal(await verdictOf(verify, long, clock.now()), 'keys-unavailable');
   });
 
-  test(`promises a response when keys must be fetched first with room for ${cacheEntries}`, async () => {
+  test(`returns a promise when keys must be fetched first with room for ${cacheEntries}`, async () => {
     const { verify, clock, provider } = await stand(cacheEntries);
     remember(verify, long, at);
     provider.response = () => new Promise(() => {});
@@ -195,14 +195,14 @@ for (const cacheEntries of CAPACITIES) {
   });
 }
 
-test('goes on remembering a token when its key is fetched again', async () => {
+test('keeps a token cached when its key is fetched again', async () => {
   const { verify, keys } = await stand(1);
   const before = remember(verify, long, at);
   await keys.refresh();
   assert.ok(same(verify, long, before));
 });
 
-test('asks for no key on behalf of a token that is refused without one [docs/tokens.md]', async () => {
+test('looks up no key for a token that is refused without one [docs/tokens.md]', async () => {
   let fetches = 0;
 
   const never = () =>
@@ -236,7 +236,7 @@ test('asks for no key on behalf of a token that is refused without one [docs/tok
   assert.equal(fetches, 1);
 });
 
-test('keeps two issuers apart that name their keys alike, warm and cold, in both orders [D3]', async () => {
+test('keeps two issuers with equal kids apart, cached and not, in both orders [D3]', async () => {
   const other = 'https://other.test/';
   const ours = await openVerifier(10);
   const theirs = await openVerifier(10, {
@@ -261,14 +261,14 @@ test('keeps two issuers apart that name their keys alike, warm and cold, in both
   }
 });
 
-test('tells with which key a token was verified, also when the token is remembered or names none', async () => {
+test('returns the key that verified a token, even if the token is cached or names none', async () => {
   const verify = await openVerifier(10);
   for (const token of [issue(), issue(), issue({}, { kid: undefined })]) {
     assert.equal(factsOf(verifiedOf(atOnce(verify(token))).key).kid, signingKey.kid);
   }
 });
 
-test('tells with a refusal which key was found, and none when none was', async () => {
+test('names in a refusal the key that was found, if any', async () => {
   const verify = await openVerifier(10);
 
   const refused = (token: string) => {
@@ -285,7 +285,7 @@ test('tells with a refusal which key was found, and none when none was', async (
   assert.deepEqual(refused(issue({}, { alg: 'RS512' })), ['algorithm-refused', undefined]);
 });
 
-test('passes on what is no refusal as it is: a bug stays a bug', async () => {
+test('rethrows what is not a refusal: a bug stays a bug', async () => {
   const bug = new Error('a bug');
   const requiredClaims = new Proxy<string[]>([], {
     get: () => {
