@@ -34,11 +34,13 @@ export function makeClients<Name extends string>(
   }));
 }
 
-/** Clients of both profiles: one without any scope, and two whose tokens are refused. */
+/** Clients of both profiles: one without any scope, two whose tokens are refused, and one of another API. */
 export const everyone = {
   visitor: {},
   latecomer: { lifetimeSeconds: -60 },
   stranger: { claims: { aud: 'https://another-api.test' } },
+  // For the API of docs/your-own-api.md.
+  buyer: { scopes: ['read:orders', 'write:orders'] },
 } satisfies Record<string, Grants>;
 
 export const tokenEndpointOf = ({ issuer }: Provider) => `${issuer}oauth/token`;

@@ -1,16 +1,22 @@
 /* Runs the demo as a developer does, pastes every line that it prints into a shell, sends what its page would
    send, and ends it as a terminal does. */
 import assert from 'node:assert/strict';
-import { statSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { dirname } from 'node:path';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { policyRoutesA, routesA } from '../../src/profiles/a.ts';
 import { routesB } from '../../src/profiles/b.ts';
 import { authenticated } from '../../src/gate/access.ts';
 import { type Route } from '../../src/service/routes/route.ts';
+import { samplesUnder } from '../docs/pages.ts';
 import { ask } from '../support/client.ts';
+import { freePort } from '../support/free-port.ts';
 import type { Example } from './examples.ts';
 import { named, NO_STORE } from '../support/redis.ts';
 import {
@@ -208,6 +214,34 @@ for (const { name, words, routes, port, signal } of cases) {
       assert.equal((await ask(portOf(demo.output(), 'service'), '/api/private', { token })).status, 200);
       const { exp } = JSON.parse(String(Buffer.from(token.split('.')[1] ?? '', 'base64url')));
       assert.ok(exp > Date.now() / 1000 + 11 * 3600, 'it lives for hours');
+    });
+
+    test('lends its provider to the API of docs/your-own-api.md', async (context) => {
+      const [example = ''] = samplesUnder('docs/your-own-api.md', 'Your own API', 'ts');
+      const [start = ''] = samplesUnder('docs/your-own-api.md', 'Try it without a provider', 'sh');
+      const [calls = ''] = samplesUnder('docs/your-own-api.md', 'Try it without a provider', 'sh').slice(1);
+      const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+      const door = new URL('../../dist/gatehouse.js', import.meta.url).href;
+      writeFileSync(join(directory, 'orders.mjs'), example.replace('gatehouse-http', door));
+      const own = String(await freePort());
+      const source = /^\. .*$/m.exec(demo.output())?.[0] ?? '';
+      const line = `${source}; exec env ${start.trim().replace('4000', own)}`;
+      const child = spawn('/bin/sh', ['-c', line], { cwd: directory, stdio: ['ignore', 'pipe', 'inherit'] });
+      context.after(async () => {
+        if (child.kill('SIGKILL')) await once(child, 'close');
+        rmSync(directory, { recursive: true });
+      });
+      for await (const text of createInterface(child.stdout)) {
+        if (text.includes('"signing keys loaded"')) break;
+      }
+
+      const statuses = calls
+        .trim()
+        .split('\n')
+        .map(async (call) => {
+          return (await paste(demo.output(), call.replace('4000', own))).status;
+        });
+      assert.deepEqual(await Promise.all(statuses), [200, 403]);
     });
 
     test('prints plain lines that fit on a screen of 110 columns and 40 lines', () => {

@@ -47,6 +47,7 @@ interface Values {
 export function writeVariables({ provider, origin, user, tokens }: Values): Variables {
   const values = {
     API: origin,
+    PROVIDER: provider.domain,
     ...Object.fromEntries([...tokens].map(([id, token]) => [variableOf(id), token])),
     ...tokenSettings(provider, user),
     TYPE: `Content-Type: ${TOKEN_REQUEST_TYPE}`,
