@@ -20,6 +20,7 @@ export {
   patch,
   del,
   under,
+  upstream,
   type Handler,
   type Method,
   type PathParameters,
@@ -39,4 +40,4 @@ export type { FetchRequest, GateRequest } from './gate/gate-request.ts';
 export type { CreateOptions } from './process/compose.ts';
 export { createGate, type Gate } from './process/gate.ts';
 export { createService, type Service } from './process/service.ts';
-export { runService } from './process/run.ts';
+export { runForwardAuth, runService } from './process/run.ts';

@@ -15,10 +15,11 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds yet, and how much; the last two have room for routes of a team. */
 const OVER: Readonly<Record<string, number>> = {
-  createGate: 22_600,
-  createService: 29_250,
-  server: 34_100,
-  'all of src': 47_500,
+  createGate: 22_700,
+  createService: 29_500,
+  runService: 32_100,
+  server: 34_300,
+  'all of src': 48_300,
 };
 
 const MOST_TOKENS_OF_A_FILE = 1_250;
@@ -142,7 +143,7 @@ describe('the layout', () => {
       importsOf(text)
         .map(({ from }) => posix.join(posix.dirname(file), from))
         .filter((target) => target.startsWith('options/') && !target.includes('node:'))
-        .filter(() => !/^(?:options|process)\//.test(file)),
+        .filter(() => !/^(?:options\/|process\/|gatehouse\.ts$)/.test(file)),
     );
     holds('options', found);
   });

@@ -47,6 +47,8 @@ export interface ChallengeOptions {
   readonly errorDetail: boolean;
   /** RFC 9728 §5.1 */
   readonly metadataUrl?: string | undefined;
+  /** One field for all schemes: nginx passes on no second one. */
+  readonly joinsChallenges?: boolean;
 }
 
 /** Makes each reply once, unless it has details of one request. `scheme` is the one used, if accepted. */
@@ -55,6 +57,7 @@ export function createRefusalReplies({
   dpopAlgorithms,
   errorDetail,
   metadataUrl,
+  joinsChallenges,
 }: ChallengeOptions) {
   const schemes = SCHEMES[dpopMode];
   const algs = dpopAlgorithms.join(' ');
@@ -65,7 +68,7 @@ export function createRefusalReplies({
     const isError = kind !== 'unauthorized';
     const used = isError && scheme ? scheme : schemes[0];
 
-    return schemes.flatMap((accepted) => {
+    const each = schemes.map((accepted) => {
       const parameters = parametersText({
         realm: accepted === schemes[0] ? 'api' : undefined,
         // RFC 6750 §3, RFC 9470 §3
@@ -74,8 +77,10 @@ export function createRefusalReplies({
         algs: accepted === 'DPoP' ? algs : undefined,
         resource_metadata: metadataUrl,
       });
-      return ['WWW-Authenticate', `${accepted} ${parameters}`];
+      return `${accepted} ${parameters}`;
     });
+    const fields = joinsChallenges ? [each.join(', ')] : each;
+    return fields.flatMap((field) => ['WWW-Authenticate', field]);
   }
 
   function bodyOf({ kind, description, scopes, issues }: Refusal, status: number) {

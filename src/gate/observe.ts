@@ -96,15 +96,15 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
 const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
 
 /** Probes do not count as refused. */
-const isOfProbe = ({ route, request }: RequestRecord) =>
-  /^\/(?:healthz|readyz)(?:\?|$)/.test(route?.pattern ?? request.url ?? '');
+const isOfProbe = ({ route, request, forwardedMethod }: RequestRecord) =>
+  forwardedMethod === undefined && /^\/(?:healthz|readyz)(?:\?|$)/.test(route?.pattern ?? request.url ?? '');
 
 const NO_REQUEST: unknown[] = ['malformed-http', 'header_fields_too_large', 'request_timeout'];
 
 /** From a closed list. `undefined` if the bytes were no request, even if Node parsed a method. */
-function methodOf({ request, reason }: RequestRecord) {
+function methodOf({ request, reason, forwardedMethod = request.method }: RequestRecord) {
   if (NO_REQUEST.includes(reason)) return undefined;
-  return METHODS.find((method) => method === request.method) ?? printable('_OTHER');
+  return METHODS.find((method) => method === forwardedMethod) ?? printable('_OTHER');
 }
 
 /** One literal: spreading would double the cost. */

@@ -23,6 +23,8 @@ export abstract class RequestRecord {
   abstract readonly arrivedAt: number;
   /** Replaces `CrossOrigin.forReading`. */
   crossOrigin?: readonly string[];
+  /** Of the request that a proxy asks about. */
+  forwardedMethod?: string;
   route?: MatchedRoute | undefined;
   rules?: readonly { readonly access: Access<unknown> }[];
   kid?: string | undefined;

@@ -4,6 +4,7 @@ import { ConfigurationError } from '../gate/configuration-error.ts';
 import { SAME_ORIGIN } from '../gate/early.ts';
 import type { Dependencies } from '../gate/observe.ts';
 import { createCors } from '../options/cors.ts';
+import { createForwardAuth } from '../options/forward-auth.ts';
 import { createMetricsListener, listenBoth } from '../options/metrics/metrics-listener.ts';
 import type { Metrics } from '../options/metrics/metrics.ts';
 import { connectThrough } from '../options/proxy-tunnel.ts';
@@ -12,7 +13,7 @@ import { createResourceMetadata, metadataPaths, metadataUrlOf } from '../options
 import { createListener } from '../service/http/listener.ts';
 import { createPipeline } from '../service/http/pipeline.ts';
 import { createResponder, type Phase } from '../service/http/responder.ts';
-import { get, type Route, type Routes } from '../service/routes/route.ts';
+import { get, type Routes } from '../service/routes/route.ts';
 import { routesProblems } from '../service/routes/router.ts';
 import { unavailable } from '../verify/base/refusal.ts';
 import { composeChecks, type CreateOptions, type OptionalParts } from './compose.ts';
@@ -73,12 +74,12 @@ export function composeService(
   demandServable(served, settings);
 
   const { clock, metrics } = dependencies;
-  const parts = partsOf(settings, dependencies, served.routes);
+  const parts = partsOf(settings, dependencies, served);
   const checks = composeChecks(settings, dependencies, parts, options);
   const phase = { isStopping: false, isClosing: false };
   const probes = createProbes(phase, checks.isReady);
   metrics?.foreseeRoutes([...probes, ...served.routes]);
-  const pipeline = createPipeline(served, checks.identification, { clock, ...settings }, probes);
+  const pipeline = makerFor(served)(served, checks.identification, { clock, ...settings }, probes);
 
   return {
     ...checks,
@@ -88,10 +89,12 @@ export function composeService(
   };
 }
 
+const makerFor = ({ isPolicy }: Routes) => (isPolicy ? createForwardAuth : createPipeline);
+
 export function partsOf(
   settings: Settings,
   { clock, log }: Dependencies,
-  routes: readonly Route[] = [],
+  { routes, isPolicy = false }: Routes = { routes: [] },
 ): OptionalParts {
   const { proxy, dpopReplayStore: store, resourceUrl, corsAllowedOrigins } = settings;
   const cors = corsAllowedOrigins.length > 0 ? createCors(settings, routes) : undefined;
@@ -103,6 +106,7 @@ export function partsOf(
     early: cors === undefined ? metadata : [...metadata, cors.preflight],
     metadataUrl: resourceUrl && metadataUrlOf(resourceUrl),
     crossOrigin: cors ?? SAME_ORIGIN,
+    joinsChallenges: isPolicy,
   };
 }
 

@@ -29,6 +29,8 @@ export interface OptionalParts {
   /** Of the document about the resource, for challenges (RFC 9728 §5.1). */
   readonly metadataUrl: string | undefined;
   readonly crossOrigin: CrossOrigin;
+  /** For questions of a proxy. */
+  readonly joinsChallenges?: boolean;
 }
 
 export interface Checks extends Readonly<{ verifyToken: TokenVerifier; checkSender: SenderCheck }> {
@@ -101,7 +103,7 @@ function composeReplayStore(settings: BasicSettings, { log }: Dependencies) {
 export function composeRequestParts(
   settings: BasicSettings,
   dependencies: Dependencies,
-  { early, crossOrigin, metadataUrl }: OptionalParts,
+  { early, crossOrigin, ...challenges }: OptionalParts,
   { onError, ...checks }: Checks,
 ) {
   const { dpopMode, accessLog } = settings;
@@ -109,7 +111,7 @@ export function composeRequestParts(
 
   return {
     identification: createIdentification({ ...checks, dpopMode, clock: dependencies.clock, early }),
-    replies: createReplies({ ...settings, metadataUrl }, crossOrigin, observer.observe, onError),
+    replies: createReplies({ ...settings, ...challenges }, crossOrigin, observer.observe, onError),
     observer,
   };
 }

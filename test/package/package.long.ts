@@ -48,9 +48,11 @@ const NAMES = [
   'query',
   'recentLogin',
   'reply',
+  'runForwardAuth',
   'runService',
   'scope',
   'under',
+  'upstream',
 ];
 
 const TESTING_NAMES = [

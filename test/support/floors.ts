@@ -60,6 +60,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
     'yaml',
     'dot-env',
     'resource-metadata',
+    'forward-auth',
   ],
   'options/metrics/': ['metrics', 'metrics-listener'],
   'process/': [

@@ -31,9 +31,8 @@ export function createPipeline(
   { readFacts, replyEarly, identify }: Identification,
   { clock, bodyLimitBytes, handlerTimeoutSeconds }: PipelineOptions,
   ownRoutes?: readonly Route[],
+  matchPath: (path: string, uri: unknown) => Matched | undefined = createRouter(routes, rules, ownRoutes),
 ) {
-  const matchPath = createRouter(routes, rules, ownRoutes);
-
   function respond(exchange: Exchange): MaybePromise<Reply | Refused> {
     const refused = headRefusal(exchange);
     if (refused !== undefined) return refused;
@@ -44,8 +43,8 @@ export function createPipeline(
     const early = replyEarly(exchange, facts);
     if (early !== undefined) return early;
 
-    const matched = matchPath(facts.path);
-    return matched === undefined ? refuse('not_found') : serve(exchange, matched, facts);
+    const matched = matchPath(facts.path, facts.uri);
+    return matched === undefined ? refuseUnmatched(exchange) : serve(exchange, matched, facts);
   }
 
   function serve(
@@ -67,7 +66,7 @@ export function createPipeline(
       const inForce = match === undefined ? rules : [...rules, match.route];
       const refused = refusalOf(inForce, caller, match !== undefined);
       if (refused !== undefined) return refused;
-      if (match === undefined) return refuseUnmatched(matches);
+      if (match === undefined) return refuseUnmatched(exchange, matches);
 
       return run(exchange, match, path, caller);
     });
@@ -138,7 +137,8 @@ function headRefusal({ request: { httpVersion, rawHeaders, headers } }: Exchange
   return isMet ? undefined : refuse('expectation_failed');
 }
 
-function refuseUnmatched(matches: readonly Match[]) {
+function refuseUnmatched({ forwardedMethod }: Exchange, matches: readonly Match[] = []) {
+  if (forwardedMethod !== undefined) return refuse('route-missing');
   if (matches.length === 0) return refuse('not_found');
 
   const methods = matches.map(({ route }) => route.method);

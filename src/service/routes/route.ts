@@ -55,12 +55,22 @@ function accessProblems(access: unknown): readonly string[] {
 }
 
 /** What stops the start, besides the pattern. */
-export const routeProblems = ({ access, query, body, handler, problems }: Route) => [
+export const routeProblems = ({ access, query, body, handler, problems }: Route, isPolicy = false) => [
   ...accessProblems(access),
   ...(typeof handler === 'function' ? [] : ['is no route, as get, post, put, patch and del give']),
   ...[query, body].flatMap((input) => input?.problem ?? []),
   ...(problems ?? []),
+  ...((handler === upstream) === isPolicy && !(isPolicy && (query ?? body)) ? [] : [MISPLACED]),
 ];
+
+const MISPLACED = 'runForwardAuth takes upstream alone, and only runForwardAuth takes it';
+
+/**
+ * The server behind a proxy, in place of a handler. For `runForwardAuth` alone.
+ *
+ * @example get('/api/orders/{id}', needs(scope('read:orders')), upstream)
+ */
+export const upstream = () => ({});
 
 /**
  * Adds an access to every path under a prefix such as `/api/admin`, whether or not it has a route. Other
@@ -78,6 +88,8 @@ export function under(prefix: string, access: Access<Caller>): PrefixRule {
 export interface Routes {
   readonly routes: readonly Route[];
   readonly rules?: readonly PrefixRule[];
+  /** Set by `runForwardAuth`. */
+  readonly isPolicy?: boolean;
 }
 
 type Input = QueryInput<unknown> | BodyInput<unknown>;

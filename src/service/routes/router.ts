@@ -49,13 +49,13 @@ export function createRouter(
  * invalid, match one of the service's `ownPaths`, or overlap.
  */
 export function routesProblems(served: Routes, ownPaths: readonly string[] = []): string[] {
-  const { routes, rules = [], ...others }: Routes = Object(served);
+  const { routes, rules = [], isPolicy = false, ...others }: Routes = Object(served);
   const strange = Object.keys(others).map((name) => `${name}: is unknown here; write routes and rules`);
   if (!Array.isArray(routes) || !Array.isArray(rules)) return [...strange, 'routes and rules: must be lists'];
 
   return [
     ...strange,
-    ...problemsOfAll([...routes], ownPaths),
+    ...problemsOfAll([...routes], isPolicy ? [] : ownPaths, isPolicy),
     ...rules.flatMap((rule) => (Object(rule).prefix && rule.problems) ?? NO_RULE),
   ];
 }
@@ -63,14 +63,14 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [])
 /** In JavaScript, rules may be anything, even routes. */
 const NO_RULE = 'rules: must be a list of what under gives';
 
-function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[]) {
+function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[], isPolicy: boolean) {
   const copies = routes.map((route) => ({ ...route }));
   const parsed = copies.map((route) => ({ ...route, segments: parsePattern(route.pattern) }));
 
   return parsed.flatMap(({ segments, ...route }, index) => {
     const { method, pattern } = route;
     const ofPattern = segments ? shadowProblems(segments, ownPaths) : [patternProblem(pattern)];
-    const ofRoute = [...routeProblems(route), ...ofPattern];
+    const ofRoute = [...routeProblems(route, isPolicy), ...ofPattern];
     const problems = ofRoute.map((problem) => `${pattern}: ${problem}`);
 
     const earlierRoutes = parsed.slice(0, index).filter((earlier) => earlier.method === method);

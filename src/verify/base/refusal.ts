@@ -67,6 +67,7 @@ export const SENTENCES = {
   insufficient_scope: {
     'scope-missing': '',
     'claim-missing': '',
+    'route-missing': 'no route lets this method pass at this path',
   },
   insufficient_user_authentication: {
     'login-insufficient': 'the login of the token is not recent or strong enough',
@@ -77,6 +78,7 @@ export const SENTENCES = {
     'target-refused': 'the request target is not a path that can be served',
     'authorization-repeated': 'the request has more than one Authorization header field',
     'forwarded-refused': 'the forwarded scheme or host of the request is not one',
+    'question-malformed': 'the question does not name exactly one method and one path',
     'proof-beside-bearer': 'the request has a DPoP header field beside a Bearer token',
   },
   /** Says nothing about the token. */

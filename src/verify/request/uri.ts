@@ -16,16 +16,19 @@ export interface RequestFacts {
   readonly host: string | undefined;
   readonly path: string;
   readonly rawHeaders: readonly string[];
+  /** Instead of the host: of the request that a proxy asks about. */
+  readonly uri?: () => string | Refused;
 }
 
 /** The requested URI, without query, not normalized. No `htu` matches `undefined`. */
 export function requestUri(
-  { host, path, rawHeaders }: RequestFacts,
+  { host, path, rawHeaders, uri }: RequestFacts,
   { publicUrl, trustProxy }: UriOptions,
 ): string | Refused | undefined {
   // RFC 9112 §3.2.1: `#` would end a URI, but the router reads on.
   if (path.includes('#')) return undefined;
   if (publicUrl !== undefined) return publicUrl + path;
+  if (uri !== undefined) return uri();
   if (!trustProxy) return host && `http://${host}${path}`;
 
   const outerScheme = lastHop(rawHeaders, 'x-forwarded-proto') || 'http';

@@ -1,0 +1,104 @@
+// Forward-auth: a proxy asks whether a request may pass to the server behind it. Trusts whoever connects to
+// be that proxy. Promises: what no route names does not pass, nor a path that servers read in several ways.
+// Does NOT check requests for the service itself: probes and metadata are served as ever.
+import { isListOf } from '../verify/base/encoding.ts';
+import { refuse, Refused, refuseMethod } from '../verify/base/refusal.ts';
+import type { Caller } from '../verify/caller.ts';
+import { fieldValues, isHost } from '../verify/request/fields.ts';
+import type { RequestFacts } from '../verify/request/uri.ts';
+import { NO_CONTENT } from '../gate/reply.ts';
+import { createPipeline } from '../service/http/pipeline.ts';
+import { HandlerReply } from '../service/routes/handler-result.ts';
+import { createRouter } from '../service/routes/router.ts';
+
+const READS = ['GET', 'HEAD'];
+
+/** A token (RFC 9110 §5.6.2), and a target that begins with a path. */
+const QUESTION = /^([!#$%&'*+.^_`|~\w-]+) (\/[^ ?]*)(?:\?[^ ]*)?$/;
+
+/** Stricter: what servers read in several ways, plain or escaped, and control characters. */
+const AMBIGUOUS = /[^!-~]|[#\\;]|%(?:2f|5c|3b|3f|23|25|[01][\da-f]|7f|c2%[89][\da-f])/i;
+
+const PRINTABLE = /^[!-~](?:[ -~]*[!-~])?$/;
+const UP_TO_8_KIB = /^.{1,8192}$/;
+
+/** RFC 6749 §3.3 */
+const SCOPE = /^[!#-[\]-~]+$/;
+
+/** Runs in place of `upstream`: tells the proxy, and so the server behind it, who the caller is. */
+function admit({ caller }: { readonly caller: Caller | undefined }) {
+  const { subject, issuer, scopes = [], claims }: Partial<Caller> = caller ?? {};
+  const encoded = claims && Buffer.from(JSON.stringify(claims)).toString('base64url');
+
+  // Always all four: a proxy may pass on the client's own field instead of a missing one.
+  const identity = {
+    'X-Auth-Subject': textIf(PRINTABLE, subject),
+    'X-Auth-Issuer': textIf(PRINTABLE, issuer),
+    'X-Auth-Scope': isListOf(SCOPE, scopes) ? scopes.join(' ') : '',
+    'X-Auth-Claims': textIf(UP_TO_8_KIB, encoded),
+    'Content-Length': '0',
+  };
+  const fields = [...NO_CONTENT.fields, ...Object.entries(identity).flat()];
+  return new HandlerReply({ status: 200, fields, content: '' });
+}
+
+const textIf = (pattern: RegExp, text = '') => (pattern.test(text) ? text : '');
+
+/** Repeated fields are joined as no request could be. */
+const field = ({ rawHeaders }: RequestFacts, name: string) =>
+  fieldValues(rawHeaders, `x-forwarded-${name}`).join(' ');
+
+/** Method and path: named in fields, or behind the prefix those of the request itself. */
+function questionIn(facts: RequestFacts, rest: string) {
+  const named = `${field(facts, 'method')} ${field(facts, 'uri')}`;
+  return QUESTION.exec(rest ? `${facts.method} ${rest}` : named);
+}
+
+/** Read only where a proof is checked. */
+function forwardedUri(facts: RequestFacts, path: string) {
+  const scheme = field(facts, 'proto');
+  const host = field(facts, 'host');
+  const isOrigin = /^https?$/i.test(scheme) && isHost(host);
+  return isOrigin ? `${scheme}://${host}${path}` : refuse('forwarded-refused');
+}
+
+/** A pipeline for questions about `served`; requests for the service itself go to `ownRoutes`. */
+export function createForwardAuth(...parts: Parameters<typeof createPipeline>) {
+  const [served, identification, options, ownRoutes] = parts;
+  const routes = served.routes.map((route) => ({ ...route, handler: admit }));
+  const matchForwarded = createRouter(routes, served.rules);
+  const matchOwn = createRouter([], [], ownRoutes);
+
+  const matchPath = (path: string, uri: unknown) => (uri ? matchForwarded(path) : matchOwn(path));
+
+  const readFacts: typeof identification.readFacts = (record) => {
+    const facts = identification.readFacts(record);
+    if (facts instanceof Refused) return facts;
+
+    const [, rest] = /^\/forward-auth($|\/.*)/.exec(facts.path) ?? [];
+    if (rest === undefined) return facts;
+    if (rest === '' && !READS.includes(facts.method)) return refuseMethod(READS);
+
+    const [, method = '', path = ''] = questionIn(facts, rest) ?? [];
+    if (path === '') return refuse('question-malformed');
+
+    record.forwardedMethod = method;
+    if (AMBIGUOUS.test(path)) return refuse('route-missing');
+
+    return { ...facts, method, path, uri: () => forwardedUri(facts, path) };
+  };
+
+  /** A proxy takes 204 as "pass": without this, any preflight would. */
+  const replyEarly: typeof identification.replyEarly = (record, facts) => {
+    const reply = identification.replyEarly(record, facts);
+    const { path, rawHeaders, uri } = facts;
+    if (reply !== NO_CONTENT) return uri ? undefined : reply;
+
+    const asked = fieldValues(rawHeaders, 'access-control-request-method').join();
+    const method = asked === 'HEAD' ? 'GET' : asked;
+    const hasRoute = matchPath(path, uri)?.matches.some(({ route }) => route.method === method);
+    return hasRoute && record.crossOrigin?.length ? reply : undefined;
+  };
+
+  return createPipeline(served, { ...identification, readFacts, replyEarly }, options, ownRoutes, matchPath);
+}
