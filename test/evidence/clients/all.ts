@@ -1,7 +1,7 @@
 /* Every client against the service in every mode that it can speak. */
 import { startProcess } from '../../support/service.ts';
 import { browserCommand, startPage } from './browser.ts';
-import { walkMcpServer } from './mcp-server.ts';
+import { reportMcp } from './mcp-server.ts';
 import { startRealProvider } from './provider.ts';
 import { tokenFor, walkClient2, walkOauth4webapi, walkSdk1, type Walk } from './walks.ts';
 
@@ -30,7 +30,7 @@ const isAtHome = ({ proves }: Client, mode: Mode): boolean => mode !== (proves ?
 
 let isGood = true;
 
-function report(name: string, found: object, expected: object): void {
+function report(name: string, found: unknown, expected: unknown): void {
   const isExpected = JSON.stringify(found) === JSON.stringify(expected);
   isGood &&= isExpected;
   console.log(`${name}: ${isExpected ? 'as expected' : JSON.stringify({ found, expected })}`);
@@ -95,8 +95,7 @@ export async function runAll(port: number): Promise<boolean> {
       await service.stop();
     }
   }
-  const told = { content: [{ type: 'text', text: 'You are alice' }] };
-  report('the MCP server of the documents', await walkMcpServer(provider, port), told);
+  await reportMcp(report, provider);
   if (page === undefined) {
     console.log('a page in Chromium: skipped, since there is no chromium (apt-get install chromium)');
   }

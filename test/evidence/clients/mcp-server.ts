@@ -1,75 +1,186 @@
-/* The protected MCP server of docs/for-mcp-and-agents.md, by its very lines, and a client that is told its URL
-   alone: it connects, is sent to the provider, connects again and calls the tool. */
-import { spawn } from 'node:child_process';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { connect } from 'node:net';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+/* The protected MCP server of docs/for-mcp-and-agents.md by its very lines, with the server of either SDK: clients of both SDKs that
+   are told its URL alone, and everybody else. */
+import { samplesUnder } from '../../docs/pages.ts';
 import { until } from '../../support/watch.ts';
-import type { RealProvider } from './provider.ts';
-import { authorize } from './user-agent.ts';
-import { Keeper } from './walks.ts';
+import { MCP_CLIENTS, PROVING_CLIENT, refreshing, walkMcp, type McpClient } from './mcp-clients.ts';
+import { challenges, messages, origins, spellings, unchecked } from './mcp-messages.ts';
+import { PAGE, partOf, replaceAll, SERVER_SDKS, startMcpProgram, type ServerSdk } from './mcp-program.ts';
+import { inScene, type Fact } from './mcp-scene.ts';
+import { bounds, secrets, sessions, streams, timers } from './mcp-sessions.ts';
+import { startRealProvider, type RealProvider } from './provider.ts';
 
-const PAGE = readFileSync(new URL('../../../docs/for-mcp-and-agents.md', import.meta.url), 'utf8');
-const PROGRAM = new URL('./mcp-program.mjs', import.meta.url);
-const BUILT = createRequire(import.meta.url).resolve('../../../dist/gate.js');
+export type Report = (name: string, found: unknown, expected: unknown) => void;
 
-/** The lines of the page, for this provider and this port. */
-function program({ domain, issuer }: RealProvider, url: string): string {
-  const [, section = ''] = PAGE.split('\n## A protected MCP server\n');
-  const lines = /```js\n([^]*?)```/.exec(section)?.[1] ?? '';
-  return lines
-    .replace("'gatehouse-http/gate'", `'${BUILT}'`)
-    .replace("'tenant.example.com'", `'${domain}', issuer: '${issuer}'`)
-    .replaceAll('https://mcp.example.com/mcp', url)
-    .replace('3000', `${new URL(url).port}, '127.0.0.1'`);
-}
+const failed = (error: unknown) => ({ failure: String(error), cause: String(Object(error).cause ?? '') });
 
-/** Whether anybody takes connections on this port. */
-async function isOpen(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
-  const isTaken = await new Promise<boolean>((resolve) => {
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-  });
-  socket.destroy();
-  return isTaken;
-}
+const textOf = (text: string) => [{ type: 'text', text }];
 
-/** What the tool says at last. */
-async function callTool(url: URL): Promise<unknown> {
-  const keeper = new Keeper();
-  const client = () => new Client({ name: 'walk', version: '1.0.0' });
-  const transport = () => new StreamableHTTPClientTransport(url, { authProvider: keeper });
-  const first = transport();
-  await client()
-    .connect(first as Parameters<Client['connect']>[0])
-    .catch((failure: unknown) => {
-      if (keeper.sentTo === undefined) throw failure;
-    });
-  const back = await authorize(keeper.sentTo ?? url);
-  await first.finishAuth(back.searchParams.get('code') ?? '');
+/** Both tools, with one way to the provider for each of these scopes. */
+const walked = (scopes: readonly string[], hasSession: boolean) => ({
+  tools: ['list_messages', 'send_message'],
+  first: textOf('Messages of alice: none'),
+  second: textOf('alice has written to bob'),
+  scopes,
+  hasSession,
+});
 
-  const connected = client();
-  await connected.connect(transport() as Parameters<Client['connect']>[0]);
-  const { tools } = await connected.listTools();
-  const { content } = await connected.callTool({ name: String(tools[0]?.name) });
-  await connected.close();
-  return content;
-}
+const STEPS = ['read:messages', 'read:messages write:messages'];
 
-/** What a tool of the server says to a client on this port. */
-export async function walkMcpServer(provider: RealProvider, port: number): Promise<object> {
-  const url = `http://127.0.0.1:${port}/mcp`;
-  writeFileSync(PROGRAM, program(provider, url));
-  const child = spawn(process.execPath, [PROGRAM.pathname], { stdio: ['ignore', 'ignore', 'inherit'] });
+/** Every client, once. */
+async function walkAll(
+  report: Report,
+  provider: RealProvider,
+  sdk: ServerSdk,
+  clients: readonly McpClient[],
+  edit?: (lines: string) => string,
+): Promise<void> {
+  const program = await startMcpProgram({ ...provider, sdk, ...(edit && { edit }) });
   try {
-    await until('the MCP server listens', () => isOpen(port), 5);
-    return { content: await callTool(new URL(url)) };
-  } catch (failure) {
-    return { failure: String(failure) };
+    for (const client of clients) {
+      const hasSession = !(client.isNewest && sdk === '@modelcontextprotocol/server 2.x');
+      const found = await walkMcp(new URL(program.url), client).catch(failed);
+      report(`${client.name} steps up once for a tool`, found, walked(STEPS, hasSession));
+    }
   } finally {
-    child.kill('SIGKILL');
-    rmSync(PROGRAM);
+    program.stop();
   }
+}
+
+const withDpop = (lines: string) =>
+  replaceAll(lines, [['  resourceUrl: RESOURCE,\n', "  resourceUrl: RESOURCE,\n  dpopMode: 'ALLOWED',\n"]]);
+
+/** Facts about the server of one SDK. */
+async function reportServer(report: Report, provider: RealProvider, sdk: ServerSdk): Promise<void> {
+  const told: Report = (name, found, expected) => report(`MCP server, ${sdk}: ${name}`, found, expected);
+  await walkAll(told, provider, sdk, MCP_CLIENTS);
+  await walkAll(told, provider, sdk, [PROVING_CLIENT], withDpop);
+  const parts = [challenges, messages, origins, spellings, sessions, bounds, timers, secrets, streams];
+  const facts = await inScene(sdk, async (scene) => {
+    const found: Fact[] = [];
+    for (const part of parts) found.push(...(await part(scene)));
+    return found;
+  });
+  for (const { name, found, expected } of [...facts, ...(await unchecked(sdk))]) told(name, found, expected);
+}
+
+const TWO_SCOPES: readonly (readonly [string, string])[] = [
+  ['const base = needs(read);', "const base = needs(anyScope('read:messages', 'write:messages'));"],
+  ['import { createGate, needs,', 'import { anyScope, createGate, needs,'],
+];
+
+/** Where the provider holds a client to the scopes with which it has registered. */
+async function reportStrict(report: Report): Promise<void> {
+  const provider = await startRealProvider({ isStrict: true });
+  const names = (name: string) => `MCP server, a strict provider: ${name}`;
+  const [program, wide] = await Promise.all([
+    startMcpProgram(provider),
+    startMcpProgram({ ...provider, edit: (lines) => replaceAll(lines, TWO_SCOPES) }),
+  ]);
+  try {
+    for (const client of MCP_CLIENTS) {
+      const refused = await walkMcp(new URL(program.url), client).catch(String);
+      report(names(`${client.name} is refused the step-up`), refused, 'Error: refused: invalid_scope');
+      const again = await walkMcp(new URL(program.url), client, { forgets: true }).catch(failed);
+      report(names(`${client.name} steps up once it registers anew`), again, walked(STEPS, !client.isNewest));
+      const { scopes } = await walkMcp(new URL(wide.url), client, { stepsUp: false });
+      report(
+        names(`${client.name} needs no step-up if the first challenge names all scopes`),
+        scopes,
+        STEPS.slice(1),
+      );
+    }
+  } finally {
+    program.stop();
+    wide.stop();
+    provider.stop();
+  }
+}
+
+const GAVE_UP = 'Error: Streamable HTTP error: Server returned 403 after trying upscoping';
+
+/** What refresh tokens make of the step-up. */
+async function reportRefreshing(report: Report, provider: RealProvider): Promise<void> {
+  const program = await startMcpProgram(provider);
+  try {
+    for (const client of MCP_CLIENTS) {
+      const found = await walkMcp(new URL(program.url), refreshing(client)).catch(String);
+      // The second SDK asks for refresh tokens by a scope of their own.
+      const served = walked(
+        STEPS.map((scope) => `${scope} offline_access`),
+        !client.isNewest,
+      );
+      const isFirst = client.name === '@modelcontextprotocol/sdk 1.x';
+      const name = isFirst ? 'refreshes instead of stepping up, and gives up' : 'steps up';
+      report(`MCP server: ${client.name} with a refresh token ${name}`, found, isFirst ? GAVE_UP : served);
+    }
+  } finally {
+    program.stop();
+  }
+}
+
+/** Where the user does not grant the scope. */
+async function reportUngranted(report: Report): Promise<void> {
+  const provider = await startRealProvider({ refused: 'write:messages' });
+  const program = await startMcpProgram(provider);
+  try {
+    for (const client of MCP_CLIENTS) {
+      const found = await walkMcp(new URL(program.url), client).catch(String);
+      const isFirst = client.name === '@modelcontextprotocol/sdk 1.x';
+      const name = isFirst ? 'gives up' : 'sends the user again';
+      const expected = isFirst ? GAVE_UP : 'UnauthorizedError: Unauthorized';
+      report(`MCP server, a scope that is not granted: ${client.name} ${name}`, found, expected);
+    }
+  } finally {
+    program.stop();
+    provider.stop();
+  }
+}
+
+/** As the page says. */
+function withoutSessions(lines: string): string {
+  const [end = ''] = samplesUnder(PAGE, 'Without sessions', 'js');
+  return replaceAll(lines, [
+    [partOf(lines, /\/\/ ---- Sessions[^]*(?=\/\/ ---- Requests)/), ''],
+    ["{ legacy: 'reject', maxSubscriptions: 0 }", '{ maxSubscriptions: 0 }'],
+    [partOf(lines, /  const isLegacy = .*\n.*\n/), end],
+  ]);
+}
+
+async function reportSessionless(report: Report, provider: RealProvider): Promise<void> {
+  const program = await startMcpProgram({ ...provider, edit: withoutSessions });
+  try {
+    for (const client of MCP_CLIENTS) {
+      const found = await walkMcp(new URL(program.url), client).catch(failed);
+      report(`MCP server without sessions: ${client.name} steps up once`, found, walked(STEPS, false));
+    }
+  } finally {
+    program.stop();
+  }
+}
+
+/** Whether the log says that nobody will get in. */
+async function reportAudience(report: Report, provider: RealProvider): Promise<void> {
+  const edit = (lines: string) =>
+    replaceAll(lines, [['audience: RESOURCE', "audience: 'https://api.example.com'"]]);
+
+  const program = await startMcpProgram({ ...provider, edit });
+  const warned = () => program.log().includes('"message":"resource is no audience"');
+  const found = await until('the log warns', warned, 5).then(
+    () => 'warned',
+    () => program.log(),
+  );
+  program.stop();
+  report('MCP server: the log warns of a resource that is no audience', found, 'warned');
+}
+
+/** Whatever is asked about the MCP server of the documents. */
+export async function reportMcp(report: Report, provider: RealProvider): Promise<void> {
+  await Promise.all([
+    ...SERVER_SDKS.map((sdk) => reportServer(report, provider, sdk)),
+    reportStrict(report),
+    reportRefreshing(report, provider),
+    reportUngranted(report),
+    reportSessionless(report, provider),
+    reportAudience(report, provider),
+  ]);
 }

@@ -27,13 +27,18 @@ const CLIENT = {
 /** Everything that an MCP client wants kept, in memory. */
 export class Keeper {
   readonly redirectUrl = REDIRECT;
-  readonly clientMetadata = CLIENT;
+  readonly clientMetadata: typeof CLIENT = CLIENT;
   #client: any;
   #tokens: any;
   #discovery: any;
   #verifier = '';
-  /** Where the user was sent. */
-  sentTo: URL | undefined;
+  /** Where the user was sent, each time. */
+  readonly journeys: URL[] = [];
+
+  /** Where the user was sent last. */
+  get sentTo(): URL | undefined {
+    return this.journeys.at(-1);
+  }
 
   clientInformation() {
     return this.#client;
@@ -41,6 +46,10 @@ export class Keeper {
 
   saveClientInformation(client: unknown) {
     this.#client = client;
+  }
+
+  forgetClient() {
+    this.#client = undefined;
   }
 
   tokens() {
@@ -60,7 +69,7 @@ export class Keeper {
   }
 
   redirectToAuthorization(url: URL) {
-    this.sentTo = url;
+    this.journeys.push(url);
   }
 
   saveCodeVerifier(verifier: string) {
@@ -73,12 +82,17 @@ export class Keeper {
 }
 
 /** With the proofs of the SDK's own session. */
-class ProvingKeeper extends Keeper {
+export class ProvingKeeper extends Keeper {
   readonly #session = mcp2.DpopSession.create();
 
   dpop() {
     return this.#session;
   }
+}
+
+/** With refresh tokens, for which it registers. */
+export class RefreshingKeeper extends Keeper {
+  override readonly clientMetadata = { ...CLIENT, grant_types: ['authorization_code', 'refresh_token'] };
 }
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;

@@ -1,0 +1,106 @@
+/* The protected MCP server of docs/for-mcp-and-agents.md, by its very lines, as a process of its own. */
+import { spawn } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { connect } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { samplesUnder } from '../../docs/pages.ts';
+import { freePort } from '../../support/free-port.ts';
+import { until } from '../../support/watch.ts';
+
+export const PAGE = 'docs/for-mcp-and-agents.md';
+const BUILT = createRequire(import.meta.url).resolve('../../../dist/gate.js');
+
+export type ServerSdk = '@modelcontextprotocol/server 2.x' | '@modelcontextprotocol/sdk 1.x';
+
+export const SERVER_SDKS: readonly ServerSdk[] = [
+  '@modelcontextprotocol/server 2.x',
+  '@modelcontextprotocol/sdk 1.x',
+];
+
+export interface McpProgram {
+  readonly url: string;
+  readonly port: number;
+  /** Everything that the program has written. */
+  readonly log: () => string;
+  readonly stop: () => void;
+}
+
+interface ProgramOptions {
+  readonly domain: string;
+  readonly issuer: string;
+  readonly sdk?: ServerSdk;
+  /** Changes lines of the page, to show what they are for. */
+  readonly edit?: (lines: string) => string;
+}
+
+/** A text in which each first text of a pair is there, and gives way to the second. */
+export function replaceAll(text: string, pairs: readonly (readonly [string, string])[]): string {
+  return pairs.reduce((changed, [from, to]) => {
+    if (!changed.includes(from)) throw new Error(`the page has no ${from}`);
+    return changed.replaceAll(from, to);
+  }, text);
+}
+
+/** The first match, which must be there. */
+export const partOf = (text: string, pattern: RegExp): string =>
+  pattern.exec(text)?.[0] ?? replaceAll('', [[`${pattern}`, '']]);
+
+/** The lines of the page as the page says for the first SDK. */
+function withSdk1(lines: string): string {
+  const [imports = ''] = samplesUnder(PAGE, 'With the SDK 1.x', 'js');
+  const newest = partOf(lines, /\/\/ Clients of the revision[^]*?\n\n/);
+  return replaceAll(lines, [
+    [partOf(lines, /import \{[^}]*\} from '@modelcontextprotocol\/server';\n/), imports],
+    [newest, ''],
+    [partOf(lines, /  const isLegacy = .*\n/), ''],
+    [partOf(lines, /isLegacy \? .*/), 'serveSession(bare, options, caller);'],
+    ['{ http }', '{ authInfo }'],
+    ['http.authInfo', 'authInfo'],
+  ]);
+}
+
+/** The lines of the page, for this provider and this port. */
+function programOf({ domain, issuer, sdk, edit = (lines) => lines }: ProgramOptions, port: number): string {
+  const [page = ''] = samplesUnder(PAGE, 'A protected MCP server', 'js');
+  return replaceAll(edit(sdk === '@modelcontextprotocol/sdk 1.x' ? withSdk1(page) : page), [
+    ["'gatehouse-http/gate'", `'${BUILT}'`],
+    ["'tenant.example.com'", `'${domain}'`],
+    ["'https://tenant.example.com'", `'${issuer}'`],
+    ['https://mcp.example.com/mcp', `http://127.0.0.1:${port}/mcp`],
+    ['port: 3000', `port: ${port}, hostname: '127.0.0.1'`],
+  ]);
+}
+
+/** Whether anybody takes connections on this port. */
+async function isOpen(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  const isTaken = await new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+  });
+  socket.destroy();
+  return isTaken;
+}
+
+export async function startMcpProgram(options: ProgramOptions): Promise<McpProgram> {
+  const port = await freePort();
+  const file = fileURLToPath(new URL(`./mcp-program-${port}.mjs`, import.meta.url));
+  writeFileSync(file, programOf(options, port));
+  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const written: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => written.push(String(chunk)));
+  const log = () => written.join('');
+
+  const stop = () => {
+    child.kill('SIGKILL');
+    rmSync(file, { force: true });
+  };
+
+  try {
+    await until('the MCP server listens', () => isOpen(port), 10);
+  } catch (error) {
+    stop();
+    throw new Error(log(), { cause: error });
+  }
+  return { url: `http://127.0.0.1:${port}/mcp`, port, log, stop };
+}

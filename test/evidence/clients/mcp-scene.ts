@@ -1,0 +1,114 @@
+/* The MCP server of the documents, between a fake provider that gives tokens for any subject and any time, and another issuer
+   that the server trusts too. */
+import { startProvider, type Provider } from '../../idp/provider.ts';
+import { replaceAll, startMcpProgram, type McpProgram, type ServerSdk } from './mcp-program.ts';
+import { ask, INITIALIZE, type Answer, type Question } from './mcp-wire.ts';
+
+/** Something that holds, or does not. */
+export interface Fact {
+  readonly name: string;
+  readonly found: unknown;
+  readonly expected: unknown;
+}
+
+export interface Scene {
+  readonly program: McpProgram;
+  readonly sdk: ServerSdk;
+  readonly ask: (question: Question) => Promise<Answer>;
+  readonly askAll: (questions: readonly Question[]) => Promise<Answer[]>;
+  /** With the base scope, for `alice`, unless claims say otherwise. */
+  readonly token: (claims?: Record<string, unknown>) => string;
+  readonly otherIssuersToken: () => string;
+  /** The id of a new session. */
+  readonly open: (token: string) => Promise<string>;
+}
+
+export const READ = 'read:messages';
+export const BOTH = 'read:messages write:messages';
+export const PAGE_ORIGIN = 'https://app.example.com';
+export const FOREIGN = 'https://evil.example';
+
+/** For all callers, instead of the thousand of the page. */
+export const SESSIONS = 10;
+
+export const statusesOf = (answers: readonly Answer[]) => answers.map(({ status }) => status);
+
+/** Each once. */
+export const kindsOf = (answers: readonly Answer[]) => [...new Set(statusesOf(answers))];
+
+/** Whether the tool that writes has run, whatever the status. */
+export const hasWritten = ({ text }: Answer) => text.includes('has written');
+
+/** One tool more that shows everything that it gets, one that counts timers, and one that never comes to an end. */
+const ODD_TOOLS = `
+  ['tell', { access: base, inputSchema: z.object({}), run: (...all) => inspect(all, EVERYTHING) }],
+  ['count_timers', { access: base, inputSchema: z.object({}), run: () => timers() }],
+  ['wait_for_ever', { access: base, inputSchema: z.object({}), run: () => new Promise(() => {}) }],
+`;
+
+const ODD_HELPERS = `
+import { inspect } from 'node:util';
+
+const EVERYTHING = { depth: 20, showHidden: true, getters: true, maxStringLength: null };
+const timers = () => 'timers: ' + process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+const fieldsOf = ({ http, requestInfo }) => [...(http?.req?.headers ?? Object.entries(requestInfo.headers))];
+`;
+
+/** The lines of the page with these tools, which get what an SDK hands on besides. */
+function withOddTools(lines: string): string {
+  const [parameter = '', name = ''] = /async \(input, \{ (\w+) \}\)/.exec(lines) ?? [];
+  return replaceAll(lines, [
+    ["from 'zod';\n", `from 'zod';\n${ODD_HELPERS}`],
+    ['const tools = new Map([', `const tools = new Map([${ODD_TOOLS}`],
+    [`${parameter} => {`, `async (input, context) => {\n      const { ${name} } = context;`],
+    ['run(input, caller)', 'run(input, caller, context, fieldsOf(context))'],
+  ]);
+}
+
+const withIssuer = ({ domain }: Provider) =>
+  `issuers: { other: { domain: '${domain}', audience: RESOURCE } },`;
+
+/** Does something in a scene, which ends with it. `edit` changes lines of the page. */
+export async function inScene<Result>(
+  sdk: ServerSdk,
+  work: (scene: Scene) => Promise<Result>,
+  edit: (lines: string) => string = (lines) => lines,
+): Promise<Result> {
+  const [provider, other] = await Promise.all([startProvider(), startProvider()]);
+  const { domain, issuer } = provider;
+
+  const edits = (lines: string) =>
+    replaceAll(edit(withOddTools(lines)), [
+      ['  resourceUrl: RESOURCE,\n', `  resourceUrl: RESOURCE,\n  ${withIssuer(other)}\n`],
+      ['sessions: 1_000,', `sessions: ${SESSIONS},`],
+    ]);
+
+  const program = await startMcpProgram({ domain, issuer, sdk, edit: edits });
+  const { port, url } = program;
+
+  const tokenOf = (from: Provider, claims?: Record<string, unknown>) =>
+    from.issue({ aud: url, sub: 'alice', scope: READ, ...claims });
+
+  const send = (question: Question) => ask(port, question);
+  const scene: Scene = {
+    program,
+    sdk,
+    ask: send,
+    askAll: (questions) => Promise.all(questions.map(send)),
+    token: (claims) => tokenOf(provider, claims),
+    otherIssuersToken: () => tokenOf(other),
+    open: async (token) => {
+      const { headers } = await send({ token, body: INITIALIZE });
+      const session = headers['mcp-session-id'];
+      await send({ token, session, body: { jsonrpc: '2.0', method: 'notifications/initialized' } });
+      return session ?? '';
+    },
+  };
+
+  try {
+    return await work(scene);
+  } finally {
+    program.stop();
+    await Promise.all([provider.stop(), other.stop()]);
+  }
+}
