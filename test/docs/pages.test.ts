@@ -97,6 +97,13 @@ for (const page of PAGES) {
   });
 }
 
+for (const page of PAGES.filter((name) => name.startsWith('docs/'))) {
+  test(`${page} names a command that shows what it says, before its second heading`, () => {
+    const [opening = ''] = read(page).split(/^## /m);
+    assert.match(opening, /\bnpm (?:test|run (?:evidence|demo))\b/);
+  });
+}
+
 test('the README lists every page of docs', () => {
   const listed = [...read('README.md').matchAll(/\]\((docs\/[\w-]+\.md)\)/g)].map(([, name = '']) => name);
   assert.deepEqual(
