@@ -10,6 +10,6 @@ for (const [access, name, credentials] of [
   [authenticated, 'authenticated', 'required'],
   [needs(scope('a')), scope('a').name, 'required'],
 ] as const) {
-  test(`an access is listed as ${name}, and its credentials are ${credentials}`, () =>
+  test(`an access has the name ${name} and its credentials are ${credentials}`, () =>
     assert.deepEqual([access.name, access.credentials], [name, credentials]));
 }

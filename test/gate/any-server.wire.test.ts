@@ -1,5 +1,5 @@
-/* The gate in any server: Requests of Fetch, a further access once the body is known, and connections that outlive a
-   token. */
+/* The gate in any server: Requests of Fetch, a further access once the body is known, and connections that
+   outlive a token. */
 import { strict as assert } from 'node:assert';
 import { test, type TestContext } from 'node:test';
 import {
@@ -33,7 +33,7 @@ const requestWith = (...rawHeaders: string[]) => ({
 
 const bearer = (claims: object) => ['Authorization', issuer.bearer({ ...claims }).authorization];
 
-test('the gate checks a Request of Fetch, and leaves its body alone', async (t) => {
+test('the gate checks a Fetch Request and does not read its body', async (t) => {
   const gate = await openGate(t);
   const headers = issuer.bearer(READER);
   const request = new Request('https://api.test/orders?a=1', { method: 'POST', body: '{}', headers });
@@ -48,7 +48,7 @@ test('the gate checks a Request of Fetch, and leaves its body alone', async (t) 
 });
 
 for (const path of ['/x/../orders', '/x/%2E%2e/orders', '/./orders', '/orders/..?a=1']) {
-  test(`the gate refuses ${path} in a request whose url is as it was sent, under every access [RFC 3986 §5.2.4]`, async (t) => {
+  test(`the gate refuses ${path} in a request that keeps its url as sent, under every access [RFC 3986 §5.2.4]`, async (t) => {
     const gate = await openGate(t);
     for (const each of [access, open]) {
       const headers = Object.entries(issuer.bearer(READER));
@@ -58,7 +58,7 @@ for (const path of ['/x/../orders', '/x/%2E%2e/orders', '/./orders', '/orders/..
   });
 }
 
-test('the gate compares a proof with the host, the path and the query-less URL of a Request, under http [RFC 9449 §4.3(9)]', async (t) => {
+test('the gate compares a proof with the http URL of a Request without its query [RFC 9449 §4.3(9)]', async (t) => {
   const gate = await openGate(t, { dpopMode: 'ALLOWED' });
   const key = createProofKey();
   const token = issuer.boundToken(key, READER);
@@ -78,7 +78,7 @@ test('the gate compares a proof with the host, the path and the query-less URL o
   }
 });
 
-test('the gate refuses fields that Fetch has joined', async (t) => {
+test('the gate refuses repeated fields that Fetch has joined', async (t) => {
   const gate = await openGate(t);
   const { authorization } = issuer.bearer(READER);
   const headers = new Headers([
@@ -110,7 +110,7 @@ async function admitted(t: TestContext, claims: object, settings: object = {}) {
   return { gate, caller: verdict.caller };
 }
 
-test('a caller who was admitted is authorized for a further access by its guards alone', async (t) => {
+test('an admitted caller is authorized for a further access by its guards alone', async (t) => {
   const { gate, caller } = await admitted(t, READER);
   assert.equal(gate.authorize(caller, access).caller, caller);
   assert.equal(gate.authorize(caller, authenticated).caller, caller);
@@ -146,7 +146,7 @@ test('the refusal of authorize has neither fields of other origins nor a nonce',
   assert.match(JSON.stringify(refusal?.headers), /scope=\\"read:orders write:orders\\"/);
 });
 
-test('a login is judged by the clock of the moment of authorize [RFC 9470 §3]', async (t) => {
+test('authorize checks a login by the current time [RFC 9470 §3]', async (t) => {
   const auth_time = Math.floor(Date.now() / 1000) - 50;
   const { gate, caller } = await admitted(t, { auth_time });
   const fresh = needs(recentLogin({ maxAgeSeconds: 60 }));
@@ -159,7 +159,7 @@ test('a login is judged by the clock of the moment of authorize [RFC 9470 §3]',
   assert.match(String(gate.authorize(caller, fresh).refusal?.body), /insufficient_user_authentication/);
 });
 
-test('authorize throws for anybody whom no check of this process has made, and for open', async (t) => {
+test('authorize throws for a caller that no check in this process made, and for open', async (t) => {
   const { gate, caller } = await admitted(t, READER);
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
@@ -179,7 +179,7 @@ test('authorize throws for anybody whom no check of this process has made, and f
   assert.throws(() => gate.authorize(caller, needs(scope('"'))), { name: 'ConfigurationError' });
 });
 
-test('a guard that throws is a bug in authorize as it is in check', async (t) => {
+test('a guard that throws is a bug in authorize as in check', async (t) => {
   const { gate, caller } = await admitted(t, READER, { logLevel: 'silent' });
   const faulty = needs(
     claimCheck('is good', () => {
@@ -189,7 +189,7 @@ test('a guard that throws is a bug in authorize as it is in check', async (t) =>
   assert.equal(gate.authorize(caller, faulty).refusal?.status, 500);
 });
 
-test('a caller says when the token expires, for what outlives the request', async (t) => {
+test('a caller has the expiry of the token, for connections that outlive the request', async (t) => {
   const exp = Math.floor(Date.now() / 1000) + 120.5;
   const { caller } = await admitted(t, { exp });
   assert.equal(caller.expiresAtMillis, exp * 1000);

@@ -76,13 +76,13 @@ for (const [what, refusal, error] of [
   ] as const) {
     const { mode, used }: Shown = shown;
     const after = used ?? 'no accepted scheme';
-    test(`challenges ${what} after ${after} in mode ${mode} with one field a scheme [RFC 6750 §3, RFC 9110 §11.6.1, RFC 9449 §7.1]`, () => {
+    test(`challenges ${what} after ${after} in mode ${mode} with one field for each scheme [RFC 6750 §3, RFC 9110 §11.6.1, RFC 9449 §7.1]`, () => {
       assert.deepEqual(lines(show(refusal, shown).headers), expected);
     });
   }
 }
 
-test('asks to retry and does not challenge while keys cannot be had [RFC 9110 §10.2.3]', () => {
+test('asks to retry and does not challenge while no keys are available [RFC 9110 §10.2.3]', () => {
   assert.deepEqual(lines(show(NO_KEYS, { mode: 'ALLOWED', used: 'Bearer' }).headers), ['Retry-After: 7']);
 });
 
@@ -101,7 +101,7 @@ for (const kind of [
     assert.deepEqual(show(refuse(kind).refusal).headers, []));
 }
 
-test('does not challenge for a body or a query, which no token would mend [RFC 6750 §3.1]', () => {
+test('does not challenge for a body or a query, which no token would correct [RFC 6750 §3.1]', () => {
   for (const reason of ['body-malformed', 'query-refused'] as const) {
     assert.deepEqual(show(refuse(reason).refusal, { used: 'Bearer' }).headers, []);
   }
@@ -184,7 +184,7 @@ const reasons = Object.values(SENTENCES).flatMap((sentences) => Object.keys(sent
 /** But for those whose sentence a guard brings, or nobody. */
 const EVERY = reasons.map((reason) => refuse(reason).refusal).filter(({ description }) => description !== '');
 
-test('describes every refusal in printable ASCII without quotes, so that no header field can break [RFC 6750 §3, G1]', () => {
+test('describes every refusal in printable ASCII without quotes, which cannot break a header field [RFC 6750 §3, G1]', () => {
   const sentences = EVERY.map((refusal) => {
     const { headers, body } = show(refusal);
     for (const line of lines(headers)) assert.match(line, /^[\x20-\x7e]+$/);
@@ -196,7 +196,7 @@ test('describes every refusal in printable ASCII without quotes, so that no head
   assert.equal(new Set(sentences).size, EVERY.length);
 });
 
-test('closes the connection exactly after what leaves its bytes in doubt [docs/requests.md]', () => {
+test('closes the connection only after refusals that leave the next bytes in doubt [docs/requests.md]', () => {
   const closing = EVERY.filter((refusal) => show(refusal).closes).map((refusal) => refusal.reason);
   for (const reason of [
     'malformed-http',
@@ -219,7 +219,7 @@ test('closes the connection exactly after what leaves its bytes in doubt [docs/r
   }
 });
 
-test('gives every refusal the same reply again, whatever was refused before, by scheme, reason and what is its own', () => {
+test('returns the same reply for equal scheme, reason and details, whatever was refused before', () => {
   const rules = settingsWith({ IDP_DPOP_MODE: 'ALLOWED' });
   const replyTo = createRefusalReplies(rules);
   const ofItsOwn: readonly Refusal[] = [
@@ -239,7 +239,7 @@ test('gives every refusal the same reply again, whatever was refused before, by 
   }
 });
 
-test('writes the reply to a refusal that is given again once for each scheme, but not what is told of one request', () => {
+test('caches the reply to a refusal for each scheme, but not one with details of a request', () => {
   const replyTo = createRefusalReplies(settingsWith({}));
   assert.equal(replyTo(EXPIRED, 'Bearer'), replyTo(refuse('expired').refusal, 'Bearer'));
   assert.equal(replyTo(CLAIM, 'Bearer'), replyTo(CLAIM, 'Bearer'));
@@ -248,7 +248,7 @@ test('writes the reply to a refusal that is given again once for each scheme, bu
   assert.notEqual(replyTo(NO_METHOD, undefined), replyTo(NO_METHOD, undefined));
 });
 
-test('keeps no reply that names scopes, of which a host may have endlessly many', () => {
+test('caches no reply that names scopes, since a host may have any number of them', () => {
   const replyTo = createRefusalReplies({ ...settingsWith({}), metadataUrl: 'https://api.test/' });
   const naming = (scope: string) => replyTo({ ...NO_TOKEN, demands: { scope } }, undefined);
   assert.notEqual(naming('org:1'), naming('org:1'));
@@ -256,7 +256,7 @@ test('keeps no reply that names scopes, of which a host may have endlessly many'
   assert.match(naming('a b').fields.join(), /scope="a b"/);
 });
 
-test('asks for a nonce with its sentence, on the scheme that was used [RFC 9449 §9]', () => {
+test('asks for a nonce with its sentence on the scheme that was used [RFC 9449 §9]', () => {
   const { status, headers, body } = show(refuse('proof-nonce').refusal, { mode: 'ALLOWED', used: 'DPoP' });
   assert.equal(status, 401);
   assert.deepEqual(body, { error: 'use_dpop_nonce', message: LOGIN });
@@ -270,7 +270,7 @@ test('explains a refused proof under ERROR_DETAIL [docs/refusals.md]', () => {
   assert.deepEqual(body, { error: 'invalid_dpop_proof', message: 'The DPoP proof is invalid' });
 });
 
-test('names the algorithms of proofs on the scheme DPoP alone [RFC 9449 §7.1]', () => {
+test('names the algorithms of proofs only on the scheme DPoP [RFC 9449 §7.1]', () => {
   const { headers } = show(NO_TOKEN, { mode: 'ALLOWED' });
   assert.deepEqual(headers, [
     'WWW-Authenticate',
@@ -293,7 +293,7 @@ for (const [refusal, status] of [
     assert.equal(show(refusal).status, status));
 }
 
-test('names what a login must be in the challenge, and nothing of it in the body [RFC 9470 §3]', () => {
+test('names the demanded login in the challenge, but not in the body [RFC 9470 §3]', () => {
   const demands = { acr_values: 'mfa', other: undefined, max_age: '0' };
   const shown = show(refuse('login-insufficient', { demands }).refusal);
   const sentence = 'the login of the token is not recent or strong enough';
@@ -308,7 +308,7 @@ test('names what a login must be in the challenge, and nothing of it in the body
   );
 });
 
-test('says of a body what its schema says of it, and which would be taken [RFC 9110 §15.5.16]', () => {
+test('returns the issues of a schema, and names the accepted media types [RFC 9110 §15.5.16]', () => {
   const issues = [{ path: ['item'], message: 'must be text' }];
   assert.deepEqual(show(refuse('body-refused', { issues }).refusal).body, {
     error: 'unprocessable_content',

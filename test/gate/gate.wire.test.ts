@@ -41,7 +41,7 @@ async function serve(t: TestContext, handler: (request: IncomingMessage, respons
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('refuses to judge by an access that no route could have, with every fault', async () => {
+test('throws every problem of an access that no route could have', async () => {
   const gate = await openGate();
   const wrong = needs(scope('a b'), scope('"'));
   await assert.rejects(
@@ -70,7 +70,7 @@ test('the gate admits a caller who passes, and leaves the response to the host',
   assert.equal(response.headers.get('cache-control'), null);
 });
 
-test('the gate answers a caller who may not pass, with every challenge also where a field was set before', async (t) => {
+test('the gate answers a refused caller with every challenge, even if the host has set such a field', async (t) => {
   const gate = await openGate({ dpopMode: 'ALLOWED' });
   const url = await serve(t, async (request, response) => {
     response.setHeader('X-Powered-By', 'the host');
@@ -89,7 +89,7 @@ test('the gate answers a caller who may not pass, with every challenge also wher
   assert.deepEqual([forbidden.status, Object(await forbidden.json()).error], [403, 'insufficient_scope']);
 });
 
-test('the gate fails for nobody whom the host has answered before access was decided, and admits nobody then', async (t) => {
+test('the gate neither throws nor admits if the host has responded before access was checked', async (t) => {
   const gate = await openGate();
   const admissions: unknown[] = [];
   const url = await serve(t, async (request, response) => {
@@ -101,7 +101,7 @@ test('the gate fails for nobody whom the host has answered before access was dec
   assert.deepEqual(admissions, [undefined, undefined]);
 });
 
-test('the gate tells the log where the host has answered before access was decided', async () => {
+test('the gate logs where the host has responded before access was checked', async () => {
   const { way, logs } = createRoutes({ routes: [] });
   const { admit } = createGateChecks(way.identification, way.replies, clock);
   const request = requestWith();
@@ -115,7 +115,7 @@ test('the gate tells the log where the host has answered before access was decid
   );
 });
 
-test("the gate gives the host's answer the nonce that is due [RFC 9449 §9]", async (t) => {
+test("the gate adds a nonce that is due to the host's response [RFC 9449 §9]", async (t) => {
   const secret = 'a'.repeat(32);
   const gate = await openGate({ dpopMode: 'ALLOWED', dpopNonceSecret: secret });
   const url = await serve(t, async (request, response) => {
@@ -130,7 +130,7 @@ test("the gate gives the host's answer the nonce that is due [RFC 9449 §9]", as
   assert.notEqual(admitted.headers.get('dpop-nonce') ?? nonce, nonce);
 });
 
-test('the gate judges a request that is only described, as a framework hands it over', async () => {
+test('the gate checks a plain object that describes a request, as frameworks pass it', async () => {
   const gate = await openGate();
   const admitted = await gate.check(requestWith(...bearer(READER)), access);
   assert.ok(!admitted.refusal);
@@ -140,7 +140,7 @@ test('the gate judges a request that is only described, as a framework hands it 
   assert.equal(verdict.refusal.status, 400);
 });
 
-test('the gate reads no credentials where access ignores them, and takes their absence where they are optional', async () => {
+test('the gate reads no credentials if the access ignores them, and allows their absence if they are optional', async () => {
   const gate = await openGate();
   assert.deepEqual(await gate.check(requestWith('Authorization', 'Basic eA=='), open), {
     caller: undefined,
@@ -157,7 +157,7 @@ for (const [what, pairs, maxHeadersCount, status] of [
   ['as many fields as its server keeps', 50, 50, 431],
   ['many fields where its server keeps all', 1_500, 0, 200],
 ] as const) {
-  test(`the gate answers ${status} to a request with ${what}, among which one may be lost`, async () => {
+  test(`the gate answers ${status} to a request with ${what}, of which one may be lost`, async () => {
     const gate = await openGate();
     const { rawHeaders } = requestWith(...bearer(READER));
     const filling = Array.from({ length: pairs - rawHeaders.length / 2 }, () => ['X', 'x']).flat();
@@ -168,7 +168,7 @@ for (const [what, pairs, maxHeadersCount, status] of [
   });
 }
 
-test('the gate compares a proof with what the client has asked for, not with what a framework made of it [RFC 9449 §4.3(9)]', async () => {
+test('the gate compares a proof with the URL that the client sent, not with what a framework made of it [RFC 9449 §4.3(9)]', async () => {
   const gate = await openGate({ dpopMode: 'REQUIRED' });
   const key = createProofKey();
   const token = issuer.boundToken(key, READER);
@@ -195,7 +195,7 @@ test('the gate lets a listed origin read its refusals', async () => {
   assert.deepEqual([fields['Access-Control-Allow-Origin'], fields.Vary], ['https://app.test', 'Origin']);
 });
 
-test('the gate is ready once keys are held, and several gates know nothing of each other', async () => {
+test('the gate is ready once it has keys, and several gates are independent', async () => {
   const other = createTestIssuer();
   const gate = await openGate();
   const theirs = await createGate(other.settings, other);
@@ -207,7 +207,7 @@ test('the gate is ready once keys are held, and several gates know nothing of ea
   theirs.close();
 });
 
-test('a thousand requests wait for the keys of an issuer at a gate and no more, and those at another gate too [§7]', async () => {
+test('at most a thousand requests wait for the keys of an issuer at each gate [§7]', async () => {
   const fetched = new EventEmitter();
   const waiting = () => once(fetched, 'keys').then(() => issuer.fetchKeys());
   const gates = [
@@ -262,7 +262,7 @@ test('a 403 of the gate names every scope of its access, as one of the service d
   assert.match(Object.fromEntries(headers)['WWW-Authenticate'] ?? '', /, scope="read:orders pay", /);
 });
 
-test('the gate answers at the paths of the metadata itself, for every origin [RFC 9728 §3.1]', async (t) => {
+test('the gate serves the metadata itself, to every origin [RFC 9728 §3.1]', async (t) => {
   const gate = await openGate(FOUND);
   const url = await serve(t, async (request, response) => {
     const admission = await gate.admit(request, response, access);
@@ -280,7 +280,7 @@ test('the gate answers at the paths of the metadata itself, for every origin [RF
   assert.equal((await fetch(`${url}/mcp`, { headers: issuer.bearer(READER) })).status, 200);
 });
 
-test('the gate describes a preflight of the metadata as a Response of Fetch takes it [RFC 9728 §3.1]', async () => {
+test('the gate describes the response to a preflight of the metadata as a Fetch Response accepts it [RFC 9728 §3.1]', async () => {
   const gate = await openGate(FOUND);
   const asking = requestWith('Origin', 'https://app.test', 'Access-Control-Request-Method', 'GET');
   const verdict = await gate.check({ ...asking, method: 'OPTIONS', url: METADATA }, access);
@@ -288,13 +288,13 @@ test('the gate describes a preflight of the metadata as a Response of Fetch take
   assert.equal(new Response(verdict.refusal.body, verdict.refusal).status, 204);
 });
 
-test('the gate admits at those paths where there is no resource to be found', async () => {
+test('the gate serves nothing at those paths without RESOURCE_URL', async () => {
   const gate = await openGate();
   const verdict = await gate.check({ ...requestWith(...bearer(READER)), url: METADATA }, access);
   assert.ok(!verdict.refusal);
 });
 
-test('the gate reads settings that are inherited, as those that are its own [H2]', async () => {
+test('the gate reads inherited settings like own ones [H2]', async () => {
   const gate = await createGate(Object.create({ ...issuer.settings, dpopMode: 'REQUIRED' }), issuer);
   const verdict = await gate.check(requestWith(...bearer(READER)), access);
   assert.ok(verdict.refusal);
@@ -305,7 +305,7 @@ test('the gate reads settings that are inherited, as those that are its own [H2]
 const DOTS = ['/x/../admin', '/.', '/a/./b', '/%2e%2e/admin', '/a/.%2E', '/a/%2e?x', '/..'];
 
 for (const url of DOTS) {
-  test(`the gate refuses ${url} under every access: the server behind may take it as it stands, a proof holds without the dots [RFC 3986 §5.2.4]`, async (t) => {
+  test(`the gate refuses ${url} under every access, since a server may route the dots that a proof does not have [RFC 3986 §5.2.4]`, async (t) => {
     const gate = await openGate({ dpopMode: 'ALLOWED' });
     t.after(gate.close);
     for (const asked of [open, optional, access]) {
@@ -322,7 +322,7 @@ for (const url of DOTS) {
   });
 }
 
-test('the gate admits dots that are no segment, and an encoded slash inside of one [RFC 3986 §3.3]', async (t) => {
+test('the gate admits dots within a segment, and an encoded slash [RFC 3986 §3.3]', async (t) => {
   const gate = await openGate();
   t.after(gate.close);
   for (const url of ['/a.b', '/...', '/a/..b', '/%2e%2e%2fadmin', '/a?../b', '/?/../a']) {
@@ -331,7 +331,7 @@ test('the gate admits dots that are no segment, and an encoded slash inside of o
   }
 });
 
-test('the gate refuses fields of HTTP/2, of which :authority and Host can disagree [RFC 9113 §8.3.1]', async (t) => {
+test('the gate refuses HTTP/2, in which :authority and Host can disagree [RFC 9113 §8.3.1]', async (t) => {
   const gate = await openGate();
   t.after(gate.close);
   for (const field of [':authority', ':path', ':']) {
@@ -345,7 +345,7 @@ test('the gate refuses fields of HTTP/2, of which :authority and Host can disagr
   assert.ok(!verdict.refusal);
 });
 
-test('the gate takes a request of HTTP/1.0 without Host, and no other [RFC 9112 §3.2]', async (t) => {
+test('the gate accepts only a request of HTTP/1.0 without Host [RFC 9112 §3.2]', async (t) => {
   const gate = await openGate();
   t.after(gate.close);
   const request = { method: 'GET', url: '/', rawHeaders: bearer(READER) };
@@ -355,7 +355,7 @@ test('the gate takes a request of HTTP/1.0 without Host, and no other [RFC 9112 
   }
 });
 
-test('a bug in a guard is told once to who gave onError, whatever that does with it', async () => {
+test('a bug in a guard is passed to onError once, whatever onError does with it', async () => {
   const bug = new Error('a bug');
   const faulty = claimCheck('is good', () => {
     throw bug;
@@ -402,7 +402,7 @@ for (const algorithm of ['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'] a
   });
 }
 
-test('a test issuer signs with none but the six algorithms', () => {
+test('a test issuer signs only with the six algorithms', () => {
   for (const algorithm of ['HS256', 'none', 'rs256', 'Ed25519', 'constructor', '']) {
     assert.throws(() => createTestIssuer({ algorithm: algorithm as 'RS256' }), {
       name: 'TypeError',

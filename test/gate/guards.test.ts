@@ -188,7 +188,7 @@ for (const [what, guard] of [
   });
 }
 
-test('a scope guard reads the claim that the settings name', () => {
+test('a scope guard reads the configured claim', () => {
   assert.equal(passes(scope('read'), { scp: ['read'] }, { IDP_SCOPE_CLAIM: 'scp' }), true);
   assert.equal(passes(scope('read'), { scope: 'read' }, { IDP_SCOPE_CLAIM: 'scp' }), false);
 });
@@ -244,7 +244,7 @@ for (const word of ['', 'a b', 'a"b', 'a\\b', 'a\tb', 'a\u007f', 'é', '\u0000',
   });
 }
 
-test('takes every character of a scope-token [RFC 6749 §3.3]', () => {
+test('accepts every character of a scope-token [RFC 6749 §3.3]', () => {
   for (const word of ['!', '#', '[', ']', '~', 'read:messages', 'https://a.example/x?y=z']) {
     const { name, problem } = scope(word);
     assert.deepEqual([name, problem], [`scope ${word}`, undefined]);
@@ -259,14 +259,14 @@ for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u000
   });
 }
 
-test('takes every character of an error_description in what a claim check demands [RFC 6750 §3]', () => {
+test('accepts every character of an error_description in the demand of a claim check [RFC 6750 §3]', () => {
   for (const what of ['!', '#', '[', ']', '~', ' ', 'https://ns.example/x']) {
     const { name, problem } = claimCheck(what, () => true);
     assert.deepEqual([name, problem], [`claims ${what}`, undefined]);
   }
 });
 
-test('refuses a guard that demands nothing, as JavaScript makes of a missing setting or an empty list [H2]', () => {
+test('refuses a guard that demands nothing, such as one made from a missing setting or an empty list [H2]', () => {
   const absent = undefined as never;
   const none = [] as unknown as readonly [never];
   const guards = [claimEquals('org_id', absent), claimIncludes('roles', none), claimCheck('x', absent)];
@@ -276,12 +276,12 @@ test('refuses a guard that demands nothing, as JavaScript makes of a missing set
   assert.deepEqual(needs(...none).problems, ['needs nothing; write authenticated, or a guard']);
 });
 
-test('says first of a guard that it demands nothing, since another name would not mend it [H2]', () => {
+test('reports first that a guard demands nothing, since another name would not help [H2]', () => {
   const { name, problem } = claimEquals('é', undefined as never);
   assert.equal(problem, `${name}: demands nothing`);
 });
 
-test('takes false, 0 and an empty text for values that a claim may have to have', () => {
+test('accepts false, 0 and an empty text as demanded values', () => {
   for (const expected of [false, 0, '']) {
     const guard = claimEquals('blocked', expected);
     assert.equal(guard.problem, undefined);
@@ -292,7 +292,7 @@ test('takes false, 0 and an empty text for values that a claim may have to have'
   }
 });
 
-test('refuses a guard of null, of no function, or of a value that tokens hold for what their user lacks [H2]', () => {
+test('refuses a guard made from null, from what is not a function, or from a value that tokens have for absent data [H2]', () => {
   const nothing = null as never;
   for (const { name, problem } of [
     claimEquals('org_id', nothing),
@@ -306,12 +306,12 @@ test('refuses a guard of null, of no function, or of a value that tokens hold fo
   }
 });
 
-test('takes no text for a list of values, which would demand its letters [H2]', () => {
+test('refuses a text as a list of values, which would demand its letters [H2]', () => {
   const text = 'editor' as unknown as [string];
   assert.throws(() => claimIncludes('roles', text), TypeError);
 });
 
-test('demands what a list of values held when the guard was made [H2]', () => {
+test('demands the values that a list had when the guard was made [H2]', () => {
   const values: [string, ...string[]] = ['editor'];
   const guard = claimIncludes('roles', values);
   values.length = 0 as 1;
@@ -319,7 +319,7 @@ test('demands what a list of values held when the guard was made [H2]', () => {
   assert.equal(passes(guard, { roles: ['editor'] }), true);
 });
 
-test('admits nobody by a guard that gives a promise [H2]', () => {
+test('admits nobody by a guard that returns a promise [H2]', () => {
   const passes = async () => true;
   const guard = { ...scope('read'), passes } as unknown as Guard;
   const caller = callerWith({ scope: 'read' });
@@ -327,11 +327,11 @@ test('admits nobody by a guard that gives a promise [H2]', () => {
   assert.equal(refusalOf([{ access: needs(scope('read')) }], caller, true), undefined);
 });
 
-test('says which guard cannot be named in a challenge', () => {
+test('names the guard that cannot be shown in a challenge', () => {
   assert.equal(claimEquals('é', 'x').problem, 'claim é equals x: cannot be named in a challenge');
 });
 
-test('can demand that the subject is not the client itself [D9]', () => {
+test('can require that the subject is not the client [D9]', () => {
   const isUser = claimCheck(
     'the subject is not the client',
     (claim) => typeof claim('client_id') === 'string' && claim('sub') !== claim('client_id'),

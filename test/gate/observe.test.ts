@@ -31,7 +31,7 @@ function observing(level: LogLevel = 'info', accessLog = false) {
 const refuse = (observe: ReturnType<typeof createObserver>['observe'], reason: 'expired' | 'scope-missing') =>
   observe({ ...ARRIVED, route: routeAt('/x'), reason }, 401);
 
-test('takes a request whose body did not arrive in time for a refusal only, without method and route', () => {
+test('logs a request whose body did not arrive in time as a refusal only, without method and route', () => {
   const lines: object[] = [];
   const clock = new TestClock();
   const metrics = createMetrics('x');
@@ -53,7 +53,7 @@ test('takes a request whose body did not arrive in time for a refusal only, with
   observer.summarize();
 });
 
-test('tells in the access log how long a request took, in milliseconds to the microsecond', () => {
+test('logs how long a request took, in milliseconds to the microsecond', () => {
   const { observe, told, clock, noteArrival } = observing('info', true);
   clock.advance(5_000);
   const arrivedAt = noteArrival();
@@ -62,7 +62,7 @@ test('tells in the access log how long a request took, in milliseconds to the mi
   assert.equal(told()[0]?.durationMillis, 1.235);
 });
 
-test('counts how long a request took, in seconds, and looks at no clock where nobody asks for that', () => {
+test('counts how long a request took, in seconds, and reads no clock if nobody needs it', () => {
   const clock = new TestClock(0);
   const metrics = createMetrics('x');
   const { noteArrival, observe } = createObserver({ clock, log: () => {}, metrics }, false);
@@ -74,7 +74,7 @@ test('counts how long a request took, in seconds, and looks at no clock where no
   assert.equal(createObserver({ clock, log: () => {} }, false).noteArrival(), 0);
 });
 
-test('tells at debug of a refusal what the access log would tell, its reason and the name of the key among it', () => {
+test('logs a refusal at debug with the fields of the access log, including reason and kid', () => {
   const { observe, told } = observing('debug');
   const kid = `key\n${'1'.repeat(100)}`;
   const request = { ...ARRIVED.request, method: 'GET' };
@@ -94,7 +94,7 @@ test('tells at debug of a refusal what the access log would tell, its reason and
   ]);
 });
 
-test('tells of a bug the method and the pattern of the route, the name of the error and its places', () => {
+test('logs a bug with the method and pattern of the route, the name of the error and its frames', () => {
   const { observe, told, summarize } = observing('error');
   const failure = new TypeError('secret');
   observe({ ...ARRIVED, route: routeAt(`/${'long/'.repeat(20)}`), reason: 'bug', error: failure }, 500);
@@ -116,7 +116,7 @@ test('tells of a bug the method and the pattern of the route, the name of the er
   assert.deepEqual(told(), []);
 });
 
-test('counts neither a bug nor what a handler refuses as a refusal', () => {
+test('counts neither a bug nor a failure of a handler as a refusal', () => {
   const { observe, told, summarize } = observing();
   observe({ ...ARRIVED, route: ORDERS, reason: 'handler' }, 404);
   observe({ ...ARRIVED, route: ORDERS, reason: 'bug', error: new Error() }, 500);
@@ -125,7 +125,7 @@ test('counts neither a bug nor what a handler refuses as a refusal', () => {
   assert.deepEqual(told(), []);
 });
 
-test('says nothing of requests that were served', () => {
+test('logs nothing about served requests', () => {
   const { observe, told, clock, summarize } = observing('debug');
   observe({ ...ARRIVED, route: ORDERS }, 200);
   assert.deepEqual(clock.pending, []);
@@ -133,7 +133,7 @@ test('says nothing of requests that were served', () => {
   assert.deepEqual(told(), []);
 });
 
-test('tells of a request that was served in the access log, and nowhere else', () => {
+test('logs a served request in the access log only', () => {
   const { observe, told, clock, summarize } = observing('debug', true);
   observe({ ...ARRIVED, route: ORDERS }, 200);
   assert.deepEqual(
@@ -159,7 +159,7 @@ test('sums up refusals by reason a minute after the first', () => {
   ]);
 });
 
-test('begins each summary anew, and writes none for a minute without refusals', () => {
+test('starts each summary from zero, and writes none for a minute without refusals', () => {
   const { observe, told, clock } = observing();
   refuse(observe, 'expired');
   clock.advance(MINUTE);
@@ -171,7 +171,7 @@ test('begins each summary anew, and writes none for a minute without refusals', 
   assert.deepEqual(told(), [{ message: 'requests refused', seconds: 60, total: 1, 'scope-missing': 1 }]);
 });
 
-test('writes at the end what the running minute has seen, once', () => {
+test('writes the summary of the current minute once at the end', () => {
   const { observe, told, clock, summarize } = observing();
   summarize();
   assert.deepEqual(told(), []);
@@ -183,7 +183,7 @@ test('writes at the end what the running minute has seen, once', () => {
   assert.deepEqual([told(), clock.pending], [[], []]);
 });
 
-test('counts no probe that finds the service not ready, and tells of it at debug', () => {
+test('does not count a probe that finds the service not ready, and logs it at debug', () => {
   const { observe, told, clock, summarize } = observing('debug');
   for (const url of ['/healthz', '/readyz?full']) {
     observe({ ...ARRIVED, request: { url, rawHeaders: [] }, reason: 'keys-unavailable' }, 503);
@@ -201,7 +201,7 @@ test('counts no probe that finds the service not ready, and tells of it at debug
 });
 
 for (const url of ['/api/readyz', '/readyz/x', '/healthzz', '/?/healthz', undefined]) {
-  test(`takes ${url} for no probe`, () => {
+  test(`does not treat ${url} as a probe`, () => {
     const { observe, told, summarize } = observing('info', true);
     const request = { url, rawHeaders: [] };
     observe({ ...ARRIVED, request }, 200);

@@ -36,11 +36,11 @@ for (const [authTime, tolerance, isGood] of [
 }
 
 for (const authTime of [undefined, null, '1700000000', [1_700_000_000], {}, true, NaN]) {
-  test(`an auth_time of ${JSON.stringify(authTime)} tells of no login, however much tolerance there is [RFC 9470 §3]`, () =>
+  test(`an auth_time of ${JSON.stringify(authTime)} proves no login, whatever the tolerance [RFC 9470 §3]`, () =>
     assert.equal(passes({ maxAgeSeconds: 1e9 }, { auth_time: authTime }, 300), false));
 }
 
-test('a login of this very second is within 0 s, and one second earlier is not [RFC 9470 §3]', () => {
+test('a login in this second is within 0 s, and one a second earlier is not [RFC 9470 §3]', () => {
   assert.equal(passes({ maxAgeSeconds: 0 }, { auth_time: 1_700_000_000.5 }), true);
   assert.equal(passes({ maxAgeSeconds: 0 }, { auth_time: 1_699_999_999.5 }), false);
 });
@@ -61,7 +61,7 @@ for (const [acr, isGood] of [
     assert.equal(passes({ acr: ['mfa', 'phr'] }, { acr }), isGood));
 }
 
-test('both are demanded where both are named [RFC 9470 §3]', () => {
+test('both are demanded if both are named [RFC 9470 §3]', () => {
   const both: LoginDemands = { acr: ['mfa'], maxAgeSeconds: 300 };
   assert.equal(passes(both, { acr: 'mfa', auth_time: 1_700_000_000 }), true);
   assert.equal(passes(both, { acr: 'pwd', auth_time: 1_700_000_000 }), false);
@@ -69,7 +69,7 @@ test('both are demanded where both are named [RFC 9470 §3]', () => {
   assert.equal(passes(both, { acr: 'mfa' }), false);
 });
 
-test('neither claim is looked for under the namespace of claims', () => {
+test('neither claim is read from the namespace', () => {
   const spaced = { 'https://ns.test/acr': 'mfa', 'https://ns.test/auth_time': 1_700_000_000 };
   const environment = { IDP_CLAIM_NAMESPACE: 'https://ns.test/' };
   for (const demands of [{ acr: ['mfa'] }, { maxAgeSeconds: 300 }] as const) {
@@ -109,23 +109,23 @@ for (const [what, demands] of [
     ));
 }
 
-test('a login can be demanded by an age of up to 15 digits, all of which are told [RFC 9470 §3]', () => {
+test('an age can have up to 15 digits, which the challenge shows [RFC 9470 §3]', () => {
   assert.equal(recentLogin({ maxAgeSeconds: 1e15 - 1 }).name, 'login max_age="999999999999999"');
 });
 
-test('a login is demanded as its list of acr was when the guard was made [H2]', () => {
+test('a login demands the acr values that the list had when the guard was made [H2]', () => {
   const acr: [string, ...string[]] = ['mfa'];
   const guard = recentLogin({ acr });
   acr.push('pwd');
   assert.equal(guard.passes(callerWith({ acr: 'pwd' })), false);
 });
 
-test('printed routes name all that is demanded of a login', () => {
+test('the name of a guard shows all that it demands of a login', () => {
   const { name } = recentLogin({ acr: ['mfa', 'phr'], maxAgeSeconds: 300 });
   assert.equal(name, 'login acr_values="mfa phr", max_age="300"');
 });
 
-test('a route demands a login once', () => {
+test('a route demands at most one login', () => {
   const login = recentLogin({ maxAgeSeconds: 300 });
   const twoLogins = () => needs(login, scope('a'), recentLogin({ acr: ['mfa'] }));
   assert.throws(twoLogins, new TypeError('a route has two recentLogin; make them one'));
@@ -167,7 +167,7 @@ for (const [what, environment, path, expected] of [
     [`Bearer realm="api", ${LOGIN}, acr_values="mfa", scope="pay", ${METADATA}`],
   ],
 ] as const satisfies readonly (readonly [string, Environment, string, readonly string[]])[]) {
-  test(`who has not logged in so is told what is demanded${what} [RFC 9470 §3]`, async (t) => {
+  test(`a caller without such a login gets a challenge with the demands${what} [RFC 9470 §3]`, async (t) => {
     const app = await serve(t, { environment });
     const token = tokenWith({ scope: 'pay', acr: 'pwd', auth_time: clock.now() / 1000 });
     const response = await app.ask(path, { token });
@@ -179,7 +179,7 @@ for (const [what, environment, path, expected] of [
   });
 }
 
-test('the login is decided last, wherever it stands: who lacks a scope or a claim is told that [RFC 9470]', async (t) => {
+test('the login is checked last, wherever it stands: a caller who lacks a scope or a claim gets that refusal [RFC 9470]', async (t) => {
   const app = await serve(t);
   for (const [path, claims, status] of [
     ['/first', {}, 403],
@@ -192,7 +192,7 @@ test('the login is decided last, wherever it stands: who lacks a scope or a clai
   assert.equal((await app.ask('/first')).body.error, 'unauthorized');
 });
 
-test('the login of a rule is decided after what the route demands, and never where there is no route [RFC 9470]', async (t) => {
+test('the login of a rule is checked after the demands of the route, and never without a route [RFC 9470]', async (t) => {
   const routes = [
     get('/ruled/x', needs(scope('pay')), () => ({})),
     get('/ruled/login', needs(recentLogin({ maxAgeSeconds: 60 }), scope('pay')), () => ({})),
@@ -229,7 +229,7 @@ test('the login of a rule is decided after what the route demands, and never whe
   assert.equal((await app.ask('/ruled/none')).body.error, 'unauthorized');
 });
 
-test('who lacks the login of a rule and that of the route is told that of the rule first [RFC 9470 §3]', async (t) => {
+test('a caller who lacks the logins of a rule and of the route gets the demands of the rule first [RFC 9470 §3]', async (t) => {
   const routes = [get('/ruled/x', needs(recentLogin({ maxAgeSeconds: 60 })), () => ({}))];
   const app = await serve(t, { routes });
   for (const [acr, demanded] of [
@@ -241,7 +241,7 @@ test('who lacks the login of a rule and that of the route is told that of the ru
   }
 });
 
-test('a login grows too old for a token that is remembered [RFC 9470 §3, D10]', async (t) => {
+test('a login can become too old while its token is cached [RFC 9470 §3, D10]', async (t) => {
   const app = await serve(t, { verify: rememberToken });
   const token = tokenWith({ scope: 'pay', org: 'a', auth_time: clock.now() / 1000 });
   assert.equal((await app.ask('/last', { token })).status, 200);

@@ -14,7 +14,7 @@ const jsonOf = (length: string) => [
   length,
 ];
 
-test('makes a reply of a status, a body and header fields: JSON, counted in bytes, never stored and never sniffed [RFC 9111 §5.2.2.5, G12]', () => {
+test('makes a JSON reply with its length in bytes, never stored and never sniffed [RFC 9111 §5.2.2.5, G12]', () => {
   assert.deepEqual(jsonReply(200, '{"message":"hällo"}'), {
     status: 200,
     fields: jsonOf('20'),
@@ -27,7 +27,7 @@ test('makes a reply of a status, a body and header fields: JSON, counted in byte
   });
 });
 
-test('puts names and values side by side', () => {
+test('pairs names with values', () => {
   assert.deepEqual(pairsOf(['A', '1', 'B', '2', 'A', '3']), [
     ['A', '1'],
     ['B', '2'],

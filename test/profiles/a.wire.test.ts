@@ -49,7 +49,7 @@ for (const [what, scope, scopes] of [
   });
 }
 
-test('sends the private message of profile A with authorities from the claim that the settings name', async () => {
+test('sends the private message of profile A with authorities from the configured claim', async () => {
   const text = await textOf(scp, '/api/private', { scope: 'x', scp: ['a', 'b'] });
   assert.equal(
     text,
@@ -68,7 +68,7 @@ test('sends the profile with every claim that it names', async () => {
   assert.equal(text, JSON.stringify(body));
 });
 
-test('sends null for claims that the token lacks, and the audience as it stands [docs/requests.md]', async () => {
+test('sends null for claims that the token lacks, and the audience unchanged [docs/requests.md]', async () => {
   const text = await textOf(service, '/api/profile', { aud: ['x', provider.audience] });
   const { issuer, audience } = provider;
   assert.equal(
@@ -77,7 +77,7 @@ test('sends null for claims that the token lacks, and the audience as it stands 
   );
 });
 
-test('sends the plain email claim, null too, and the scopes space-separated', async () => {
+test('sends the plain email claim, even null, and the scopes separated by spaces', async () => {
   const namespaced = { email: null, 'https://ns.example/email': 'no', scp: ['a', 'b'], scope: 'x' };
   const text = await textOf(scp, '/api/profile', namespaced);
   assert.equal(
@@ -101,7 +101,7 @@ for (const levels of [4_000, 5_500]) {
   });
 }
 
-test('sends simple messages under the scope policy, which do not exist without it [docs/requests.md]', async () => {
+test('serves the routes of the scope policy only while it is on [docs/requests.md]', async () => {
   const claims = { scope: 'admin read:users' };
   assert.equal(await textOf(policed, '/api/admin', claims), '{"message":"Hello from the admin API!"}');
   assert.equal(await textOf(policed, '/api/users', claims), '{"message":"Hello from the users API!"}');
@@ -111,7 +111,7 @@ test('sends simple messages under the scope policy, which do not exist without i
   }
 });
 
-test('takes a bound token as Bearer only when DPoP is off [docs/dpop.md]', async (t) => {
+test('accepts a bound token as Bearer only when DPoP is off [docs/dpop.md]', async (t) => {
   const token = provider.issue({ cnf: { jkt: 'x' } });
   assert.equal((await service.ask('/api/private', { token })).status, 401);
   const disabled = await startService({ provider, environment: { PROFILE: 'A', IDP_DPOP_MODE: 'DISABLED' } });

@@ -70,7 +70,7 @@ for (const [path, claims, body] of [
   });
 }
 
-test('gives each request its own time, when the clock goes on and when it is set back', async (t) => {
+test('gives each request its own time, even if the clock is set back', async (t) => {
   const clock = new TestClock(NOW);
   const { ask, stop } = await startService({ provider, clock });
   t.after(stop);
@@ -129,7 +129,7 @@ for (const [path, claims, description] of [
   });
 }
 
-test('expects the organisation, the namespace and the scope claim that the settings name', async () => {
+test('uses the configured organisation, namespace and scope claim', async () => {
   const ask = async (path: string, claims: Record<string, unknown>) =>
     (await other.ask(path, { token: provider.issue(claims) })).status;
 
@@ -146,7 +146,7 @@ test('expects the organisation, the namespace and the scope claim that the setti
   assert.equal(await ask('/api/messages', { scope: 'read:messages' }), 403);
 });
 
-test('shows scopes that were granted in an array space-separated', async () => {
+test('shows the scopes of an array separated by spaces', async () => {
   const { body } = await other.ask('/api/private-scoped', {
     token: provider.issue({ scp: ['read:messages', 'x'], scope: 'y' }),
   });

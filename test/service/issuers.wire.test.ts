@@ -45,7 +45,7 @@ const statusOf = async (service: TestService, token: string) =>
 
 const readiness = async (service: TestService) => (await service.ask('/readyz')).status;
 
-test('takes the tokens of both providers, each for its own audience', async (t) => {
+test('accepts the tokens of both providers, each for its own audience', async (t) => {
   const service = await start(t);
   assert.equal(await statusOf(service, staff.issue()), 200);
   assert.equal(await statusOf(service, partner.issue()), 200);
@@ -54,7 +54,7 @@ test('takes the tokens of both providers, each for its own audience', async (t) 
   assert.equal(await statusOf(service, staff.issue({ iss: partner.issuer, aud: partner.audience })), 401);
 });
 
-test('answers 503 to the tokens of a provider that is dead, and to no others', async (t) => {
+test('answers 503 only to the tokens of a provider that is down', async (t) => {
   await partner.fault('all', 'refuse');
   const service = await start(t);
   const answer = await service.ask('/api/private', { token: partner.issue() });
@@ -63,7 +63,7 @@ test('answers 503 to the tokens of a provider that is dead, and to no others', a
   assert.equal(await statusOf(service, staff.issue()), 200);
 });
 
-test('lets requests wait for the keys of one issuer while as many as may wait for those of another [§7, §14]', async (t) => {
+test('lets requests wait for the keys of one issuer while the limit is reached for another [§7, §14]', async (t) => {
   const hanging = new EventEmitter();
 
   const fetchKeys = async (_: unknown, name: string) => {
@@ -86,13 +86,13 @@ test('lets requests wait for the keys of one issuer while as many as may wait fo
   assert.equal(statuses.filter((status) => status === 200).length, 1_000);
 });
 
-test('is ready once the first issuer has keys, though another has never had any', async (t) => {
+test('is ready once the first issuer has keys, even if another has never had any', async (t) => {
   await partner.fault('all', 'refuse');
   const service = await start(t);
   assert.equal(await readiness(service), 200);
 });
 
-test('is not ready until the first issuer has had keys, though another has them', async (t) => {
+test('is not ready until the first issuer has had keys, even if another has them', async (t) => {
   await staff.fault('all', 'refuse');
   const service = await start(t);
   assert.equal(await readiness(service), 503);
@@ -117,7 +117,7 @@ test('stays ready while any issuer has keys, once the first has had some', async
   assert.equal(await readiness(service), 503);
 });
 
-test('keeps the keys of every issuer fresh while it is asked whether it is ready', async (t) => {
+test('keeps the keys of every issuer fresh while /readyz is requested', async (t) => {
   const fetched: string[] = [];
 
   const fetchKeys = async (_: unknown, name: string) => {
@@ -132,7 +132,7 @@ test('keeps the keys of every issuer fresh while it is asked whether it is ready
   assert.deepEqual(fetched, ['idp', 'partner', 'idp', 'partner']);
 });
 
-test('says in every line about keys whose they are, and nowhere what a token claims', async (t) => {
+test('names the issuer in every log line about keys, but nothing that a token claims', async (t) => {
   const service = await start(t);
   await partner.fault('all', 'refuse');
   for (const keys of service.keySets) await keys.refresh();
@@ -150,7 +150,7 @@ test('says in every line about keys whose they are, and nowhere what a token cla
   assert.ok(!JSON.stringify(service.logs).includes('stranger'));
 });
 
-test('asks nobody for keys when the issuer of a token is not configured', async (t) => {
+test('fetches no keys for a token of an unknown issuer', async (t) => {
   const service = await start(t);
   for (const provider of [staff, partner]) provider.resetCounts();
   const token = staff.issue({ iss: 'https://stranger.example/' }, { kid: 'unknown' });
@@ -168,7 +168,7 @@ test('asks nobody for keys when the issuer of a token is not configured', async 
 const refusalsOf = ({ logs }: TestService) =>
   logs.filter(({ message }) => message === 'request refused').map(({ reason, issuer }) => [reason, issuer]);
 
-test('tells of a refused request whose token it was, by the configured name', async (t) => {
+test('logs the configured name of the issuer of a refused token', async (t) => {
   const service = await start(t);
   for (const token of [
     partner.issue({ exp: 1 }),
@@ -186,14 +186,14 @@ test('tells of a refused request whose token it was, by the configured name', as
   ]);
 });
 
-test('tells of a request that is refused for want of keys whose they are', async (t) => {
+test('logs the issuer of a request that is refused because keys are missing', async (t) => {
   await partner.fault('all', 'refuse');
   const service = await start(t);
   assert.equal(await statusOf(service, partner.issue()), 503);
   assert.deepEqual(refusalsOf(service), [['keys-unavailable', 'partner']]);
 });
 
-test('a handler sees the issuer of its caller, by iss and by name, and the same subject of each as another', async (t) => {
+test('a handler sees the issuer of its caller, by iss and by name, and can tell equal subjects apart', async (t) => {
   const first = createTestIssuer({ domain: 'staff.test' });
   const second = createTestIssuer({ domain: 'partner.test', audience: 'orders-api' });
   const who: Route = get('/who', authenticated, ({ caller }) => ({

@@ -52,7 +52,7 @@ for (const target of [
 const NOWHERE = [...pathSlips('/api/private'), '/', '/?', '/api', '/api/public/private', '/api/%u0070ublic'];
 
 for (const target of NOWHERE) {
-  test(`has nothing at ${target}, before it reads credentials or the method [docs/requests.md, G2]`, async () => {
+  test(`finds nothing at ${target}, before it reads credentials or the method [docs/requests.md, G2]`, async () => {
     const repeated = ['GET', 'Authorization: a', 'Authorization: b'] as const;
     for (const [method, ...fields] of [
       ['GET'],
@@ -73,13 +73,13 @@ for (const target of NOWHERE) {
   });
 }
 
-test('refuses a length beside chunks and closes the connection [RFC 9112 §6.3, G8]', async () => {
+test('refuses a Content-Length with chunks and closes the connection [RFC 9112 §6.3, G8]', async () => {
   const fields = ['Host: a', 'Content-Length: 5', 'Transfer-Encoding: chunked'];
   const { status, headers, body } = await askRaw(service.port, 'POST /api/public HTTP/1.1', ...fields);
   assert.deepEqual([status, body.error, headers.get('connection')], [400, 'invalid_request', 'close']);
 });
 
-test('takes no other method from a header field, and no token from a body [RFC 9700, G6, G11]', async () => {
+test('reads no method from a header field, and no token from a body [RFC 9700, G6, G11]', async () => {
   const override = await service.ask('/api/public', {
     method: 'POST',
     headers: { 'X-HTTP-Method-Override': 'GET' },
@@ -106,7 +106,7 @@ for (const [path, status] of [
   });
 }
 
-test('answers pipelined requests in order, each with its own credentials [G10]', async () => {
+test('answers pipelined requests in order, each by its own credentials [G10]', async () => {
   const wire = await openWire(service.port);
   const request = (path: string, field: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n${field}\r\n\r\n`;
   const from = (sub: string) => request('/api/private', `Authorization: Bearer ${provider.issue({ sub })}`);
@@ -173,7 +173,7 @@ for (const [value, status, error] of [
   });
 }
 
-test('refuses two Authorization fields on an optional route, one of them empty too [RFC 6750 §3.1, G5]', async () => {
+test('refuses two Authorization fields on an optional route, even if one is empty [RFC 6750 §3.1, G5]', async () => {
   for (const fields of [
     ['Bearer a', 'Bearer a'],
     ['', ''],
@@ -192,7 +192,7 @@ test('refuses two Authorization fields on an optional route, one of them empty t
   }
 });
 
-test('takes the scheme in any case and the DPoP field for nothing when DPoP is off [RFC 9110 §11.1]', async () => {
+test('accepts the scheme in any case, and ignores the DPoP field when DPoP is off [RFC 9110 §11.1]', async () => {
   const fields = [`aUTHORIZATION: bEARER ${provider.issue()}`, 'DPoP: x', 'DPoP: y'];
   const response = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', ...fields);
   assert.deepEqual(response.body, { message: 'Welcome back, auth0|user!', personalizedContent: true });
@@ -200,7 +200,7 @@ test('takes the scheme in any case and the DPoP field for nothing when DPoP is o
 
 const algorithms = /(, | )algs="[^"]+"/;
 
-test('challenges by each scheme in a field of its own where both are accepted [RFC 9449 §7.1]', async () => {
+test('challenges with one field for each scheme when both are accepted [RFC 9449 §7.1]', async () => {
   const { challenges } = await both.ask('/api/private');
   assert.deepEqual(
     challenges.map((challenge) => challenge.replace(algorithms, '')),
@@ -214,7 +214,7 @@ test('challenges by each scheme in a field of its own where both are accepted [R
   );
 });
 
-test('challenges only by DPoP, without an error, when it is required and Bearer is used [RFC 9449 §7.2]', async () => {
+test('challenges only with DPoP, without an error, when it is required and Bearer is used [RFC 9449 §7.2]', async () => {
   for (const request of [{}, { token: provider.issue() }]) {
     const { status, body, challenges } = await dpopOnly.ask('/api/private', request);
     assert.deepEqual([status, body.error], [401, 'unauthorized']);
@@ -226,14 +226,14 @@ test('challenges only by DPoP, without an error, when it is required and Bearer 
 });
 
 for (const path of ['/api/private', '/api/feed']) {
-  test(`answers 503 at ${path} to a token while keys cannot be had, never as to a guest [docs/refusals.md]`, async () => {
+  test(`answers 503 at ${path} to a token while no keys are available, never as to a guest [docs/refusals.md]`, async () => {
     const { status, body, headers, challenges } = await keyless.ask(path, { token: provider.issue() });
     assert.deepEqual([status, body.error, challenges], [503, 'temporarily_unavailable', []]);
     assert.match(headers['retry-after'] ?? '', /^([1-9]|[12]\d|30)$/);
   });
 }
 
-test('needs no keys where no token is read or given', async () => {
+test('needs no keys if no token is read or sent', async () => {
   const asked = ['/api/public', '/api/feed', '/api/private', '/nowhere'].map((path) => keyless.ask(path));
   assert.deepEqual(
     (await Promise.all(asked)).map(({ status }) => status),

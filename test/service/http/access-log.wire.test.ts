@@ -45,7 +45,7 @@ describe('the access log', { timeout: 30_000 }, () => {
     return told(service.logs.slice(before), message);
   }
 
-  test('has a line for a request that was served, with the issuer and the key of its token', async () => {
+  test('has a line for a served request, with the issuer and the key of its token', async () => {
     const token = provider.issue({ scope: 'read:messages' });
     assert.deepEqual(await linesOf('/api/messages?secret=1', { token, headers: { traceparent } }), [
       {
@@ -61,7 +61,7 @@ describe('the access log', { timeout: 30_000 }, () => {
     assert.deepEqual(await linesOf('/api/public'), [{ method: 'GET', route: '/api/public', status: 200 }]);
   });
 
-  test('has a line for a request that was refused, with the reason', async () => {
+  test('has a line for a refused request, with the reason', async () => {
     assert.deepEqual(await linesOf('/api/private', { method: 'HEAD' }), [
       { method: 'HEAD', route: '/api/private', status: 401, reason: 'no-credentials' },
     ]);
@@ -70,7 +70,7 @@ describe('the access log', { timeout: 30_000 }, () => {
     ]);
   });
 
-  test('has a line of a probe only when it does not find all well', async () => {
+  test('has a line for a probe only when it fails', async () => {
     assert.deepEqual([await linesOf('/healthz'), await linesOf('/readyz')], [[], []]);
     service.beginStopping();
     assert.deepEqual(await linesOf('/readyz'), [
@@ -78,7 +78,7 @@ describe('the access log', { timeout: 30_000 }, () => {
     ]);
   });
 
-  test('tells in the line of a refusal to which trace it belongs [W3C Trace Context §3.2.2]', async () => {
+  test('shows the trace of a refused request [W3C Trace Context §3.2.2]', async () => {
     const headers = { traceparent };
     const [line] = await linesOf('/api/private', { headers }, 'request refused');
     assert.deepEqual([line?.reason, line?.traceId], ['no-credentials', TRACE]);
@@ -90,7 +90,7 @@ describe('the access log', { timeout: 30_000 }, () => {
     ['version ff', `ff${traceparent.slice(2)}`],
     ['a trace of zeros', `00-${'0'.repeat(32)}-${PARENT}-01`],
   ] as const) {
-    test(`tells no trace for ${what} [W3C Trace Context §3.2.2]`, async () => {
+    test(`shows no trace for ${what} [W3C Trace Context §3.2.2]`, async () => {
       const [line = {}] = await linesOf('/api/public', { headers: { traceparent: value as string } });
       assert.deepEqual(Object.keys(line), ['method', 'route', 'status']);
     });
@@ -112,7 +112,7 @@ describe('the access log', { timeout: 30_000 }, () => {
   });
 });
 
-test('has a line without method and route for what never became a request', async (t) => {
+test('has a line without method and route for bytes that are not a request', async (t) => {
   const listener = await openListener(t, { environment: { ACCESS_LOG: 'true' } });
   await exchange(listener.port, GARBAGE);
   await exchange(listener.port, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`);
@@ -124,7 +124,7 @@ test('has a line without method and route for what never became a request', asyn
   ]);
 });
 
-test('has a line with no status for a client that left', async (t) => {
+test('has a line without status for a client that left', async (t) => {
   const began = new EventEmitter();
   const handler = () => new Promise<object>((resolve) => began.emit('began', () => resolve({})));
   const environment = { ACCESS_LOG: 'true' };
@@ -140,7 +140,7 @@ test('has a line with no status for a client that left', async (t) => {
   assert.deepEqual(told(app.logs), [{ method: 'GET', route: '/held', status: null }]);
 });
 
-test('is off unless it is asked for', async (t) => {
+test('is off by default', async (t) => {
   const listener = await openListener(t);
   await exchange(listener.port, 'GET /api/public HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
   assert.deepEqual(told(listener.logs), []);

@@ -29,14 +29,14 @@ async function worksOff(names: readonly string[]): Promise<string[]> {
 
 const each = (what: string, names: readonly string[]) => names.map((name) => `${what} ${name}`);
 
-test('prepares the requests of one turn, then writes their responses', async () => {
+test('computes the replies of one turn, then writes the responses', async () => {
   assert.deepEqual(await worksOff(['a', 'later', 'b']), [
     ...each('prepare', ['a', 'later', 'b']),
     ...each('write', ['a', 'b']),
   ]);
 });
 
-test('lets no more than 64 requests wait: the last of them has all worked off at once', async () => {
+test('lets at most 64 requests wait, and works them all off with the last', async () => {
   const names = Array.from({ length: 140 }, (_, index) => `${index}`);
   const first = names.slice(0, 64);
   const second = names.slice(64, 128);

@@ -15,7 +15,7 @@ import { responsesIn, statusesIn } from '../../support/raw-responses.ts';
 describe('a request body', { timeout: 30_000 }, () => {
   const MEBIBYTE = 1024 * 1024;
 
-  test('is answered before it comes, and the connection ends with it', async (t) => {
+  test('is answered before it arrives, and ends the connection', async (t) => {
     const listener = await openListener(t);
     const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}${PREFLIGHT}Content-Length: 5\r\n\r\n`;
     const cases: [string, string, number][] = [
@@ -51,7 +51,7 @@ describe('a request body', { timeout: 30_000 }, () => {
     );
   });
 
-  test('that is there to its end, or has one though it is empty, ends the connection without waiting', async (t) => {
+  test('that has arrived or is empty, but is unread, ends the connection without waiting', async (t) => {
     const listener = await openListener(t);
     const chunked = post('Transfer-Encoding: chunked\r\n');
     for (const [head, body] of [
@@ -69,7 +69,7 @@ describe('a request body', { timeout: 30_000 }, () => {
     await listener.gone();
   });
 
-  test('that nobody announced has no stream that would have to be ended', async (t) => {
+  test('without header fields for it has no stream to end', async (t) => {
     const listener = await openListener(t);
     const asked: IncomingMessage[] = [];
     listener.server.on('request', (request) => asked.push(request));
@@ -87,7 +87,7 @@ describe('a request body', { timeout: 30_000 }, () => {
     );
   });
 
-  test('that an app neither takes nor refuses does not hold up the next request', async (t) => {
+  test('that a handler does not read does not delay the next request', async (t) => {
     const responseWhenFull = (request: IncomingMessage, response: ServerResponse): void => {
       const isFull = request.complete || request.socket.isPaused();
       setImmediate(() => (isFull ? response.end('{}') : responseWhenFull(request, response)));
@@ -129,7 +129,7 @@ describe('a request body', { timeout: 30_000 }, () => {
     await listener.gone();
   });
 
-  test('of 5 MB that keeps coming does not cost the response', async (t) => {
+  test('of 5 MB that keeps arriving does not lose the response', async (t) => {
     const listener = await openListener(t);
     const received = await exchange(
       listener.port,
@@ -144,7 +144,7 @@ describe('a request body', { timeout: 30_000 }, () => {
     await listener.gone();
   });
 
-  test('in chunks without end is cut off', async (t) => {
+  test('of endless chunks is cut off', async (t) => {
     const listener = await openListener(t);
     const wire = await openWire(listener.port);
     const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(0x10000), Buffer.from('\r\n')]);

@@ -66,7 +66,7 @@ test('keeps an idle connection for 72 seconds', () => {
   assert.equal(open().overdueFrom(5), 77);
 });
 
-test('counts the 72 seconds anew from the last response finished [G14]', () => {
+test('counts the 72 seconds from the last finished response [G14]', () => {
   const { ask, overdueFrom } = open();
   assert.equal(overdueFrom(0, 40), undefined);
   const { write, finish } = ask();
@@ -75,13 +75,13 @@ test('counts the 72 seconds anew from the last response finished [G14]', () => {
   assert.equal(overdueFrom(41), 113);
 });
 
-test('waits without limit for a response that is not written yet', () => {
+test('waits without limit for an unwritten response', () => {
   const { ask, overdueFrom } = open();
   ask();
   assert.equal(overdueFrom(0, 4_000), undefined);
 });
 
-test('is idle while every response is written and nothing of another request has come', () => {
+test('is idle while every response is written and nothing of another request has arrived', () => {
   const { socket, connection, ask } = open();
   assert.equal(connection.isIdle, true);
   socket.bytesRead = 30;
@@ -95,7 +95,7 @@ test('is idle while every response is written and nothing of another request has
   assert.equal(connection.isIdle, false);
 });
 
-test('gives a request 15 seconds to arrive, each for itself', () => {
+test('gives each request 15 seconds to arrive', () => {
   const { connection, ask } = open();
   const isLate = (second: number) => connection.isLate(second * SECOND);
   ask();
@@ -106,7 +106,7 @@ test('gives a request 15 seconds to arrive, each for itself', () => {
   assert.deepEqual([isLate(107), isLate(121), isLate(122)], [false, false, true]);
 });
 
-test('gives a client 90 seconds from the oldest answer unread, however many it reads and however many follow [G14]', () => {
+test('gives a client 90 seconds from the oldest unread response, however many it reads and however many follow [G14]', () => {
   const { ask, overdueFrom } = open();
   const first = ask();
   const second = ask();
@@ -119,7 +119,7 @@ test('gives a client 90 seconds from the oldest answer unread, however many it r
   assert.equal(overdueFrom(81), 121);
 });
 
-test('counts each response from when it was written, and one behind a response that is not written from then', () => {
+test('counts each response from when it and all before it were written', () => {
   const { ask, overdueFrom } = open();
   const first = ask();
   const second = ask();
@@ -135,14 +135,14 @@ test('counts each response from when it was written, and one behind a response t
   assert.equal(overdueFrom(261), 341);
 });
 
-test('gives a client that has been answered for the last time one second to close', () => {
+test('gives a client one second to close after the last response', () => {
   const { socket, overdueFrom } = open();
   socket.destroySoon();
   assert.deepEqual([socket.received, socket.isPaused], [[''], false]);
   assert.equal(overdueFrom(7), 8);
 });
 
-test('throws away what comes behind the last response up to a mebibyte, then reads no more', () => {
+test('discards up to a mebibyte after the last response, then stops reading', () => {
   const { socket } = open();
   const requests: Buffer[] = [];
   socket.on('data', (chunk) => requests.push(chunk));
@@ -153,7 +153,7 @@ test('throws away what comes behind the last response up to a mebibyte, then rea
   assert.deepEqual([socket.isPaused, requests], [true, []]);
 });
 
-test('says the last word after the responses under way, and only the first one', () => {
+test('writes the final response after those under way, and only the first one given', () => {
   const { socket, connection, ask } = open();
   const first = ask();
   const second = ask();
@@ -165,7 +165,7 @@ test('says the last word after the responses under way, and only the first one',
   assert.deepEqual(socket.received, ['malformed']);
 });
 
-test('says nothing behind a response that has ended the connection', () => {
+test('writes nothing after a response that has ended the connection', () => {
   const { socket, connection, ask } = open();
   const { finish } = ask();
   connection.endWith(() => assert.fail('a word behind the end'));

@@ -67,7 +67,7 @@ describe('the asynchronous context of a request', { timeout: 30_000 }, () => {
     });
   }
 
-  test('is that of its own arrival in a schema, and of requests of other connections too', async (t) => {
+  test('is that of its own arrival in a schema, even with requests of other connections', async (t) => {
     const { port, seen } = await openTraced(t);
     const wires = await Promise.all(Array.from({ length: 5 }, () => openWire(port)));
     for (const [index, wire] of wires.entries()) wire.send(request(`GET /schema?id=${index}`));

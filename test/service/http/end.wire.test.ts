@@ -24,7 +24,7 @@ import { statusesIn } from '../../support/raw-responses.ts';
 import { startRoutes } from '../../support/routes.ts';
 
 describe('the end', { timeout: 120_000 }, () => {
-  test('says Connection: close on every response once it takes no more connections [RFC 9112 §9.6]', async (t) => {
+  test('sends Connection: close with every response once the port is closed [RFC 9112 §9.6]', async (t) => {
     const listener = await openListener(t);
     listener.beginClosing();
     const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}${PREFLIGHT}\r\n`;
@@ -46,7 +46,7 @@ describe('the end', { timeout: 120_000 }, () => {
     }
   });
 
-  test('carries out no request behind the response that says so [RFC 9112 §9.6]', async (t) => {
+  test('runs no request behind a response with Connection: close [RFC 9112 §9.6]', async (t) => {
     const listener = await openListener(t);
     listener.beginClosing();
     const nowhere = `GET /nowhere HTTP/1.1\r\n${HOST}\r\n`;
@@ -54,7 +54,7 @@ describe('the end', { timeout: 120_000 }, () => {
     assert.equal(listener.logs.filter(({ reason }) => reason === 'not_found').length, 1);
   });
 
-  test('takes no new connections', async (t) => {
+  test('accepts no new connections', async (t) => {
     const listener = await openListener(t);
     const stopped = listener.stop();
     await listener.closing();
@@ -62,7 +62,7 @@ describe('the end', { timeout: 120_000 }, () => {
     assert.equal(await stopped, 'drained');
   });
 
-  test('first takes the connections that the system has accepted: closed at once it would reset them', async (t) => {
+  test('first serves the connections that the system has accepted, which closing at once would reset', async (t) => {
     const listener = await openListener(t);
     const wires = Array.from({ length: 50 }, () => openWire(listener.port));
     // Node connects in the next tick, and has taken none of them before the next turn.
@@ -79,7 +79,7 @@ describe('the end', { timeout: 120_000 }, () => {
     assert.equal(await stopped, 'drained');
   });
 
-  test('takes connections that keep coming for a quarter of a second, and no longer', async (t) => {
+  test('accepts further connections for a quarter of a second, and no longer', async (t) => {
     const listener = await openListener(t);
     const stopped = listener.stop();
     for (let count = 0; count < 50; count += 1) (await openWire(listener.port)).destroy();
@@ -127,7 +127,7 @@ describe('the end', { timeout: 120_000 }, () => {
     assert.equal(await stopped, 'drained');
   });
 
-  test('answers requests under way, and those half arrived, after the idle connections are closed', async (t) => {
+  test('answers requests under way, and those that have partly arrived, after closing idle connections', async (t) => {
     const listener = await openListener(t);
     const busy = await openWire(listener.port);
     const half = await openWire(listener.port);
@@ -147,7 +147,7 @@ describe('the end', { timeout: 120_000 }, () => {
     assert.equal(await stopped, 'drained');
   });
 
-  test('lets a client read a response that is written already, and closes the connection then [RFC 9112 §9.6]', async (t) => {
+  test('lets a client read a written response before it closes the connection [RFC 9112 §9.6]', async (t) => {
     // More than the buffers of two sockets hold.
     const text = 'x'.repeat(12_000_000);
     const app = await startRoutes({ routes: [get('/large', open, () => ({ text }))] });
@@ -171,7 +171,7 @@ describe('the end', { timeout: 120_000 }, () => {
     assert.equal(await drained, 'drained');
   });
 
-  test('is not held up beyond ten seconds by a request that does not end', async (t) => {
+  test('takes at most ten seconds, even if a request does not end', async (t) => {
     const listener = await openListener(t);
     const busy = await openWire(listener.port);
     const half = await openWire(listener.port);

@@ -1,5 +1,5 @@
-/* What is read of a connection while a response on it waits: nothing behind a response that ends it, and else a
-   bounded piece (docs/operations.md). */
+/* What is read of a connection while a response on it waits: nothing behind a response that ends it, and else
+   a bounded piece (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
@@ -30,7 +30,9 @@ const jsonOf = (path: string, length: number, fields = '') =>
 /** What Node reads of a socket at once. */
 const PIECE = 64 * 1024;
 
-/** Routes: those at `/held` wait until `answer` is called; the sender check of guarded routes waits with them. */
+/**
+ * Routes: those at `/held` wait until `answer` is called; the sender check of guarded routes waits with them.
+ */
 async function openHolding(context: TestContext) {
   const count = { seen: 0, ran: 0 };
   let response = () => {};
@@ -113,9 +115,9 @@ const ENDINGS: Readonly<Record<string, readonly [bytes: string, status: number]>
   'Connection: close': [LAST, 200],
 };
 
-describe('behind a request whose answer ends the connection', { timeout: 60_000 }, () => {
+describe('behind a request whose response ends the connection', { timeout: 60_000 }, () => {
   for (const [what, [ending, status]] of Object.entries(ENDINGS)) {
-    test(`nothing more is read, and all before it is answered: ${what} [RFC 9112 §9.6]`, async (t) => {
+    test(`nothing more is read, and every request before it is answered: ${what} [RFC 9112 §9.6]`, async (t) => {
       const { wire, socket, count, response, settled } = await openHolding(t);
       wire.send(NOW + HELD + ending);
       const before = await settled();
@@ -131,7 +133,7 @@ describe('behind a request whose answer ends the connection', { timeout: 60_000 
       await closed;
     });
 
-    test(`all before it is answered where it comes in one piece: ${what} [RFC 9112 §9.3.2]`, async (t) => {
+    test(`every request before it is answered even if all arrive in one piece: ${what} [RFC 9112 §9.3.2]`, async (t) => {
       const { wire, response, settled } = await openHolding(t);
       wire.send(NOW + HELD + NOW + ending + NOW.repeat(10_000));
       await settled();
@@ -140,7 +142,7 @@ describe('behind a request whose answer ends the connection', { timeout: 60_000 
     });
   }
 
-  test('nothing more is read while the caller is checked, once a body has come that nobody reads', async (t) => {
+  test('nothing more is read while the caller is checked, once an unread body has arrived', async (t) => {
     const { wire, count, response, settled } = await openHolding(t);
     const fieldsOf = `Authorization: Bearer ${tokenWith()}\r\nContent-Length: 5\r\n`;
     wire.send(line('POST /guarded', fieldsOf, 'hello'));
@@ -154,7 +156,7 @@ describe('behind a request whose answer ends the connection', { timeout: 60_000 
 });
 
 describe('behind a request that waits', { timeout: 60_000 }, () => {
-  test('only so much is read, and the rest when it is answered, for a connection that goes on', async (t) => {
+  test('a limited amount is read, and the rest once it is answered', async (t) => {
     const { wire, socket, count, response, settled } = await openHolding(t);
     const total = 20_000;
     wire.send(HELD.repeat(total));
@@ -172,7 +174,7 @@ describe('behind a request that waits', { timeout: 60_000 }, () => {
     ['a check of the caller', '/guarded-json', 10_000, () => `Authorization: Bearer ${tokenWith()}\r\n`],
     ['a handler', '/held-json', 100_000, () => ''],
   ] as const) {
-    test(`bodies are read up to one more, and all are answered: ${what} [docs/operations.md]`, async (t) => {
+    test(`at most one further body is read, and all are answered: ${what} [docs/operations.md]`, async (t) => {
       const { wire, response, settled } = await openHolding(t);
       const bodies = jsonOf(path, length, token()).repeat(100);
       wire.send(bodies + LAST);
@@ -182,7 +184,7 @@ describe('behind a request that waits', { timeout: 60_000 }, () => {
     });
   }
 
-  test('a body behind others is read on when they are answered, whatever has been read ahead', async (t) => {
+  test('a body behind others is read further once they are answered, however much was read ahead', async (t) => {
     const { wire, response, settled } = await openHolding(t);
     const small = jsonOf('/json', 30_000);
     const large = jsonOf('/json', 100_000);
@@ -194,7 +196,7 @@ describe('behind a request that waits', { timeout: 60_000 }, () => {
     assert.deepEqual(statusesIn(await wire.untilClosed()), Array(10).fill(200));
   });
 
-  test('reading that Node was asked to begin before it was stopped does not begin', async (t) => {
+  test('a pending resume does not take effect after reading was stopped', async (t) => {
     const { wire, socket, settled } = await openHolding(t);
     wire.send(NOW);
     const before = await settled();
@@ -206,7 +208,7 @@ describe('behind a request that waits', { timeout: 60_000 }, () => {
     assert.deepEqual(statusesIn(await wire.until((text) => statusesIn(text).length === 2)), [200, 200]);
   });
 
-  test('all are answered however often reading is stopped and begun again by us and by Node [RFC 9112 §9.3.2]', async (t) => {
+  test('all are answered however often we and Node stop and resume reading [RFC 9112 §9.3.2]', async (t) => {
     const { wire } = await openHolding(t);
     const mixed = line('GET /soon') + jsonOf('/json', 90_000) + NOW;
     wire.send(mixed.repeat(300) + LAST);

@@ -24,7 +24,7 @@ import { responsesIn, assertRefused, statusesIn } from '../../support/raw-respon
 const TOO_LARGE = 'The header fields of the request are too large';
 
 describe('the listener', { timeout: 120_000 }, () => {
-  test('refuses any other expectation than 100-continue, and one beside it, in the shape of every response [RFC 9110 §10.1.1]', async (t) => {
+  test('refuses any expectation but a single 100-continue, with an ordinary response [RFC 9110 §10.1.1]', async (t) => {
     const listener = await openListener(t);
     const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}Expect: x\r\n${PREFLIGHT}\r\n`;
     const others = [
@@ -58,7 +58,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
-  test('charges no client with the time in which nothing is read of it, since answers lie unread [docs/operations.md]', async (t) => {
+  test('does not count the time in which nothing is read because responses are unread [docs/operations.md]', async (t) => {
     const { port, server } = await openListener(t);
     const connected = once(server, 'connection') as Promise<[Socket]>;
     const socket = connect(port, '127.0.0.1').pause();
@@ -79,7 +79,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     assert.equal(received.split('HTTP/1.1 200 ').length - 1, count);
   });
 
-  test('says Vary: Origin also where no request was understood, once origins are set [docs/requests.md]', async (t) => {
+  test('sends Vary: Origin even in response to malformed HTTP, once origins are set [docs/requests.md]', async (t) => {
     const { port } = await openListener(t);
     const plain = await openListener(t, { environment: {} });
     for (const bytes of [GARBAGE, CONNECT, get(''), get(`${HOST}Expect: 200-ok\r\n`)]) {
@@ -101,7 +101,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     });
   }
 
-  test('ignores an offer to upgrade [RFC 9110 §7.8], and closes, since Node would read nothing more', async (t) => {
+  test('ignores an offer to upgrade [RFC 9110 §7.8], and closes, since Node reads nothing more', async (t) => {
     const listener = await openListener(t);
     for (const offer of ['websocket', 'h2c', 'TLS/1.2']) {
       const received = await exchange(
@@ -133,7 +133,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
-  test('takes 200 header fields and refuses more, with none of them unseen [RFC 6585 §5, G5]', async (t) => {
+  test('accepts 200 header fields and refuses more, without dropping any [RFC 6585 §5, G5]', async (t) => {
     const { port, logs } = await openListener(t);
     const asked = `GET /api/private HTTP/1.1\r\n${HOST}Connection: close\r\nAuthorization: Bearer a\r\n`;
     const ask = (count: number, more = '') => exchange(port, `${asked}${'x:\r\n'.repeat(count)}${more}\r\n`);
@@ -149,7 +149,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     }
   });
 
-  test('times out a header that does not come [RFC 9110 §15.5.9, G8]', async (t) => {
+  test('times out when header fields do not arrive [RFC 9110 §15.5.9, G8]', async (t) => {
     const prepare = (server: Server) =>
       void Object.assign(server, { headersTimeout: 1, connectionsCheckingInterval: 10 });
 
@@ -166,7 +166,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
-  test('takes no more requests from a client that does not read than their responses have room [G8]', async (t) => {
+  test('stops reading requests from a client that does not read its responses [G8]', async (t) => {
     const listener = await openListener(t);
     let taken = 0;
     listener.server.on('request', () => {
@@ -184,7 +184,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
-  test('ends a connection 72 seconds after its last response, whatever bytes arrive meanwhile [RFC 9112 §9.3, G8, G14]', async (t) => {
+  test('ends a connection 72 seconds after its last response, whatever bytes arrive [RFC 9112 §9.3, G8, G14]', async (t) => {
     const listener = await openListener(t);
     const wires = [await openUsedWire(listener.port), await openUsedWire(listener.port)];
     const [quiet, dripping] = listener.sockets;
@@ -209,7 +209,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
-  test('gives a client that does not read 90 seconds, whatever bytes it sends meanwhile [G8, G14]', async (t) => {
+  test('gives a client that does not read 90 seconds, whatever bytes it sends [G8, G14]', async (t) => {
     const listener = await openListener(t);
     const accepted = once(listener.server, 'connection') as Promise<[Socket]>;
     const client = connect(listener.port, '127.0.0.1').pause();
@@ -229,7 +229,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
-  test('has the limits that it promises [docs/operations.md]', async (t) => {
+  test('has the documented limits [docs/operations.md]', async (t) => {
     const { server } = await openListener(t);
     const limits = {
       headersTimeout: 10_000,

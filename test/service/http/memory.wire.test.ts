@@ -1,5 +1,5 @@
-/* Nothing of a request may outlive its response: a connection that is only kept alive would hold as much memory
-   as its caller sent. */
+/* Nothing of a request may outlive its response: a connection that is only kept alive would hold as much
+   memory as its caller sent. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -44,7 +44,7 @@ for (const [what, bytes] of Object.entries(CASES)) {
   });
 }
 
-test('keeps of a header that does not end no more than the fields that are taken [G13]', async (t) => {
+test('keeps at most the allowed fields of an endless header [G13]', async (t) => {
   const listener = await openListener(t);
   const wires = await Promise.all(Array.from({ length: 100 }, () => openWire(listener.port)));
   const begun = Buffer.from(`GET /healthz HTTP/1.1\r\n${HOST}${'ab:cd\r\n'.repeat(2_300)}`);
@@ -60,7 +60,7 @@ test('keeps of a header that does not end no more than the fields that are taken
   assert.ok(kibibytes < 60, `${kibibytes} KiB`);
 });
 
-test('keeps nothing of a connection that has ended [G13]', async (t) => {
+test('keeps nothing of an ended connection [G13]', async (t) => {
   const { server } = createListener({} as never, new TestClock());
   await once(server.listen(0, '127.0.0.1'), 'listening');
   t.after(() => server.close());
@@ -80,7 +80,7 @@ test('keeps nothing of a connection that has ended [G13]', async (t) => {
   );
 });
 
-test('keeps nothing of a server that has stopped', async () => {
+test('keeps nothing of a stopped server', async () => {
   const stopped = async () => {
     const { server, stop } = createListener({} as never, new TestClock());
     await once(server.listen(0, '127.0.0.1'), 'listening');

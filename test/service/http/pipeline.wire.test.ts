@@ -99,7 +99,7 @@ for (const { pattern } of BUGS) {
   }
 }
 
-test('logs where in the code a failure is, without its message', async () => {
+test('logs the frames of an error without its message', async () => {
   const logged = service.logs.length;
   await service.ask('/throws');
   await service.ask('/throws-text');
@@ -109,7 +109,7 @@ test('logs where in the code a failure is, without its message', async () => {
   assert.deepEqual([text?.error, text?.frames], ['string', undefined]);
 });
 
-test('answers what an asynchronous handler gives, with the time of the request and no parameters', async () => {
+test('sends what an asynchronous handler returns, and passes it the time of the request and no parameters', async () => {
   const { status, body } = await service.ask('/later', { token: tokenWith() });
   assert.deepEqual([status, body], [200, { user: 'auth0|user', nowMillis: clock.now(), parameters: {} }]);
 });
@@ -119,7 +119,7 @@ test('gives a handler the decoded parameters, and no caller on an open route', a
   assert.deepEqual(body, { caller: null, nowMillis: clock.now(), parameters: { name: 'a/b', other: 'é' } });
 });
 
-test('tells a guard the caller, and no setting', async (t) => {
+test('passes a guard the caller, and no settings', async (t) => {
   const told: unknown[][] = [];
   const guard: Guard = {
     ...scope('read'),
@@ -131,7 +131,7 @@ test('tells a guard the caller, and no setting', async (t) => {
   assert.deepEqual(told, [[['claims', 'freshNonce']]]);
 });
 
-test('gives no caller to the handler of an open route, also where a rule has let that caller in', async (t) => {
+test('gives no caller to the handler of an open route, even if a rule has admitted that caller', async (t) => {
   const app = await startRoutes({
     routes: [get('/a/b', open, ({ caller }) => ({ caller: caller ?? null }))],
     policy: [under('/a', authenticated)],
@@ -144,7 +144,7 @@ test('gives no caller to the handler of an open route, also where a rule has let
 });
 
 for (const path of ['/not-now', '/not-now-later']) {
-  test(`answers the refusal that the handler of ${path} throws, now or later`, async () => {
+  test(`sends the refusal that the handler of ${path} throws, at once or later`, async () => {
     const logged = service.logs.length;
     const { status, body, headers } = await service.ask(path);
     assert.deepEqual([status, body.error, headers['retry-after']], [503, 'temporarily_unavailable', '9']);
@@ -199,7 +199,7 @@ test('refuses routes that overlap before anything is served, each pair with a pa
   });
 });
 
-test('names all that is wrong with routes, each with its route or rule', () => {
+test('reports every problem of routes with its route or rule', () => {
   const nothing = () => ({});
   const routes = [
     get('/a', needs(scope('a b'), claimEquals('é', 1)), nothing),
@@ -237,7 +237,7 @@ test('serves a route for /, under any query, and nothing else there [docs/reques
   for (const target of pathSlips('/')) assert.equal((await app.ask(target)).status, 404, target);
 });
 
-test('asks every rule that covers a path, whichever stands first [H2]', async (t) => {
+test('checks every rule that covers a path, in any order [H2]', async (t) => {
   const policy = [under('/a', needs(scope('one'))), under('/a/b', needs(scope('two')))];
   for (const rules of [policy, policy.toReversed()]) {
     const app = await startRoutes({ routes: [get('/a/b', authenticated, () => ({}))], policy: rules });
@@ -264,7 +264,7 @@ test('goes on with a request once the keys it waits for are there', async (t) =>
   assert.deepEqual(waiting.logs, []);
 });
 
-test('works out a response without awaiting a promise when the token is known and the handler is synchronous', () => {
+test('computes a reply without awaiting a promise when the token is cached and the handler is synchronous', () => {
   const { responder } = createRoutes({ routes: [get('/x', authenticated, () => ({ a: 1 }))] });
   const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${tokenWith()}`];
   const request = Object.assign(new EventEmitter(), {
@@ -302,7 +302,7 @@ for (const [what, asked] of [
   ['another target', requestOf('GET', 'x')],
   ['two hosts', requestOf('GET', '/x', 'Host', 'b')],
 ] as const) {
-  test(`gives the refusal of ${what} without throwing it: V8 walks the stack for every throw`, () => {
+  test(`returns the refusal of ${what} without throwing, since V8 walks the stack for every throw`, () => {
     const routes = [get('/x', authenticated, () => ({})), get('/y', needs(scope('read')), () => ({}))];
     const limits = { clock, bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
     const respond = createPipeline({ routes }, createRoutes({ routes }).way.identification, limits);
@@ -311,7 +311,7 @@ for (const [what, asked] of [
   });
 }
 
-test('makes the reply to a refusal once for each scope that is named, with RESOURCE_URL too [RFC 9728 §5.1]', () => {
+test('caches the reply to a refusal for each list of scopes, even with RESOURCE_URL [RFC 9728 §5.1]', () => {
   const reading = get('/x', needs(scope('read')), () => ({}));
   const writing = get('/y', needs(scope('write')), () => ({}));
   const environment = { RESOURCE_URL: 'https://api.example' };
@@ -366,7 +366,7 @@ for (const [when, isGoneBefore] of [
   });
 }
 
-test('admits no one whom a guard or the policy refuses, also when the sender answers later, and runs no handler for them', async (t) => {
+test('runs no handler for a caller whom a guard or the policy refuses, even if the sender check is asynchronous', async (t) => {
   const ran: string[] = [];
 
   const route = (pattern: string, ...guards: readonly [ReturnType<typeof scope>]) =>

@@ -70,7 +70,7 @@ describe('a request behind a response that ends the connection', { timeout: 120_
     ['an offer to upgrade', first('Upgrade: x\r\n'), 200],
     ['a body that nobody reads', `${first('Content-Length: 5\r\n')}hello`, 200],
   ] as const) {
-    test(`is not carried out, where that is the response to ${what} [RFC 9112 §9.6, G8]`, async (t) => {
+    test(`is not run when that is the response to ${what} [RFC 9112 §9.6, G8]`, async (t) => {
       const counted = await openCounting(t);
       assert.deepEqual(statusesIn(await exchange(counted.app.port, request + BEHIND)), [status]);
       assert.equal(counted.runs, 0);
@@ -81,7 +81,7 @@ describe('a request behind a response that ends the connection', { timeout: 120_
     ['known at once', first(HOST), 400],
     ['worked out later', `${first('Content-Length: 5\r\n', '1.1', '/later')}hello`, 200],
   ] as const) {
-    test(`is not carried out while that response, ${what}, waits for one before it [RFC 9112 §9.6, G8]`, async (t) => {
+    test(`is not run while that response, ${what}, waits for an earlier one [RFC 9112 §9.6, G8]`, async (t) => {
       const counted = await openCounting(t);
       const wire = await openWire(counted.app.port);
       let seen = 0;
@@ -104,7 +104,7 @@ describe('a request behind a response that ends the connection', { timeout: 120_
 });
 
 describe('a connection with several requests', { timeout: 120_000 }, () => {
-  test('answers a good request before it refuses the garbage behind it', async (t) => {
+  test('answers a valid request before it refuses the garbage behind it', async (t) => {
     const { port } = await openListener(t);
     const received = await exchange(port, `${GOOD}${GARBAGE}`);
     assertRefused(received, 400, 'invalid_request', MALFORMED, 2);
@@ -149,7 +149,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     assert.deepEqual(statusesIn(await exchange(listener.port, `${GOOD}${LAST}`)), [200, 200]);
   });
 
-  test('answers every request that arrived whole before the client closed its side [RFC 9112 §9.6]', async (t) => {
+  test('answers every request that arrived completely before the client closed its side [RFC 9112 §9.6]', async (t) => {
     const { port } = await openListener(t);
     // As many as are read at once, and as many as are not; the end arrives with the last of them.
     for (const count of [1, 63, 64, 1_925, 5_000]) {
@@ -158,7 +158,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     }
   });
 
-  test('answers requests that wait when the client closes its side, then ends the connection [RFC 9112 §9.6]', async (t) => {
+  test('answers waiting requests when the client closes its side, then ends the connection [RFC 9112 §9.6]', async (t) => {
     const listener = await openListener(t);
     for (const [behind, statuses] of [
       ['', [200]],
@@ -186,7 +186,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
-  test('loses no response to a client that goes on sending behind the last one [RFC 9112 §9.6]', async (t) => {
+  test('loses no response to a client that keeps sending after the last one [RFC 9112 §9.6]', async (t) => {
     const listener = await openListener(t);
     for (const last of [LAST, post('Content-Length: 5\r\n', 'hello'), GARBAGE]) {
       const received = await exchange(listener.port, SHORT.repeat(5_000) + last + SHORT.repeat(20_000));
@@ -196,7 +196,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     }
   });
 
-  test('looks at no request behind the response that ends the connection', async (t) => {
+  test('runs no request behind the response that ends the connection', async (t) => {
     const listener = await openListener(t);
     const wire = await openWire(listener.port);
     wire.socket.allowHalfOpen = true;
@@ -218,7 +218,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     ['nothing', GOOD],
     ['a body', post('Content-Length: 00\r\n')],
   ] as const) {
-    test(`outlives a connection that ends in the middle of many requests with ${what} [G8]`, async (t) => {
+    test(`survives a connection that ends in the middle of many requests with ${what} [G8]`, async (t) => {
       const listener = await openListener(t);
       const pad = `X-Pad: ${'p'.repeat(800)}\r\n\r\n`;
       const padded = (text: string) => text.replace('\r\n\r\n', `\r\n${pad}`);
@@ -251,7 +251,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     assert.deepEqual(statusesIn(await received), [200, 404, 400]);
   });
 
-  test('refuses garbage also where so many answers wait that Node reads no more', async (t) => {
+  test('refuses garbage even if so many responses wait that Node has stopped reading', async (t) => {
     const listener = await openListener(t);
     const arrival = listener.held();
     const refused = once(listener.server, 'clientError');
@@ -262,7 +262,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     assert.equal(statusesIn(await received).join(), `${'200,'.repeat(1_001)}400`);
   });
 
-  test('remembers the request under way when an earlier one is done', async (t) => {
+  test('keeps track of the request under way when an earlier one is done', async (t) => {
     const listener = await openListener(t);
     const wire = await openWire(listener.port);
     const responses: (() => void)[] = [];
@@ -280,7 +280,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200, 400]);
   });
 
-  test('refuses garbage once, however much of it comes, and reads none behind it', async (t) => {
+  test('refuses garbage once, however much arrives, and reads nothing after it', async (t) => {
     const listener = await openListener(t);
     const arrival = listener.held();
     const wire = await openWire(listener.port);
@@ -302,7 +302,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     assert.equal(listener.logs.filter(({ reason }) => reason === 'malformed-http').length, 1);
   });
 
-  test('survives callers that go away in the middle', async (t) => {
+  test('survives clients that leave in the middle', async (t) => {
     const listener = await openListener(t);
     for (const bytes of ['', 'GET /heal', GOOD, post('Content-Length: 9\r\n', 'abc'), HELD]) {
       const wire = await openWire(listener.port);
@@ -320,7 +320,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     CONNECT: CONNECT,
     'a body': post('Content-Length: 9\r\n'),
   })) {
-    test(`lets a caller whose last request is ${what} read before the connection is gone, for a second`, async (t) => {
+    test(`gives a client whose last request is ${what} a second to read before the connection closes`, async (t) => {
       const listener = await openListener(t);
       const wire = await openWire(listener.port);
       wire.socket.allowHalfOpen = true;
@@ -335,7 +335,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     });
   }
 
-  test('ends with a refused caller that closes its side, without waiting', async (t) => {
+  test('ends at once when a refused client closes its side', async (t) => {
     const listener = await openListener(t);
     for (const bytes of [GARBAGE, `CONNECT api.test:443 HTTP/1.1\r\n${HOST}\r\n and more`]) {
       assert.deepEqual(statusesIn(await exchange(listener.port, bytes)), [400]);

@@ -54,7 +54,7 @@ const NOT_HTTP: Readonly<Record<string, string>> = {
 const BAD_HOST = 'the request needs exactly one Host header field with a host and an optional port';
 
 describe('the listener', { timeout: 120_000 }, () => {
-  test('refuses bytes that are not well-formed HTTP [RFC 9112 §2.2], and does not trouble its other callers', async (t) => {
+  test('refuses bytes that are not well-formed HTTP [RFC 9112 §2.2], without effect on other clients', async (t) => {
     const listener = await openListener(t);
     const neighbour = await openWire(listener.port);
     neighbour.send(GOOD);
@@ -73,7 +73,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
-  test('refuses HTTP of another version than 1.0 and 1.1 [RFC 9112 §2.3]', async (t) => {
+  test('refuses versions of HTTP other than 1.0 and 1.1 [RFC 9112 §2.3]', async (t) => {
     const listener = await openListener(t);
     const versions = ['0.9', '1.2', '1.9', '2.0', '2.1', '3.0'].map((version) =>
       get(HOST, `HTTP/${version}`),
@@ -112,7 +112,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     ['', {}, []],
     [' and the fields of cross-origin answers', { CORS_ALLOWED_ORIGINS: ORIGIN }, ['Vary: Origin']],
   ] as const) {
-    test(`answers without a request as with one: status line, date, fixed fields${what}, and the end [RFC 9112 §4]`, async (t) => {
+    test(`responds to malformed HTTP with status line, date, fixed fields${what}, and closes [RFC 9112 §4]`, async (t) => {
       const { port } = await openListener(t, { environment });
       const [head = '', text] = (await exchange(port, GARBAGE)).split('\r\n\r\n');
       assert.deepEqual(head.split('\r\n'), [
@@ -162,7 +162,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
-  test('takes every form of Host that can be [RFC 3986 §3.2.2]', async (t) => {
+  test('accepts every valid form of Host [RFC 3986 §3.2.2]', async (t) => {
     const { port } = await openListener(t);
     for (const host of POSSIBLE_HOSTS) {
       assert.deepEqual(
@@ -173,7 +173,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     }
   });
 
-  test('serves a request of HTTP/1.0 without Host, as the probes of some load balancers are [RFC 9112 §3.2]', async (t) => {
+  test('serves a request of HTTP/1.0 without Host, as some load balancers send probes [RFC 9112 §3.2]', async (t) => {
     const { port } = await openListener(t);
     for (const fields of ['', 'X-Forwarded-Host: a b\r\n']) {
       const [response] = responsesIn(await exchange(port, `${get(fields, 'HTTP/1.0')}`));

@@ -1,4 +1,5 @@
-/* What a body that nobody reads yet costs: one piece of bounded length, however small the pieces that bring it. */
+/* What a body that nobody reads yet costs: one piece of bounded length, however small the pieces that bring
+   it. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -46,13 +47,13 @@ async function piecesOf(request: IncomingMessage): Promise<string[]> {
 
 const LETTERS = 'abcdefghij'.repeat(200);
 
-test('keeps a body of many small pieces that nobody reads in one, also one that is there to its end', async (t) => {
+test('keeps the small pieces of an unread body as one, even if it is complete', async (t) => {
   const [request] = await hold(t, `${HEAD}${inChunks(LETTERS)}${END}`);
   while (!request.complete) await new Promise(setImmediate);
   assert.deepEqual(await piecesOf(request), [LETTERS]);
 });
 
-test('gives what came before anybody read as one piece, and then the rest, in order', async (t) => {
+test('delivers the bytes from before the first read as one piece, then the rest in order', async (t) => {
   const [request, , wire] = await hold(t, `${HEAD}${inChunks(LETTERS)}`);
   const sent = HEAD.length + inChunks(LETTERS).length;
   while (request.socket.bytesRead < sent) await new Promise(setImmediate);
@@ -62,7 +63,7 @@ test('gives what came before anybody read as one piece, and then the rest, in or
   assert.deepEqual([first, others.join('')], [LETTERS, 'xyz']);
 });
 
-test('reads no more from a client than has room while nobody reads, and goes on when somebody does', async (t) => {
+test('buffers a limited amount while nobody reads, and continues when somebody does', async (t) => {
   const mebibyte = 'x'.repeat(1024 * 1024);
   const [request, , wire] = await hold(t, `${post(`Content-Length: ${mebibyte.length}\r\n`)}${mebibyte}`);
   while (!request.socket.isPaused()) await new Promise(setImmediate);
@@ -71,7 +72,7 @@ test('reads no more from a client than has room while nobody reads, and goes on 
   assert.equal(wire.socket.destroyed, false);
 });
 
-test('lets go of what nobody has read once it is answered', async (t) => {
+test('releases unread bytes once the request is answered', async (t) => {
   const [request, response, wire] = await hold(
     t,
     `${HEAD}${inChunks(LETTERS)}${END}${post('Connection: close\r\n')}`,
@@ -82,7 +83,7 @@ test('lets go of what nobody has read once it is answered', async (t) => {
   assert.equal(request.readableLength, 0);
 });
 
-test('asks for more while what nobody reads yet is less than a stream may hold, and not once it is as much', () => {
+test('asks for more only while the unread bytes are below the high-water mark of the stream', () => {
   const request = new RequestStream(new Socket());
   const most = request.readableHighWaterMark;
   assert.equal(request.push(Buffer.alloc(most - 1)), true);

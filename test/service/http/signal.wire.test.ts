@@ -90,7 +90,7 @@ describe('the signal', { timeout: 30_000 }, () => {
       assert.deepEqual(logs, []);
     });
 
-    test(`of ${what} is aborted already when it is first read after the client has gone`, async (t) => {
+    test(`of ${what} has already aborted when it is first read after the client has gone`, async (t) => {
       const { port, held, server } = await openRoutes(t);
       const accepted = once(server, 'connection');
       const wire = await openWire(port);
@@ -104,7 +104,7 @@ describe('the signal', { timeout: 30_000 }, () => {
       assert.equal(call.signal.aborted, true);
     });
 
-    test(`of ${what} does not abort while the client waits, nor when it has its response`, async (t) => {
+    test(`of ${what} does not abort while the client waits, or once it has its response`, async (t) => {
       const { port, held } = await openRoutes(t);
       const wire = await openWire(port);
       wire.send(bytes);
@@ -120,7 +120,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     });
   }
 
-  test('is no fault of a handler that passes it on when the client has gone', async (t) => {
+  test('causes no error when a handler rethrows it after the client has gone', async (t) => {
     const { port, held, logs } = await openRoutes(t);
     for (const [index, name] of ['AbortError', 'TypeError'].entries()) {
       const wire = await openWire(port);
@@ -137,7 +137,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     );
   });
 
-  test('is a fault of a handler that passes it on while the client waits', async (t) => {
+  test('causes an error when a handler rethrows it while the client waits', async (t) => {
     const { port, held, logs } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(GET);
@@ -151,7 +151,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     wire.destroy();
   });
 
-  test('is one for a request, however often it is read', async (t) => {
+  test('is the same object, however often it is read', async (t) => {
     const { port, held } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(GET + GET);
@@ -167,7 +167,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     [' of each request under way', 3],
   ] as const) {
     test(
-      `${what} aborts when the client closes its side, which then is answered [RFC 9112 §9.6]`.trim(),
+      `${what} aborts when the client closes its side, which still gets a response [RFC 9112 §9.6]`.trim(),
       async (t) => {
         const { port, held } = await openRoutes(t);
         const wire = await openWire(port);
@@ -186,7 +186,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     );
   }
 
-  test('is aborted already when it is first read after the client has closed its side', async (t) => {
+  test('has already aborted when it is first read after the client has closed its side', async (t) => {
     const { port, held, server } = await openRoutes(t);
     const accepted = once(server, 'connection');
     const wire = await openWire(port);
@@ -207,7 +207,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     ['a timer', setTimeout],
     ['an immediate', setImmediate],
   ] as const) {
-    test(`aborts at the end of a drain, before that is said to be over, also when it comes from ${when}`, async (t) => {
+    test(`aborts at the end of a drain, before stop resolves, even when first read ${when}`, async (t) => {
       const { port, held, drain, server } = await openRoutes(t);
       const wire = await openWire(port);
       wire.send(GET.repeat(2));
@@ -227,7 +227,7 @@ describe('the signal', { timeout: 30_000 }, () => {
 });
 
 describe('the time of a handler', { timeout: 30_000 }, () => {
-  test('ends it with 503 and aborts its signal, and the connection goes on', async (t) => {
+  test('ends it with 503 and aborts its signal, but keeps the connection', async (t) => {
     const { port, held, logs } = await openRoutes(t, { HANDLER_TIMEOUT_SECONDS: '2' });
     for (const [index, bytes] of [GET, POST].entries()) {
       const wire = await openWire(port);
@@ -248,7 +248,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
     }
   });
 
-  test('is 30 seconds without a setting', async (t) => {
+  test('is 30 seconds by default', async (t) => {
     const { port, held } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(GET);
@@ -260,7 +260,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
     wire.destroy();
   });
 
-  test('is without end when it is 0', async (t) => {
+  test('has no limit when it is 0', async (t) => {
     const { port, held } = await openRoutes(t, { HANDLER_TIMEOUT_SECONDS: '0' });
     const wire = await openWire(port);
     wire.send(GET);
@@ -273,7 +273,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
     wire.destroy();
   });
 
-  test('leaves nothing behind when the handler is in time', async (t) => {
+  test('leaves no timer when the handler is in time', async (t) => {
     const { port, held } = await openRoutes(t);
     const before = clock.pending.length;
     const wire = await openWire(port);
@@ -286,7 +286,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
     wire.destroy();
   });
 
-  test('is over once: what the handler gives or throws later is for nobody, and no fault', async (t) => {
+  test('ends once: what the handler returns or throws later is ignored', async (t) => {
     const { port, held, logs } = await openRoutes(t);
     const unhandled: unknown[] = [];
     const noteUnhandled = (failure: unknown) => void unhandled.push(failure);
@@ -316,7 +316,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
     ['a body', POST],
     ['a query', GET],
   ] as const) {
-    test(`holds for the schema of ${what} too`, async (t) => {
+    test(`also limits the schema of ${what}`, async (t) => {
       const { port, calls } = await openRoutes(t);
       const wire = await openWire(port);
       const before = clock.pending.length;

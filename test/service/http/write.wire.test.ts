@@ -72,7 +72,7 @@ test('writes status, fields and content, with the date of Node [RFC 9110 §6.6.1
 });
 
 for (const isLast of [false, true]) {
-  test(`adds the header fields of the reply and those of the caller to ${isLast ? 'the last' : 'an'} answer`, async () => {
+  test(`adds the header fields of the reply and of the request to ${isLast ? 'the last' : 'a'} response`, async () => {
     const answer = jsonReply(200, '{}', ['A', '1', 'A', '2']);
     const { headers } = await exchange(GET, { answer, more: ['B', '3'], isLast });
     assert.deepEqual([headers.get('a'), headers.get('b')], ['1\n2', '3']);
@@ -100,7 +100,7 @@ for (const [what, request, how] of [
   ['a whole chunked body arrives with the header', CHUNKED, { answer: hello }],
   ['an upgrade is offered', withField('Connection: Upgrade\r\nUpgrade: h2c'), { answer: hello }],
 ] as const) {
-  test(`says that the connection closes when ${what} [RFC 9112 §9.6]`, async () => {
+  test(`announces that the connection closes when ${what} [RFC 9112 §9.6]`, async () => {
     assert.equal((await exchange(request, how)).headers.get('connection'), 'close');
     const head = await exchange(request.replace('GET', 'HEAD'), how);
     assert.deepEqual([head.headers.get('connection'), head.text], ['close', '']);
@@ -122,7 +122,7 @@ for (const [what, request, reads] of [
   });
 }
 
-test('gives Node the whole response as one piece', async () => {
+test('passes Node the whole response as one piece', async () => {
   const pieces: string[] = [];
   const server = createServer((request, response) => {
     const { socket } = request;
@@ -158,14 +158,14 @@ for (const [what, isDestroyed, isWritable] of [
   });
 }
 
-test('leaves a reply that is sent often as it is', async () => {
+test('does not change a reply, which may be sent often', async () => {
   const before = structuredClone(hello);
   await exchange(GET, { answer: hello, more: ['B', '3'], isLast: true });
   await exchange(GET, { answer: hello });
   assert.deepEqual(hello, before);
 });
 
-test('hangs up when it is the turn of the request, and not before', { timeout: 60_000 }, async (t) => {
+test('hangs up only when it is the turn of the request', { timeout: 60_000 }, async (t) => {
   const begun: [IncomingMessage, ServerResponse][] = [];
   const server = createServer((...exchange) => begun.push(exchange) === 2 && server.emit('both'));
   // Nothing else ends it.

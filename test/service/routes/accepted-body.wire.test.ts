@@ -1,4 +1,5 @@
-/* A body that a route takes: what is refused, in which order, and what becomes of the connection (docs/your-own-api.md). */
+/* A body that a route takes: what is refused, in which order, and what becomes of the connection
+   (docs/your-own-api.md). */
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { after, before, describe, test } from 'node:test';
@@ -113,7 +114,7 @@ async function assertRefused(sent: Sent, reason: ContentReason): Promise<RawResp
   return response;
 }
 
-describe('a route that takes a body', { timeout: 30_000 }, () => {
+describe('a route that accepts a body', { timeout: 30_000 }, () => {
   const VALUES = [
     'null',
     'true',
@@ -126,7 +127,7 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
     '1e999',
   ];
   for (const text of VALUES) {
-    test(`takes the JSON value ${JSON.stringify(text)}, by its length and in chunks [RFC 8259 §2]`, async () => {
+    test(`accepts the JSON value ${JSON.stringify(text)}, with a length and in chunks [RFC 8259 §2]`, async () => {
       taken.length = 0;
       const bytes = Buffer.from(text);
       const one = chunked(...Array.from(bytes, (byte) => Buffer.of(byte)));
@@ -141,18 +142,18 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
     });
   }
 
-  test('takes chunks whose coding is named in another case [RFC 9112 §7]', async () => {
+  test('accepts chunks whose coding is in another case [RFC 9112 §7]', async () => {
     const fields = [JSON_TYPE, 'Transfer-Encoding: CHUNKED'];
     assert.equal((await responseTo({ fields, body: chunked('1') })).status, 200);
   });
 
-  test('takes the last of repeated members, though an earlier one would be refused [RFC 8259 §4]', async () => {
+  test('uses the last of repeated members, even if an earlier one would be refused [RFC 8259 §4]', async () => {
     taken.length = 0;
     await responseTo({ body: '{"a":1,"b":{"__proto__":1},"b":2,"a":3}' });
     assert.deepEqual(taken, [{ a: 3, b: 2 }]);
   });
 
-  test('takes what only resembles a refused member, or is no member', async () => {
+  test('accepts what only resembles a refused member, or is not a member', async () => {
     const bodies = [
       '{"constructor":1}',
       '{"constructor":null}',
@@ -169,13 +170,13 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
   const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
   const nestedObjects = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
 
-  test('takes 64 levels of arrays and objects', async () => {
+  test('accepts 64 levels of arrays and objects', async () => {
     for (const body of [nested(64), nestedObjects(64), `[1,${nestedObjects(63)}]`]) {
       assert.equal((await responseTo({ body })).status, 200, body);
     }
   });
 
-  test('takes as many bytes as the limit says, and no more, by length and in chunks [RFC 9110 §15.5.14]', async () => {
+  test('accepts as many bytes as the limit, and no more, with a length and in chunks [RFC 9110 §15.5.14]', async () => {
     const filled = (length: number) => `"${'x'.repeat(length - 2)}"`;
     for (const [path, limit] of [
       ['/any', LIMIT_BYTES],
@@ -221,7 +222,7 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
     'application/json; profile="";charset=utf-8',
   ];
   for (const type of TYPES_TAKEN) {
-    test(`takes the type ${type} [RFC 9110 §8.3.1, §5.6.4, §5.6.6]`, async () => {
+    test(`accepts the type ${type} [RFC 9110 §8.3.1, §5.6.4, §5.6.6]`, async () => {
       assert.equal((await responseTo({ fields: [`Content-Type: ${type}`], body: '1' })).status, 200);
     });
   }
@@ -241,21 +242,21 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
     ';',
   ];
   for (const type of TYPES_REFUSED) {
-    test(`refuses the type "${type}", and says what it takes [RFC 9110 §15.5.16]`, async () => {
+    test(`refuses the type "${type}", and says what it accepts [RFC 9110 §15.5.16]`, async () => {
       const fields = [`Content-Type: ${type}`];
       const response = await assertRefused({ fields, body: '1' }, 'media-type-refused');
       assert.equal(response.fields.get('accept'), 'application/json');
     });
   }
 
-  test('refuses a body without a type, and one with two of them [RFC 9110 §8.3]', async () => {
+  test('refuses a body without a type, or with two [RFC 9110 §8.3]', async () => {
     await assertRefused({ fields: [], body: '1' }, 'media-type-refused');
     await assertRefused({ fields: [JSON_TYPE, JSON_TYPE], body: '1' }, 'media-type-refused');
     const withText = [JSON_TYPE, 'content-type: text/plain'];
     await assertRefused({ fields: withText, body: '1' }, 'media-type-refused');
   });
 
-  test('takes the types that the route names, and no other', async () => {
+  test('accepts only the types that the route names', async () => {
     const merge = { method: 'PATCH', path: '/merge', body: '1' };
     for (const type of ['application/merge-patch+json; charset=utf-8', 'TEXT/x.y']) {
       assert.equal((await responseTo({ ...merge, fields: [`Content-Type: ${type}`] })).status, 200);
@@ -299,14 +300,14 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
   }
 
   for (const codings of [['gzip'], ['br'], ['identity, gzip'], ['identity', 'gzip'], ['x'], ['*']]) {
-    test(`refuses the content coding ${codings.join(' and ')}, and says which it takes [RFC 9110 §12.5.3]`, async () => {
+    test(`refuses the content coding ${codings.join(' and ')}, and says which it accepts [RFC 9110 §12.5.3]`, async () => {
       const fields = [JSON_TYPE, ...codings.map((coding) => `Content-Encoding: ${coding}`)];
       const response = await assertRefused({ fields, body: '1' }, 'coding-refused');
       assert.equal(response.fields.get('accept-encoding'), 'identity');
     });
   }
 
-  test('takes the coding identity, and none [RFC 9110 §8.4]', async () => {
+  test('accepts the coding identity, or none [RFC 9110 §8.4]', async () => {
     for (const coding of ['identity', 'IDENTITY', '']) {
       const fields = [JSON_TYPE, `Content-Encoding: ${coding}`];
       assert.equal((await responseTo({ fields, body: '1' })).status, 200, coding);
@@ -345,7 +346,7 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
     });
   }
 
-  test('refuses 65 levels of arrays and objects, and as many as the limit holds', async () => {
+  test('refuses 65 levels of arrays and objects, and as many as fit into the limit', async () => {
     for (const body of [nested(65), nestedObjects(65), `[${nestedObjects(64)},1]`, nested(LIMIT_BYTES / 2)]) {
       await assertRefused({ body }, 'body-too-deep');
     }
@@ -366,7 +367,7 @@ describe('a route that takes a body', { timeout: 30_000 }, () => {
       void (await assertRefused({ body }, 'body-member-refused')));
   }
 
-  test('refuses what the schema refuses, says where and why, and keeps the schema’s own objects', async () => {
+  test('refuses what the schema refuses, says where and why, and does not change the schema’s objects', async () => {
     const guarded = {
       path: '/guarded',
       fields: [JSON_TYPE, `Authorization: Bearer ${tokenWith({ scope: 'write' })}`],
@@ -443,7 +444,7 @@ describe('the order of the checks', { timeout: 30_000 }, () => {
   });
 
   for (const [index, [reason, fault]] of FAULTS.entries()) {
-    test(`finds ${reason} before all that comes after it`, async () => {
+    test(`finds ${reason} before every later one`, async () => {
       for (const later of [undefined, ...FAULTS.slice(index + 1)]) {
         const response = await responseTo(sentWith(...(later === undefined ? [fault] : [later[1], fault])));
         assert.equal(service.logs.at(-1)?.reason, reason, later?.[0]);
@@ -453,11 +454,11 @@ describe('the order of the checks', { timeout: 30_000 }, () => {
   }
 });
 
-describe('the connection of a route that takes a body', { timeout: 30_000 }, () => {
+describe('the connection of a route that accepts a body', { timeout: 30_000 }, () => {
   const next = bytesOf({ method: 'GET', path: '/none', fields: ['Connection: close'] });
   const fill = (length: number) => ' '.repeat(length);
 
-  test('goes on after a body that was read to its end, whatever came of it', async () => {
+  test('continues after a body that was read to its end, accepted or not', async () => {
     const chunks: Sent[] = ['1', '{', '{"__proto__":1}', nestedDeep()].map((text) => ({
       fields: CHUNKED,
       body: chunked(text),
@@ -480,7 +481,7 @@ describe('the connection of a route that takes a body', { timeout: 30_000 }, () 
     }
   });
 
-  test('ends after a body that was refused unread, though it is there [RFC 9112 §9.6]', async () => {
+  test('ends after a body that was refused unread, even if it has arrived [RFC 9112 §9.6]', async () => {
     const cases: Sent[] = [
       { fields: ['Content-Type: text/plain'], body: '1' },
       { fields: [JSON_TYPE, 'Content-Encoding: gzip'], body: '1' },
@@ -501,14 +502,14 @@ describe('the connection of a route that takes a body', { timeout: 30_000 }, () 
     }
   });
 
-  test('goes on after a request that should have had a body', async () => {
+  test('continues after a request that should have had a body', async () => {
     assert.deepEqual(
       statusesIn(await exchange(service.port, Buffer.concat([bytesOf({}), next]))),
       [400, 200],
     );
   });
 
-  test('is told of a body that is too long while it still comes, and does not lose the response', async () => {
+  test('delivers the refusal of a body that is too long while it still arrives', async () => {
     const five = 5_000_000;
     const head = bytesOf({ fields: CHUNKED });
     const pouring = Buffer.concat([head, Buffer.from(`${five.toString(16)}\r\n`), Buffer.alloc(five, ' ')]);
@@ -516,7 +517,7 @@ describe('the connection of a route that takes a body', { timeout: 30_000 }, () 
     assert.deepEqual([response?.status, response?.fields.get('connection'), others], [413, 'close', []]);
   });
 
-  test('does not wait for a body that its head or its caller already refuses, and nobody reads it', async () => {
+  test('does not wait for a body, or read it, if header fields or the caller are refused', async () => {
     const bearer = `Authorization: Bearer ${tokenWith({ scope: 'write' })}`;
     const cases: Sent[] = [
       { path: '/guarded', fields: [JSON_TYPE, FIVE] },
@@ -536,7 +537,7 @@ describe('the connection of a route that takes a body', { timeout: 30_000 }, () 
     }
   });
 
-  test('answers pipelined requests in the order in which they came, each by its own body [RFC 9112 §9.3.2]', async () => {
+  test('answers pipelined requests in order, each by its own body [RFC 9112 §9.3.2]', async () => {
     const bodies = Array.from({ length: 30 }, (_, index) => `{"index":${index}}`);
     const many = bodies.map((text, index) =>
       index % 2 === 0
@@ -557,7 +558,7 @@ describe('the connection of a route that takes a body', { timeout: 30_000 }, () 
   }
 });
 
-test('a query and a body are judged before their handler runs, whatever the global Promise has become', async (t) => {
+test('a query and a body are checked before their handler runs, even if the global Promise has been replaced', async (t) => {
   const own = globalThis.Promise;
   t.after(() => {
     globalThis.Promise = own;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { fuzzBodies } from '../../evidence/fuzz/bodies.ts';
 
 test(
-  'every body gets the answer that is its own, and no connection is left hanging, whatever arrives',
+  'every body gets its own response, and no connection hangs, whatever arrives',
   { timeout: 60_000 },
   async () => {
     const { faults, answers } = await fuzzBodies(20_261_122, 600);

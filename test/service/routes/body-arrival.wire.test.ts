@@ -1,4 +1,5 @@
-/* How a body that a route takes arrives: when the client is told to send it, and what becomes of one that does not come whole. */
+/* How a body that a route takes arrives: when the client is told to send it, and what becomes of one that
+   does not come whole. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
@@ -57,7 +58,7 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     ['a length', THREE, '"x"'],
     ['chunks', CHUNKED, '3\r\n"x"\r\n0\r\n\r\n'],
   ] as const) {
-    test(`is told to go on with ${what}, once, when every guard has passed [RFC 9110 §10.1.1]`, async (t) => {
+    test(`gets 100 once with ${what}, when every guard has passed [RFC 9110 §10.1.1]`, async (t) => {
       const { port, taken } = await openRoutes(t);
       for (const expectation of [EXPECT, 'eXPECT: 100-CONTINUE']) {
         const wire = await openWire(port);
@@ -86,7 +87,7 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     ['whose body is empty', '/any', 'Content-Length: 0'],
     ['who expects more', '/any', THREE, 'Expect: x'],
   ] as const) {
-    test(`${what} gets the response and never the 100 [RFC 9110 §10.1.1]`, async (t) => {
+    test(`${what} gets the response without a 100 [RFC 9110 §10.1.1]`, async (t) => {
       const { port, taken } = await openRoutes(t);
       const wire = await openWire(port);
       wire.send(headOf(path, EXPECT, ...fields, 'Connection: close'));
@@ -96,14 +97,14 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     });
   }
 
-  test('of HTTP/1.0 is never told [RFC 9110 §10.1.1]', async (t) => {
+  test('of HTTP/1.0 never gets it [RFC 9110 §10.1.1]', async (t) => {
     const { port, taken } = await openRoutes(t);
     const head = headOf('/any', EXPECT, THREE).replace('HTTP/1.1', 'HTTP/1.0');
     assert.deepEqual(statusesIn(await exchange(port, `${head}"x"`)), [200]);
     assert.deepEqual(taken, ['x']);
   });
 
-  test('is told after the responses to the requests before it [RFC 9112 §9.3.2]', async (t) => {
+  test('gets it after the responses to earlier requests [RFC 9112 §9.3.2]', async (t) => {
     const { port, released } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(`GET /held HTTP/1.1\r\nHost: a\r\n\r\n${headOf('/any', EXPECT, THREE, 'Connection: close')}`);
@@ -116,7 +117,7 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     assert.deepEqual([held?.text, any?.text, others], ['{"held":true}', '{"body":"x"}', []]);
   });
 
-  test('only the client that expects it is told', async (t) => {
+  test('only a client that expects it gets it', async (t) => {
     const { port } = await openRoutes(t);
     const received = await exchange(port, `${headOf('/any', THREE, 'Connection: close')}"x"`);
     assert.ok(!received.includes(' 100 '));
@@ -143,7 +144,7 @@ function heldUp() {
 const hasten = (server: Server) =>
   void Object.assign(server, { headersTimeout: 100, requestTimeout: 100, connectionsCheckingInterval: 10 });
 
-describe('a body that does not come whole', { timeout: 30_000 }, () => {
+describe('a body that does not arrive completely', { timeout: 30_000 }, () => {
   for (const [what, ...pieces] of [
     ['by its length', headOf('/any', THREE), '"x'],
     ['in chunks', headOf('/any', CHUNKED), '2\r\n"x\r\n'],
@@ -167,7 +168,7 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
     assert.deepEqual(statusesIn(received), [200, 408]);
   });
 
-  test('in time, while the keys are still fetched, is 408 once they are there', async (t) => {
+  test('in time, while keys are being fetched, is 408 once they have arrived', async (t) => {
     const { verify, release } = heldUp();
     const { port, logs, server } = await openRoutes(t, { prepare: hasten, verify });
     const wire = await openWire(port);
@@ -182,7 +183,7 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
     );
   });
 
-  test('in time, of a request that Node does not time any more, is 408 after 15 seconds [docs/operations.md]', async (t) => {
+  test('in time, of a request that Node no longer times, is 408 after 15 seconds [docs/operations.md]', async (t) => {
     const untimed = (server: Server) => void Object.assign(server, { headersTimeout: 0, requestTimeout: 0 });
     const { port, server } = await openRoutes(t, { prepare: untimed });
     const received = exchange(port, `${headOf('/any', THREE)}"x`);
@@ -194,13 +195,13 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
     assert.deepEqual(statusesIn(await received), [408]);
   });
 
-  test('in time, and is not waited for, does not cost the refusal of its caller', async (t) => {
+  test('in time, and is not awaited, does not prevent the refusal of its caller', async (t) => {
     const { port, released } = await openRoutes(t, { prepare: hasten });
     assert.deepEqual(statusesIn(await exchange(port, `${headOf('/guarded', THREE)}"x`)), [401]);
     assert.deepEqual(released, []);
   });
 
-  test('is not looked for once its header was late [RFC 9110 §15.5.9]', async (t) => {
+  test('is not awaited once its header fields were late [RFC 9110 §15.5.9]', async (t) => {
     const { port, server, released, taken } = await openRoutes(t, { prepare: hasten });
     const wire = await openWire(port);
     const late = once(server, 'clientError');
@@ -232,7 +233,7 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
     });
   }
 
-  test('because of a broken chunk does not cost the response to the request before it', async (t) => {
+  test('because of a broken chunk does not lose the response to the request before it', async (t) => {
     const { port, taken } = await openRoutes(t);
     const first = `${headOf('/any', CHUNKED)}1\r\n1\r\n0\r\n\r\n`;
     assert.deepEqual(statusesIn(await exchange(port, `${first}${headOf('/any', CHUNKED)}x\r\n`)), [200, 400]);
@@ -248,7 +249,7 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
       ['by its length', headOf('/any', THREE), '"x'],
       ['in chunks', headOf('/any', CHUNKED), '2\r\n"x\r\n'],
     ] as const) {
-      test(`because the client leaves ${how} in the middle, ${what}, is nobody's fault`, async (t) => {
+      test(`because the client leaves ${how} in the middle, ${what}, is not logged`, async (t) => {
         const { port, logs, taken, server } = await openRoutes(t);
         const asked = once(server, 'request') as Promise<[IncomingMessage]>;
         const wire = await openWire(port);
@@ -266,7 +267,7 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
     }
   }
 
-  test('because the client left before it was read is nobody’s fault either', async (t) => {
+  test('because the client left before it was read is not logged either', async (t) => {
     const { verify, release } = heldUp();
     const { port, logs, taken, server } = await openRoutes(t, { verify });
     const asked = once(server, 'request') as Promise<[IncomingMessage]>;
@@ -281,7 +282,7 @@ describe('a body that does not come whole', { timeout: 30_000 }, () => {
     assert.deepEqual([logs, taken], [[], []]);
   });
 
-  test('because the client closed its side does not cost the responses to the requests before it', async (t) => {
+  test('because the client closed its side does not lose the responses to earlier requests', async (t) => {
     const { port, released } = await openRoutes(t);
     const wire = await openWire(port);
     wire.socket.allowHalfOpen = true;

@@ -24,7 +24,7 @@ function begin(limitBytes: number, request = new IncomingMessage(new Socket())) 
   return { request, body: readBody(request, new ServerResponse(request), types, limitBytes) };
 }
 
-test('a body that comes byte by byte keeps none of the pieces that brought it', async () => {
+test('a body that arrives byte by byte keeps none of its pieces', async () => {
   const { request, body } = begin(10_000);
   const text = JSON.stringify('x'.repeat(998));
   const memories: WeakRef<ArrayBufferLike>[] = [];
@@ -43,7 +43,7 @@ test('a body that comes byte by byte keeps none of the pieces that brought it', 
   assert.equal(await body, 'x'.repeat(998));
 });
 
-test('a body that is too large leaves none of its bytes behind, though its request lives on', async () => {
+test('a body that is too large keeps none of its bytes, even while its request lives', async () => {
   const before = process.memoryUsage().arrayBuffers;
   const { request, body } = begin(1_000_000);
   request.emit('data', Buffer.alloc(32_000_000));
@@ -59,7 +59,7 @@ test('a body that is too large leaves none of its bytes behind, though its reque
   assert.equal(request.listenerCount('data'), 1);
 });
 
-test('a body is not awaited any more once its client has gone', async () => {
+test('a body is no longer awaited once its client has gone', async () => {
   const { request, body } = begin(10_000);
   request.emit('data', Buffer.from('{'));
   request.socket.destroy();
@@ -67,14 +67,14 @@ test('a body is not awaited any more once its client has gone', async () => {
   await assert.rejects(body, (failure) => failure === CLIENT_GONE);
 });
 
-test('a body that is closed while its socket still reads is that of a client that has gone, too', async () => {
+test('a body that closes while its socket still reads counts as that of a client that has gone', async () => {
   const { request, body } = begin(10_000);
   Object.defineProperty(request.socket, 'readable', { value: true });
   request.emit('close');
   await assert.rejects(body, (failure) => failure === CLIENT_GONE);
 });
 
-test('a body is not awaited at all when its client has gone before', async () => {
+test('a body is not awaited at all if its client has already gone', async () => {
   const request = new IncomingMessage(new Socket());
   request.socket.destroy();
   request.destroy();

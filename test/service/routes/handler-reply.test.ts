@@ -18,7 +18,7 @@ function fieldsOf({ reply: { fields } }: HandlerReply): Record<string, string> {
   return Object.fromEntries(names.map((name, index) => [name.toLowerCase(), fields[index * 2 + 1] ?? '']));
 }
 
-test('reply gives status, JSON and fields', () => {
+test('reply makes status, JSON and fields', () => {
   const made = reply(202, { id: 'é' }, { Location: '/jobs/1', 'X-Count': '5' });
   assert.deepEqual([made.reply.status, made.reply.content, made.isThrowable], [202, '{"id":"é"}', false]);
   assert.deepEqual(fieldsOf(made), {
@@ -29,7 +29,7 @@ test('reply gives status, JSON and fields', () => {
   });
 });
 
-test('reply without a body has no type, and a length but where there can be no content [RFC 9110 §8.6]', () => {
+test('reply without a body has no type, and has a length unless content is impossible [RFC 9110 §8.6]', () => {
   for (const status of [200, 201, 202, 205, 404, 500, 599]) {
     assert.equal(reply(status).reply.content, '');
     assert.deepEqual(fieldsOf(reply(status)), { ...ALWAYS, 'content-length': '0' });
@@ -37,7 +37,7 @@ test('reply without a body has no type, and a length but where there can be no c
   for (const status of [204, 304]) assert.deepEqual(fieldsOf(reply(status)), ALWAYS);
 });
 
-test('reply gives bytes with the type that is said', () => {
+test('reply sends bytes with the given type', () => {
   const bytes = Uint8Array.of(1, 2, 255);
   const made = reply(200, bytes, { 'content-TYPE': 'image/png' });
   assert.equal(made.reply.content, bytes);
@@ -45,7 +45,7 @@ test('reply gives bytes with the type that is said', () => {
   assert.throws(() => reply(200, bytes), { name: 'TypeError', message: 'bytes need a Content-Type' });
 });
 
-test('reply lets a handler say how long and how its JSON may be kept and read, but not whether it is sniffed', () => {
+test('reply lets a handler set caching and type of its JSON, but not allow sniffing', () => {
   const said: Headers = {
     'Cache-Control': 'public, max-age=60',
     'Content-Type': 'application/problem+json',
@@ -59,20 +59,20 @@ test('reply lets a handler say how long and how its JSON may be kept and read, b
   });
 });
 
-test('created says where, and noContent nothing [RFC 9110 §15.3.2, §15.3.5]', () => {
+test('created has a Location, and noContent is empty [RFC 9110 §15.3.2, §15.3.5]', () => {
   assert.deepEqual([created('/a/1').reply.status, fieldsOf(created('/a/1')).location], [201, '/a/1']);
   assert.equal(created('/a/1', [1]).reply.content, '[1]');
   assert.deepEqual([noContent().reply.status, noContent().reply.content], [204, '']);
 });
 
-test('fail gives an error and a message, and may be thrown', () => {
+test('fail has an error and a message, and may be thrown', () => {
   const failure = fail(404, 'not_found', 'There is no such order');
   assert.deepEqual([failure.reply.status, failure.isThrowable], [404, true]);
   assert.equal(failure.reply.content, '{"error":"not_found","message":"There is no such order"}');
   assert.deepEqual(fieldsOf(failure), { ...AS_JSON, 'content-length': '56' });
 });
 
-test('fail is 400 to 599', () => {
+test('fail has a status from 400 to 599', () => {
   for (const status of [400, 599]) assert.equal(fail(status, 'a', 'b').reply.status, status);
   for (const status of [200, 399]) {
     const message = 'a failure needs a status from 400 to 599';
@@ -90,13 +90,13 @@ test('a reply has a status from 200 to 599', () => {
   }
 });
 
-test('a reply has a number for its status, as what it may hold depends on that [RFC 9110 §15.3.5]', () => {
+test('a reply has a number as its status, on which its content depends [RFC 9110 §15.3.5]', () => {
   for (const status of ['204', [304], new Number(205)]) {
     assert.throws(() => reply(status as number, { a: 1 }), TypeError);
   }
 });
 
-test('a reply inside of a body is a fault, not a part of what is told with 200', () => {
+test('a reply inside a body is a bug, not a part of a 200 body', () => {
   const failure = fail(403, 'forbidden', 'no');
   const fault = new TypeError('a reply inside of a body, or of another copy of this package');
   for (const body of [failure, [failure], { data: failure }]) {
@@ -105,7 +105,7 @@ test('a reply inside of a body is a fault, not a part of what is told with 200',
   assert.throws(() => replyToResult([failure], 'GET'), fault);
 });
 
-test('a reply takes no fields that it would lose in silence', () => {
+test('a reply refuses header fields that it would silently lose', () => {
   const fields = { 'Content-Security-Policy': "default-src 'none'" };
   const fault = new TypeError('header fields are members of an object');
   for (const lost of [new globalThis.Headers(fields), new Map(Object.entries(fields)), [['a', 'b']]]) {
@@ -113,7 +113,7 @@ test('a reply takes no fields that it would lose in silence', () => {
   }
 });
 
-test('reply takes every name and value that a field can have [RFC 9110 §5.5, §5.6.2]', () => {
+test('reply accepts every valid name and value of a field [RFC 9110 §5.5, §5.6.2]', () => {
   for (const [name, value] of [
     ["!#$%&'*+-.^_`|~09AZaz", 'a'],
     ['A', ''],
@@ -144,7 +144,7 @@ for (const [what, [name, value]] of Object.entries<readonly [name: string, value
   });
 }
 
-test('reply takes the very characters in names and values that Node can write [RFC 9110 §5.5, §5.6.2]', () => {
+test('reply accepts exactly the characters in names and values that Node can write [RFC 9110 §5.5, §5.6.2]', () => {
   const isDone = (action: () => unknown) => {
     try {
       action();
@@ -184,7 +184,7 @@ const REFUSED = [
 ];
 
 for (const name of REFUSED) {
-  test(`a reply does not say ${name} [RFC 9110 §7.6.1, §8.6, §11.6.1]`, () => {
+  test(`a reply cannot set ${name} [RFC 9110 §7.6.1, §8.6, §11.6.1]`, () => {
     for (const spelling of [name, name.toLowerCase(), name.toUpperCase()]) {
       assert.throws(() => reply(200, {}, { [spelling]: 'x' }), {
         name: 'TypeError',
@@ -194,7 +194,7 @@ for (const name of REFUSED) {
   });
 }
 
-test('a reply says what only resembles these [RFC 9110 §7.6.1]', () => {
+test('a reply can set fields that only resemble these [RFC 9110 §7.6.1]', () => {
   for (const name of [
     'X-Connection',
     'Connection-Id',
@@ -302,7 +302,7 @@ function getSystemError() {
 }
 
 for (const [what, body] of Object.entries(NO_JSON)) {
-  test(`neither a reply nor what a handler gives is ${what} [docs/your-own-api.md]`, () => {
+  test(`neither a reply nor the result of a handler may be ${what} [docs/your-own-api.md]`, () => {
     for (const make of [
       () => reply(200, body),
       () => created('/a', body),
@@ -346,13 +346,13 @@ for (const [what, body, text] of [
   ['a date inside is text', { a: new Date(0) }, '{"a":"1970-01-01T00:00:00.000Z"}'],
   ['an object says itself what it is', { toJSON: () => [1] }, '[1]'],
 ] as const) {
-  test(`what a handler gives is read as JSON.stringify does: ${what} [docs/your-own-api.md]`, () => {
+  test(`the result of a handler is serialised as JSON.stringify does: ${what} [docs/your-own-api.md]`, () => {
     assert.equal(replyToResult(body, 'GET').content, text);
     assert.equal(reply(200, body).reply.content, text);
   });
 }
 
-test('a handler gives JSON, a reply or nothing', () => {
+test('a handler returns JSON, a reply or nothing', () => {
   assert.deepEqual([replyToResult({ a: 1 }, 'GET').status, replyToResult([], 'POST').content], [200, '[]']);
   const made = reply(299);
   assert.equal(replyToResult(made, 'GET'), made.reply);
@@ -361,7 +361,7 @@ test('a handler gives JSON, a reply or nothing', () => {
   }
 });
 
-test('a failure that a handler gives goes the way of one that it throws', () => {
+test('a returned fail has the effect of a thrown one', () => {
   const failure = fail(400, 'a', 'b');
   assert.throws(
     () => replyToResult(failure, 'GET'),
@@ -369,7 +369,7 @@ test('a failure that a handler gives goes the way of one that it throws', () => 
   );
 });
 
-test('what is no JSON is told of in one sentence, with a Content-Type too [docs/your-own-api.md]', () => {
+test('a result that is not JSON throws one fixed sentence, even with a Content-Type [docs/your-own-api.md]', () => {
   const fault = new TypeError('a body that is no JSON object or array');
   for (const body of [
     new Error('inside'),
@@ -384,14 +384,14 @@ test('what is no JSON is told of in one sentence, with a Content-Type too [docs/
   assert.throws(() => replyToResult(Buffer.from('a'), 'GET'), fault);
 });
 
-test('a handler gives nothing else, and a GET something', () => {
+test('a handler returns nothing else, and a GET must return something', () => {
   for (const result of [null, 'text', 5, true, 1n, Symbol('x'), () => {}]) {
     assert.throws(() => replyToResult(result, 'POST'), TypeError);
   }
   assert.throws(() => replyToResult(undefined, 'GET'), TypeError);
 });
 
-test('makes no reply of what is no JSON', () => {
+test('makes no reply of what is not JSON', () => {
   const message = 'a body that is no JSON object or array';
   assert.throws(() => replyToResult({ toJSON: () => undefined }, 'GET'), { name: 'TypeError', message });
   assert.throws(() => replyToResult({ amount: 1n }, 'GET'), TypeError);

@@ -149,7 +149,7 @@ describe('a handler', { timeout: 30_000 }, () => {
     );
   });
 
-  test('receives without schemas the query as it is, and no body', async () => {
+  test('receives the query unchanged and no body without schemas', async () => {
     const { query, body, caller, parameters, path } = await receivedOf(
       '/note/%C3%A9?a=1&a=2&b=%zz&c=x+y?&d=%E4',
     );
@@ -182,7 +182,7 @@ describe('a handler', { timeout: 30_000 }, () => {
     assert.ok(!JSON.stringify(received).includes(token));
   });
 
-  test('receives HEAD for the method when it is asked by HEAD', async () => {
+  test('receives HEAD as the method of a HEAD request', async () => {
     received.length = 0;
     await service.ask('/note/a', { method: 'HEAD' });
     assert.equal(received[0]?.method, 'HEAD');
@@ -251,7 +251,7 @@ describe('the response of a handler', { timeout: 30_000 }, () => {
     ['GET', '/rejects-with-fail', 422, '{"error":"odd","message":"Odd"}'],
     ['GET', '/query-later', 200, '{"query":"later"}'],
   ] as const) {
-    test(`is ${status} at ${method} ${path}, and only of a failure is told, at debug`, async () => {
+    test(`is ${status} at ${method} ${path}, and only a failure is logged, at debug`, async () => {
       const before = service.logs.length;
       const response = await asked(method, path);
       assert.deepEqual([response.status, response.text], [status, text]);
@@ -263,7 +263,7 @@ describe('the response of a handler', { timeout: 30_000 }, () => {
     });
   }
 
-  test('has fields of its own, and the place of what was created', async () => {
+  test('has its own fields, and the Location of what was created', async () => {
     const { headers } = await asked('GET', '/reply');
     assert.deepEqual(
       [headers['x-a'], headers['cache-control'], headers['x-content-type-options']],
@@ -272,7 +272,7 @@ describe('the response of a handler', { timeout: 30_000 }, () => {
     assert.equal((await asked('POST', '/created')).headers.location, '/created/1');
   });
 
-  test('has bytes as they are', async () => {
+  test('sends bytes unchanged', async () => {
     const received = await exchange(
       service.port,
       'GET /bytes HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
@@ -282,7 +282,7 @@ describe('the response of a handler', { timeout: 30_000 }, () => {
   });
 
   for (const path of ['/reply', '/bytes', '/fails', '/list', '/not-modified']) {
-    test(`has to HEAD at ${path} the same fields without the body [RFC 9110 §9.3.2]`, async () => {
+    test(`has the same fields without the body for HEAD at ${path} [RFC 9110 §9.3.2]`, async () => {
       const full = await asked('GET', path);
       const head = await asked('HEAD', path);
       const { date: _, ...fields } = full.headers;
@@ -291,7 +291,7 @@ describe('the response of a handler', { timeout: 30_000 }, () => {
     });
   }
 
-  test('is framed in every case: 205 has a length, 204 and 304 have none [RFC 9110 §15.3.6, §8.6]', async () => {
+  test('is always framed: 205 has a length, 204 and 304 have none [RFC 9110 §15.3.6, §8.6]', async () => {
     for (const [method, path, length] of [
       ['POST', '/reset', '0'],
       ['DELETE', '/gone', undefined],
@@ -302,7 +302,7 @@ describe('the response of a handler', { timeout: 30_000 }, () => {
     }
   });
 
-  test('comes later, through schemas that answer later', async () => {
+  test('may be asynchronous, and so may schemas', async () => {
     assert.equal((await asked('POST', '/later', '1')).text, '{"body":[1]}');
     const refused = await asked('POST', '/refuses-later', '1');
     assert.deepEqual([refused.status, JSON.parse(refused.text).issues], [422, [{ path: [], message: 'no' }]]);
@@ -333,7 +333,7 @@ describe('the response of a handler', { timeout: 30_000 }, () => {
     ['POST', '/schema-says-nothing'],
     ['GET', '/query-throws'],
   ] as const) {
-    test(`is 500 at ${method} ${path} for a bug, whose route is in the log and whose message is nowhere`, async () => {
+    test(`is 500 at ${method} ${path} for a bug, with its route but not its message in the log`, async () => {
       const before = service.logs.length;
       const { status, text } = await asked(method, path, method === 'POST' ? '{"a":1}' : undefined);
       assert.equal(status, 500);
@@ -354,7 +354,7 @@ describe('the response of a handler', { timeout: 30_000 }, () => {
   }
 });
 
-test('what cannot be written ends its connection, and loses no other response of its turn', async () => {
+test('a reply that cannot be written ends its connection, and loses no other response of its turn', async () => {
   const request = Buffer.from('GET /note/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
   const lost = Buffer.from('GET /given-away HTTP/1.1\r\nHost: a\r\n\r\n');
   const before = service.logs.length;
@@ -369,7 +369,7 @@ test('what cannot be written ends its connection, and loses no other response of
   assert.deepEqual(told, Array(2).fill(['request failed', '/given-away']));
 });
 
-test('what cannot even be asked what it is becomes a 500 with its line, and nothing else', async () => {
+test('a thrown value that throws when read becomes a 500 with a log line', async () => {
   for (const path of ['/throws-strange', '/rejects-strange', '/gives-strange', '/gives-strange-later']) {
     const before = service.logs.length;
     const { status, body } = await service.ask(path);
@@ -379,7 +379,7 @@ test('what cannot even be asked what it is becomes a 500 with its line, and noth
   }
 });
 
-test('an error of our own making is logged with its fixed sentence, and no other message is', async () => {
+test('a UsageError is logged with its fixed sentence, and no other error with its message', async () => {
   for (const [path, sentence] of [
     ['/refused-field', 'Set-Cookie is not for a handler to set'],
     ['/map', 'a body that is no JSON object or array'],
@@ -418,7 +418,7 @@ describe('the methods of a path', { timeout: 30_000 }, () => {
     assert.equal((await app.ask('/a/special', { method: 'DELETE', token: tokenWith() })).status, 200);
   });
 
-  test('have parameters each by its own name', async (t) => {
+  test('have parameters with their own names', async (t) => {
     const give = ({ parameters }: { readonly parameters: object }) => ({ parameters });
     const app = await startRoutes({
       routes: [get('/a/{id}', open, give), put('/a/{name}', open, give), post('/a/x', open, give)],

@@ -17,7 +17,7 @@ test('a query is an object without prototype: text for one value, a list for sev
   assert.deepEqual({ ...values }, { a: ['1', '2', '3'], b: '', c: '', d: 'x y z', 'e.': '%zz' });
 });
 
-test('a query has the names that objects inherit only when the client has sent them', () => {
+test('a query has names that objects inherit only if the client has sent them', () => {
   const values = queryOf('__proto__=1&constructor=2&__proto__=3') as Record<string, unknown>;
   assert.deepEqual(Object.entries(values), [
     ['__proto__', ['1', '3']],
@@ -26,7 +26,7 @@ test('a query has the names that objects inherit only when the client has sent t
   assert.equal((queryOf('') as Record<string, unknown>).toString, undefined);
 });
 
-test('a query of many names costs no more than to read it', () => {
+test('a query with many names takes time in proportion', () => {
   const names = Array.from({ length: 50_000 }, (_, index) => index.toString(36));
   let values: unknown;
   const millis = processorMillis(() => {
@@ -49,7 +49,7 @@ test('a query that its schema refuses is query-refused, with the issues', () => 
   );
 });
 
-test('a body that its schema refuses later is body-refused, later', async () => {
+test('a body that an asynchronous schema refuses is body-refused', async () => {
   const order = json(schemaOf(async () => ({ issues: [] })));
   await assert.rejects(
     async () => order.check({}),
@@ -57,7 +57,7 @@ test('a body that its schema refuses later is body-refused, later', async () => 
   );
 });
 
-test('a route that takes what is no schema cannot be served', () => {
+test('a route with something that is not a schema cannot be served', () => {
   for (const schema of [null, {}, () => {}, 'text']) {
     assert.match(json(schema as never).problem ?? '', /~standard/);
     assert.match(query(schema as never).problem ?? '', /~standard/);
@@ -66,25 +66,25 @@ test('a route that takes what is no schema cannot be served', () => {
   assert.equal(query(schemaOf(() => ({ issues: [] }))).problem, undefined);
 });
 
-test('a route does not take any body for want of a schema that was written, such as a misspelt one [H2]', () => {
+test('a route does not accept every body because its schema is undefined, such as a misspelt one [H2]', () => {
   const schemas: Record<string, undefined> = {};
   assert.match(json(schemas.Ordr).problem ?? '', /~standard/);
   assert.deepEqual([json().problem, json(AS_IT_IS).problem], [undefined, undefined]);
 });
 
-test('a route that takes a body has no option that would be passed over in silence [H2]', () => {
+test('a route that accepts a body refuses unknown options [H2]', () => {
   for (const options of [{ limit: 10 }, { limitBytes: 10, type: ['text/x'] }]) {
     assert.equal(json(AS_IT_IS, options).problem, 'json has no other options than limitBytes and types');
   }
 });
 
-test('a schema that gives another promise than that of the language is awaited, not taken for a value', async () => {
+test('a promise of another class from a schema is awaited', async () => {
   const given = { value: 'unjudged', then: (resolve: (result: object) => void) => resolve({ issues: [] }) };
   const order = json(schemaOf(() => given));
   await assert.rejects(async () => order.check({}), Refused);
 });
 
-test('a route that takes a body has a limit of 1 to 16,777,216 bytes, or that of the settings', () => {
+test('a route that accepts a body has a limit of 1 to 16,777,216 bytes, or that of the settings', () => {
   for (const limitBytes of [1, 102_400, 16_777_216]) {
     const body = json(undefined, { limitBytes });
     assert.deepEqual([body.limitBytes, body.problem], [limitBytes, undefined]);
@@ -97,7 +97,7 @@ test('a route that takes a body has a limit of 1 to 16,777,216 bytes, or that of
 
 const TYPES_FAULT = 'types must be a list of media types in lower case, without parameters';
 
-test('a route that takes a body names media types in lower case, without parameters', () => {
+test('a route that accepts a body names media types in lower case, without parameters', () => {
   assert.deepEqual(json().types, ['application/json']);
   const types = ['application/merge-patch+json', 'application/vnd.a-b.c_d+json'] as const;
   assert.deepEqual(json(undefined, { types }).types, types);
@@ -117,7 +117,7 @@ test('a route that takes a body names media types in lower case, without paramet
   }
 });
 
-test('a route that names no media type, or names one that is not in a list, cannot be served', () => {
+test('a route with an empty list of media types, or no list, cannot be served', () => {
   for (const types of [[], 'application/json', null, {}] as never[]) {
     assert.equal(json(undefined, { types }).problem, TYPES_FAULT);
   }

@@ -1,6 +1,6 @@
-/* Every route of every profile × every way to ask for it: who is admitted and who is not. What is added, a route or
-   a file of routes, is tested without a word here. Handlers do not run, and nothing is taken for them: what they answer
-   is their own. */
+/* Every route of every profile × every way to ask for it: who is admitted and who is not. What is added, a
+   route or a file of routes, is tested without a word here. Handlers do not run, and nothing is taken for
+   them: what they answer is their own. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { SENTENCES } from '../../../src/verify/base/refusal.ts';
@@ -49,8 +49,8 @@ function asPartnerIssues({ scope: scp, ...others }: Claims): Claims {
 }
 
 /**
- * The routes of each profile with one issuer, and with two of which each presents its tokens. The bodies that `ERROR_DETAIL`
- * selects are the same for all routes: those of profile B stand for all.
+ * The routes of each profile with one issuer, and with two of which each presents its tokens. The bodies that
+ * `ERROR_DETAIL` selects are the same for all routes: those of profile B stand for all.
  */
 const CASES = ALL_ROUTES.flatMap((one): readonly Case[] => {
   const alone: Case = { ...one, asIssued: (claims) => claims, othersAudience: 'orders-api' };
@@ -215,7 +215,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
         assert.equal(response.text, JSON.stringify(body));
       }
 
-      if (isOpenable) test('admits whoever holds all', () => admits({ token: good() }));
+      if (isOpenable) test('admits a caller who has everything', () => admits({ token: good() }));
 
       if (needsCaller) {
         test('refuses a caller without credentials', () => refuses({}, 'unauthorized', BARE));
@@ -223,7 +223,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
         test('refuses another scheme', () =>
           refuses({ headers: { Authorization: 'Basic dTpw' } }, 'unauthorized', BARE));
 
-        test("refuses a token in the query, and a probe's name for a login [RFC 9700, G3, G6]", async () => {
+        test('refuses a token in the query, and does not mistake its name for a login [RFC 9700, G3, G6]', async () => {
           const headers = { 'User-Agent': 'kube-probe/1.30' };
           const response = await service.ask(`${path}?access_token=${good()}`, { method, headers });
           assert.deepEqual([response.status, response.body.error], [401, 'unauthorized']);
@@ -233,7 +233,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
       }
 
       if (readsToken) {
-        test('refuses a token that has expired', () =>
+        test('refuses an expired token', () =>
           refuses({ token: expired() }, 'invalid_token', invalid(SENTENCES.invalid_token.expired)));
 
         test('refuses a forged signature [D6]', () =>
@@ -243,7 +243,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
             invalid(SENTENCES.invalid_token['signature-mismatch']),
           ));
 
-        test('refuses a token of an issuer that is not trusted [D2]', () => {
+        test('refuses a token of an untrusted issuer [D2]', () => {
           const stranger = tokenWith({ ...asIssued(held), iss: 'https://stranger.example/' });
           return refuses(
             { token: stranger },
@@ -305,7 +305,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
         }
       });
 
-      test('is not found under another spelling, whoever calls [G2]', async () => {
+      test('is not found under another spelling, whatever the credentials [G2]', async () => {
         const elsewhere = (slip: string) => !isKnown(routes, slip) && !rules.some((one) => covers(one, slip));
         const stale = expired();
         const asked = pathSlips(path)
@@ -316,7 +316,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
         }
       });
 
-      test('is the same under encoded letters and with a query', async () => {
+      test('is found with encoded letters and with a query', async () => {
         for (const spelling of sameSpellings(path)) {
           const before = admissions.length;
           const { status } = await service.ask(spelling, { method });

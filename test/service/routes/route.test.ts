@@ -32,7 +32,7 @@ const refused = (action: () => unknown, reason: string) =>
 
 const never = () => assert.fail('the handler ran');
 
-test('an open route gives its handler no caller, whoever calls', () => {
+test('an open route gives its handler no caller, whatever the credentials', () => {
   const route = get('/x', open, echo);
   assert.deepEqual(runRoute(route, callerWith({}), { a: '1' }, 5), {
     caller: undefined,
@@ -71,17 +71,17 @@ test('a guarded route runs its handler only when every guard passes', () => {
   refused(() => runRoute(route, undefined, {}, 5), 'no-credentials');
 });
 
-test('a guarded route refuses by the first guard that does not pass', () => {
+test('a guarded route refuses with the first guard that does not pass', () => {
   refused(() => runRoute(get('/x', both, never), callerWith({})), 'scope-missing');
   const turned = needs(claimEquals('org', 'a1'), scope('read'));
   refused(() => runRoute(get('/x', turned, never), callerWith({})), 'claim-missing');
 });
 
-test('a guarded route tells its guards by name', () => {
+test('a guarded route names its guards', () => {
   assert.deepEqual([both.name, both.credentials], ['scope read, claim org equals a1', 'required']);
 });
 
-test('a route passes on what its handler returns or throws', async () => {
+test('a route returns or throws what its handler does', async () => {
   const failure = new Error('x');
   assert.deepEqual(
     await runRoute(
@@ -106,7 +106,7 @@ test('a route passes on what its handler returns or throws', async () => {
   );
 });
 
-test('no route admits what only looks like a caller', () => {
+test('no route admits a look-alike of a caller', () => {
   const lookalike = Object.create(Object.getPrototypeOf(callerWith({ scope: 'read', org: 'a1' }))) as Caller;
   for (const access of [authenticated, optional, both]) {
     assert.throws(() => runRoute(get('/x', access, never), lookalike, {}, 5), {
@@ -116,7 +116,7 @@ test('no route admits what only looks like a caller', () => {
   }
 });
 
-test('a route that is given something else than what routes take, or no handler, cannot be served', () => {
+test('a route with unknown parts, or without a handler, cannot be served', () => {
   const schema = schemaOf((value) => ({ value }));
   const callable = Object.assign(() => ({}), schema);
   const make = post as (...parts: unknown[]) => Route;
@@ -136,14 +136,14 @@ test('a route that is given something else than what routes take, or no handler,
   }
 });
 
-test('a route for GET that takes a body cannot be served [RFC 9110 §9.3.1]', () => {
+test('a route for GET that accepts a body cannot be served [RFC 9110 §9.3.1]', () => {
   const make = get as (...parts: unknown[]) => Route;
   const { problems, body } = make('/x', open, json(), never);
   assert.deepEqual(problems, ['a route takes query(), but for GET json(), and a handler, nothing else']);
   assert.equal(body, undefined);
 });
 
-test('a route or a rule without an access cannot be served, or with a guard in place of one', () => {
+test('a route or rule without an access, or with a guard in its place, cannot be served', () => {
   const make = get as (...parts: unknown[]) => Route;
   const rule = under as (...parts: unknown[]) => PrefixRule;
   for (const access of [undefined, null, {}, 'open', scope('a')]) {
@@ -153,7 +153,7 @@ test('a route or a rule without an access cannot be served, or with a guard in p
   }
 });
 
-test('a route has the method of its function, and what it takes', () => {
+test('a route has the method of its function, and its inputs', () => {
   const taken = query(schemaOf((value) => ({ value })));
   const body = json();
   const give = () => ({});
@@ -172,7 +172,7 @@ test('a route has the method of its function, and what it takes', () => {
   }
 });
 
-test('a route and a rule tell the faults of their guards', () => {
+test('a route and a rule report the problems of their guards', () => {
   const bad = needs(scope('a b'));
   const fault = 'scope a b: not all are scopes';
   assert.deepEqual(routeProblems(get('/x', bad, () => ({}))), [fault]);
@@ -180,7 +180,7 @@ test('a route and a rule tell the faults of their guards', () => {
   assert.deepEqual(under('/x', bad).problems, [`under /x: ${fault}`]);
 });
 
-test('a route tells what is wrong with all that it takes, and that its handler is missing', () => {
+test('a route reports the problems of its inputs, and a missing handler', () => {
   const make = post as (...parts: unknown[]) => Route;
   const schema = 'a schema must have "~standard" of version 1 with a function "validate"';
   assert.deepEqual(routeProblems(make('/x', open, query({} as never), json({} as never))), [
@@ -190,6 +190,6 @@ test('a route tells what is wrong with all that it takes, and that its handler i
   ]);
 });
 
-test('a route that is whole can be served', () => {
+test('a complete route can be served', () => {
   assert.deepEqual(post('/x', open, json(), () => ({})).problems, []);
 });

@@ -18,11 +18,11 @@ for (const [target, path] of [
   ['/a%3Fb', '/a%3Fb'],
   ['/a#b?c', '/a#b'],
 ] as const) {
-  test(`takes the path ${path} from the target ${target} [RFC 9112 §3.2.1]`, () =>
+  test(`reads the path ${path} from the target ${target} [RFC 9112 §3.2.1]`, () =>
     assert.equal(targetPath(target), path));
 }
 
-test('gives a place in which nobody can change the rules and routes for the requests after', () => {
+test('returns a match whose rules and routes nobody can change for later requests', () => {
   const find = createRouter([get('/a', open, () => ({}))], [under('/a', authenticated)]);
   for (const path of ['/a', '/a/b']) {
     const place = find(path);
@@ -31,14 +31,14 @@ test('gives a place in which nobody can change the rules and routes for the requ
   }
 });
 
-test('keeps the places of patterns, and none of the endless paths that clients choose', () => {
+test('caches the matches of patterns, but not of the paths that clients choose', () => {
   const find = createRouter([get('/a', open, () => ({})), get('/b/{x}', open, () => ({}))]);
   assert.equal(find('/a'), find('/a'));
   for (const path of ['/b/1', '/%61', '/nowhere']) assert.notEqual(find(path), find(path), path);
 });
 
 for (const target of ['', '*', '?x', 'a/b', 'http://host/a', 'host:443', '\\a']) {
-  test(`takes no path from the target "${target}" [RFC 9112 §3.2.2]`, () =>
+  test(`reads no path from the target "${target}" [RFC 9112 §3.2.2]`, () =>
     assert.throws(
       () => unlessRefused(targetPath(target)),
       (failure) => failure instanceof Refused && failure.refusal.reason === 'target-refused',
@@ -140,7 +140,7 @@ for (const [one, other, common, fix] of [
   ['/{x}', '/{y}', '/x', ANOTHER],
   ['/a%20b/{x}', '/{y}/{z}', '/a%20b/x', `${ANOTHER}, or answer for /a%20b/{x} in the handler of /{y}/{z}`],
 ] as const) {
-  test(`refuses the routes ${one} and ${other}, which overlap, with both routes, a path and a way out`, () => {
+  test(`refuses the overlapping routes ${one} and ${other}, and names a common path and a remedy`, () => {
     for (const patterns of [
       ['/z/z/z', one, other],
       [one, '/z/z/z', other],
@@ -162,14 +162,14 @@ for (const [one, other] of [
   ['/a/{x}/c', '/a/{x}/d'],
   ['/a', '/A'],
 ] as const) {
-  test(`takes the routes ${one} and ${other}, which have no path in common`, () => {
+  test(`accepts the routes ${one} and ${other}, which have no path in common`, () => {
     const routes = [one, other].map(routeAt);
     assert.deepEqual(routesProblems({ routes }), []);
     for (const { pattern } of routes) assert.equal(found(createRouter(routes), pattern)?.pattern, pattern);
   });
 }
 
-test('takes routes of several methods at one path, and finds each of them there', () => {
+test('accepts routes of several methods at one path, and finds each', () => {
   const routes = [routeAt('/a/{x}'), post('/a/{y}', open, () => {}), del('/a/b', open, () => {})];
   assert.deepEqual(routesProblems({ routes }), []);
   const { matches = [] } = createRouter(routes)('/a/b') ?? {};
@@ -212,7 +212,7 @@ for (const [fix, ...patterns] of [
   }
 }
 
-test('takes a colon inside of a segment as the text that it is', () => {
+test('treats a colon inside a segment as text', () => {
   const router = createRouter([routeAt('/orders:batch')]);
   assert.equal(found(router, '/orders:batch')?.pattern, '/orders:batch');
 });
@@ -276,21 +276,21 @@ for (const [what, routes, problems] of [
     ],
   ],
 ] as const) {
-  test(`refuses routes with ${what}, by a problem`, () =>
+  test(`refuses routes with ${what}`, () =>
     assert.deepEqual(routesProblems(routes as unknown as Routes), problems));
 }
 
-test('names the faults of a route with its method and pattern', () => {
+test('reports the problems of a route with its method and pattern', () => {
   const route = get('/a', undefined as never, () => ({}));
   assert.deepEqual(routesProblems({ routes: [route] }), ['GET /a: has no access, such as open or needs()']);
 });
 
-test('takes a copy of a route', () => {
+test('accepts a copy of a route', () => {
   const route: Route = { ...routeAt('/a'), pattern: '/b' };
   assert.deepEqual(routesProblems({ routes: [routeAt('/a'), route] }), []);
 });
 
-test('refuses routes of any method where the service answers itself', () => {
+test('refuses routes of any method at the paths of the service itself', () => {
   const routes = [
     routeAt('/a/{x}'),
     post('/a/b', open, () => {}),
@@ -305,7 +305,7 @@ test('refuses routes of any method where the service answers itself', () => {
   ]);
 });
 
-test('covers no path with a rule where the service has routes of its own', () => {
+test('applies no rule at the paths of the service itself', () => {
   const own = routeAt('/own');
   const find = createRouter(
     [routeAt('/a')],
@@ -326,13 +326,13 @@ for (const pattern of [undefined, null, 5, {}]) {
     ]));
 }
 
-test('takes braces that are written as escapes for the text that they are [RFC 3986 §2.1]', () => {
+test('treats escaped braces as text [RFC 3986 §2.1]', () => {
   const router = createRouter([routeAt('/%7Bx%7D')]);
   assert.deepEqual(router('/7')?.matches, []);
   assert.equal(found(router, '/%7Bx%7D')?.pattern, '/%7Bx%7D');
 });
 
-test('takes several parameters, one in the name of another', () => {
+test('accepts several parameters, even if one name is part of another', () => {
   const router = createRouter([routeAt('/{a}/{ab}/x/{b}')]);
   const { matches = [] } = router('/1/2/x/3') ?? {};
   assert.deepEqual(
@@ -341,7 +341,7 @@ test('takes several parameters, one in the name of another', () => {
   );
 });
 
-test('finds no place in a path without a canonical form [RFC 3986 §2.1, §3.3]', () => {
+test('finds nothing at a path without a canonical form [RFC 3986 §2.1, §3.3]', () => {
   for (const path of [
     '//',
     '/api/',
@@ -369,7 +369,7 @@ for (const [path, ...prefixes] of [
   ['/apis/public'],
   ['/files/v1.0/a-b_c'],
 ] as const) {
-  test(`covers ${path} with every rule that begins it, ${prefixes.join(' and ') || 'none'}, whether or not it has a route`, () => {
+  test(`applies to ${path}, with or without a route, every rule whose prefix covers it: ${prefixes.join(' and ') || 'none'}`, () => {
     const { rules = [] } = createRouter(ROUTES, RULES)(path) ?? {};
     assert.deepEqual(
       rules.map(({ prefix }) => prefix.join('/')),
@@ -378,7 +378,7 @@ for (const [path, ...prefixes] of [
   });
 }
 
-test('covers paths with the rules that there were at the start [H2]', () => {
+test('applies the rules that were in the list at the start [H2]', () => {
   const rules = [under('/api', authenticated)];
   const routes = [routeAt('/api/{id}')];
   const ruled = createRouter(routes, rules);
@@ -388,7 +388,7 @@ test('covers paths with the rules that there were at the start [H2]', () => {
   assert.deepEqual([covering?.length, matches?.length], [1, 1]);
 });
 
-test('covers every path with a rule for /', () => {
+test('applies a rule for / to every path', () => {
   const rule = under('/', authenticated);
   assert.deepEqual([rule.prefix, rule.problems], [[], []]);
   for (const path of ['/', '/api/public', '/a', '/%7B/x/y/z', '/nowhere']) {
@@ -415,13 +415,13 @@ for (const [fix, ...prefixes] of [
   }
 }
 
-test('takes the prefix of a rule by its decoded segments [RFC 3986 §2.4]', () => {
+test('compares the prefix of a rule by its decoded segments [RFC 3986 §2.4]', () => {
   assert.deepEqual(under('/%61pi/a%2Fb', authenticated).prefix, ['api', 'a/b']);
   const { prefix, problems } = under('/v1/items:batch/%2A/$a', authenticated);
   assert.deepEqual([prefix, problems], [['v1', 'items:batch', '*', '$a'], []]);
 });
 
-test('finds the same at a path and at every other spelling of it', () => {
+test('finds the same match for every spelling of a path', () => {
   const both = createRouter(ROUTES, RULES);
   for (const { pattern } of ROUTES.filter((route) => /^\/[^{]+$/.test(route.pattern))) {
     const spelled = pattern.replace(/[a-z]/, (letter) => `%${letter.charCodeAt(0).toString(16)}`);
@@ -430,7 +430,7 @@ test('finds the same at a path and at every other spelling of it', () => {
   }
 });
 
-test('gives parameters that no handler can change for the next request', () => {
+test('freezes parameters, so that no handler can change them for the next request', () => {
   const parameters = router('/api/public')?.matches[0]?.parameters ?? {};
   assert.throws(() => Object.assign(parameters, { orgId: '7' }), TypeError);
 });

@@ -28,7 +28,7 @@ function shownOf(...issues: readonly unknown[]): readonly { readonly message?: s
   return assert.fail('not refused');
 }
 
-test('gives the output of a schema, which may be another value than the one it was given', () => {
+test('returns the output of a schema, which may differ from its input', () => {
   const seen: unknown[] = [];
   const upper = schemaOf((value) => {
     seen.push(value);
@@ -38,7 +38,7 @@ test('gives the output of a schema, which may be another value than the one it w
   assert.deepEqual(seen, ['a']);
 });
 
-test('takes an output that is nothing', () => {
+test('accepts undefined as an output', () => {
   assert.equal(
     atOnce(
       checkBody(
@@ -50,7 +50,7 @@ test('takes an output that is nothing', () => {
   );
 });
 
-test('refuses what a schema refuses later, also where nothing can be chained to what it gives', async () => {
+test('refuses what an asynchronous schema refuses, even if its then returns nothing', async () => {
   const later = { then: (resolve: (result: object) => void) => setImmediate(resolve, { issues: [] }) };
   const schema = schemaOf(() => later as never);
   await assert.rejects(
@@ -60,17 +60,17 @@ test('refuses what a schema refuses later, also where nothing can be chained to 
 });
 
 for (const issues of [undefined, null, false, 0]) {
-  test(`takes issues of ${String(issues)} for success`, () => {
+  test(`treats issues of ${String(issues)} as success`, () => {
     const schema = schemaOf(() => ({ value: 'v', issues }) as never);
     assert.equal(atOnce(checkBody(schema, 1)), 'v');
   });
 }
 
-test('takes an empty list of issues for a refusal', () => {
+test('treats an empty list of issues as a refusal', () => {
   assert.deepEqual(shownOf(), []);
 });
 
-test('waits for a promise, and for nothing else', async () => {
+test('waits only for a promise', async () => {
   const accepted = checkBody(
     schemaOf(async () => ({ value: 'later' })),
     1,
@@ -84,7 +84,7 @@ test('waits for a promise, and for nothing else', async () => {
   );
 });
 
-test('lets through what a schema throws, now or later', async () => {
+test('rethrows what a schema throws, at once or later', async () => {
   const failure = new RangeError('inside');
   const throwing = schemaOf(() => {
     throw failure;
@@ -101,13 +101,13 @@ for (const [what, result] of [
   ['a text', 'yes'],
   ['true', true],
 ] as const) {
-  test(`throws for a schema that gives ${what}, so that no value passes for want of a response`, () => {
+  test(`throws for a schema that returns ${what}, so that no value passes unchecked`, () => {
     const schema = schemaOf(() => result as never);
     assert.throws(() => checkBody(schema, 1), TypeError);
   });
 }
 
-test('calls validate as a method of what holds it', () => {
+test('calls validate as a method', () => {
   const standard = {
     version: 1 as const,
     prefix: 'p',
@@ -118,7 +118,7 @@ test('calls validate as a method of what holds it', () => {
   assert.equal(atOnce(checkBody({ '~standard': standard }, 'v')), 'pv');
 });
 
-test('shows of an issue where it is, by keys, and why', () => {
+test('shows the path of an issue, by keys, and its message', () => {
   const input = { secret: 'input' };
   const path = ['a', 0, { key: 'b', value: input, input }, { key: 3 }, Symbol('c'), { key: Symbol.iterator }];
   const [issue, ...others] = shownOf({ message: 'why', path, input, value: input, found: 'secret' });
@@ -129,12 +129,12 @@ test('shows of an issue where it is, by keys, and why', () => {
   assert.deepEqual(others, []);
 });
 
-test('shows an issue without a path as one of the whole value', () => {
+test('shows an issue without a path with an empty path', () => {
   const whole = { path: [], message: 'why' };
   assert.deepEqual(shownOf({ message: 'why' }, { message: 'why', path: undefined }), [whole, whole]);
 });
 
-test('shows at most 20 issues, and of a message or a key at most 200 characters', () => {
+test('shows at most 20 issues, and at most 200 characters of a message or key', () => {
   const long = 'x'.repeat(201);
   const issue = { message: long, path: [long, { key: long }] };
   const shown = shownOf(...Array.from({ length: 21 }, () => issue));
@@ -143,7 +143,7 @@ test('shows at most 20 issues, and of a message or a key at most 200 characters'
   assert.deepEqual(shown[19], { path: [cut, cut], message: cut });
 });
 
-test('shows a message that is no text as text', () => {
+test('shows a message that is not text as text', () => {
   assert.deepEqual(
     shownOf({ message: 5 }, {}).map(({ message }) => message),
     ['5', 'undefined'],
@@ -157,7 +157,7 @@ for (const [what, schema] of [
   ['a function', Object.assign(() => {}, { '~standard': standard })],
   ['an instance that inherits it', Object.create({ '~standard': standard })],
 ] as const) {
-  test(`takes ${what} with ~standard for a schema`, () => {
+  test(`accepts ${what} with ~standard as a schema`, () => {
     assert.equal(schemaProblem(schema), undefined);
   });
 }
@@ -174,7 +174,7 @@ for (const [what, schema] of [
   ['a validate that is no function', { '~standard': { version: 1, validate: {} } }],
   ['~standard of null', { '~standard': null }],
 ] as const) {
-  test(`takes ${what} for no schema`, () => {
+  test(`does not accept ${what} as a schema`, () => {
     assert.match(schemaProblem(schema as never) ?? '', /"~standard" of version 1/);
   });
 }

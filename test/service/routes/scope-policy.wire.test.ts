@@ -66,7 +66,7 @@ const DESCRIPTIONS = {
 
 for (const group of ['admin', 'users'] as const) {
   for (const target of PATHS[group]) {
-    test(`decides ${target} by the policy of ${group} first, whatever the method`, async () => {
+    test(`checks ${target} by the policy of ${group} first, whatever the method`, async () => {
       for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS', 'PROPFIND']) {
         const anonymous = await raw(policed, method, target);
         assert.deepEqual([anonymous.status, anonymous.body.error], [401, 'unauthorized']);
@@ -79,7 +79,7 @@ for (const group of ['admin', 'users'] as const) {
   }
 
   for (const scope of GOOD[group]) {
-    test(`admits the scope "${scope}" to ${group}, then answers as without a policy`, async () => {
+    test(`admits the scope "${scope}" to ${group}, then responds as without a policy`, async () => {
       const token = provider.issue({ scope });
       assert.equal((await raw(policed, 'GET', `/api/${group}`, token)).status, 200);
       assert.equal((await raw(policed, 'GET', `/api/${group}/x`, token)).status, 404);
@@ -90,7 +90,7 @@ for (const group of ['admin', 'users'] as const) {
   }
 
   for (const scope of BAD[group]) {
-    test(`refuses the scope "${scope}" at ${group} and names those that it wants [RFC 6750 §3.1]`, async () => {
+    test(`refuses the scope "${scope}" at ${group} and names the required ones [RFC 6750 §3.1]`, async () => {
       for (const path of [`/api/${group}`, `/api/${group}/x`]) {
         const { status, body, challenges } = await policed.ask(path, { token: provider.issue({ scope }) });
         const [description, wanted] = DESCRIPTIONS[group];
@@ -103,7 +103,7 @@ for (const group of ['admin', 'users'] as const) {
 
   const slips = [...pathSlips(`/api/${group}`), `/${group}`];
   for (const target of slips) {
-    test(`has nothing at ${target}, with or without a policy [G2]`, async () => {
+    test(`finds nothing at ${target}, with or without a policy [G2]`, async () => {
       for (const running of [policed, free]) {
         for (const token of [undefined, provider.issue({ scope: GOOD[group][0] }), 'x.y.z']) {
           const { status, body, headers } = await raw(running, 'GET', target, token);
@@ -117,7 +117,7 @@ for (const group of ['admin', 'users'] as const) {
   }
 }
 
-test('covers nothing else: other routes and paths stay as they are', async () => {
+test('does not affect other routes and paths', async () => {
   assert.equal((await policed.ask('/api/public')).status, 200);
   assert.equal((await policed.ask('/api')).status, 404);
   assert.equal((await policed.ask('/api/nowhere', { token: 'x' })).status, 404);
@@ -125,7 +125,7 @@ test('covers nothing else: other routes and paths stay as they are', async () =>
   assert.equal((await policed.ask('/api/public', { method: 'POST' })).status, 405);
 });
 
-test('lets nothing through without a policy that is not there [docs/profiles.md]', async () => {
+test('grants no access that the routes do not grant when it is off [docs/profiles.md]', async () => {
   for (const path of ['/api/admin', '/api/admin/x', '/api/users', '/api/users/7']) {
     assert.equal((await free.ask(path)).status, 404);
   }
