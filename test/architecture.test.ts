@@ -19,7 +19,7 @@ const OVER: Readonly<Record<string, number>> = {
   createService: 29_500,
   runService: 32_100,
   server: 34_300,
-  'all of src': 48_300,
+  'all of src': 48_800,
 };
 
 const MOST_TOKENS_OF_A_FILE = 1_250;

@@ -2,7 +2,8 @@
    info. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { createLog, type Log, type LogLevel } from '../../src/verify/base/events.ts';
+import { createLog } from '../../src/process/log.ts';
+import type { Log, LogLevel } from '../../src/verify/base/events.ts';
 import { open } from '../../src/gate/access.ts';
 import { get } from '../../src/service/routes/route.ts';
 import { createReplayStore } from '../../src/verify/dpop/replay.ts';

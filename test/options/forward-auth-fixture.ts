@@ -5,7 +5,7 @@ import { checkGiven } from '../../src/process/settings/in-code.ts';
 import { createListener } from '../../src/service/http/listener.ts';
 import type { Routes } from '../../src/service/routes/route.ts';
 import { createMetrics } from '../../src/options/metrics/metrics.ts';
-import { createLog } from '../../src/verify/base/events.ts';
+import { createLog } from '../../src/process/log.ts';
 import { clock } from '../../src/process/log.ts';
 import { createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { openWire } from '../support/client.ts';

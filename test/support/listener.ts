@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 import { routesOf } from '../../src/profiles/routes.ts';
 import { composeService } from '../../src/process/compose-service.ts';
 import { createListener } from '../../src/service/http/listener.ts';
-import { createLog } from '../../src/verify/base/events.ts';
+import { createLog } from '../../src/process/log.ts';
 import { openWire, type Wire } from './client.ts';
 import { TestClock } from './clock.ts';
 import { settingsFrom, type Environment } from './service.ts';

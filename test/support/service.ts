@@ -12,7 +12,7 @@ import { composeService } from '../../src/process/compose-service.ts';
 import type { JsonObject } from '../../src/verify/base/encoding.ts';
 import type { KeySet } from '../../src/verify/keys/key-set.ts';
 import { createListener } from '../../src/service/http/listener.ts';
-import { createLog } from '../../src/verify/base/events.ts';
+import { createLog } from '../../src/process/log.ts';
 import { loadProfileSettings, type ProfileSettings } from '../../src/profiles/settings.ts';
 import type { IssuerSettings } from '../../src/process/settings/load.ts';
 import type { Provider } from '../idp/provider.ts';

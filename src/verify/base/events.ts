@@ -1,6 +1,6 @@
-// The log: a closed list of events, written as JSON lines. Promises: no line can hold a token, because fields
-// are numbers, booleans, words of closed lists or bounded Printables; a reader that stops costs lines, not
-// memory. Does not open the output: process/log.ts does.
+// The closed list of events for the log, and what may stand in their fields. Promises: no token fits, because
+// fields are numbers, booleans, words of closed lists or bounded Printables. Does not write: process/log.ts
+// does.
 import type { RefusalReason } from './refusal.ts';
 
 /** Each level includes those before it. */
@@ -82,17 +82,14 @@ export type Printable = string & { readonly printable: unique symbol };
 
 type Value = number | boolean | null | Printable | readonly Printable[] | Reason | undefined;
 
-type Fields = Readonly<Record<string, Value>>;
+export type Fields = Readonly<Record<string, Value>>;
 
-type LogEvent = keyof typeof LEVELS;
+export type LogEvent = keyof typeof LEVELS;
 
 export type Log = (event: LogEvent, fields: Fields) => void;
 
 /** Adds 1 to a metric, named with its labels. */
 export type Count = (sample: string) => void;
-
-/** About 7,000 lines. Further ones are dropped. */
-const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
 const MAX_FRAMES = 8;
 const MAX_FRAME_LENGTH = 128;
@@ -105,49 +102,6 @@ export const printableSetting = (text: string) => toPrintable(text, 256);
 
 const toPrintable = (text: string, length: number) =>
   text.slice(0, length).replace(/[^\x20-\x7e]/g, '?') as Printable;
-
-/**
- * Creates a log that writes a JSON line for each event up to `level`, and the number of dropped lines before
- * the next one. `now` is in milliseconds since the epoch.
- */
-export function createLog(
-  level: LogLevel,
-  write: (line: string) => unknown,
-  now: () => number,
-  unwrittenBytes = () => 0,
-): Log {
-  let dropped = 0;
-  let lastMillis = NaN;
-  let lastTime = '';
-
-  /** Most lines repeat the last millisecond. */
-  function timeText() {
-    const millis = now();
-    if (millis !== lastMillis) lastTime = new Date(millis).toISOString();
-    lastMillis = millis;
-    return lastTime;
-  }
-
-  function writeLine(message: LogEvent, fields: Fields) {
-    // Spreading `fields` into one object would cost twice as much.
-    const head = `{"time":"${timeText()}","level":"${LEVELS[message]}","message":"${message}"`;
-    const rest = JSON.stringify(fields).slice(1);
-    write(`${head}${rest === '}' ? '' : ','}${rest}\n`);
-  }
-
-  return (event, fields) => {
-    if (LOG_LEVELS.indexOf(LEVELS[event]) > LOG_LEVELS.indexOf(level)) return;
-
-    if (unwrittenBytes() > MAX_UNWRITTEN_BYTES) {
-      dropped += 1;
-      return;
-    }
-
-    if (dropped > 0) writeLine('log lines dropped', { lines: dropped });
-    dropped = 0;
-    writeLine(event, fields);
-  };
-}
 
 /** Its sentence is fixed: the log may show it. */
 export class UsageError extends TypeError {

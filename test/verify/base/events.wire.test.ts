@@ -2,8 +2,8 @@
 import { strict as assert } from 'node:assert';
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, test } from 'node:test';
+import { createLog } from '../../../src/process/log.ts';
 import {
-  createLog,
   describeBug,
   printable,
   printableSetting,

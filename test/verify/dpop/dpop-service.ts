@@ -8,7 +8,7 @@ import { createPipeline } from '../../../src/service/http/pipeline.ts';
 import { createResponder } from '../../../src/service/http/responder.ts';
 import { createKeySet } from '../../../src/verify/keys/key-set.ts';
 import { createListener } from '../../../src/service/http/listener.ts';
-import { createLog } from '../../../src/verify/base/events.ts';
+import { createLog } from '../../../src/process/log.ts';
 import { routesA } from '../../../src/profiles/a.ts';
 import type { SenderCheck } from '../../../src/verify/caller.ts';
 import { createTokenVerifier } from '../../../src/verify/token/verify.ts';
