@@ -9,7 +9,7 @@ import { verifiedOf, createTokenVerifier } from '../../../src/verify/token/verif
 import { TestClock } from '../../support/clock.ts';
 import { AUDIENCE, ISSUER, RULES } from '../../verify/token/issuer.ts';
 import { BASE, DEPLOYMENTS, KID, type UsableKey } from './deployments.ts';
-import { CLIENTS, foreignKey, privateJwk, publicJwk, rsaKey, type Members } from './keys.ts';
+import { CLIENTS, foreignKey, OWN_MEMBERS, privateJwk, publicJwk, rsaKey, type Members } from './keys.ts';
 import { mutateMembers, mutateText, mutateValue, NOW } from './mutations.ts';
 import { accepted, judgedByOther, refused, spelled, type Outcome, type Verdict } from './outcome.ts';
 import type { Random } from './random.ts';
@@ -212,13 +212,6 @@ async function verifyWithJose(
 }
 
 const COMMON_MEMBERS = ['kty', 'kid', 'use', 'alg', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
-
-/** The members of a public key of each type (RFC 7518 §6, RFC 8037 §2). */
-const OWN_MEMBERS: Readonly<Record<string, readonly string[]>> = {
-  RSA: ['n', 'e'],
-  EC: ['crv', 'x', 'y'],
-  OKP: ['crv', 'x'],
-};
 
 /**
  * Only what docs/tokens.md, 3 looks at: of `key_ops` that it has `verify`, and no member that a key of its type

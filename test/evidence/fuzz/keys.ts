@@ -147,6 +147,13 @@ function edClient(fill: number): Client {
   return { alg: 'EdDSA', jwk: { ...publicJwk(key) }, sign: (input) => sign(null, input, key) };
 }
 
+/** The members of a public key of each type (RFC 7518 §6, RFC 8037 §2). */
+export const OWN_MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  RSA: ['n', 'e'],
+  EC: ['crv', 'x', 'y'],
+  OKP: ['crv', 'x'],
+};
+
 /** The orders of the curves, and how long an integer of a signature is. */
 export const ORDERS: Readonly<Record<string, { readonly order: bigint; readonly bytes: number }>> = CURVES;
 

@@ -4,7 +4,7 @@ import { createHash, createPublicKey } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { calculateJwkThumbprint, compactVerify, importJWK, type JWK } from 'jose';
 import { createProofVerifier } from '../../../src/verify/dpop/proof.ts';
-import { CLIENTS, foreignKey, privateJwk, type Members } from './keys.ts';
+import { CLIENTS, foreignKey, OWN_MEMBERS, privateJwk, type Members } from './keys.ts';
 import { mutateMembers, mutateText, mutateWhole, NOW, spell } from './mutations.ts';
 import { judged, judgedByOther, spelled, type Outcome } from './outcome.ts';
 import type { Random } from './random.ts';
@@ -156,7 +156,8 @@ function checkSubject(header: Members, claims: Members, { path, hasNonces }: Cas
  * (docs/dpop.md).
  */
 function keyMembers(jwk: unknown): JWK {
-  const names = ['kty', 'crv', 'x', 'y', 'n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
+  const own = OWN_MEMBERS[String((jwk as Members).kty)] ?? [];
+  const names = ['kty', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', ...own];
   return Object.fromEntries(Object.entries(jwk as Members).filter(([name]) => names.includes(name))) as JWK;
 }
 
