@@ -26,6 +26,7 @@ import { policyTable, routesTable } from './routes.ts';
 import { settingsTable } from './settings.ts';
 import { tokensOf } from '../support/tokens.ts';
 import { code, tableOf, withKept, type Cells } from './tables.ts';
+import { ALTERNATIVE } from './where.ts';
 
 type Block = (written: readonly Cells[]) => string | Promise<string>;
 
@@ -247,6 +248,13 @@ a new token ${ratio('floor-micros')} of one RS256 verification and nothing else.
 `;
 };
 
+/** The pictures that are drawn beside the documents, and what they say. */
+const where: Block = () => `<picture>
+  <source media="(prefers-color-scheme: dark)" srcset="docs/where-dark.svg">
+  <img src="docs/where-light.svg" width="880" alt="${ALTERNATIVE}">
+</picture>
+`;
+
 /** What other verifiers did with the same requests, in the run that is committed. */
 const peers: Block = () => {
   const results = Object.entries(JSON.parse(readFileSync(RESULTS, 'utf8')) as PeerResults);
@@ -301,6 +309,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   evidence,
   gates,
   peers,
+  where,
   review,
   run,
   figures,
