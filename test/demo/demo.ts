@@ -19,7 +19,7 @@ import { startWeb, type Web } from './web.ts';
 const USAGE = `usage: npm run demo [-- A | -- B | -- replicas]
 
   A          the small API: public, private, profile, and the scope policy
-  B          the larger API: scopes, claims and optional authentication (default)
+  B          the larger API: scopes, claims and optional authentication, here with DPoP (default)
   replicas   three of B with DPoP and the store that they share; needs redis-server or valkey-server
 `;
 
