@@ -1,5 +1,5 @@
-/* The example of three replicas, a store and a balancer: what it sets loads, and what it promises is there. It
-   is run as processes in topology.long.ts. */
+/* The example of three replicas, a store and a balancer: what it sets loads, and what it promises is there.
+   It is run as processes in topology.long.ts. */
 import { strict as assert } from 'node:assert';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -41,7 +41,7 @@ const environment = Object.fromEntries(
     .map((name) => [name.slice('services.api.environment.'.length), textAt(name)]),
 );
 
-test('compose.yaml sets what loads without a problem or a warning, and DPoP with a store and nonces', () => {
+test('compose.yaml has settings that load without a problem or a warning, and DPoP with a store and nonces', () => {
   const { settings, warnings } = load({ environment });
   assert.deepEqual(warnings, []);
   assert.deepEqual(
@@ -65,13 +65,13 @@ test('compose.yaml asks for every variable that it uses, and holds no secret of 
   for (const name of Object.keys(variables)) assert.ok(shown.includes(`${name}=`), name);
 });
 
-test('compose.yaml runs three replicas and gives each time to drain', () => {
+test('compose.yaml runs three replicas and gives each enough time to drain', () => {
   assert.equal(entries.get('services.api.deploy.replicas'), 3);
   const delay = Number(environment.SHUTDOWN_DELAY_SECONDS);
   assert.ok(parseInt(textAt('services.api.stop_grace_period'), 10) > delay + 10);
 });
 
-test('compose.yaml has a store that forgets nothing before its time, with a password, and no way to it from outside', () => {
+test('compose.yaml has a store that evicts nothing, with a password, and unreachable from outside', () => {
   const command = listAt('services.store.command').join(' ');
   assert.match(command, / --maxmemory-policy noeviction /);
   assert.match(command, / --appendonly yes /);
@@ -89,13 +89,13 @@ for (const service of ['api', 'store', 'balancer']) {
   });
 }
 
-test('compose.yaml builds and mounts what is there', () => {
+test('compose.yaml builds and mounts files that exist', () => {
   assert.ok(existsSync(new URL(`${textAt('services.api.build.context')}/Dockerfile`, HERE)));
   const [mount = ''] = listAt('services.balancer.volumes');
   assert.ok(existsSync(new URL(String(mount).split(':')[0] ?? '', HERE)));
 });
 
-test('nginx.conf leads to the replicas, keeps the Host of the caller, and ends idle connections before they do', () => {
+test('nginx.conf forwards to the replicas, keeps the Host of the caller, and ends idle connections before they do', () => {
   const conf = read('nginx.conf');
   assert.match(conf, new RegExp(`server api:${environment.PORT} max_fails=0;`));
   assert.match(conf, /proxy_set_header Host \$http_host;/);
@@ -104,7 +104,7 @@ test('nginx.conf leads to the replicas, keeps the Host of the caller, and ends i
   assert.match(String(listAt('services.balancer.ports')[0]), /^127\.0\.0\.1:\d+:8080$/);
 });
 
-test('haproxy.cfg leads to the replicas, and sees one drain before it ends', () => {
+test('haproxy.cfg forwards to the replicas, and notices that one drains before it ends', () => {
   const conf = read('haproxy.cfg');
   assert.match(conf, new RegExp(`server-template replica \\d+ api:${environment.PORT} `));
   assert.match(conf, /option httpchk GET \/readyz$/m);

@@ -14,7 +14,7 @@ import {
 } from './process-fixture.ts';
 
 describe('the process', { concurrency: 2, timeout: 120_000 }, () => {
-  test('fetches once in five seconds for two thousand unknown keys, and serves good requests beside them', async (t) => {
+  test('fetches once in five seconds for two thousand unknown keys, and serves good requests meanwhile', async (t) => {
     const fixture = await openFixture(t);
     const { provider, service } = fixture;
     provider.resetCounts();
@@ -40,7 +40,7 @@ describe('the process', { concurrency: 2, timeout: 120_000 }, () => {
     assert.deepEqual(warnings(service), []);
   });
 
-  test('refuses a token that it accepted before once its key has been withdrawn [F3]', async (t) => {
+  test('refuses a cached token once its key has been withdrawn [F3]', async (t) => {
     const fixture = await openFixture(t);
     const { provider } = fixture;
     const withdrawn = provider.issue();

@@ -81,7 +81,7 @@ describe('the process in front of two providers', { timeout: 120_000 }, () => {
   });
 
   for (const fault of ['refuse', 'hang-before-headers'] as const) {
-    test(`loses no request of one issuer while the provider of another is dead from the start: ${fault}`, async (t) => {
+    test(`loses no request of one issuer while the provider of another is down from the start: ${fault}`, async (t) => {
       const { provider, partner, service } = await open(t, (dead) => dead.fault('all', fault));
 
       const loadOf = (from: Provider) =>

@@ -39,7 +39,7 @@ test('refuses connections when told to, and listens on the same port when the fa
   assert.equal((await fetchWhole(keySetUrl())).status, 200);
 });
 
-test('ends with the last fault in force when faults are set without waiting', async () => {
+test('applies the last fault when faults are set without waiting', async () => {
   const changes = (['refuse', 'expired-certificate', undefined] as const).map((fault) =>
     provider.fault('all', fault),
   );
@@ -151,7 +151,7 @@ test('answers 304 without a body when told to', async () => {
   assert.deepEqual([status, body.length], [304, 0]);
 });
 
-test('answers rightly but late when delaying', async () => {
+test('responds correctly but late when delaying', async () => {
   const start = performance.now();
   const { status } = await keySetUnder({ delayMillis: 30 });
   assert.equal(status, 200);
@@ -173,7 +173,7 @@ test('shows the right certificate again when the fault ends', async () => {
   assert.equal((await fetchWhole(keySetUrl())).status, 200);
 });
 
-test('leaves other endpoints alone when one has a fault', async () => {
+test('does not affect other endpoints when one has a fault', async () => {
   await provider.fault('keySet', { status: 500 });
   assert.equal((await fetchWhole(discoveryUrl())).status, 200);
 });

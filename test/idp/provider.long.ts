@@ -29,14 +29,14 @@ async function publishedKids(): Promise<unknown[]> {
   return keys.map((key) => key.kid);
 }
 
-test('serves addresses below its issuer when discovered', async () => {
+test('publishes URLs below its issuer', async () => {
   const document = await fetchJson(discoveryUrl());
   assert.equal(document['issuer'], `https://localhost:${provider.port}/`);
   assert.equal(document['jwks_uri'], keySetUrl());
   assert.equal(document['token_endpoint'], `${provider.issuer}oauth/token`);
 });
 
-test('changes the discovery document when members are laid over it', async () => {
+test('changes the discovery document when members are overridden', async () => {
   provider.discoveryDocument({ jwks_uri: 'http://other.test/', issuer: undefined });
   const document = await fetchJson(discoveryUrl());
   assert.equal(document['jwks_uri'], 'http://other.test/');
@@ -92,14 +92,14 @@ test('publishes the new key alone when it rotates without keeping the old', asyn
   assert.deepEqual(await publishedKids(), [current.kid]);
 });
 
-test('goes on signing with a key when the key is withdrawn', async () => {
+test('keeps signing with a withdrawn key', async () => {
   const { kid } = provider.signingKey;
   provider.withdraw(kid);
   assert.deepEqual(await publishedKids(), []);
   assert.equal(parse(provider.issue()).header['kid'], kid);
 });
 
-test('shares no key with another provider of the process', async () => {
+test('shares no key with another provider in the process', async () => {
   const other = await startProvider();
   await other.stop();
   assert.notEqual(other.signingKey.publicJwk.n, provider.signingKey.publicJwk.n);
@@ -128,11 +128,11 @@ test('uses the given host in its names when it has one', async () => {
   await other.stop();
 });
 
-test('rejects its start when the port is taken', async () => {
+test('rejects its start when its port is taken', async () => {
   await assert.rejects(startProvider({ port: provider.port }), { code: 'EADDRINUSE' });
 });
 
-test('points at an authority that signed its certificate', () => {
+test('names the authority that signed its certificate', () => {
   const provided = new X509Certificate(readFileSync(new URL('tls/provider.pem', import.meta.url)));
   assert.ok(provided.verify(new X509Certificate(readFileSync(provider.authorityFile)).publicKey));
 });

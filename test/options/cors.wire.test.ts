@@ -79,7 +79,7 @@ for (const [what, path, status, init] of [
     }
   });
 
-  test(`only varies with the origin when it is missing or not listed: ${what} [docs/requests.md]`, async () => {
+  test(`only sends Vary: Origin when the origin is missing or not listed: ${what} [docs/requests.md]`, async () => {
     for (const origin of [undefined, 'https://evil.example']) {
       const response = await asked(origin);
       assert.equal(response.status, status);
@@ -88,7 +88,7 @@ for (const [what, path, status, init] of [
   });
 }
 
-test('lets a listed origin read that keys cannot be had', async (t) => {
+test('lets a listed origin read the 503 while no keys are available', async (t) => {
   const cold = await startService({
     provider,
     environment: ORIGINS,
@@ -100,13 +100,13 @@ test('lets a listed origin read that keys cannot be had', async (t) => {
   assert.deepEqual(decisive(response), granted(APP));
 });
 
-test('varies with the origin, and lets a listed one read, when an expectation is refused [docs/requests.md]', async () => {
+test('sends Vary: Origin and lets a listed origin read when an expectation is refused [docs/requests.md]', async () => {
   const response = await service.ask('/api/public', { headers: { Origin: APP, Expect: 'the-impossible' } });
   assert.equal(response.status, 417);
   assert.deepEqual(decisive(response), granted(APP));
 });
 
-test('varies with the origin on the response to what is not HTTP [docs/requests.md]', async () => {
+test('sends Vary: Origin in response to malformed HTTP [docs/requests.md]', async () => {
   const { status, headers } = await askRaw(
     service.port,
     'GET /api/public HTTP/1.1',
@@ -134,7 +134,7 @@ const STRANGERS = [
 ];
 
 for (const origin of STRANGERS) {
-  test(`takes the origin "${origin}" for an unlisted one [docs/requests.md]`, async () => {
+  test(`treats the origin "${origin}" as unlisted [docs/requests.md]`, async () => {
     assert.deepEqual(decisive(await service.ask('/api/public', { headers: { Origin: origin } })), {
       vary: 'Origin',
     });
@@ -145,7 +145,7 @@ for (const origin of STRANGERS) {
   });
 }
 
-test('takes two origins for none that is listed [docs/requests.md]', async () => {
+test('treats two origins as unlisted [docs/requests.md]', async () => {
   const headers = { Origin: [APP, APP], 'Access-Control-Request-Method': 'GET' };
   for (const method of ['GET', 'OPTIONS']) {
     const response = await service.ask('/api/public', { method, headers });
@@ -171,7 +171,7 @@ for (const path of [
   '/%zz',
   '/healthz',
 ]) {
-  test(`answers the preflight of ${path} without asking for a token [Fetch §3.2.2]`, async () => {
+  test(`answers the preflight of ${path} without a token [Fetch §3.2.2]`, async () => {
     const response = await preflight(service, path);
     assert.deepEqual([response.status, response.text], [204, '']);
     const { 'access-control-max-age': maxAge, ...others } = decisive(response);
@@ -193,7 +193,7 @@ for (const path of [
   });
 }
 
-test('answers the preflight even with bad credentials', async () => {
+test('answers the preflight even with invalid credentials', async () => {
   const headers = {
     Origin: APP,
     'Access-Control-Request-Method': 'GET',
@@ -206,7 +206,7 @@ for (const [what, headers] of [
   ['without Origin', { 'Access-Control-Request-Method': 'GET' }],
   ['without Access-Control-Request-Method', { Origin: APP }],
 ] as const) {
-  test(`takes OPTIONS ${what} for no preflight [docs/requests.md, G11]`, async () => {
+  test(`does not treat OPTIONS ${what} as a preflight [docs/requests.md, G11]`, async () => {
     const known = await service.ask('/api/private', { method: 'OPTIONS', headers });
     assert.deepEqual(
       [known.status, known.headers.allow, known.body.error],
@@ -216,7 +216,7 @@ for (const [what, headers] of [
   });
 }
 
-test('takes another method with the fields of a preflight for no preflight', async () => {
+test('does not treat another method with the fields of a preflight as one', async () => {
   const headers = { Origin: APP, 'Access-Control-Request-Method': 'GET' };
   assert.equal((await service.ask('/api/private', { headers })).status, 401);
   assert.equal((await service.ask('/api/private', { method: 'POST', headers })).status, 405);
@@ -231,7 +231,7 @@ test('allows the DPoP header field and exposes DPoP-Nonce when DPoP is on [docs/
   );
 });
 
-test('says what the settings say of credentials and methods', async () => {
+test('sends the configured credentials and methods', async () => {
   const response = await plain.ask('/api/public', { headers: { Origin: APP } });
   assert.equal(response.headers['access-control-allow-origin'], APP);
   assert.equal(response.headers['access-control-allow-credentials'], undefined);
@@ -242,7 +242,7 @@ test('says what the settings say of credentials and methods', async () => {
   );
 });
 
-test('allows and exposes the header fields of the settings after its own', async (t) => {
+test('allows and exposes the configured header fields after its own', async (t) => {
   const environment = {
     ...ORIGINS,
     IDP_DPOP_MODE: 'ALLOWED',
@@ -260,7 +260,7 @@ test('allows and exposes the header fields of the settings after its own', async
   );
 });
 
-test('gives no cross-origin answer when no origin is set [docs/requests.md]', async () => {
+test('sends no cross-origin fields when no origin is set [docs/requests.md]', async () => {
   assert.deepEqual(decisive(await off.ask('/api/public', { headers: { Origin: APP } })), {});
   const asked = await preflight(off, '/api/public');
   assert.deepEqual([asked.status, decisive(asked)], [405, {}]);

@@ -47,7 +47,7 @@ const NOTHING = [
 ];
 
 for (const line of NOTHING) {
-  test(`reads the settings around the line ${show(line)}, which is nothing [H1]`, () => {
+  test(`reads the settings around the line ${show(line)}, which sets nothing [H1]`, () => {
     assert.deepEqual(read(`A=1\n${line}\nB=2\n${line}`), { values: { A: '1', B: '2' }, faults: [] });
   });
 }
@@ -151,12 +151,12 @@ for (const [what, line] of Object.entries(LONG)) {
   });
 }
 
-test('names every faulty line of a file', () => {
+test('reports every invalid line of a file', () => {
   const source = 'A=1\n[x]\n\nB 2\r\n# x\nC="\n';
   assert.deepEqual(read(source), { values: { A: '1' }, faults: [2, 4, 6] });
 });
 
-test('refuses a value of several lines, line by line, rather than let a quote swallow the settings below it [H1]', () => {
+test('refuses a value of several lines, line by line, so that no quote swallows the settings below it [H1]', () => {
   assert.deepEqual(read('A="x\nB=2\nC=y"\nD=4'), { values: { B: '2', C: 'y"', D: '4' }, faults: [1] });
 });
 
@@ -244,7 +244,7 @@ for (const start of [
   });
 }
 
-test('finds fault with a name that is set twice, with both lines, whatever the values are', () => {
+test('reports a name that is set twice, with both lines, whatever the values are', () => {
   for (const second of ['IDP_DPOP_MODE=', 'IDP_DPOP_MODE=""', 'IDP_DPOP_MODE=ALLOWED']) {
     const problems: string[] = [];
     parseDotEnv(`IDP_DPOP_MODE=REQUIRED\n\n${second}\n`, 'x.env', problems);
@@ -260,7 +260,7 @@ test('gives every value its source', () => {
   );
 });
 
-test('reads names that objects have of themselves as any other', () => {
+test('reads names that objects inherit like any other', () => {
   const entries = parseDotEnv('__proto__=1\nconstructor=2\nVALUE=3', 'x.env', []);
   assert.deepEqual(
     entries.map(({ name, value }) => [name, value]),

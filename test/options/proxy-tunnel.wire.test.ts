@@ -1,5 +1,5 @@
-/* The way to the provider through a forward proxy: what it is asked, what it may answer, and that nothing goes
-   around it. */
+/* The way to the provider through a forward proxy: what it is asked, what it may answer, and that nothing
+   goes around it. */
 import assert from 'node:assert/strict';
 import http, { Agent } from 'node:http';
 import https, { Agent as SecureAgent } from 'node:https';
@@ -54,7 +54,7 @@ async function startLiar(
   return Object.assign(Object.create(server), { address: `http://localhost:${server.port}` });
 }
 
-test('fetches discovery and key set through tunnels of their own, and nothing around them [RFC 9110 §9.3.6]', async () => {
+test('fetches discovery document and key set through a tunnel each, and nothing outside them [RFC 9110 §9.3.6]', async () => {
   const before = proxy.asked.length;
   assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider), undefined, addressOf(proxy))), [
     provider.signingKey.kid,
@@ -74,7 +74,7 @@ test('fetches discovery and key set through tunnels of their own, and nothing ar
   while (proxy.openSockets > 0) await new Promise(setImmediate);
 });
 
-test('takes no way out that the whole process shares, such as one that NODE_USE_ENV_PROXY sets', async (context) => {
+test('does not use an agent of the whole process, such as one set by NODE_USE_ENV_PROXY', async (context) => {
   const refuse = () => assert.fail('the way of the process');
   const { globalAgent } = http;
   const { globalAgent: globalSecureAgent } = https;
@@ -92,7 +92,7 @@ test('takes no way out that the whole process shares, such as one that NODE_USE_
   }
 });
 
-test('says who it is to the proxy, percent-decoded, and to nobody else [RFC 9110 §11.7.2, RFC 7617 §2]', async () => {
+test('sends percent-decoded credentials to the proxy, and to nobody else [RFC 9110 §11.7.2, RFC 7617 §2]', async () => {
   const before = proxy.asked.length;
   await fetchKeys(sourceOf(provider), undefined, addressOf(proxy, `us%20er:${PASSWORD}@`));
   const basic = `Basic ${Buffer.from('us er:pro/xy@ö').toString('base64')}`;
@@ -102,7 +102,7 @@ test('says who it is to the proxy, percent-decoded, and to nobody else [RFC 9110
 });
 
 for (const userInfo of ['us%20er', 'us%20er:']) {
-  test(`says to the proxy that its password is empty for ${userInfo}@ [RFC 7617 §2]`, async () => {
+  test(`sends an empty password to the proxy for ${userInfo}@ [RFC 7617 §2]`, async () => {
     const before = proxy.asked.length;
     await fetchKeys(sourceOf(provider), undefined, proxyAddress(addressOf(proxy, `${userInfo}@`)));
     const basic = `Basic ${Buffer.from('us er:').toString('base64')}`;
@@ -118,7 +118,7 @@ for (const [address, target] of [
   ['https://idp.test:8443/keys', 'idp.test:8443'],
   ['https://[::1]/keys', '[::1]:443'],
 ] as const) {
-  test(`asks for a tunnel to ${target}, whose name it does not resolve itself, for ${address}`, async (context) => {
+  test(`asks for a tunnel to ${target} for ${address}, without resolving the name itself`, async (context) => {
     const heads: string[] = [];
     const liar = await startLiar(context, (socket, request) => {
       heads.push(request);
@@ -212,7 +212,7 @@ const LIES: [condition: string, response: (socket: Socket) => void, outcome: [Fe
 
 for (const [condition, response, outcome] of LIES) {
   test(
-    `fails with ${outcome[0]}, goes nowhere else and leaves no connection when the proxy ${condition} [F7, F11]`,
+    `fails with ${outcome[0]}, without another connection or an open one, when the proxy ${condition} [F7, F11]`,
     BOUNDED,
     async (context) => {
       const liar = await startLiar(context, response);
@@ -228,7 +228,7 @@ for (const [condition, response, outcome] of LIES) {
   );
 }
 
-test('fails with proxy-failed and goes nowhere else when nobody listens at the address of the proxy', async () => {
+test('fails with proxy-failed, without another connection, when nobody listens at the address of the proxy', async () => {
   const gone = await startRawServer(() => {});
   await gone.stop();
   const outcome = await reasonOf(sourceOf(provider), undefined, `http://localhost:${gone.port}`);
@@ -236,7 +236,7 @@ test('fails with proxy-failed and goes nowhere else when nobody listens at the a
   assert.equal(provider.counts.connections, 0);
 });
 
-test('has one deadline for both tunnels and both answers [F7]', BOUNDED, async () => {
+test('has one deadline for both tunnels and both responses [F7]', BOUNDED, async () => {
   for (const place of ['discovery', 'keySet'] as const) await provider.fault(place, { delayMillis: 250 });
   assert.deepEqual(await reasonOf(sourceOf(provider), 400, addressOf(proxy)), ['timeout', '']);
   await closed(provider);

@@ -15,7 +15,7 @@ const WAITING = 10_000;
 const ROUNDS = 20;
 const MOST_BYTES_OF_ONE = 2_000;
 
-test('takes less than two kilobytes for each of ten thousand that wait, and nothing for those that came before', async (t) => {
+test('keeps less than two kilobytes for each of ten thousand waiting proofs, and nothing for earlier ones', async (t) => {
   const server = createServer((socket) => {
     socket.on('error', () => {});
     socket.once('data', () => socket.write('+PONG\r\n')).resume();

@@ -1,4 +1,5 @@
-/* What callers get while the store that replicas share is there, is away, and is full of requests that wait for it. */
+/* What callers get while the store that replicas share is there, is away, and is full of requests that wait
+   for it. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Response } from '../support/client.ts';
@@ -40,14 +41,14 @@ function assertUnavailable({ status, headers, body, challenges }: Response): voi
   assert.equal(body.error, 'temporarily_unavailable');
 }
 
-test('admits a proof once, by the word of the store [RFC 9449 §11.1]', async (t) => {
+test('accepts a proof once, as the store replies [RFC 9449 §11.1]', async (t) => {
   const { service } = await startStand(t);
   const proof = proofFor(service);
   assert.equal(outcome(service, await call(service, { proof })), '200');
   assert.equal(outcome(service, await call(service, { proof })), '401 proof-replayed');
 });
 
-test('asks the store last, so that it keeps no proof that was refused', async (t) => {
+test('asks the store last, so that it records no refused proof', async (t) => {
   const { service, store } = await startStand(t);
   assert.equal(outcome(service, await call(service, { claims: { htm: 'POST' } })), '401 proof-htm');
   assert.deepEqual(store.commands, [['AUTH', 'secret'], ['PING']]);
@@ -60,7 +61,7 @@ for (const [what, say] of [
   ['the end of the connection', afterGreeting((_, socket) => void socket.destroy())],
   ['no greeting', () => '-NOAUTH x\r\n'],
 ] as const) {
-  test(`answers 503 to a proof for which the store has ${what}, and never judges by its own memory`, async (t) => {
+  test(`answers 503 to a proof for which the store has ${what}, and never uses a store of its own`, async (t) => {
     const { service } = await startStand(t, say);
     const proof = proofFor(service);
     for (let use = 0; use < 2; use += 1) {
@@ -72,7 +73,7 @@ for (const [what, say] of [
   });
 }
 
-test('serves Bearer, public routes and probes while there is no store, and a proof with fault as ever', async (t) => {
+test('serves Bearer, public routes and probes without the store, and refuses invalid proofs as usual', async (t) => {
   const { service } = await startStand(t, () => '-NOAUTH x\r\n');
   assertUnavailable(await call(service));
   assert.equal((await service.ask('/api/private', { token: UNBOUND })).status, 200);
@@ -82,7 +83,7 @@ test('serves Bearer, public routes and probes while there is no store, and a pro
   assert.equal((await service.ask('/api/private', { token: BOUND })).status, 401);
 });
 
-test('answers a request that waits for the store after a second, and those that come then at once', async (t) => {
+test('answers a request that waits for the store after a second, and later ones at once', async (t) => {
   const { service, store } = await startStand(t, silent);
   const waiting = call(service);
   await store.received(3);
@@ -92,7 +93,7 @@ test('answers a request that waits for the store after a second, and those that 
   assertUnavailable(await call(service));
 });
 
-test('goes on with other requests while one waits for the store', async (t) => {
+test('serves other requests while one waits for the store', async (t) => {
   const { service, store } = await startStand(t, silent);
   const waiting = call(service);
   await store.received(3);
@@ -101,7 +102,7 @@ test('goes on with other requests while one waits for the store', async (t) => {
   assert.equal((await waiting).status, 200);
 });
 
-test('offers a nonce with a refusal for want of the store, too [RFC 9449 §9]', async (t) => {
+test('offers a nonce even with a refusal because of the store [RFC 9449 §9]', async (t) => {
   const store = await startFakeStore(t, () => '-NOAUTH x\r\n');
   const service = await startDpop({
     IDP_DPOP_REPLAY_STORE: `redis://127.0.0.1:${store.port}`,

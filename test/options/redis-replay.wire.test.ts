@@ -1,5 +1,5 @@
-/* The store that replicas share, in front of one that does what a test says: what is sent, what each reply means, and that everything
-   else is no admission. */
+/* The store that replicas share, in front of one that does what a test says: what is sent, what each reply
+   means, and that everything else is no admission. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -30,8 +30,8 @@ const silent = afterGreeting(() => undefined);
 /** No pause before another attempt is longer. */
 const RETRY_MILLIS = 2_000;
 
-describe('what is sent to the store', () => {
-  test('records a proof under the hash of its key and jti, once, for as long as it can be accepted and a minute [RFC 9449 §11.1, E3]', async (t) => {
+describe('commands to the store', () => {
+  test('records a proof once under the hash of its key and jti, until a minute after it can last be accepted [RFC 9449 §11.1, E3]', async (t) => {
     const { store, client } = await startPair(t);
     assert.equal(await client.record('a "jti" of é'), 'new');
     assert.equal(await client.record('a "jti" of é'), 'seen');
@@ -50,7 +50,7 @@ describe('what is sent to the store', () => {
     [-500, 61],
     [1e9, 1e9 + 61],
   ] as const) {
-    test(`lets the store keep a proof for ${seconds} s that can be accepted for ${lifeSeconds} s more`, async (t) => {
+    test(`lets the store keep a proof that can be accepted for ${lifeSeconds} s more for ${seconds} s`, async (t) => {
       const { store, client } = await startPair(t);
       assert.equal(await client.record('jti', lifeSeconds), 'new');
       assert.equal(store.commands.at(-1)?.at(-1), String(seconds));
@@ -106,7 +106,7 @@ describe('what is sent to the store', () => {
     assert.equal(single.mock.callCount() + joined.mock.callCount(), 1);
   });
 
-  test('sends a command at once, also while the last one has no reply', async (t) => {
+  test('sends a command at once, even while the last one has no reply', async (t) => {
     const { store, client } = await startPair(t, silent);
     for (let count = 1; count <= 20; count += 1) {
       void client.record(`jti ${count}`);
@@ -117,7 +117,7 @@ describe('what is sent to the store', () => {
   });
 });
 
-describe('what a reply means', () => {
+describe('replies of the store', () => {
   for (const reply of [
     '-OOM command not allowed',
     '-NOPERM no permissions',
@@ -125,7 +125,7 @@ describe('what a reply means', () => {
     '-ERR',
     '-MOVEDX 1',
   ]) {
-    test(`takes ${reply} for this one proof, and goes on`, async (t) => {
+    test(`refuses one proof after ${reply}, and keeps the connection`, async (t) => {
       const say = goodStore();
       const { store, client } = await startPair(
         t,
@@ -139,7 +139,7 @@ describe('what a reply means', () => {
   }
 
   for (const word of ['READONLY', 'LOADING', 'MASTERDOWN', 'NOAUTH', 'CLUSTERDOWN', 'MOVED']) {
-    test(`ends the connection at ${word}, for everything that waits, and makes another`, async (t) => {
+    test(`ends the connection after ${word}, with everything that waits, and opens another`, async (t) => {
       const { store, client } = await startPair(t, afterGreeting(`-${word} for people\r\n`));
       const verdicts = await Promise.all([client.record('a'), client.record('b')]);
       assert.deepEqual(verdicts, ['unavailable', 'unavailable']);
@@ -174,7 +174,7 @@ describe('what a reply means', () => {
     'HTTP/1.1 400 Bad Request',
     '\u00ff\u00fe',
   ]) {
-    test(`ends the connection at ${JSON.stringify(reply)}, which is no reply to SET`, async (t) => {
+    test(`ends the connection after ${JSON.stringify(reply)}, which is not a reply to SET`, async (t) => {
       const { client } = await startPair(t, afterGreeting(`${reply}\r\n`));
       assert.equal(await client.record('jti'), 'unavailable');
       assert.equal((await client.logged('replay store lost')).reason, 'reply-refused');
@@ -197,7 +197,7 @@ describe('what a reply means', () => {
     ['PING', '-ERR -NOPERM', 'ERR'],
     ['PING', '$4\r\nPONG', 'reply-refused'],
   ] as const) {
-    test(`does not take ${JSON.stringify(reply)} to ${command} for a greeting`, async (t) => {
+    test(`does not accept ${JSON.stringify(reply)} to ${command} as a greeting`, async (t) => {
       const good = goodStore();
       const say: Say = (words, socket) => (words[0] === command ? `${reply}\r\n` : good(words, socket));
       const store = await startFakeStore(t, say);
@@ -208,7 +208,7 @@ describe('what a reply means', () => {
     });
   }
 
-  test('takes NOPERM to PING for a good greeting, since the rights to record suffice', async (t) => {
+  test('accepts NOPERM to PING as a greeting, since permission to record suffices', async (t) => {
     const good = goodStore();
 
     const say: Say = (words, socket) =>
@@ -218,14 +218,14 @@ describe('what a reply means', () => {
     assert.equal(await client.record('jti'), 'new');
   });
 
-  test('ends the connection at a reply that nobody asked for', async (t) => {
+  test('ends the connection after an unexpected reply', async (t) => {
     const { store, client } = await startPair(t);
     store.sockets[0]?.write('+OK\r\n');
     assert.equal((await client.logged('replay store lost')).reason, 'reply-refused');
     assert.equal(client.record('jti'), 'unavailable');
   });
 
-  test('ends the connection at what is said before the greeting', async (t) => {
+  test('ends the connection after bytes before the greeting', async (t) => {
     const store = await startFakeStore(t);
     const client = openClient(t, `redis://127.0.0.1:${store.port}`);
     await store.connected(1);
@@ -233,7 +233,7 @@ describe('what a reply means', () => {
     assert.equal((await client.logged('replay store lost')).reason, 'reply-refused');
   });
 
-  test('takes an error of 64 KiB, and ends the connection at one that is longer', async (t) => {
+  test('accepts an error of 64 KiB, and ends the connection after a longer one', async (t) => {
     const longest = `-ERR ${'x'.repeat(64 * 1024 - 5)}`;
     const { client, store } = await startPair(t, afterGreeting(`${longest}\r\n`));
     assert.equal(await client.record('a'), 'unavailable');
@@ -244,13 +244,13 @@ describe('what a reply means', () => {
     assert.equal((await client.logged('replay store lost')).reason, 'reply-refused');
   });
 
-  test('ends the connection at 64 KiB without an end, before the time is over', async (t) => {
+  test('ends the connection after 64 KiB without a line end, before the timeout', async (t) => {
     const { client } = await startPair(t, afterGreeting('-'.repeat(64 * 1024 + 1)));
     assert.equal(await client.record('jti'), 'unavailable');
     assert.equal((await client.logged('replay store lost')).reason, 'reply-refused');
   });
 
-  test('takes more than 64 KiB of short replies', async (t) => {
+  test('accepts more than 64 KiB of short replies', async (t) => {
     const { client, store } = await startPair(t, afterGreeting(`-OOM ${'x'.repeat(100)}\r\n`));
     const verdicts = Array.from({ length: 2_000 }, (_, index) => client.record(`jti ${index}`));
     assert.deepEqual(new Set(await Promise.all(verdicts)), new Set(['unavailable']));
@@ -272,7 +272,7 @@ describe('pieces of replies', () => {
     }
   });
 
-  test('admits nothing whose reply was cut off by the end of the connection, wherever that was', async (t) => {
+  test('accepts no proof whose reply was cut off by the end of the connection, at any byte', async (t) => {
     const whole = ['new', 'seen', 'unavailable', 'new'];
     for (let cut = 0; cut < replies.length; cut += 1) {
       const { store, client } = await startPair(t, silent);
@@ -286,7 +286,7 @@ describe('pieces of replies', () => {
     }
   });
 
-  test('is not ready whose greeting was cut off by the end of the connection, wherever that was', async (t) => {
+  test('is not ready if the greeting was cut off by the end of the connection, at any byte', async (t) => {
     const greeting = '+OK\r\n+OK\r\n+PONG\r\n';
     for (let cut = 0; cut < greeting.length; cut += 1) {
       const store = await startFakeStore(t, () => undefined);
@@ -298,7 +298,7 @@ describe('pieces of replies', () => {
     }
   });
 
-  test('admits nothing when the connection is reset while a reply is due', async (t) => {
+  test('accepts no proof when the connection is reset while a reply is due', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdict = client.record('jti');
     await store.received(GREETING + 1);
@@ -308,8 +308,8 @@ describe('pieces of replies', () => {
   });
 });
 
-describe('what takes too long', () => {
-  test('waits a second for a reply, and no longer', async (t) => {
+describe('timeouts', () => {
+  test('waits at most a second for a reply', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdicts = [client.record('a'), client.record('b')];
     await store.received(GREETING + 2);
@@ -321,7 +321,7 @@ describe('what takes too long', () => {
     assert.equal(client.record('c'), 'unavailable');
   });
 
-  test('lets nobody gain time by the replies to those before: a store that answers one in 900 ms keeps the second for a second [§15]', async (t) => {
+  test('does not extend the timeout by earlier replies: with one reply every 900 ms, the second command still has a second [§15]', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdicts = ['a', 'b', 'c'].map((jti) => client.record(jti));
     await store.received(GREETING + 3);
@@ -334,7 +334,7 @@ describe('what takes too long', () => {
     assert.deepEqual(await Promise.all(verdicts), ['new', 'unavailable', 'unavailable']);
   });
 
-  test('gives each command a second from its own sending, also when those before have used theirs up [§15]', async (t) => {
+  test('gives each command a second from its own sending, even if earlier ones have used up theirs [§15]', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdicts = [client.record('a')];
     client.clock.advance(600);
@@ -349,7 +349,7 @@ describe('what takes too long', () => {
     assert.deepEqual(await Promise.all(verdicts), ['new', 'unavailable']);
   });
 
-  test('counts the second from the first command that is due, whatever is sent meanwhile', async (t) => {
+  test('counts the second from the oldest command, whatever is sent meanwhile', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdicts = [client.record('a')];
     await store.received(GREETING + 1);
@@ -360,7 +360,7 @@ describe('what takes too long', () => {
     assert.deepEqual(await Promise.all(verdicts), ['unavailable', 'unavailable']);
   });
 
-  test('counts no second while nothing is due, and begins with the next command', async (t) => {
+  test('counts no time while no reply is due, and starts again with the next command', async (t) => {
     const { store, client } = await startPair(t);
     assert.equal(await client.record('a'), 'new');
     client.clock.advance(3_600_000);
@@ -373,7 +373,7 @@ describe('what takes too long', () => {
     assert.equal(await verdict, 'unavailable');
   });
 
-  test('lets nobody gain time by a reply in small pieces', async (t) => {
+  test('does not extend the timeout by a reply in small pieces', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdict = client.record('jti');
     await store.received(GREETING + 1);
@@ -386,7 +386,7 @@ describe('what takes too long', () => {
     assert.equal((await client.logged('replay store lost')).reason, 'timeout');
   });
 
-  test('gives the whole greeting two seconds, whatever comes of it meanwhile', async (t) => {
+  test('gives the whole greeting two seconds, whatever arrives meanwhile', async (t) => {
     const store = await startFakeStore(t, () => undefined);
     const client = openClient(t, `redis://user:secret@127.0.0.1:${store.port}/1`);
     await store.received(3);
@@ -398,7 +398,7 @@ describe('what takes too long', () => {
     assert.equal((await client.logged('replay store lost')).reason, 'timeout');
   });
 
-  test('lets ten thousand wait, and answers the next at once', async (t) => {
+  test('lets ten thousand proofs wait, and refuses the next at once', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdicts = Array.from({ length: 10_000 }, (_, index) => client.record(`jti ${index}`));
     assert.equal(client.record('one more'), 'unavailable');
@@ -420,7 +420,7 @@ describe('the connection', () => {
     [0.5, 0.75],
     [1, 1],
   ] as const) {
-    test(`is tried again after a pause that doubles from 50 ms to 2 s, of which ${share} by chance, with one line in the log`, async (t) => {
+    test(`is opened again after a pause that doubles from 50 ms to 2 s, with ${share} jitter and one log line`, async (t) => {
       t.mock.method(Math, 'random', () => random);
       const store = await startFakeStore(t, (_, socket) => void socket.destroy());
       const client = openClient(t, `redis://127.0.0.1:${store.port}`);
@@ -435,7 +435,7 @@ describe('the connection', () => {
     });
   }
 
-  test('is tried again after 50 ms once a proof has been recorded, and not as soon as it greets', async (t) => {
+  test('is opened again after 50 ms only once a proof has been recorded, not after a mere greeting', async (t) => {
     t.mock.method(Math, 'random', () => 1);
     const { store, client } = await startPair(t, afterGreeting('-READONLY x\r\n'));
 
@@ -456,7 +456,7 @@ describe('the connection', () => {
   });
 
   for (const reply of ['-READONLY x', '-MOVED 1 other.test:6379', ':1']) {
-    test(`is told of once, whenever it is greeted again, while a store that greets well says ${reply} to proofs`, async (t) => {
+    test(`is logged once, however often the store greets, while it replies ${reply} to proofs`, async (t) => {
       const { store, client } = await startPair(t, afterGreeting(`${reply}\r\n`));
       for (let attempt = 1; attempt <= 3; attempt += 1) {
         const verdicts = await Promise.all([client.record('a'), client.record('b')]);
@@ -480,7 +480,7 @@ describe('the connection', () => {
     });
   }
 
-  test('is told of each time that a store which records comes and goes', async (t) => {
+  test('is logged each time when a store that records comes and goes', async (t) => {
     const { store, client } = await startPair(t);
     for (let count = 1; count <= 2; count += 1) {
       assert.equal(await client.record(`jti ${count}`), 'new');
@@ -494,7 +494,7 @@ describe('the connection', () => {
     assert.equal(client.logs.length, 5);
   });
 
-  test('is told of once when it is lost and once when it is ready, also when it never was there', async (t) => {
+  test('is logged once when it is lost and once when it is ready, even if it never was there', async (t) => {
     const store = await startFakeStore(t);
     const { port } = store;
     await store.close();
@@ -512,13 +512,13 @@ describe('the connection', () => {
     assert.doesNotMatch(JSON.stringify(client.logs), /secret|user|redis:|127\.0\.0\.1/);
   });
 
-  test('is not made to a name that nobody has, which is told of', async (t) => {
+  test('is logged as lost when the name does not resolve', async (t) => {
     const client = openClient(t, 'redis://:secret@store.invalid');
     assert.match(String((await client.logged('replay store lost')).reason), /^(ENOTFOUND|EAI_AGAIN)$/);
     assert.equal(client.record('jti'), 'unavailable');
   });
 
-  test('shows of what a store says nothing but the first word of an error, in capitals', async (t) => {
+  test('shows only the first word, in capitals, of an error of the store', async (t) => {
     for (const [reply, reason] of [
       ['-SECRET of the store', 'SECRET'],
       ['-secret of the store', 'reply-refused'],
@@ -543,7 +543,7 @@ describe('the connection', () => {
     assert.equal(client.logs.length, 1);
   });
 
-  test('ends for good when whoever reads that it is lost ends it', async (t) => {
+  test('ends for good when a reader of the log closes it on loss', async (t) => {
     const clock = new TestClock();
     const store = await startFakeStore(t, (_, socket) => void socket.destroy());
     const ended = new Promise<void>((resolve) => {
@@ -558,7 +558,7 @@ describe('the connection', () => {
     assert.deepEqual(clock.pending, []);
   });
 
-  test('keeps no process alive that has nothing else to do', async (t) => {
+  test('keeps no process alive', async (t) => {
     const store = await startFakeStore(t);
     const program = fileURLToPath(new URL('waiting-process.ts', import.meta.url));
     const words = ['--import', 'tsx', program, `redis://127.0.0.1:${store.port}`];
@@ -605,7 +605,7 @@ describe('over TLS', () => {
     ['localhost', ['localhost']],
     ['127.0.0.1', []],
   ] as const) {
-    test(`records with a store whose certificate is for ${host}, and names it only if that is a name [RFC 6066 §3]`, async (t) => {
+    test(`records with a store whose certificate is for ${host}, and sends the server name only if it is a name [RFC 6066 §3]`, async (t) => {
       const { client, names } = await startTlsPair(t, 'provider', host);
       await client.logged('replay store ready');
       assert.equal(await client.record('jti'), 'new');
@@ -619,7 +619,7 @@ describe('over TLS', () => {
     ['expired', 'CERT_HAS_EXPIRED'],
   ] as const) {
     for (const told of ['', '0']) {
-      test(`says nothing to a store with the certificate ${name}${told && ', NODE_TLS_REJECT_UNAUTHORIZED or not'}`, async (t) => {
+      test(`sends nothing to a store with the certificate ${name}${told && ', NODE_TLS_REJECT_UNAUTHORIZED or not'}`, async (t) => {
         if (told !== '') process.env.NODE_TLS_REJECT_UNAUTHORIZED = told;
         t.after(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
         const { store, client } = await startTlsPair(t, name, 'localhost');
@@ -630,7 +630,7 @@ describe('over TLS', () => {
     }
   }
 
-  test('says nothing to a store that has no TLS', async (t) => {
+  test('sends nothing to a store without TLS', async (t) => {
     const pieces: Buffer[] = [];
     const server = createServer((socket) => {
       socket.on('error', () => {});

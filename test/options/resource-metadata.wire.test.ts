@@ -83,7 +83,7 @@ for (const [what, environment, expected] of [
     },
   ],
 ] as const satisfies readonly (readonly [string, Environment, object])[]) {
-  test(`the document with ${what} has its members and no empty one [RFC 9728 §2, §3.2]`, () => {
+  test(`the document with ${what} has its members, and none without a value [RFC 9728 §2, §3.2]`, () => {
     assert.deepEqual(documentWith(environment), {
       resource: 'https://api.test/v1',
       authorization_servers: ['https://idp.example/'],
@@ -98,12 +98,12 @@ for (const url of [
   'https://api.test:443/a%2fb',
   'http://[::1]:1/x',
 ]) {
-  test(`the document names the resource ${url} as it is written [RFC 9728 §2]`, () => {
+  test(`the document names the resource ${url} as configured [RFC 9728 §2]`, () => {
     assert.equal(documentWith({ RESOURCE_URL: url }).resource, url);
   });
 }
 
-test('the document names the issuer as tokens do, with its slash or without [RFC 9728 §2]', () => {
+test('the document names the issuer as tokens do, with or without a slash [RFC 9728 §2]', () => {
   for (const issuer of ['https://idp.test', 'https://idp.test/tenant/', 'https://idp.test/a//']) {
     assert.deepEqual(documentWith({ IDP_ISSUER: issuer }).authorization_servers, [issuer]);
   }
@@ -128,7 +128,7 @@ for (const [resource, metadata, paths] of [
   ['http://localhost:1/mcp', `http://localhost:1${ROOT}/mcp`, [`${ROOT}/mcp`, `${ROOT}/mcp/`, ROOT]],
   ['https://api.test/a%2Fb/c', `https://api.test${ROOT}/a%2Fb/c`, [`${ROOT}/a%2Fb/c`, ROOT]],
 ] as const) {
-  test(`the document of ${resource} is at the path that the host and its path make, at the same with a slash, and at the root [RFC 9728 §3.1]`, () => {
+  test(`the document of ${resource} is at its well-known path, with and without a slash, and at the root [RFC 9728 §3.1]`, () => {
     const made = createResourceMetadata(settingsWith({ RESOURCE_URL: resource }), () => {});
     assert.equal(metadataUrlOf(resource), metadata);
     for (const path of paths) {
@@ -153,7 +153,7 @@ const PLACES = [`${ROOT}/v1`, `${ROOT}/v1/`, ROOT, `${ROOT}/v1?x=/../y`];
 describe('in a service with a scope policy and a list of origins', () => {
   for (const path of PLACES) {
     for (const origin of [undefined, APP, 'https://other.test', 'null']) {
-      test(`${path} is answered to ${origin ?? 'no origin'}, without a token, for everybody to keep and to read [RFC 9728 §3, §7.10]`, async () => {
+      test(`${path} is served to ${origin ?? 'no origin'} without a token, cacheable and readable by every origin [RFC 9728 §3, §7.10]`, async () => {
         const headers = origin === undefined ? {} : { origin };
         const response = await service.ask(path, { headers });
         assert.deepEqual([response.status, shared(response)], [200, LISTED]);
@@ -165,13 +165,13 @@ describe('in a service with a scope policy and a list of origins', () => {
       });
     }
 
-    test(`${path} is answered whatever credentials come with it`, async () => {
+    test(`${path} is served whatever the credentials`, async () => {
       for (const authorization of ['Bearer x', 'Basic x', '']) {
         assert.equal((await service.ask(path, { headers: { authorization } })).status, 200);
       }
     });
 
-    test(`a preflight for ${path} lets every origin send every field [Fetch standard §3.2.2]`, async () => {
+    test(`a preflight for ${path} allows every origin every field [Fetch standard §3.2.2]`, async () => {
       for (const origin of [APP, 'https://other.test', 'null']) {
         const headers = { origin, 'access-control-request-method': 'GET' };
         const response = await service.ask(path, { method: 'OPTIONS', headers });
@@ -198,7 +198,7 @@ describe('in a service with a scope policy and a list of origins', () => {
       ['OPTIONS without Origin', 'OPTIONS', { 'access-control-request-method': 'GET' }],
       ['OPTIONS that is no preflight', 'OPTIONS', { origin: APP }],
     ] as const) {
-      test(`${what} on ${path} is told the methods, and every origin can read that [RFC 9110 §15.5.6]`, async () => {
+      test(`${what} on ${path} gets the allowed methods, which every origin can read [RFC 9110 §15.5.6]`, async () => {
         const response = await service.ask(path, { method, headers });
         assert.deepEqual(
           [response.status, response.body.error, shared(response)],
@@ -242,7 +242,7 @@ describe('in a service with a scope policy and a list of origins', () => {
     assert.deepEqual(shared(response), { 'cache-control': 'no-store', vary: 'Origin' });
   });
 
-  test('a refused method leaves its line in the log, and the document none', async () => {
+  test('a refused method is logged, and a request for the document is not', async () => {
     const before = service.logs.length;
     await service.ask(ROOT);
     assert.equal(service.logs.length, before);
@@ -254,7 +254,7 @@ describe('in a service with a scope policy and a list of origins', () => {
   });
 });
 
-test('without a list of origins its responses vary with none [RFC 9728 §7.10]', async (t) => {
+test('without a list of origins its responses do not vary [RFC 9728 §7.10]', async (t) => {
   const app = await startRoutes({ routes: [], environment: RESOURCE });
   t.after(() => app.stop());
   assert.deepEqual(shared(await app.ask(PLACES[0] ?? '', { headers: { origin: APP } })), PUBLIC);
@@ -262,13 +262,13 @@ test('without a list of origins its responses vary with none [RFC 9728 §7.10]',
   assert.deepEqual([headers['access-control-allow-origin'], headers.vary], ['*', undefined]);
 });
 
-test('nothing is at its paths without a resource', async (t) => {
+test('its paths do not exist without a resource', async (t) => {
   const off = await startService({ provider });
   t.after(() => off.stop());
   for (const path of PLACES) assert.equal((await off.ask(path)).status, 404);
 });
 
-test('document and challenge are the same whatever Host, forwarded fields and query say [G15]', async () => {
+test('document and challenge do not depend on Host, forwarded fields and query [G15]', async () => {
   const headers = {
     host: 'evil.test',
     'x-forwarded-host': 'evil.test',
@@ -339,13 +339,13 @@ for (const [what, path, request, expected] of [
     ],
   ],
 ] as const) {
-  test(`the challenges for ${what} end with the metadata, and name the scopes where another token would help [RFC 9728 §5.1, RFC 6750 §3]`, async () => {
+  test(`the challenges for ${what} end with the metadata, and name the scopes if another token would help [RFC 9728 §5.1, RFC 6750 §3]`, async () => {
     const response = await service.ask(path, request as object);
     assert.deepEqual(parameters(response), expected);
   });
 }
 
-test('a token that lacks a scope is told which and where, once each, in the challenge of its scheme [RFC 9728 §5.1]', async () => {
+test('the challenge for a token that lacks a scope names the scope and the metadata once, with its scheme [RFC 9728 §5.1]', async () => {
   const response = await service.ask(ADMIN, { token: provider.issue({ scope: 'other' }) });
   assert.equal(response.status, 403);
   assert.deepEqual(parameters(response), [
@@ -354,7 +354,7 @@ test('a token that lacks a scope is told which and where, once each, in the chal
   ]);
 });
 
-test('bytes that are no request are told the metadata too [RFC 9728 §5.1]', async (t) => {
+test('the response to malformed HTTP names the metadata too [RFC 9728 §5.1]', async (t) => {
   const required = await startService({ provider, environment: { ...RESOURCE, IDP_DPOP_MODE: 'REQUIRED' } });
   t.after(() => required.stop());
   const { challenges } = await required.ask('*');
@@ -377,7 +377,7 @@ const SERVED = {
   environment: RESOURCE,
 };
 
-test('a 401 names every scope of the rule and of the route, each once, those of the rule first [RFC 9728 §5.1]', async (t) => {
+test('a 401 names every scope of the rule and then of the route, each once [RFC 9728 §5.1]', async (t) => {
   const app = await startRoutes(SERVED);
   t.after(() => app.stop());
   for (const [path, scopes] of [
@@ -399,7 +399,7 @@ test('a 401 names every scope of the rule and of the route, each once, those of 
   }
 });
 
-test('a 403 for a scope names every scope of the rule and of the route, which one more token then has [RFC 9728 §5.1, RFC 6750 §3]', async (t) => {
+test('a 403 for a scope names every scope of the rule and of the route, so that one new token suffices [RFC 9728 §5.1, RFC 6750 §3]', async (t) => {
   const app = await startRoutes(SERVED);
   t.after(() => app.stop());
   for (const [path, granted, scopes] of [
@@ -418,7 +418,7 @@ test('a 403 for a scope names every scope of the rule and of the route, which on
   }
 });
 
-test('a telling body of a 403 lists the scopes of the guard that refused, its challenge all of them [docs/refusals.md]', async (t) => {
+test('a detailed body of a 403 lists the scopes of the guard that refused, and its challenge all scopes [docs/refusals.md]', async (t) => {
   const app = await startRoutes({ ...SERVED, environment: { ...RESOURCE, ERROR_DETAIL: 'true' } });
   t.after(() => app.stop());
   const { body, challenges } = await app.ask('/api/both', { token: tokenWith({ scope: 'all x' }) });
@@ -426,7 +426,7 @@ test('a telling body of a 403 lists the scopes of the guard that refused, its ch
   assert.match(challenges[0] ?? '', /, scope="all x y z", /);
 });
 
-test('a 403 for a claim names no scope, which would not mend it [RFC 6750 §3.1]', async (t) => {
+test('a 403 for a claim names no scope, which would not help [RFC 6750 §3.1]', async (t) => {
   const route = get('/claim', needs(scope('w'), claimEquals('team', 'a')), () => ({}));
   const app = await startRoutes({ routes: [route], environment: RESOURCE });
   t.after(() => app.stop());
@@ -435,7 +435,7 @@ test('a 403 for a claim names no scope, which would not mend it [RFC 6750 §3.1]
   assert.ok(!challenges.join().includes('scope="'), challenges[0]);
 });
 
-test('without a resource a 403 names the scopes of the guard that turned the token away', async (t) => {
+test('without a resource a 403 names the scopes of the guard that refused', async (t) => {
   const app = await startRoutes({ ...SERVED, environment: {} });
   t.after(() => app.stop());
   const { challenges } = await app.ask('/api/both', { token: tokenWith({ scope: 'all x' }) });

@@ -265,7 +265,7 @@ for (const [what, source, ...entries] of DOCUMENTS) {
   test(`reads ${what} [YAML 1.2.2 §8, §9]`, () => assert.deepEqual(values(source), entries));
 }
 
-test('gives the line of the key to every value, lists and values after them included', () => {
+test('gives every value the line of its key, even lists and the values after them', () => {
   const source = '# x\na:\n\n  b:\n  - x\n  # y\n  - z\n  c: [1]\n\n---x: 1';
   const lines = parseYaml(source, 'x.yml').map(({ name, source }) => `${name} ${source}`);
   assert.deepEqual(lines, ['a.b x.yml, line 4', 'a.c x.yml, line 8', '---x x.yml, line 10']);

@@ -1,5 +1,5 @@
-/* The package as another project gets it: what the tarball holds, what can be imported, and the first example of
-   docs/your-own-api.md in an empty folder. */
+/* The package as another project gets it: what the tarball holds, what can be imported, and the first example
+   of docs/your-own-api.md in an empty folder. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -103,7 +103,7 @@ test('no declaration names a type that TypeScript 5.4 does not have', () => {
   }
 });
 
-test('routes, what is served, gates, json() and query() can be exported without annotations by who makes declarations', () => {
+test('routes, services, gates, json() and query() can be exported without annotations from a project with declarations', () => {
   addNodeTypes(directory);
   writeFileSync(join(directory, 'exported.ts'), EXPORTED);
   const flags = '--declaration --emitDeclarationOnly --outDir types --strict --target es2022 --types node';
@@ -125,7 +125,7 @@ test('nothing in package.json is changed or dropped when it is published', () =>
   assert.equal(readFileSync(join(folder, 'package.json'), 'utf8'), text);
 });
 
-test('an import and a require get the same names, and the same one copy', () => {
+test('import and require get the same names from one copy', () => {
   const program = `
     import * as imported from 'gatehouse-http';
     import { createRequire } from 'node:module';
@@ -136,7 +136,7 @@ test('an import and a require get the same names, and the same one copy', () => 
   assert.deepEqual([imported, required, isOne], [NAMES, NAMES, true]);
 });
 
-test('the tests of a team get the names of gatehouse-http/testing, and nobody gets a file of the inside', () => {
+test('gatehouse-http/testing exports its names, and no inner file can be imported', () => {
   const names = `import('gatehouse-http/testing').then((all) => console.log(JSON.stringify(Object.keys(all).sort())))`;
   const found: string[] = JSON.parse(node('--eval', names));
   assert.deepEqual(
@@ -216,7 +216,7 @@ test('the gate of docs/in-front-of-your-server.md for tests admits and refuses a
   assert.deepEqual([status, stderr], [0, 'test-user 401 403 ']);
 });
 
-test('the service of docs/several-issuers.md takes the tokens of both of its issuers, each by its own keys', () => {
+test('the service of docs/several-issuers.md accepts the tokens of both issuers, each by its own keys', () => {
   const [lines = ''] = samplesUnder('docs/several-issuers.md', 'Tests', 'ts');
   const asking = `
     const url = await service.listen();
@@ -234,7 +234,7 @@ test('the service of docs/several-issuers.md takes the tokens of both of its iss
   assert.deepEqual([status, stderr], [0, '200 200 ']);
 });
 
-test('npx --no-install gatehouse-http --check says with which keys the service would run, or why it would not', async (t) => {
+test('npx --no-install gatehouse-http --check reports the keys of the service, or why it would not run', async (t) => {
   const provider = await startProvider();
   t.after(() => provider.stop());
 
@@ -260,7 +260,7 @@ test('npx --no-install gatehouse-http --check says with which keys the service w
   assert.match(refused[2], /^configuration: IDP_DOMAIN /m);
 });
 
-test('routes that cannot be served end the process with every problem, before it listens', () => {
+test('invalid routes end the process with every problem before it listens', () => {
   const program = `
     import { get, open, runService } from 'gatehouse-http';
     runService({ routes: [get('/a/{x}', open, () => ({})), get('/a/b', open, () => ({})), get('c', open, () => ({}))] });`;

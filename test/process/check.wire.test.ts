@@ -1,4 +1,5 @@
-/* `--check`: what the service would run with, or every reason why it would not; and arguments that are none. */
+/* `--check`: what the service would run with, or every reason why it would not; and arguments that are
+   none. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
@@ -39,7 +40,7 @@ const eventIn = (report: Record<string, any>, name: string) =>
   report.events.find(({ event }: { event: string }) => event === name);
 
 describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
-  test('says with which issuers, audiences, keys, mode and sources the service would run, and exits with 0', async () => {
+  test('reports the issuers, audiences, keys, mode and sources of the service, and exits with 0', async () => {
     const report = reportOf(
       await check(
         { IDP_DPOP_MODE: 'REQUIRED', IDP_STRAY: '1' },
@@ -59,7 +60,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.match(eventIn(report, 'unknown setting ignored').setting, /^IDP_STRAY /);
   });
 
-  test('warns of a resource that is the audience of no issuer, since tokens for it would be refused [RFC 8707 §2.2]', async () => {
+  test('warns of a resource that no issuer has as audience, since tokens for it would be refused [RFC 8707 §2.2]', async () => {
     const resources = [undefined, 'https://api.test/mcp', 'https://api.test'];
     const warned = resources.map(async (RESOURCE_URL) => {
       const audiences = 'https://api.test/mcp, other';
@@ -88,7 +89,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.deepEqual([own.counts.discovery, own.counts.keySet], [1, 1]);
   });
 
-  test('says which keys are skipped, which is no failure while one is usable', async (t) => {
+  test('reports skipped keys, and succeeds while one key is usable', async (t) => {
     const own = await startProvider();
     t.after(() => own.stop());
     const { keys } = await fetchKeys(sourceOf(own));
@@ -130,13 +131,13 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.equal(faulty.counts.discovery, 1);
   });
 
-  test('works beside a service that runs with the same settings', async (t) => {
+  test('works while a service runs with the same settings', async (t) => {
     const service = await runProcess(t, { environment: providerSettings(provider) });
     reportOf(await check({ PORT: String(service.port) }));
     assert.equal((await service.ask('/healthz')).status, 200);
   });
 
-  test('reports every configuration problem as a start would, one line each', async () => {
+  test('reports every configuration problem like a start, one line each', async () => {
     const lines = problemsOf(await runCommand(['--check'], { IDP_DOMAIN: 'https://idp.test', PORT: 'x' }));
     assert.deepEqual(
       lines.map((line) => /^configuration: (\w+)/.exec(line)?.[1]),
@@ -144,7 +145,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     );
   });
 
-  test('reports keys and store together when neither can be had, and shows no secret', async () => {
+  test('reports keys and store together when neither is available, and shows no secret', async () => {
     const lines = problemsOf(
       await check({
         ...DOWN,
@@ -180,7 +181,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.doesNotMatch(outcome.output, /sesame|redis:/);
   });
 
-  test('fails when the store does not take the password, or says nothing in time', async (t) => {
+  test('fails when the store refuses the password, or does not reply in time', async (t) => {
     const refusing = await startFakeStore(t, ([command]) =>
       command === 'AUTH' ? '-WRONGPASS x\r\n' : '+OK\r\n',
     );
@@ -197,7 +198,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     }
   });
 
-  test('fetches through the proxy, and through no other that the environment names, and fails when it refuses', async (t) => {
+  test('fetches only through the configured proxy, and fails when it refuses', async (t) => {
     const proxy = await startProxy();
     t.after(() => proxy.stop());
     const nowhere = 'http://127.0.0.1:9';
@@ -221,7 +222,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.doesNotMatch(lines.join(), /sesame/);
   });
 
-  test('ends within the time of a fetch when the provider says nothing', async (t) => {
+  test('ends within the time of a fetch when the provider does not respond', async (t) => {
     const hanging = await startProvider();
     t.after(() => hanging.stop());
     await hanging.fault('all', 'hang-before-headers');
@@ -240,21 +241,21 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
 
   const SHADOW = "routes: [get('/healthz', open, () => ({}))]";
 
-  test('reports routes of its own that cannot be served', async () => {
+  test('reports invalid routes of runService', async () => {
     const problem =
       'configuration: GET /healthz: matches /healthz, where the service answers itself; give it another';
     assert.deepEqual(problemsOf(await runOwnRoutes(SHADOW, DOWN, '--check')), [problem]);
     assert.deepEqual(problemsOf(await runOwnRoutes(SHADOW, { ...DOWN, PORT: '0' })), [problem]);
   });
 
-  test('reports arguments that are none beside routes of its own that cannot be served', async () => {
+  test('reports unknown arguments together with invalid routes of runService', async () => {
     assert.deepEqual(problemsOf(await runOwnRoutes(SHADOW, DOWN, '--verbose')), [
       'configuration: arguments: must be none, or --check, or --probe',
       'configuration: GET /healthz: matches /healthz, where the service answers itself; give it another',
     ]);
   });
 
-  test('reports a route where the metadata stands, beside every other problem of the settings [RFC 9728 §3.1]', async () => {
+  test('reports a route at the path of the metadata together with every problem of the settings [RFC 9728 §3.1]', async () => {
     const routes =
       "routes: [get('/{a}/{b}', open, () => ({})), get('/.well-known/{x}/mcp', open, () => ({}))]";
     const resource = { ...DOWN, RESOURCE_URL: 'https://api.test/mcp' };
@@ -275,12 +276,12 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.equal(problemsOf(withoutResource).length, 1);
   });
 
-  test('ends when routes cannot be served, whatever its main file has begun', async () => {
+  test('ends when routes are invalid, whatever its main file has started', async () => {
     const busy = "routes: [setInterval(() => {}, 1_000) && get('/healthz', open, () => ({}))]";
     assert.equal(problemsOf(await runOwnRoutes(busy, DOWN)).length, 1);
   });
 
-  test('says of routes of its own that they are no profile', async () => {
+  test('reports "own table" as the profile of runService', async () => {
     const report = reportOf(await runOwnRoutes('routes: []', providerSettings(provider), '--check'));
     assert.equal(report.profile, 'own table');
   });
@@ -289,7 +290,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     ['even once', 0],
     ['again', 1],
   ] as const) {
-    test(`ends with 1 and the stack when routes cannot be looked at ${what}`, async () => {
+    test(`ends with 1 and the stack when reading the routes throws ${what}`, async () => {
       const counted = 'globalThis.looks = (globalThis.looks ?? 0) + 1';
       const thrown = `if (globalThis.looks > ${looks}) throw new RangeError('unforeseen')`;
       const strange = `get routes() { ${counted}; ${thrown}; return []; }`;
@@ -314,7 +315,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     });
   }
 
-  test('loses nothing but its report when nobody reads it', async () => {
+  test('loses only its report when nobody reads it', async () => {
     const program = ['sh', '-c', 'exec "$@" >&-', 'sh', process.execPath, SERVER];
     const { code, errors } = await runCommand(['--check'], providerSettings(provider), {}, program);
     assert.deepEqual([code, errors], [0, []]);
@@ -337,12 +338,12 @@ describe('the arguments', { concurrency: 4, timeout: 120_000 }, () => {
     ['--check', ''],
     [''],
   ]) {
-    test(`are a configuration error that names the two when they are ${JSON.stringify(words)}`, async () => {
+    test(`are a configuration problem that names the two when they are ${JSON.stringify(words)}`, async () => {
       assert.deepEqual(problemsOf(await runCommand(words, DOWN)), [ARGUMENTS]);
     });
   }
 
-  test('are reported beside every problem of the settings', async () => {
+  test('are reported together with every problem of the settings', async () => {
     const lines = problemsOf(await runCommand(['--verbose', 'sesame'], { PORT: 'x' }));
     assert.equal(lines[0], ARGUMENTS);
     assert.deepEqual(

@@ -44,13 +44,13 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
     });
   }
 
-  test('finds the service by the files that both read', async (t) => {
+  test('finds the service through the settings files that both read', async (t) => {
     const service = await startReady(t);
     const files = { 'application.yml': `server:\n  port: ${service.port}\n` };
     assert.equal((await runCommand(['--probe'], DOWN, files)).code, 0);
   });
 
-  test('exits with 1 when the service holds no keys', async (t) => {
+  test('exits with 1 when the service has no keys', async (t) => {
     const service = await runProcess(t);
     const { code, output } = await probe({ PORT: String(service.port) });
     assert.deepEqual([code, output], [1, '/readyz: 503\n']);
@@ -79,7 +79,7 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
     ['only says to wait', 'HTTP/1.1 100 Continue\r\n\r\n'],
     ['switches protocols', 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'],
   ] as const) {
-    test(`exits with 1 after five seconds when what listens there ${condition}`, async (t) => {
+    test(`exits with 1 after five seconds when the server there ${condition}`, async (t) => {
       const PORT = await startLiar(t, response);
       const began = performance.now();
       const { code, output } = await probe({ HOST: 'localhost', PORT });
@@ -93,26 +93,26 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
     ['redirects', 'HTTP/1.1 302 X\r\nLocation: /healthz\r\nContent-Length: 0\r\n\r\n'],
     ['is no HTTP', 'SSH-2.0-x\r\n'],
   ] as const) {
-    test(`exits with 1 when what listens there ${condition}`, async (t) => {
+    test(`exits with 1 when the server there ${condition}`, async (t) => {
       const PORT = await startLiar(t, response);
       assert.equal((await probe({ HOST: 'localhost', PORT })).code, 1);
     });
   }
 
-  test('asks past any proxy that the environment names', async (t) => {
+  test('ignores a proxy that the environment names', async (t) => {
     const service = await startReady(t);
     const nowhere = 'http://127.0.0.1:9';
     const proxied = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: nowhere, http_proxy: nowhere, IDP_PROXY: nowhere };
     assert.equal((await probe({ ...proxied, PORT: String(service.port) })).code, 0);
   });
 
-  test('does not take PORT=0, which says nothing of the port', async () => {
+  test('refuses PORT=0, which does not name a port', async () => {
     const { code, output, errors } = await probe({ PORT: '0' });
     assert.deepEqual([code, output], [1, '']);
     assert.deepEqual(errors, ['configuration: PORT or server.port: 0 is unknown to --probe; set one']);
   });
 
-  test('reports every configuration problem as a start would', async () => {
+  test('reports every configuration problem like a start', async () => {
     const { code, errors } = await runCommand(['--probe'], { PORT: 'x' });
     assert.equal(code, 1);
     assert.deepEqual(

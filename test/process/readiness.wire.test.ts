@@ -17,7 +17,7 @@ before(async () => {
 after(() => provider.stop());
 
 for (const PROFILE of ['A', 'B']) {
-  test(`tells in profile ${PROFILE} that it lives and whether it is ready, whatever the credentials [docs/requests.md]`, async (t) => {
+  test(`serves the probes in profile ${PROFILE}, whatever the credentials [docs/requests.md]`, async (t) => {
     let canFetch = false;
 
     const fetchKeys = async () => {
@@ -65,7 +65,7 @@ for (const PROFILE of ['A', 'B']) {
   });
 }
 
-test('fetches keys no more once it is stopped, though it held none', async () => {
+test('stops fetching keys once it is stopped, even without any', async () => {
   const clock = new TestClock();
   const fetchKeys = () => Promise.reject(new FetchError('timeout'));
   const running = await startService({ provider, clock, fetchKeys });

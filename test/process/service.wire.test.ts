@@ -62,7 +62,7 @@ for (const [host, name] of [
   });
 }
 
-test('several services live in one process, and one that ends takes no other with it', async (t) => {
+test('several services can live in one process, and stop independently', async (t) => {
   const services = [make(), make()];
   const urls = await Promise.all(services.map((service) => service.listen()));
   t.after(() => services[1]?.stop());
@@ -71,7 +71,7 @@ test('several services live in one process, and one that ends takes no other wit
   assert.equal(await statusAt(urls[1] ?? ''), 200);
 });
 
-test('as many services as one likes live in one process without a warning of Node', async (t) => {
+test('any number of services can live in one process without a warning from Node', async (t) => {
   const warnings: Error[] = [];
   const note = (warning: Error) => warnings.push(warning);
   process.on('warning', note);
@@ -81,7 +81,7 @@ test('as many services as one likes live in one process without a warning of Nod
   assert.deepEqual(warnings, []);
 });
 
-test('a service that is ended says so with the response to a request under way [RFC 9112 §9.6]', async () => {
+test('a service that stops sends Connection: close with the response to a request under way [RFC 9112 §9.6]', async () => {
   const calls = new EventEmitter();
   const held = () => new Promise<object>((resolve) => calls.emit('call', () => resolve({})));
   const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
@@ -100,7 +100,7 @@ for (const [which, set, methods] of [
   ['of its routes', {}, 'GET, POST'],
   ['that are set, also when it is one', { corsAllowedMethods: ['PUT'] }, 'PUT'],
 ] as const) {
-  test(`a service with routes of its own lets other origins use the methods ${which} [docs/requests.md]`, async (t) => {
+  test(`a service lets other origins use the methods ${which} [docs/requests.md]`, async (t) => {
     const settings = {
       ...issuer.settings,
       host: '127.0.0.1',
@@ -117,7 +117,7 @@ for (const [which, set, methods] of [
   });
 }
 
-test('a service fetches keys when it listens, and a gate when it is made, before anybody asks', async (t) => {
+test('a service fetches keys when it listens, and a gate when it is created, before the first request', async (t) => {
   const fetched: string[] = [];
 
   const options = (name: string) => ({
@@ -137,7 +137,7 @@ test('a service fetches keys when it listens, and a gate when it is made, before
   assert.deepEqual(fetched, ['service', 'gate']);
 });
 
-test('a service that is ended leaves the store of its replicas', { timeout: 60_000 }, async (t) => {
+test('a service that stops disconnects from the shared replay store', { timeout: 60_000 }, async (t) => {
   const store = await startFakeStore(t);
   const dpopReplayStore = `redis://127.0.0.1:${store.port}`;
   const service = make({ dpopMode: 'ALLOWED', dpopReplayStore });
@@ -148,7 +148,7 @@ test('a service that is ended leaves the store of its replicas', { timeout: 60_0
   await left;
 });
 
-test('a service can be ended before it listens, and twice', async () => {
+test('a service can be stopped before it listens, and twice', async () => {
   const service = make();
   assert.equal(await service.stop(), 'drained');
   assert.equal(await service.stop(), 'drained');
@@ -158,7 +158,7 @@ for (const [what, settings] of [
   ['', {}],
   [' also for who collects metrics', { metricsPort: 0, metricsHost: '127.0.0.1' }],
 ] as const) {
-  test(`a service that is ended while it begins to listen${what} does not listen afterwards`, async () => {
+  test(`a service that is stopped while it begins to listen${what} does not listen afterwards`, async () => {
     const service = make(settings);
     const listening = service.listen();
     assert.equal(await service.stop(), 'drained');
@@ -166,7 +166,7 @@ for (const [what, settings] of [
   });
 }
 
-test('a service whose port is taken says so, and can be ended', async (t) => {
+test('a service whose port is taken rejects, and can be stopped', async (t) => {
   const first = make();
   t.after(() => first.stop());
   const { port } = new URL(await first.listen());
@@ -203,7 +203,7 @@ test('no rule closes the probes and the metadata, whatever its prefix [docs/requ
   }
 });
 
-test('a route of any method stops the start where the service answers itself [RFC 9728 §3.1]', () => {
+test('a route of any method at a path of the service itself stops the start [RFC 9728 §3.1]', () => {
   const served = {
     routes: [
       post('/healthz', open, () => {}),
@@ -229,7 +229,7 @@ test('a route of any method stops the start where the service answers itself [RF
   });
 });
 
-test('a service with wrong settings and wrong routes is not made, and every problem is named at once', () => {
+test('createService throws every problem of settings and routes at once', () => {
   assert.throws(
     () => createService({ routes: [...routes, ...routes] }, { ...issuer.settings, port: -1 }),
     (failure) => {
@@ -243,7 +243,7 @@ test('a service with wrong settings and wrong routes is not made, and every prob
   );
 });
 
-test('a service with wrong settings is not made, and every problem is named', () => {
+test('createService throws every problem of the settings', () => {
   const settings = { domain: 'https://idp.test/', port: -1, nonsense: 1 } as object;
   assert.throws(
     () => make(settings),
@@ -256,7 +256,7 @@ test('a service with wrong settings is not made, and every problem is named', ()
   );
 });
 
-test('no service is assembled from routes that cannot be served, whoever has looked at it before', () => {
+test('no service is composed from invalid routes, whatever has been checked before', () => {
   const served = { routes: [...routes, ...routes] };
   assert.throws(() => composeService(served, settingsWith({}), { clock, log: () => {} }), {
     name: 'ConfigurationError',
@@ -264,7 +264,7 @@ test('no service is assembled from routes that cannot be served, whoever has loo
   });
 });
 
-test('a service with routes that are none is not made, and leaves nothing under way', async (t) => {
+test('createService throws for what is not routes, and leaves nothing running', async (t) => {
   const store = createServer().listen(0, '127.0.0.1');
   t.after(() => store.close());
   await once(store, 'listening');
@@ -293,7 +293,7 @@ for (const [what, first] of [
     "new (await import('node:stream')).PassThrough().pipe(process.stdout);",
   ],
 ] as const) {
-  test(`a standard output that is gone takes the log with it, and no service${what}`, async (t) => {
+  test(`a closed standard output ends the log, but not the service${what}`, async (t) => {
     const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
     const settings = { domain: 'localhost:1', audience: 'x', host: '127.0.0.1', port: 0, logLevel: 'debug' };
     const made = `createService({ routes: [] }, ${JSON.stringify(settings)})`;
@@ -325,7 +325,7 @@ for (const [how, setDate] of [
   ['another Date', replaceDate],
   ['a Date.now of its own', ({ mock }: TestContext) => mock.method(Date, 'now', () => PAST)],
 ] as const) {
-  test(`a test that sets the date by ${how} sets that of services and gates`, async (t) => {
+  test(`a test that sets the date by ${how} sets it for services and gates`, async (t) => {
     setDate(t);
     const guarded = get('/a', authenticated, () => ({}));
     const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
@@ -361,7 +361,7 @@ async function linesOf(program: string): Promise<Record<string, any>[]> {
     .map((line) => JSON.parse(line));
 }
 
-test('lines of one turn are lost above a bound too, and counted [H3]', async () => {
+test('lines of one turn above the bound are dropped and counted [H3]', async () => {
   const told = await linesOf(`const log = opened.createProcessLog('info');
     for (let line = 0; line < 20_000; line += 1) log('listening', {});
     setImmediate(() => process.stdout.write('', () => log('stopped', {})));`);
@@ -370,7 +370,7 @@ test('lines of one turn are lost above a bound too, and counted [H3]', async () 
   assert.deepEqual([told.length - 2 + dropped?.lines, stopped?.message], [20_000, 'stopped']);
 });
 
-test('a gate leaves no line in an access log: it sees no response', async () => {
+test('a gate writes no access log, since it sees no response', async () => {
   const told = await linesOf(`const { createGate, needs, scope } = gatehouse;
     const gate = await createGate({ domain: 'localhost:1', audience: 'x', accessLog: true });
     await gate.check({ method: 'GET', url: '/', rawHeaders: ['Host', 'a'] }, needs(scope('x')));
@@ -382,7 +382,7 @@ test('a gate leaves no line in an access log: it sees no response', async () => 
   );
 });
 
-test('a gate whose keys are not from its provider says so at the start, as a warning', async () => {
+test('a gate whose keys are not from its provider logs a warning at the start', async () => {
   const told = await linesOf(`const gate = await gatehouse.createGate(
       { domain: 'localhost:1', audience: 'x', logLevel: 'warn' },
       { fetchKeys: () => new Promise(() => {}) },
@@ -398,7 +398,7 @@ for (const [how, failing] of [
   ['rejects', "fetchKeys: async () => { throw new RangeError('secret'); }"],
   ['gives no document', 'fetchKeys: async () => undefined'],
 ] as const) {
-  test(`a fetch of keys passed in code that ${how} is a bug of that issuer in the log, with its name and place [docs/keys.md]`, async () => {
+  test(`an option fetchKeys that ${how} is logged as a bug, with its issuer, error name and frames [docs/keys.md]`, async () => {
     const told = await linesOf(`const gate = await gatehouse.createGate(
       { domain: 'localhost:1', audience: 'x', logLevel: 'warn' },
       { ${failing} },
@@ -412,7 +412,7 @@ for (const [how, failing] of [
   });
 }
 
-test('what becomes a 500 is told once to who gave onError, with what was thrown [§11]', async (t) => {
+test('onError is called once with each error that becomes a 500 [§11]', async (t) => {
   const told: unknown[] = [];
   const bug = new TypeError('a bug');
 
@@ -452,11 +452,11 @@ test('what becomes a 500 is told once to who gave onError, with what was thrown 
   assert.match(String(told[2]), /^TypeError: a body that is no JSON object or array/);
 });
 
-test('a test issuer lets the log tell of bugs, and of nothing less', () => {
+test('a test issuer sets the log level to error', () => {
   assert.equal(issuer.settings.logLevel, 'error');
 });
 
-test('a process that waits for nothing but the end of a service sees that end, whatever connections it has', async () => {
+test('a process that only waits for a service to stop lives until then, whatever connections it has', async () => {
   const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
   const script = `
     import { connect } from 'node:net';

@@ -45,7 +45,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     });
   }
 
-  test('is not ready but serves on for SHUTDOWN_DELAY_SECONDS', async (t) => {
+  test('is not ready but keeps serving for SHUTDOWN_DELAY_SECONDS', async (t) => {
     const provider = await startProvider();
     t.after(() => provider.stop());
     const service = await runProcess(t, {

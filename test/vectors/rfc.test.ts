@@ -37,7 +37,7 @@ function signedPayload(jws: UnverifiedJws, key: VerificationKey): Members | unde
   return signed === undefined ? undefined : { ...payloadOf(signed) };
 }
 
-test('verifies the RS256 example, and not with a bit of it changed [RFC 7515 Appendix A.2]', () => {
+test('verifies the RS256 example, but not with a changed bit [RFC 7515 Appendix A.2]', () => {
   const vector = readVectors('rfc7515-a2.json', ['jwk', 'jws', 'header', 'payload']);
   const key = usable(importSigningKey(object(vector.jwk)));
   const jws = parsed(vector.jws);
@@ -93,7 +93,7 @@ function verdict({ proof, payload }: Members, token: string): string {
   }
 }
 
-test('accepts the proof of the protected resource request, with its own token alone [RFC 9449 §7.1]', () => {
+test('accepts the proof of the protected resource request only with its own token [RFC 9449 §7.1]', () => {
   assert.equal(proofs.length, 2);
   const token = textOf(dpop.accessToken);
   assert.equal(verdict(proofs[1]!, token), dpop.thumbprint);

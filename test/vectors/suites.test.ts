@@ -23,7 +23,7 @@ const FIGURES: Readonly<Record<string, readonly [number, number, number]>> = {
 
 const suites = await runSuites();
 
-test('the vectors are those that are expected, no more and no less', () => {
+test('the vectors are exactly the expected ones', () => {
   assert.deepEqual(
     suites.map(({ name }) => name),
     Object.keys(FIGURES),
@@ -31,13 +31,13 @@ test('the vectors are those that are expected, no more and no less', () => {
 });
 
 for (const { name, published, tried, same, different } of suites) {
-  test(`judges the vectors of ${name} as their authors do, but for those with a reason [RFC 7515 §5.2(8)]`, () => {
+  test(`agrees with the authors of ${name} on every vector except those listed with a reason [RFC 7515 §5.2(8)]`, () => {
     assert.deepEqual([published, tried, same], FIGURES[name]);
     assert.equal(Object.values(different).flat().length, tried - same);
   });
 }
 
-test('accepts of the invalid vectors one alone, whose key comes from a weak generator', () => {
+test('accepts only one invalid vector, whose key comes from a weak generator', () => {
   const accepted = suites.flatMap(({ different }) =>
     Object.entries(different).flatMap(([reason, names]) => (reason.startsWith('invalid') ? names : [])),
   );

@@ -102,7 +102,7 @@ function tally(algorithm: 'RS256' | 'ES256' | 'PS256'): Readonly<Record<string, 
   return counts;
 }
 
-test('the vectors are those of their origin, all of them', () => {
+test('the vectors are all of those at their origin', () => {
   assert.equal(createHash('sha256').update(bytes).digest('hex'), origin.sha256);
   assert.deepEqual([groups.length, countOf(groups), file.numberOfTests], [23, 401, 401]);
   assert.equal(new Set(groups.flatMap(({ vectors }) => vectors.map(({ id }) => id))).size, 401);
@@ -110,7 +110,7 @@ test('the vectors are those of their origin, all of them', () => {
   assert.deepEqual(counts, [235, 41, 50]);
 });
 
-test('takes the signature of every valid RS256 vector and of no other [RFC 7515 §5.2(8)]', () => {
+test('accepts the signature of every valid RS256 vector and of no other [RFC 7515 §5.2(8)]', () => {
   assert.deepEqual(tally('RS256'), {
     'valid: payload-malformed; signature holds': 8,
     'invalid: payload-malformed; signature does not match': 218,
@@ -121,7 +121,7 @@ test('takes the signature of every valid RS256 vector and of no other [RFC 7515 
   });
 });
 
-test('takes the signature of every valid ES256 vector, and of two whose key names another use [RFC 7515 §5.2(8)]', () => {
+test('accepts the signature of every valid ES256 vector, and of two whose key names another use [RFC 7515 §5.2(8)]', () => {
   assert.deepEqual(tally('ES256'), {
     'valid: payload-malformed; signature holds': 2,
     // Vectors 354 and 356: `use` and `key_ops` play no part in the key of a proof, which its holder describes
@@ -139,7 +139,7 @@ test('takes the signature of every valid ES256 vector, and of two whose key name
   );
 });
 
-test('takes the signature of every valid PS256 vector and of no other [RFC 7515 §5.2(8)]', () => {
+test('accepts the signature of every valid PS256 vector and of no other [RFC 7515 §5.2(8)]', () => {
   assert.deepEqual(tally('PS256'), {
     'valid: payload-malformed; signature holds': 6,
     'invalid: payload-malformed; signature does not match': 42,
@@ -148,7 +148,7 @@ test('takes the signature of every valid PS256 vector and of no other [RFC 7515 
   });
 });
 
-test('takes no signing key of any other algorithm [RFC 7517 §4.4, RFC 8725 §3.1]', () => {
+test('accepts no signing key of any other algorithm [RFC 7517 §4.4, RFC 8725 §3.1]', () => {
   const counts: Record<string, number> = {};
   for (const { jwk, vectors } of groupsFor('HS256', 'RS384', 'RS512', 'PS384', 'PS512', 'ES521')) {
     const reason = importSigningKey(jwk);

@@ -37,7 +37,7 @@ async function listening(t: TestContext) {
   return { server, clock, port: (server.address() as AddressInfo).port, reads: () => reads };
 }
 
-test('answers one request of a connection, and makes nothing for those behind it', async (t) => {
+test('answers one request of a connection, and computes nothing for those behind it', async (t) => {
   const { port, reads } = await listening(t);
   for (const one of [SCRAPE, SCRAPE.replace('1.1\r\n', '1.0\r\nConnection: keep-alive\r\n')]) {
     const before = reads();
@@ -87,7 +87,7 @@ async function connectTo({ server, port }: { server: Server; port: number }) {
   return wire;
 }
 
-test('ends a connection after five seconds, whatever came on it', async (t) => {
+test('ends a connection after five seconds, whatever arrives on it', async (t) => {
   const listener = await listening(t);
   const silent = await connectTo(listener);
   const slow = await connectTo(listener);
@@ -112,7 +112,7 @@ test('keeps no timer for a connection that is gone', async (t) => {
   assert.deepEqual(clock.pending, []);
 });
 
-test('takes no more than twenty connections at a time', async (t) => {
+test('accepts at most twenty connections at a time', async (t) => {
   const listener = await listening(t);
   const wires = [];
   for (let index = 0; index < 20; index += 1) wires.push(await connectTo(listener));
@@ -142,7 +142,7 @@ async function ports(t: TestContext) {
 /** No machine has it (RFC 5737 §3). */
 const NOWHERE = '192.0.2.1';
 
-test('listens for metrics where their own setting says, and without one where the service does', async (t) => {
+test('listens for metrics on METRICS_HOST, or by default on the host of the service', async (t) => {
   const { free } = await ports(t);
   for (const settings of [{ metricsHost: NOWHERE }, { host: NOWHERE }]) {
     const service = serviceOn({ port: 0, metricsPort: free, ...settings });
@@ -160,7 +160,7 @@ const isHeard = async (port: number) => {
   }
 };
 
-test('an embedded service listens on both ports, and leaves both', async (t) => {
+test('an embedded service listens on both ports, and releases both', async (t) => {
   const { free } = await ports(t);
   const service = serviceOn({ port: 0, metricsPort: free });
   await service.listen();
@@ -170,7 +170,7 @@ test('an embedded service listens on both ports, and leaves both', async (t) => 
 });
 
 test(
-  'an embedded service that is ended leaves nobody connected who collects metrics',
+  'an embedded service that stops closes the connections of metrics collectors',
   { timeout: 60_000 },
   async (t) => {
     const { free } = await ports(t);
@@ -185,7 +185,7 @@ test(
   },
 );
 
-test('listens on neither port when one cannot be had', async (t) => {
+test('listens on neither port when one is taken', async (t) => {
   const { taken, free } = await ports(t);
   for (const settings of [
     { port: free, metricsPort: taken },
@@ -198,7 +198,7 @@ test('listens on neither port when one cannot be had', async (t) => {
   }
 });
 
-test('a process exits with 2 when the port for metrics cannot be had, and names it', async (t) => {
+test('a process exits with 2 when the port for metrics is taken, and names it', async (t) => {
   const { taken } = await ports(t);
   const environment = { HOST: '127.0.0.1', METRICS_PORT: `${taken}` };
   const service = await runProcess(t, { environment });
@@ -210,7 +210,7 @@ test('a process exits with 2 when the port for metrics cannot be had, and names 
   assert.ok(!service.logs.some(({ message }) => message === 'listening'));
 });
 
-test('a process tells its port for metrics, counts there nothing of its own, and answers while it drains', async (t) => {
+test('a process logs its port for metrics, does not count requests there, and serves it while it drains', async (t) => {
   const environment = {
     HOST: '127.0.0.1',
     METRICS_PORT: '0',
@@ -237,7 +237,7 @@ test('a process tells its port for metrics, counts there nothing of its own, and
   assert.equal(await service.exited, 0);
 });
 
-test('a process without a port for metrics tells of none', async (t) => {
+test('a process without a port for metrics logs none', async (t) => {
   const service = await runProcess(t, { environment: { HOST: '127.0.0.1' } });
   assert.equal('metricsPort' in (await service.logged('listening')), false);
 });

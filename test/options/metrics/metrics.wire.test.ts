@@ -113,7 +113,7 @@ test('has every family from the start, and every foreseeable series at zero', as
   );
 });
 
-test('counts answers by method, route and status, with their seconds, and no path of a caller', async (t) => {
+test('counts responses by method, route and status, with their seconds, but not by path', async (t) => {
   const { port, responses, all, value } = await start(t);
   const token = issuer.token({ scope: 'read:orders' });
   for (const id of ['one', 'two']) await ask(port, `/orders/${id}?secret`, { token });
@@ -139,7 +139,7 @@ test('counts answers by method, route and status, with their seconds, and no pat
   assert.ok(![...all()].some(([, { samples }]) => /one|secret|PURGE/.test([...samples.keys()].join())));
 });
 
-test('counts a preflight and who asks for the metadata as requests that no route has matched', async (t) => {
+test('counts preflights and requests for the metadata as requests without a route', async (t) => {
   const settings = { corsAllowedOrigins: ['https://app.test'], resourceUrl: 'https://api.test' };
   const { port, responses } = await start(t, settings);
   const headers = { Origin: 'https://app.test', 'Access-Control-Request-Method': 'GET' };
@@ -149,7 +149,7 @@ test('counts a preflight and who asks for the metadata as requests that no route
   assert.equal(responses(labelsOf(undefined, 'GET', 200)), 1);
 });
 
-test('has the boundaries of OpenTelemetry', async (t) => {
+test('has the bucket boundaries of OpenTelemetry', async (t) => {
   const { all } = await start(t);
   const labels = labelsOf('/open', 'GET', 200);
   const names = [...(all().get(DURATION)?.samples.keys() ?? [])].filter((name) => name.includes(labels));
@@ -157,7 +157,7 @@ test('has the boundaries of OpenTelemetry', async (t) => {
   assert.equal(bounds.join(' '), '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 +Inf');
 });
 
-test('counts a duration in every bucket that it does not exceed, and sums all up', () => {
+test('counts a duration in every bucket that it does not exceed, and in the sum', () => {
   const metrics = createMetrics('x');
   const measure = metrics.durations('/a')('GET')(200);
   for (const seconds of [0.005, 0.0051, 0.3, 11]) measure(seconds);
@@ -180,7 +180,7 @@ test('lists a sample in its own family only, whatever its labels hold', () => {
   assert.equal(text.match(/^http_server_request_duration_seconds_count/gm)?.length, 1);
 });
 
-test('tells the age of keys in seconds', () => {
+test('shows the age of keys in seconds', () => {
   const keys = { ageMillis: () => 90_000, usable: () => 2 };
   const text = createMetrics('x').read([{ name: 'a', keys }] as unknown as Issuer[], createReplayStore(60));
   assert.equal(
@@ -191,7 +191,7 @@ test('tells the age of keys in seconds', () => {
   );
 });
 
-test('counts refusals by reason, and neither probes nor what a handler refuses', async (t) => {
+test('counts refusals by reason, but neither probes nor failures of handlers', async (t) => {
   const { port, value } = await start(t, {}, () => new Promise(() => {}));
   for (const path of ['/orders/a', '/orders/b', '/nothing', '/missing', '/bug', '/readyz']) {
     await ask(port, path);
@@ -203,7 +203,7 @@ test('counts refusals by reason, and neither probes nor what a handler refuses',
   assert.equal(value('gatehouse_refusals_total{reason="method_not_allowed"}'), 0);
 });
 
-test('counts what never became a request as a refusal only, and CONNECT as a request', async (t) => {
+test('counts malformed HTTP only as a refusal, and CONNECT as a request', async (t) => {
   const { port, value, responses, all } = await start(t);
   const before = [...(all().get(DURATION)?.samples ?? [])];
   await exchange(port, 'garbage\r\n\r\n');
@@ -218,7 +218,7 @@ test('counts what never became a request as a refusal only, and CONNECT as a req
   assert.equal(value('http_server_active_requests'), 0);
 });
 
-test('counts tokens that were verified and that were remembered, and proofs by what their memory said', async (t) => {
+test('counts verified and cached tokens, and proofs by the verdict of the replay store', async (t) => {
   const { port, url, value } = await start(t);
   const token = issuer.token({ scope: 'read:orders' });
   for (let use = 0; use < 4; use += 1) await ask(port, '/orders/a', { token });
@@ -242,7 +242,7 @@ test('counts tokens that were verified and that were remembered, and proofs by w
   assert.equal(value('gatehouse_replay_entries'), 1);
 });
 
-test('counts fetches of keys by issuer and result, and tells their age and how many there are', async (t) => {
+test('counts fetches of keys by issuer and result, and shows the age and number of keys', async (t) => {
   const { port, value, service } = await start(t);
   await ask(port, '/orders/a', { token: issuer.token() });
   assert.equal(value('gatehouse_key_fetches_total{issuer="idp",result="ok"}'), 1);
@@ -257,13 +257,13 @@ test('counts fetches of keys by issuer and result, and tells their age and how m
   assert.equal(typeof service.metricsText(), 'string');
 });
 
-test('tells whether a shared memory of proofs answers in place of how many it has', async (t) => {
+test('shows whether a shared replay store is up, instead of its number of entries', async (t) => {
   const { all, value } = await start(t, { dpopReplayStore: 'redis://127.0.0.1:1' });
   assert.equal(value('gatehouse_replay_store_up'), 0);
   assert.equal(all().has('gatehouse_replay_entries'), false);
 });
 
-test('tells how many requests are under way, and of clients that have left how long they waited, without a status', async (t) => {
+test('shows how many requests are under way, and how long clients that left waited, without a status', async (t) => {
   const calls = new EventEmitter();
   const route = get('/held', open, ({ signal }) => {
     const gone = once(signal, 'abort');
@@ -292,7 +292,7 @@ test('tells how many requests are under way, and of clients that have left how l
   ]);
 });
 
-test('has no more series whatever paths, methods and tokens callers make up', async (t) => {
+test('has no more series, whatever paths, methods and tokens callers invent', async (t) => {
   const { port, all } = await start(t);
   const sizeOf = () => [...all().values()].reduce((sum, { samples }) => sum + samples.size, 0);
   const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PURGE', 'LINK'];
@@ -318,7 +318,7 @@ test('names the version of the package and the profile', async (t) => {
   assert.equal(value(`gatehouse_info{version="${version}",profile="own table"}`), 1);
 });
 
-test('tells of the process', async (t) => {
+test('shows the figures of the process', async (t) => {
   const { value } = await start(t);
   const started = value('process_start_time_seconds') ?? 0;
   assert.ok(Math.abs(started + process.uptime() - Date.now() / 1000) < 1);
@@ -334,7 +334,7 @@ test('tells of the process', async (t) => {
   assert.ok(2 ** 20 < used && used < held && held < resident && resident < 2 ** 32);
 });
 
-test('tells by how much timers were late at most, anew with every look', async (t) => {
+test('shows by how much timers were late since the last collection', async (t) => {
   const { value } = await start(t);
   const lag = () => value('nodejs_eventloop_lag_p99_seconds') ?? NaN;
   assert.ok(lag() >= 0);

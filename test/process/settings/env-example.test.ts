@@ -15,7 +15,7 @@ const assignments = [...EXAMPLE.matchAll(/((?:^#.*\n)+?)?^(# )?([A-Z_]+)=(.*)$/g
   ([, comment = '', hash = '', name = '', value = '']) => ({ comment, isOff: hash !== '', name, value }),
 );
 
-test('.env.example names exactly the settings that there are, each once', () => {
+test('.env.example names exactly the existing settings, each once', () => {
   const tables = Object.values({ ...ISSUER_SETTINGS, ...SERVICE_SETTINGS, ...PROFILE_SETTINGS }).flatMap(
     ({ env }) => env || [],
   );
@@ -26,7 +26,7 @@ test('.env.example names exactly the settings that there are, each once', () => 
   assert.deepEqual(names, [...others, ...SETTINGS.flatMap(({ env }) => env ?? [])].sort());
 });
 
-test('.env.example comments out all but what is required', () => {
+test('.env.example comments out all but the required settings', () => {
   assert.deepEqual(
     assignments.filter(({ isOff }) => !isOff).map(({ name }) => name),
     ['IDP_DOMAIN', 'IDP_AUDIENCE'],
@@ -51,7 +51,7 @@ test('.env.example names the key of the application name and its default', () =>
   );
 });
 
-test('.env.example loads as it stands', () => {
+test('.env.example loads unchanged', () => {
   const { settings, warnings } = load({ files: { '.env': EXAMPLE } });
   assert.deepEqual(
     [settings.issuers.idp?.domain, settings.issuers.idp?.audience, warnings],
@@ -61,7 +61,7 @@ test('.env.example loads as it stands', () => {
 
 const uncommented = EXAMPLE.replace(/^# (?=[A-Z_]+=)/gm, '');
 
-test('.env.example loads with everything in it turned on', () => {
+test('.env.example loads with every setting turned on', () => {
   const { settings } = load({ files: { '.env': uncommented, 'application.yml': '' } });
   assert.equal(settings.host, '127.0.0.1');
   assert.deepEqual(Object.keys(settings.issuers), ['idp', 'partner']);

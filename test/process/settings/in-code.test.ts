@@ -24,7 +24,7 @@ const OBJECTS: readonly [what: string, name: string, value: object][] = [
 ];
 
 for (const [what, name, value] of OBJECTS) {
-  test(`refuses ${what} as ${name} in code, which would count as absent in silence [H2]`, () => {
+  test(`refuses ${what} as ${name} in code, which would silently count as absent [H2]`, () => {
     const problems = problemsOf({ ...GIVEN, [name]: value });
     assert.equal(problems.length, 1);
     assert.match(problems[0] ?? '', new RegExp(`^${name} \\(in code\\): must be `));
@@ -38,18 +38,18 @@ for (const [what, name, issuers] of [
   ['an issuer of which nothing is set', 'issuers.partner', { partner: { domain: undefined } }],
   ['an empty issuer', 'issuers.partner', { partner: {} }],
 ] as const) {
-  test(`refuses ${what} in code, whom nobody would trust in silence [H2]`, () => {
+  test(`refuses ${what} in code, which would silently not be trusted [H2]`, () => {
     const [problem = '', ...others] = problemsOf({ ...GIVEN, issuers });
     assert.deepEqual(others, []);
     assert.ok(problem.startsWith(`${name} (in code): is not a setting`), problem);
   });
 }
 
-test('takes no issuers in code for none', () => {
+test('treats undefined issuers in code as none', () => {
   for (const issuers of [{}, undefined]) assert.deepEqual(problemsOf({ ...GIVEN, issuers }), []);
 });
 
-test('refuses a setting beside issuers that were loaded, one of which would be lost in silence [H2]', () => {
+test('refuses a setting together with loaded issuers, since one would be silently lost [H2]', () => {
   const { settings } = load({ environment: REQUIRED });
   const { issuers } = settings;
   assert.deepEqual(problemsOf({ ...GIVEN, domain: undefined, audience: undefined, issuers }), []);
@@ -77,7 +77,7 @@ test('reads settings in code that are getters of a class, or inherited [H2]', ()
   assert.equal(checkSettings(Object.create(new Own())).issuers.idp?.domain, 'idp.test');
 });
 
-test('gives a gate the options that are set in code, inherited ones too, and no misspelt one [H2]', async () => {
+test('reads the options of a gate from code, even inherited ones, and refuses misspelled ones [H2]', async () => {
   class Own {
     readonly domain = 'idp.test';
     readonly audience = 'https://api.test';
@@ -104,7 +104,7 @@ test('gives a gate the options that are set in code, inherited ones too, and no 
   }
 });
 
-test('names settings in code as the caller wrote them, those that are missing, misspelt or at odds too', () => {
+test('names settings in code as the caller wrote them, even missing, misspelled or conflicting ones', () => {
   const resource = { ...GIVEN, publicUrl: 'https://other.test', resourceUrl: 'https://api.test' };
   for (const [given, problem] of [
     [{ ...GIVEN, dpopIatOffsetSeconds: -1 }, 'dpopIatOffsetSeconds (in code): must be a whole number'],
@@ -126,7 +126,7 @@ test('names settings in code as the caller wrote them, those that are missing, m
   }
 });
 
-test('names every setting in code as its type does, whatever is wrong with it', () => {
+test('names every setting in code as its type does, whatever the problem', () => {
   const { settings } = load({ environment: REQUIRED });
   const names = Object.keys({ ...settings.issuers.idp, ...settings });
   const own = names.filter((name) => !['issuers', 'profile', 'orgId', 'scopePolicy'].includes(name));
@@ -137,7 +137,7 @@ test('names every setting in code as its type does, whatever is wrong with it', 
   }
 });
 
-test('says that there are no settings, and what is wrong with the routes', async () => {
+test('reports missing settings together with problems of the routes', async () => {
   const problem = 'settings: are missing; give an object with at least domain and audience';
   const make = createService as (routes?: Routes, settings?: unknown) => unknown;
   const open = createGate as (settings?: unknown) => Promise<unknown>;

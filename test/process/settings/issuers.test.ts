@@ -33,7 +33,7 @@ const PLAIN = {
 
 const issuersOf = (sources: Sources) => load(sources).settings.issuers;
 
-test('trusts one issuer, named idp, unless there are others', () => {
+test('trusts one issuer, named idp, by default', () => {
   assert.deepEqual(issuersOf({ environment: REQUIRED }), {
     idp: { ...PLAIN, domain: 'idp.test', audience: ['https://api.test'], issuer: 'https://idp.test/' },
   });
@@ -94,13 +94,13 @@ test('reads every setting of an issuer from YAML, where the map names the issuer
   );
 });
 
-test('takes each setting of an issuer from the environment before YAML', () => {
+test('prefers the environment to YAML for each setting of an issuer', () => {
   const environment = { ...REQUIRED, ISSUER_PARTNER_AUDIENCE: 'from-the-environment' };
   const { partner } = issuersOf({ environment, files: { 'application.yml': PARTNER_YAML } });
   assert.deepEqual(partner, { ...PLAIN, audience: ['from-the-environment'] });
 });
 
-test('keeps the order in which the issuers are named, the first one first', () => {
+test('keeps the order in which the issuers are named', () => {
   const more = { ISSUER_A_DOMAIN: 'a.test', ISSUER_A_AUDIENCE: 'a' };
 
   const names = (list: string) => Object.keys(issuersOf({ environment: { ...TWO, ...more, ISSUERS: list } }));
@@ -108,13 +108,13 @@ test('keeps the order in which the issuers are named, the first one first', () =
   assert.deepEqual(names('a,partner,a'), ['idp', 'a', 'partner']);
 });
 
-test("finds no issuer in a map of that name that is somebody else's", () => {
+test('finds no issuer in an unrelated map of that name', () => {
   const files = { 'application.yml': 'other:\n  issuers:\n    partner:\n      domain: partner.test\n' };
   const { settings, warnings } = load({ environment: REQUIRED, files });
   assert.deepEqual([Object.keys(settings.issuers), warnings.length], [['idp'], 1]);
 });
 
-test('takes a list of audiences, of which any will do, and refuses one without any', () => {
+test('accepts a list of audiences and refuses an empty one', () => {
   assert.deepEqual(issuersOf({ environment: { ...TWO, IDP_AUDIENCE: 'a, b' } }).idp?.audience, ['a', 'b']);
   assert.match(
     onlyProblem({ environment: { ...TWO, ISSUER_PARTNER_AUDIENCE: ' , ' } }),
@@ -128,7 +128,7 @@ test('takes a list of audiences, of which any will do, and refuses one without a
 });
 
 for (const missing of ['DOMAIN', 'AUDIENCE']) {
-  test(`asks for the ${missing} of every issuer, which is never that of the first`, () => {
+  test(`requires the ${missing} of every issuer, without inheriting that of the first`, () => {
     const environment = { ...TWO, [`ISSUER_PARTNER_${missing}`]: '' };
     assert.match(
       onlyProblem({ environment }),
@@ -139,7 +139,7 @@ for (const missing of ['DOMAIN', 'AUDIENCE']) {
   });
 }
 
-test('finds the fault of a value of any issuer, and where it stands', () => {
+test('reports an invalid value of any issuer with its source', () => {
   const faults = problemsOf({
     environment: { ...TWO, ISSUER_PARTNER_DOMAIN: 'https://partner.test', ISSUER_PARTNER_TOKEN_TYPE: 'jwt' },
   });
@@ -149,7 +149,7 @@ test('finds the fault of a value of any issuer, and where it stands', () => {
   ]);
 });
 
-test('refuses two issuers with the same iss, said or derived, where the later one says it', () => {
+test('refuses two issuers with the same iss, set or derived, at the source of the later one', () => {
   const derived = { ...TWO, ISSUER_PARTNER_DOMAIN: 'idp.test' };
   assert.match(
     onlyProblem({ environment: derived }),
@@ -169,7 +169,7 @@ test('refuses two issuers with the same iss, said or derived, where the later on
   assert.match(onlyProblem({ environment: { ...TWO, ...more } }), /^ISSUER_A_ISSUER \(environment\): is the/);
 });
 
-test('takes issuers apart that differ in one character, and an issuer that another uses as a namespace', () => {
+test('distinguishes issuers that differ in one character, or that equal the namespace of another', () => {
   const environment = {
     ...TWO,
     ISSUER_PARTNER_ISSUER: 'https://idp.test',
@@ -178,7 +178,7 @@ test('takes issuers apart that differ in one character, and an issuer that anoth
   assert.deepEqual(problemsOf({ environment }), []);
 });
 
-test('says nothing of the same iss of issuers whose domains are at fault', () => {
+test('does not compare the iss of issuers whose domains are invalid', () => {
   const environment = { ...TWO, IDP_DOMAIN: '', ISSUER_PARTNER_DOMAIN: 'a b' };
   const settings = problemsOf({ environment }).map((problem) => problem.split(' ')[0]);
   assert.deepEqual(settings, ['IDP_DOMAIN', 'ISSUER_PARTNER_DOMAIN']);
@@ -194,13 +194,13 @@ for (const name of ['Partner', 'a-b', '1a', 'a_b', 'x'.repeat(17), 'idp', 'ü', 
   });
 }
 
-test('tells names of issuers that are none before what the first issuer lacks', () => {
+test('reports invalid names of issuers before what the first issuer lacks', () => {
   const told = problemsOf({ environment: { ISSUERS: 'Partner' } }).map((problem) => problem.split(' ')[0]);
   assert.deepEqual(told, ['ISSUERS', 'IDP_DOMAIN', 'IDP_AUDIENCE']);
 });
 
 for (const name of ['a', 'a234567890123456', 'api', 'server', 'issuers', 'idp2', 'idpeu']) {
-  test(`takes ${name} as the name of an issuer, and its settings from the environment, YAML and code`, () => {
+  test(`accepts ${name} as the name of an issuer, with settings from the environment, YAML and code`, () => {
     const prefix = `ISSUER_${name.toUpperCase()}`;
     const own = { ISSUERS: name, [`${prefix}_DOMAIN`]: 'x.test', [`${prefix}_AUDIENCE`]: 'x' };
     const files = { 'application.yml': `issuers:\n  ${name}:\n    domain: x.test\n    audience: x\n` };
@@ -217,7 +217,7 @@ for (const name of ['a', 'a234567890123456', 'api', 'server', 'issuers', 'idp2',
   });
 }
 
-test('refuses a name in YAML that is none, and shows the right spelling of the map', () => {
+test('refuses an invalid name in YAML, and shows the right spelling of the map', () => {
   const at = (yaml: string) =>
     problemsOf({ environment: { ...REQUIRED, ...PARTNER }, files: { 'application.yml': yaml } });
 
@@ -231,7 +231,7 @@ test('refuses a name in YAML that is none, and shows the right spelling of the m
   assert.match(misspelt[0] ?? '', /Issuers\.partner\.domain .* write issuers\.partner\.domain or remove it$/);
 });
 
-test('takes twenty issuers beside the first and refuses another', () => {
+test('accepts twenty issuers besides the first and refuses another', () => {
   const names = Array.from({ length: 21 }, (_, index) => `a${index}`);
   const own = names.flatMap((name) => [
     [`ISSUER_${name.toUpperCase()}_DOMAIN`, `${name}.test`],
@@ -246,7 +246,7 @@ test('takes twenty issuers beside the first and refuses another', () => {
   );
 });
 
-test('refuses what the map has and ISSUERS leaves out, with its lines', () => {
+test('refuses issuers in the map that ISSUERS leaves out, with their lines', () => {
   const environment = { ...TWO, ISSUERS: '' };
   const files = { 'application.yml': `${PARTNER_YAML}  other:\n    domain: other.test\n    audience: x\n` };
   assert.deepEqual(Object.keys(issuersOf({ environment, files })), ['idp', 'partner', 'other']);
@@ -257,12 +257,12 @@ test('refuses what the map has and ISSUERS leaves out, with its lines', () => {
   assert.equal(problems.length, 2);
 });
 
-test('takes names from ISSUERS whose settings stand in YAML', () => {
+test('accepts names in ISSUERS whose settings are in YAML', () => {
   const files = { 'application.yml': PARTNER_YAML };
   assert.deepEqual(issuersOf({ environment: { ...REQUIRED, ISSUERS: 'partner' }, files }).partner, PLAIN);
 });
 
-test('refuses a misspelt name of a listed issuer in .env, and passes over ISSUER_ names of others [H2]', () => {
+test('refuses a misspelled name of a listed issuer in .env, and ignores other ISSUER_ names [H2]', () => {
   const lines = 'ISSUER_PARTNER_AUDIANCE=x\nISSUER_BASE_URL=https://x.test\nISSUER_OTHER_DOMAIN=x\n';
   assert.match(
     onlyProblem({ environment: TWO, files: { '.env': lines } }),
@@ -270,14 +270,14 @@ test('refuses a misspelt name of a listed issuer in .env, and passes over ISSUER
   );
 });
 
-test('refuses the list of names in another letter case, which would leave the issuers out in silence [H2]', () => {
+test('refuses ISSUERS in another letter case, which would silently leave out the issuers [H2]', () => {
   assert.match(
     onlyProblem({ environment: REQUIRED, files: { '.env': 'Issuers=partner\n' } }),
     /^Issuers \(.*\): is not a setting; write ISSUERS or remove it$/,
   );
 });
 
-test('names the issuer whose name differs in letter case only before one that differs in a letter [H2]', () => {
+test('suggests the issuer whose name differs only in letter case [H2]', () => {
   const issuers = ['A', 'B'].flatMap((name) => [
     [`ISSUER_${name}_DOMAIN`, `${name}.test`],
     [`ISSUER_${name}_AUDIENCE`, 'x'],
@@ -289,7 +289,7 @@ test('names the issuer whose name differs in letter case only before one that di
   );
 });
 
-test('warns of such a name in the environment, and passes over what orchestrators put there [H2]', () => {
+test('warns of such a name in the environment, and ignores names that orchestrators set [H2]', () => {
   const environment = {
     ...TWO,
     ISSUER_PARTNER_SCOPES: 'x',
@@ -304,7 +304,7 @@ test('warns of such a name in the environment, and passes over what orchestrator
   assert.match(warnings[0] ?? '', /^ISSUER_PARTNER_SCOPES \(environment\): is not a setting/);
 });
 
-test('refuses a misspelt key of an issuer in YAML and says how it is written [H2]', () => {
+test('refuses a misspelled key of an issuer in YAML and shows its spelling [H2]', () => {
   const files = { 'application.yml': `${PARTNER_YAML}    ScopeClaim: scp\n` };
   assert.match(
     onlyProblem({ environment: REQUIRED, files }),
@@ -318,7 +318,7 @@ const GIVEN = {
   issuers: { partner: { domain: 'partner.test', audience: 'orders-api' } },
 };
 
-test('takes issuers in code by the same names, and what was loaded as it is', () => {
+test('accepts issuers in code by the same names, and loaded ones unchanged', () => {
   const { settings } = load({ environment: TWO });
   const checked = checkSettings(GIVEN);
   assert.deepEqual(checked.issuers, settings.issuers);
@@ -328,7 +328,7 @@ test('takes issuers in code by the same names, and what was loaded as it is', ()
   assert.equal(checkSettings({ ...checked, port: 1 }).port, 1);
 });
 
-test('names every problem of issuers in code at once', () => {
+test('reports every problem of issuers in code at once', () => {
   const given = {
     ...GIVEN,
     issuers: {
@@ -349,7 +349,7 @@ test('names every problem of issuers in code at once', () => {
   ]);
 });
 
-test('takes no map for the value of an issuer, and no other map for that of the issuers', () => {
+test('refuses a Map as an issuer or as the issuers', () => {
   const partner = { ...GIVEN.issuers.partner, jwksUri: {} };
   const given = { ...GIVEN, issuers: { partner }, otherissuers: { a: 1 } };
   const problems = problemsIn(() => checkSettings(given as unknown as GivenSettings));

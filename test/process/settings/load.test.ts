@@ -54,7 +54,7 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
     });
   }
 
-  test(`takes ${label} from the environment, then .env, then application.yml, empty ones aside`, () => {
+  test(`reads ${label} from the environment, then .env, then application.yml, ignoring empty values`, () => {
     const [first, second, third = first] = good;
     const others = without(around(name), env);
     const files = {
@@ -85,7 +85,7 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
   });
 
   if (bad !== undefined) {
-    test(`refuses a bad ${label}, naming where it stands and never its value`, () => {
+    test(`refuses an invalid ${label} with its source, but not its value`, () => {
       const others = without(around(name), env);
       const inEnvironment = onlyProblem({ environment: { ...others, [env ?? '']: bad[0] } });
       assert.ok(inEnvironment.startsWith(`${env} (environment): `), inEnvironment);
@@ -130,7 +130,7 @@ for (const { env, yaml, byDefault } of SETTINGS) {
   }
 }
 
-test('refuses a replay store while DPoP is off, and takes it in the other modes', () => {
+test('refuses a replay store while DPoP is off, and accepts it in the other modes', () => {
   const store = { ...REQUIRED, IDP_DPOP_REPLAY_STORE: 'redis://:secret@store.test' };
   const fault =
     /^IDP_DPOP_REPLAY_STORE \(environment\): has no use while the DPoP mode is DISABLED; remove it or set the mode$/;
@@ -147,7 +147,7 @@ for (const [name, value] of [
   ['RESOURCE_NAME', 'API'],
   ['RESOURCE_DOCUMENTATION', 'https://api.test/docs'],
 ] as const) {
-  test(`refuses ${name} without a RESOURCE_URL, and says nothing of it when the URL is at fault`, () => {
+  test(`refuses ${name} without a RESOURCE_URL, but not beside an invalid one`, () => {
     const environment = { ...REQUIRED, [name]: value };
     assert.match(
       onlyProblem({ environment }),
@@ -164,12 +164,12 @@ for (const [name, value] of [
   });
 }
 
-test('refuses a list of no scopes, which would turn them off in silence', () => {
+test('refuses an empty list of scopes, which would silently turn them off', () => {
   const yaml = 'resource:\n  url: https://api.test\n  scopes: []\n';
   assert.match(onlyProblem(withYaml(yaml)), /^resource\.scopes \(.*\): must be a list of 1 or more texts,/);
 });
 
-test('refuses a resource of another origin than the public URL, and takes one whose path differs', () => {
+test('refuses a resource with another origin than the public URL, and accepts one with another path', () => {
   const fault =
     /^RESOURCE_URL \(environment\): must be https:\/\/ but for loopback, have the origin of the public URL, /;
   for (const [publicUrl, resource, isGood] of [
@@ -189,14 +189,14 @@ test('refuses a resource of another origin than the public URL, and takes one wh
   }
 });
 
-test('keeps the domain as it is written in the issuer', () => {
+test('keeps the spelling of the domain in the issuer', () => {
   for (const domain of ['idp.test', 'IdP.Test:8443', '[::1]:8443', 'idp.test:443']) {
     const { idp } = load({ environment: { ...REQUIRED, IDP_DOMAIN: domain } }).settings.issuers;
     assert.deepEqual([idp?.domain, idp?.issuer], [domain, `https://${domain}/`]);
   }
 });
 
-test('refuses the scope policy in profile B and takes it in profile A', () => {
+test('refuses the scope policy in profile B and accepts it in profile A', () => {
   assert.match(
     onlyProblem({ environment: { ...REQUIRED, SCOPE_POLICY: 'true' } }),
     /^SCOPE_POLICY \(environment\): belongs to profile A; remove it or set PROFILE=A$/,
@@ -215,7 +215,7 @@ test('refuses the scope policy in profile B and takes it in profile A', () => {
   assert.equal(load({ environment: { ...REQUIRED, SCOPE_POLICY: 'false' } }).settings.scopePolicy, false);
 });
 
-test('leaves the scope policy alone when the profile itself is at fault', () => {
+test('does not check the scope policy when the profile itself is invalid', () => {
   assert.deepEqual(problemsOf({ environment: { ...REQUIRED, PROFILE: 'C', SCOPE_POLICY: 'true' } }), [
     'PROFILE (environment): must be one of A, B',
   ]);
@@ -260,7 +260,7 @@ test('reads spring.application.name as application.name', () => {
   );
 });
 
-test('takes application.name before spring.application.name, in either order, and counts an empty one as absent', () => {
+test('prefers application.name to spring.application.name, in either order, and ignores an empty one', () => {
   const ours = yamlOf('application.name', 'mine');
   const empty = yamlOf('application.name', '""');
   const springs = yamlOf('spring.application.name', 'theirs');
@@ -275,7 +275,7 @@ test('takes application.name before spring.application.name, in either order, an
   }
 });
 
-test('gives routes without a profile the settings of the service, with the defaults of profile B and none of the profiles', () => {
+test('loads, without a profile, the settings of the service with the defaults of profile B', () => {
   const environment = { ...REQUIRED, PROFILE: 'A', SCOPE_POLICY: 'true' };
   const { settings } = inDirectory({}, (directory) => loadSettings(environment, directory));
   const { profile, orgId, scopePolicy, ...expected } = load({ environment: REQUIRED }).settings;
@@ -284,7 +284,7 @@ test('gives routes without a profile the settings of the service, with the defau
   assert.deepEqual([profile, orgId, scopePolicy], ['B', 'org_123456', false]);
 });
 
-test('knows without a profile no setting of the profiles', () => {
+test('knows no setting of the profiles without a profile', () => {
   const files = { '.env': 'IDP_ORG_ID=x\n', 'application.yml': 'profile: A\napi:\n  scopePolicy: true\n' };
   const problems = problemsIn(() => inDirectory(files, (directory) => loadSettings(REQUIRED, directory)));
   assert.deepEqual(
@@ -293,7 +293,7 @@ test('knows without a profile no setting of the profiles', () => {
   );
 });
 
-test('gives the paths of the files that were read, and of no others', () => {
+test('returns the paths of the files that were read, and of no others', () => {
   for (const [files, names] of [
     [{}, []],
     [{ '.env': '' }, ['.env']],
@@ -310,7 +310,7 @@ test('gives the paths of the files that were read, and of no others', () => {
   }
 });
 
-test('lets the bug of a reader be one, and no problem of the operator', () => {
+test('rethrows a bug in a reader instead of reporting a problem', () => {
   const bug = new TypeError('x is not a function');
 
   function read(): number {

@@ -15,7 +15,7 @@ for (const environment of [
   });
 }
 
-test('takes a port of its own for metrics, or picks both', () => {
+test('accepts another port for metrics, or 0 for both', () => {
   for (const environment of [
     { PORT: '0', METRICS_PORT: '0' },
     { PROFILE: 'A', METRICS_PORT: '3001' },

@@ -29,7 +29,7 @@ for (const section of ['idp', 'issuers', 'api', 'cors', 'resource', 'metrics', '
     });
   }
 
-  test(`takes the section ${section} without any key`, () =>
+  test(`accepts the section ${section} without any key`, () =>
     assert.deepEqual(load(withYaml(`${section}:\n`)).warnings, []));
 }
 
@@ -53,7 +53,7 @@ const KEYS: readonly (readonly [yaml: string, name: string, nearest: string])[] 
 ];
 
 for (const [yaml, name, nearest] of KEYS) {
-  test(`says of the key ${name} how it is written, if only its letter case is another`, () => {
+  test(`suggests the spelling of the key ${name} if only its letter case differs`, () => {
     const isCase = nearest.toLowerCase() === name.toLowerCase();
     const advice = isCase ? `write ${nearest}` : 'correct';
     const problem = onlyProblem(withYaml(yaml));
@@ -65,7 +65,7 @@ for (const [yaml, name, nearest] of KEYS) {
 }
 
 for (const yaml of ['profile: A', 'PROFILE: B', 'Profile: A']) {
-  test(`refuses ${JSON.stringify(yaml)} in YAML and says that the profile is read from the environment only`, () => {
+  test(`refuses ${JSON.stringify(yaml)} in YAML and says that the profile comes from the environment only`, () => {
     assert.match(
       onlyProblem(withYaml(yaml)),
       / line \d\): is not a setting; write PROFILE in the environment only or remove it$/,
@@ -102,14 +102,14 @@ for (const [yaml, name] of [
   ['issuers.partner:\n  domain: two.test', '"issuers.partner".domain'],
   ['idp:\n  "dpop.mode": 1', 'idp."dpop.mode"'],
 ] as const) {
-  test(`refuses ${JSON.stringify(yaml)}: a dot in a key parts nothing [YAML 1.2.2 §7.3, H2]`, () => {
+  test(`refuses ${JSON.stringify(yaml)}: a dot in a key does not nest [YAML 1.2.2 §7.3, H2]`, () => {
     const problem = onlyProblem(withYaml(yaml));
     assert.ok(problem.startsWith(`${name} (`), problem);
     assert.match(problem, /\): is not a setting; nest the keys that its dots part or remove it$/);
   });
 }
 
-test('takes a key with a dot for no setting below one of the same words', () => {
+test('does not treat a key with a dot as nested keys', () => {
   const { settings, warnings } = load(
     withYaml('application.name: x\nspring:\n  application.name: y\n  "idp.domain": z'),
   );
@@ -156,7 +156,7 @@ for (const [name, nearest] of VARIABLES) {
   const isCase = nearest?.toLowerCase() === name.toLowerCase();
   const advice = `is not a setting; ${isCase ? `write ${nearest}` : 'correct'} or remove it`;
 
-  test(`refuses ${name} in .env with its line, and says how it is written if only its letter case is another [H2]`, () => {
+  test(`refuses ${name} in .env with its line, and suggests the spelling if only its letter case differs [H2]`, () => {
     const problem = onlyProblem(inDotEnv(`${name}=secret-value`));
     assert.ok(problem.startsWith(`${name} (`) && problem.endsWith(`/.env, line 2): ${advice}`), problem);
   });
@@ -178,7 +178,7 @@ for (const name of [
   '__proto__',
   'constructor',
 ]) {
-  test(`passes over ${name}, which does not begin as a setting does`, () => {
+  test(`ignores ${name}, which does not begin like a setting`, () => {
     assert.deepEqual(problemsOf(inDotEnv(`${name}=x`)), []);
     assert.deepEqual(warningsOf({ [name]: 'x' }), []);
   });
@@ -203,17 +203,17 @@ const ORCHESTRATED: Readonly<Record<string, string>> = {
   METRICS_SERVICE_PORT: '9090',
 };
 
-test('passes over what orchestrators set for services called idp or metrics', () => {
+test('ignores variables that orchestrators set for services called idp or metrics', () => {
   assert.deepEqual(warningsOf(ORCHESTRATED), []);
 });
 
-test('warns of a name that only ends as what orchestrators set', () => {
+test('warns of a name that only ends like one that orchestrators set', () => {
   const warnings = warningsOf({ 'IDP_A-B_SERVICE_HOST': 'x' });
   assert.deepEqual(warnings, ['IDP_A-B_SERVICE_HOST (environment): is not a setting; correct or remove it']);
 });
 
 for (const name of Object.keys(ORCHESTRATED)) {
-  test(`refuses ${name} in .env all the same, which no orchestrator writes`, () => {
+  test(`refuses ${name} in .env, which no orchestrator writes`, () => {
     assert.match(
       onlyProblem(inDotEnv(`${name}=${ORCHESTRATED[name]}`)),
       / is not a setting; | must be a whole number /,
@@ -221,7 +221,7 @@ for (const name of Object.keys(ORCHESTRATED)) {
   });
 }
 
-test('refuses a name of two lines in the environment, which Node 20 makes of a blank line for --env-file [H2]', () => {
+test('refuses a name of two lines in the environment, which Node 20 makes with --env-file [H2]', () => {
   for (const start of [' ', '\t', ' # a comment', '[section]']) {
     const environment = { ...REQUIRED, [`${start}\nIDP_DPOP_MODE`]: 'REQUIRED' };
     assert.match(onlyProblem({ environment }), /^IDP_DPOP_MODE \(environment\): is not a setting; /);
@@ -241,7 +241,7 @@ const TORN: readonly (readonly [name: string, shown: string])[] = [
 ];
 
 for (const [name, shown] of TORN) {
-  test(`shows of the torn name ${JSON.stringify(name)} nothing of the key in it [CWE-532]`, () => {
+  test(`shows nothing of the key in the joined name ${JSON.stringify(name)} [CWE-532]`, () => {
     const problem = onlyProblem({ environment: { ...REQUIRED, [name]: 'REQUIRED' } });
     assert.equal(
       problem,

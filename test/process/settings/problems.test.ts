@@ -17,7 +17,7 @@ import {
   type Sources,
 } from './every-setting.ts';
 
-test('says of the domain and the audience, when they are missing, what they are, what to set and where that was looked for', () => {
+test('says of a missing domain and audience what they are, what to set and which sources were read', () => {
   for (const [files, states] of [
     [{}, ['not there', 'not there']],
     [{ '.env': '' }, ['there', 'not there']],
@@ -39,7 +39,7 @@ test('says of the domain and the audience, when they are missing, what they are,
   }
 });
 
-test('names the file that CONFIG_FILE names among those that a missing setting was looked for in', () => {
+test('names the file in CONFIG_FILE among the sources of a missing setting', () => {
   const problem = onlyProblem({
     environment: { IDP_DOMAIN: 'idp.test', CONFIG_FILE: 'x.yml' },
     files: { 'x.yml': '' },
@@ -50,7 +50,7 @@ test('names the file that CONFIG_FILE names among those that a missing setting w
   );
 });
 
-test('says of a value that is at fault where it stands: environment, .env or YAML, with the line', () => {
+test('reports the source of an invalid value: environment, .env or YAML, with the line', () => {
   const secret = 'shorter-than-32-characters';
   const line = `IDP_DPOP_NONCE_SECRET=${secret}`;
   inDirectory(
@@ -88,7 +88,7 @@ test('reports every problem of every source at once', () => {
   );
 });
 
-test('says of a source that cannot be read only that, and not that settings are missing', () => {
+test('reports only that a source cannot be read, and not that settings are missing', () => {
   const yaml = 'idp:\n  domain: idp.test\n\taudience: x\n';
   assert.match(onlyProblem({ files: { 'application.yml': yaml } }), /application\.yml, line 3: a tab/);
   assert.match(
@@ -101,7 +101,7 @@ for (const [what, dotEnv, line] of [
   ['a line that is no assignment', 'IDP_DOMAIN: idp.test', /\.env, line 1: no visible NAME=value/],
   ['a name that is set twice', 'HOST=a\nHOST=b', /^HOST \(\S+\.env, line 2\): is set before/],
 ] as const) {
-  test(`says which settings are missing beside ${what} in .env, since the rest of it is read`, () => {
+  test(`reports missing settings together with ${what} in .env, since the rest of it is read`, () => {
     const [first = '', ...others] = problemsOf({ files: { '.env': dotEnv } });
     assert.match(first, line);
     assert.deepEqual(
@@ -111,7 +111,7 @@ for (const [what, dotEnv, line] of [
   });
 }
 
-test('still says what is wrong with other sources when one cannot be read, and takes what stands around a faulty line', () => {
+test('reports problems of other sources when one cannot be read, and reads the lines around an invalid one', () => {
   const problems = problemsOf({
     environment: { PORT: 'x' },
     files: { '.env': 'PROFILE=A\nx\nSCOPE_POLICY=true\nLOG_LEVEL=loud\n', 'application.yml': '- x' },
@@ -147,12 +147,12 @@ for (const [what, sources, name] of [
   });
 }
 
-test('takes a dollar sign and braces that are no placeholder', () => {
+test('accepts a dollar sign and braces that are not a placeholder', () => {
   const secret = '$0123456789{abcdefghijklmnopqrst}$uv';
   assert.deepEqual(problemsOf({ environment: { ...REQUIRED, IDP_DPOP_NONCE_SECRET: secret } }), []);
 });
 
-test('writes each problem on one line of printable ASCII, whatever a key or a file is called', () => {
+test('writes each problem on one line of printable ASCII, whatever the name of a key or a file', () => {
   const yaml = 'idp:\n  "a\\n\u00e9b": 1\n  "c\\r\\u0000\\u001b[0m": 2\n';
   const twice = withYaml('"a\\nb": 1\n"a\\nb": 2');
   for (const sources of [
@@ -165,7 +165,7 @@ test('writes each problem on one line of printable ASCII, whatever a key or a fi
   assert.match(problemsOf(withYaml(yaml))[0] ?? '', /^idp\.a\?\?b \(/);
 });
 
-test('gives the problems also as the message of an error that its name tells from others', () => {
+test('has the problems in the message of an error with its own name', () => {
   assert.throws(
     () => inDirectory({}, (directory) => loadSettings({}, directory)),
     (failure) =>

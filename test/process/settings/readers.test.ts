@@ -47,7 +47,7 @@ function faultOf(reader: (raw: RawValue) => string, value: string): string | fal
   }
 }
 
-test('takes a whole number at both bounds, as number or as text', () => {
+test('accepts a whole number at both bounds, as number or as text', () => {
   for (const raw of [3, '3', 60, '60', '007', '000000000000060', 7.0]) {
     assert.equal(integer(3, 60)(raw), Number(raw));
   }
@@ -84,15 +84,14 @@ for (const raw of [
     refuses(integer(3, 60), raw, /^must be a whole number from 3 to 60$/));
 }
 
-test('refuses empty text as a whole number, though 0 is one', () =>
-  refuses(integer(0, 60), '', /whole number/));
+test('refuses empty text as a whole number from 0', () => refuses(integer(0, 60), '', /whole number/));
 
 for (const raw of [true, 'true', 'TRUE', 'True', 'tRuE']) {
-  test(`takes ${show(raw)} as true`, () => assert.equal(boolean(raw), true));
+  test(`reads ${show(raw)} as true`, () => assert.equal(boolean(raw), true));
 }
 
 for (const raw of [false, 'false', 'FALSE', 'False', 'fAlSe']) {
-  test(`takes ${show(raw)} as false`, () => assert.equal(boolean(raw), false));
+  test(`reads ${show(raw)} as false`, () => assert.equal(boolean(raw), false));
 }
 
 for (const raw of [
@@ -116,7 +115,7 @@ for (const raw of [
   test(`refuses ${show(raw)} as a boolean`, () => refuses(boolean, raw, /^must be .*true.*false/i));
 }
 
-test('takes a word in either case, and gives it as it is spelled', () => {
+test('accepts a word in any case, and returns its usual spelling', () => {
   for (const raw of ['ALLOWED', 'allowed', 'aLLowed']) {
     assert.equal(word('DISABLED', 'ALLOWED')(raw), 'ALLOWED');
     assert.equal(word('disabled', 'allowed')(raw), 'allowed');
@@ -129,14 +128,14 @@ for (const raw of ['', 'any ', 'an', 'any,at+jwt', 1, true, ['any']]) {
     refuses(word('any', 'at+jwt'), raw, /^must be one of any, at\+jwt$/));
 }
 
-test('takes text as it stands', () => assert.equal(text(' any text '), ' any text '));
+test('returns text unchanged', () => assert.equal(text(' any text '), ' any text '));
 
 for (const raw of [8080, 1.5, NaN, true, false, ['text'], []]) {
   test(`refuses ${show(raw)} where text is wanted and says to quote it`, () =>
     refuses(text, raw, /^must be text; quote it$/));
 }
 
-test('gives the fault that a check of the text finds', () => {
+test('reports the problem that a check of the text finds', () => {
   const notBad = matching(/^/, 'must not be bad', (value) => value !== 'bad');
   refuses(notBad, 'bad', /^must not be bad$/);
   assert.equal(notBad('good'), 'good');
@@ -157,16 +156,16 @@ const LISTS: readonly (readonly [RawValue, readonly string[]])[] = [
 ];
 
 for (const [raw, value] of LISTS) {
-  test(`takes ${show(raw)} as the list ${show(value)}`, () => assert.deepEqual(words(raw), value));
+  test(`reads ${show(raw)} as the list ${show(value)}`, () => assert.deepEqual(words(raw), value));
 }
 
 for (const raw of [1, true, NaN, null, [1], ['a', true], [null], ['a', null]]) {
-  test(`refuses ${show(raw)} as a list of texts and says to quote what is none`, () =>
+  test(`refuses ${show(raw)} as a list of texts and says to quote what is not text`, () =>
     refuses(words, raw, /^must be a list of 0 or more texts, .*; quote what is no text$/));
 }
 
 for (const raw of ['a b', 'a,b c', ['a', 'b c'], [' a']]) {
-  test(`refuses ${show(raw)} for the fault of a member`, () => refuses(words, raw, /white space/));
+  test(`refuses ${show(raw)} because of a member`, () => refuses(words, raw, /white space/));
 }
 
 for (const blank of [' ', '\0', '\t', '\n', '\r', '\u00a0', '\u3000']) {
@@ -177,14 +176,13 @@ for (const blank of [' ', '\0', '\t', '\n', '\r', '\u00a0', '\u3000']) {
   });
 }
 
-test('finds the fault of a text that is empty, and of an empty member of a list', () => {
+test('refuses an empty text, and an empty member of a list', () => {
   assert.equal(faultOf(textWithoutBlanks, ''), 'is empty, or has white space or a NUL; remove it');
   refuses(words, ['a', ''], /^is empty, or has white space or a NUL; remove it$/);
 });
 
 for (const raw of [',', ' , ', ',,', ',a', 'a,', 'a,,b', 'a, ']) {
-  test(`refuses ${show(raw)}, a list with nothing in one of its places [H2]`, () =>
-    refuses(words, raw, /^is empty/));
+  test(`refuses ${show(raw)}, a list with a hole [H2]`, () => refuses(words, raw, /^is empty/));
 }
 
 test('finds no white space in a text without it', () => {
@@ -210,7 +208,7 @@ for (const value of [
   'idp.test:4430',
   `${'a'.repeat(63)}.test`,
 ]) {
-  test(`takes ${value} as a host name with an optional port`, () =>
+  test(`accepts ${value} as a host name with an optional port`, () =>
     assert.equal(faultOf(host, value), false));
 }
 
@@ -312,7 +310,7 @@ for (const value of [
   'https://[::1]/jwks',
   'https://idp.test/jwks?tenant=1',
 ]) {
-  test(`takes ${value} as an https URL`, () => assert.equal(faultOf(httpsUrl, value), false));
+  test(`accepts ${value} as an https URL`, () => assert.equal(faultOf(httpsUrl, value), false));
 }
 
 for (const value of [
@@ -351,7 +349,7 @@ for (const value of [
 const NO_URL =
   'must be a URL that begins with https:// or http://, in its normal form, without "@", "#" or "?"';
 
-test('takes the beginning of a URL, and no white space in it', () => {
+test('accepts the beginning of a URL without white space', () => {
   for (const value of ['https://a.test/claims/', 'urn:x:', 'https://a.test/#']) {
     assert.equal(faultOf(urlPrefix, value), false);
   }
@@ -361,13 +359,13 @@ test('takes the beginning of a URL, and no white space in it', () => {
   }
 });
 
-test('takes a secret of 32 characters and of more, and none of fewer', () => {
+test('accepts a secret of at least 32 characters', () => {
   const long = 'a\n'.repeat(16);
   assert.deepEqual([faultOf(secret, long), faultOf(secret, `${long}b`)], [false, false]);
   assert.equal(faultOf(secret, long.slice(1)), 'must have at least 32 characters');
 });
 
-test('takes a public URL of either web scheme and of no other', () => {
+test('accepts a public URL only with http or https', () => {
   for (const value of ['http://api.test/', 'https://api.test/v1']) {
     assert.equal(faultOf(publicUrl, value), false);
   }
@@ -441,12 +439,12 @@ const RESOURCES: readonly (readonly [url: string, fault?: string])[] = [
 ];
 
 for (const [url, fault] of RESOURCES) {
-  test(`${fault === undefined ? 'takes' : 'refuses'} ${show(url)} as the identifier of a resource [RFC 9728 §1.2, §3.1, RFC 6761 §6.3, G16]`, () => {
+  test(`${fault === undefined ? 'accepts' : 'refuses'} ${show(url)} as the identifier of a resource [RFC 9728 §1.2, §3.1, RFC 6761 §6.3, G16]`, () => {
     assert.equal(faultOf(resourceUrl, url), fault ?? false);
   });
 }
 
-test('takes scope-tokens as the scopes of a resource [RFC 6749 §3.3]', () => {
+test('accepts scope-tokens as the scopes of a resource [RFC 6749 §3.3]', () => {
   for (const value of ['read', 'read:orders', 'https://api.test/read', 'openid2', '!', '~']) {
     assert.equal(faultOf(resourceScope, value), false);
   }
@@ -478,7 +476,7 @@ for (const value of [
   'https://[::1]:1',
   'http://127.0.0.1',
 ]) {
-  test(`takes ${value} as an origin`, () => assert.equal(faultOf(origin, value), false));
+  test(`accepts ${value} as an origin`, () => assert.equal(faultOf(origin, value), false));
 }
 
 for (const value of [
@@ -504,12 +502,12 @@ for (const value of [
 }
 
 for (const value of ['*', 'https://*.app.test', 'https://app.test*']) {
-  test(`refuses ${value} as an origin and says what to do`, () => {
+  test(`refuses ${value} as an origin and says what to write`, () => {
     assert.match(String(faultOf(origin, value)), /^must be an origin .*; no "\*" or last "\/"$/);
   });
 }
 
-test('takes method names in upper case [RFC 9110 §9.1]', () => {
+test('accepts method names in upper case [RFC 9110 §9.1]', () => {
   for (const value of ['GET', 'A', 'PROPFIND']) assert.equal(faultOf(methodName, value), false);
 });
 
@@ -518,7 +516,7 @@ for (const value of ['get', 'Get', 'G3T', 'GET ', ' GET', 'GET,POST', '*', '']) 
     assert.equal(faultOf(methodName, value), 'must be a method name in upper case'));
 }
 
-test('takes the names of header fields [RFC 9110 §5.1]', () => {
+test('accepts names of header fields [RFC 9110 §5.1]', () => {
   for (const value of ['ETag', 'x-request-id', 'X_1', "!#$%&'+.^`|~-"]) {
     assert.equal(faultOf(fieldName, value), false);
   }
@@ -584,7 +582,7 @@ const STORES: readonly (readonly [address: string, isGood: boolean])[] = [
 ];
 
 for (const [address, isGood] of STORES) {
-  test(`${isGood ? 'takes' : 'refuses'} ${show(address)} as the address of a replay store`, () => {
+  test(`${isGood ? 'accepts' : 'refuses'} ${show(address)} as the address of a replay store`, () => {
     const fault =
       'must be redis://[[user]:password@]host[:port][/database], or rediss://, with special characters as %XX';
     assert.equal(faultOf(storeAddress, address), isGood ? false : fault);
@@ -640,7 +638,7 @@ const PROXIES: readonly (readonly [address: string, isGood: boolean])[] = [
 ];
 
 for (const [address, isGood] of PROXIES) {
-  test(`${isGood ? 'takes' : 'refuses'} ${show(address)} as the address of a forward proxy`, () => {
+  test(`${isGood ? 'accepts' : 'refuses'} ${show(address)} as the address of a forward proxy`, () => {
     const fault = 'must be http://[user[:password]@]host[:port], with special characters as %XX';
     assert.equal(faultOf(proxyAddress, address), isGood ? false : fault);
   });

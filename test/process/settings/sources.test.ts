@@ -35,14 +35,14 @@ test('reads the file that CONFIG_FILE names instead of application.yml, from the
   assert.equal(portOf({ CONFIG_FILE: '' }, 'CONFIG_FILE='), 1);
 });
 
-test('reads a CONFIG_FILE elsewhere', () => {
+test('reads a CONFIG_FILE in another directory', () => {
   inDirectory({ 'x.yml': 'server:\n  port: 4' }, (elsewhere) => {
     const environment = { ...REQUIRED, CONFIG_FILE: join(elsewhere, 'x.yml') };
     assert.equal(load({ environment, files: { 'application.yml': 'server:\n  port: 1' } }).settings.port, 4);
   });
 });
 
-test('does without .env, application.yml and the directory itself', () => {
+test('needs neither .env nor application.yml nor the directory itself', () => {
   assert.deepEqual(
     problemsIn(() => loadProfileSettings(REQUIRED, '/nonexistent')),
     [],
@@ -54,7 +54,7 @@ for (const [what, name] of [
   ['environment', 'CONFIG_FILE (environment)'],
   ['.env', 'CONFIG_FILE (.env, line 1)'],
 ] as const) {
-  test(`refuses a CONFIG_FILE in ${what} that is not there`, () => {
+  test(`refuses a missing CONFIG_FILE in ${what}`, () => {
     const set = what === '.env' ? { files: { '.env': 'CONFIG_FILE=no.yml' } } : {};
     const environment = what === '.env' ? REQUIRED : { ...REQUIRED, CONFIG_FILE: 'no.yml' };
     const problem = onlyProblem({ environment, ...set });
@@ -75,7 +75,7 @@ const IRREGULAR: Readonly<Record<string, (path: string) => void>> = {
 
 for (const [what, make] of Object.entries(IRREGULAR)) {
   for (const name of ['.env', 'application.yml', 'x.yml']) {
-    test(`refuses ${what} as ${name} without waiting for it`, () => {
+    test(`refuses ${what} as ${name} without reading it`, () => {
       inDirectory({}, (directory) => {
         make(join(directory, name));
         const environment = name === 'x.yml' ? { ...REQUIRED, CONFIG_FILE: name } : REQUIRED;
@@ -89,7 +89,7 @@ for (const [what, make] of Object.entries(IRREGULAR)) {
   }
 }
 
-test('asks for no setting that may stand in a .env that cannot be read, though there is an application.yml', () => {
+test('does not report settings as missing that may be in an unreadable .env, even with an application.yml', () => {
   inDirectory({ 'application.yml': 'server:\n  port: 5' }, (directory) => {
     mkdirSync(join(directory, '.env'));
     assert.deepEqual(
@@ -107,7 +107,7 @@ test('reads a link to a regular file', () => {
 });
 
 for (const name of ['.env', 'application.yml']) {
-  test(`refuses a link as ${name} that leads nowhere, since it is there`, () => {
+  test(`refuses a broken link as ${name}`, () => {
     inDirectory({}, (directory) => {
       symlinkSync('nowhere', join(directory, name));
       assert.deepEqual(
@@ -132,7 +132,7 @@ test('refuses an application.yaml, which is not read, whatever else is there [H2
   }
 });
 
-test('leaves an application.yaml alone when CONFIG_FILE says what is read', () => {
+test('ignores an application.yaml when CONFIG_FILE is set', () => {
   const files = { 'application.yaml': 'server:\n  port: 7', 'x.yml': '' };
 
   const portWith = (name: string) =>
@@ -141,7 +141,7 @@ test('leaves an application.yaml alone when CONFIG_FILE says what is read', () =
   assert.deepEqual([portWith('application.yaml'), portWith('x.yml')], [7, 3001]);
 });
 
-test('says of a file why it cannot be read', () => {
+test('says why a file cannot be read', () => {
   inDirectory({}, (directory) => {
     symlinkSync('application.yml', join(directory, 'application.yml'));
     assert.deepEqual(
@@ -169,7 +169,7 @@ function failWith(t: TestContext, name: 'lstatSync' | 'readFileSync' | 'existsSy
 }
 
 for (const name of ['.env', 'application.yml']) {
-  test(`refuses ${name} when its mode forbids to read it, since it is there and may hold a safeguard [H2]`, (t) => {
+  test(`refuses ${name} when its mode forbids reading, since it may hold a safeguard [H2]`, (t) => {
     inDirectory({ [name]: '' }, (directory) => {
       failWith(t, 'readFileSync', 'EACCES');
       assert.deepEqual(
@@ -180,7 +180,7 @@ for (const name of ['.env', 'application.yml']) {
   });
 }
 
-test('passes over the files that the permission model hides, and says so of a setting that is missing', (t) => {
+test('ignores files that the permission model hides, and says so of a missing setting', (t) => {
   for (const name of ['lstatSync', 'existsSync'] as const) failWith(t, name, 'ERR_ACCESS_DENIED');
   assert.deepEqual(
     problemsIn(() => loadProfileSettings(REQUIRED, '/srv')),
@@ -205,7 +205,7 @@ test('refuses a CONFIG_FILE that the permission model hides', (t) => {
   );
 });
 
-test('lets a failure that is none of the file system be a bug, and no problem of the operator', (t) => {
+test('rethrows an error that is not of the file system instead of reporting a problem', (t) => {
   const bug = new TypeError('x is not a function');
   t.after(() => {
     t.mock.restoreAll();
@@ -221,7 +221,7 @@ test('lets a failure that is none of the file system be a bug, and no problem of
   );
 });
 
-test('tells at once whether an orchestrator has set a name, however long it is [C10]', () => {
+test('recognises a name that an orchestrator has set at once, however long it is [C10]', () => {
   const environment = { ...REQUIRED, [`${'_SERVICE_PORT_'.repeat(8_000)}-`]: '1' };
   const millis = processorMillis(() => load({ environment }));
   assert.ok(millis < 1_000, `${millis} ms`);
@@ -245,19 +245,19 @@ test('reads no file of more than a million bytes', () => {
   }
 });
 
-test('reads a quoted text that is as long as a file may be', () => {
+test('reads a quoted text as long as a file may be', () => {
   const host = 'x'.repeat(999_900);
   assert.equal(load(withYaml(`server:\n  host: "${host}"`)).settings.host, host);
 });
 
-test('takes a byte-order mark at the start of a file, once, for nothing', () => {
+test('ignores one byte-order mark at the start of a file', () => {
   const files = { '.env': '\uFEFFPORT=81\n', 'application.yml': '\uFEFFserver:\n  host: x\n' };
   const { port, host } = load({ environment: REQUIRED, files }).settings;
   assert.deepEqual([port, host], [81, 'x']);
   assert.match(onlyProblem(withYaml('\uFEFF\uFEFFserver:\n')), /line 1: .*character/);
 });
 
-test('passes over what an orchestrator sets by its name, whatever the value of another variable looks like', () => {
+test('recognises what an orchestrator sets by its name, whatever the values of other variables', () => {
   const environment = {
     ...REQUIRED,
     IDP_DPOP_NONCE_SECRET: `${'s'.repeat(40)}_PORT_1_a=`,

@@ -82,7 +82,7 @@ test('exits 1 when CONFIG_FILE names no file', async () => {
   );
 });
 
-test('starts from .env and application.yml of the working directory and warns of what it does not know', async () => {
+test('starts from .env and application.yml of the working directory and warns of unknown settings', async () => {
   const service = await startProcess({
     environment: { PORT: '', HOST: '127.0.0.1', IDP_DPOPMODE: 'REQUIRED', IDP_SERVICE_HOST: '10.0.0.1' },
     files: {
@@ -116,7 +116,7 @@ test('starts from .env and application.yml of the working directory and warns of
   }
 });
 
-test('exits 1 when the working directory is gone, and tells what else is known to be wrong', () => {
+test('exits 1 when the working directory is gone, and reports other known problems', () => {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
   const words = [
     '-c',
