@@ -30,7 +30,7 @@ function testTool(
 }
 
 testTool(
-  'the MCP clients, oauth4webapi and a page in a browser find the provider on their own, and are answered',
+  'MCP clients, oauth4webapi and a page in a browser find the provider; clients of an MCP server step up, attacks fail',
   'clients',
 );
 

@@ -88,7 +88,10 @@ export async function startMcpProgram(options: ProgramOptions): Promise<McpProgr
   writeFileSync(file, programOf(options, port));
   const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'pipe'] });
   const written: string[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => written.push(String(chunk)));
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => written.push(String(chunk)));
+  }
+
   const log = () => written.join('');
 
   const stop = () => {

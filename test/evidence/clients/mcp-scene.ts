@@ -39,14 +39,16 @@ export const kindsOf = (answers: readonly Answer[]) => [...new Set(statusesOf(an
 /** Whether the tool that writes has run, whatever the status. */
 export const hasWritten = ({ text }: Answer) => text.includes('has written');
 
-/** One tool more that shows everything that it gets, one that counts timers, and one that never comes to an end. */
+/** One tool more that shows everything that it gets, one that counts timers, and two that take time. */
 const ODD_TOOLS = `
   ['tell', { access: base, inputSchema: z.object({}), run: (...all) => inspect(all, EVERYTHING) }],
   ['count_timers', { access: base, inputSchema: z.object({}), run: () => timers() }],
+  ['take_a_moment', { access: base, inputSchema: z.object({}), run: () => sleep(50, 'a moment later') }],
   ['wait_for_ever', { access: base, inputSchema: z.object({}), run: () => new Promise(() => {}) }],
 `;
 
 const ODD_HELPERS = `
+import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 
 const EVERYTHING = { depth: 20, showHidden: true, getters: true, maxStringLength: null };

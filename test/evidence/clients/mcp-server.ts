@@ -6,7 +6,7 @@ import { MCP_CLIENTS, PROVING_CLIENT, refreshing, walkMcp, type McpClient } from
 import { challenges, messages, origins, spellings, unchecked } from './mcp-messages.ts';
 import { PAGE, partOf, replaceAll, SERVER_SDKS, startMcpProgram, type ServerSdk } from './mcp-program.ts';
 import { inScene, type Fact } from './mcp-scene.ts';
-import { bounds, secrets, sessions, streams, timers } from './mcp-sessions.ts';
+import { bounds, secrets, sessions, streams, timers, tolerated } from './mcp-sessions.ts';
 import { startRealProvider, type RealProvider } from './provider.ts';
 
 export type Report = (name: string, found: unknown, expected: unknown) => void;
@@ -60,7 +60,8 @@ async function reportServer(report: Report, provider: RealProvider, sdk: ServerS
     for (const part of parts) found.push(...(await part(scene)));
     return found;
   });
-  for (const { name, found, expected } of [...facts, ...(await unchecked(sdk))]) told(name, found, expected);
+  facts.push(...(await unchecked(sdk)), ...(await tolerated(sdk)));
+  for (const { name, found, expected } of facts) told(name, found, expected);
 }
 
 const TWO_SCOPES: readonly (readonly [string, string])[] = [

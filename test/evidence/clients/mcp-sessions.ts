@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { until } from '../../support/watch.ts';
-import { SESSIONS, statusesOf, type Fact, type Scene } from './mcp-scene.ts';
+import { replaceAll, type ServerSdk } from './mcp-program.ts';
+import { inScene, SESSIONS, statusesOf, type Fact, type Scene } from './mcp-scene.ts';
 import { call, INITIALIZE, LIST, modern, open, type Question } from './mcp-wire.ts';
 
 export async function sessions(scene: Scene): Promise<Fact[]> {
@@ -110,6 +111,30 @@ export async function bounds(scene: Scene): Promise<Fact[]> {
   ];
 }
 
+const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
+
+/** With a token that expired before its request, within the tolerance of the gate. */
+export const tolerated = (sdk: ServerSdk): Promise<Fact[]> =>
+  inScene(
+    sdk,
+    async ({ ask, open: openSession, token }) => {
+      const expired = token({ exp: inSeconds(-5) });
+      const session = await openSession(expired);
+      const { status, text } = await ask({ token: expired, session, body: call('take_a_moment') });
+      return [
+        {
+          name: 'a token within the clock tolerance gets the whole response',
+          found: [status, text.includes('moment')],
+          expected: [200, true],
+        },
+      ];
+    },
+    (lines) =>
+      replaceAll(lines, [
+        ['  audience: RESOURCE,\n', '  audience: RESOURCE,\n  clockToleranceSeconds: 60,\n'],
+      ]),
+  );
+
 /** How the body of a response ends. */
 async function endOf(response: IncomingMessage): Promise<string> {
   response.resume();
@@ -118,8 +143,6 @@ async function endOf(response: IncomingMessage): Promise<string> {
     () => 'cut',
   );
 }
-
-const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
 
 export async function streams(scene: Scene): Promise<Fact[]> {
   const { port } = scene.program;
