@@ -20,16 +20,17 @@ const anchorsOf = (page: string) =>
 /** Every file of a folder that a person reads, copies from or runs. */
 const filesIn = (folder: string): readonly string[] =>
   readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.[a-z]+$/.test(name) && !name.includes('node_modules'))
+    .filter((name) => !name.includes('node_modules'))
     .map((name) => `${folder}${name}`)
     .filter((name) => statSync(new URL(name, ROOT)).isFile());
+
+const FILES = [...new Set([...PAGES, ...filesIn('src/'), ...filesIn('test/'), ...filesIn('docs/')])];
 
 test('nobody is told to install, run or import the package gatehouse, which belongs to somebody else', () => {
   const commands =
     /\b(?:npx|bunx|npm (?:exec|x|i|install|add|view)|deno add)\s+(?:-\S+\s+)*(?:npm:)?gatehouse(?![-\w])/g;
   const imports = /\b(?:from|import|require)\b[\s(]*['"]gatehouse['"/]/g;
-  const files = [...PAGES, ...filesIn('src/'), ...filesIn('test/'), ...filesIn('docs/')];
-  const found = files.flatMap((name) => {
+  const found = FILES.flatMap((name) => {
     const text = read(name);
     return [...text.matchAll(commands), ...text.matchAll(imports)].map(([words]) => `${name}: ${words}`);
   });
@@ -39,6 +40,16 @@ test('nobody is told to install, run or import the package gatehouse, which belo
 const TESTS = readdirSync(new URL('test/', ROOT), { recursive: true, encoding: 'utf8' }).filter(
   (name) => name.endsWith('.test.ts') && !name.includes('node_modules'),
 );
+
+test('no file names a registry, or a folder of the machine on which it was written', () => {
+  const names = /\bregistry[.]npmjs\b|(?<![\w.:/*-])[/](?:home|Users|root|work)[/]\w/g;
+  const own = ['package.json', 'package-lock.json', 'test/evidence/package-lock.json', 'Dockerfile'];
+  const files = [...own, ...FILES, ...filesIn('.github/'), ...filesIn('.ci/')];
+  const found = files.flatMap((name) =>
+    [...read(name).matchAll(names)].map(([words]) => `${name}: ${words}`),
+  );
+  assert.deepEqual(found, []);
+});
 
 for (const page of PAGES) {
   test(`${page} links to files and headings that exist`, () => {

@@ -89,7 +89,7 @@ export default one;
 export const gate = await createGate(settings);
 export const { check, admit } = gate;
 export const later = createGate(settings);
-export const verdict = (request: GateRequest) => gate.check(request, optional);
+export const checkRequest = (request: GateRequest) => gate.check(request, optional);
 export const verdict = await gate.check({ method: 'GET', url: '/', rawHeaders: [] }, optional);
 export const refusal = verdict.refusal;
 export const headers = 'headers' in verdict ? verdict.headers : undefined;
