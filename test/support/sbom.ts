@@ -45,10 +45,12 @@ export function sbomOfPackage(sha512?: string): Sbom {
 }
 
 /** The list of what the image adds: the same code without its declarations. Its base has a list of its own. */
-export function sbomOfImage(): Sbom {
-  const { metadata, ...list } = sbomOfPackage();
-  const component = { ...metadata.component, type: 'application', name: 'gatehouse' };
-  return { ...list, metadata: { ...metadata, component } };
+export function sbomOfImage({ metadata, ...list }: Sbom): Sbom {
+  const { hashes: _, ...component } = metadata.component;
+  return {
+    ...list,
+    metadata: { ...metadata, component: { ...component, type: 'application', name: 'gatehouse' } },
+  };
 }
 
 /** What built code loads that is neither built with it nor a module of Node: what a list would have to name. */

@@ -4,67 +4,69 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { firstDifference, readTarball, tarballDifference } from './compare.ts';
 
-const bytes = (text: string) => new TextEncoder().encode(text);
+const FILES = { 'dist/a.js': 'a = 1;\n', 'dist/deep/b.js': 'b = 2;\n' };
+const PACKAGE = '{"name":"a","version":"1.0.0"}';
 
 const filesWith = (files: Readonly<Record<string, string>>) =>
-  new Map(Object.entries(files).map(([name, text]) => [name, bytes(text)]));
+  new Map(Object.entries(files).map(([name, text]) => [name, Buffer.from(text)]));
 
-/** A tarball of these files, made by npm as a release is. */
-function pack(context: TestContext, files: Readonly<Record<string, string>>): Uint8Array {
+/** A tarball of the files, made by npm as a release is. */
+function pack(): Buffer {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
-  context.after(() => rmSync(directory, { recursive: true }));
-  mkdirSync(join(directory, 'dist/deep'), { recursive: true });
-  for (const [name, text] of Object.entries({ 'package.json': '{"name":"a","version":"1.0.0"}', ...files })) {
-    writeFileSync(join(directory, name), text);
+  try {
+    mkdirSync(join(directory, 'dist/deep'), { recursive: true });
+    for (const [name, text] of Object.entries({ 'package.json': PACKAGE, ...FILES })) {
+      writeFileSync(join(directory, name), text);
+    }
+    execFileSync('npm', ['pack', '--silent', '--ignore-scripts'], { cwd: directory });
+    return readFileSync(join(directory, 'a-1.0.0.tgz'));
+  } finally {
+    rmSync(directory, { recursive: true });
   }
-  execFileSync('npm', ['pack', '--silent', '--ignore-scripts'], { cwd: directory });
-  return readFileSync(join(directory, 'a-1.0.0.tgz'));
 }
 
-const FILES = { 'dist/a.js': 'a = 1;\n', 'dist/deep/b.js': 'b = 2;\n' };
+const packed = pack();
 
-test('two tarballs of the same files do not differ, and hold each file with its bytes', (t) => {
-  const one = pack(t, FILES);
-  assert.equal(tarballDifference(one, pack(t, FILES)), undefined);
-  const found = Object.fromEntries(
-    [...readTarball(one).files].map(([name, text]) => [name, Buffer.from(text).toString()]),
-  );
-  assert.deepEqual(found, {
-    'package/package.json': '{"name":"a","version":"1.0.0"}',
-    'package/dist/a.js': 'a = 1;\n',
-    'package/dist/deep/b.js': 'b = 2;\n',
+/** The same tarball with some bytes of the archive replaced, at a distance from where a text stands in it. */
+function planted(beside: string, distance: number, bytes: string): Buffer {
+  const archive = gunzipSync(packed);
+  archive.write(bytes, archive.indexOf(beside) + distance, 'latin1');
+  return gzipSync(archive);
+}
+
+test('two tarballs of the same files do not differ, and hold each file with its bytes', () => {
+  assert.equal(tarballDifference(packed, Buffer.from(packed)), undefined);
+  const found = [...readTarball(packed).files].map(([name, bytes]) => [name, Buffer.from(bytes).toString()]);
+  assert.deepEqual(Object.fromEntries(found), {
+    'package/package.json': PACKAGE,
+    'package/dist/a.js': FILES['dist/a.js'],
+    'package/dist/deep/b.js': FILES['dist/deep/b.js'],
   });
 });
 
-test('a byte that differs in one file of a tarball is named, with its file and its place', (t) => {
-  const planted = pack(t, { ...FILES, 'dist/deep/b.js': 'b = 3;\n' });
+test('a byte that differs in one file of a tarball is named, with its file and its place', () => {
   assert.equal(
-    tarballDifference(pack(t, FILES), planted),
+    tarballDifference(packed, planted('b = 2', 4, '3')),
     'package/dist/deep/b.js differs at byte 4: 0x32 and 0x33',
   );
 });
 
-test('a file that others may do more with is named, with the place in its mode', (t) => {
-  const tar = gunzipSync(pack(t, FILES));
-  const header = tar.indexOf('package/dist/a.js');
-  const other = Buffer.from(tar);
-  other.write('000600', header + 100, 'latin1');
+test('a file that others may do more with is named, with the place in its mode', () => {
   assert.equal(
-    tarballDifference(gzipSync(tar), gzipSync(other)),
+    tarballDifference(packed, planted('package/dist/a.js', 100, '000600')),
     'the mode of package/dist/a.js differs at byte 4: 0x34 and 0x30',
   );
 });
 
-test('a tarball that was compressed otherwise is said to hold the same files', (t) => {
-  const tarball = pack(t, FILES);
-  const other = Uint8Array.from(tarball);
+test('a tarball that was compressed otherwise is said to hold the same files', () => {
+  const other = Buffer.from(packed);
   // The system that the header of gzip names, which is no part of the files.
   other[9] = 0x07;
-  assert.equal(tarballDifference(tarball, other), 'the files are the same; the archives differ at byte 9');
+  assert.equal(tarballDifference(packed, other), 'the files are the same; the archives differ at byte 9');
 });
 
 test('a file that is shorter, missing or added is named', () => {

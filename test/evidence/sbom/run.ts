@@ -60,10 +60,11 @@ function judge(name: string, list: Sbom): void {
   }
 }
 
-judge('gatehouse-http', sbomOfPackage(hashOfTarball()));
-judge('gatehouse-image', sbomOfImage());
+const ofPackage = sbomOfPackage(hashOfTarball());
+judge('gatehouse-http', ofPackage);
+judge('gatehouse-image', sbomOfImage(ofPackage));
 
-const wrong = { ...sbomOfPackage(), components: [{ name: 'without a type' }] };
+const wrong = { ...ofPackage, components: [{ name: 'without a type' }] };
 const isWrongRefused = !check(wrong);
 console.log(`a list that is not valid: ${isWrongRefused ? 'refused' : 'NOT refused'}`);
 
