@@ -70,6 +70,29 @@ const signAs =
 
 const goodToken = (algorithm: Algorithm) => tokenOf({ alg: algorithm, kid: algorithm }, signAs(algorithm));
 
+const MACS = { HS256: 'sha256', HS384: 'sha384', HS512: 'sha512' };
+
+/** Every text and all bytes in which a public key goes around, and no secret at all. */
+function spellingsOf(algorithm: Algorithm): readonly (string | Buffer)[] {
+  const pem = PAIRS[algorithm]!.publicKey;
+  const key = createPublicKey(pem);
+  const der = key.export({ type: 'spki', format: 'der' });
+  const jwk = key.export({ format: 'jwk' });
+  const { n, x = '', y = '' } = jwk;
+  const numbers = [n ?? x, y].map((text) => Buffer.from(text, 'base64url'));
+  const point = Buffer.concat([Buffer.from([4]), ...numbers]);
+  const pkcs1 =
+    n === undefined
+      ? []
+      : [key.export({ type: 'pkcs1', format: 'pem' }), key.export({ type: 'pkcs1', format: 'der' })];
+  return [
+    ...[pem, pem.trim(), pem.replaceAll('\n', '\r\n'), pem.replaceAll(/-.*-|\n/g, ''), ...pkcs1],
+    ...[der, der.toString('base64'), der.toString('base64url'), der.toString('hex')],
+    ...[JSON.stringify(jwk), JSON.stringify(jwkOf(algorithm)), JSON.stringify({ keys: [jwkOf(algorithm)] })],
+    ...[n ?? x, numbers[0]!, point, point.toString('hex'), ''],
+  ];
+}
+
 /** A verifier over these keys; `change` publishes others. */
 async function open(algorithms: readonly Algorithm[], jwks: readonly object[]) {
   let published = jwks;
@@ -137,20 +160,14 @@ describe('a token', () => {
 
     test(`that says HS256 or none is refused for a key for ${algorithm}, whatever secret signed it [RFC 8725 §2.1, §3.2]`, async () => {
       const { verdictOf } = await open(ALL, [jwkOf(algorithm)]);
-      const pem = PAIRS[algorithm]!.publicKey;
-      const key = createPublicKey(pem);
-      const secrets = [
-        pem,
-        pem.trim(),
-        key.export({ type: 'spki', format: 'der' }),
-        JSON.stringify(key.export({ format: 'jwk' })),
-        JSON.stringify(jwkOf(algorithm)),
-        Buffer.from(String(key.export({ format: 'jwk' }).n ?? key.export({ format: 'jwk' }).x), 'base64url'),
-        '',
-      ];
-      for (const secret of secrets) {
-        const mac = (input: Buffer) => createHmac('sha256', secret).update(input).digest();
-        assert.equal(await verdictOf(tokenOf({ alg: 'HS256', kid: algorithm }, mac)), 'algorithm-refused');
+      for (const secret of spellingsOf(algorithm)) {
+        for (const [alg, digest] of Object.entries(MACS)) {
+          const mac = (input: Buffer) => createHmac(digest, secret).update(input).digest();
+          assert.equal(await verdictOf(tokenOf({ alg, kid: algorithm }, mac)), 'algorithm-refused');
+          // A MAC under the name of the key's own algorithm is no signature.
+          const posing = tokenOf({ alg: algorithm, kid: algorithm }, mac);
+          assert.equal(await verdictOf(posing), 'signature-mismatch');
+        }
       }
       for (const alg of [
         'none',
@@ -176,6 +193,7 @@ describe('a token', () => {
     test(`signed with ${algorithm} has two concatenated integers of ${bytes / 2} bytes and nothing else [RFC 7518 §3.4]`, async () => {
       const { verdictOf } = await open([algorithm], [jwkOf(algorithm)]);
       const header = { alg: algorithm, kid: algorithm };
+      const halves = (signature: Buffer) => [signature.subarray(0, bytes / 2), signature.subarray(bytes / 2)];
       const der = (input: Buffer) => sign(DIGESTS[algorithm], input, PAIRS[algorithm]!.privateKey);
       const wrong: ((signature: Buffer) => Buffer)[] = [
         (signature) => Buffer.concat([Buffer.alloc(1), signature]),
@@ -184,6 +202,13 @@ describe('a token', () => {
         (signature) => Buffer.concat([signature, signature]),
         (signature) => Buffer.alloc(signature.length),
         () => Buffer.alloc(0),
+        // Each half by itself is over-long, or lacks its leading byte.
+        (signature) => Buffer.concat(halves(signature).flatMap((half) => [Buffer.alloc(1), half])),
+        (signature) => Buffer.concat(halves(signature).map((half) => half.subarray(1))),
+        // CVE-2022-21449: neither integer may be 0.
+        (signature) => Buffer.concat([halves(signature)[0]!, Buffer.alloc(bytes / 2)]),
+        (signature) => Buffer.concat([Buffer.alloc(bytes / 2), halves(signature)[1]!]),
+        (signature) => Buffer.concat(halves(signature).reverse()),
       ];
       assert.equal(await verdictOf(tokenOf(header, der)), 'signature-mismatch');
       for (const change of wrong) {
@@ -201,6 +226,74 @@ describe('a token', () => {
       assert.equal(await verdictOf(tokenOf({ alg: 'PS256', kid: 'PS256' }, salted)), 'signature-mismatch');
     }
   });
+
+  for (const [algorithm, other] of [
+    ['RS256', 'PS256'],
+    ['PS256', 'RS256'],
+  ] as const) {
+    test(`signed as ${other} by the RSA key of ${algorithm} is refused, whatever its header says [RFC 8725 §3.1]`, async () => {
+      const { verdictOf } = await open(ALL, [jwkOf(algorithm)]);
+      const signer = signAs(other, PAIRS[algorithm]!.privateKey);
+      assert.equal(await verdictOf(tokenOf({ alg: other, kid: algorithm }, signer)), 'algorithm-refused');
+      assert.equal(
+        await verdictOf(tokenOf({ alg: algorithm, kid: algorithm }, signer)),
+        'signature-mismatch',
+      );
+    });
+  }
+
+  test('signed with one RSA key under two names is accepted by the key of its own algorithm alone [RFC 8725 §3.1]', async () => {
+    const { verdictOf } = await open(ALL, [
+      jwkOf('RS256', { kid: 'rs' }),
+      jwkOf('RS256', { kid: 'ps', alg: 'PS256' }),
+    ]);
+    const key = PAIRS.RS256!.privateKey;
+    for (const [alg, kid, expected] of [
+      ['RS256', 'rs', 'a'],
+      ['PS256', 'ps', 'a'],
+      ['RS256', 'ps', 'algorithm-refused'],
+      ['PS256', 'rs', 'algorithm-refused'],
+    ] as const) {
+      assert.equal(await verdictOf(tokenOf({ alg, kid }, signAs(alg, key))), expected);
+    }
+  });
+
+  test('signed with EdDSA has 64 bytes of Ed25519: Ed448 and a second S are refused [RFC 8037 §3.1, RFC 8032 §5.1.7]', async () => {
+    const { verdictOf } = await open(['EdDSA'], [jwkOf('EdDSA')]);
+    const header = { alg: 'EdDSA', kid: 'EdDSA' };
+    const { privateKey } = generateKeyPairSync('ed448', TEXT);
+    assert.equal(
+      await verdictOf(tokenOf(header, (input) => sign(null, input, privateKey))),
+      'signature-mismatch',
+    );
+
+    const order = 2n ** 252n + 27742317777372353535851937790883648493n;
+
+    const second = (signature: Buffer) => {
+      const s = BigInt(`0x${Buffer.from(signature.subarray(32)).reverse().toString('hex')}`) + order;
+      const bytes = Buffer.from(s.toString(16).padStart(64, '0'), 'hex').reverse();
+      return Buffer.concat([signature.subarray(0, 32), bytes]);
+    };
+
+    const malleable = tokenOf(header, (input) => second(signAs('EdDSA')(input)));
+    assert.equal(await verdictOf(malleable), 'signature-mismatch');
+  });
+
+  for (const [before, after] of [
+    ['RS256', 'ES256'],
+    ['ES256', 'ES384'],
+    ['ES256', 'EdDSA'],
+    ['EdDSA', 'RS256'],
+  ] as const) {
+    test(`signed with ${before} is refused once its kid names a key of ${after}, also when it was seen before [RFC 8725 §3.1]`, async () => {
+      const { verdictOf, change } = await open(ALL, [jwkOf(before, { kid: 'one' })]);
+      const token = tokenOf({ alg: before, kid: 'one' }, signAs(before));
+      for (let time = 0; time < 3; time += 1) assert.equal(await verdictOf(token), 'a');
+      await change([jwkOf(after, { kid: 'one' })]);
+      assert.equal(await verdictOf(token), 'algorithm-refused');
+      assert.equal(await verdictOf(tokenOf({ alg: after, kid: 'one' }, signAs(after))), 'a');
+    });
+  }
 
   test('that was accepted is refused once its key is published for another algorithm under the same kid [RFC 8725 §3.1]', async () => {
     const jwk = jwkOf('RS256', { kid: 'one' });
