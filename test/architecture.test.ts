@@ -15,10 +15,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds yet, and how much; the last two have room for routes of a team. */
 const OVER: Readonly<Record<string, number>> = {
-  createGate: 22_700,
+  createGate: 22_500,
   createService: 29_500,
-  runService: 32_100,
-  server: 34_300,
+  runService: 32_000,
+  server: 34_100,
   'all of src': 48_800,
 };
 
@@ -138,12 +138,12 @@ describe('the layout', () => {
     holds('order', found);
   });
 
-  test('imports an option only where a deployment is composed', () => {
+  test('imports an option only where a deployment is composed, in a door, and where routes are written', () => {
     const found = offences((text, file) =>
       importsOf(text)
         .map(({ from }) => posix.join(posix.dirname(file), from))
         .filter((target) => target.startsWith('options/') && !target.includes('node:'))
-        .filter(() => !/^(?:options\/|process\/|gatehouse\.ts$)/.test(file)),
+        .filter(() => !/^(?:(?:options|process|profiles)\/|gate\.ts$|gatehouse\.ts$)/.test(file)),
     );
     holds('options', found);
   });

@@ -28,7 +28,8 @@ function readReport({ parameters }: RouteRequest<Caller>): object {
 const NEW_FILE = `// The routes of another team, beside the profiles.
 import { fail, noContent } from '../service/routes/handler-reply.ts';
 import { authenticated, needs, open, optional } from '../gate/access.ts';
-import { claimCheck, claimIncludes, recentLogin, scope } from '../gate/guards.ts';
+import { claimCheck, claimIncludes, scope } from '../gate/guards.ts';
+import { recentLogin } from '../options/step-up.ts';
 import { del, get, post, put, under, type Routes } from '../service/routes/route.ts';
 import { json } from '../service/routes/inputs.ts';
 

@@ -2,7 +2,6 @@
 // and value; never converts, never looks for substrings.
 import { isListOf } from '../verify/base/encoding.ts';
 import { refuse, type Refused } from '../verify/base/refusal.ts';
-import { parametersText } from './challenge.ts';
 import type { Caller } from '../verify/caller.ts';
 
 /** A demand on a token, for `needs`. */
@@ -13,7 +12,7 @@ export interface Guard {
   readonly problem?: string | undefined;
 }
 
-type OneOrMore = readonly [string, ...string[]];
+export type OneOrMore = readonly [string, ...string[]];
 
 /**
  * Passes when the token has all of these scopes (RFC 6749 §3.3). Anything else stops the start.
@@ -75,45 +74,8 @@ export function claimCheck(what: string, check: (claim: (name: string) => unknow
   return claimGuard(`claims ${what}`, description, typeof check === 'function', passes);
 }
 
-/** At least one. */
-export interface LoginDemands {
-  /** Values of the claim `acr`, preferred first. */
-  readonly acr?: OneOrMore;
-  /** Since the claim `auth_time`; an integer from 0. */
-  readonly maxAgeSeconds?: number;
-}
-
-/**
- * Passes when the user has logged in recently, or in one of these ways (RFC 9470). Checked after all other
- * guards. Throws a `TypeError` for other demands.
- *
- * @example needs(scope('pay'), recentLogin({ acr: ['mfa'], maxAgeSeconds: 300 }))
- */
-export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Guard {
-  const wanted = acr?.slice();
-  const isAcr = wanted === undefined || isListOf(WORD, wanted);
-  const isAge = maxAgeSeconds === undefined || isWholeNumber(maxAgeSeconds);
-  const isNothing = wanted === undefined && maxAgeSeconds === undefined;
-  if (!isAcr || !isAge || isNothing || Object.keys(others).length > 0) {
-    throw new TypeError('recentLogin needs words for acr, whole maxAgeSeconds from 0, or both');
-  }
-
-  // RFC 9470 §3
-  const demands = { acr_values: wanted?.join(' '), max_age: maxAgeSeconds?.toString() };
-  return {
-    name: `login ${parametersText(demands)}`,
-    refused: refuse('login-insufficient', { demands }),
-    passes: (caller) => {
-      if (wanted?.every((word) => word !== caller.claims.acr)) return false;
-      return maxAgeSeconds === undefined || caller.hasLoggedInWithin(maxAgeSeconds);
-    },
-  };
-}
-
-const isWholeNumber = (value: number) => Number.isInteger(value) && value >= 0 && value < 1e15;
-
 /** RFC 6749 §3.3: scope-token. Also for `acr`, which a challenge shows. */
-const WORD = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+export const WORD = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 function scopeGuard(what: string, description: string, scopes: OneOrMore, demanded: 'every' | 'some'): Guard {
   const name = `${what} ${scopes.join(' ')}`;

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { authenticated, needs, open, optional } from '../../src/gate/access.ts';
-import { recentLogin, scope } from '../../src/gate/guards.ts';
+import { scope } from '../../src/gate/guards.ts';
+import { recentLogin } from '../../src/options/step-up.ts';
 import { del, get, post, under, upstream } from '../../src/service/routes/route.ts';
 import {
   asking,

@@ -53,6 +53,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'process/settings/': ['entry', 'readers', 'table', 'load', 'in-code', 'sources', 'names'],
   'options/': [
     'settings',
+    'step-up',
     'proxy-tunnel',
     'redis-replay',
     'preflight',

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { needs, open } from '../../src/gate/access.ts';
-import { claimEquals, recentLogin, scope, type LoginDemands } from '../../src/gate/guards.ts';
+import { claimEquals, scope } from '../../src/gate/guards.ts';
+import { recentLogin, type LoginDemands } from '../../src/options/step-up.ts';
 import { get, under } from '../../src/service/routes/route.ts';
 import { callerWith, clock, rememberToken, tokenWith } from '../support/caller.ts';
 import { startRoutes, type RoutesToTest } from '../support/routes.ts';

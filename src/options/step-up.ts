@@ -1,0 +1,43 @@
+// Step-up authentication (RFC 9470): a guard by which users log in again. Trusts the claims of a token.
+// Does not decide when it is checked: gate/access.ts does, last.
+import { parametersText } from '../gate/challenge.ts';
+import { WORD, type Guard, type OneOrMore } from '../gate/guards.ts';
+import { isListOf } from '../verify/base/encoding.ts';
+import { refuse } from '../verify/base/refusal.ts';
+
+/** At least one. */
+export interface LoginDemands {
+  /** Values of the claim `acr`, preferred first. */
+  readonly acr?: OneOrMore;
+  /** Since the claim `auth_time`; an integer from 0. */
+  readonly maxAgeSeconds?: number;
+}
+
+/**
+ * Passes when the user has logged in recently, or in one of these ways (RFC 9470). Checked after all other
+ * guards. Throws a `TypeError` for other demands.
+ *
+ * @example needs(scope('pay'), recentLogin({ acr: ['mfa'], maxAgeSeconds: 300 }))
+ */
+export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Guard {
+  const wanted = acr?.slice();
+  const isAcr = wanted === undefined || isListOf(WORD, wanted);
+  const isAge = maxAgeSeconds === undefined || isWholeNumber(maxAgeSeconds);
+  const isNothing = wanted === undefined && maxAgeSeconds === undefined;
+  if (!isAcr || !isAge || isNothing || Object.keys(others).length > 0) {
+    throw new TypeError('recentLogin needs words for acr, whole maxAgeSeconds from 0, or both');
+  }
+
+  // RFC 9470 §3
+  const demands = { acr_values: wanted?.join(' '), max_age: maxAgeSeconds?.toString() };
+  return {
+    name: `login ${parametersText(demands)}`,
+    refused: refuse('login-insufficient', { demands }),
+    passes: (caller) => {
+      if (wanted?.every((word) => word !== caller.claims.acr)) return false;
+      return maxAgeSeconds === undefined || caller.hasLoggedInWithin(maxAgeSeconds);
+    },
+  };
+}
+
+const isWholeNumber = (value: number) => Number.isInteger(value) && value >= 0 && value < 1e15;
