@@ -17,6 +17,7 @@ export {
   type Method,
   type PathParameters,
   type PrefixRule,
+  type RequestOf,
   type RouteRequest,
   type Route,
   type Routes,

@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
+import { samplesUnder } from '../docs/pages.ts';
 import { addExample, compile, installInto, packInto, ROOT } from '../support/packed.ts';
 
 const EXAMPLE = join(ROOT, 'test/example');
@@ -39,6 +40,16 @@ test('the tests of the example pass', () => {
   // Of this run, and of what it measures.
   const { NODE_TEST_CONTEXT: _, NODE_V8_COVERAGE: __, ...env } = process.env;
   execFileSync(process.execPath, words.split(' '), { cwd: directory, env, stdio: 'pipe' });
+});
+
+test('a handler of docs/your-own-api.md that stands alone compiles beside the schemas of the example', () => {
+  const [lines = ''] = samplesUnder('docs/your-own-api.md', 'Handlers that stand alone', 'ts');
+  writeFileSync(join(directory, 'src/alone.ts'), lines);
+  compile(directory, join(ROOT, 'node_modules/typescript'));
+  // A route of a pattern without its parameter.
+  const wrong = lines.replace("patch('/api/orders/{id}'", "patch('/api/orders'");
+  writeFileSync(join(directory, 'src/alone.ts'), wrong);
+  assert.throws(() => compile(directory, join(ROOT, 'node_modules/typescript')), /src\/alone\.ts/);
 });
 
 test('the example serves its routes until a signal ends it', async () => {

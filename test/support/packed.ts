@@ -61,7 +61,7 @@ export function addExample(directory: string): void {
 /** What a project may export without an annotation, though declarations are made of it. */
 export const EXPORTED = `
 import { createGate, createService, created, get, json, needs, open, optional, post, query, reply, scope, under,
-  type Caller, type GateRequest, type GivenSettings, type PathParameters, type RouteRequest, type Schema } from 'gatehouse-http';
+  type Caller, type GateRequest, type GivenSettings, type PathParameters, type RequestOf, type RouteRequest, type Schema } from 'gatehouse-http';
 import { createProofKey, createTestIssuer } from 'gatehouse-http/testing';
 
 declare const order: Schema<{ readonly item: string }>;
@@ -83,6 +83,11 @@ export const narrowed = routes.map((route) => ({ ...route, access: needs(scope('
 export const index = routes.map(({ method, pattern, access }) => ({ method, pattern, guards: access.guards }));
 export const at = <Pattern extends string>(pattern: Pattern) => get(pattern, open, ({ parameters }) => ({ parameters }));
 export const show = ({ parameters }: RouteRequest<Caller, PathParameters<'/a/{id}'>>) => reply(200, { id: parameters.id });
+const mayRead = needs(scope('a'));
+export const list = ({ query }: RequestOf<'/a/{id}', typeof mayRead, typeof page>) => reply(200, { query });
+export const change = async (request: RequestOf<'/a/{id}', typeof mayRead, typeof page, typeof order1>) => ({ ...request.body, id: request.parameters.id });
+export const take = (request: RequestOf<'/a', typeof optional, typeof body>) => request;
+export const more = [get('/c/{id}', mayRead, page, list), post('/c/{id}', mayRead, page, order1, change), post('/a', optional, body, take)];
 export const makers = { get, post, json, query, reply };
 export default one;
 

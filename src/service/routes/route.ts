@@ -103,6 +103,25 @@ type QueryOf<All> = All extends readonly [QueryInput<infer Output>, ...unknown[]
 
 type BodyOf<All> = All extends readonly [...unknown[], BodyInput<infer Output>] ? Output : undefined;
 
+/**
+ * What a handler that stands alone receives: the route's pattern, access and inputs, in their order.
+ *
+ * @example
+ * const show = ({ parameters }: RequestOf<'/api/orders/{id}'>) => orders.find(parameters.id);
+ * const add = ({ body }: RequestOf<'/api/orders', typeof mayWrite, typeof order>) => orders.add(body);
+ */
+export type RequestOf<
+  Pattern extends string,
+  Guarding extends Access<Caller | undefined> = Access<Caller>,
+  First extends Input | undefined = undefined,
+  Second extends BodyInput<unknown> | undefined = undefined,
+> = RouteRequest<
+  Guarding extends Access<infer Admitted> ? Admitted : never,
+  PathParameters<Pattern>,
+  QueryOf<[First]>,
+  First extends BodyInput<infer Output> ? Output : BodyOf<[Second]>
+>;
+
 /** Types the handler's request by pattern, access and inputs. */
 type RouteMaker<Inputs extends readonly Input[], Result> = <
   Pattern extends string,
