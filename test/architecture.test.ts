@@ -16,7 +16,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Doors that load more than their bounds yet, and how much; the last two have room for routes of a team. */
 const OVER: Readonly<Record<string, number>> = {
   createGate: 22_500,
-  createService: 29_500,
+  createService: 29_600,
   runService: 32_000,
   server: 34_100,
   'all of src': 48_800,

@@ -32,7 +32,7 @@ before(() => {
 after(() => rmSync(directory, { recursive: true }));
 
 test('the example depends on the package alone', () => {
-  assert.deepEqual(dependencies, { gatehouse: `file:${filename}` });
+  assert.deepEqual(dependencies, { 'gatehouse-http': `file:${filename}` });
 });
 
 test('the tests of the example pass', () => {
@@ -83,8 +83,11 @@ test('the image of the example is made of files that are there, and runs what th
     own.filter((name) => !existsSync(join(EXAMPLE, name))),
     [],
   );
-  const command = lines.find((line) => line.startsWith('CMD '))?.slice(4) ?? '';
-  assert.equal(JSON.parse(command).join(' '), scripts.start);
+
+  const wordsOf = (name: string): readonly string[] =>
+    JSON.parse(lines.find((line) => line.startsWith(`${name} `))?.slice(name.length) ?? '[]');
+
+  assert.equal([...wordsOf('ENTRYPOINT'), ...wordsOf('CMD')].join(' '), scripts.start);
   const health = lines.find((line) => line.startsWith('HEALTHCHECK ')) ?? '';
   assert.equal(JSON.parse(health.split(' CMD ')[1] ?? '').join(' '), `${scripts.start} --probe`);
   const users = lines.filter((line) => line.startsWith('USER '));

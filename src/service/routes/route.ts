@@ -116,7 +116,7 @@ export type RequestOf<
   First extends Input | undefined = undefined,
   Second extends BodyInput<unknown> | undefined = undefined,
 > = RouteRequest<
-  Guarding extends Access<infer Admitted> ? Admitted : never,
+  ReturnType<Guarding['admit']>,
   PathParameters<Pattern>,
   QueryOf<[First]>,
   First extends BodyInput<infer Output> ? Output : BodyOf<[Second]>
