@@ -117,11 +117,11 @@ function holds(rule: string, found: Readonly<Record<string, readonly string[]>>)
 }
 
 describe('the layout', () => {
-  test('has only files of the plan, and those of profiles', () => {
+  test('has only planned files, and those of profiles', () => {
     assert.deepEqual([...order].sort(), files);
   });
 
-  test('imports only from earlier files and floors above, so without cycles', () => {
+  test('imports only earlier files and inner rings, so without cycles', () => {
     let seen = 0;
 
     const isEarlier = (target: string, file: string) =>
@@ -138,7 +138,7 @@ describe('the layout', () => {
     holds('order', found);
   });
 
-  test('imports an option only where a deployment is composed, in a door, and where routes are written', () => {
+  test('imports options only where a deployment is composed, in a door, and where routes are written', () => {
     const found = offences((text, file) =>
       importsOf(text)
         .map(({ from }) => posix.join(posix.dirname(file), from))
@@ -148,7 +148,7 @@ describe('the layout', () => {
     holds('options', found);
   });
 
-  test('imports of Node only what is granted', () => {
+  test('imports only the granted modules of Node', () => {
     const isGranted = ({ from, isType }: Import, file: string) => {
       const grants = [...(GRANTS[file] ?? []), ...(GRANTS[folderOf(file)] ?? [])];
       return grants.includes(from) || (isType && grants.includes(`type ${from}`));
@@ -162,7 +162,7 @@ describe('the layout', () => {
     holds('grants', found);
   });
 
-  test('grants nothing of Node that nobody imports', () => {
+  test('grants no module of Node that nobody imports', () => {
     const isTaken = (granted: string, to: string) =>
       files
         .filter((file) => file === to || folderOf(file) === to)
@@ -175,7 +175,7 @@ describe('the layout', () => {
     holds('idle-grants', Object.fromEntries(idle.filter(([, some]) => some.length > 0)));
   });
 
-  test('has no index file, and no import that is dynamic or only has an effect', () => {
+  test('has no index file, and no dynamic import or import for its effect', () => {
     assert.deepEqual(
       files.filter((file) => /(^|\/)index\./.test(file)),
       [],
@@ -196,7 +196,7 @@ describe('the layout', () => {
     );
   });
 
-  test('reads the process and the clock only where it meets the system', () => {
+  test('reads the process and the clock only in the granted files', () => {
     const reading =
       /(?<![\w./'-])process\b(?!')|\bDate\.now\b|\bnew Date\(\)|\bDate\(\)|\bperformance\b|\bhrtime\b/g;
     const found = offences((text) => withoutComments(text).match(reading) ?? []);
@@ -211,7 +211,7 @@ describe('the layout', () => {
     assert.deepEqual(Object.keys(found).sort(), meeting);
   });
 
-  test('opens every file with at most six lines that say what it does', () => {
+  test('opens every file with at most six lines about what it does', () => {
     const opening = /^(?:#!.+\n)?(?:\/\*\n(?: \* .+\n){1,6} \*\/|(?:\/\/ .+\n){0,5}\/\/ .+)\n(?!\/[/*])/;
     assert.deepEqual(
       offences((text) => (opening.test(text) ? [] : [text.slice(0, 60)])),
@@ -219,7 +219,7 @@ describe('the layout', () => {
     );
   });
 
-  test('escapes neither the types nor the language, and leaves nothing to do', () => {
+  test('has no casts, suppressions, eval or TODO', () => {
     const escape = /(?:[:<|&,(=]|\bas|\bextends)\s*any\b(?!')|\bas unknown\b|\beval\b|\bnew Function\b/g;
     assert.deepEqual(
       offences((text) => withoutComments(text).match(escape) ?? []),
@@ -231,7 +231,7 @@ describe('the layout', () => {
     );
   });
 
-  test('has no pattern that remembers where it was [C11]', () => {
+  test('has no stateful pattern [C11]', () => {
     const stateful = /\/[a-z]*[gy][a-z]*\)?\.(?:test|exec)\(/g;
     assert.deepEqual(
       offences((text) => text.match(stateful) ?? []),
@@ -251,21 +251,21 @@ describe('the page', () => {
   const isProfile = (file: string) => folderOf(file) === 'profiles/';
 
   for (const { name, ...door } of doorsOf(readSources())) {
-    test(`loads by the door ${name} no more tokens than its bound`, () => {
+    test(`loads no more tokens through the door ${name} than its bound`, () => {
       const { files, tokens } = closureOf(door, readSources());
       const most = Math.max(door.bound, OVER[name] ?? 0);
       assert.ok(tokens <= most, `${tokens} tokens in ${files.length} files, of ${most}`);
     });
   }
 
-  test('loads by the door of the gate no listener, no router, no settings file and no option', () => {
+  test('loads no listener, router, settings file or option through the door of the gate', () => {
     const [door] = doorsOf(readSources()).filter(({ name }) => name === 'createGate');
     const { files } = closureOf(door!, readSources());
     const more = files.filter((file) => /^(?:service|options|profiles)\/|sources|load-settings/.test(file));
     assert.deepEqual([door!.entries, more], [['gate.ts'], []]);
   });
 
-  test('has no file of more tokens than are read at a time', () => {
+  test('has no file above the bound of tokens', () => {
     const found = offences((_, file) => {
       const { tokens } = pages.get(file)!;
       return tokens > MOST_TOKENS_OF_A_FILE && !isProfile(file) ? [`${tokens} tokens`] : [];
@@ -273,7 +273,7 @@ describe('the page', () => {
     holds('size', found);
   });
 
-  test('has hardly a line of more tokens than are seen at a time', () => {
+  test('has few lines above the bound of tokens', () => {
     const linesOver = (most: number, file: string) =>
       [...pages.get(file)!.tokensByLine]
         .filter(([, tokens]) => tokens > most)
@@ -302,7 +302,7 @@ describe('the tests and the tools', () => {
     .map((name) => `test/${name}`);
   const read = (name: string) => readFileSync(ROOT + name, 'utf8');
 
-  test('are written like src, at whatever length they need', () => {
+  test('follow the layout of src, at any length', () => {
     const found = names.map((name) => {
       const offences = readPage(read(name)).offences.filter(({ isSize }) => isSize !== true);
       return [name, offences.map(({ line, what }) => `line ${line}: ${what}`)] as const;
@@ -340,7 +340,7 @@ describe('what is installed', () => {
     );
   });
 
-  test('has nothing at its top but what belongs there', () => {
+  test('has only the expected files at its root', () => {
     const found = readdirSync(ROOT).filter(
       (name) => !PASSING.includes(name) && !/\.(?:log|cpuprofile)$/.test(name),
     );

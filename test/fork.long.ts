@@ -78,7 +78,7 @@ function addRoutes(directory: string): void {
   writeFileSync(join(directory, 'src/profiles/orders.ts'), NEW_FILE);
 }
 
-test('routes in a profile, and routes in a file of their own, leave npm test green with no other edit', (context) => {
+test('adding routes to a profile or in a new file leaves npm test green with no other edit', (context) => {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-fork-'));
   context.after(() => rmSync(directory, { recursive: true }));
   copyTree(directory);

@@ -1,4 +1,5 @@
-/* The public door: what stands behind each name says what it is, and how it is used, where an editor shows it. */
+/* The public door: what stands behind each name says what it is, and how it is used, where an editor shows
+   it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { read } from './docs/pages.ts';
@@ -36,14 +37,14 @@ const TESTING = [
   isType: ['interface', 'type'].includes(kind),
 }));
 
-test('no more is public than can be learnt: at most 30 names to call, and 30 types', () => {
+test('at most 30 functions and 30 types are public', () => {
   const types = NAMES.filter(({ isType }) => isType);
   const values = NAMES.length - types.length;
   assert.ok(values > 20 && values <= 30 && types.length <= 30, `${values} names, ${types.length} types`);
 });
 
 for (const { file, name, isType } of [...NAMES, ...TESTING]) {
-  test(`${name} says what it is${isType ? '' : ', with a line of use'}`, () => {
+  test(`${name} has a description${isType ? '' : ' and an example'}`, () => {
     const docs = docsOf(file, name);
     assert.notEqual(docs.length, 0);
     for (const doc of docs) {
@@ -53,7 +54,7 @@ for (const { file, name, isType } of [...NAMES, ...TESTING]) {
   });
 }
 
-test('what the door of the gate gives is what the package gives, by the same names', () => {
+test('the door of the gate exports the same values as the package, by the same names', () => {
   const statements = (door: string): readonly string[] => read(door).match(/\bfrom '\.\/.*';/g) ?? [];
   const all = statements('src/gatehouse.ts');
   assert.deepEqual(

@@ -13,19 +13,19 @@ const { bases, stages } = readDockerfile();
 const [building = [], running = []] = stages;
 
 describe('the image', () => {
-  test('is built and run on bases that the builder of the image can replace, or pin by digest', () => {
+  test('is built and run on base images that can be replaced, or pinned by digest', () => {
     const froms = stages.map((stage) => wordsOf(stage, 'FROM')[0]);
     assert.deepEqual(froms, [['${BUILDER}', 'AS', 'builder'], ['${BASE}']]);
     assert.deepEqual(Object.keys(bases), ['BUILDER', 'BASE']);
   });
 
-  test('is built and run on one line of Node that is maintained, on the same system, and runs without a shell', () => {
+  test('is built and run on one maintained line of Node, on the same system, and runs without a shell', () => {
     assert.match(bases.BUILDER ?? '', /^node:24-trixie-slim$/);
     // Debian 13 is trixie.
     assert.match(bases.BASE ?? '', /\/distroless\/nodejs24-debian13$/);
   });
 
-  test('is built from files that are there and reach the builder, all that the build reads among them', () => {
+  test('is built from files that exist and reach the builder, including all that the build reads', () => {
     const ignored = read('.dockerignore').trim().split('\n');
     const copied = wordsOf(building, 'COPY').flatMap((words) => words.slice(0, -1));
     assert.deepEqual(
@@ -41,7 +41,7 @@ describe('the image', () => {
     );
   });
 
-  test('holds what was built, the package.json that names it, and nothing else of the project', () => {
+  test('holds the build, its package.json, and nothing else of the project', () => {
     assert.deepEqual(wordsOf(running, 'COPY'), [
       ['--from=builder', '/build/package.json', 'package.json'],
       ['--from=builder', '/build/dist', 'dist'],
@@ -49,18 +49,18 @@ describe('the image', () => {
     assert.deepEqual([...wordsOf(running, 'RUN'), ...wordsOf(running, 'ADD')], []);
   });
 
-  test('runs as a user that is given by number and is not root', () => {
+  test('runs as a numeric user other than root', () => {
     const users = wordsOf(running, 'USER').map((words) => words.join(' '));
     assert.equal(users.length, 1);
     assert.match(users[0] ?? '', /^[1-9]\d*:[1-9]\d*$/);
   });
 
-  test('runs Node as process 1, without a shell between it and its signals, and another program if told so', () => {
+  test('runs Node as process 1, without a shell between it and its signals, and can run another program', () => {
     assert.deepEqual(wordsOf(running, 'ENTRYPOINT').map(commandOf), [['node']]);
     assert.deepEqual(wordsOf(running, 'CMD').map(commandOf), [['dist/server.js']]);
   });
 
-  test('asks whether the service is ready by the service itself, without a shell, for as long as that takes', () => {
+  test('has a health check that runs the service with --probe, without a shell, for long enough', () => {
     assert.equal(wordsOf(running, 'HEALTHCHECK').length, 1);
     const { options, name, command } = healthCheckOf(running);
     assert.equal(name, 'CMD');
@@ -77,7 +77,7 @@ describe('the image', () => {
     }
   });
 
-  test('names places in the source when it logs a bug', () => {
+  test('logs frames in the source for a bug', () => {
     assert.ok(wordsOf(running, 'ENV').some(([setting]) => setting === 'NODE_OPTIONS=--enable-source-maps'));
   });
 });

@@ -29,7 +29,7 @@ const shows = (file: string, id: string) =>
   new RegExp(String.raw`\[[^\]\n]*\b${id}\b[^\]\n]*\]`).test(read(file));
 
 for (const [id = '', , stopped = '', shown = ''] of rows) {
-  test(`docs/attacks.md names for ${id} files that exist, and tests that cite it`, () => {
+  test(`docs/attacks.md names for ${id} existing files, and tests that cite it`, () => {
     const files = codeIn(stopped).filter((name) => name.endsWith('.ts'));
     const tests = codeIn(shown).map((name) => `test/${name}`);
     assert.ok(files.length > 0 && tests.length > 0);

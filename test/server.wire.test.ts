@@ -59,7 +59,7 @@ for (const [what, own, isForEach] of [
   });
 }
 
-test('refuses ambiguous framing although NODE_OPTIONS asks for a parser that would not [RFC 9112 §6.1, G8]', async (t) => {
+test('refuses ambiguous framing even if NODE_OPTIONS asks for the insecure parser [RFC 9112 §6.1, G8]', async (t) => {
   const service = await runProcess(t, {
     environment: { NODE_OPTIONS: '--insecure-http-parser', METRICS_PORT: '0', HOST: '127.0.0.1' },
   });
@@ -73,7 +73,7 @@ test('refuses ambiguous framing although NODE_OPTIONS asks for a parser that wou
   }
 });
 
-test('takes no ambiguous framing of the provider either, whatever NODE_OPTIONS asks for [RFC 9112 §6.1]', async (t) => {
+test('refuses ambiguous framing of the provider too, whatever NODE_OPTIONS asks for [RFC 9112 §6.1]', async (t) => {
   const provider = await startRawServer((socket) =>
     speakTls(socket, (secure) =>
       secure.end(
@@ -123,13 +123,13 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     });
   }
 
-  test('exits with 2 when its address is not to be had', async (t) => {
+  test('exits with 2 when its address is not available', async (t) => {
     const service = await runProcess(t, { environment: { HOST: '192.0.2.1' } });
     assert.equal(await service.exited, 2);
     assert.equal(service.logs[0]?.code, 'EADDRNOTAVAIL');
   });
 
-  test('exits with 1 and the stack when it cannot start for a reason that nobody foresaw', async (t) => {
+  test('exits with 1 and the stack when an unexpected error prevents the start', async (t) => {
     const code =
       "import { Server } from 'node:net'; Server.prototype.listen = () => { throw new Error('unforeseen'); };";
     const service = await runProcess(t, { environment: preload(code) });
@@ -137,7 +137,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.match(service.errors(), /Error: unforeseen\n +at /);
   });
 
-  test('says where it listens when PORT=0 picks the port, and what is in force', async (t) => {
+  test('logs where it listens when PORT=0 picks the port, and the settings in force', async (t) => {
     const environment = {
       HOST: '127.0.0.1',
       PROFILE: 'a',
@@ -164,7 +164,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.equal((await service.ask('/healthz')).status, 200);
   });
 
-  test('listens on the port that is set, on all addresses', async (t) => {
+  test('listens on the configured port, on all addresses', async (t) => {
     const runOnFreePort = async (triesLeft: number): Promise<[number, TestProcess]> => {
       const other = createServer().listen(0);
       await once(other, 'listening');
@@ -185,7 +185,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.equal((await service.ask('/healthz')).status, 200);
   });
 
-  test('logs JSON lines with time, level and message, at the level that is set', async (t) => {
+  test('logs JSON lines with time, level and message, at the configured level', async (t) => {
     const files = { 'application.yml': 'idp:\n  audience: https://api.test\ntracing:\n  on: yes\n' };
     const [loud, usual] = await Promise.all(
       ['debug', 'info'].map((level) => runProcess(t, { environment: { LOG_LEVEL: level }, files })),
@@ -220,7 +220,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     );
   });
 
-  test('runs with nothing but what was built', async (t) => {
+  test('runs with nothing but the build', async (t) => {
     const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
     t.after(() => rmSync(directory, { recursive: true }));
     cpSync(fileURLToPath(new URL('../dist', import.meta.url)), join(directory, 'dist'), { recursive: true });
@@ -236,7 +236,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.deepEqual(await once(child, 'exit'), [0, null]);
   });
 
-  test('listens while the provider is down, is not ready, and refuses nobody for it but callers with a token', async (t) => {
+  test('listens while the provider is down, is not ready, and refuses only callers with a token', async (t) => {
     const service = await runProcess(t);
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const token = `${part({ alg: 'RS256', kid: 'a' })}.${part({})}.AAAA`;
@@ -286,7 +286,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.deepEqual([await service.exited, service.errors()], [0, '']);
   });
 
-  test('loses lines above a bound, counted, and nothing else when nobody reads its log [H3]', async (t) => {
+  test('drops and counts log lines above a bound when nobody reads them, and nothing else [H3]', async (t) => {
     const service = await runProcess(t, { environment: { LOG_LEVEL: 'debug' } });
     await service.logged('signing keys could not be fetched');
     service.child.stdout!.pause();
@@ -316,7 +316,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.ok(bytes > 2 ** 20 && bytes < 2 * 2 ** 20, `${bytes} bytes waited, with those in the pipe`);
   });
 
-  test('goes on after what handlers leave behind fails, and tells where and not what [H4]', async (t) => {
+  test('survives errors after a handler has returned, and logs their frames without their message [H4]', async (t) => {
     const leftBehind = [
       "setTimeout(() => { throw new RangeError('secret'); })",
       "Promise.reject(new TypeError('secret'))",
@@ -345,7 +345,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.doesNotMatch(JSON.stringify(service.logs), /secret/);
   });
 
-  test('names for a 500 places in the source when source maps are on', async (t) => {
+  test('logs frames in the source for a 500 when source maps are on', async (t) => {
     const code = `const { stringify } = JSON;
       JSON.stringify = (value) => {
         if (value?.message?.includes('public endpoint')) throw new RangeError('secret');

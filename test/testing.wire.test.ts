@@ -1,4 +1,5 @@
-/* The test issuer and the route matrix that a team gets: good at once, and found wrong where a route is not what it says. */
+/* The test issuer and the route matrix that a team gets: good at once, and found wrong where a route is not
+   what it says. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -36,7 +37,7 @@ const ROUTES: readonly Route[] = [
   put('/both', needs(scope('write'), claimEquals('tenant', 'acme')), never),
 ];
 
-test('the route matrix holds for routes that are what they say, and runs no handler', async () => {
+test('the route matrix passes for correct routes, and runs no handler', async () => {
   await assertRouteMatrix({ routes: ROUTES });
   await assertRouteMatrix({ routes: ROUTES, rules: [under('/mine', needs(scope('admin')))] });
   await assertRouteMatrix({ routes: ROUTES, rules: [under('/mine', needs(recentLogin({ acr: ['mfa'] })))] });
@@ -46,14 +47,14 @@ test('the route matrix holds for routes that are what they say, and runs no hand
   });
 });
 
-test('the route matrix holds for guards that pass a token without claims', async () => {
+test('the route matrix passes for guards that pass a token without claims', async () => {
   const isFree = claimCheck('not blocked', (claim) => claim('blocked') !== true);
   await assertRouteMatrix({
     routes: [get('/free', needs(isFree), never), get('/both', needs(isFree, scope('read')), never)],
   });
 });
 
-test('the route matrix is not asked of routes that cannot be served', async () => {
+test('the route matrix rejects invalid routes', async () => {
   for (const routes of [[{}], [null], undefined, [get('/a', open, never), get('/a', open, never)]]) {
     await assert.rejects(assertRouteMatrix({ routes } as Routes), { name: 'ConfigurationError' });
   }
@@ -71,7 +72,7 @@ function fickle(first: boolean): Guard {
   return { ...scope('read'), passes };
 }
 
-test('the route matrix names every route that is not what it says, and how it was asked', async () => {
+test('the route matrix names every route that responds wrongly, and the request', async () => {
   const routes = [get('/lax', needs(fickle(false)), never), get('/strict', needs(fickle(true)), never)];
   await assert.rejects(assertRouteMatrix({ routes }), (failure) => {
     assert.ok(failure instanceof RouteMatrixError);
@@ -87,7 +88,7 @@ test('the route matrix names every route that is not what it says, and how it wa
   });
 });
 
-test('a test issuer gives tokens, bound tokens and proofs that a service takes at once', async (t) => {
+test('a test issuer creates tokens, bound tokens and proofs that a service accepts at once', async (t) => {
   const issuer = createTestIssuer();
   const route = get('/who', authenticated, ({ caller }) => ({ who: caller.subject, scopes: caller.scopes }));
   const settings = { ...issuer.settings, dpopMode: 'ALLOWED', host: '127.0.0.1', port: 0 } as const;
