@@ -1,4 +1,4 @@
-/* The routes of src/profiles: those that settings choose, and any that stand in a file of their own. */
+/* The routes of src/profiles: those that settings choose, and any in files of their own. */
 import { readdirSync } from 'node:fs';
 import { routesOf } from '../../src/profiles/routes.ts';
 import type { Route, Routes } from '../../src/service/routes/route.ts';
@@ -28,7 +28,7 @@ const isRoutes = (value: unknown): value is readonly Route[] =>
 const isWithRules = (value: unknown): value is Routes =>
   typeof value === 'object' && value !== null && 'routes' in value && isRoutes(value.routes);
 
-/** What a module exports to be served. */
+/** The exports of a module that are routes. */
 function servedIn(module: Readonly<Record<string, unknown>>): Routes[] {
   return Object.values(module).flatMap((value) => {
     if (isWithRules(value)) return [value];

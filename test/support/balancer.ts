@@ -1,5 +1,5 @@
-/* The balancers of test/example as processes of this machine: each with its very configuration there, in front of
-   ports of loopback instead of the name of the replicas. */
+/* The balancers of test/example as processes on this machine, each with its configuration from there, but in
+   front of loopback ports instead of the name of the replicas. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,21 +19,21 @@ interface Plan {
 
 export interface Balancer {
   readonly name: string;
-  /** Why it cannot be started here; absent when it can. */
+  /** Why it cannot start here; absent if it can. */
   readonly missing: string | undefined;
-  /** In front of these ports; gives its own. It ends with the test. */
+  /** Starts it in front of these ports and returns its own port. It ends with the test. */
   start(context: TestContext, ports: readonly number[]): Promise<number>;
 }
 
 interface Kind {
   readonly name: string;
   readonly file: string;
-  /** What its configuration becomes. */
+  /** Adapts its configuration. */
   readonly adapt: (text: string, plan: Plan) => string;
-  /** The words that have it check its configuration, and that run it. */
+  /** The arguments that make it check its configuration, and those that run it. */
   readonly check: (plan: Plan) => readonly string[];
   readonly run: (plan: Plan) => readonly string[];
-  /** What it says on standard error when it has bound its port. */
+  /** Its line on standard error once it has bound its port. */
   readonly saysReady: string;
 }
 
@@ -64,7 +64,7 @@ function balancer({ name, file, adapt, check, run, saysReady }: Kind): Balancer 
   return { name, missing: isThere ? undefined : `${name} is not installed`, start };
 }
 
-/** A line of the example for each port. */
+/** One line of the example for each port. */
 function lineForEach(text: string, line: RegExp, lineOf: (port: number) => string, plan: Plan): string {
   assert.match(text, line);
   return text.replace(line, plan.ports.map(lineOf).join('\n'));
@@ -81,7 +81,7 @@ export const NGINX = balancer({
       .replace('listen 8080;', `listen 127.0.0.1:${plan.port};`)
       .replaceAll('/tmp/', `${plan.directory}/`),
   check: (plan) => [...wordsOfNginx(plan), '-t'],
-  // It says at this level when it has bound its port and starts to work.
+  // At this level it logs when it has bound its port and starts to work.
   run: (plan) => [...wordsOfNginx(plan), '-g', 'daemon off; error_log stderr notice;'],
   saysReady: 'start worker processes',
 });

@@ -1,5 +1,4 @@
-/* Signed tokens, and callers made of them as the service makes them, for tests of what comes after the
-   token. */
+/* Signed tokens, and callers made from them as the service does, for tests of what follows the token. */
 import { createKeySet } from '../../src/verify/keys/key-set.ts';
 import { createSenderCheck, type Caller, type SenderCheck } from '../../src/verify/caller.ts';
 import { createTokenVerifier, type TokenVerifier } from '../../src/verify/token/verify.ts';
@@ -16,10 +15,10 @@ const REQUIRED: Environment = {
 };
 
 const key = makeSigningKey();
-/** The time at which tokens are good and callers call. */
+/** The time at which tokens are valid and callers call. */
 export const clock = new TestClock();
 
-/** Settings of profile B unless told otherwise. */
+/** Settings, of profile B by default. */
 export const settingsWith = (environment: Environment = {}) => settingsFrom({ ...REQUIRED, ...environment });
 
 const keys = createKeySet(
@@ -45,14 +44,14 @@ export const verifierWith = (environment: Environment = {}, cacheEntries = 0): T
 
 export const verifyToken: TokenVerifier = verifierWith();
 
-/** The same, which remembers them. */
+/** The same with a token cache. */
 export const rememberToken: TokenVerifier = verifierWith({}, 10);
 
-/** Judges how tokens are presented; for Bearer only, since no proof is ever good. */
+/** The sender check, for Bearer only: no proof is ever valid. */
 export const senderWith = (environment: Environment = {}): SenderCheck =>
   createSenderCheck(settingsWith(environment), { record: () => 'full' });
 
-/** A good token with these claims beside the required ones; `undefined` leaves a claim out. */
+/** A valid token with these claims besides the required ones; `undefined` omits a claim. */
 export function tokenWith(claims: Record<string, unknown> = {}): string {
   const { issuer: iss, audience: aud } = settingsWith().issuers.idp!;
   const exp = Math.floor(clock.now() / 1000) + 600;
@@ -63,7 +62,7 @@ export function tokenWith(claims: Record<string, unknown> = {}): string {
   );
 }
 
-/** Whoever presents such a token as Bearer under these settings at this time. Throws `Refused`. */
+/** The caller who presents such a token as Bearer, under these settings at this time. Throws `Refused`. */
 export function callerWith(
   claims: Record<string, unknown>,
   environment: Environment = {},

@@ -15,14 +15,14 @@ export interface Response {
 
 export interface Ask {
   readonly method?: string;
-  /** Sent as `Authorization: Bearer <token>`. */
+  /** Sends `Authorization: Bearer <token>`. */
   readonly token?: string;
   /** Names and values in turn, or an object. */
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly body?: string | Buffer;
 }
 
-/** One request on a connection of its own. */
+/** Sends one request on a new connection. */
 export function ask(
   port: number,
   path: string,
@@ -63,9 +63,9 @@ export function ask(
 export interface Wire {
   readonly socket: Socket;
   send(bytes: string | Buffer): void;
-  /** Everything received once the text satisfies `isEnough`, or once the server has closed. */
+  /** Resolves with everything received once the text satisfies `isEnough`, or the server has closed. */
   until(isEnough: (received: string) => boolean): Promise<string>;
-  /** Everything received once the server has closed its side. */
+  /** Resolves with everything received once the server has closed its side. */
   untilClosed(): Promise<string>;
   destroy(): void;
 }
@@ -119,7 +119,7 @@ export function openWire(port: number): Promise<Wire> {
   });
 }
 
-/** Sends bytes on a connection of their own and gives all that comes back until the server closes. */
+/** Sends bytes on a new connection and resolves with all that arrives until the server closes. */
 export async function exchange(port: number, bytes: string | Buffer): Promise<string> {
   const wire = await openWire(port);
   wire.send(bytes);

@@ -1,7 +1,7 @@
-/* A clock that stands still until it is told to move, so that no test sleeps. */
+/* A clock that a test moves, so that no test sleeps. */
 import type { Clock, MaybePromise } from '../../src/verify/base/clock.ts';
 
-/** Time in milliseconds since the epoch; what was put off with `after` runs when `advance` reaches it. */
+/** Time in milliseconds since the epoch. `advance` runs the actions of `after` that become due. */
 export class TestClock implements Clock {
   #now: number;
   #elapsed = 0;
@@ -15,7 +15,7 @@ export class TestClock implements Clock {
 
   monotonic = (): number => this.#elapsed;
 
-  /** Sets the wall clock, as an operator would: the monotonic one goes on as before. */
+  /** Sets the wall clock, as an operator would. The monotonic clock does not change. */
   set(now: number): void {
     this.#now = now;
   }
@@ -26,7 +26,7 @@ export class TestClock implements Clock {
     return () => void this.#waiting.delete(entry);
   };
 
-  /** The milliseconds until each action that waits. */
+  /** The milliseconds until each pending action. */
   get pending(): readonly number[] {
     return [...this.#waiting].map(({ due }) => due - this.#elapsed);
   }
@@ -40,7 +40,7 @@ export class TestClock implements Clock {
   }
 }
 
-/** What must be there without waiting. */
+/** A value that must not be a promise. */
 export function atOnce<Value>(value: MaybePromise<Value>): Value {
   if (value instanceof Promise) throw new Error('the value is only promised');
 

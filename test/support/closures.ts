@@ -1,5 +1,5 @@
-/* What a program loads when it enters by a door of src: every file that its imports reach, counted in tokens
-   as a reviewer reads them. Imports of types vanish at run time. Files are named by their paths below src. */
+/* What a program loads through a door of src: every file that its imports reach, counted in tokens. Imports
+   of types vanish at run time. Files are named by their paths below src. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,18 +12,18 @@ const SOURCE = fileURLToPath(new URL('../../src', import.meta.url));
 export type Sources = ReadonlyMap<string, string>;
 
 export interface Closure {
-  /** In the order of their names. */
+  /** Sorted by name. */
   readonly files: readonly string[];
   readonly tokens: number;
 }
 
 export interface Door {
   readonly name: string;
-  /** The files by which a program enters. */
+  /** The files that a program imports. */
   readonly entries: readonly string[];
   /** Whether files of `options/` count. */
   readonly hasOptions?: true;
-  /** The most tokens that it may have. */
+  /** Its bound of tokens. */
   readonly bound: number;
 }
 
@@ -39,9 +39,9 @@ export const readSources = (): Sources =>
   );
 
 /**
- * A regular expression is one token for every four characters, a text one for every line, and a template one
- * for every line of each of its parts: as leaves of TypeScript's parser the parts hold the signs of the holes
- * between them. Every other token is a leaf, but for the `>>` of two types that end together.
+ * A regular expression counts one token for every four characters, a text one for every line, and a template
+ * one for every line of each of its parts: in TypeScript's parser, the parts include the signs around the
+ * holes. Every other leaf is one token, except that `>>` after two types counts as two.
  */
 function weightOf({ kind, text, end }: Token, next: Token | undefined): number {
   if (kind === 'regex') return Math.ceil(text.length / CHARACTERS_OF_A_TOKEN);
@@ -52,16 +52,16 @@ function weightOf({ kind, text, end }: Token, next: Token | undefined): number {
   return text === '${' || endsHole ? 0 : 1;
 }
 
-/** The tokens of a source text, comments left out. */
+/** The tokens of a source text, without comments. */
 export function countTokens(source: string): number {
   const tokens = tokensOf(source.replace(/^#!.*/, ''));
   return tokens.reduce((sum, token, index) => sum + weightOf(token, tokens[index + 1]), 0);
 }
 
-/** What stands before `import(` or `require(` in a type. */
+/** What precedes `import(` or `require(` in a type. */
 const BEFORE_TYPE = ['typeof', 'keyof', 'as', 'extends', 'satisfies', ':', '<', '|', '&'];
 
-/** The modules that are loaded while the program runs. */
+/** The modules that are loaded at run time. */
 function loadedLater(source: string): string[] {
   const tokens = tokensOf(source);
   return tokens.flatMap(({ text }, index) => {
@@ -84,7 +84,7 @@ export function filesLoadedBy(file: string, source: string): string[] {
 
 export const isOption = (file: string): boolean => file.startsWith('options/');
 
-/** Throws when a file is loaded that is not there. */
+/** Throws if a loaded file does not exist. */
 export function closureOf({ entries, hasOptions }: Omit<Door, 'name' | 'bound'>, sources: Sources): Closure {
   const files = new Set(entries);
   let tokens = 0;
@@ -99,7 +99,7 @@ export function closureOf({ entries, hasOptions }: Omit<Door, 'name' | 'bound'>,
   return { files: [...files].sort(), tokens };
 }
 
-/** The files of each door. A verifier has none of its own: it loads its ring, which today is not a folder. */
+/** The files of each door. The verifier has no door: its closure is its ring. */
 const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   verify: [
     'verify/caller.ts',
@@ -125,7 +125,7 @@ const BOUNDS: Readonly<Record<string, number>> = {
 
 const BOUND_OF_ALL = 38_000;
 
-/** The doors of src: as listed, or where the rings have them. */
+/** The doors of src. */
 export function doorsOf(sources: Sources): Door[] {
   const all = [...sources.keys()];
   const ring = all.filter((file) => file.startsWith('verify/'));

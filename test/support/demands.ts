@@ -1,5 +1,4 @@
-/* What guards demand, in claims: read from what a guard says of itself, and tried out where that leaves
-   room. */
+/* What guards demand, as claims: read from the text of a guard, and tried where the text is ambiguous. */
 import { parametersText } from '../../src/gate/challenge.ts';
 import type { Guard } from '../../src/gate/guards.ts';
 import { callerWith, clock } from './caller.ts';
@@ -12,7 +11,7 @@ export interface Demand {
   readonly missing: readonly Claims[];
 }
 
-/** So many claims of a guard of free form are found out. */
+/** The most claims that are searched for in a guard of free form. */
 const MOST_CLAIMS = 4;
 
 export const passes = (guard: Guard, claims: Claims) => guard.passes(callerWith(claims));
@@ -20,7 +19,7 @@ export const passes = (guard: Guard, claims: Claims) => guard.passes(callerWith(
 const lackingOne = (values: readonly string[]) =>
   values.map((value) => values.filter((other) => other !== value));
 
-/** What a value can be whose text this is. */
+/** The values that have this text. */
 const valuesOf = (text: string): readonly unknown[] => {
   const number = Number(text);
   return [
@@ -61,7 +60,7 @@ function includingDemand(guard: Guard, claim: string, text: string): Demand | un
   };
 }
 
-/** Claims that pass a guard of free form: those that it asks for, with the values that its own words name. */
+/** Claims that pass a guard of free form: those that it reads, with values that its text names. */
 function claimsFor(guard: Guard, values: readonly unknown[], found: Claims = {}): Claims | undefined {
   const asked: string[] = [];
   const caller = callerWith(found);
@@ -97,7 +96,7 @@ function freeDemand(guard: Guard): Demand | undefined {
   return { held, missing: [{}, ...changed].filter((claims) => !passes(guard, claims)) };
 }
 
-/** Of the words in which a challenge would say it. */
+/** From the words of its challenge. */
 function loginDemand(words: string): Demand {
   const [, acrs = ''] = /acr_values="(.+?)"/.exec(words) ?? [];
   const [, seconds] = /max_age="(\d+)"/.exec(words) ?? [];
@@ -115,7 +114,7 @@ function loginDemand(words: string): Demand {
 
 const demands = new Map<Guard, Demand | undefined>();
 
-/** `undefined` for a guard of free form that no claims pass which are tried here. */
+/** `undefined` for a guard of free form that none of the tried claims pass. */
 export function demandOf(guard: Guard): Demand | undefined {
   if (!demands.has(guard)) demands.set(guard, readDemand(guard));
   return demands.get(guard);
@@ -132,8 +131,8 @@ function readDemand(guard: Guard): Demand | undefined {
 }
 
 /**
- * Claims that pass all of these guards of which any are known: what several ask of one list, or of the
- * scopes, is put together.
+ * Claims that pass all of these guards, as far as known. Joins what several demand of one list, or of the
+ * scopes.
  */
 export function claimsForAll(guards: readonly Guard[]): Claims {
   const all: Record<string, unknown> = {};

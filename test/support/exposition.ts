@@ -1,11 +1,11 @@
-/* Reads the text format 0.0.4 of Prometheus, and is stricter than any scraper: whatever is not exactly as the
-   format has it throws. */
+/* Reads the text format 0.0.4 of Prometheus, more strictly than any scraper: it throws for whatever is not
+   exactly as the format demands. */
 import assert from 'node:assert/strict';
 
 export interface Family {
   readonly type: string;
   readonly help: string;
-  /** The value of each sample, by its name with its labels as they are written. */
+  /** The value of each sample, by its name with labels as written. */
   readonly samples: ReadonlyMap<string, number>;
 }
 
@@ -21,7 +21,7 @@ function valueOf(text: string): number {
   return value;
 }
 
-/** Of a histogram: each series has its buckets in order, never falling, and as many in the last as in all. */
+/** Checks a histogram: each series has its buckets in order, never falling, and the last equals the count. */
 function checkHistogram(name: string, samples: ReadonlyMap<string, number>): void {
   const series = new Map<string, { bounds: number[]; counts: number[]; rest: Record<string, number> }>();
   for (const [sample, value] of samples) {
@@ -55,7 +55,7 @@ function checkHistogram(name: string, samples: ReadonlyMap<string, number>): voi
   }
 }
 
-/** The families of a text by their names. */
+/** The families of a text, by name. */
 export function readExposition(text: string): ReadonlyMap<string, Family> {
   assert.ok(text.endsWith('\n'));
   const families = new Map<string, { type: string; help: string; samples: Map<string, number> }>();

@@ -1,4 +1,4 @@
-/* Tables of figures, printed when a run ends. */
+/* Tables of figures, printed at the end of a run. */
 import { after } from 'node:test';
 
 export type Row = Readonly<Record<string, string | number>>;
@@ -21,7 +21,7 @@ export function printTable(title: string, rows: readonly Row[]): void {
   process.stdout.write(`\n${title}\n${text}\n\n`);
 }
 
-/** Rows to be filled by tests; printed after the last of them. */
+/** Rows that tests fill; printed after the last test. */
 export function figures(title: string): Row[] {
   const rows: Row[] = [];
   after(() => printTable(title, rows));

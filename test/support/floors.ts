@@ -1,8 +1,8 @@
-/* The rings of src and the shelf, which is also the order of reading. */
+/* The rings of src and the shelf, in the order of reading. */
 
 /**
- * By folder its files, those that are still to come among them. A file imports only from folders above its own and from
- * earlier files of its own; so a ring imports nothing from the rings around it.
+ * The files of each folder, planned ones included. A file imports only from folders above its own and from
+ * earlier files of its own, so a ring imports nothing from the rings around it.
  */
 export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'verify/base/': ['refusal', 'encoding', 'byte-buffer', 'sealed', 'cache', 'clock', 'events'],

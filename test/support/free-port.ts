@@ -1,11 +1,11 @@
-/* A port for a program that must be told its own before it listens. */
+/* A port for a program that must know its own before it listens. */
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * A port that was free a moment ago. It is none of those that a system gives to whoever asks for any, so that
- * tests which run beside this one do not get it before the program listens, or while it is away.
+ * A port that was free a moment ago, outside the range that systems assign from, so that no parallel test
+ * gets it before the program listens, or while it restarts.
  */
 export async function freePort(): Promise<number> {
   const port = randomInt(20_000, 32_000);

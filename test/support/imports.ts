@@ -2,12 +2,12 @@
 
 export interface Import {
   readonly from: string;
-  /** Without those that are only types. */
+  /** Without imports of types. */
   readonly names: readonly string[];
   readonly isType: boolean;
 }
 
-/** The text without its comments, line for line. */
+/** The text without its comments, with the same lines. */
 export const withoutComments = (text: string): string =>
   text.replace(/\/\*[^]*?\*\//g, (comment) => comment.replace(/[^\n]/g, '')).replace(/(^|\s)\/\/.*$/gm, '$1');
 

@@ -1,4 +1,4 @@
-/* Times in constant space, however many: counted in tenths of a millisecond up to ten seconds. */
+/* Times in constant space: counted in tenths of a millisecond up to ten seconds. */
 
 const PER_MILLISECOND = 10;
 const BUCKETS = 100_001;
@@ -15,7 +15,7 @@ export class Latencies {
     this.slowest = Math.max(this.slowest, millis);
   }
 
-  /** The time in milliseconds within which this share (0 to 1) of the responses came. */
+  /** The time in milliseconds within which this share (0 to 1) of the responses arrived. */
   percentile(share: number): number {
     let left = Math.ceil(this.#count * share);
     const bucket = this.#buckets.findIndex((count) => {

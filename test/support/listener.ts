@@ -1,5 +1,4 @@
-/* The listener and the whole service behind it, without keys, for tests that send bytes and look at
-   connections. */
+/* The listener with the whole service behind it, without keys, for tests of bytes and connections. */
 import { EventEmitter, once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -22,36 +21,36 @@ export const post = (fields: string, body = '') => `POST /healthz HTTP/1.1\r\n${
 
 export const GOOD = get(HOST);
 export const LAST = get(`${HOST}Connection: close\r\n`);
-/** A request that the listener keeps until the test lets it go on. */
+/** A request that the listener holds until the test releases it. */
 export const HELD = `GET /held HTTP/1.1\r\n${HOST}\r\n`;
 export const GARBAGE = 'garbage\r\n\r\n';
 export const CONNECT = `CONNECT api.test:443 HTTP/1.1\r\n${HOST}\r\n`;
 
 export interface TestListener extends ReturnType<typeof createListener> {
   readonly clock: TestClock;
-  /** Lets so many seconds pass, one after the other. */
+  /** Advances the clock by so many seconds, one at a time. */
   pass(seconds: number): void;
   readonly port: number;
   readonly logs: readonly Record<string, unknown>[];
   /** The server's side of every connection so far. */
   readonly sockets: readonly Socket[];
-  /** Resolves with what answers the next `HELD` request. */
+  /** Resolves with the function that answers the next `HELD` request. */
   held(): Promise<() => void>;
-  /** From now on every response closes its connection, as when no more connections are taken. */
+  /** Makes every response close its connection, as when the port is closed. */
   beginClosing(): void;
-  /** Resolves when no more connections are taken. */
+  /** Resolves when no more connections are accepted. */
   closing(): Promise<void>;
-  /** Resolves when every connection but those of `open` wires is gone. */
+  /** Resolves when every connection has closed but those of `open` wires. */
   gone(open?: number): Promise<void>;
 }
 
 export interface ListenerPlan {
   readonly environment?: Environment;
-  /** Sees the server before it listens. */
+  /** Receives the server before it listens. */
   readonly prepare?: (server: Server) => void;
 }
 
-/** A listener with cross-origin answers for `ORIGIN`, unless told otherwise, that falls with the test. */
+/** A listener with cross-origin fields for `ORIGIN` by default. It stops with the test. */
 export async function openListener(context: TestContext, plan: ListenerPlan = {}): Promise<TestListener> {
   const { environment = { CORS_ALLOWED_ORIGINS: ORIGIN }, prepare } = plan;
   const settings = settingsFrom({
@@ -115,7 +114,7 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
   };
 }
 
-/** Resolves when a server that is being stopped takes no more connections. */
+/** Resolves when a stopping server accepts no more connections. */
 export async function untilClosing(server: Server): Promise<void> {
   while (server.listening) await new Promise(setImmediate);
 }

@@ -1,11 +1,9 @@
-/*
- * A load client: keep-alive connections over bare sockets, each with one request under way (or more,
- * pipelined). Counts what came back, how fast, and above all what did not come back.
- */
+/* A load client: keep-alive connections over bare sockets, each with one request under way, or more if
+   pipelined. Counts what came back, how fast, and above all what did not come back. */
 import { connect, type Socket } from 'node:net';
 import { Latencies } from './latencies.ts';
 
-/** A request to send, and the name under which it is counted. */
+/** A request, and the name under which it is counted. */
 export interface Shot {
   readonly kind: string;
   readonly bytes: string;
@@ -22,13 +20,13 @@ export interface LoadResponse {
 export interface LoadPlan {
   readonly port: number;
   readonly connections: number;
-  /** The next request; `undefined` ends the work of the connection that asks. */
+  /** The next request; `undefined` ends the connection that asks. */
   readonly next: () => Shot | undefined;
   /** Requests under way on one connection. Default 1; more are pipelined. */
   readonly depth?: number;
-  /** Between a response and the next request. Default 0. */
+  /** Milliseconds between a response and the next request. Default 0. */
   readonly pauseMillis?: number;
-  /** Whether a connection that has ended is opened anew. Default: always. */
+  /** Whether to open an ended connection again. Default: always. */
   readonly reconnects?: () => boolean;
   readonly heed?: (response: LoadResponse) => void;
 }
@@ -36,24 +34,21 @@ export interface LoadPlan {
 export class Tally {
   sent = 0;
   answered = 0;
-  /** Answers by kind and status: `valid 200`. */
+  /** Responses by kind and status, such as `valid 200`. */
   readonly statuses = new Map<string, number>();
   readonly latencies = new Latencies();
-  /** The longest time in milliseconds in which no response came at all. */
+  /** The longest time in milliseconds without any response. */
   longestGap = 0;
-  /** Requests without a response, although nothing had told the client that the connection would close. */
+  /** Requests without a response though nothing announced that the connection would close. */
   lost = 0;
-  /**
-   * Requests without a response behind one that was answered with `Connection: close`; a client may repeat
-   * these.
-   */
+  /** Requests without a response behind a `Connection: close`, which a client may repeat. */
   lostAfterClose = 0;
-  /** Connections that were closed, without a word, while no request was under way on them. */
+  /** Connections closed without announcement while no request was under way. */
   closedIdle = 0;
   /** Connections that could not be opened. */
   refusedConnections = 0;
 
-  /** Answers whose kind and status are none of these. */
+  /** Responses with any other kind and status. */
   except(...expected: readonly string[]): Record<string, number> {
     return Object.fromEntries([...this.statuses].filter(([name]) => !expected.includes(name)));
   }
@@ -65,13 +60,13 @@ export class Tally {
 
 export interface Load {
   readonly tally: Tally;
-  /** Resolves when every connection has ended its work. */
+  /** Resolves when every connection has ended. */
   readonly ended: Promise<void>;
-  /** Lets requests under way be answered, then resolves. */
+  /** Waits for the responses under way, then resolves. */
   stop(): Promise<Tally>;
 }
 
-/** Who gives no response for this long, in milliseconds, has lost the request. */
+/** A request without a response for this long, in milliseconds, is lost. */
 const PATIENCE = 20_000;
 
 interface Shared {
@@ -209,7 +204,7 @@ export function getBytes(path: string, token?: string, more = ''): string {
   return `GET ${path} HTTP/1.1\r\nHost: api.test\r\n${authorization}${more}\r\n`;
 }
 
-/** Gives the shots in turn, over and over. */
+/** Returns the shots in turn, over and over. */
 export function inTurn(shots: readonly Shot[]): () => Shot {
   let count = -1;
   return () => {

@@ -1,4 +1,4 @@
-/* The package as other projects get it: packed, and installed into a folder that knows nothing of this one. */
+/* The package as other projects get it: packed, and installed into an unrelated folder. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 export interface Packed {
-  /** Of the tarball, in the folder into which it was packed. */
+  /** The path of the tarball. */
   readonly filename: string;
   /** In bytes. */
   readonly size: number;
@@ -21,7 +21,7 @@ export const npm = (directory: string, ...words: readonly string[]) =>
     encoding: 'utf8',
   });
 
-/** Packs what has been built. */
+/** Packs the build. */
 export function packInto(directory: string): Packed {
   const flags = ['--json', '--ignore-scripts', '--pack-destination', directory];
   const [{ filename, size, files }] = JSON.parse(npm(ROOT, 'pack', ...flags)) as [
@@ -30,7 +30,7 @@ export function packInto(directory: string): Packed {
   return { filename, size, files: files.map(({ path }) => path) };
 }
 
-/** What the tarball holds and should not. */
+/** Unexpected files in the tarball. */
 export const straysOf = ({ files }: Packed): readonly string[] =>
   files.filter(
     (path) =>
@@ -38,13 +38,13 @@ export const straysOf = ({ files }: Packed): readonly string[] =>
       !/^(?:dist\/package\.json|package\.json|(?:README|CHANGELOG|SECURITY)\.md|LICENSE)$/.test(path),
   );
 
-/** Makes a project with the package and nothing else. No network is needed. */
+/** Makes a project with nothing but the package. Needs no network. */
 export function installInto(directory: string, { filename }: Packed): void {
   writeFileSync(join(directory, 'package.json'), '{"name":"orders","private":true,"type":"module"}');
   npm(directory, 'install', '--offline', `./${filename}`);
 }
 
-/** Gives the project the types of Node that this one has. */
+/** Copies the types of Node into the project. */
 export function addNodeTypes(directory: string): void {
   symlinkSync(join(ROOT, 'node_modules/@types'), join(directory, 'node_modules/@types'));
 }
@@ -58,7 +58,7 @@ export function addExample(directory: string): void {
   addNodeTypes(directory);
 }
 
-/** What a project may export without an annotation, though declarations are made of it. */
+/** What a project with declarations can export without annotations. */
 export const EXPORTED = `
 import { createGate, createService, created, get, json, needs, open, optional, post, query, reply, scope, under,
   type Caller, type GateRequest, type GivenSettings, type PathParameters, type RequestOf, type RouteRequest, type Schema } from 'gatehouse-http';
@@ -107,7 +107,7 @@ export const issuer = createTestIssuer();
 export const key = createProofKey();
 `;
 
-/** Compiles the project by the compiler of this folder; throws what the compiler says. */
+/** Compiles the project with the compiler of this repository. Throws its messages. */
 export function compile(directory: string, compiler: string, ...flags: readonly string[]): void {
   const { status, stdout } = spawnSync(process.execPath, [join(compiler, 'bin/tsc'), ...flags], {
     cwd: directory,

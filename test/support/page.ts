@@ -1,34 +1,33 @@
-/* The rules of the page, found in the tokens of a text that the formatter has laid out: what a line, a
-   function and a file hold, and how statements are written. A sign of an operator has blanks around it there,
-   a bracket of types has none. */
+/* The rules of the page, checked on the tokens of formatted text: lines, functions, files, and how statements
+   are written. In formatted text an operator has blanks around it; a bracket of types has none. */
 import { tokensOf, walk, type Token } from './tokens.ts';
 
-/** One thing on a page that breaks a rule, by the number of its line. */
+/** A broken rule, by line number. */
 export interface Offence {
   readonly line: number;
   readonly what: string;
-  /** About how much stands there, not about how it is written. */
+  /** About amount, not about style. */
   readonly isSize?: true;
 }
 
 export interface Page {
   readonly tokens: number;
-  /** Of every line that has any. */
+  /** By line, for lines that have tokens. */
   readonly tokensByLine: ReadonlyMap<number, number>;
   readonly offences: readonly Offence[];
 }
 
 export const MOST_TOKENS_OF_A_FUNCTION = 180;
 export const MOST_COLUMNS = 110;
-/** A function of so many lines is read as part of the one around it. */
+/** A function of at most so many lines counts as part of the one around it. */
 const INLINE_LINES = 2;
-/** Statements that follow one another so long without a blank line are several steps. */
+/** More consecutive lines than this without a blank one are several steps. */
 const MOST_LINES_OF_A_STEP = 14;
 
 const CONTROL = ['if', 'for', 'while', 'switch', 'try', 'do'];
 const ASSIGNMENTS = ['=', '+=', '-=', '*=', '/=', '%=', '**=', '??=', '||=', '&&=', '|=', '&=', '^='];
 const DECLARATIONS = ['const', 'let', 'var'];
-/** What may stand before the name of a method. */
+/** What may precede the name of a method. */
 const BEFORE_METHOD = [';', '{', '}', ',', 'async', 'static', 'get', 'set', 'override', '*'];
 
 interface Source {
@@ -36,13 +35,13 @@ interface Source {
   readonly tokens: readonly Token[];
   /** The line of each token. */
   readonly lines: readonly number[];
-  readonly routes: readonly string[];
-  /** The routes, counted from 0, that are comment alone, and those that begin inside a template. */
+  readonly rows: readonly string[];
+  /** The lines, counted from 0, that are only comment, and those that begin inside a template. */
   readonly isComment: ReadonlySet<number>;
   readonly isText: ReadonlySet<number>;
 }
 
-/** What the functions are found in. */
+/** What functions are found in. */
 type Tokens = Pick<Source, 'tokens'>;
 
 const isSign = (token: Token | undefined, ...texts: readonly string[]) =>
@@ -54,10 +53,10 @@ const isWord = (token: Token | undefined, ...texts: readonly string[]) =>
 /** Where the bracket at this index closes. */
 const closing = ({ tokens }: Tokens, index: number) => walk(tokens, index + 1, 1, () => false);
 
-/** Where the bracket that closes at this index, or the level that this token is on, opens. */
+/** Where the bracket that closes at this index opens, or the level of this token begins. */
 const opening = ({ tokens }: Tokens, index: number) => walk(tokens, index - 1, -1, () => false);
 
-/** A blank before the sign: it computes, where without one it is part of a type or of a name. */
+/** A blank before the sign makes it an operator; without one it belongs to a type or name. */
 const isSpaced = ({ text }: Source, token: Token) => /\s/.test(text[token.start - 1] ?? ' ');
 
 const isBracketOfTypes = ({ text }: Source, token: Token) => isSign(token, '<') && text[token.end] !== ' ';
@@ -73,7 +72,7 @@ function linesOf(text: string, tokens: readonly Token[]): number[] {
   });
 }
 
-/** Where the body of a function begins whose parameters close at this index; -1 when it has none. */
+/** Where the body of a function begins, whose parameters close at this index; -1 without a body. */
 function bodyAfter({ tokens }: Tokens, close: number): number {
   if (isSign(tokens[close + 1], '{')) return close + 1;
   if (!isSign(tokens[close + 1], ':')) return -1;
@@ -88,20 +87,20 @@ function bodyAfter({ tokens }: Tokens, close: number): number {
   return -1;
 }
 
-/** Where the first token of a function's head and the last of its body are. */
+/** The first token of a function's head and the last of its body. */
 export interface Range {
   readonly first: number;
   readonly last: number;
 }
 
-/** The arrow function whose arrow is at this index. */
+/** The arrow function with its arrow at this index. */
 function arrowAt(source: Tokens, index: number): Range {
   const { tokens } = source;
   const before = tokens[index - 1];
   let first = index - 1;
   if (isSign(before, ')')) first = opening(source, index - 1);
   else {
-    // Behind the parameters stands a type of what is given, or there is one parameter without brackets.
+    // After the parameters comes a return type, or there is one parameter without brackets.
     const colon = walk(tokens, index - 1, -1, (token) => isSign(token, ':', ',', '=', ';'));
     if (isSign(tokens[colon], ':') && isSign(tokens[colon - 1], ')')) first = opening(source, colon - 1);
   }
@@ -129,15 +128,15 @@ export function functionsOf(source: Tokens): Range[] {
   });
 }
 
-function wideLines({ routes }: Source): Offence[] {
-  return routes.flatMap((route, index) =>
-    route.length > MOST_COLUMNS
-      ? [{ line: index + 1, what: `${route.length} columns`, isSize: true as const }]
+function wideLines({ rows }: Source): Offence[] {
+  return rows.flatMap((row, index) =>
+    row.length > MOST_COLUMNS
+      ? [{ line: index + 1, what: `${row.length} columns`, isSize: true as const }]
       : [],
   );
 }
 
-/** Own tokens: without those of the functions inside, but for such as take no room. */
+/** Own tokens: without those of inner functions, except short ones. */
 function longFunctions(source: Source): Offence[] {
   const { lines } = source;
   const functions = functionsOf(source);
@@ -156,11 +155,11 @@ function longFunctions(source: Source): Offence[] {
   });
 }
 
-/** The end of the expression that goes on from this token: its own comma, semicolon or closing bracket. */
+/** The end of the expression that continues from this token: its comma, semicolon or closing bracket. */
 const endOfExpression = ({ tokens }: Source, index: number) =>
   walk(tokens, index, 1, (token) => isSign(token, ',', ';'));
 
-/** Types have no other way to say so. */
+/** Types have no alternative. */
 const isOfType = ({ tokens }: Source, index: number) =>
   isWord(tokens[walk(tokens, index, -1, (token) => isSign(token, ';') || isWord(token, 'type'))], 'type');
 
@@ -176,7 +175,7 @@ function nestedConditionals(source: Source): Offence[] {
   });
 }
 
-/** Whether brackets that open at this index hold parameters, which may have defaults. */
+/** Whether the brackets that open at this index hold parameters, which may have defaults. */
 function holdsParameters(source: Source, open: number): boolean {
   const { tokens } = source;
   const close = closing(source, open);
@@ -201,7 +200,7 @@ function assignmentsInside(source: Source): Offence[] {
       isSign(tokens[before], '(', '${') ||
       (isSign(tokens[before], ',') && isSign(tokens[opening(source, before)], '('));
     const open = isSign(tokens[before], ',') ? opening(source, before) : before;
-    // The head of a loop, or a statement that begins with its own bracket.
+    // The head of a loop, or a statement that begins with a bracket.
     const isApart = open === 0 || isWord(tokens[open - 1], 'for') || isSign(tokens[open - 1], ';', '{', '}');
     const isInside = isInBrackets && !isApart && !holdsParameters(source, open);
     return isChained || isInside ? [{ line: lines[index]!, what: 'an assignment inside an expression' }] : [];
@@ -223,7 +222,7 @@ function listsAsNames(source: Source): Offence[] {
   });
 }
 
-/** Where the type's bracket that opens at this index closes. */
+/** Where the type bracket that opens at this index closes. */
 function endOfTypes({ tokens }: Source, index: number): number {
   let depth = 0;
   for (let at = index; at < tokens.length; at += 1) {
@@ -250,7 +249,7 @@ function manyDeclarations(source: Source): Offence[] {
   });
 }
 
-/** What `if`, `else`, `for` and `while` decide: a block, or one plain statement on the same line. */
+/** What follows `if`, `else`, `for` and `while`: a block, or one plain statement on the same line. */
 function bareStatements(source: Source): Offence[] {
   const { tokens, lines } = source;
   return tokens.flatMap((token, index) => {
@@ -271,7 +270,7 @@ function bareStatements(source: Source): Offence[] {
   });
 }
 
-/** The routes that lie in a template but for its first. */
+/** The lines inside a template, except its first. */
 function textsIn(tokens: readonly Token[], lines: readonly number[]): ReadonlySet<number> {
   const found = new Set<number>();
   for (const [index, { kind, text }] of tokens.entries()) {
@@ -281,14 +280,14 @@ function textsIn(tokens: readonly Token[], lines: readonly number[]): ReadonlySe
   return found;
 }
 
-/** The routes that are comment alone. */
-function commentsIn(routes: readonly string[]): ReadonlySet<number> {
+/** The lines that are only comment. */
+function commentsIn(rows: readonly string[]): ReadonlySet<number> {
   const found = new Set<number>();
   let isOpen = false;
-  for (const [at, route] of routes.entries()) {
-    isOpen ||= /^\s*\/\*/.test(route);
-    if (isOpen || /^\s*\/\//.test(route)) found.add(at);
-    if (route.includes('*/')) isOpen = false;
+  for (const [at, row] of rows.entries()) {
+    isOpen ||= /^\s*\/\*/.test(row);
+    if (isOpen || /^\s*\/\//.test(row)) found.add(at);
+    if (row.includes('*/')) isOpen = false;
   }
   return found;
 }
@@ -303,26 +302,26 @@ const METHOD_LINE = /^ {2}(?:(?:static|async|override|get|set) )*#?\w+(?:<[^>]+>
 /** A statement, or a member of a class, with the comment above it. */
 interface Item {
   readonly from: number;
-  /** The first line behind its comment. */
+  /** The first line after its comment. */
   readonly head: number;
   readonly to: number;
 }
 
-/** What stands on one level of indentation between two lines, by the lines' numbers from 0. */
-function itemsOn({ routes, isText, isComment }: Source, level: number): Item[][] {
+/** The statements on one level of indentation between two lines, numbered from 0. */
+function itemsOn({ rows, isText, isComment }: Source, level: number): Item[][] {
   const indent = ' '.repeat(level * WIDTH_OF_LEVEL);
   const blocks: Item[][] = [[]];
   let from: number | undefined;
-  for (const [at, route] of routes.entries()) {
-    if (isText.has(at) || route === '') continue;
-    const depth = route.length - route.trimStart().length;
+  for (const [at, row] of rows.entries()) {
+    if (isText.has(at) || row === '') continue;
+    const depth = row.length - row.trimStart().length;
     const items = blocks.at(-1)!;
     if (depth < indent.length) {
       blocks.push([]);
       from = undefined;
     } else if (isComment.has(at)) {
       if (depth === indent.length) from ??= at;
-    } else if (depth === indent.length && !/^[\])}>|&?:.]/.test(route.trim())) {
+    } else if (depth === indent.length && !/^[\])}>|&?:.]/.test(row.trim())) {
       items.push({ from: from ?? at, head: at, to: at });
       from = undefined;
     } else if (items.length > 0) {
@@ -332,21 +331,21 @@ function itemsOn({ routes, isText, isComment }: Source, level: number): Item[][]
   return blocks.filter((items) => items.length > 1);
 }
 
-/** Definitions stand between blank lines; constants and types of one line may stand together. */
+/** Definitions are separated by blank lines; one-line constants and types may be adjacent. */
 function crowdedDefinitions(source: Source): Offence[] {
-  const { routes } = source;
+  const { rows } = source;
   const levels = [0, 1, 2, 3];
   return levels.flatMap((level) =>
     itemsOn(source, level).flatMap((items) =>
       items.slice(1).flatMap((item, index) => {
         const before = items[index]!;
-        const isApart = routes.slice(before.to + 1, item.from).includes('');
+        const isApart = rows.slice(before.to + 1, item.from).includes('');
         const isDefinition = ({ head, to }: Item) =>
-          (FUNCTION_LINE.test(routes[head]!) && (level === 0 || to > head)) ||
-          (level === 1 && METHOD_LINE.test(routes[head]!)) ||
+          (FUNCTION_LINE.test(rows[head]!) && (level === 0 || to > head)) ||
+          (level === 1 && METHOD_LINE.test(rows[head]!)) ||
           (level === 0 && to > head);
         const areImports = [before, item].every(({ head }) =>
-          /^(?:import|export (?:type )?\{)/.test(routes[head]!),
+          /^(?:import|export (?:type )?\{)/.test(rows[head]!),
         );
         if (isApart || areImports || !(isDefinition(before) || isDefinition(item))) return [];
         return [{ line: item.head + 1, what: 'no blank line between definitions' }];
@@ -355,17 +354,17 @@ function crowdedDefinitions(source: Source): Offence[] {
   );
 }
 
-/** Lines of code inside functions that follow one another without a blank line. */
+/** Consecutive lines of code inside functions without a blank line. */
 function longSteps(source: Source): Offence[] {
-  const { lines, routes, isComment } = source;
+  const { lines, rows, isComment } = source;
   const inside = new Set<number>();
   for (const { first, last } of functionsOf(source)) {
     for (let line = lines[first]! + 1; line < lines[last]!; line += 1) inside.add(line);
   }
   const offences: Offence[] = [];
   let length = 0;
-  for (const [index, route] of routes.entries()) {
-    const isCode = inside.has(index + 1) && route !== '';
+  for (const [index, row] of rows.entries()) {
+    const isCode = inside.has(index + 1) && row !== '';
     if (!isCode) length = 0;
     else if (!isComment.has(index)) length += 1;
     if (length === MOST_LINES_OF_A_STEP + 1) {
@@ -382,13 +381,13 @@ function longSteps(source: Source): Offence[] {
 export function readPage(text: string): Page {
   const tokens = tokensOf(text);
   const lines = linesOf(text, tokens);
-  const routes = text.split('\n');
+  const rows = text.split('\n');
   const source = {
     text,
     tokens,
     lines,
-    routes,
-    isComment: commentsIn(routes),
+    rows,
+    isComment: commentsIn(rows),
     isText: textsIn(tokens, lines),
   };
 

@@ -1,4 +1,4 @@
-/* The one package that the tools for evidence share: what it takes to have it. */
+/* The private package that all evidence tools share, and its installation. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url';
 const FOLDER = fileURLToPath(new URL('../evidence/', import.meta.url));
 const UNREACHABLE = /\b(?:ENOTFOUND|EAI_AGAIN|ECONN\w+|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT)\b/;
 
-/** The words for npm. Unlike `ci` it leaves what is there, which is a gigabyte. */
+/** The arguments of npm. Unlike `ci` it keeps what is installed, which is a gigabyte. */
 export const INSTALL = [
   ...['install', '--no-save', '--loglevel=error', '--no-audit', '--no-fund'],
   ...['--prefix', FOLDER],
 ];
 
-/** Why the packages cannot be had: nothing but a registry out of reach, which a machine may be. */
+/** Why the packages are missing: only an unreachable registry is an excuse. */
 export function missingPackages(): string | undefined {
   const { status, stderr } = spawnSync('npm', INSTALL, { encoding: 'utf8', timeout: 240_000 });
   if (status === 0) return undefined;

@@ -1,4 +1,4 @@
-/* What a piece of work takes of the processor: unlike the time that passes, hardly more on a busy machine. */
+/* The processor time of a piece of work, which, unlike elapsed time, hardly grows on a busy machine. */
 
 export function processorMillis(work: () => unknown): number {
   const before = process.cpuUsage();

@@ -1,5 +1,4 @@
-/* Makes DPoP proofs (RFC 9449 §4.2), good ones and ones that are good but for one thing. Shares no code with
-   src. */
+/* Makes DPoP proofs (RFC 9449 §4.2), valid ones and ones with one change. Shares no code with src. */
 import {
   constants,
   createHash,
@@ -34,7 +33,7 @@ const SIGNERS = {
 export type ProofAlgorithm = keyof typeof SIGNERS;
 export const PROOF_ALGORITHMS = Object.keys(SIGNERS) as ProofAlgorithm[];
 
-/** The key of a client; `jwk` has its public members alone. */
+/** A client's key. `jwk` has only its public members. */
 export interface ProofKey {
   readonly alg: ProofAlgorithm;
   readonly privateKey: KeyObject;
@@ -51,8 +50,8 @@ const AS_TEXT = {
 } as const;
 
 /**
- * Through a text: Node 20 hangs when a key is exported while the collector takes away what has generated that
- * very key, which happens once in some ten thousand.
+ * As text: about once in ten thousand times, Node 20 hangs when a key is exported while its generator is
+ * collected.
  */
 function generate(alg: ProofAlgorithm): KeyObject {
   if (alg === 'PS256' || alg === 'RS256') return makeSigningKey().privateKey;
@@ -64,7 +63,7 @@ function generate(alg: ProofAlgorithm): KeyObject {
   return createPrivateKey(String(privateKey));
 }
 
-/** A key that nobody else has. */
+/** A new key. */
 export function makeProofKey(alg: ProofAlgorithm = 'ES256', privateKey = generate(alg)): ProofKey {
   const jwk = { ...createPublicKey(privateKey).export({ format: 'jwk' }) };
   return { alg, privateKey, jwk, thumbprint: thumbprintOf(jwk) };
@@ -81,13 +80,13 @@ export function thumbprintOf(jwk: Readonly<Members>): string {
 /** The base64url of the SHA-256 of an ASCII text, as in `ath` (RFC 9449 §4.2). */
 export const hashOf = (text: string) => createHash('sha256').update(text, 'ascii').digest('base64url');
 
-/** The nonce that every replica with this secret gives at this time. */
+/** The nonce of every replica with this secret at this time. */
 export function nonceAt(secret: string, nowMillis: number): string {
   const text = `gatehouse DPoP nonce ${Math.floor(nowMillis / 60_000)}`;
   return createHmac('sha256', secret).update(text).digest('base64url');
 }
 
-/** What a good proof is about; `nowSeconds` becomes its `iat`. */
+/** The subject of a valid proof. `nowSeconds` becomes its `iat`. */
 export interface Subject {
   readonly token: string;
   readonly uri: string;
@@ -96,24 +95,24 @@ export interface Subject {
   readonly nonce?: unknown;
 }
 
-/** A proof before it is signed: change what shall be wrong. */
+/** A proof before it is signed: change what should be wrong. */
 export interface ProofDraft {
   readonly header: Members;
   readonly claims: Members;
-  /** Instead of the JSON of the header or of the claims. */
+  /** Replaces the JSON of the header or of the claims. */
   headerText?: string | Buffer;
   payloadText?: string | Buffer;
-  /** Signs, by its own algorithm, whatever the header says. */
+  /** Signs with its own algorithm, whatever the header says. */
   signer: ProofKey;
-  /** Makes of the right signature the one that is sent. */
+  /** Changes the signature. */
   alter: (signature: Buffer) => Buffer;
-  /** Makes of the whole proof the text that is sent. */
+  /** Changes the finished proof. */
   finish: (proof: string) => string;
 }
 
 const same = <Value>(value: Value) => value;
 
-/** A draft that makes a good proof when nothing is changed; members that are `undefined` are left out. */
+/** A draft of a valid proof. Members that are `undefined` are left out. */
 export function draftProof(
   key: ProofKey,
   { token, uri, nowSeconds, method = 'GET', nonce }: Subject,
@@ -140,7 +139,7 @@ export function sealProof({
   return finish(rawJws(...texts, (input) => alter(SIGNERS[signer.alg](input, signer.privateKey))));
 }
 
-/** A proof that is good but for these members. */
+/** A valid proof except for these members. */
 export function makeProof(
   key: ProofKey,
   subject: Subject,

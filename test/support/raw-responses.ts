@@ -1,4 +1,4 @@
-/* The responses on a bare connection, one after another, and the shape that a refusal has there. */
+/* The responses on a bare connection, one after another, and the form of a refusal there. */
 import { strict as assert } from 'node:assert';
 import { SENTENCES } from '../../src/verify/base/refusal.ts';
 
@@ -37,7 +37,7 @@ export const statusesIn = (received: string) => responsesIn(received).map(({ sta
 
 export const MALFORMED = SENTENCES.invalid_request['malformed-http'];
 
-/** That the last (or only) answer is this refusal in the shape of every response, and closes. */
+/** Asserts that the last (or only) response is this refusal, in the usual form, and closes. */
 export function assertRefused(
   received: string,
   status: number,

@@ -1,4 +1,4 @@
-/* A real Redis or Valkey on loopback, for tests: on a free port, with what it keeps in a directory of its own. */
+/* A real Redis or Valkey for tests: on a free loopback port, with a directory of its own. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -12,29 +12,31 @@ const PROGRAM = ['redis-server', 'valkey-server'].find(
   (name) => spawnSync(name, ['--version']).error === undefined,
 );
 
-/** Why there is no real store; absent when there is one. */
+/** Why there is no real store; absent if there is one. */
 export const NO_STORE =
   PROGRAM === undefined ? 'neither redis-server nor valkey-server is installed' : undefined;
 
-/** The name of a test that needs a real store; it says why it is skipped where there is none. */
+/** The name of a test that needs a real store, with the reason if it is skipped. */
 export const named = (name: string): string => withReason(name, NO_STORE);
 
 export interface Redis {
   readonly port: number;
-  /** Of the process that was started last. */
+  /** Of the latest process. */
   pid(): number;
-  /** Sends commands as a person would type them, on a connection of their own; gives the lines of all replies. */
+  /**
+   * Sends commands as a person would type them, on a new connection. Resolves with the lines of all replies.
+   */
   ask(...commands: readonly string[]): Promise<string[]>;
-  /** Starts it again, once it was killed, on the same port and with what it has kept; resolves when it takes commands. */
+  /** Starts it again after a kill, on the same port and with its data. Resolves when it accepts commands. */
   start(): Promise<void>;
-  /** Ends it at once; what it had confirmed by then is kept with `--appendonly yes --appendfsync always`. */
+  /** Kills it. With `--appendonly yes --appendfsync always`, confirmed data survives. */
   kill(): Promise<void>;
   signal(name: 'SIGSTOP' | 'SIGCONT'): void;
-  /** Ends it and removes what it has kept. */
+  /** Ends it and removes its data. */
   stop(): Promise<void>;
 }
 
-/** One that takes commands. `password` is what `ask` needs; `options` are those of its command line. */
+/** Starts a store. `password` is what `ask` needs; `options` are for its command line. */
 export async function startRedis(options: readonly string[] = [], password?: string): Promise<Redis> {
   const port = await freePort();
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-store-'));
@@ -60,7 +62,7 @@ export async function startRedis(options: readonly string[] = [], password?: str
     child = started;
     await new Promise<void>((resolve, reject) => {
       let said = '';
-      // To the end, so that what it says later does not fill the pipe.
+      // Read to the end, or later output would fill the pipe.
       started.stdout.setEncoding('utf8').on('data', (text: string) => {
         said += text;
         if (said.includes('Ready to accept connections')) resolve();

@@ -1,4 +1,4 @@
-/* A reply read back: the header fields that it has beside those of every JSON response, and its body. */
+/* Reads a reply back: the header fields besides those of every JSON response, and the body. */
 import assert from 'node:assert/strict';
 import { jsonReply, type Reply } from '../../src/gate/reply.ts';
 

@@ -1,4 +1,4 @@
-/* A route run by itself, for tests of access and handlers without a service. */
+/* Runs a route alone, for tests of access and handlers without a service. */
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Incoming } from '../../src/service/routes/incoming.ts';
@@ -7,7 +7,7 @@ import type { Route } from '../../src/service/routes/route.ts';
 import type { Caller } from '../../src/verify/caller.ts';
 
 /**
- * What the route's handler gives for this caller, when its access admits them. Throws what access and handler
+ * What the route's handler returns for this caller, if its access admits them. Throws what access and handler
  * throw.
  */
 export function runRoute(

@@ -1,4 +1,4 @@
-/* Runs the pipeline with routes of its own, for tests of what no profile has. */
+/* Runs the pipeline with other routes, for tests of what no profile has. */
 import type { Server } from 'node:http';
 import { composeRequestParts } from '../../src/process/compose.ts';
 import { partsOf } from '../../src/process/compose-service.ts';
@@ -18,9 +18,9 @@ export interface RoutesToTest {
   readonly policy?: readonly PrefixRule[];
   readonly environment?: Environment;
   readonly verify?: TokenVerifier;
-  /** What becomes of the sender that the settings ask for. */
+  /** Replaces the sender check of the settings. */
   readonly sender?: (usual: SenderCheck) => SenderCheck;
-  /** Sees the server before it listens. */
+  /** Receives the server before it listens. */
   readonly prepare?: (server: Server) => void;
 }
 
@@ -31,7 +31,7 @@ export interface BuiltRoutes {
   readonly logs: readonly Record<string, any>[];
 }
 
-/** The pipeline over these routes; it accepts the tokens of `tokenWith`. */
+/** The pipeline over these routes. It accepts the tokens of `tokenWith`. */
 export function createRoutes({
   routes,
   policy = [],
@@ -53,7 +53,7 @@ export function createRoutes({
 
 export interface RunningRoutes extends BuiltRoutes, Served {
   readonly server: Server;
-  /** Stops as the process would. */
+  /** Stops like the process. */
   drain(): Promise<'drained' | 'deadline'>;
 }
 

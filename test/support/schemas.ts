@@ -13,7 +13,7 @@ export interface Order {
 
 const isOrder = (value: unknown): value is Order => typeof Object(value).item === 'string';
 
-/** Takes an object with a text `item`, and keeps nothing else of it. */
+/** Accepts an object with a text `item`, and drops its other members. */
 export const ORDER: Schema<Order> = schemaOf((value) =>
   isOrder(value)
     ? { value: { item: value.item } }

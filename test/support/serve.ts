@@ -1,4 +1,4 @@
-/* A server of this process on a free port of loopback. */
+/* A server in this process, on a free loopback port. */
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,5 @@
-/* Starts the service for tests: in this process with a clock in hand, or as the built process that operators run. */
+/* Starts the service for tests: in this process with a test's clock, or as the built process that operators
+   run. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,14 +24,14 @@ import { serve, type Served } from './serve.ts';
 /** Settings as environment variables. */
 export type Environment = Readonly<Record<string, string>>;
 
-/** This folder, in which there are no settings. */
+/** This folder has no settings files. */
 const NO_SETTINGS = fileURLToPath(new URL('.', import.meta.url));
 
-/** The settings that this environment makes, without any file. */
+/** The settings of this environment, without files. */
 export const settingsFrom = (environment: Environment): ProfileSettings =>
   loadProfileSettings(environment, NO_SETTINGS).settings;
 
-/** What the provider's tokens and keys demand of the settings. */
+/** The settings that the provider's tokens and keys need. */
 export const providerSettings = (provider: Provider): Environment => ({
   IDP_DOMAIN: provider.domain,
   IDP_AUDIENCE: provider.audience,
@@ -53,13 +54,13 @@ export interface InProcess {
   readonly provider: Provider;
   readonly environment?: Environment;
   readonly clock?: TestClock;
-  /** Instead of fetching from the provider. */
+  /** Replaces fetching from the provider. */
   readonly fetchKeys?: (issuer: IssuerSettings, name: string) => Promise<JsonObject>;
-  /** Do not fetch the keys before the first request. */
+  /** Does not fetch keys before the first request. */
   readonly cold?: boolean;
 }
 
-/** Runs the service in this process, in front of the provider, on a free port, with its keys fetched. */
+/** Runs the service in this process on a free port, with keys fetched from the provider. */
 export async function startService(plan: InProcess): Promise<TestService> {
   const { provider, environment = {}, clock = new TestClock(), cold = false } = plan;
   const settings = settingsFrom({ ...providerSettings(provider), LOG_LEVEL: 'debug', ...environment });
@@ -96,12 +97,12 @@ export interface TestProcess {
   readonly port: number;
   readonly logs: readonly Record<string, any>[];
   readonly errors: () => string;
-  /** The first log line, past or to come, that has this message; or the `count`-th. */
+  /** Resolves with the first log line, past or future, that has this message, or with the `count`-th. */
   logged(message: string, count?: number): Promise<Record<string, any>>;
   ask(path: string, request?: Ask): Promise<Response>;
-  /** The exit code, once it has exited. */
+  /** Resolves with the exit code. */
   readonly exited: Promise<number | null>;
-  /** Ends it at once, if it still runs, and removes its directory. */
+  /** Kills it if it still runs, and removes its directory. */
   stop(): Promise<void>;
 }
 
@@ -109,18 +110,18 @@ export interface OutOfProcess {
   readonly environment?: Environment;
   /** Files for the working directory, by name. */
   readonly files?: Readonly<Record<string, string>>;
-  /** Words before the command: a program that runs it in its own way. */
+  /** A program, with arguments, that runs the command. */
   readonly through?: readonly string[];
-  /** What is run. Default: the built service by this Node. */
+  /** The command. Default: the built service with this Node. */
   readonly program?: readonly string[];
-  /** Sees each log line, and says whether to keep it in `logs`. Default: every line is kept. */
+  /** Receives each log line and returns whether to keep it in `logs`. Default: keeps every line. */
   readonly keeps?: (line: Record<string, any>) => boolean;
 }
 
 const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
 const AUTHORITY = fileURLToPath(new URL('../idp/tls/authority.pem', import.meta.url));
 
-/** Runs the built service in a directory of its own; resolves when it listens or has exited. */
+/** Runs the built service in a new directory. Resolves when it listens or has exited. */
 export async function startProcess({
   environment = {},
   files = {},
@@ -193,7 +194,7 @@ export async function startProcess({
   };
 }
 
-/** A provider at whose port nobody listens. */
+/** A provider that does not listen. */
 export const DOWN: Environment = { IDP_DOMAIN: '127.0.0.1:1', IDP_AUDIENCE: 'https://api.test' };
 
 /** The same for one test, without a provider unless the environment has one. */

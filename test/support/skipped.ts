@@ -1,5 +1,5 @@
-/* Tests that need what not every machine has. */
+/* Tests that need programs which not every machine has. */
 
-/** The name of a test; where something is missing, with that as the reason why it is skipped. */
+/** The name of a test, with the reason if it is skipped. */
 export const withReason = (name: string, missing: string | undefined): string =>
   missing === undefined ? name : `${name} (skipped: ${missing})`;

@@ -1,7 +1,7 @@
-/* Spellings that are refused, and others that are the same: one list of each, for tests of the function and
-   of the whole service. */
+/* Spellings that are refused, and spellings that are equivalent, for tests of a function and of the whole
+   service. */
 
-/** Spellings of a path that are the same one (RFC 3986 §6.2.2): the query plays no part. */
+/** Equivalent spellings of a path (RFC 3986 §6.2.2), with a query too. */
 export const sameSpellings = (path: string): readonly string[] => [
   path.replace(/[a-z]/, (letter) => `%${letter.charCodeAt(0).toString(16)}`),
   `${path}?`,
@@ -10,8 +10,7 @@ export const sameSpellings = (path: string): readonly string[] => [
 ];
 
 /**
- * Spellings of a path that have no canonical form, or one of another path that nobody has (RFC 3986 §2.1,
- * §3.3).
+ * Spellings of a path that have no canonical form, or that name another, missing path (RFC 3986 §2.1, §3.3).
  */
 export function pathSlips(path: string): readonly string[] {
   const [, first = '', rest = ''] = /^\/([^/]*)(.*)$/.exec(path) ?? [];
@@ -27,12 +26,12 @@ export function pathSlips(path: string): readonly string[] {
     `/${first.toUpperCase()}${rest}`,
     path.replace(/[a-z](?=[^a-z]*$)/, (letter) => letter.toUpperCase()),
   ];
-  // Without letters there are no others.
+  // Without letters there are no other spellings.
   return slips.filter((slip) => slip !== path);
 }
 
 /**
- * A Host that RFC 9110 §7.2 has no place for, or whose port is no port. Blanks at the ends are not part of a
+ * Hosts that RFC 9110 §7.2 does not allow, or with an invalid port. Blanks at the ends are not part of a
  * field's value.
  */
 export const IMPOSSIBLE_HOSTS: readonly string[] = [
@@ -89,7 +88,7 @@ export const IMPOSSIBLE_HOSTS: readonly string[] = [
   '[a]b]',
 ];
 
-/** Hosts that are taken as they come. */
+/** Valid hosts. */
 export const POSSIBLE_HOSTS: readonly string[] = [
   'a'.repeat(255),
   'a',
@@ -112,8 +111,8 @@ export const POSSIBLE_HOSTS: readonly string[] = [
 ];
 
 /**
- * What makes base64url of something else or of nothing (RFC 7515 §2); the text must leave spare bits in its
- * last letter.
+ * Changes that make base64url invalid or ambiguous (RFC 7515 §2). The text must have spare bits in its last
+ * letter.
  */
 export const BASE64URL_MISSPELLINGS: readonly [what: string, misspell: (text: string) => string][] = [
   ['padding', (text) => `${text}=`],

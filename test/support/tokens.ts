@@ -1,6 +1,6 @@
-/* The source as tokens, just enough of the language to count what a reader reads and to find what can be
-   changed: comments are left out, texts and regular expressions are one token each, a template is its chunks
-   of text and the tokens between them. */
+/* Source text as tokens, with just enough of the language to count what a reader reads and to find mutants:
+   no comments, one token for a text or a regular expression, and a template as its chunks and the tokens
+   between them. */
 
 export type Kind = 'word' | 'number' | 'text' | 'chunk' | 'regex' | 'sign';
 
@@ -57,10 +57,10 @@ const CHUNK = /(?:[^`\\$]|\\[^]|\$(?!\{))*/y;
 /** Words after which a slash begins a regular expression. */
 const BEFORE_VALUE = ['return', 'typeof', 'case', 'in', 'of', 'void', 'throw', 'await', 'yield'];
 
-/** Throws when a character fits no token: then the text is not of the language that is known here. */
+/** Throws if a character fits no token: the text then uses syntax that is not known here. */
 export function tokensOf(source: string): readonly Token[] {
   const tokens: Token[] = [];
-  /** Of every brace that is open whether it is that of a template. */
+  /** For every open brace, whether it is that of a template. */
   const braces: boolean[] = [];
   let at = 0;
 
@@ -123,8 +123,8 @@ const OPENING = ['(', '[', '{', '${'];
 const CLOSING = [')', ']', '}'];
 
 /**
- * Goes from the token at `index` in steps until `stops` holds on the same level of brackets, or the level
- * ends; -1 at the end.
+ * Steps from the token at `index` until `stops` holds on the same level of brackets; -1 at the end of the
+ * level.
  */
 export function walk(
   tokens: readonly Token[],

@@ -1,4 +1,4 @@
-/* What can be seen of a service from outside: memory and descriptors of its process, its fetches at the
+/* What is visible of a service from outside: memory and descriptors of its process, its fetches from the
    provider, and time. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as pass } from 'node:timers/promises';
@@ -14,7 +14,7 @@ export function residentMebibytes(pid: number): number {
 export const descriptors = (pid: number) => readdirSync(`/proc/${pid}/fd`).length;
 
 /**
- * Looks every ten milliseconds until it is so; gives the seconds that it took, and throws after
+ * Polls every ten milliseconds until it holds. Returns the seconds that it took, and throws after
  * `limitSeconds`.
  */
 export async function until(
@@ -35,7 +35,7 @@ export async function until(
 export class FetchWatch {
   /** When each fetch began, in seconds of `performance.now`. */
   readonly starts: number[] = [];
-  /** The longest time in seconds for which one fetch had a socket. */
+  /** The longest time in seconds that one fetch had a socket. */
   longest = 0;
   readonly #provider: Provider;
   readonly #by: 'discovery' | 'connections';
@@ -44,7 +44,7 @@ export class FetchWatch {
   #openSince: number | undefined;
   #lastOpenAt = -Infinity;
 
-  /** Every fetch begins with discovery, unless its connection is not even secured. */
+  /** Every fetch begins with discovery, unless TLS fails. */
   constructor(provider: Provider, by: 'discovery' | 'connections' = 'discovery') {
     this.#provider = provider;
     this.#by = by;
@@ -67,14 +67,12 @@ export class FetchWatch {
     this.longest = Math.max(this.longest, now - this.#openSince);
   }
 
-  /**
-   * True when the last fetch has had no socket for a tenth of a second, so not just between its two requests.
-   */
+  /** Whether the last fetch has had no socket for a tenth of a second: not just between its two requests. */
   get isQuiet(): boolean {
     return this.#provider.openSockets === 0 && performance.now() / 1000 - this.#lastOpenAt > 0.1;
   }
 
-  /** The seconds between the beginnings of fetches. */
+  /** The seconds between the starts of fetches. */
   get gaps(): number[] {
     return this.starts.slice(1).map((start, index) => start - this.starts[index]!);
   }

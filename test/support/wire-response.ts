@@ -1,5 +1,4 @@
-/* Reads a response from raw bytes, and asks with header fields and targets that no well-behaved client
-   sends. */
+/* Reads a response from raw bytes, and sends header fields and targets that no well-behaved client sends. */
 import { openWire } from './client.ts';
 
 export interface WireResponse {
@@ -12,7 +11,7 @@ export interface WireResponse {
 
 const headEnd = (received: string) => received.indexOf('\r\n\r\n');
 
-/** The first response in what was received. */
+/** The first response in the received text. */
 export function parseResponse(received: string): WireResponse {
   const [statusLine = '', ...fields] = received.slice(0, headEnd(received)).split('\r\n');
   const headers = new Map<string, string>();
@@ -30,7 +29,7 @@ export function parseResponse(received: string): WireResponse {
   };
 }
 
-/** True once the first response, not to a HEAD, has arrived whole. */
+/** Whether the first response, not to a HEAD, has arrived completely. */
 export function isWhole(received: string): boolean {
   if (received.startsWith('HTTP/1.1 204')) return headEnd(received) >= 0;
   const length = /^content-length: (\d+)\r$/im.exec(received)?.[1];
@@ -41,7 +40,7 @@ export function isWhole(received: string): boolean {
   );
 }
 
-/** The response to a request line and header lines, sent as they stand. */
+/** The response to a request line and header lines, sent verbatim. */
 export async function askRaw(
   port: number,
   requestLine: string,
