@@ -121,9 +121,9 @@ export const SHORTCUTS: readonly Shortcut[] = [
   shortcut(
     'the time of a log line is formatted once a millisecond',
     'logged',
-    'verify/base/events.ts',
+    'process/log.ts',
     'millis !== lastMillis',
     'millis !== lastMillis || lastMillis > 0',
   ),
-  shortcut('a log line is built as text', 'logged', 'verify/base/events.ts', AS_TEXT, AS_OBJECT),
+  shortcut('a log line is built as text', 'logged', 'process/log.ts', AS_TEXT, AS_OBJECT),
 ];
