@@ -116,6 +116,19 @@ test('every change is tested by .ci/run on the lines of Node that are claimed, a
   assert.ok(scripts.includes('npm run evidence matrix deno bun'));
 });
 
+test('what .ci/run would install, which it may not on a runner, is installed before it', () => {
+  const installed = (text: string) =>
+    /apt-get install -y --no-install-recommends ([\w -]+)/.exec(text)?.[1]?.trim().split(' ');
+
+  const before = installed(texts['ci.yml'] ?? '') ?? [];
+  const wanted = installed(readFileSync(new URL('.ci/run', ROOT), 'utf8')) ?? [];
+  assert.ok(wanted.length > 3);
+  assert.deepEqual(
+    wanted.filter((name) => !before.includes(name)),
+    [],
+  );
+});
+
 test('a release is of a tag, and is tested, packed, compared and published in this order', () => {
   const { 'release.yml': release = '' } = texts;
   assert.equal(below(release, 'on', 0), "  push:\n    tags: ['v*']\n\n");
