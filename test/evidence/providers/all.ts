@@ -1,5 +1,7 @@
 /* Every fact about the providers that run here: what the service says of their tokens under which settings. */
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
 import { samplesUnder } from '../../docs/pages.ts';
 import {
@@ -19,6 +21,11 @@ const versionOf = (name: string) => {
   const file = new URL(`../node_modules/${name}/package.json`, import.meta.url);
   return `${name} ${(JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version}`;
 };
+
+/** There are no settings in it. */
+const HERE = fileURLToPath(new URL('.', import.meta.url));
+
+const SERVER = fileURLToPath(new URL('../../../dist/server.js', import.meta.url));
 
 let isGood = true;
 
@@ -112,6 +119,7 @@ async function tryBetterAuth(): Promise<void> {
   const scoped = await ask({ environment, token, route: '/api/messages' });
   report(`${name}, a route that needs a scope`, scoped, '403 scope-missing');
 
+  await tryCheck(name, environment, byDefault);
   await tryRotation(provider, name, environment);
   provider.stop();
 
@@ -132,6 +140,30 @@ async function tryBetterAuth(): Promise<void> {
   const verdict = await ask({ environment: settings, token: await guarded.token(), route: '/api/messages' });
   report(`${name}, jwt.audience and a scope by definePayload`, verdict, '200');
   guarded.stop();
+}
+
+/** Its exit code, and what it writes to standard error. */
+function check(environment: Environment): Promise<{ code: number; errors: string }> {
+  const { PATH = '', NODE_EXTRA_CA_CERTS = '' } = process.env;
+  const options = { cwd: HERE, env: { PATH, NODE_EXTRA_CA_CERTS, ...environment } };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [SERVER, '--check'], options, (error, _, errors) => {
+      resolve({ code: error === null ? 0 : Number(error.code), errors });
+    });
+  });
+}
+
+/** What the report of `--check` says of the keys, to an operator who has and who has not set the list. */
+async function tryCheck(name: string, good: Environment, bad: Environment): Promise<void> {
+  for (const [what, environment, expected] of [
+    ['with IDP_ALGORITHMS=EdDSA', good, '0'],
+    ['without IDP_ALGORITHMS', bad, '1 no-usable-key algorithm'],
+  ] as const) {
+    const { code, errors } = await check(environment);
+    const [, text = '{}'] = /^signing keys could not be fetched: (.*)$/m.exec(errors) ?? [];
+    const { reason = '', code: cause = '' } = JSON.parse(text) as { reason?: string; code?: string };
+    report(`${name}, --check ${what}`, [code, reason, cause].join(' ').trim(), expected);
+  }
 }
 
 /** The service holds the keys already when the new one appears. */
