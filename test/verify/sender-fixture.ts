@@ -1,5 +1,4 @@
-/* A sender with everything real behind it and no network: bound tokens, proofs for them, and what is said of
-   both. */
+/* The real sender check without a network: bound tokens, proofs for them, and the verdict on both. */
 import assert from 'node:assert/strict';
 import { ALGORITHM_NAMES } from '../../src/verify/keys/jwk.ts';
 import { Refused, type Refusal } from '../../src/verify/base/refusal.ts';
@@ -13,7 +12,7 @@ export const ORIGIN = 'https://api.test';
 export const PATH = '/api/private';
 export const URI = ORIGIN + PATH;
 
-/** The key to which `TOKEN` is bound, and one that somebody else has. */
+/** The key to which `TOKEN` is bound, and somebody else's key. */
 export const key = makeProofKey();
 export const strangersKey = makeProofKey();
 export const TOKEN = issue({ cnf: { jkt: key.thumbprint } });
@@ -23,7 +22,7 @@ export const boundTo = (thumbprint: string) => issue({ cnf: { jkt: thumbprint } 
 
 export type Verdict = 'accepted' | Refusal['reason'];
 
-/** All that a sender asks of the memory of used proofs. */
+/** The part of the replay store that the sender check uses. */
 export type Recorder = Pick<ReplayStore, 'record'>;
 
 export interface Circumstances {
@@ -52,7 +51,7 @@ export interface Presented {
   readonly nowMillis?: number;
 }
 
-/** What the sender says of a proof (or of none) with a token under the scheme DPoP. */
+/** The verdict on a proof, or on none, with a token and the scheme DPoP. */
 export async function verdictOf(
   sender: SenderCheck,
   proof: string | undefined,
@@ -82,16 +81,13 @@ export async function verdictOf(
   }
 }
 
-/** A draft of a good proof for `TOKEN`. */
+/** A draft of a valid proof for `TOKEN`. */
 export const draft = (signer = key, token = TOKEN, nonce?: unknown): ProofDraft =>
   draftProof(signer, { token, uri: URI, nowSeconds: NOW, nonce });
 
 export type Change = (draft: ProofDraft) => void;
 
-/**
- * What is said of a proof that is good but for this change: at first sight, and when its key is known
- * already.
- */
+/** The verdict on a proof that is valid except for this change: at first, and once its key is cached. */
 export async function verdictOn(
   change: Change,
   signer = key,

@@ -1,4 +1,4 @@
-/* Bytes that come in pieces: all of them, in order, and nothing else. */
+/* Chunks become one buffer: all of them, in order, and nothing else. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { ByteBuffer } from '../../../src/verify/base/byte-buffer.ts';
@@ -35,7 +35,7 @@ test('takes time in proportion to the bytes, however small the pieces', () => {
   const millis = processorMillis(() => {
     for (let count = 0; count < COUNT; count += 1) gathering.add(piece);
   });
-  // To copy all of them for each takes ten seconds and more.
+  // Copying everything for each piece would take over ten seconds.
   assert.ok(millis < 2_000, `${millis} ms`);
   assert.equal(gathering.release().length, COUNT);
 });

@@ -6,7 +6,7 @@ import { Cache } from '../../../src/verify/base/cache.ts';
 /** Keys must end in characters of a digest. */
 const keyOf = (name: string) => createHash('sha256').update(name).digest('base64url');
 
-/** Offers it as often as it takes to be remembered. */
+/** Offers it as often as it must be offered to be stored. */
 function remember(memory: Cache<string>, ...names: string[]): void {
   for (const name of [...names].flatMap((each) => [each, each])) {
     memory.offer(keyOf(name), `value of ${name}`);
@@ -19,7 +19,7 @@ function memoryOf(capacity: number, ...names: string[]): Cache<string> {
   return memory;
 }
 
-/** Which of the names are still remembered. */
+/** The names that are still cached. */
 const held = (memory: Cache<string>, ...names: string[]) =>
   names.filter((name) => memory.get(keyOf(name)) === `value of ${name}`).join('');
 

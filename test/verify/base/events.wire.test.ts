@@ -37,11 +37,11 @@ const EVENTS: Readonly<Record<Parameters<Log>[0], LogLevel>> = {
   request: 'info',
 };
 
-/** From the gravest on. */
+/** Most serious first. */
 const LEVELS: readonly LogLevel[] = ['silent', 'error', 'warn', 'info', 'debug'];
 const events = Object.entries(EVENTS) as [Parameters<Log>[0], LogLevel][];
 
-/** An error under more calls than V8 writes. */
+/** An error with a deeper stack than V8 writes. */
 const deepError = (message: string, depth = Error.stackTraceLimit): Error =>
   depth === 0 ? new Error(message) : deepError(message, depth - 1);
 
@@ -302,7 +302,7 @@ const slicesOf = (text: string) =>
     text.slice(index, index + SLICE),
   );
 
-/** The secrets of which 20 characters in a route occur in the text. */
+/** The secrets of which 20 consecutive characters occur in the text. */
 function leaked(secrets: readonly string[], text: string): string[] {
   const present = new Set(slicesOf(text));
   return secrets.filter((secret) => slicesOf(secret).some((slice) => present.has(slice)));
@@ -389,7 +389,7 @@ test('puts no token, signature or key into a log line or a reply', async (t) => 
     await ask('/api/private', { headers: { Authorization: token, Host: token.slice(0, 200) } });
     await ask('/api/private', { headers: { Authorization: `Basic ${token}`, Expect: token } });
   }
-  // Keys that are skipped or cannot be had, and errors that hold a token, are logged too.
+  // Also logs skipped and missing keys, and errors that hold a token.
   provider.publish({
     keys: [published, { kty: 'RSA', kid: 'second', n: key, e: 'AQ' }, { ...strange, kid: 'third' }],
   });

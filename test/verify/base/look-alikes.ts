@@ -1,11 +1,10 @@
-/* What somebody could try to pass off as the proof of a check: copies, clones, heirs, and what constructors
-   make. */
+/* What somebody could pass off as a sealed value: copies, clones, heirs, and the results of constructors. */
 
 type Constructor = new (...values: unknown[]) => object;
 
 const constructorOf = (proof: object) => proof.constructor as Constructor;
 
-/** Each makes a look-alike of a genuine proof; `forged` is what it would like to hold. */
+/** Each makes a look-alike of a genuine value; `forged` is what it would hold. */
 export const lookAlikes = (forged: object): Readonly<Record<string, (proof: object) => unknown>> => ({
   'a plain object': () => forged,
   nothing: () => undefined,

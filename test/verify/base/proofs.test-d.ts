@@ -1,5 +1,6 @@
-/* Proofs of a check cannot be made by hand, nor used out of turn: the compiler is the test. Each marked line must be an error, or
- * the type check fails. What the compiler cannot see, such as a clone, fails at run time: unforgeable.test.ts. */
+/* Sealed values cannot be made by hand or used out of order. The compiler is the test: each marked line must
+   be an error, or the type check fails. What the compiler cannot see, such as a clone, fails at run time:
+   unforgeable.test.ts. */
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { Incoming, type ExchangeParts } from '../../../src/service/routes/incoming.ts';
 import type { RequestFacts } from '../../../src/verify/request/uri.ts';
@@ -132,7 +133,7 @@ export const construct = (token: VerifiedToken, caller: Caller, rules: SenderOpt
   () => new token.constructor({}),
 ];
 
-// The makers stay in their files.
+// The functions that seal stay in their files.
 // @ts-expect-error not exported
 export type SealKey = typeof import('../../../src/verify/keys/jwk.ts').seal;
 // @ts-expect-error not exported

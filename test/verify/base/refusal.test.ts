@@ -1,5 +1,4 @@
-/* The sentences that callers see are wire text: `wording.json` beside this file has them once more, so that
-   none changes unnoticed. */
+/* Callers see these sentences, so `wording.json` has them once more: none changes unnoticed. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

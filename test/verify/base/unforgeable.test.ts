@@ -1,4 +1,4 @@
-/* Every proof of a check, at run time: no look-alike opens, and none opens in the place of another. Tokens:
+/* Every sealed value at run time: no look-alike opens, and none opens in place of another. Tokens:
    verify/token/unforgeable.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -27,7 +27,7 @@ const routes = [authenticated, optional, needs(scope('read'))].map((access) =>
   get('/x', access, () => ({ passed: true })),
 );
 
-/** Every kind of route that wants a caller. */
+/** Every kind of route that requires a caller. */
 function admit(someone: Caller): unknown[] {
   if (someone === undefined) throw new TypeError('nobody');
   return routes.map((route) => runRoute(route, someone));

@@ -1,5 +1,5 @@
-/* Proofs and requests: each proof once, for its own method and URI however the service is reached, and
-   nothing of it shown. */
+/* Proofs and requests: each proof is accepted once, for its own method and URI, however the service is
+   reached, and nothing of it is shown. */
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
@@ -38,7 +38,7 @@ test('refuses a used proof until the last second of its window, even if its iat 
   const said = [];
   for (const seconds of [0, 0, 300, 30, 1]) {
     own.clock.advance(seconds * 1000);
-    // The token lives for a minute only.
+    // The token is valid for a minute.
     said.push(
       seconds === 0
         ? await outcomeOf({ proof }, own)
@@ -51,7 +51,7 @@ test('refuses a used proof until the last second of its window, even if its iat 
   assert.deepEqual(said, ['200', '401 proof-replayed', 'accepted', 'accepted', 'proof-too-old']);
 });
 
-/* What an emptied part of the memory held is not known any more: how large its parts are follows from both
+/* The store no longer knows the proofs of a dropped bucket: the size of buckets follows from both
    settings. */
 for (const [offset, last] of [
   [12, '401 proof-replayed'],
@@ -350,8 +350,8 @@ test('imports the key of a proof twice, and again only after many other keys wer
     );
   }
   for (const signer of signers) assert.equal(await importsOf(signer), 0, signer.alg);
-  // Whose keys come and go, because the caller chooses them: a key need not be that of the token to be looked
-  // at.
+  // The cache of keys evicts, because callers choose the keys: any key is looked up, even one that no token
+  // names.
   const token = boundTo(key.thumbprint);
   for (let times = 1; times <= 2; times += 1) {
     for (let index = 0; index < 1200; index += 1) {

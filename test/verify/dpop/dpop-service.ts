@@ -1,5 +1,4 @@
-/* The service with proof of possession on, without a network behind it, and requests with bound tokens and
-   proofs. */
+/* The service with DPoP and without a network, and requests with bound tokens and proofs. */
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { composeRequestParts } from '../../../src/process/compose.ts';
@@ -29,7 +28,7 @@ export const UNBOUND = issue({ scope: 'admin' });
 
 const provider = { domain: DOMAIN, audience: AUDIENCE } as Provider;
 
-/** Profile A under a clock that stands still; stopped when the tests of the file are over. */
+/** Profile A under a clock that stands still. It stops after the tests of the file. */
 export async function startDpop(environment: Environment = {}): Promise<TestService> {
   const clock = new TestClock(NOW * 1000);
   const service = await startService({
@@ -47,19 +46,19 @@ export interface Call {
   readonly method?: string;
   readonly token?: string;
   readonly signer?: ProofKey;
-  /** What the proof says otherwise than the request. */
+  /** How the proof differs from the request. */
   readonly claims?: Members;
   readonly header?: Members;
-  /** Instead of the proof that would be made; `undefined` for none. */
+  /** Replaces the proof; `undefined` for none. */
   readonly proof?: string | string[] | undefined;
   readonly scheme?: string;
   readonly headers?: Readonly<Record<string, string | string[]>>;
 }
 
-/** The URI under which the tests reach the service. */
+/** The URI by which the tests reach the service. */
 export const uriOf = ({ port }: TestService, path: string) => `http://127.0.0.1:${port}${path}`;
 
-/** A good proof for a call, but for what the call changes. */
+/** A valid proof for a call, with the changes of the call. */
 export function proofFor(
   service: TestService,
   { path = '/api/private', method = 'GET', token = BOUND, signer = key, claims, header }: Call = {},
@@ -73,7 +72,7 @@ export function proofFor(
   return makeProof(signer, subject, claims, header);
 }
 
-/** Asks with a token under the scheme DPoP and a proof made for it. */
+/** Sends a request with a token, the scheme DPoP and a proof made for it. */
 export function call(service: TestService, what: Call = {}): Promise<Response> {
   const { path = '/api/private', method = 'GET', token = BOUND, scheme = 'DPoP', headers = {} } = what;
   const proof = 'proof' in what ? what.proof : proofFor(service, what);
@@ -85,7 +84,7 @@ export function call(service: TestService, what: Call = {}): Promise<Response> {
   return service.ask(path, { method, headers: fields });
 }
 
-/** Status, and the reason that the log gives when the response is a refusal. */
+/** The status, and the logged reason if the response is a refusal. */
 export const outcome = (service: TestService, { status }: Response): string => {
   const line = service.logs.at(-1);
   if (status === 200) return '200';
@@ -99,7 +98,7 @@ export const valuesOf = ({ rawHeaders }: Response, name: string): string[] =>
     (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name.toLowerCase(),
   );
 
-/** The routes of profile A behind a sender of the test's own. */
+/** The routes of profile A with another sender check. */
 export async function startWith(
   checkSender: SenderCheck,
   environment: Environment = {},

@@ -1,4 +1,4 @@
-/* How each mode takes each way of presenting a token, over HTTP: status, body, challenge and log. */
+/* What each mode does with each way to present a token, over HTTP: status, body, challenge and log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SENTENCES } from '../../../src/verify/base/refusal.ts';
@@ -26,9 +26,7 @@ const SERVICES = {
   REQUIRED: await startDpop({ IDP_DPOP_MODE: 'required' }),
 };
 
-/**
- * Scheme, whether there is a DPoP field with a good proof, whether the token is bound: what each mode says.
- */
+/** The scheme, whether there is a valid proof, whether the token is bound, and the outcome in each mode. */
 const COMBINATIONS: [
   scheme: string,
   hasProof: boolean,
@@ -129,7 +127,7 @@ for (const [cnf, reason] of CONFIRMATIONS) {
   });
 }
 
-// Keycloak writes the first; a registered name would name another method.
+// Keycloak writes the first. A registered name would name another method.
 for (const beside of [{ 'kc-jkt-type': 'DPoP' }, { unknown: null }, { JWK: key.jwk }]) {
   const names = Object.keys(beside).join(', ');
 
@@ -151,7 +149,7 @@ const MISMATCH = sentence('invalid_token', SENTENCES.invalid_token['key-mismatch
 const TWICE = sentence('invalid_dpop_proof', SENTENCES.invalid_dpop_proof['proof-repeated']);
 const SCOPE = `${sentence('insufficient_scope', 'the token lacks a required scope')}, scope="admin"`;
 
-/** What the challenges say of the caller's error, on the scheme that the caller used. */
+/** The caller's error in the challenge of the scheme that the caller used. */
 const CHALLENGED: [
   what: string,
   make: Call & { headers?: Record<string, string> },
@@ -266,9 +264,9 @@ test('refuses two proofs, in two fields or in one [RFC 9449 §4.3(1), E10]', asy
   ] as const) {
     assert.equal(outcome(service, await call(service, { proof: proof as string })), said);
   }
-  // Off, they are nobody's business.
+  // While DPoP is off, they are ignored.
   assert.equal((await call(SERVICES.DISABLED, { scheme: 'Bearer', proof: two })).status, 200);
-  // Where no token is read, neither is a proof.
+  // Without a token, no proof is read.
   for (const mode of MODES) {
     assert.equal((await SERVICES[mode].ask('/api/public', { headers: { DPoP: two } })).status, 200);
   }

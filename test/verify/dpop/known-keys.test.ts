@@ -1,5 +1,4 @@
-/* What is remembered of the keys of proofs: importing a key costs, and only what has signed is worth
-   remembering. */
+/* The cache of imported proof keys: importing is costly, and only keys that have signed are worth caching. */
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';

@@ -15,7 +15,7 @@ type Service = Awaited<ReturnType<typeof startDpop>>;
 const ask = (service: Service, nonce: unknown, what: Call = {}) =>
   call(service, { token, ...what, claims: { nonce, ...what.claims } });
 
-/** The one nonce of a response. */
+/** The only nonce of a response. */
 function nonceOf(response: Awaited<ReturnType<typeof call>>): string {
   const nonces = valuesOf(response, 'DPoP-Nonce');
   assert.equal(nonces.length, 1);
@@ -51,7 +51,7 @@ for (const wrong of [null, 7, '', 'x', ['x'], {}]) {
 
 test('accepts the nonce of the previous slot, and sends the new one with every response [docs/dpop.md]', async () => {
   const service = await startDpop(environment);
-  // To the last millisecond of its slot.
+  // Until the last millisecond of its slot.
   service.clock.advance(60_000 - (service.clock.now() % 60_000));
   const old = nonceOf(await ask(service, undefined));
   service.clock.advance(59_999);

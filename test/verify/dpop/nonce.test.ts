@@ -10,7 +10,7 @@ const check = createNonceCheck(SECRET);
 const SLOT = 1_800_000_000_000;
 const good = nonceAt(SECRET, SLOT);
 
-/** The nonce that is demanded instead of this one. */
+/** The nonce that a refusal demands instead. */
 function demanded(nonce: unknown, nowMillis: number, checked = check): string {
   const refused = checked(nonce, nowMillis);
   assert.ok(refused instanceof Refused, 'the nonce is taken');

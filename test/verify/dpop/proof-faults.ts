@@ -1,5 +1,5 @@
 /* One fault for each way in which a proof is refused, in the order of the checks (docs/dpop.md, RFC 9449
-   §4.3), inexpensive ones first. */
+   §4.3), cheap ones first. */
 import type { SENTENCES } from '../../../src/verify/base/refusal.ts';
 import { issue, NOW } from '../token/issuer.ts';
 import type { ProofDraft } from '../../support/proof.ts';
@@ -12,11 +12,11 @@ export interface Whole {
   readonly proof: ProofDraft;
   token: string;
   isSent: boolean;
-  /** What the memory of used proofs would say. */
+  /** The verdict of the replay store. */
   record: 'new' | 'seen' | 'full';
 }
 
-/** All that is not said is good. */
+/** Everything else is valid. */
 export const whole = (nonce: unknown): Whole => ({
   proof: draft(key, TOKEN, nonce),
   token: TOKEN,
@@ -28,7 +28,7 @@ export interface Fault {
   /** What is refused, and by which clause. */
   readonly what: string;
   readonly apply: (whole: Whole) => void;
-  /** What the fault lies in: two faults of one place exclude each other. */
+  /** The faulty part. Two faults of one part exclude each other. */
   readonly place?: string;
 }
 
@@ -41,7 +41,7 @@ const claim = (name: string, value: unknown) => ({
   apply: ({ proof }: Whole) => void Object.assign(proof.claims, { [name]: value }),
 });
 
-/** Refusals around the proof that have their place in the order. */
+/** Other refusals that have a position in the order. */
 type Neighbour = 'not-bound' | 'confirmation-refused' | 'proof-nonce' | 'key-mismatch' | 'replay-memory-full';
 
 /** A reason without its fault does not compile. */

@@ -1,4 +1,4 @@
-/* The key and the signature of a proof: each algorithm with its own kind of key, strong enough, public, and
+/* The key and the signature of a proof: each algorithm with its own type of key, strong enough, public, and
    on its curve. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, sign } from 'node:crypto';
@@ -115,7 +115,7 @@ for (const alg of PROOF_ALGORITHMS) {
 
   test(`ignores use, alg, key_ops, unknown members and members of other key types with ${alg} [docs/dpop.md]`, async () => {
     const members = {
-      // Of keys of other kinds.
+      // Of other key types.
       ...{ crv: 'P-256', e: 'AQAB', n: 'AQ', y: 'AQ', ...key.jwk },
       use: 'enc',
       alg: 'none',
@@ -193,7 +193,7 @@ test('refuses another curve of the same type [RFC 7518 §3.4, RFC 8037 §3.1]', 
       type === 'ec' ? generateKeyPairSync(type, { namedCurve }) : generateKeyPairSync(type as 'ed448');
     const jwk = publicKey.export({ format: 'jwk' });
     assert.equal(await verdictOn(inHeader('jwk', jwk), KEYS[alg]), 'proof-key');
-    // Nor does the right name make it one.
+    // The right name does not make it one either.
     assert.equal(
       await verdictOn(inHeader('jwk', { ...jwk, crv: KEYS[alg].jwk.crv }), KEYS[alg]),
       type === 'x25519' ? 'proof-signature' : 'proof-key',
@@ -299,7 +299,7 @@ test('refuses an ECDSA signature in DER, or with r or s equal to zero or the ord
 const even = (value: string) =>
   Buffer.concat([bytesOf(value).subarray(0, -1), Buffer.of(0xfe)]).toString('base64url');
 
-/** A key of the right kind gets as far as its signature. */
+/** A key of the right type passes until its signature is checked. */
 const SIZES: [what: string, change: Members, verdict: 'proof-signature' | 'proof-key'][] = [
   ...([1024, 2047, 4097, 4104, 8192, 16384] as const).map((bits): [string, Members, 'proof-key'] => [
     `a modulus of ${bits} bits`,

@@ -1,4 +1,4 @@
-/* How many used proofs are remembered when nobody says how many. */
+/* The default capacity of the replay store. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createReplayStore } from '../../../src/verify/dpop/replay.ts';

@@ -77,7 +77,7 @@ for (const [offset, leeway] of [
 ] as const) {
   test(`refuses a used proof in every second of its window when the offset is ${offset} and the leeway ${leeway} [RFC 9449 §11.1, E2]`, async () => {
     const rules = { dpopIatOffsetSeconds: offset, dpopIatLeewaySeconds: leeway };
-    // From the very first second in which it can be accepted, whatever that is in the memory's own time.
+    // From the first second in which it can be accepted, whatever the bucket.
     for (let shift = 0; shift < 50; shift += 1) {
       const iat = NOW + shift;
       const first = iat - leeway;
@@ -148,7 +148,7 @@ test('regains the room of entries once they have expired [docs/dpop.md]', () => 
   );
   assert.equal(record('e', NOW + 80, NOW), 'full');
 
-  // An eighth of the window later the first is certain to be gone, and it alone.
+  // An eighth of the window later the first has certainly been dropped, and it alone.
   assert.deepEqual(
     ['e', 'f'].map((jti) => record(jti, NOW + 91, NOW + 11)),
     ['new', 'full'],
@@ -193,7 +193,7 @@ test('calls onFull once each time it becomes full [docs/dpop.md]', () => {
   ]);
 });
 
-/** A store that answers later, as one that replicas share does. */
+/** An asynchronous store, like a shared one. */
 function laterStore(store: Recorder): Recorder {
   return { record: async (...facts): Promise<ReplayVerdict> => store.record(...facts) };
 }

@@ -1,5 +1,5 @@
-/* Every way in which an exchange with the provider can end, or not end: each fetch settles, and leaves no
-   connection. What it takes for a response otherwise: fetch-faults.wire.test.ts. */
+/* Every way in which an exchange with the provider can end, or not end: each fetch settles and leaves no
+   connection open. Other responses: fetch-faults.wire.test.ts. */
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import dns from 'node:dns';
@@ -13,14 +13,14 @@ import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
 import { cutTls, speakTls, startRawServer, type RawServer } from '../../idp/raw-server.ts';
 import { fetchKeys, reasonAtDeadline, reasonOf, sourceAt } from './fetch-fixture.ts';
 
-/** A test that waits for what a deadline must bring fails when it does not come. */
+/** A test that waits for a deadline fails if the deadline does not pass. */
 const BOUNDED = { timeout: 60_000 };
-/** Handed in where only the deadline can end the fetch. */
+/** For tests in which only the deadline can end the fetch. */
 const SHORT_DEADLINE_MILLIS = 120;
-/** So far away that it cannot be what closed a connection. */
+/** Too far away to be what closed a connection. */
 const FAR_DEADLINE_MILLIS = 60_000;
 
-/** What a fetch ends with: a failure, or the keys of `KEYS`. */
+/** The outcome of a fetch: an error, or the keys of `KEYS`. */
 type Outcome = [FetchErrorReason, string] | 'keys';
 const TIMEOUT: Outcome = ['timeout', ''];
 const CUT: Outcome = ['connection-failed', 'ECONNRESET'];

@@ -1,5 +1,5 @@
-/* What the outbound request takes for a response, and what it calls the rest. Where it asks:
-   fetch.wire.test.ts; how a connection may end: fetch-endings.wire.test.ts. */
+/* Which responses of the provider are accepted, and the reasons for the rest. Where it is asked:
+   fetch.wire.test.ts. How a connection may end: fetch-endings.wire.test.ts. */
 import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import { once } from 'node:events';
@@ -29,17 +29,17 @@ before(async () => {
 after(() => Promise.all([provider.stop(), other.stop()]));
 afterEach(() => Promise.all([restore(provider), restore(other)]));
 
-/** A test that waits for what a deadline must bring fails when it does not come. */
+/** A test that waits for a deadline fails if the deadline does not pass. */
 const BOUNDED = { timeout: 60_000 };
 
 const configured = () => sourceOf(provider, { jwksUri: keySetOf(provider) });
 
-/** What a fetch ends with: a failure, or the number of keys. */
+/** The outcome of a fetch: an error, or the number of keys. */
 type Outcome = [FetchErrorReason, string] | number;
 const TIMEOUT: Outcome = ['timeout', ''];
 const NOT_JSON: Outcome = ['not-a-json-object', ''];
 
-/** What each fault of the key set's endpoint leads to, and of the discovery endpoint where that differs. */
+/** The outcome for each fault of the key-set endpoint, and of the discovery endpoint if it differs. */
 const FAULTS: Record<ListenerFault | NamedFault, { keySet: Outcome; discovery?: Outcome }> = {
   refuse: { keySet: ['connection-failed', 'ECONNREFUSED'] },
   'wrong-host-certificate': { keySet: ['certificate-refused', 'ERR_TLS_CERT_ALTNAME_INVALID'] },
@@ -51,7 +51,7 @@ const FAULTS: Record<ListenerFault | NamedFault, { keySet: Outcome; discovery?: 
   'switch-protocols': { keySet: ['connection-failed', ''] },
   html: { keySet: NOT_JSON },
   'truncated-json': { keySet: NOT_JSON },
-  // Judging the set is for the key set, judging the document for discovery.
+  // key-set.test.ts checks the set; discovery checks the document.
   'empty-object': { keySet: 0, discovery: ['issuer-mismatch', ''] },
   'empty-keys': { keySet: 0, discovery: ['issuer-mismatch', ''] },
   'too-large': { keySet: ['too-large', ''] },
@@ -67,7 +67,7 @@ const CASES = [
     keySet,
     discovery,
   })),
-  // Only 200 is a response.
+  // Only 200 is accepted.
   ...[201, 204, 300, 302, 401, 410, 500, 503].map((status) => {
     const outcome: Outcome = ['status-refused', String(status)];
     return { fault: { status } as Fault, keySet: outcome, discovery: outcome };

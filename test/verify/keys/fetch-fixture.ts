@@ -1,4 +1,4 @@
-/* What the tests of the outbound request share. */
+/* Helpers for the tests of the outbound request. */
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
@@ -12,14 +12,14 @@ import type { Provider } from '../../idp/provider.ts';
 
 export const keySetOf = ({ issuer }: Provider) => `${issuer}.well-known/jwks.json`;
 
-/** Where keys are that need no discovery. */
+/** A key source without discovery. */
 export const sourceAt = (jwksUri: string): KeySource => ({
   domain: 'localhost',
   issuer: 'https://localhost/',
   jwksUri,
 });
 
-/** Where this provider's keys are, to be found by discovery unless `change` says otherwise. */
+/** This provider as a key source, by discovery unless `change` says otherwise. */
 export const sourceOf = ({ domain, issuer }: Provider, change: Partial<KeySource> = {}): KeySource => ({
   domain,
   issuer,
@@ -27,7 +27,7 @@ export const sourceOf = ({ domain, issuer }: Provider, change: Partial<KeySource
   ...change,
 });
 
-/** Not to be reached where something else is to end the fetch, however busy the machine is. */
+/** Too long to pass while something else should end the fetch, however busy the machine. */
 const FAR_DEADLINE_MILLIS = 60_000;
 
 export const fetchKeys = (source: KeySource, timeoutMillis = FAR_DEADLINE_MILLIS, proxy?: string) =>
@@ -46,13 +46,13 @@ export async function reasonOf(
     (thrown) => thrown,
   );
   if (failure instanceof assert.AssertionError) throw failure;
-  // As the key set takes it.
+  // Accepted like the key set.
   return failure instanceof FetchError ? [failure.reason, failure.code] : ['unforeseen', ''];
 }
 
 /**
- * The reason and code of a fetch that nothing but its deadline ends. On a busy machine one that is short may pass before
- * there is a connection: then it is tried again with a later one.
+ * The reason and code of a fetch that only its deadline ends. On a busy machine a short deadline may pass
+ * before there is a connection: then it tries a longer one.
  */
 export async function reasonAtDeadline(
   source: KeySource,
@@ -61,7 +61,7 @@ export async function reasonAtDeadline(
 ): Promise<[FetchErrorReason, string]> {
   for (let timeoutMillis = 120; ; timeoutMillis *= 2) {
     const reason = await reasonOf(source, timeoutMillis, proxy);
-    // The server counts a connection a turn after the system has made it.
+    // The server counts a connection one turn after the system has made it.
     for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);
     if (server.connections > 0 || timeoutMillis > 20_000) return reason;
   }
@@ -72,7 +72,7 @@ export async function closed(from: Provider): Promise<void> {
   while (from.openSockets > 0) await new Promise(setImmediate);
 }
 
-/** Ends every fault and change, and counts from zero. */
+/** Ends every fault and change, and resets the counters. */
 export async function restore(from: Provider): Promise<void> {
   await from.fault('all', undefined);
   from.publish(undefined);
@@ -81,7 +81,7 @@ export async function restore(from: Provider): Promise<void> {
   from.resetCounts();
 }
 
-/** A server of the test's own, at `localhost:<port>`, with the provider's certificate. */
+/** A server at `localhost:<port>` with the provider's certificate. */
 export async function startServer(
   context: TestContext,
   handle: (request: IncomingMessage, response: ServerResponse) => void,

@@ -1,5 +1,4 @@
-/* Where the key set is looked for, and how it is asked for. What is taken for a response:
-   fetch-faults.wire.test.ts. */
+/* Where the key set is fetched from, and how. Which responses are accepted: fetch-faults.wire.test.ts. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
@@ -29,10 +28,7 @@ before(async () => {
 after(() => Promise.all([provider.stop(), other.stop()]));
 afterEach(() => Promise.all([restore(provider), restore(other)]));
 
-/**
- * A server that answers every path with what `documents` has for it, else 404, and the paths that it was
- * asked for.
- */
+/** A server that answers every path from `documents`, or else with 404, and the requested paths. */
 async function startDocuments(
   context: TestContext,
   documents: (domain: string) => Record<string, object>,
@@ -46,7 +42,7 @@ async function startDocuments(
   return { domain, paths };
 }
 
-/** An address of plain HTTP, and whether anybody came. */
+/** A plain HTTP URL, and whether anybody connected. */
 async function startPlain(context: TestContext): Promise<{ address: string; server: RawServer }> {
   const server = await startRawServer((socket) => socket.resume());
   context.after(() => server.stop());
@@ -169,7 +165,7 @@ test('asks for JSON [RFC 9110 §12.5.1]', async (context) => {
   assert.deepEqual(requests, [['GET', 'application/json']]);
 });
 
-/** How a fetch ends in a process of its own with these variables and no others. */
+/** The outcome of a fetch in another process with these variables and no others. */
 async function endInProcess(variables: Record<string, string>): Promise<string> {
   const fetchModule = new URL('../../../src/verify/keys/fetch.ts', import.meta.url).href;
   const script = `import { createKeyFetcher } from ${JSON.stringify(fetchModule)};

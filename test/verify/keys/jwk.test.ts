@@ -42,7 +42,7 @@ for (const [condition, change] of Object.entries(ACCEPTED)) {
 const even = (value: string) =>
   Buffer.concat([Buffer.from(value, 'base64url').subarray(0, -1), Buffer.of(0)]).toString('base64url');
 
-/** The same integer with a zero byte before it. */
+/** The same integer with a leading zero byte. */
 const padded = (value: string) =>
   Buffer.concat([Buffer.of(0), Buffer.from(value, 'base64url')]).toString('base64url');
 
@@ -130,7 +130,7 @@ test('computes the thumbprint of the example [RFC 7638 §3.1, §3.2]', () => {
 const pair = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const described = { ...pair.publicKey.export({ format: 'jwk' }) };
 
-/** Whether the key takes the signature of a token that its private key signed with this algorithm. */
+/** Whether the key verifies the signature of a token that its private key signed with this algorithm. */
 function takes(key: VerificationKey, algorithm: 'RS256' | 'RS384' | 'RS512' | 'PS256'): boolean {
   const jws = parseCompact(signJws({ alg: 'RS256' }, {}, pair.privateKey, algorithm));
   assert.ok(typeof jws === 'object');
@@ -157,7 +157,7 @@ test('shows no key material when a key is serialised as JSON', () => {
   assert.doesNotMatch(JSON.stringify(imported()), /VVVVVV/);
 });
 
-/** What node:crypto may throw, which no JWK brings about but a refusal: it is put in its place. */
+/** Errors that node:crypto could throw, but never does for a JWK: the tests replace it. */
 function failingWith(failure: unknown): VerificationKey | KeyReason {
   const createPublicKey = mock.method(crypto, 'createPublicKey', () => {
     throw failure;

@@ -1,4 +1,4 @@
-/* A key set in front of a provider that answers when the test says so, under a clock that the test moves. */
+/* A key set with a provider that answers when the test says so, under a clock that the test moves. */
 import { andThen, type MaybePromise } from '../../../src/verify/base/clock.ts';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
@@ -20,7 +20,7 @@ export function integer(bits: number, fill = 0xff): string {
   return bytes.toString('base64url');
 }
 
-/** A usable JWK; the same `fill` gives the same key. Members given as `undefined` are left out. */
+/** A usable JWK; the same `fill` gives the same key. `undefined` members are left out. */
 export function jwk(
   kid: string | undefined,
   change: Record<string, unknown> = {},
@@ -34,7 +34,7 @@ export const kidOf = (key: VerificationKey) => factsOf(key).kid;
 
 export const thumbprintOf = (key: VerificationKey) => factsOf(key).thumbprint;
 
-/** How the provider answers a fetch. */
+/** The provider's answer to a fetch. */
 type Response = (call: { resolve(document: JsonObject): void; reject(failure: unknown): void }) => void;
 
 const inOneWord = (result: VerificationKey | Refusal) => ('reason' in result ? result.reason : 'found');
@@ -43,17 +43,17 @@ export class KeySetFixture {
   readonly clock = new TestClock(Date.UTC(2030, 0, 1));
   readonly logs: Record<string, any>[] = [];
   readonly keys: KeySet;
-  /** What each fetch has come to. */
+  /** The result of each fetch. */
   readonly results: string[] = [];
   #fetches = 0;
   #calls: Parameters<Response>[0][] = [];
   #lastAnswer: Response = () => {};
   #underWay = 0;
-  /** The most fetches that were ever under way at the same time. */
+  /** The most simultaneous fetches so far. */
   overlap = 0;
 
   constructor() {
-    // No process is as old as its clock.
+    // Not 0, since no clock starts with the process.
     this.clock.advance(12_345);
     const log = createLog('debug', (line) => this.logs.push(JSON.parse(line)), this.clock.now);
     this.keys = createKeySet(
@@ -78,12 +78,12 @@ export class KeySetFixture {
     });
   }
 
-  /** How many fetches have begun. */
+  /** The number of fetches so far. */
   get fetches(): number {
     return this.#fetches;
   }
 
-  /** Answers the fetch under way, or one begun now, with these keys; resolves when that has taken effect. */
+  /** Answers the fetch under way, or a new one, with these keys. Resolves when that has taken effect. */
   response(...keys: unknown[]): Promise<void> {
     return this.responseDocument({ keys });
   }
@@ -93,7 +93,7 @@ export class KeySetFixture {
     return this.#settle(({ resolve }) => resolve(structuredClone(document) as JsonObject));
   }
 
-  /** Lets the fetch under way, or one begun now, fail. */
+  /** Lets the fetch under way, or a new one, fail. */
   fail(reason: FetchError['reason'] = 'timeout', code?: string): Promise<void> {
     return this.failWith(new FetchError(reason, code));
   }
@@ -111,23 +111,23 @@ export class KeySetFixture {
     await settled;
   }
 
-  /** What `find` gives: the key, the refusal, or the promise of one of them. */
+  /** What `find` returns: the key, the refusal, or a promise of one of them. */
   look(kid?: string): MaybePromise<VerificationKey | Refusal> {
     return andThen(this.keys.find(kid), (found) => (found instanceof Refused ? found.refusal : found));
   }
 
-  /** The same in a word: `found`, `waits`, or the reason of the refusal. */
+  /** The same as a word: `found`, `waits`, or the reason of the refusal. */
   outcome(kid?: string): string {
     const result = this.look(kid);
     return result instanceof Promise ? 'waits' : inOneWord(result);
   }
 
-  /** What a request for this key gets in the end. */
+  /** The final outcome of a request for this key. */
   async request(kid?: string): Promise<string> {
     return inOneWord(await this.look(kid));
   }
 
-  /** The same while the provider goes on answering as it did last. */
+  /** The same while the provider repeats its last answer. */
   async verdict(kid?: string): Promise<string> {
     let verdict: string | undefined;
     void this.request(kid).then((end) => {

@@ -1,4 +1,4 @@
-/* Which key a token means, what a fetched set must be, and what the log says of it. When to fetch:
+/* Which key a token names, what a fetched set must be, and what is logged about it. When to fetch:
    refresh.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

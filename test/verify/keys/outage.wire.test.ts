@@ -25,9 +25,9 @@ afterEach(async () => {
   timeoutMillis = 5000;
 });
 
-/** How long a fetch may take; shorter while the provider hangs. */
+/** The limit for a fetch; shorter while the provider hangs. */
 let timeoutMillis = 5000;
-/** A test that waits for what a limit must bring fails when it does not come. */
+/** A test that waits for a limit fails if the limit does not pass. */
 const BOUNDED = { timeout: 60_000 };
 const IN_2100 = 4_102_444_800;
 
@@ -46,7 +46,7 @@ const privately = (service: TestService, token = issue()) => service.ask('/api/p
 
 const statusOf = async (service: TestService, path: string) => (await service.ask(path)).status;
 
-/** Moves the clock to the retry that is due, and waits for its fetch. */
+/** Moves the clock to the next retry and waits for its fetch. */
 async function retry({ clock, keys }: TestService): Promise<void> {
   clock.advance(clock.pending[0] ?? assert.fail('no retry is due'));
   await keys.refresh();
@@ -97,14 +97,14 @@ test('accepts a valid token once the provider is up, even if the next retry is f
   const service = await start(context);
   for (let failure = 0; failure < 5; failure += 1) await retry(service);
   await provider.fault('all', undefined);
-  // A millisecond more: a retry is due at fractions of one, and sums of those are not exact.
+  // A millisecond more, since retries are due at fractions of one, and their sums are inexact.
   service.clock.advance(5 * SECOND + 1);
   const responses = await Promise.all(Array.from({ length: 20 }, () => privately(service)));
   assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([200]));
   assert.equal(provider.counts.keySet, 1);
 });
 
-/** What the log says of a fetch under each fault of the key set. */
+/** The logged reason for each fault of the key set. */
 const REASONS: Record<ListenerFault | Exclude<NamedFault, 'wrong-issuer'>, FetchErrorReason> = {
   refuse: 'connection-failed',
   'wrong-host-certificate': 'certificate-refused',

@@ -1,4 +1,4 @@
-/* Why exactly a proof's key is refused, and which is not imported again. What becomes of the proofs:
+/* The exact reason for each refused proof key, and which keys are not imported again. The proofs:
    verify/dpop/proof-key.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -22,7 +22,7 @@ const KEYS = Object.fromEntries(PROOF_ALGORITHMS.map((alg) => [alg, makeProofKey
 const importKey = (alg: ProofAlgorithm, change: Members = {}, known = new Cache<VerificationKey>(10)) =>
   importProofKey({ ...KEYS[alg]?.jwk, ...change } as JsonObject, alg, known);
 
-/** Importing a key is no reason to remember it: only a signature is. */
+/** An imported key is not cached: only a verified signature is a reason to. */
 class NoMemory extends Cache<VerificationKey> {
   override offer(): never {
     throw new Error('a key is to be remembered');
@@ -31,7 +31,7 @@ class NoMemory extends Cache<VerificationKey> {
 
 function memoryOf(name: string, key: VerificationKey): Cache<VerificationKey> {
   const memory = new Cache<VerificationKey>(10);
-  // What is offered once is not remembered.
+  // A key that is offered once is not cached.
   memory.offer(name, key);
   memory.offer(name, key);
   return memory;

@@ -1,4 +1,4 @@
-/* When keys are fetched and how long they are trusted. What follows a failure: retry.test.ts; who waits:
+/* When keys are fetched and how long they are trusted. After a failure: retry.test.ts. Who waits:
    waiting.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

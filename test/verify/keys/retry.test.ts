@@ -1,10 +1,10 @@
-/* What follows a failed fetch: retries, warnings, and what callers are told. */
+/* What follows a failed fetch: retries, warnings, and Retry-After. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { atOnce } from '../../support/clock.ts';
 import { aged, HOUR, jwk, KeySetFixture, MINUTE, SECOND } from './key-set-fixture.ts';
 
-/** Fails the fetch under way, or one begun now, so many times. */
+/** Fails the fetch under way, or a new one, this many times. */
 async function failTimes(fixture: KeySetFixture, times: number): Promise<void> {
   for (let failure = 0; failure < times; failure += 1) await fixture.fail();
 }

@@ -1,4 +1,4 @@
-/* The service over HTTP while its provider rotates and withdraws keys, and while callers flood in. */
+/* The service over HTTP while its provider rotates and withdraws keys, and during a flood of requests. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
 import { SENTENCES } from '../../../src/verify/base/refusal.ts';

@@ -1,4 +1,4 @@
-/* Unknown key identifiers, rotation, and the requests that wait for a fetch. */
+/* Unknown key identifiers, rotation, and requests that wait for a fetch. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { unavailable } from '../../../src/verify/base/refusal.ts';

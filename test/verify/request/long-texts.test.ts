@@ -1,4 +1,4 @@
-/* Texts that could keep a pattern busy, wherever a request brings text. */
+/* Texts that could keep a pattern busy, in every part of a request. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../../src/verify/base/refusal.ts';
@@ -24,7 +24,7 @@ const adversarial = [
   '; charset=utf-8'.repeat(LONG / 16),
 ];
 
-/** Why a body of this type is refused, whose limit lets nothing be read. */
+/** The reason for refusing a body of this type, with a limit of which nothing can be read. */
 async function refusalOf(type: string) {
   const request = { headers: { 'content-length': '1' }, rawHeaders: ['Content-Type', type] };
   const failure: unknown = await readBody(request as never, {} as never, ['application/json'], 0).catch(

@@ -6,7 +6,7 @@ import { IMPOSSIBLE_HOSTS, POSSIBLE_HOSTS } from '../../support/spellings.ts';
 import { isSameUri, normalUri, requestUri, type UriOptions } from '../../../src/verify/request/uri.ts';
 import { unlessRefused } from '../../support/refused.ts';
 
-/** Each normal form with other spellings of it. */
+/** Normal forms with other spellings. */
 const EQUIVALENT: Record<string, string[]> = {
   'https://api.test/api/private': [
     'https://api.test/api/private',
@@ -171,7 +171,7 @@ for (const text of NO_URI) {
 
 const readHost = createHostReader();
 
-/** The URI of a request with these fields, as it was spelled, read as the pipeline does: its Host first. */
+/** The URI of a request with these fields, unnormalized, read as in the pipeline: Host first. */
 const spelledUriOf = (rawHeaders: readonly string[], path: string, options: UriOptions) => {
   const host = options.publicUrl === undefined ? unlessRefused(readHost(rawHeaders)) : 'inner.test';
   return unlessRefused(requestUri({ method: 'GET', host, path, rawHeaders }, options));

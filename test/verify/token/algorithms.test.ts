@@ -1,5 +1,5 @@
-/* Which algorithm verifies a token: the issuer's list, then the key's own, and never the header's alone (RFC
-   8725 §3.1). */
+/* Which algorithm verifies a token: the issuer's list and the key decide, never the header alone (RFC 8725
+   §3.1). */
 import { strict as assert } from 'node:assert';
 import { createHmac, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, test } from 'node:test';
@@ -21,7 +21,7 @@ const DIGESTS = {
   EdDSA: null,
 };
 
-/** Made from text: Node 20 can hang when a key is exported that the collector knows as generated. */
+/** Made from text: Node 20 can hang when a generated key is exported during garbage collection. */
 const TEXT = {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
   privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
@@ -53,7 +53,7 @@ const encode = (part: object | Buffer) =>
 
 const CLAIMS = { iss: RULES.issuer, aud: RULES.audience[0], sub: 'a', exp: NOW + 60 };
 
-/** A token with this header whose bytes are signed so. */
+/** A token with this header and signature. */
 function tokenOf(header: object, signBytes: (input: Buffer) => Buffer, claims: object = CLAIMS) {
   const input = `${encode(header)}.${encode(claims)}`;
   return `${input}.${encode(signBytes(Buffer.from(input)))}`;
@@ -72,7 +72,7 @@ const goodToken = (algorithm: Algorithm) => tokenOf({ alg: algorithm, kid: algor
 
 const MACS = { HS256: 'sha256', HS384: 'sha384', HS512: 'sha512' };
 
-/** Every text and all bytes in which a public key goes around, and no secret at all. */
+/** Every form in which a public key is published, and the empty secret. */
 function spellingsOf(algorithm: Algorithm): readonly (string | Buffer)[] {
   const pem = PAIRS[algorithm]!.publicKey;
   const key = createPublicKey(pem);
@@ -101,7 +101,7 @@ function spellingsOf(algorithm: Algorithm): readonly (string | Buffer)[] {
   ];
 }
 
-/** A verifier over these keys; `change` publishes others. */
+/** A verifier with these keys; `change` publishes others. */
 async function open(algorithms: readonly Algorithm[], jwks: readonly object[]) {
   let published = jwks;
   const clock = new TestClock(NOW * 1000);
@@ -172,7 +172,7 @@ describe('a token', () => {
         for (const [alg, digest] of Object.entries(MACS)) {
           const mac = (input: Buffer) => createHmac(digest, secret).update(input).digest();
           assert.equal(await verdictOf(tokenOf({ alg, kid: algorithm }, mac)), 'algorithm-refused');
-          // A MAC under the name of the key's own algorithm is no signature.
+          // A MAC with the name of the key's own algorithm is not a signature.
           const posing = tokenOf({ alg: algorithm, kid: algorithm }, mac);
           assert.equal(await verdictOf(posing), 'signature-mismatch');
         }
@@ -210,7 +210,7 @@ describe('a token', () => {
         (signature) => Buffer.concat([signature, signature]),
         (signature) => Buffer.alloc(signature.length),
         () => Buffer.alloc(0),
-        // Each half by itself is over-long, or lacks its leading byte.
+        // A half has a byte too many, or lacks its leading byte.
         (signature) => Buffer.concat(halves(signature).flatMap((half) => [Buffer.alloc(1), half])),
         (signature) => Buffer.concat(halves(signature).map((half) => half.subarray(1))),
         // CVE-2022-21449: neither integer may be 0.

@@ -1,5 +1,5 @@
-/* The registered claims (docs/tokens.md, 5): every form that is accepted, every one that is not, every
-   boundary to the millisecond. */
+/* The registered claims (docs/tokens.md, 5): every accepted form, every refused form, and every boundary to
+   the millisecond. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -19,7 +19,7 @@ import {
   type Verdict,
 } from './issuer.ts';
 
-/** Shows what becomes of tokens whose claim is each of these JSON texts. */
+/** Tests tokens whose claim is each of these JSON texts. */
 function shows(
   expected: Verdict,
   claim: string,
@@ -35,7 +35,7 @@ function shows(
   }
 }
 
-/** Shows that a token without the claim is refused, or accepted. */
+/** Tests that a token without the claim is refused, or accepted. */
 function showsAbsent(expected: Verdict, claim: string, clause: string): void {
   const verb = expected === 'accepted' ? 'accepts' : 'refuses';
 

@@ -1,5 +1,4 @@
-/* The shape of a token (docs/tokens.md, 1): whatever a text was before, it has one spelling and one
-   reading. */
+/* The form of a token (docs/tokens.md, 1): every token has one spelling and one reading. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mediaType, parseCompact } from '../../../src/verify/token/compact.ts';
@@ -21,7 +20,7 @@ const [HEADER_PART = '', PAYLOAD_PART = '', SIGNATURE_PART = ''] = GOOD.split('.
 
 const encode = (text: string | Buffer) => Buffer.from(text as string).toString('base64url');
 
-/** The parts as they are, under a signature that is right for them. */
+/** These parts, with a valid signature over them. */
 const sealed = (header: string, payload: string) =>
   `${header}.${payload}.${rs256(Buffer.from(`${header}.${payload}`)).toString('base64url')}`;
 
@@ -64,7 +63,7 @@ for (const [what, text] of wrongParts) {
     assert.equal(await verdict(text), 'token-malformed'));
 }
 
-/** Texts of lengths that leave spare bits in the last letter. */
+/** Texts whose lengths leave spare bits in the last letter. */
 const headerText = JSON.stringify(HEADER).padEnd(Math.ceil(JSON.stringify(HEADER).length / 3) * 3 + 1);
 const payloadText = JSON.stringify(CLAIMS).padEnd(Math.ceil(JSON.stringify(CLAIMS).length / 3) * 3 + 1);
 const header = encode(headerText);
@@ -126,7 +125,7 @@ for (const [what, text] of [...notObjects, arrayOfClaims, ...notUtf8(JSON.string
 const twice = (name: string, first: string, second: string, text: string) =>
   `{"${name}":${first},${text.slice(1, -1)},"${second}"`;
 
-/** Name, spelling of the second, its good value, its bad value, the reason of the bad one. */
+/** The name, how the second is spelled, a valid value, an invalid value, and its reason. */
 const repeated: readonly [string, string, string, string, string][] = [
   ['aud', 'aud', JSON.stringify(CLAIMS.aud), '"other"', 'audience-mismatch'],
   ['aud', '\\u0061ud', JSON.stringify(CLAIMS.aud), '"other"', 'audience-mismatch'],

@@ -1,5 +1,5 @@
-/* One fault for each way in which a token is refused, in the order of docs/tokens.md: to be shown alone and
-   in pairs. */
+/* One fault for each way in which a token is refused, in the order of docs/tokens.md, for tests of one fault
+   and of pairs. */
 import { sign, type KeyObject } from 'node:crypto';
 import type { SENTENCES } from '../../../src/verify/base/refusal.ts';
 import type { TokenOptions } from '../../../src/verify/token/claims.ts';
@@ -13,7 +13,7 @@ export interface Draft {
   readonly header: Members;
   readonly claims: Members;
   readonly rules: { -readonly [Name in keyof TokenOptions]?: TokenOptions[Name] };
-  /** Instead of the header's or the claims' JSON. */
+  /** Replaces the JSON of header or claims. */
   headerText?: string;
   payloadText?: string;
   key: KeyObject;
@@ -39,9 +39,9 @@ export function seal({ header, claims, headerText, payloadText, key, ending }: D
 }
 
 export interface Fault {
-  /** What the fault lies in: two faults of one place exclude each other. */
+  /** The faulty part. Two faults of one part exclude each other. */
   readonly place: string;
-  /** The scheme under which the sender's rules, not the verifier of tokens, find it. */
+  /** The scheme with which the sender check, not the token verifier, finds the fault. */
   readonly sender?: 'Bearer' | 'DPoP';
   readonly apply: (draft: Draft) => void;
 }

@@ -1,5 +1,5 @@
-/* What the header may say (docs/tokens.md, 2): the algorithm is the verifier's, extensions are refused, keys
-   are not read. */
+/* What the header may say (docs/tokens.md, 2): the verifier fixes the algorithm, refuses extensions, and
+   reads no keys from it. */
 import assert from 'node:assert/strict';
 import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,5 +1,4 @@
-/* Tokens and a verifier in front of them without a network: one change at a time, judged with every size of
-   memory. */
+/* Tokens and a verifier without a network: one change at a time, verified with every size of cache. */
 import assert from 'node:assert/strict';
 import { sign, type JsonWebKey } from 'node:crypto';
 import { createKeySet, type KeySet } from '../../../src/verify/keys/key-set.ts';
@@ -18,7 +17,7 @@ export const AUDIENCE = 'https://api.test';
 /** The time of every test, in seconds since the epoch. */
 export const NOW = 1_800_000_000;
 
-/** What an issuer has beside its keys. */
+/** What an issuer has besides its keys. */
 export type Rules = Omit<Issuer, 'keys'>;
 
 export const RULES: Rules = {
@@ -33,7 +32,7 @@ export const RULES: Rules = {
   requiredClaims: [],
 };
 
-/** The key that the issuer publishes, and one that it does not. */
+/** The key that the issuer publishes, and another. */
 export const signingKey = makeSigningKey();
 export const foreignKey = makeSigningKey();
 
@@ -41,7 +40,7 @@ export type Members = Record<string, unknown>;
 export const HEADER: Members = { alg: 'RS256', typ: 'JWT', kid: signingKey.kid };
 export const CLAIMS: Members = { iss: ISSUER, sub: 'auth0|user', aud: AUDIENCE, exp: NOW + 60 };
 
-/** A token that is good but for the members given; one given as `undefined` is left out. */
+/** A valid token except for these members. `undefined` leaves one out. */
 export const issue = (
   claims: Members = {},
   header: Members = {},
@@ -49,30 +48,30 @@ export const issue = (
   algorithm: Algorithm = 'RS256',
 ) => signJws({ ...HEADER, ...header }, { ...CLAIMS, ...claims }, key, algorithm);
 
-/** A token over exactly these texts or bytes, rightly signed. */
+/** A correctly signed token over exactly these texts or bytes. */
 export const issueRaw = (header: string | Buffer, payload: string | Buffer) => rawJws(header, payload, rs256);
 
 export const rs256 = (input: Buffer) => sign('sha256', input, signingKey.privateKey);
 
 /**
- * The members as JSON with one of them as exactly this JSON text, which `JSON.stringify` may be unable to
+ * The members as JSON, with exactly this JSON text for one of them, which `JSON.stringify` may be unable to
  * write.
  */
 export function withText(members: Members, name: string, text: string): string {
   return `${JSON.stringify({ ...members, [name]: undefined }).slice(0, -1)},${JSON.stringify(name)}:${text}}`;
 }
 
-/** A token that has this JSON text as one of its claims. */
+/** A token with this JSON text as a claim. */
 export const issueClaim = (name: string, text: string, header: Members = {}) =>
   issueRaw(JSON.stringify({ ...HEADER, ...header }), withText(CLAIMS, name, text));
 
-/** A token that has this JSON text as one of its header members. */
+/** A token with this JSON text as a header member. */
 export const issueHeader = (name: string, text: string) =>
   issueRaw(withText(HEADER, name, text), JSON.stringify(CLAIMS));
 
 export type Verdict = 'accepted' | Refusal['reason'];
 
-/** How many verified tokens are remembered: plenty, one, none. */
+/** The capacity of the token cache: plenty, one, none. */
 export const CAPACITIES = [10_000, 1, 0] as const;
 
 export interface Circumstances {
@@ -84,10 +83,10 @@ export interface Circumstances {
 
 export const keySetOf = (keys: readonly unknown[] = [signingKey.publicJwk]) => ({ keys });
 
-/** Verifies at a time of the test's choice. */
+/** Verifies at a time that the test chooses. */
 export type TimedVerifier = (token: string, nowMillis?: number) => MaybePromise<VerifiedToken>;
 
-/** A verifier over these keys. */
+/** A verifier with these keys. */
 export function verifierOver(keys: KeySet, cacheEntries: number, rules: Partial<Rules> = {}): TimedVerifier {
   const clock = new TestClock(NOW * 1000);
   const verify = createTokenVerifier([{ ...RULES, ...rules, keys }], clock, cacheEntries);
@@ -112,7 +111,7 @@ export async function openVerifier(
   return verifierOver(keys, cacheEntries, rules);
 }
 
-/** Verifies as often as it takes to be remembered, where there is room. */
+/** Verifies often enough to be cached, if there is room. */
 export function remember(
   verify: TimedVerifier,
   token: string,
@@ -121,7 +120,7 @@ export function remember(
   return andThen(verify(token, nowMillis), () => verify(token, nowMillis));
 }
 
-/** What the verifier says of the token, after the fetches that it asks for. */
+/** The verdict on the token, after any fetches that it causes. */
 export async function verdictOf(verify: TimedVerifier, token: string, nowMillis?: number): Promise<Verdict> {
   try {
     await remember(verify, token, nowMillis);
@@ -132,13 +131,10 @@ export async function verdictOf(verify: TimedVerifier, token: string, nowMillis?
   }
 }
 
-/** A token that every verifier with the usual rules accepts. */
+/** A token that every verifier with the usual settings accepts. */
 export const GOOD = issue();
 
-/**
- * What every verifier says of the token, whatever it remembers: on first sight, after a good token, and
- * again.
- */
+/** The verdict on the token with every size of cache: at first, after a valid token, and again. */
 export async function verdict(token: string, circumstances: Circumstances = {}): Promise<Verdict> {
   const verdicts: Verdict[] = [];
   for (const cacheEntries of CAPACITIES) {
@@ -152,7 +148,7 @@ export async function verdict(token: string, circumstances: Circumstances = {}):
   return verdicts[0]!;
 }
 
-/** The key set member of this key under other members. */
+/** The JWK of this key with other members. */
 export const published = (members: Members, key: JsonWebKey = signingKey.publicJwk): Members => ({
   ...key,
   ...members,

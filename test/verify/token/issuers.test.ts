@@ -1,5 +1,4 @@
-/* Tokens of several issuers: which one judges a token, by its own rules and keys, and what it says of the
-   others. */
+/* Tokens of several issuers: which issuer's settings and keys apply, and that the others do not. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createKeySet } from '../../../src/verify/keys/key-set.ts';
@@ -23,19 +22,19 @@ import { unlessRefused } from '../../support/refused.ts';
 const PARTNER = 'https://partner.test/';
 const PARTNERS_AUDIENCE = 'orders-api';
 
-/** The partner names its key as the first issuer names its own. */
+/** The partner gives its key the same kid as the first issuer. */
 const KID = { kid: signingKey.kid };
 
 interface Partner {
   readonly rules?: Partial<Issuer>;
-  /** Key sets as they are fetched, by the name of their issuer. */
+  /** The key sets to fetch, by the name of their issuer. */
   readonly fetched?: Readonly<Record<string, () => object>>;
   readonly cacheEntries?: number;
 }
 
 const clock = new TestClock(NOW * 1000);
 
-/** A verifier for two issuers, with their keys fetched, and those key sets. */
+/** A verifier for two issuers with fetched keys, and their key sets. */
 async function open({ rules = {}, fetched = {}, cacheEntries = 0 }: Partner = {}) {
   clock.set(NOW * 1000);
   const documents: Record<string, () => object> = {
@@ -106,7 +105,7 @@ for (const cacheEntries of CAPACITIES) {
     const { verdictOf, issuers, documents } = await open({ cacheEntries });
     for (let sight = 1; sight <= 3; sight += 1) assert.equal(await verdictOf(partners()), 'partner');
 
-    // The first issuer now publishes the very key, and the partner has withdrawn it.
+    // The first issuer now publishes that key, and the partner has withdrawn it.
     const lost = published(KID, foreignKey.publicJwk);
     documents.idp = () => ({ keys: [lost] });
     documents.partner = () => ({ keys: [published({ kid: 'new' }, signingKey.publicJwk)] });
@@ -124,7 +123,7 @@ for (const cacheEntries of CAPACITIES) {
   });
 }
 
-/** What names no issuer that is trusted, though it comes near one. */
+/** Values that resemble a trusted issuer. */
 const STRANGERS: readonly (readonly [what: string, iss: unknown])[] = [
   ['another issuer', 'https://evil.test/'],
   ['an issuer in another case', 'https://PARTNER.test/'],
@@ -158,7 +157,7 @@ test('checks the header of a token before its issuer', async () => {
   assert.equal(await verdictOf(issue(stranger, { kid: 1 })), 'key-id-malformed');
 });
 
-/** What one issuer asks for and the other does not. */
+/** Demands of one issuer that the other does not make. */
 const DEMANDS: readonly (readonly [what: string, rules: Partial<Issuer>, reason: string])[] = [
   ['the profile at+jwt', { tokenType: 'at+jwt' }, 'profile-required'],
   ['a claim', { requiredClaims: ['scp'] }, 'claim-required'],

@@ -1,5 +1,5 @@
-/* Which key verifies a token (docs/tokens.md, 3): one that its kid names alone, or the only one; unusable
-   keys do not count. */
+/* Which key verifies a token (docs/tokens.md, 3): the one that its kid names, or the only one. Unusable keys
+   do not count. */
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
@@ -112,7 +112,7 @@ const small = generateKeyPairSync('rsa', { modulusLength: 1024 });
 const curve = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
 const okp = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
 
-/** Keys that must be skipped, each fit to verify what the issuer signs but for what its name says. */
+/** Keys that must be skipped, each able to verify the issuer's tokens except for what its name says. */
 const unusable: Readonly<Record<string, unknown>> = {
   'of another type': published({ kty: 'oct' }),
   'an EC key': { ...curve, kid: signingKey.kid },

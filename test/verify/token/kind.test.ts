@@ -1,5 +1,4 @@
-/* Which kinds of token are access tokens (docs/tokens.md, 6), and what operators may demand beyond that
-   (7). */
+/* Which kinds of token are access tokens (docs/tokens.md, 6), and what operators may also demand (7). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CLAIMS, HEADER, issue, issueClaim, issueRaw, NOW, verdict, type Members } from './issuer.ts';
@@ -86,7 +85,7 @@ for (const events of [
   });
 }
 
-/** What says that a token is an access token: claims, header. */
+/** Claims and headers that identify an access token. */
 const excuses: Readonly<Record<string, readonly [Members, Members]>> = {
   'token_use access': [{ token_use: 'access' }, {}],
   'payload typ Bearer': [{ typ: 'Bearer' }, {}],

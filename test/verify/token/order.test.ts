@@ -1,5 +1,4 @@
-/* The order of the checks: of two faults the earlier one of docs/tokens.md is named, whatever is
-   remembered. */
+/* The order of the checks: of two faults, the earlier one of docs/tokens.md is reported, cached or not. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { draft, FAULTS, seal, type Fault } from './faults.ts';

@@ -1,5 +1,4 @@
-/* Every way in which a token is refused, alone and over HTTP: status, challenge, body, log line, and no fetch
-   for it. */
+/* Every refusal of a token over HTTP: status, challenge, body, log line, and no fetch because of it. */
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { after, test } from 'node:test';
@@ -29,7 +28,7 @@ function proofFor(token: string): string {
   return signJws(header, claims, proofKey.privateKey);
 }
 
-/** A good draft for the scheme: under DPoP it is bound to the key of the proof. */
+/** A valid draft for the scheme: with DPoP it is bound to the key of the proof. */
 function draftFor(scheme: 'Bearer' | 'DPoP'): Draft {
   const whole = draft();
   if (scheme === 'DPoP') whole.claims.cnf = { jkt: thumbprint };
@@ -50,7 +49,7 @@ after(async () => {
   for (const service of services.values()) await (await service).stop();
 });
 
-/** The service that has these rules and remembers so many tokens. */
+/** The service with these settings and this size of token cache. */
 function serviceFor(
   { tokenType = 'any', requiredClaims = [] }: Draft['rules'],
   cacheEntries: number,

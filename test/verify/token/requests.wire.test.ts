@@ -1,5 +1,5 @@
-/* Tokens on their whole way, over HTTP and with a real provider: no route without the checks, no socket on a
-   token's word. */
+/* Tokens over HTTP with a real provider: no route without the checks, and no connection to an address from a
+   token. */
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ const ENVIRONMENTS: readonly Environment[] = [{ PROFILE: 'A', SCOPE_POLICY: 'tru
 
 let provider: Provider;
 let services: TestService[];
-/** Where a token would have the service go, and how often it went there. */
+/** An address that tokens name, and how often it was requested. */
 let trap: Server;
 let visits = 0;
 let address = '';
@@ -44,7 +44,7 @@ const guards = ENVIRONMENTS.flatMap((environment) =>
   routesOf(settingsWith(environment)).routes.flatMap(({ access }) => access.guards),
 );
 
-/** Claims that pass every guard of both profiles, of who has just logged in. */
+/** Claims that pass every guard of both profiles, with a recent login. */
 const everything = { ...claimsForAll(guards), auth_time: Math.floor(Date.now() / 1000) };
 
 /** Every route that reads credentials: its method, and a path. */
@@ -53,10 +53,10 @@ const asked = (service: TestService) =>
     .routes.filter(({ access }) => access.credentials !== 'ignored')
     .map(({ method, pattern }) => ({ method, path: pattern.replace(/\{\w+\}/g, 'any') }));
 
-/** What the route itself answers: it may know no such parameter, or take a body. */
+/** The status of the route itself, which may lack the parameter or need a body. */
 const isAdmitted = (status: number) => status !== 401 && status !== 403;
 
-/** The token with one bit of its last part flipped, to another canonical spelling. */
+/** The token with one flipped bit in its last part, in canonical spelling. */
 function flip(token: string): string {
   const start = token.lastIndexOf('.') + 1;
   const signature = Buffer.from(token.slice(start), 'base64url');
@@ -135,7 +135,7 @@ test('opens no socket to an address that a token names [RFC 8725 §3.10, B2, D4]
   assert.deepEqual(provider.counts, fetched);
 });
 
-/** RFC 6750 §3: what a description may hold. */
+/** RFC 6750 §3 */
 const CHALLENGE =
   /^Bearer realm="api", error="invalid_token", error_description="[\x20-\x21\x23-\x5b\x5d-\x7e]+"$/;
 

@@ -1,4 +1,4 @@
-/* A check is a value that only the check can make: neither proof of one can be made by hand, nor one of the
+/* A check is a value that only the check can make: neither value can be made by hand, or in place of the
    other. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

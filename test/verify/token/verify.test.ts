@@ -1,4 +1,4 @@
-/* The memory of verified tokens: it saves work and decides nothing. And whom the verifier asks for keys. */
+/* The token cache, which saves work and decides nothing, and which issuer's keys the verifier asks for. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
@@ -34,7 +34,7 @@ const at = NOW * 1000;
 const tokens = ['a', 'b', 'c', 'd'].map((sub) => issue({ sub }));
 const [a = '', b = '', c = ''] = tokens;
 
-/** Which of the tokens the verifier remembered: those for which it gives the value that it gave before. */
+/** The cached tokens: those for which the verifier returns the same value as before. */
 const same = (verify: TimedVerifier, token: string, before: MaybePromise<VerifiedToken>) =>
   verify(token, at) === before;
 
@@ -99,7 +99,7 @@ test('caches no refused token', async () => {
     if (sender !== undefined) continue;
     const whole = draft();
     apply(whole);
-    // A good token for these very rules, to be remembered.
+    // A valid token with these settings, to be cached.
     const good = draft();
     Object.assign(good.header, { typ: 'at+jwt' });
     Object.assign(good.claims, { client_id: 'c', jti: 'j', iat: NOW, scp: 'x' });
@@ -118,7 +118,7 @@ test('refuses a cached token once it has expired, every time [RFC 7519 §4.1.4, 
   }
 });
 
-/** A verifier in front of a key set that can be changed, and of a provider that can fail. */
+/** A verifier with a key set that can change and a provider that can fail. */
 async function stand(cacheEntries: number) {
   const provider: { response: () => Promise<JsonObject>; fetches: number } = {
     response: async () => keySetOf() as never,
