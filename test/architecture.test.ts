@@ -15,11 +15,11 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds yet, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  createGate: 22_500,
+  createGate: 22_550,
   createService: 29_600,
-  runService: 32_000,
-  server: 34_100,
-  'all of src': 48_800,
+  runService: 32_050,
+  server: 34_200,
+  'all of src': 49_000,
 };
 
 /** Of `src/profiles/` as it comes. What a team adds there is theirs, and exceeds no bound. */

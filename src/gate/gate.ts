@@ -71,12 +71,15 @@ export function createGateChecks(identification: Identification, replies: Replie
     const facts = readFacts(record);
     if (facts instanceof Refused) return { refused: facts };
 
-    const early = replyEarly(record, facts);
-    if (early instanceof Refused) return { refused: early };
-    if (early !== undefined) return { early };
+    const early = replyEarly(facts);
+    if (early !== undefined) {
+      record.crossOrigin = early.crossOrigin;
+      return early.reply instanceof Refused ? { refused: early.reply } : { early: early.reply };
+    }
 
-    const caller = await identify(record, facts);
+    const caller = await identify(facts);
     if (caller instanceof Refused) return { refused: caller };
+    record.caller = caller;
 
     const refused = refusalOf([{ access }], caller, true);
     return refused === undefined ? { caller: access.admit(caller) } : { refused };
@@ -130,7 +133,7 @@ export function createGateChecks(identification: Identification, replies: Replie
 
     const { issuerName } = caller;
     const request = { rawHeaders: ['Authorization', schemeOf(caller)] };
-    const record: RequestRecord = { request, arrivedAt: 0, rules: [{ access }], issuerName };
+    const record: RequestRecord = { request, arrivedAt: 0, rules: [{ access }], findings: { issuerName } };
     const reply = replies.replyToError(refused, record);
     replies.observe(record, reply.status);
     return { refusal: describe(reply) };

@@ -4,13 +4,11 @@ import { andThen, type Clock, type MaybePromise } from '../verify/base/clock.ts'
 import { Refused } from '../verify/base/refusal.ts';
 import type { Caller, SenderCheck } from '../verify/caller.ts';
 import { parseCredentials, type DpopMode } from '../verify/credentials.ts';
-import { factsOf } from '../verify/keys/jwk.ts';
 import { createHostReader } from '../verify/request/fields.ts';
 import type { RequestFacts } from '../verify/request/uri.ts';
 import { verifiedOf, type TokenVerifier } from '../verify/token/verify.ts';
-import type { Early } from './early.ts';
+import type { Early, EarlyReply } from './early.ts';
 import { targetPath } from './path.ts';
-import type { Reply } from './reply.ts';
 import type { RequestRecord } from './record.ts';
 
 interface IdentificationOptions {
@@ -41,33 +39,26 @@ export function createIdentification({
     return path instanceof Refused ? path : { method, host, path, rawHeaders };
   }
 
-  function replyEarly(record: RequestRecord, facts: RequestFacts): Reply | Refused | undefined {
+  function replyEarly(facts: RequestFacts): EarlyReply | undefined {
     for (const replyTo of earlyReplies) {
       const early = replyTo(facts);
-      if (early !== undefined) {
-        record.crossOrigin = early.crossOrigin;
-        return early.reply;
-      }
+      if (early !== undefined) return early;
     }
     return undefined;
   }
 
   /** The caller, a refusal, or `undefined` without credentials. */
-  function identify(record: RequestRecord, facts: RequestFacts): MaybePromise<Caller | Refused | undefined> {
+  function identify(facts: RequestFacts): MaybePromise<Caller | Refused | undefined> {
     const credentials = parseCredentials(facts.rawHeaders, dpopMode);
     if (credentials === undefined || credentials instanceof Refused) return credentials;
 
-    const checked = andThen(verifyToken(credentials.token), (token) => {
+    return andThen(verifyToken(credentials.token), (token) => {
       if (token instanceof Refused) return token;
 
-      const { key, issuer } = verifiedOf(token);
-      record.kid = factsOf(key).kid;
-      record.issuerName = issuer.name;
-      return checkSender(token, credentials, facts, clock.now());
-    });
-    return andThen(checked, (caller) => {
-      if (!(caller instanceof Refused)) record.freshNonce = caller.freshNonce;
-      return caller;
+      const checked = checkSender(token, credentials, facts, clock.now());
+      return andThen(checked, (caller) =>
+        caller instanceof Refused ? caller.with(verifiedOf(token).findings) : caller,
+      );
     });
   }
 

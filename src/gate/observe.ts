@@ -10,6 +10,7 @@ import {
   type Printable,
   type RequestReason,
 } from '../verify/base/events.ts';
+import { findingsOf } from '../verify/caller.ts';
 import type { RequestRecord } from './record.ts';
 import { traceparentOf } from './traceparent.ts';
 
@@ -109,11 +110,12 @@ function methodOf({ request, reason, forwardedMethod = request.method }: Request
 
 /** One literal: spreading would double the cost. */
 function logFieldsOf(
-  { request, route, reason, issuerName, kid }: RequestRecord,
+  { request, route, reason, caller, findings }: RequestRecord,
   method: Printable | undefined,
   status: number | null,
   millis: number | undefined,
 ) {
+  const { issuerName, kid } = (caller ? findingsOf(caller) : findings) ?? {};
   const traceparent = traceparentOf(request.rawHeaders);
   const [, traceId, parentId] = traceparent?.split('-').map(printable) ?? [];
   return {

@@ -1,5 +1,7 @@
 // What becomes known of a request, for reply, log and metrics. No check reads it.
 import type { RequestReason } from '../verify/base/events.ts';
+import type { Findings } from '../verify/base/refusal.ts';
+import type { Caller } from '../verify/caller.ts';
 import type { Access } from './access.ts';
 
 export interface RequestHead {
@@ -27,10 +29,9 @@ export abstract class RequestRecord {
   forwardedMethod?: string;
   route?: MatchedRoute | undefined;
   rules?: readonly { readonly access: Access<unknown> }[];
-  kid?: string | undefined;
-  /** As configured. */
-  issuerName?: string;
-  freshNonce?: string | undefined;
+  caller?: Caller | undefined;
+  /** Of a request without a caller. */
+  findings?: Findings;
   reason?: RequestReason;
   /** What was thrown, with the reason `bug`. */
   error?: unknown;

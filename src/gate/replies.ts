@@ -42,7 +42,7 @@ export function createReplies(
 
     const { refusal, findings } = error;
     record.reason = refusal.reason;
-    Object.assign(record, findings);
+    record.findings = findings;
     const [authorization = ''] = fieldValues(record.request.rawHeaders, 'authorization');
     const scheme = acceptedScheme(authorization, options.dpopMode);
     return replyToRefusal(options.metadataUrl ? nameScopes(refusal, record) : refusal, scheme);
@@ -65,8 +65,10 @@ export function createReplies(
 }
 
 /** RFC 9449 §9 */
-export const nonceFields = ({ freshNonce }: RequestRecord) =>
-  freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
+export function nonceFields({ caller, findings }: RequestRecord) {
+  const freshNonce = (caller ?? findings)?.freshNonce;
+  return freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
+}
 
 const withScope = onceForEach((refusal, scope: string): Refusal => {
   return { ...refusal, demands: { ...refusal.demands, scope } };

@@ -89,15 +89,15 @@ export function createForwardAuth(...parts: Parameters<typeof createPipeline>) {
   };
 
   /** A proxy takes 204 as "pass": without this, any preflight would. */
-  const replyEarly: typeof identification.replyEarly = (record, facts) => {
-    const reply = identification.replyEarly(record, facts);
+  const replyEarly: typeof identification.replyEarly = (facts) => {
+    const early = identification.replyEarly(facts);
     const { path, rawHeaders, uri } = facts;
-    if (reply !== NO_CONTENT) return uri ? undefined : reply;
+    if (early?.reply !== NO_CONTENT) return uri ? undefined : early;
 
     const asked = fieldValues(rawHeaders, 'access-control-request-method').join();
     const method = asked === 'HEAD' ? 'GET' : asked;
     const hasRoute = matchPath(path, uri)?.matches.some(({ route }) => route.method === method);
-    return hasRoute && record.crossOrigin?.length ? reply : undefined;
+    return hasRoute && early.crossOrigin.length > 0 ? early : undefined;
   };
 
   return createPipeline(served, { ...identification, readFacts, replyEarly }, options, ownRoutes, matchPath);

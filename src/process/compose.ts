@@ -1,6 +1,6 @@
 // Composes a deployment from its settings: issuers and their keys, the checks of tokens and proofs, replies
 // to refused requests, log and metrics. Does NOT fetch or listen.
-import { SAME_ORIGIN, type CrossOrigin, type Early } from '../gate/early.ts';
+import type { CrossOrigin, Early } from '../gate/early.ts';
 import { createIdentification } from '../gate/identify.ts';
 import { createObserver, type Dependencies } from '../gate/observe.ts';
 import { createReplies, type OnError } from '../gate/replies.ts';
@@ -36,14 +36,6 @@ export interface OptionalParts {
 export interface Checks extends Readonly<{ verifyToken: TokenVerifier; checkSender: SenderCheck }> {
   readonly onError?: OnError | undefined;
 }
-
-export const NO_PARTS: OptionalParts = {
-  connect: undefined,
-  replayStore: undefined,
-  early: [],
-  metadataUrl: undefined,
-  crossOrigin: SAME_ORIGIN,
-};
 
 export function composeChecks(
   settings: BasicSettings,

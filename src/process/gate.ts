@@ -1,8 +1,9 @@
 // The checks for a server that you already have. Promises: loads an option only if it is set; several gates
 // can share a process, and none keeps it alive. Loads no routes, listener or settings files.
+import { SAME_ORIGIN } from '../gate/early.ts';
 import { createGateChecks } from '../gate/gate.ts';
 import type { Dependencies } from '../gate/observe.ts';
-import { composeChecks, NO_PARTS, type CreateOptions, type OptionalParts } from './compose.ts';
+import { composeChecks, type CreateOptions, type OptionalParts } from './compose.ts';
 import { clock, createProcessLog } from './log.ts';
 import type { GivenSettings, Settings } from './service-settings.ts';
 import { checkGiven } from './settings/in-code.ts';
@@ -38,6 +39,14 @@ const isBasic = (given: object) =>
   Reflect.ownKeys(Object(given)).every((name) => name in BASIC_NAMES);
 
 const BASIC_NAMES = { ...ISSUER_SETTINGS, ...BASIC_SETTINGS, issuers: {} };
+
+const NO_PARTS: OptionalParts = {
+  connect: undefined,
+  replayStore: undefined,
+  early: [],
+  metadataUrl: undefined,
+  crossOrigin: SAME_ORIGIN,
+};
 
 const withoutOptions = (given: GivenSettings) => ({
   settings: checkGiven(BASIC_SETTINGS, given),

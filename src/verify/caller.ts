@@ -43,6 +43,10 @@ class CheckedCaller {
     return caller.#scheme;
   }
 
+  static findingsOf(caller: CheckedCaller) {
+    return verifiedOf(caller.#token).findings;
+  }
+
   static callerAt(caller: CheckedCaller, nowMillis: number) {
     return new CheckedCaller(caller.#token, caller.#scheme, nowMillis);
   }
@@ -109,7 +113,7 @@ export interface Caller extends CheckedCaller {}
 export const { isGenuine } = CheckedCaller;
 
 /** Throw a `TypeError` for look-alikes. */
-export const { schemeOf, callerAt } = CheckedCaller;
+export const { schemeOf, findingsOf, callerAt } = CheckedCaller;
 
 export type SenderCheck = ReturnType<typeof createSenderCheck>;
 

@@ -79,7 +79,10 @@ test('logs a refusal at debug with the fields of the access log, including reaso
   const { observe, told } = observing('debug');
   const kid = `key\n${'1'.repeat(100)}`;
   const request = { ...ARRIVED.request, method: 'GET' };
-  observe({ ...ARRIVED, request, route: ORDERS, reason: 'expired', issuerName: 'idp', kid }, 401);
+  observe(
+    { ...ARRIVED, request, route: ORDERS, reason: 'expired', findings: { issuerName: 'idp', kid } },
+    401,
+  );
   observe({ ...ARRIVED, request, reason: 'not_found' }, 404);
   assert.deepEqual(told(), [
     {

@@ -40,8 +40,11 @@ export function createPipeline(
     const facts = readFacts(exchange);
     if (facts instanceof Refused) return facts;
 
-    const early = replyEarly(exchange, facts);
-    if (early !== undefined) return early;
+    const early = replyEarly(facts);
+    if (early !== undefined) {
+      exchange.crossOrigin = early.crossOrigin;
+      return early.reply;
+    }
 
     const matched = matchPath(facts.path, facts.uri);
     return matched === undefined ? refuseUnmatched(exchange) : serve(exchange, matched, facts);
@@ -58,11 +61,12 @@ export function createPipeline(
     exchange.route = match?.route;
     exchange.rules = rules;
     const isOpen = match === undefined || match.route.access.credentials === 'ignored';
-    const identified = isOpen && rules.length === 0 ? undefined : identify(exchange, facts);
+    const identified = isOpen && rules.length === 0 ? undefined : identify(facts);
 
     return andThen(identified, (caller) => {
       if (caller instanceof Refused) return caller;
 
+      exchange.caller = caller;
       const inForce = match === undefined ? rules : [...rules, match.route];
       const refused = refusalOf(inForce, caller, match !== undefined);
       if (refused !== undefined) return refused;

@@ -142,7 +142,7 @@ export interface Refusal {
 }
 
 /** What is known of the token, and a nonce to offer. */
-interface Findings {
+export interface Findings {
   readonly kid?: string | undefined;
   readonly issuerName?: string;
   readonly freshNonce?: string | undefined;
@@ -168,7 +168,7 @@ export class Refused {
   }
 
   with(findings: Findings) {
-    return new Refused(this.refusal, findings);
+    return new Refused(this.refusal, { ...this.findings, ...findings });
   }
 }
 

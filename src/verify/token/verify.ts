@@ -7,7 +7,7 @@ import { andThen, type Clock, type MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import type { Count } from '../base/events.ts';
 import { Cache } from '../base/cache.ts';
-import { refuse, Refused } from '../base/refusal.ts';
+import { refuse, Refused, type Findings } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import {
   ALGORITHM_NAMES,
@@ -38,6 +38,7 @@ interface Verified {
   readonly kid: string | undefined;
   readonly issuer: Issuer;
   readonly key: VerificationKey;
+  readonly findings: Findings;
 }
 
 /** An access token that passed every check. Made only by a `TokenVerifier`. */
@@ -90,7 +91,7 @@ export function createTokenVerifier(
 
       count?.('gatehouse_tokens_total{result="verified"}');
       const claims = deepFreeze(payloadOf(signed));
-      const verified = seal({ claims, kid, issuer, key });
+      const verified = seal({ claims, kid, issuer, key, findings });
       cache.offer(digest, verified);
       return verified;
     });
