@@ -11,7 +11,7 @@ import {
   type Fact,
   type Scene,
 } from './mcp-scene.ts';
-import { replaceAll, type ServerSdk } from './mcp-program.ts';
+import { replaceAll, SDK_1, type ServerKind } from './mcp-program.ts';
 import { call, INITIALIZE, LIST, modern, SEND } from './mcp-wire.ts';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource/mcp';
@@ -103,8 +103,8 @@ const HIDDEN_CALLS: readonly string[] = [
 const DEEP = `{"jsonrpc":"2.0","id":3,"method":"ping","params":{"a":${'['.repeat(400_000)}${']'.repeat(400_000)}}}`;
 
 /** In the revision without sessions, whose fields name method and tool once more. */
-async function newest({ ask, askAll, token, sdk }: Scene): Promise<Fact[]> {
-  if (sdk === '@modelcontextprotocol/sdk 1.x') return [];
+async function newest({ ask, askAll, token, kind }: Scene): Promise<Fact[]> {
+  if (kind === SDK_1) return [];
 
   const answers = await askAll([
     { token: token(), ...modern(SEND) },
@@ -158,9 +158,9 @@ export async function messages(scene: Scene): Promise<Fact[]> {
 }
 
 /** What a tool does when the checks on the body are not there. */
-export const unchecked = (sdk: ServerSdk): Promise<Fact[]> =>
+export const unchecked = (kind: ServerKind): Promise<Fact[]> =>
   inScene(
-    sdk,
+    kind,
     async ({ token, open, ask }) => {
       const session = await open(token());
       const answers = await Promise.all(

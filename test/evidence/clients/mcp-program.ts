@@ -11,12 +11,21 @@ import { until } from '../../support/watch.ts';
 export const PAGE = 'docs/for-mcp-and-agents.md';
 const BUILT = createRequire(import.meta.url).resolve('../../../dist/gate.js');
 
-export type ServerSdk = '@modelcontextprotocol/server 2.x' | '@modelcontextprotocol/sdk 1.x';
+/** The server of an SDK, on Node if it does not say otherwise. */
+export type ServerKind = (typeof SERVER_KINDS)[number];
 
-export const SERVER_SDKS: readonly ServerSdk[] = [
-  '@modelcontextprotocol/server 2.x',
-  '@modelcontextprotocol/sdk 1.x',
-];
+export const SDK_1 = '@modelcontextprotocol/sdk 1.x';
+export const ON_BUN = '@modelcontextprotocol/server 2.x on Bun';
+const ON_DENO = '@modelcontextprotocol/server 2.x on Deno';
+
+export const SERVER_KINDS = ['@modelcontextprotocol/server 2.x', SDK_1, ON_BUN, ON_DENO] as const;
+
+const binary = (name: string) => fileURLToPath(new URL(`../node_modules/.bin/${name}`, import.meta.url));
+
+const COMMANDS: Readonly<Partial<Record<ServerKind, readonly string[]>>> = {
+  [ON_BUN]: [binary('bun'), 'run'],
+  [ON_DENO]: [binary('deno'), 'run', '--quiet', '--allow-all'],
+};
 
 export interface McpProgram {
   readonly url: string;
@@ -29,7 +38,7 @@ export interface McpProgram {
 interface ProgramOptions {
   readonly domain: string;
   readonly issuer: string;
-  readonly sdk?: ServerSdk;
+  readonly kind?: ServerKind;
   /** Changes lines of the page, to show what they are for. */
   readonly edit?: (lines: string) => string;
 }
@@ -60,10 +69,24 @@ function withSdk1(lines: string): string {
   ]);
 }
 
-/** The lines of the page, for this provider and this port. */
-function programOf({ domain, issuer, sdk, edit = (lines) => lines }: ProgramOptions, port: number): string {
+/** The lines of the page with others at their end. */
+const servedBy = (lines: string, end: string): string =>
+  replaceAll(lines, [
+    ["import { serve } from '@hono/node-server';\n", ''],
+    ['serve({ fetch: handle, port: 3000 });\n', end],
+  ]);
+
+function linesOf(kind: ServerKind | undefined): string {
   const [page = ''] = samplesUnder(PAGE, 'A protected MCP server', 'js');
-  return replaceAll(edit(sdk === '@modelcontextprotocol/sdk 1.x' ? withSdk1(page) : page), [
+  const [onBun = '', onDeno = ''] = samplesUnder(PAGE, 'On Bun and Deno', 'js');
+  if (kind === ON_BUN) return servedBy(page, onBun);
+  if (kind === ON_DENO) return servedBy(page, onDeno);
+  return kind === SDK_1 ? withSdk1(page) : page;
+}
+
+/** The lines of the page, for this provider and this port. */
+function programOf({ domain, issuer, kind, edit = (lines) => lines }: ProgramOptions, port: number): string {
+  return replaceAll(edit(linesOf(kind)), [
     ["'gatehouse-http/gate'", `'${BUILT}'`],
     ["'tenant.example.com'", `'${domain}'`],
     ["'https://tenant.example.com'", `'${issuer}'`],
@@ -86,7 +109,9 @@ export async function startMcpProgram(options: ProgramOptions): Promise<McpProgr
   const port = await freePort();
   const file = fileURLToPath(new URL(`./mcp-program-${port}.mjs`, import.meta.url));
   writeFileSync(file, programOf(options, port));
-  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const [command = '', ...words] = COMMANDS[options.kind ?? SDK_1] ?? [process.execPath];
+  const env = { ...process.env, DENO_CERT: process.env.NODE_EXTRA_CA_CERTS };
+  const child = spawn(command, [...words, file], { stdio: ['ignore', 'pipe', 'pipe'], env });
   const written: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk) => written.push(String(chunk)));

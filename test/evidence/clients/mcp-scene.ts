@@ -1,7 +1,7 @@
 /* The MCP server of the documents, between a fake provider that gives tokens for any subject and any time, and another issuer
    that the server trusts too. */
 import { startProvider, type Provider } from '../../idp/provider.ts';
-import { replaceAll, startMcpProgram, type McpProgram, type ServerSdk } from './mcp-program.ts';
+import { replaceAll, startMcpProgram, type McpProgram, type ServerKind } from './mcp-program.ts';
 import { ask, INITIALIZE, type Answer, type Question } from './mcp-wire.ts';
 
 /** Something that holds, or does not. */
@@ -13,7 +13,7 @@ export interface Fact {
 
 export interface Scene {
   readonly program: McpProgram;
-  readonly sdk: ServerSdk;
+  readonly kind: ServerKind;
   readonly ask: (question: Question) => Promise<Answer>;
   readonly askAll: (questions: readonly Question[]) => Promise<Answer[]>;
   /** With the base scope, for `alice`, unless claims say otherwise. */
@@ -72,7 +72,7 @@ const withIssuer = ({ domain }: Provider) =>
 
 /** Does something in a scene, which ends with it. `edit` changes lines of the page. */
 export async function inScene<Result>(
-  sdk: ServerSdk,
+  kind: ServerKind,
   work: (scene: Scene) => Promise<Result>,
   edit: (lines: string) => string = (lines) => lines,
 ): Promise<Result> {
@@ -85,7 +85,7 @@ export async function inScene<Result>(
       ['sessions: 1_000,', `sessions: ${SESSIONS},`],
     ]);
 
-  const program = await startMcpProgram({ domain, issuer, sdk, edit: edits });
+  const program = await startMcpProgram({ domain, issuer, kind, edit: edits });
   const { port, url } = program;
 
   const tokenOf = (from: Provider, claims?: Record<string, unknown>) =>
@@ -94,7 +94,7 @@ export async function inScene<Result>(
   const send = (question: Question) => ask(port, question);
   const scene: Scene = {
     program,
-    sdk,
+    kind,
     ask: send,
     askAll: (questions) => Promise.all(questions.map(send)),
     token: (claims) => tokenOf(provider, claims),

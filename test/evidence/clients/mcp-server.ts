@@ -4,9 +4,18 @@ import { samplesUnder } from '../../docs/pages.ts';
 import { until } from '../../support/watch.ts';
 import { MCP_CLIENTS, PROVING_CLIENT, refreshing, walkMcp, type McpClient } from './mcp-clients.ts';
 import { challenges, messages, origins, spellings, unchecked } from './mcp-messages.ts';
-import { PAGE, partOf, replaceAll, SERVER_SDKS, startMcpProgram, type ServerSdk } from './mcp-program.ts';
+import {
+  ON_BUN,
+  PAGE,
+  partOf,
+  replaceAll,
+  SDK_1,
+  SERVER_KINDS,
+  startMcpProgram,
+  type ServerKind,
+} from './mcp-program.ts';
 import { inScene, type Fact } from './mcp-scene.ts';
-import { bounds, secrets, sessions, streams, timers, tolerated } from './mcp-sessions.ts';
+import { bounds, nextStream, secrets, sessions, streams, timers, tolerated } from './mcp-sessions.ts';
 import { startRealProvider, type RealProvider } from './provider.ts';
 
 export type Report = (name: string, found: unknown, expected: unknown) => void;
@@ -30,14 +39,14 @@ const STEPS = ['read:messages', 'read:messages write:messages'];
 async function walkAll(
   report: Report,
   provider: RealProvider,
-  sdk: ServerSdk,
+  kind: ServerKind,
   clients: readonly McpClient[],
   edit?: (lines: string) => string,
 ): Promise<void> {
-  const program = await startMcpProgram({ ...provider, sdk, ...(edit && { edit }) });
+  const program = await startMcpProgram({ ...provider, kind, ...(edit && { edit }) });
   try {
     for (const client of clients) {
-      const hasSession = !(client.isNewest && sdk === '@modelcontextprotocol/server 2.x');
+      const hasSession = !(client.isNewest && kind !== SDK_1);
       const found = await walkMcp(new URL(program.url), client).catch(failed);
       report(`${client.name} steps up once for a tool`, found, walked(STEPS, hasSession));
     }
@@ -50,17 +59,18 @@ const withDpop = (lines: string) =>
   replaceAll(lines, [['  resourceUrl: RESOURCE,\n', "  resourceUrl: RESOURCE,\n  dpopMode: 'ALLOWED',\n"]]);
 
 /** Facts about the server of one SDK. */
-async function reportServer(report: Report, provider: RealProvider, sdk: ServerSdk): Promise<void> {
-  const told: Report = (name, found, expected) => report(`MCP server, ${sdk}: ${name}`, found, expected);
-  await walkAll(told, provider, sdk, MCP_CLIENTS);
-  await walkAll(told, provider, sdk, [PROVING_CLIENT], withDpop);
-  const parts = [challenges, messages, origins, spellings, sessions, bounds, timers, secrets, streams];
-  const facts = await inScene(sdk, async (scene) => {
+async function reportServer(report: Report, provider: RealProvider, kind: ServerKind): Promise<void> {
+  const told: Report = (name, found, expected) => report(`MCP server, ${kind}: ${name}`, found, expected);
+  await walkAll(told, provider, kind, MCP_CLIENTS);
+  await walkAll(told, provider, kind, [PROVING_CLIENT], withDpop);
+  const parts = [challenges, messages, origins, spellings, sessions, bounds, secrets, streams];
+  if (kind !== ON_BUN) parts.push(nextStream, timers);
+  const facts = await inScene(kind, async (scene) => {
     const found: Fact[] = [];
     for (const part of parts) found.push(...(await part(scene)));
     return found;
   });
-  facts.push(...(await unchecked(sdk)), ...(await tolerated(sdk)));
+  facts.push(...(await unchecked(kind)), ...(await tolerated(kind)));
   for (const { name, found, expected } of facts) told(name, found, expected);
 }
 
@@ -177,7 +187,7 @@ async function reportAudience(report: Report, provider: RealProvider): Promise<v
 /** Whatever is asked about the MCP server of the documents. */
 export async function reportMcp(report: Report, provider: RealProvider): Promise<void> {
   await Promise.all([
-    ...SERVER_SDKS.map((sdk) => reportServer(report, provider, sdk)),
+    ...SERVER_KINDS.map((kind) => reportServer(report, provider, kind)),
     reportStrict(report),
     reportRefreshing(report, provider),
     reportUngranted(report),
