@@ -1,4 +1,4 @@
-/* What an access says of itself: in printed lists, and to the gate that reads credentials. */
+/* The name of an access, and how it treats credentials. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { authenticated, needs, open, optional } from '../../src/gate/access.ts';

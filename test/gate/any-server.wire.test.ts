@@ -1,4 +1,4 @@
-/* The gate in any server: Requests of Fetch, a further access once the body is known, and connections that
+/* The gate in any server: Fetch Requests, a further access once the body is known, and connections that
    outlive a token. */
 import { strict as assert } from 'node:assert';
 import { test, type TestContext } from 'node:test';
@@ -65,7 +65,7 @@ test('the gate compares a proof with the http URL of a Request without its query
 
   const ask = (address: string, url: string) => {
     const dpop = createProof(key, { method: 'GET', url }, token);
-    // What a client writes beside the URL does not count.
+    // Only the URL of the Request counts.
     const headers = { authorization: `DPoP ${token}`, dpop, host: 'evil.test' };
     return gate.check({ method: 'GET', url: address, headers: Object.entries(headers) }, access);
   };

@@ -24,7 +24,7 @@ const show = (refusal: Refusal, { mode = 'DISABLED', used, detail = false }: Sho
     createRefusalReplies(settingsWith({ IDP_DPOP_MODE: mode, ERROR_DETAIL: String(detail) }))(refusal, used),
   );
 
-/** Header fields as lines; what `algs` says is shown elsewhere. */
+/** Header fields as lines. Other tests check `algs`. */
 const lines = (headers: readonly string[]) =>
   headers.flatMap((name, index) =>
     index % 2 === 0 ? [`${name}: ${headers[index + 1]?.replace(/(, | )algs="[^"]+"/, '')}`] : [],
@@ -181,7 +181,7 @@ for (const refusal of [NO_TOKEN, REPEATED, NO_KEYS, refuse('not_found').refusal,
 
 const reasons = Object.values(SENTENCES).flatMap((sentences) => Object.keys(sentences)) as RefusalReason[];
 
-/** But for those whose sentence a guard brings, or nobody. */
+/** Except those whose sentence comes from a guard, or is empty. */
 const EVERY = reasons.map((reason) => refuse(reason).refusal).filter(({ description }) => description !== '');
 
 test('describes every refusal in printable ASCII without quotes, which cannot break a header field [RFC 6750 §3, G1]', () => {

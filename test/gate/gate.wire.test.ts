@@ -1,4 +1,4 @@
-/* The gate in front of a server that exists: what it admits, what it refuses, and what it leaves alone. */
+/* The gate in front of an existing server: what it admits, what it refuses, and what it does not touch. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -33,7 +33,7 @@ const requestWith = (...rawHeaders: string[]): GateRequest => ({
 
 const bearer = (claims: object = {}) => ['Authorization', issuer.bearer({ ...claims }).authorization];
 
-/** A server of the host's own behind the gate; gives its address. */
+/** A host server with the gate. Returns its URL. */
 async function serve(t: TestContext, handler: (request: IncomingMessage, response: ServerResponse) => void) {
   const server = createServer(handler).listen(0, '127.0.0.1');
   t.after(() => server.close());

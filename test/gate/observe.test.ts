@@ -1,5 +1,4 @@
-/* What an operator learns of refused and failed requests: lines at debug and error, and the summary at
-   info. */
+/* What is logged of refused and failed requests: lines at debug and error, and the summary at info. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { createLog } from '../../src/process/log.ts';
@@ -24,7 +23,7 @@ function observing(level: LogLevel = 'info', accessLog = false) {
   const lines: Record<string, unknown>[] = [];
   const log = createLog(level, (line) => lines.push(JSON.parse(line)), clock.now);
   const observer = createObserver({ log, clock }, accessLog);
-  /** What was logged since this was last asked, without time and level. */
+  /** The lines logged since the last call, without time and level. */
   const told = () => lines.splice(0).map(({ time, level: _, ...line }) => line);
   return { ...observer, clock, told };
 }
@@ -192,7 +191,7 @@ test('does not count a probe that finds the service not ready, and logs it at de
   for (const url of ['/healthz', '/readyz?full']) {
     observe({ ...ARRIVED, request: { url, rawHeaders: [] }, reason: 'keys-unavailable' }, 503);
   }
-  // As it may be spelled too: the route tells.
+  // Another spelling: the route decides.
   const spelled = { url: '/%72eadyz', rawHeaders: [] };
   observe({ ...ARRIVED, request: spelled, route: routeAt('/readyz'), reason: 'keys-unavailable' }, 503);
   assert.deepEqual(

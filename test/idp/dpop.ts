@@ -1,11 +1,11 @@
 /**
- * Verifies the DPoP proof of a token request (RFC 9449 §5) and names the key to which the token is bound.
- * Does not remember `jti` values and hands out no nonces.
+ * Verifies the DPoP proof of a token request (RFC 9449 §5) and returns the thumbprint that binds the token.
+ * Does not remember `jti` values, and gives no nonces.
  */
 import { createHash, createPublicKey, verify, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { OAuthError } from './oauth-error.ts';
 
-/** The `alg` values that proofs may have. */
+/** The accepted `alg` values. */
 export const PROOF_ALGORITHMS = ['ES256', 'RS256', 'EdDSA'];
 
 const PROOF_LIFETIME_SECONDS = 60;
@@ -17,7 +17,7 @@ function check(condition: boolean, description: string): asserts condition {
 }
 
 /**
- * The RFC 7638 thumbprint of the proof's key, once the proof holds for a POST to `endpoint` at `nowSeconds`.
+ * The RFC 7638 thumbprint of the proof's key, if the proof is valid for a POST to `endpoint` at `nowSeconds`.
  */
 export function verifyProof(proof: string, endpoint: string, nowSeconds: number): string {
   const parts = proof.split('.');
@@ -70,7 +70,7 @@ function importKey(jwk: JsonWebKey): KeyObject {
   try {
     return createPublicKey({ key: jwk, format: 'jwk' });
   } catch {
-    // Only one call stands above, and every way in which it fails means the same.
+    // Every error of the call above has the same meaning.
     throw new OAuthError('invalid_dpop_proof', 'jwk is not a key');
   }
 }
@@ -93,7 +93,7 @@ function checkClaims(claims: Members, endpoint: string, nowSeconds: number): voi
   check(typeof jti === 'string' && jti !== '', 'jti is missing');
 }
 
-/** RFC 7638 §3: the required members alone, in alphabetical order. */
+/** RFC 7638 §3: only the required members, in alphabetical order. */
 function thumbprint(jwk: JsonWebKey): string {
   const names =
     { EC: ['crv', 'kty', 'x', 'y'], OKP: ['crv', 'kty', 'x'], RSA: ['e', 'kty', 'n'] }[jwk.kty ?? ''] ?? [];

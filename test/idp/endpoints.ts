@@ -1,6 +1,6 @@
 /**
- * The three endpoints: which request goes where, the documents that are served, counters, and the faults in
- * force. The token endpoint's rules are in `token-endpoint.ts`.
+ * The three endpoints: routing, documents, counters, and the current faults. The rules of the token endpoint
+ * are in `token-endpoint.ts`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PROOF_ALGORITHMS } from './dpop.ts';
@@ -11,12 +11,10 @@ import { responseTokenRequest, TOKEN_PATH, type TokenService } from './token-end
 /** The endpoints that can fail. */
 export type Place = 'discovery' | 'keySet' | 'token';
 
-/**
- * What the provider saw since its start or the last reset: connections accepted, and requests by endpoint.
- */
+/** What has arrived since the start or the last reset: connections, and requests by endpoint. */
 export type Counts = Record<'connections' | Place | 'other', number>;
 
-/** What the endpoints need to know of the provider. */
+/** What the endpoints need from the provider. */
 export interface EndpointService extends TokenService {
   readonly keySet: () => unknown;
 }
@@ -51,9 +49,9 @@ function discoveryDocument({ issuer, scopes }: TokenService): Record<string, unk
 
 /** The endpoints of one provider. */
 export class Endpoints {
-  /** Served in place of the real key set unless `undefined`. */
+  /** Replaces the key set, unless `undefined`. */
   keySet: unknown;
-  /** Members laid over the discovery document. */
+  /** Overrides members of the discovery document. */
   discoveryChange: Record<string, unknown> | undefined;
   readonly #service: () => EndpointService;
   readonly #faults = new Map<Place, Fault>();
@@ -93,7 +91,7 @@ export class Endpoints {
       const reply = await this.#answer(place, request);
       deliver(response, reply, place && this.#faults.get(place));
     } catch (error) {
-      // A client that went away in the middle of its body needs no response.
+      // The client has left in the middle of its body.
       if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
     }
   }

@@ -24,7 +24,7 @@ const keySetUrl = () => `${provider.issuer}.well-known/jwks.json`;
 
 const discoveryUrl = () => `${provider.issuer}.well-known/openid-configuration`;
 
-/** The response of the key set endpoint under a fault. */
+/** The response of the key-set endpoint with a fault. */
 async function keySetUnder(fault: Fault) {
   await provider.fault('keySet', fault);
   return fetchWhole(keySetUrl());

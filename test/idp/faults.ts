@@ -1,60 +1,60 @@
 /**
- * The ways in which the provider can fail on demand, and how each is sent.
- * Faults of the listener itself (`ListenerFault`) are carried out by `listener.ts`.
+ * The faults of the provider, and how each is sent. `listener.ts` applies those of the listener
+ * (`ListenerFault`).
  */
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { json, send, type Reply } from './reply.ts';
 
-/** These concern every connection, whatever endpoint they were asked for. */
+/** For every connection. */
 export type ListenerFault =
-  /** The listener is closed and its connections are cut; clearing the fault opens the same port again. */
+  /** Closes the listener and cuts its connections. Clearing the fault opens the same port again. */
   | 'refuse'
-  /** A certificate of the same authority for `other.test` alone. */
+  /** A certificate of the same authority, only for `other.test`. */
   | 'wrong-host-certificate'
-  /** A certificate for the right names that ran out in 2021. */
+  /** A certificate for the right names that expired in 2021. */
   | 'expired-certificate';
 
-/** These concern the responses of one endpoint. */
+/** For the responses of one endpoint. */
 export type NamedFault =
-  /** Nothing is ever sent; the connection stays open. */
+  /** Sends nothing and keeps the connection open. */
   | 'hang-before-headers'
-  /** Status 200 and the headers, then nothing. */
+  /** Sends status 200 and header fields, then nothing. */
   | 'hang-after-headers'
-  /** Status 200, then one blank per 100 ms for ever. */
+  /** Sends status 200, then one blank per 100 ms for ever. */
   | 'drip'
-  /** The connection is cut without a response. */
+  /** Cuts the connection without a response. */
   | 'reset'
-  /** 101 to a protocol that nobody asked for; the connection stays open. */
+  /** Switches with 101 to a protocol that nobody asked for, and keeps the connection open. */
   | 'switch-protocols'
-  /** 200 with a page in `text/html`. */
+  /** Sends 200 with a page in `text/html`. */
   | 'html'
-  /** The first half of the right body, correctly framed. */
+  /** Sends the first half of the body, correctly framed. */
   | 'truncated-json'
   /** 200 with `{}`. */
   | 'empty-object'
   /** 200 with `{"keys":[]}`. */
   | 'empty-keys'
-  /** The right body followed by blanks, 10,000,000 bytes in all, without `Content-Length`. */
+  /** Sends the body followed by blanks, 10,000,000 bytes in all, without `Content-Length`. */
   | 'too-large'
-  /** The right keys followed by empty objects, 100,000 in all: about 300 kB. */
+  /** Sends the keys followed by empty objects, 100,000 in all: about 300 kB. */
   | 'many-keys'
-  /** The right body, its `issuer` (if it has one) replaced by another. */
+  /** Sends the body with another `issuer`, if it has one. */
   | 'wrong-issuer'
-  /** The right body, compressed though nobody asked for it. */
+  /** Sends the body compressed, though nobody asked for it. */
   | 'gzip'
-  /** 304 without a body, to an unconditional request. */
+  /** Sends 304 without a body to an unconditional request. */
   | 'not-modified';
 
-/** Everything that `Provider.fault` can be asked for. */
+/** All faults that `Provider.fault` accepts. */
 export type Fault =
   | ListenerFault
   | NamedFault
-  /** A response of this status with a JSON body. */
+  /** Sends this status with a JSON body. */
   | { readonly status: number }
-  /** 302 to this address. */
+  /** Sends a 302 to this URL. */
   | { readonly redirect: string }
-  /** The right answer after this time, in milliseconds. */
+  /** Sends the normal response after this time, in milliseconds. */
   | { readonly delayMillis: number };
 
 type Delivery = (response: ServerResponse, reply: Reply) => void;
@@ -101,7 +101,7 @@ const deliveries: Record<ListenerFault | NamedFault, Delivery> = {
   'not-modified': (response) => send(response, { status: 304, headers: {}, body: '' }),
 };
 
-/** Sends the response in the way that the fault, if any, prescribes. */
+/** Sends the response with the fault, if any. */
 export function deliver(response: ServerResponse, reply: Reply, fault: Fault | undefined): void {
   if (fault === undefined) return send(response, reply);
   if (typeof fault === 'string') return deliveries[fault](response, reply);

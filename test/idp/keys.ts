@@ -1,12 +1,12 @@
 /**
- * The provider's signing keys: the current one, and those that the key set document publishes.
- * Pre-made keys come first because making an RSA key takes 100 ms; no two providers of a process share a key.
+ * The provider's signing keys: the current one, and the published ones. Uses pre-made keys first, because
+ * making an RSA key takes 100 ms. No two providers in a process share a key.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import type { JsonWebKey, KeyObject } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 
-/** An RSA 2048-bit key pair; `publicJwk` is what the key set publishes (RFC 7517 §4). */
+/** An RSA key pair of 2048 bits. `publicJwk` is what the key set publishes (RFC 7517 §4). */
 export interface SigningKey {
   readonly kid: string;
   readonly privateKey: KeyObject;
@@ -22,7 +22,7 @@ function nextPrivateKey(): KeyObject {
   return generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
 }
 
-/** A key that no other provider of this process has, under a `kid` that was never used before. */
+/** A key that no other provider in this process has, with a new `kid`. */
 export function makeSigningKey(): SigningKey {
   const privateKey = nextPrivateKey();
   const kid = randomUUID();
@@ -39,7 +39,7 @@ export class KeyRing {
     return this.#current;
   }
 
-  /** Makes a new key current and publishes it; the old one stays published if `keepOld`. */
+  /** Makes a new key current and publishes it. The old one stays published if `keepOld`. */
   rotate(keepOld: boolean): SigningKey {
     if (!keepOld) this.withdraw(this.#current.kid);
     this.#current = makeSigningKey();
@@ -47,7 +47,7 @@ export class KeyRing {
     return this.#current;
   }
 
-  /** Takes a key out of the key set document. The current key goes on signing, unpublished. */
+  /** Removes a key from the key set. The current key keeps signing. */
   withdraw(kid: string): void {
     this.#published = this.#published.filter((key) => key.kid !== kid);
   }

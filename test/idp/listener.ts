@@ -1,6 +1,6 @@
 /**
- * The TLS listener: which certificate it shows, whether it listens at all, and every socket that it accepted.
- * Closing it destroys the sockets and waits until they are gone.
+ * The TLS listener: its certificate, whether it listens, and its sockets. Closing it destroys the sockets and
+ * waits until they are gone.
  */
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -11,7 +11,7 @@ import { TLSSocket } from 'node:tls';
 /** Names of certificates in `tls/`. */
 export type Certificate = 'provider' | 'other-host' | 'expired';
 
-/** What the listener shows to the network. */
+/** The state of the listener. */
 export interface ListenerState {
   readonly listening: boolean;
   readonly certificate: Certificate;
@@ -22,20 +22,18 @@ function readCertificate(name: Certificate): { cert: Buffer; key: Buffer } {
   return { cert: read(name), key: read(`${name}-key`) };
 }
 
-/** Who is told of connections, before their handshake, and of requests. */
+/** Called for connections, before their handshake, and for requests. */
 export interface ConnectionHandler {
   countConnection(): void;
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
-/**
- * Names that no resolver knows are served on the IPv4 loopback address: the caller brings its own `lookup`.
- */
+/** Serves unresolvable names on the IPv4 loopback address: callers bring their own `lookup`. */
 function listenAddress(host: string): string {
   return host === 'localhost' || isIP(host) !== 0 ? host : '127.0.0.1';
 }
 
-/** A listener on one port, which it keeps when it is closed and opened again. */
+/** A listener that keeps its port when it is closed and opened again. */
 export class Listener {
   readonly #server: Server;
   readonly #host: string;
@@ -55,7 +53,7 @@ export class Listener {
       handler.countConnection();
       this.#track(socket);
     });
-    // The timers of a response end with the TLS socket, which closes after the one that it lies upon.
+    // The timers of a response end with the TLS socket, which closes after the socket below it.
     this.#server.on('secureConnection', (socket) => this.#track(socket));
   }
 
@@ -67,9 +65,7 @@ export class Listener {
     return [...this.#sockets].filter((socket) => !(socket instanceof TLSSocket)).length;
   }
 
-  /**
-   * Brings the listener into a state; calls are carried out in their order. A change cuts all connections.
-   */
+  /** Changes the state of the listener. Applies calls in order. A change cuts all connections. */
   enter(state: ListenerState): Promise<void> {
     const change = () => this.#change(state);
     this.#turn = this.#turn.then(change, change);

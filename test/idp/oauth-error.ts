@@ -1,4 +1,4 @@
-/** The error answers of the token endpoint (RFC 6749 §5.2). */
+/** The error responses of the token endpoint (RFC 6749 §5.2). */
 import { json, type Reply } from './reply.ts';
 
 /**
@@ -13,7 +13,7 @@ export type OAuthErrorCode =
   | 'access_denied'
   | 'invalid_dpop_proof';
 
-/** A token request that is turned away. `description` says to the caller's developer what to change. */
+/** A refused token request. `description` tells the caller's developer what to change. */
 export class OAuthError extends Error {
   readonly code: OAuthErrorCode;
   readonly status: number;

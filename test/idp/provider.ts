@@ -17,7 +17,7 @@ export interface ProviderOptions {
   port?: number;
   /** Default: `test-client` with secret `test-secret` and the scopes `read:messages` and `write:messages`. */
   clients?: readonly Client[];
-  /** The scopes that the API defines. Default: all those of the clients. */
+  /** The scopes of the API. Default: all those of the clients. */
   scopes?: readonly string[];
   /** The API's identifier. Default `https://api.test`. */
   audience?: string;
@@ -42,25 +42,25 @@ export interface Provider {
   /** The current key. */
   readonly signingKey: SigningKey;
   /**
-   * A token signed with the current key by RS256, whatever its header says. Claims and header members given
-   * replace the defaults; one given as `undefined` removes its default.
+   * A token signed by the current key with RS256, whatever its header says. Claims and header members replace
+   * the defaults; `undefined` removes one.
    */
   issue(claims?: Record<string, unknown>, header?: Record<string, unknown>): string;
-  /** Makes a new key current and publishes it; the old one stays published unless `keepOld` is false. */
+  /** Makes a new key current and publishes it. The old one stays published unless `keepOld` is false. */
   rotate(options?: { keepOld?: boolean }): SigningKey;
-  /** Takes a key out of the key set; the current key goes on signing. */
+  /** Removes a key from the key set. The current key keeps signing. */
   withdraw(kid: string): void;
   /** Serves this value as the key set; `undefined` restores the real one. */
   publish(jwks: unknown): void;
-  /** Lays these members over the discovery document (`undefined` removes one); `undefined` restores it. */
+  /** Overrides members of the discovery document (`undefined` removes one). `undefined` restores it. */
   discoveryDocument(change: Record<string, unknown> | undefined): void;
-  /** Puts a fault in force, or ends it; resolves when it is so. Faults of an endpoint hold at once. */
+  /** Sets a fault, or ends it, and resolves when that is done. Faults of an endpoint apply at once. */
   fault(where: Place | 'all', fault: Fault | undefined): Promise<void>;
   /** A copy of the counters. */
   readonly counts: Readonly<Counts>;
   resetCounts(): void;
   readonly openSockets: number;
-  /** Closes the listener and every socket; resolves when nothing is left. */
+  /** Closes the listener and every socket. Resolves when nothing is left. */
   stop(): Promise<void>;
 }
 
@@ -68,7 +68,7 @@ const DEFAULT_CLIENTS: readonly Client[] = [
   { id: 'test-client', secret: 'test-secret', scopes: ['read:messages', 'write:messages'] },
 ];
 
-/** A provider that is listening. */
+/** Starts a provider. */
 export async function startProvider(options: ProviderOptions = {}): Promise<Provider> {
   const provider = new RunningProvider(options);
   await provider.start();

@@ -1,18 +1,18 @@
-/* A forward proxy on loopback that makes the tunnels it is asked for, and keeps what it was asked with. */
+/* A forward proxy on loopback that opens tunnels and records the requests for them. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 
 export interface Proxy {
   readonly port: number;
-  /** The target and the header fields of every request for a tunnel. */
+  /** The target and header fields of every request for a tunnel. */
   readonly asked: readonly { readonly target: string | undefined; readonly headers: IncomingHttpHeaders }[];
-  /** How many sockets are open, on both sides. */
+  /** The number of open sockets on both sides. */
   readonly openSockets: number;
   stop(): Promise<void>;
 }
 
-/** A proxy that listens on loopback; every name leads to 127.0.0.1, at the port that was asked for. */
+/** Starts a proxy on loopback. Every name leads to 127.0.0.1, at the requested port. */
 export async function startProxy(): Promise<Proxy> {
   const asked: { target: string | undefined; headers: IncomingHttpHeaders }[] = [];
   const sockets = new Set<Socket>();

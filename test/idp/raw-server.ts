@@ -1,6 +1,6 @@
 /**
- * A server on loopback that says byte for byte what the test wants, or nothing: what no server of node:http
- * would send. The certificate that it can show is the provider's.
+ * A server on loopback that sends, byte for byte, what the test wants, or nothing, unlike any server of
+ * node:http. It can show the provider's certificate.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { createSecureContext, TLSSocket } from 'node:tls';
 
 export interface RawServer {
   readonly port: number;
-  /** How many connections were made. */
+  /** The number of connections so far. */
   readonly connections: number;
   /** Resolves once every connection is gone. */
   closed(): Promise<void>;
@@ -18,7 +18,7 @@ export interface RawServer {
   stop(): Promise<void>;
 }
 
-/** A server that hands every connection to `handle`, before any TLS. */
+/** A server that passes every connection to `handle`, before any TLS. */
 export async function startRawServer(handle: (socket: Socket) => void): Promise<RawServer> {
   const sockets = new Set<Socket>();
   let connections = 0;
@@ -49,10 +49,7 @@ const read = (file: string) => readFileSync(new URL(`tls/${file}.pem`, import.me
 
 const secureContext = createSecureContext({ cert: read('provider'), key: read('provider-key') });
 
-/**
- * Speaks TLS on a connection; `speak` is called with the first piece of the request, and with what TLS lies
- * upon.
- */
+/** Speaks TLS on a connection. Calls `speak` with the first piece of the request and the socket below TLS. */
 export function speakTls(
   socket: Socket,
   speak: (secure: TLSSocket, request: string, socket: Socket) => void,
@@ -61,7 +58,7 @@ export function speakTls(
   secure.on('error', () => {}).once('data', (bytes: Buffer) => speak(secure, String(bytes), socket));
 }
 
-/** Speaks TLS on a connection until this many bytes of its own were sent, and then does what `end` says. */
+/** Speaks TLS on a connection until it has sent this many bytes, and then does what `end` says. */
 export function cutTls(socket: Socket, bytes: number, end: (socket: Socket) => void): void {
   let left = bytes;
   const cut = new Duplex({

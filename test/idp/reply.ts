@@ -1,7 +1,7 @@
-/** What an endpoint answers, before a fault may change how it is sent. */
+/** The response of an endpoint, before a fault changes how it is sent. */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 
-/** A response; the headers are sent as they are, with `Content-Length` added. */
+/** A response. Sends the header fields unchanged, and adds `Content-Length`. */
 export interface Reply {
   readonly status: number;
   readonly headers: OutgoingHttpHeaders;
@@ -14,7 +14,8 @@ export function json(status: number, value: unknown, headers: OutgoingHttpHeader
 }
 
 /**
- * Sends the whole response with its `Content-Length`; a 204 or 304 goes without either (RFC 9110 §6.4.1, §8.6).
+ * Sends the whole response with its `Content-Length`; a 204 or 304 has neither body nor length (RFC 9110
+ * §6.4.1, §8.6).
  */
 export function send(response: ServerResponse, { status, headers, body }: Reply): void {
   if (status === 204 || status === 304) response.writeHead(status, headers).end();

@@ -1,4 +1,4 @@
-/** A plain HTTPS client that trusts the test authority alone and opens a connection for every request. */
+/** A plain HTTPS client that trusts only the test authority and opens a connection for every request. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
@@ -19,7 +19,7 @@ export interface RequestOptions {
   readonly body?: string | Buffer;
 }
 
-/** Sends a request whose answer nobody waits for yet. */
+/** Sends a request without waiting for the response. */
 export function begin(
   url: string,
   { method = 'GET', headers = {}, body }: RequestOptions = {},
@@ -29,7 +29,7 @@ export function begin(
   return request;
 }
 
-/** The response's head; its body has still to be read. */
+/** The head of the response. The body is still unread. */
 export async function head(url: string, options?: RequestOptions): Promise<IncomingMessage> {
   const [response] = (await once(begin(url, options), 'response')) as [IncomingMessage];
   return response;

@@ -1,7 +1,6 @@
 /**
- * `POST /oauth/token`: the client-credentials grant (RFC 6749 §4.4) with a JSON body, as some providers
- * have it. Parameters that it does not know are ignored (RFC 6749 §3.2). Accepts no form bodies and no
- * `Authorization` header.
+ * `POST /oauth/token`: the client-credentials grant (RFC 6749 §4.4) with a JSON body, as some providers have
+ * it. Ignores unknown parameters (RFC 6749 §3.2). Accepts no form bodies and no `Authorization` header.
  */
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -13,17 +12,17 @@ import { json, type Reply } from './reply.ts';
 export interface Client {
   readonly id: string;
   readonly secret: string;
-  /** What may be granted, as far as the API defines it. */
+  /** The scopes that may be granted, if the API defines them. */
   readonly scopes: readonly string[];
-  /** Added to its tokens; these win over the standard claims. */
+  /** Added to its tokens. They replace standard claims. */
   readonly claims?: Readonly<Record<string, unknown>>;
-  /** Its tokens' `sub`; by default `<id>@clients`, as Auth0 has it. */
+  /** The `sub` of its tokens. Default: `<id>@clients`, as Auth0 has it. */
   readonly subject?: string;
-  /** By default `client_credentials` alone. */
+  /** Default: only `client_credentials`. */
   readonly grantTypes?: readonly string[];
 }
 
-/** What the endpoint serves, and the functions it needs. */
+/** What the endpoint needs. */
 export interface TokenService {
   /** With its trailing slash. */
   readonly issuer: string;
@@ -46,7 +45,7 @@ export const TOKEN_PATH = 'oauth/token';
 /** Lifetime of every token, in seconds. */
 export const TOKEN_LIFETIME_SECONDS = 3600;
 
-/** Answers one request, whatever its method. */
+/** Answers a request with any method. */
 export async function responseTokenRequest(request: IncomingMessage, service: TokenService): Promise<Reply> {
   const body = await readBody(request);
   try {
@@ -57,7 +56,7 @@ export async function responseTokenRequest(request: IncomingMessage, service: To
   }
 }
 
-/** The body, or nothing if it is too large: the rest is still read, so that the client sees the response. */
+/** The body, or nothing if it is too large. Reads all of it, so that the client sees the response. */
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -68,7 +67,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   return length <= MAX_BODY_BYTES ? Buffer.concat(chunks) : undefined;
 }
 
-/** The body of the response to a good request (RFC 6749 §5.1). */
+/** The body of a successful response (RFC 6749 §5.1). */
 function grant(request: IncomingMessage, body: Buffer | undefined, service: TokenService): Members {
   const parameters = parseParameters(request, body);
   const grantType = required(parameters, 'grant_type');
@@ -117,7 +116,7 @@ function required(parameters: Members, name: string): string {
 
 function authenticate(clients: readonly Client[], id: string, secret: string): Client {
   const client = clients.find((candidate) => candidate.id === id);
-  // An unknown client is compared too, and digests have one length: time tells neither of them.
+  // Compares digests of one length, even for an unknown client, so that timing reveals neither.
   const digest = (text: string) => createHash('sha256').update(text).digest();
   const same = timingSafeEqual(digest(client?.secret ?? ''), digest(secret));
   if (client !== undefined && same) return client;
@@ -134,19 +133,19 @@ function checkGrantType(client: Client, grantType: string): void {
 
 function checkAudience(audience: string, service: TokenService, client: Client): void {
   if (audience === service.audience) return;
-  // RFC 6749 §5.2 limits the characters of a description, so the audience is quoted only as far as it holds
-  // to them.
+  // RFC 6749 §5.2 limits the characters of a description, so it quotes only the allowed ones of the audience.
   const shown = audience.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, '?');
   throw new OAuthError('access_denied', `Client ${client.id} is not authorized to access ${shown}`, 403);
 }
 
 /**
- * All of the client's scopes when none is asked for, as Auth0 grants them; else those asked for, each once.
+ * All scopes of the client if none is requested, as Auth0 grants them; otherwise the requested ones, each
+ * once.
  */
 function grantedScopes(scope: unknown, service: TokenService, client: Client): string[] {
   const grantable = client.scopes.filter((name) => service.scopes.includes(name));
   if (scope === undefined) return grantable;
-  // RFC 6749 §3.3: one space between scope tokens, of printable characters but quote and backslash.
+  // RFC 6749 §3.3: one space between scope tokens, which are printable but for quote and backslash.
   if (typeof scope !== 'string') throw new OAuthError('invalid_request', 'scope must be a string');
   const names = scope.split(' ');
   if (!names.every((name) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(name))) {
@@ -163,7 +162,7 @@ function grantedScopes(scope: unknown, service: TokenService, client: Client): s
 function boundKey(request: IncomingMessage, service: TokenService): string | undefined {
   const proof = request.headers['dpop'];
   if (proof === undefined) return undefined;
-  // Several header fields arrive joined by commas, which no proof contains.
+  // Repeated header fields are joined by commas, which no proof contains.
   return verifyProof(String(proof), service.issuer + TOKEN_PATH, service.nowSeconds());
 }
 

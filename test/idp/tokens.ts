@@ -1,10 +1,10 @@
 /**
- * Signs tokens, good and deliberately broken ones, in JWS compact serialization (RFC 7515 §7.1).
- * Checks nothing: whatever header, payload and key are given are put together.
+ * Signs tokens, valid and deliberately broken ones, in JWS compact serialization (RFC 7515 §7.1). Checks
+ * nothing.
  */
 import { constants, createHmac, sign, type KeyObject } from 'node:crypto';
 
-/** The `alg` values (RFC 7518 §3.1, RFC 8037 §3.1) that can be signed with. */
+/** The supported `alg` values (RFC 7518 §3.1, RFC 8037 §3.1). */
 export type Algorithm =
   'RS256' | 'RS384' | 'RS512' | 'PS256' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA' | 'HS256';
 
@@ -41,8 +41,8 @@ const signers: ReadonlyMap<unknown, Signer> = new Map<Algorithm, Signer>([
 ]);
 
 /**
- * A compact JWS over the two values as JSON; members that are `undefined` are left out. `key` is a private
- * key, or a secret key for `HS256`. `algorithm` is what really signs; without it the header's `alg` does.
+ * A compact JWS over the two values as JSON. `undefined` members are left out. `key` is a private key, or a
+ * secret key for `HS256`. `algorithm` signs; the default is the header's `alg`.
  */
 export function signJws(header: unknown, payload: unknown, key: KeyObject, algorithm?: Algorithm): string {
   const name = algorithm ?? (header as { alg?: unknown } | null)?.alg;
@@ -53,7 +53,7 @@ export function signJws(header: unknown, payload: unknown, key: KeyObject, algor
 
 /**
  * A compact JWS over exactly these texts or bytes. `makeSignature` gets the signing input (RFC 7515 §5.1) and
- * returns the signature's bytes; an empty buffer gives an empty third part.
+ * returns the bytes of the signature; an empty buffer gives an empty third part.
  */
 export function rawJws(
   header: string | Buffer,

@@ -1,4 +1,4 @@
-/* The service in front of several providers: what one of them suffers is nobody else's, and who is ready when
+/* The service with several providers: the faults of one do not affect another, and when the service is ready
    (docs/several-issuers.md). */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
@@ -28,7 +28,7 @@ afterEach(async () => {
 
 const IN_2100 = { exp: 4_102_444_800 };
 
-/** In front of both, as long as the test lasts. */
+/** A service with both, for one test. */
 async function start(context: TestContext, change: Partial<InProcess> = {}): Promise<TestService> {
   const environment = {
     ISSUERS: 'partner',

@@ -1,4 +1,4 @@
-/* Requests as docs/requests.md tells them, against whole services of both profiles. */
+/* Requests as docs/requests.md describes them, to whole services of both profiles. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { SENTENCES } from '../../src/verify/base/refusal.ts';

@@ -1,4 +1,4 @@
-/* The access log: one line a request with its fields and nothing else of it, and what of a trace is told. */
+/* The access log: one line for each request with its fields, its trace, and nothing else. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
@@ -16,7 +16,7 @@ const traceparent = `00-${TRACE}-${PARENT}-01`;
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** Lines without what no test can foresee. */
+/** Lines without unpredictable fields. */
 const told = (logs: readonly Line[], message = 'request') =>
   logs
     .filter((line) => line.message === message)

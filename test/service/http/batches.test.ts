@@ -1,10 +1,9 @@
-/* The queue in front of the pipeline: requests of one turn are prepared together and then written
-   together. */
+/* The queue before the pipeline: computes the replies of one turn, then writes them together. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { createBatches } from '../../../src/service/http/batches.ts';
 
-/** What is done, and in which turn, with requests that arrive together. */
+/** What happens, and in which turn, to requests that arrive together. */
 async function worksOff(names: readonly string[]): Promise<string[]> {
   const done: string[] = [];
 

@@ -1,4 +1,4 @@
-/* Bodies that come with a request: answered at once, drained a little, never read (docs/requests.md, RFC 9112
+/* Bodies that no route reads: answered at once, drained a little, never read (docs/requests.md, RFC 9112
    §9.6). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ describe('a request body', { timeout: 30_000 }, () => {
       [`HEAD /healthz HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\n`, 'hello', 200],
       [post('Content-Length: 5\r\n'), 'hello', 405],
       [post('Transfer-Encoding: chunked\r\n'), '5\r\nhello\r\n0\r\n\r\n', 405],
-      // RFC 9112 §7: in either case.
+      // RFC 9112 §7: case-insensitive.
       [post('Transfer-Encoding: Chunked\r\n'), '5\r\nhello\r\n0\r\n\r\n', 405],
       [`GET /api/private HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\n`, 'hello', 401],
       [`GET /nowhere HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\n`, 'hello', 404],

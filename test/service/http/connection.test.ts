@@ -1,5 +1,5 @@
-/* Since when a connection is idle, unread or ended, by the times that the sweep shows it: no byte of the
-   client counts. */
+/* Since when a connection is idle, unread or ended, by the times of the sweeps: no byte of the client
+   counts. */
 import { strict as assert } from 'node:assert';
 import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
@@ -39,7 +39,7 @@ function open() {
   const socket = new FakeSocket();
   const connection = new Connection(socket as never);
 
-  /** A request arrives; what is given has its response written, and finished. */
+  /** A request arrives. The result writes and finishes its response. */
   const ask = (complete = true) => {
     const response = Object.assign(new EventEmitter(), { writableEnded: false, req: { complete } });
     connection.begin(response as never);
@@ -51,7 +51,7 @@ function open() {
     return { write, finish: () => response.emit('finish') };
   };
 
-  /** The second in which a limit is found to have passed, asked every second from this one on. */
+  /** The second in which a sweep finds that a limit has passed, with a sweep every second from this one. */
   const overdueFrom = (second: number, until = second + 1_000) => {
     for (let now = second; now <= until; now += 1) {
       if (connection.isOverdue(now * SECOND)) return now;

@@ -1,4 +1,4 @@
-/* The asynchronous context of each request: queued or not, it is the one in which the request arrived
+/* The asynchronous context of each request is the one in which it arrived, queued or not
    (docs/your-own-api.md). */
 import { strict as assert } from 'node:assert';
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -11,7 +11,7 @@ import { statusesIn } from '../../support/raw-responses.ts';
 import { schemaOf } from '../../support/schemas.ts';
 import { startRoutes } from '../../support/routes.ts';
 
-/** A service whose server runs each `request` event in a context that holds the path of that request. */
+/** A service whose server runs each `request` event in a context that holds the path of the request. */
 async function openTraced(context: TestContext) {
   const storage = new AsyncLocalStorage<string>();
   const seen: (readonly [path: string, context: string | undefined])[] = [];
@@ -34,7 +34,7 @@ async function openTraced(context: TestContext) {
     ],
     prepare: (server) => {
       const { emit } = server;
-      // What tracing does to a server (OpenTelemetry's instrumentation of node:http).
+      // Like OpenTelemetry's instrumentation of node:http.
       server.emit = (event: string, ...rest: readonly any[]): boolean => {
         const go = () => Reflect.apply(emit, server, [event, ...rest]);
         return event === 'request' ? storage.run(rest[0].url, go) : go();

@@ -1,4 +1,4 @@
-/* The end of the listener: no new connections, answers to what is under way, a deadline
+/* The end of the listener: no new connections, responses to requests under way, a deadline
    (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
@@ -65,7 +65,7 @@ describe('the end', { timeout: 120_000 }, () => {
   test('first serves the connections that the system has accepted, which closing at once would reset', async (t) => {
     const listener = await openListener(t);
     const wires = Array.from({ length: 50 }, () => openWire(listener.port));
-    // Node connects in the next tick, and has taken none of them before the next turn.
+    // Node connects in the next tick, and accepts none of them before the next turn.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     const stopped = listener.stop();
     assert.equal(listener.sockets.length, 0);
@@ -86,10 +86,10 @@ describe('the end', { timeout: 120_000 }, () => {
     listener.clock.advance(249);
     for (let count = 0; count < 50; count += 1) (await openWire(listener.port)).destroy();
     assert.equal(listener.server.listening, true);
-    // As the real clock says it: in a turn that still takes a connection.
+    // By the real clock, in a turn that still accepts a connection.
     setTimeout(() => listener.clock.advance(1));
     const knock = async () => (await openWire(listener.port)).destroy();
-    // The last of them may be reset.
+    // The last one may be reset.
     while (listener.server.listening) await knock().catch(() => {});
     await listener.gone();
     listener.clock.advance(1_000);
@@ -112,7 +112,7 @@ describe('the end', { timeout: 120_000 }, () => {
     const stopped = listener.stop();
     await listener.closing();
     listener.clock.advance(999);
-    // What is asked in the last moment is answered, on a used connection and on one that was never used.
+    // Last-moment requests get responses, on a used and on an unused connection.
     for (const wire of [asking, silent]) wire.send(LAST);
     assert.deepEqual(statusesIn(await asking.untilClosed()), [200, 200]);
     assert.deepEqual(statusesIn(await silent.untilClosed()), [200]);
@@ -166,7 +166,7 @@ describe('the end', { timeout: 120_000 }, () => {
     });
     client.resume();
     while (length < text.length) await once(client, 'data');
-    // Nothing is under way on it any more.
+    // No request is under way on it.
     clock.advance(1_000);
     assert.equal(await drained, 'drained');
   });

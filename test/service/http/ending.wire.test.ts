@@ -1,5 +1,5 @@
-/* What is read of a connection while a response on it waits: nothing behind a response that ends it, and else
-   a bounded piece (docs/operations.md). */
+/* What is read from a connection while a response waits: nothing behind one that ends the connection,
+   otherwise a bounded amount (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
@@ -27,11 +27,11 @@ const jsonOf = (path: string, length: number, fields = '') =>
     `"${'x'.repeat(length - 2)}"`,
   );
 
-/** What Node reads of a socket at once. */
+/** The size of one read by Node. */
 const PIECE = 64 * 1024;
 
 /**
- * Routes: those at `/held` wait until `answer` is called; the sender check of guarded routes waits with them.
+ * Routes: requests to `/held` wait until `answer` is called, and so does the sender check of guarded routes.
  */
 async function openHolding(context: TestContext) {
   const count = { seen: 0, ran: 0 };
@@ -73,14 +73,14 @@ async function openHolding(context: TestContext) {
   context.after(wire.destroy);
   const [socket] = (await accepted) as [Socket];
 
-  /** Some turns in which the service serves others. */
+  /** Some turns for the service to run. */
   const others = async () => {
     for (let round = 0; round < 3; round += 1) {
       assert.deepEqual(statusesIn(await exchange(app.port, LAST)), [200]);
     }
   };
 
-  /** Waits until no more is read. */
+  /** Waits until reading stops. */
   const settled = async () => {
     let bytesRead: number;
     do {
@@ -121,13 +121,13 @@ describe('behind a request whose response ends the connection', { timeout: 60_00
       const { wire, socket, count, response, settled } = await openHolding(t);
       wire.send(NOW + HELD + ending);
       const before = await settled();
-      // What follows shows Node that a request which asked for the end is not the last, or fills a body.
+      // The following bytes show Node that a request that asked for the end is not the last, or fill a body.
       wire.send(NOW.repeat(100_000));
       assert.ok((await settled()) <= before + 2 * PIECE);
       assert.ok(count.seen < 5_000);
       response();
       assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200, status]);
-      // The client has a second to close, by a sweep that comes every second.
+      // The client has a second to close, and sweeps come every second.
       const closed = once(socket, 'close');
       for (let second = 0; second < 2; second += 1) clock.advance(1_000);
       await closed;

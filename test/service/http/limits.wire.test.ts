@@ -1,4 +1,4 @@
-/* What the listener decides about a request before its route does: expectations, upgrades, sizes and times
+/* What the listener checks of a request before its route: expectations, upgrades, sizes and times
    (docs/requests.md, docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
@@ -67,7 +67,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     socket.write(GOOD.repeat(count - 1) + LAST);
     while (!accepted.isPaused()) await new Promise(setImmediate);
 
-    // What Node says of a request of which it has read a part.
+    // Node's error for a partly read request.
     const late = Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
     server.emit('clientError', late, accepted);
     let received = '';
@@ -178,7 +178,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     client.write(get(HOST).repeat(200_000));
     while (socket.writableLength === 0) await new Promise(setImmediate);
     for (let turn = 0; turn < 1_000; turn += 1) await new Promise(setImmediate);
-    // The buffers of two sockets hold some ten thousand answers.
+    // The buffers of two sockets hold some ten thousand responses.
     assert.ok(taken < 100_000, `${taken} requests`);
     client.destroy();
     await listener.gone();
@@ -188,12 +188,12 @@ describe('the listener', { timeout: 120_000 }, () => {
     const listener = await openListener(t);
     const wires = [await openUsedWire(listener.port), await openUsedWire(listener.port)];
     const [quiet, dripping] = listener.sockets;
-    // A timer of the socket would begin anew with every byte.
+    // A socket timer would restart with every byte.
     assert.deepEqual([quiet?.timeout, dripping?.timeout], [undefined, undefined]);
 
     const drip = async () => {
       const { bytesRead } = dripping!;
-      // Nothing of a request: RFC 9112 §2.2 has empty lines before one passed over.
+      // No part of a request: RFC 9112 §2.2 ignores empty lines before one.
       wires[1]!.send('\r\n');
       while (dripping!.bytesRead === bytesRead && !dripping!.destroyed) await new Promise(setImmediate);
     };
@@ -214,7 +214,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     const accepted = once(listener.server, 'connection') as Promise<[Socket]>;
     const client = connect(listener.port, '127.0.0.1').pause();
     const [socket] = await accepted;
-    // More answers than the buffers of two sockets hold.
+    // More responses than the buffers of two sockets hold.
     client.write(get(HOST).repeat(60_000));
     while (socket.writableLength === 0) await new Promise(setImmediate);
     for (let second = 0; second < 90; second += 15) {

@@ -1,5 +1,5 @@
-/* Nothing of a request may outlive its response: a connection that is only kept alive would hold as much
-   memory as its caller sent. */
+/* Nothing of a request may outlive its response, or an idle connection would hold as much memory as its
+   client sent. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +14,7 @@ import { GOOD, HOST, openListener, post } from '../../support/listener.ts';
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Lets go what this turn still holds, then collects. */
+/** Drops what this turn still holds, then collects garbage. */
 async function collectAll(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
   collectGarbage();
@@ -56,7 +56,7 @@ test('keeps at most the allowed fields of an endless header [G13]', async (t) =>
   await collectAll();
   const kibibytes = (process.memoryUsage().heapUsed - before) / 1024 / wires.length;
   for (const wire of wires) wire.destroy();
-  // All of them take 145 and more.
+  // Leaks take 145 and more.
   assert.ok(kibibytes < 60, `${kibibytes} KiB`);
 });
 

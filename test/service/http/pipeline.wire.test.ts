@@ -35,7 +35,7 @@ const BUGS = [
 
   get('/rejects-nothing', open, () => Promise.reject()),
 
-  /* The message carries the trace of another error, as those of wrapped errors do. */
+  /* The message contains the stack of another error, as wrapped errors do. */
   get('/throws-a-trace', open, () => {
     throw new TypeError(`x\n    at ${SECRET} (/inside/${SECRET}.ts:1:1)`);
   }),

@@ -1,5 +1,5 @@
-/* Several requests on one connection, garbage among them, and clients that close their side before they have
-   read. */
+/* Several requests on one connection, with garbage among them, and clients that close their side before they
+   have read. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
@@ -20,10 +20,10 @@ import {
 import { assertRefused, MALFORMED, statusesIn } from '../../support/raw-responses.ts';
 import { startRoutes } from '../../support/routes.ts';
 
-/** 34 bytes, of which 1,925 fill what is read from a socket at once. */
+/** 34 bytes; 1,925 of them fill one read. */
 const SHORT = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n';
 
-/** The same as `exchange`, from a client that closes its side at once. */
+/** Like `exchange`, for a client that closes its side at once. */
 async function exchangeAndClose(port: number, bytes: string): Promise<string> {
   const wire = await openWire(port);
   wire.socket.end(bytes);
@@ -32,7 +32,7 @@ async function exchangeAndClose(port: number, bytes: string): Promise<string> {
 
 const BEHIND = `POST /behind HTTP/1.1\r\n${HOST}\r\n`;
 
-/** Routes that count how often the route of `BEHIND` was run, and answer `/held` when told to. */
+/** Routes that count the runs of `BEHIND`, and answer `/held` when told to. */
 async function openCounting(t: TestContext) {
   const counted = { runs: 0, response: () => {} };
   const held = new Promise<object>((resolve) => {
@@ -91,7 +91,7 @@ describe('a request behind a response that ends the connection', { timeout: 120_
 
       wire.send(`GET /held HTTP/1.1\r\n${HOST}\r\n${request}`);
       while (seen < 2) await new Promise(setImmediate);
-      // It is worked off at the end of the turn, and what is worked out later is there in the next one.
+      // It is processed at the end of the turn, and asynchronous replies are there in the next one.
       for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
       wire.send(BEHIND);
       assert.deepEqual(statusesIn(await exchange(counted.app.port, LAST)), [404]);
@@ -151,7 +151,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
 
   test('answers every request that arrived completely before the client closed its side [RFC 9112 §9.6]', async (t) => {
     const { port } = await openListener(t);
-    // As many as are read at once, and as many as are not; the end arrives with the last of them.
+    // As many as fit into one read, and more; the end of the stream arrives with the last.
     for (const count of [1, 63, 64, 1_925, 5_000]) {
       const received = await exchangeAndClose(port, SHORT.repeat(count));
       assert.equal(statusesIn(received).filter((status) => status === 200).length, count);
@@ -191,7 +191,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     for (const last of [LAST, post('Content-Length: 5\r\n', 'hello'), GARBAGE]) {
       const received = await exchange(listener.port, SHORT.repeat(5_000) + last + SHORT.repeat(20_000));
       assert.equal(statusesIn(received).length, 5_001, last);
-      // All that it sends is read, up to its end: a reset could overtake the responses.
+      // Everything that it sends is read, to the end: a reset could overtake the responses.
       await listener.gone();
     }
   });
@@ -222,8 +222,8 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
       const listener = await openListener(t);
       const pad = `X-Pad: ${'p'.repeat(800)}\r\n\r\n`;
       const padded = (text: string) => text.replace('\r\n\r\n', `\r\n${pad}`);
-      // The response that ends the connection is the last of a batch for some of these, and others are under
-      // way behind it.
+      // In some cases, the response that ends the connection is the last of a batch, and others are under
+      // way.
       for (let before = 40; before < 64; before += 1) {
         const wire = await openWire(listener.port);
         wire.send(
@@ -243,7 +243,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
   test('waits with the refusal until every request before the garbage is answered', async (t) => {
     const listener = await openListener(t);
     const arrival = listener.held();
-    // The second one has its response at once, which waits behind the first.
+    // The second response is ready at once, and waits behind the first.
     const received = exchange(listener.port, `${HELD}GET /nowhere HTTP/1.1\r\n${HOST}\r\n${GARBAGE}`);
     const response = await arrival;
     await new Promise(setImmediate);
@@ -293,7 +293,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     const { bytesRead } = socket!;
     for (let count = 0; count < 12; count += 1) {
       wire.send(GARBAGE);
-      // On another connection, so that it would have been read meanwhile.
+      // On another connection, which gives this one time to be read.
       assert.deepEqual(statusesIn(await exchange(listener.port, LAST)), [200]);
     }
     assert.equal(socket!.bytesRead, bytesRead);

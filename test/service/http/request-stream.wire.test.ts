@@ -1,5 +1,4 @@
-/* What a body that nobody reads yet costs: one piece of bounded length, however small the pieces that bring
-   it. */
+/* The memory of an unread body: one piece of bounded length, however small the chunks. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -17,7 +16,7 @@ const END = '0\r\n\r\n';
 
 const inChunks = (text: string) => [...text].map((letter) => `1\r\n${letter}\r\n`).join('');
 
-/** A request that nobody answers or reads, but the test. */
+/** A request that only the test answers or reads. */
 async function hold(context: TestContext, bytes: string): Promise<[IncomingMessage, ServerResponse, Wire]> {
   const { server } = createListener(
     { noteArrival: () => 0, work: () => new Promise(() => {}) } as never,
@@ -32,12 +31,12 @@ async function hold(context: TestContext, bytes: string): Promise<[IncomingMessa
   const asked = once(server, 'request') as Promise<[IncomingMessage, ServerResponse]>;
   wire.send(bytes);
   const held = await asked;
-  // What has arrived with the head is there at the end of the turn.
+  // The bytes that came with the head are there at the end of the turn.
   await new Promise(setImmediate);
   return [...held, wire];
 }
 
-/** The pieces in which the request gives its body. */
+/** The pieces in which the request delivers its body. */
 async function piecesOf(request: IncomingMessage): Promise<string[]> {
   const pieces: string[] = [];
   request.on('data', (piece: Buffer) => pieces.push(piece.toString()));

@@ -1,4 +1,4 @@
-/* The signal that tells a handler to give up, and how long it may take. */
+/* The signal that tells a handler to stop, and the time limit of a handler. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
@@ -23,7 +23,7 @@ const turns = async (count = 5) => {
   for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
 };
 
-/** A service whose handlers wait; `held` has one entry for each that was called, when it is due. */
+/** A service whose handlers wait. `held` has an entry for each call. */
 async function openRoutes(context: TestContext, environment: RoutesToTest['environment'] = {}) {
   const calls: Held[] = [];
 
@@ -202,7 +202,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     wire.destroy();
   });
 
-  // In which phase of a turn the deadline comes decides how far away `close` of a socket is.
+  // How long the `close` of a socket takes depends on the phase in which the deadline passes.
   for (const [when, comes] of [
     ['a timer', setTimeout],
     ['an immediate', setImmediate],
@@ -218,7 +218,7 @@ describe('the signal', { timeout: 30_000 }, () => {
       await turns();
       assert.ok(signals.every(({ aborted }) => !aborted));
       comes(() => clock.advance(1));
-      // The process ends when this is said.
+      // The process ends at this point.
       assert.equal(await drained, 'deadline');
       assert.ok(signals.every(({ aborted }) => aborted));
       assert.equal(await wire.untilClosed(), '');
@@ -301,7 +301,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
       if (index === 0) call.response();
       else call.fail(new TypeError('late'));
       await turns();
-      // Also when it is read for the first time.
+      // Even when it is read for the first time.
       assert.equal(call.signal.aborted, true);
       wire.send(NOW);
       assert.deepEqual(statusesIn(await wire.untilClosed()), [503, 200]);

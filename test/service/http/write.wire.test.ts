@@ -14,11 +14,11 @@ interface Exchange {
   readonly answer: Reply;
   readonly more?: readonly string[];
   readonly isLast?: boolean;
-  /** Reads the body before it answers, to its end or to its first bytes. */
+  /** Reads the body before it responds, to its end or only the first bytes. */
   readonly reads?: 'all' | 'some' | undefined;
 }
 
-/** What comes back for a request when it is answered like this. */
+/** The bytes sent for a request that is answered like this. */
 async function exchange(requestText: string, how: Exchange): Promise<WireResponse> {
   const { answer, more = [], isLast = false, reads } = how;
   const server = createServer(async (request, response) => {
@@ -27,7 +27,7 @@ async function exchange(requestText: string, how: Exchange): Promise<WireRespons
         request.once('data', () => request.pause()),
         'pause',
       );
-      // What came with it is known to have ended in the next turn.
+      // The end of what came with it is known in the next turn.
       await new Promise(setImmediate);
     }
     if (reads === 'all') {
@@ -149,7 +149,7 @@ for (const [what, isDestroyed, isWritable] of [
   ['its connection takes nothing more', false, false],
 ] as const) {
   test(`writes nothing for a request when ${what}`, () => {
-    // Whatever is called or read beyond that would fail.
+    // Any other call or read would fail.
     const request = { headers: {}, socket: { writable: isWritable } };
     const response = { destroyed: isDestroyed };
     assert.doesNotThrow(() =>

@@ -1,4 +1,4 @@
-/* A body that a route takes: what is refused, in which order, and what becomes of the connection
+/* A body that a route accepts: what is refused, in which order, and what happens to the connection
    (docs/your-own-api.md). */
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
@@ -15,7 +15,7 @@ import { ORDER, schemaOf } from '../../support/schemas.ts';
 import { startRoutes, type RunningRoutes } from '../../support/routes.ts';
 
 const LIMIT_BYTES = 1_000;
-/** What the handlers have been given. */
+/** The bodies that the handlers have received. */
 const taken: unknown[] = [];
 
 function take({ body }: { readonly body: unknown }): object {
@@ -54,7 +54,7 @@ after(() => service.stop());
 interface Sent {
   readonly method?: string;
   readonly path?: string;
-  /** The lines of the header but Host. */
+  /** Header fields as lines, without Host. */
   readonly fields?: readonly string[];
   readonly body?: string | Buffer;
 }
@@ -68,7 +68,7 @@ function bytesOf({ method = 'POST', path = '/any', fields = [JSON_TYPE], body = 
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), Buffer.from(body)]);
 }
 
-/** The only response on a connection of its own. */
+/** The only response on a new connection. */
 async function responseTo({ fields = [JSON_TYPE], ...sent }: Sent): Promise<RawResponse> {
   const bytes = bytesOf({ ...sent, fields: [...fields, 'Connection: close'] });
   const responses = responsesIn(await exchange(service.port, bytes));
@@ -100,7 +100,7 @@ type ContentKind = keyof typeof STATUSES;
 
 type ContentReason = { [Kind in ContentKind]: keyof (typeof SENTENCES)[Kind] }[ContentKind];
 
-/** That the request is refused for this reason, without a challenge, and reaches no handler. */
+/** Asserts that the request is refused for this reason, without a challenge, and reaches no handler. */
 async function assertRefused(sent: Sent, reason: ContentReason): Promise<RawResponse> {
   taken.length = 0;
   const response = await responseTo(sent);
@@ -383,7 +383,7 @@ describe('a route that accepts a body', { timeout: 30_000 }, () => {
   });
 });
 
-/** A request with any of the faults, all of which can be had at once. */
+/** A request with any of the faults, which can all be combined. */
 interface Request {
   readonly token: string | undefined;
   readonly path: string;
@@ -404,7 +404,7 @@ const adding =
   ({ members }) => ({ members: [...members, member] });
 
 describe('the order of the checks', { timeout: 30_000 }, () => {
-  /** In the order in which they are found. */
+  /** In the order in which they are reported. */
   const FAULTS: readonly (readonly [Reason, Fault])[] = [
     ['not_found', ({ path }) => ({ path: path.replace('/guarded', '/nowhere') })],
     ['no-credentials', () => ({ token: undefined })],

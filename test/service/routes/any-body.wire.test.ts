@@ -1,4 +1,4 @@
-/* Bodies of any shape and cut, a few of those that the fuzzer sends (test/evidence/fuzz/bodies.ts). */
+/* Bodies of any form, split anywhere: a few of those that the fuzzer sends (test/evidence/fuzz/bodies.ts). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fuzzBodies } from '../../evidence/fuzz/bodies.ts';

@@ -1,5 +1,4 @@
-/* How a body that a route takes arrives: when the client is told to send it, and what becomes of one that
-   does not come whole. */
+/* How a body arrives: when the client is told to send it, and what happens to an incomplete one. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
@@ -17,7 +16,7 @@ import { startRoutes, type RoutesToTest } from '../../support/routes.ts';
 
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 
-/** A service for one test; what its handlers were given is in `taken`. */
+/** A service for one test. `taken` has what its handlers received. */
 async function openRoutes(context: TestContext, more: Partial<RoutesToTest> = {}) {
   const taken: unknown[] = [];
   const released: (() => void)[] = [];
@@ -124,10 +123,10 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
   });
 });
 
-/** Resolves when the socket has closed, whatever error it met. */
+/** Resolves when the socket has closed, with any error. */
 const closing = (socket: Socket) => new Promise((resolve) => socket.once('close', resolve));
 
-/** Verifies tokens as usual, but only once it is released. */
+/** Verifies tokens as usual, but only once released. */
 function heldUp() {
   const holder = new EventEmitter();
   const released = once(holder, 'release');
@@ -140,7 +139,7 @@ function heldUp() {
   return { verify, release: () => void holder.emit('release') };
 }
 
-/** Requests end after a moment, and are looked at often. */
+/** Requests time out soon, and are checked often. */
 const hasten = (server: Server) =>
   void Object.assign(server, { headersTimeout: 100, requestTimeout: 100, connectionsCheckingInterval: 10 });
 

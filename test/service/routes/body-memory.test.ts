@@ -1,5 +1,4 @@
-/* What a body costs while it arrives: its bytes, however small its pieces, and nothing once it is not awaited
-   any more. */
+/* The memory of an arriving body: its bytes, however small its pieces, and nothing once it is not awaited. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
@@ -16,7 +15,7 @@ const PIECE_BYTES = 65_536;
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** A request whose body is being read, and what comes of that. */
+/** A request whose body is being read, and the outcome. */
 function begin(limitBytes: number, request = new IncomingMessage(new Socket())) {
   Object.assign(request.headers, { 'transfer-encoding': 'chunked', 'content-type': 'application/json' });
   request.rawHeaders.push('Content-Type', 'application/json');
@@ -33,7 +32,7 @@ test('a body that arrives byte by byte keeps none of its pieces', async () => {
     memories.push(new WeakRef(piece.buffer));
     request.emit('data', piece.subarray(0, 1));
   }
-  // What a reference was made to lives as long as the job that made it.
+  // The target of a WeakRef lives until the end of the job that made it.
   await new Promise(setImmediate);
   collect();
   const kept = memories.filter((memory) => memory.deref() !== undefined).length;
@@ -49,7 +48,7 @@ test('a body that is too large keeps none of its bytes, even while its request l
   request.emit('data', Buffer.alloc(32_000_000));
   await assert.rejects(body, ({ refusal }) => refusal.reason === 'body-too-large');
   let kept = Infinity;
-  // What a collection lets go of is counted some turns later on a busy machine.
+  // On a busy machine, collected objects are finalized some turns later.
   for (let turn = 0; turn < 100 && kept >= 8_000_000; turn += 1) {
     collect();
     await nextTurn();

@@ -1,4 +1,4 @@
-/* What a handler may give, and what it may not say. */
+/* What a handler may return, and what it may not set. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
@@ -11,7 +11,7 @@ import { HandlerReply, replyToResult } from '../../../src/service/routes/handler
 const ALWAYS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 const AS_JSON = { ...ALWAYS, 'content-type': 'application/json; charset=utf-8' };
 
-/** The fields of a reply by name in lower case; none may occur twice. */
+/** The fields of a reply by name in lower case. None may occur twice. */
 function fieldsOf({ reply: { fields } }: HandlerReply): Record<string, string> {
   const names = fields.filter((_, index) => index % 2 === 0);
   assert.equal(new Set(names.map((name) => name.toLowerCase())).size, names.length);
@@ -221,7 +221,7 @@ test('a reply has no field that cannot be sent [RFC 9110 §5.1, §5.5]', () => {
 const circular: { self?: object } = {};
 circular.self = circular;
 
-/** What TypeScript takes for objects, and has no JSON, or is something else in it. */
+/** Objects to TypeScript that have no JSON, or JSON of another kind. */
 const NO_JSON: Readonly<Record<string, object>> = {
   'a date, which is text in JSON': new Date(),
   'a date that is none, which is null in JSON': new Date(NaN),

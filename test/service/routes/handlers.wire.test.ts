@@ -1,4 +1,4 @@
-/* What a handler receives, what it may give, and how its response goes out (docs/your-own-api.md). */
+/* What a handler receives, what it may return, and how its response is sent (docs/your-own-api.md). */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
@@ -21,14 +21,14 @@ const thrown = (value: unknown) => (): object => {
   throw value;
 };
 
-/** What cannot even be asked what it is. */
+/** A value that throws when read. */
 function strange(): object {
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
   return proxy;
 }
 
-/** A promise of another kind, as query builders are. */
+/** A promise of another class, like those of query builders. */
 const thenable = <Value>(value: Value): PromiseLike<Value> => ({
   then: (resolve, reject) => Promise.resolve(value).then(resolve, reject),
 });
@@ -41,7 +41,7 @@ function note(request: RouteRequest<unknown, unknown, unknown, unknown>): object
   return {};
 }
 
-/** A reply whose bytes belong to somebody else by the time that it is written. */
+/** A reply whose bytes are detached before it is written. */
 function givenAway() {
   const bytes = new Uint8Array(8);
   const made = reply(200, bytes, { 'Content-Type': 'image/png' });
@@ -364,7 +364,7 @@ test('a reply that cannot be written ends its connection, and loses no other res
     received.map((text) => responsesIn(text).map(({ status }) => status)),
     [[], [200], [], [200]],
   );
-  // Whoever wrote the handler is told where.
+  // The author of the handler gets the line.
   const told = service.logs.slice(before).map(({ message, route }) => [message, route]);
   assert.deepEqual(told, Array(2).fill(['request failed', '/given-away']));
 });

@@ -1,4 +1,5 @@
-/* What a handler receives and may give follows from its route: the compiler is the test. Each marked line must be an error. */
+/* The types of what a handler receives and may return follow from its route. The compiler is the test: each
+   marked line must be an error. */
 import { authenticated, needs, open, optional } from '../../../src/gate/access.ts';
 import { scope } from '../../../src/gate/guards.ts';
 import { del, get, patch, post, put, type RouteRequest } from '../../../src/service/routes/route.ts';

@@ -1,4 +1,4 @@
-/* What a route may say that it takes, and what its schema is given of a query. */
+/* The inputs that a route may have, and what its schema receives of a query. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../../src/verify/base/refusal.ts';
@@ -32,7 +32,7 @@ test('a query with many names takes time in proportion', () => {
   const millis = processorMillis(() => {
     values = queryOf([...names, ...names].join('&'));
   });
-  // To look for each name among all takes minutes.
+  // Searching all names for each name would take minutes.
   assert.ok(millis < 5_000, `${millis} ms`);
   assert.equal(Object.keys(Object(values)).length, names.length);
 });

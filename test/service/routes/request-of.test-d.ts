@@ -1,5 +1,5 @@
-/* A handler that stands alone gets its request type from the parts of its route: the compiler is the test. Each marked line
-   must be an error. */
+/* A standalone handler gets the type of its request from the parts of its route. The compiler is the test:
+   each marked line must be an error. */
 import { authenticated, needs, open, optional } from '../../../src/gate/access.ts';
 import { scope } from '../../../src/gate/guards.ts';
 import { json, query, type BodyInput } from '../../../src/service/routes/inputs.ts';

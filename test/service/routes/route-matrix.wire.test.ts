@@ -1,6 +1,6 @@
-/* Every route of every profile × every way to ask for it: who is admitted and who is not. What is added, a
-   route or a file of routes, is tested without a word here. Handlers do not run, and nothing is taken for
-   them: what they answer is their own. */
+/* Every route of every profile with every kind of credentials: who is admitted and who is not. New routes and
+   files of routes are tested without an edit here. Handlers do not run, so what they would respond does not
+   matter. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { SENTENCES } from '../../../src/verify/base/refusal.ts';
@@ -21,9 +21,9 @@ const INSUFFICIENT =
   /^Bearer realm="api", error="insufficient_scope", error_description="([^"]+)"(?:, scope="([^"]+)")?$/;
 
 interface Case extends NamedRoutes {
-  /** What the issuer whose tokens are presented makes of these claims. */
+  /** How the issuer of the tokens writes these claims. */
   readonly asIssued: (claims: Claims) => Claims;
-  /** An audience that is another issuer's, if there is one. */
+  /** The audience of another issuer, if there is one. */
   readonly othersAudience: string;
 }
 
@@ -35,10 +35,10 @@ const TWO_ISSUERS = {
   ISSUER_PARTNER_CLAIM_NAMESPACE: 'https://partner.example/claims/',
 };
 
-/** What is the same at every issuer. */
+/** Common to all issuers. */
 const UNNAMED = ['exp', 'acr', 'auth_time'];
 
-/** The claims as the partner names them, and none as the first issuer does. */
+/** The claims under the partner's names, and none under those of the first issuer. */
 function asPartnerIssues({ scope: scp, ...others }: Claims): Claims {
   const named = Object.entries(others).map(([name, value]) => [
     UNNAMED.includes(name) ? name : `${TWO_ISSUERS.ISSUER_PARTNER_CLAIM_NAMESPACE}${name}`,
@@ -49,8 +49,8 @@ function asPartnerIssues({ scope: scp, ...others }: Claims): Claims {
 }
 
 /**
- * The routes of each profile with one issuer, and with two of which each presents its tokens. The bodies that
- * `ERROR_DETAIL` selects are the same for all routes: those of profile B stand for all.
+ * The routes of each profile with one issuer, and with two, with tokens of each. The bodies of `ERROR_DETAIL`
+ * do not depend on the route: those of profile B stand for all.
  */
 const CASES = ALL_ROUTES.flatMap((one): readonly Case[] => {
   const alone: Case = { ...one, asIssued: (claims) => claims, othersAudience: 'orders-api' };
@@ -72,7 +72,7 @@ const CASES = ALL_ROUTES.flatMap((one): readonly Case[] => {
   return [...cases, { ...alone, name: `${one.name} in detail`, environment }];
 });
 
-/** A path that the pattern matches, with a parameter that needs an escape. */
+/** A path that matches the pattern, with a parameter that needs an escape. */
 const pathOf = (pattern: string) => pattern.replace(/\{\w+\}/g, 'any%2Fthing');
 
 /** `/` has none. */
@@ -86,7 +86,7 @@ function segmentsOf(path: string): readonly string[] | undefined {
   }
 }
 
-/** Whether any route has this path, read as RFC 3986 §2.4 says. */
+/** Whether any route has this path, by RFC 3986 §2.4. */
 function isKnown(routes: readonly Route[], path: string): boolean {
   const segments = segmentsOf(path);
   return routes.some(({ pattern }) => {
@@ -106,7 +106,7 @@ const covers = ({ prefix }: PrefixRule, path: string) =>
 
 const isLogin = ({ refused }: Guard) => 'demands' in refused.refusal;
 
-/** In the order in which a route, and the rules for it, decide them. */
+/** In the order in which the rules and the route are checked. */
 const decided = (guards: readonly Guard[]) => [
   ...guards.filter((guard) => !isLogin(guard)),
   ...guards.filter(isLogin),
@@ -116,7 +116,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
   describe(name, () => {
     const { routes, rules = [] } = served;
     const { errorDetail } = settingsWith(environment);
-    /** The routes that have admitted a request, one for each time. */
+    /** The routes that have admitted requests, once for each. */
     const admissions: Route[] = [];
     let service: RunningRoutes;
 
@@ -149,7 +149,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
       const named = new Map(all.map((one) => [one.name, one]));
       const guards = [...named.values()];
       const held = claimsForAll(guards);
-      /** Not so when no claims are known that pass a guard of free form. */
+      /** False if no claims are known that pass a guard of free form. */
       const isOpenable = guards.every((guard) => passes(guard, held));
       const needsCaller = access.credentials === 'required' || isRuled;
       const readsToken = access.credentials !== 'ignored' || isRuled;
@@ -159,7 +159,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
       const expired = () => token({ ...held, exp: Math.floor(clock.now() / 1000) });
       const forged = () => good().replace(/.{8}$/, (end) => (end === 'AAAAAAAA' ? 'BBBBBBBB' : 'AAAAAAAA'));
 
-      /** Asks by the route's method, and for GET by HEAD too, and makes sure that they answer alike. */
+      /** Sends the route's method, and for GET also HEAD, and asserts that they respond alike. */
       async function ask(request: Ask = {}): Promise<Response> {
         const response = await service.ask(path, { method, ...request });
         const { 'cache-control': cacheControl, 'x-content-type-options': sniffing } = response.headers;
@@ -196,7 +196,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
       const invalid = (description: string) =>
         `${BARE}, error="invalid_token", error_description="${description}"`;
 
-      /** 403, with what the guard says; 401 for a login. */
+      /** 403 with the guard's description; 401 for a login. */
       async function refusesAs({ refused: { refusal } }: Guard, claims: Claims): Promise<void> {
         const response = await ask({ token: token(claims) });
         if (refusal.reason === 'login-insufficient') {
@@ -298,7 +298,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
           ] as const) {
             const { status, headers, body } = await service.ask(path, { method: other, ...request });
             const expected = isRuled ? policed : refused;
-            // What answers HEAD has no body.
+            // The response to HEAD has no body.
             const error = other === 'HEAD' ? expected[2] : body.error;
             assert.deepEqual([status, headers.allow?.split(', '), error], expected, other);
           }

@@ -1,5 +1,5 @@
-/* What a handler gets follows from its route: the compiler is the test. Each marked line must be an error, or
-   the type check fails. */
+/* The type of what a handler receives follows from its route. The compiler is the test: each marked line must
+   be an error, or the type check fails. */
 import { authenticated, needs, open, optional } from '../../../src/gate/access.ts';
 import { claimEquals, scope } from '../../../src/gate/guards.ts';
 import {

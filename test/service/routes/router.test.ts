@@ -217,7 +217,7 @@ test('treats a colon inside a segment as text', () => {
   assert.equal(found(router, '/orders:batch')?.pattern, '/orders:batch');
 });
 
-/** Of what is no route; its method and pattern are those that it has. */
+/** For what is not a route, with its method and pattern. */
 const strange = (method?: unknown, pattern?: unknown) => [
   `${method} ${pattern}: has no access, such as open or needs()`,
   `${method} ${pattern}: is no route, as get, post, put, patch and del give`,

@@ -1,4 +1,4 @@
-/* What a schema is asked, and what of its response a client is told (Standard Schema v1). */
+/* How a schema is called, and what of its result a client sees (Standard Schema v1). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../../src/verify/base/refusal.ts';
@@ -9,13 +9,13 @@ import { schemaOf } from '../../support/schemas.ts';
 const checkBody = <Output>(schema: Schema<Output>, value: unknown) =>
   checkBySchema(schema, value, 'body-refused');
 
-/** The issues of what was thrown, which must be the refusal of a body. */
+/** The issues of a thrown refusal of a body. */
 function issuesIn(failure: unknown) {
   assert.ok(failure instanceof Refused && failure.refusal.reason === 'body-refused');
   return failure.refusal.issues ?? assert.fail('no issues');
 }
 
-/** What is shown of these issues. */
+/** What a client sees of these issues. */
 function shownOf(...issues: readonly unknown[]): readonly { readonly message?: string }[] {
   try {
     checkBody(

@@ -1,4 +1,4 @@
-/* The scope policy of profile A: decided first for every well-formed path that it covers
+/* The scope policy of profile A, checked first for every well-formed path that it covers
    (docs/requests.md). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
