@@ -166,6 +166,8 @@ const HEADERS: [name: string, values: readonly unknown[], reason: string, clause
       'PS384',
       'PS512',
       'Ed448',
+      // RFC 9864's name for what is EdDSA here (docs/dpop.md).
+      'Ed25519',
       'constructor',
       'toString',
       '__proto__',
