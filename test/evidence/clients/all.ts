@@ -1,7 +1,7 @@
 /* Every client against the service in every mode that it can speak. */
 import { startProcess } from '../../support/service.ts';
 import { browserCommand, startPage } from './browser.ts';
-import { reportMcp } from './mcp-server.ts';
+import { reportMcp, reportMcpPage } from './mcp-server.ts';
 import { startRealProvider } from './provider.ts';
 import { tokenFor, walkClient2, walkOauth4webapi, walkSdk1, type Walk } from './walks.ts';
 
@@ -96,6 +96,7 @@ export async function runAll(port: number): Promise<boolean> {
     }
   }
   await reportMcp(report, provider);
+  if (page !== undefined) await reportMcpPage(report, provider, page);
   if (page === undefined) {
     console.log('a page in Chromium: skipped, since there is no chromium (apt-get install chromium)');
   }

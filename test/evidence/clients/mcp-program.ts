@@ -108,7 +108,8 @@ async function isOpen(port: number): Promise<boolean> {
 export async function startMcpProgram(options: ProgramOptions): Promise<McpProgram> {
   const port = await freePort();
   const file = fileURLToPath(new URL(`./mcp-program-${port}.mjs`, import.meta.url));
-  writeFileSync(file, programOf(options, port));
+  const text = programOf(options, port);
+  writeFileSync(file, text);
   const [command = '', ...words] = COMMANDS[options.kind ?? SDK_1] ?? [process.execPath];
   const env = { ...process.env, DENO_CERT: process.env.NODE_EXTRA_CA_CERTS };
   const child = spawn(command, [...words, file], { stdio: ['ignore', 'pipe', 'pipe'], env });
@@ -124,8 +125,11 @@ export async function startMcpProgram(options: ProgramOptions): Promise<McpProgr
     rmSync(file, { force: true });
   };
 
+  const issuers = text.includes('issuers: {') ? 2 : 1;
+  const loaded = () => log().split('"signing keys loaded"').length - 1;
   try {
-    await until('the MCP server listens', () => isOpen(port), 10);
+    await until('the MCP server has its keys', () => loaded() >= issuers, 60);
+    await until('the MCP server listens', () => isOpen(port), 60);
   } catch (error) {
     stop();
     throw new Error(log(), { cause: error });

@@ -16,7 +16,9 @@ import {
 } from './mcp-program.ts';
 import { inScene, type Fact } from './mcp-scene.ts';
 import { bounds, nextStream, secrets, sessions, streams, timers, tolerated } from './mcp-sessions.ts';
+import type { Page } from './browser.ts';
 import { startRealProvider, type RealProvider } from './provider.ts';
+import { tokenFor } from './walks.ts';
 
 export type Report = (name: string, found: unknown, expected: unknown) => void;
 
@@ -166,6 +168,25 @@ async function reportSessionless(report: Report, provider: RealProvider): Promis
     }
   } finally {
     program.stop();
+  }
+}
+
+const STATUSES = [401, 200, 200, 200, 200];
+
+/** What a page of a listed origin, and one of another, get in a browser. */
+export async function reportMcpPage(report: Report, provider: RealProvider, page: Page): Promise<void> {
+  const edit = (lines: string) => replaceAll(lines, [['https://app.example.com', page.origin]]);
+  for (const [name, options, expected] of [
+    ['a listed origin', { edit }, { hasChallenge: true, hasSession: true, statuses: STATUSES }],
+    ['another origin', {}, { failure: 'TypeError: Failed to fetch' }],
+  ] as const) {
+    const program = await startMcpProgram({ ...provider, ...options });
+    try {
+      const found = await page.openMcp(program.url, await tokenFor(program.url));
+      report(`MCP server: a page in Chromium of ${name}`, found, expected);
+    } finally {
+      program.stop();
+    }
   }
 }
 
