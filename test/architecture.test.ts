@@ -1,6 +1,5 @@
-/* The layout of the repository held against its files: the order of the floors, grants, dependencies, and
-   what a reader has to read (CONTRIBUTING.md). The files of `src/profiles/` may be any number, of any size:
-   they are whose the routes are. */
+/* Checks the layout of the repository: the order of the rings, grants, dependencies, and the amount to read
+   (CONTRIBUTING.md). `src/profiles/` may have any files of any size, because teams add their routes there. */
 import { strict as assert } from 'node:assert';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
@@ -28,10 +27,10 @@ const TOKENS_OF_ROUTES = 793;
 const MOST_TOKENS_OF_A_FILE = 1_250;
 const USUAL_TOKENS_ON_A_LINE = 26;
 const MOST_TOKENS_ON_A_LINE = 30;
-/** Lines of more than the usual tokens, in all of src. */
+/** The number of lines above the usual bound, in all of src. */
 const MOST_FULL_LINES = 52;
 
-/** What of `node:` each file, or each file of a folder, may import; `type` grants only types. */
+/** The modules of `node:` that each file or folder may import. `type` grants only types. */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'verify/keys/jwk.ts': ['node:crypto'],
   'verify/keys/fetch.ts': ['type node:http', 'node:https'],
@@ -81,7 +80,7 @@ const TOP_LEVEL = [
   'tsconfig.json',
 ];
 
-/** What a build or a run makes, or git keeps out. */
+/** What a build or a run makes, or git ignores. */
 const PASSING = ['.git', '.env', 'application.yml', 'coverage', 'dist', 'node_modules'];
 
 const files = readdirSync(`${ROOT}src`, { recursive: true, withFileTypes: true })
@@ -102,7 +101,7 @@ const order = Object.entries(FLOORS).flatMap(([folder, names]) => {
   return [...planned.slice(0, -1), ...others, ...planned.slice(-1)];
 });
 
-/** What holds for every file: the offences, by file. */
+/** The offences of all files, by file. */
 const offences = (find: (text: string, file: string) => readonly string[]) =>
   Object.fromEntries(
     [...texts]
@@ -110,7 +109,7 @@ const offences = (find: (text: string, file: string) => readonly string[]) =>
       .filter(([, found]) => found.length > 0),
   );
 
-/** The documents that a text names and that are not in the repository. */
+/** The documents that a text names and the repository lacks. */
 const absent = (text: string): readonly string[] =>
   (text.match(/\b[\w./-]+\.md\b/g) ?? []).filter((name) => !existsSync(`${ROOT}${name}`));
 
@@ -185,13 +184,13 @@ describe('the layout', () => {
     );
     const effects = /^import\s*'.*|\bimport\s*\(|\brequire\b\s*\(|\bcreateRequire\b|^export \*/gm;
     assert.deepEqual(
-      // The gate is made asynchronously: it loads an option when its setting is set.
+      // The gate is created asynchronously: it loads an option only if its setting is set.
       offences((text, file) =>
         file === 'process/gate.ts' ? [] : (withoutComments(text).match(effects) ?? []),
       ),
       {},
     );
-    // Every import statement is one that the tests above have read.
+    // The tests above have read every import statement.
     const statements = (text: string) => (withoutComments(text).match(/\bfrom '.*';$/gm) ?? []).length;
     assert.deepEqual(
       offences((text) => (statements(text) === importsOf(text).length ? [] : ['an import in another form'])),

@@ -1,9 +1,9 @@
-/* The closures of doors: what is loaded, what counts, and how much. */
+/* The closures of doors: which files load, which tokens count, and how many there are. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { closureOf, countTokens, doorsOf, filesLoadedBy, readSources } from './support/closures.ts';
 
-/** Counts as the leaves of TypeScript's parser do, but for patterns and long texts. */
+/** Counts leaves of TypeScript's parser, except for patterns and long texts. */
 const COUNTS: Readonly<Record<string, number>> = {
   '': 0,
   '// a\n/* b\n   c */': 0,

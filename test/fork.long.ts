@@ -1,5 +1,4 @@
-/* A fork's day: what a team adds to its routes, in a copy, leaves every test green with no other edit
-   (docs/profiles.md). */
+/* A fork: adding routes to a copy leaves every test green with no other edit (docs/profiles.md). */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -56,7 +55,7 @@ export const orders: Routes = {
 };
 `;
 
-/** The files that git knows, as they are now, with the packages of this tree. */
+/** The files in git, in their current state, with the packages of this tree. */
 function copyTree(directory: string): void {
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
     cwd: ROOT,
@@ -83,7 +82,7 @@ test('adding routes to a profile or in a new file leaves npm test green with no 
   context.after(() => rmSync(directory, { recursive: true }));
   copyTree(directory);
   addRoutes(directory);
-  // Of this run, and of what it measures.
+  // Variables of this run and its coverage.
   const { NODE_TEST_CONTEXT: _, NODE_V8_COVERAGE: __, ...env } = process.env;
   const { status, stdout, stderr } = spawnSync('npm', ['test'], {
     cwd: directory,

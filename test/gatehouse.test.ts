@@ -1,10 +1,9 @@
-/* The public door: what stands behind each name says what it is, and how it is used, where an editor shows
-   it. */
+/* The public door: each name has a description and an example where editors show them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { read } from './docs/pages.ts';
 
-/** What is exported, with the file that declares it, and whether it is a type alone. */
+/** The exports, with the file that declares each, and whether it is only a type. */
 const NAMES = [...read('src/gatehouse.ts').matchAll(/export (type )?\{([^}]*)\} from '\.\/(.*)';/g)].flatMap(
   ([, isType, names = '', file = '']) =>
     names
@@ -18,14 +17,14 @@ const NAMES = [...read('src/gatehouse.ts').matchAll(/export (type )?\{([^}]*)\} 
       })),
 );
 
-/** The comment right before a declaration, and before each signature that an editor shows of it. */
+/** The comment before a declaration, and before each signature that an editor shows. */
 function docsOf(file: string, name: string): string[] {
   const declared = new RegExp(
     `((?:/\\*\\*(?:(?!\\*/)[^])*\\*/\\n)?)export (?:async )?(?:const|function|class|interface|type) ${name}\\b`,
     'g',
   );
   const docs = [...read(`src/${file}`).matchAll(declared)].map(([, doc = '']) => doc);
-  // Of several the last is what is run, and not shown.
+  // The last of several signatures is the implementation, which is not shown.
   return docs.length > 1 ? docs.slice(0, -1) : docs;
 }
 

@@ -1,5 +1,4 @@
-/* Every file looks as the formatter makes it look. Skipped where the formatter, which is no dependency,
-   cannot be had. */
+/* Every file is formatted. Skipped if the formatter, which is no dependency, is not available. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/* The rules of the page: each finds what breaks it and nothing else. */
+/* The rules of the page: each finds its offences and nothing else. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MOST_TOKENS_OF_A_FUNCTION, readPage } from './support/page.ts';
@@ -85,7 +85,7 @@ for (const text of [
 }
 
 test('counts the own tokens of a function, including inner functions of one or two lines', () => {
-  // The name and four signs; four tokens of each call.
+  // The name and four signs; four tokens for each call.
   const tokensOf = (count: number) => 5 + 4 * count;
   const most = Math.floor((MOST_TOKENS_OF_A_FUNCTION - 5) / 4);
   const spaced = (count: number) => calls(count).replaceAll(';\n', ';\n\n');

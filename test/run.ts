@@ -11,7 +11,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const TEST = fileURLToPath(new URL('.', import.meta.url));
 const FILES_OF_A_PROCESS = 6;
 const PROCESSES = 4;
-/** What takes longer waits for what never comes: its process is ended, and told of. */
+/** A process that takes longer hangs: it is killed and reported. */
 const MOST_MILLIS = 600_000;
 
 const words = process.argv.slice(2);
@@ -25,7 +25,7 @@ const files = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
 
 const endingIn = (ending: string) => files.filter((name) => name.endsWith(ending));
 
-/** The files of a folder, a few at a time. */
+/** The files of a folder, a few for each process. */
 function groups(): string[][] {
   const byFolder = new Map<string, string[]>();
   for (const name of endingIn('.test.ts')) {
@@ -38,8 +38,8 @@ function groups(): string[][] {
 }
 
 /**
- * The text of a module that runs test files, each as a suite of its own. One is loaded after the other: while
- * a module that several need is waited for, Node does not know to which suite their tests belong.
+ * The text of a module that runs test files, each as a suite. Loads one after the other: while several wait
+ * for a shared module, Node would assign their tests to the wrong suites.
  */
 const together = (names: readonly string[]) => `
 import { describe } from 'node:test';

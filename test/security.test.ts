@@ -1,4 +1,4 @@
-/* docs/attacks.md has every known attack, and each row names files that exist and tests that cite its id. */
+/* docs/attacks.md has every known attack, and each row names existing files and tests that cite its id. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { codeIn, read, ROOT } from './docs/pages.ts';
 
 const ATTACKS = read('docs/attacks.md');
 
-/** How many rows each section has. */
+/** The number of rows of each section. */
 const CATALOGUE = { A: 14, B: 8, C: 11, D: 12, E: 16, F: 13, G: 16, H: 4 };
 
 const IDS = Object.entries(CATALOGUE).flatMap(([section, rows]) =>

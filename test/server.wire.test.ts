@@ -1,4 +1,4 @@
-/* The process that operators run: exit codes, where it listens, its keys, its logs, and what it survives. */
+/* The process: exit codes, where it listens, its keys, its logs, and what it survives. */
 import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -31,12 +31,12 @@ async function listen(context: TestContext): Promise<Server> {
 
 const portOf = (server: Server) => (server.address() as AddressInfo).port;
 
-/** Runs this module in the process before the service. */
+/** Runs this module before the service in its process. */
 const preload = (code: string): Environment => ({
   NODE_OPTIONS: `--enable-source-maps --import=data:text/javascript;base64,${Buffer.from(code).toString('base64')}`,
 });
 
-/** Loaded in another way, Node has begun its threads before the service; not every system counts them. */
+/** Loaded otherwise, Node has already started its threads, which not every system counts. */
 const canCountThreads =
   process.platform === 'linux' && existsSync(new URL('../dist/package.json', import.meta.url));
 
@@ -171,7 +171,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
       const port = portOf(other);
       await new Promise((resolve) => other.close(resolve));
       const service = await runProcess(t, { environment: { PORT: String(port) } });
-      // Somebody else may have taken the port in between.
+      // Another process may have taken the port meanwhile.
       return service.port === 0 && triesLeft > 0 && (await service.exited) === 2
         ? runOnFreePort(triesLeft - 1)
         : [port, service];
@@ -211,7 +211,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
       'requests refused',
       'stopped',
     ];
-    // Under load the keys may be fetched for a second time.
+    // Under load the keys may be fetched a second time.
     const messagesOf = ({ logs }: TestProcess) => [...new Set(logs.map(({ message }) => message))];
     assert.deepEqual(messagesOf(loud!), messages);
     assert.deepEqual(

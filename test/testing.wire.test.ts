@@ -1,5 +1,4 @@
-/* The test issuer and the route matrix that a team gets: good at once, and found wrong where a route is not
-   what it says. */
+/* The test issuer and the route matrix: correct routes pass, and wrong ones are found. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -60,7 +59,7 @@ test('the route matrix rejects invalid routes', async () => {
   }
 });
 
-/** A guard that says one thing to the matrix, which asks it first, and another to the service. */
+/** A guard that gives the matrix, which asks first, another result than the service. */
 function fickle(first: boolean): Guard {
   let asked = 0;
 

@@ -1,5 +1,5 @@
-/* The generated blocks of the documents, by name: mostly tables of what src lists. Each gets the rows that the
-   document has now. */
+/* The generated blocks of the documents, by name: mostly tables of lists in src. Each receives the current
+   rows of the document. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { ALGORITHM_NAMES } from '../../src/verify/keys/jwk.ts';
 import { FETCH_ERROR_REASONS, LEVELS, type KeyReason } from '../../src/verify/base/events.ts';
@@ -145,7 +145,7 @@ const HTTP_REASONS = {
   ...SENTENCES.header_fields_too_large,
 };
 
-/** In whole thousands, so that it stays true for a while. */
+/** In whole thousands, which stay true for a while. */
 const size: Block = () => {
   const files = readdirSync(new URL('src/', ROOT), { recursive: true, encoding: 'utf8' });
   const sources = files.filter((name) => name.endsWith('.ts'));
@@ -154,7 +154,7 @@ const size: Block = () => {
   return `All of \`src\` is under ${thousands.toLocaleString('en')} tokens (words, signs and texts, without comments).\n`;
 };
 
-/** What a reader calls the program that enters by a door. */
+/** What a reader calls the program with this door. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   verify: 'the checks of a token and its proof (`src/verify/`)',
   createGate: 'the gate (`createGate`)',
@@ -164,7 +164,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   'all of src': 'all of `src`, with every option',
 };
 
-/** Rounded up to hundreds, so that it stays true for a while. */
+/** Rounded up to hundreds, which stay true for a while. */
 const closures: Block = () => {
   const sources = readSources();
   const rows = doorsOf(sources).flatMap((door) => {
@@ -206,10 +206,10 @@ const review: Block = () => {
   return tableOf(['server', 'packages', 'files', 'tokens'], rows);
 };
 
-/** One digit more where there is only one before the point. */
+/** One more digit if there is only one before the point. */
 const rounded = (value: number) => (value < 10 ? value.toPrecision(2) : value.toFixed(0));
 
-/** What each case costs, and its ratio beside that of the best peer and of the least that a verifier needs. */
+/** The cost of each case, and its ratios to the best peer and to the least that a verifier needs. */
 const run: Block = () => {
   const notPeers = ['plain', 'rs256', 'es256', 'verifier'];
   const isOurs = ({ server }: { server: string }) => server.startsWith('gatehouse');
@@ -226,7 +226,7 @@ const run: Block = () => {
   return tableOf(['case', 'gatehouse', 'ratio', 'best peer', 'bound', 'goal'], rows);
 };
 
-/** CPU time in words: ratios to the server that each case is compared with. */
+/** CPU time in words, as ratios to the server that each case is compared with. */
 const figures: Block = () => {
   const { sections } = lastRun();
   const rowsOf = (name: string) => sections.find((section) => section.name === name)!.rows;
@@ -248,14 +248,14 @@ a new token ${ratio('floor-micros')} of one RS256 verification and nothing else.
 `;
 };
 
-/** The pictures that are drawn beside the documents, and what they say. */
+/** The generated pictures of the documents, with their alternative texts. */
 const where: Block = () => `<picture>
   <source media="(prefers-color-scheme: dark)" srcset="docs/where-dark.svg">
   <img src="docs/where-light.svg" width="880" alt="${ALTERNATIVE}">
 </picture>
 `;
 
-/** What other verifiers did with the same requests, in the run that is committed. */
+/** The committed results of other verifiers for the same requests. */
 const peers: Block = () => {
   const results = Object.entries(JSON.parse(readFileSync(RESULTS, 'utf8')) as PeerResults);
   const rows = Object.entries(ROWS).map(([row, what]) => [what, ...results.map(([, one]) => one[row] ?? '')]);

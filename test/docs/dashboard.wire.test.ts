@@ -1,4 +1,4 @@
-/* The dashboard, the alerts and docs/operations.md name metrics that exist, and leave none out. */
+/* The dashboard, the alerts and docs/operations.md name existing metrics, and every one of them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createService, get, open } from '../../src/gatehouse.ts';

@@ -1,5 +1,4 @@
-/* The generated blocks are what the code would generate today. Not part of `npm test`: a fork's new routes would
-   fail it. */
+/* The generated blocks are up to date. Not part of `npm test`, which a fork's new routes would fail. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readDocuments } from './documents.ts';

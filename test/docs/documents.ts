@@ -1,4 +1,4 @@
-/* The documents with their generated blocks: the text between two comments is made from src. */
+/* The documents with their generated blocks: the text between two comments comes from src. */
 import { BLOCKS } from './blocks.ts';
 import { PAGES, read } from './pages.ts';
 import { rowsOf, UNSAID } from './tables.ts';
@@ -7,9 +7,9 @@ export interface Document {
   /** Its path in the repository, such as `docs/keys.md`. */
   readonly name: string;
   readonly written: string;
-  /** The same, with every block as the code would generate it today. */
+  /** The document with every block generated anew. */
   readonly current: string;
-  /** Rows that still lack what only a person can write, by their first two cells. */
+  /** Rows with cells that a person must still write, by their first two cells. */
   readonly unsaid: readonly string[];
 }
 

@@ -28,7 +28,7 @@ describe('docs/dpop.md on the eight combinations of RFC 9449 §7', () => {
         const headers = { Authorization: `${scheme} ${token}`, ...proof };
         const { status, body } = await service.ask('/api/private', { headers });
         const response = body.error === undefined ? `${status}` : `${status} \`${body.error}\``;
-        // Where the proof decides, that of this test is refused.
+        // Where the proof matters, that of this test is refused.
         const expected = cells[column]?.replace('the proof decides', '401 `invalid_dpop_proof`');
         assert.equal(response, expected, `${scheme} ${field} ${bound}`);
       }

@@ -1,4 +1,5 @@
-/* The route of a fork in docs/profiles.md, added as the page says: it works, and what should not compile does not. */
+/* The route of a fork in docs/profiles.md, added as the page says: it works, and what should not compile does
+   not. */
 import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,14 +27,14 @@ const children: ChildProcess[] = [];
 
 const profile = () => join(directory, 'src/profiles/b.ts');
 
-/** Compiles the copy; gives the compiler's messages. */
+/** Compiles the copy and returns the compiler's messages. */
 const compile = (...options: string[]) =>
   promisify(execFile)(join(ROOT, 'node_modules/.bin/tsc'), ['-p', directory, ...options]).then(
     () => '',
     ({ stdout }) => String(stdout),
   );
 
-/** Starts a file of the copy and gives the port on which it listens. */
+/** Starts a file of the copy and resolves with its port. */
 async function start(file: string): Promise<number> {
   const { PATH } = process.env;
   const env = {

@@ -7,7 +7,7 @@ import { read } from './pages.ts';
 
 const PAGE = 'docs/operations.md';
 
-/** The only sample in a language. Its comments begin like headings. */
+/** The only sample in a language, whose comments look like headings. */
 function sampleOf(language: string): string {
   const samples = [...read(PAGE).matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))];
   assert.equal(samples.length, 1);

@@ -17,7 +17,7 @@ const anchor = (heading: string) =>
 const anchorsOf = (page: string) =>
   [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchor(heading));
 
-/** Every file of a folder that a person reads, copies from or runs. */
+/** Every file in a folder that people read, copy from or run. */
 const filesIn = (folder: string): readonly string[] =>
   readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' })
     .filter((name) => !name.includes('node_modules'))

@@ -1,4 +1,4 @@
-/* The documents as texts: their headings, links, tables and samples, for the tests that compare them with the
+/* The headings, links, tables and samples of the documents, for tests that compare them with the
    repository. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

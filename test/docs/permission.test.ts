@@ -1,4 +1,4 @@
-/* The command of docs/operations.md for Node's permission model, run as the page has it. */
+/* The command of docs/operations.md for Node's permission model, run as the page shows it. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

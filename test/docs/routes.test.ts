@@ -1,4 +1,4 @@
-/* The table of routes has the members that a client gets, however a handler returns them. */
+/* The table of routes has the members that a client receives, however a handler returns them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { created, fail, noContent, reply } from '../../src/service/routes/handler-reply.ts';

@@ -1,4 +1,4 @@
-/* The tables of routes in words: who may use a route, and the members of its response. */
+/* The tables of routes: who may use a route, and the members of its response. */
 import { policyA } from '../../src/profiles/a.ts';
 import { routesOf as profileOf } from '../../src/profiles/routes.ts';
 import { HandlerReply } from '../../src/service/routes/handler-result.ts';
@@ -40,7 +40,7 @@ const accessInWords = ({ name, guards }: Access<unknown>) =>
   ACCESS[name] ?? ['a valid access token', ...guards.map(inWords)].join('; ');
 
 /**
- * The members of what a route answers to whoever passes its guards; none when it asks for more than can be
+ * The members of a route's response to a caller who passes its guards; none if it needs more than can be
  * derived.
  */
 export async function membersOf(route: Route): Promise<Cells> {
@@ -60,7 +60,7 @@ function bodyOf(given: unknown): unknown {
   return given.isThrowable || typeof content !== 'string' ? {} : JSON.parse(content);
 }
 
-/** The routes under some settings, less those under others. */
+/** The routes with some settings, without those with others. */
 export const routesTable =
   (environment: Environment, less?: Environment) =>
   async (written: readonly Cells[]): Promise<string> => {

@@ -90,7 +90,7 @@ const CAUSES: Readonly<Record<string, readonly [series: string, values: string]>
   GatehouseOverworked: ['nodejs_eventloop_lag_p99_seconds', held(0.2, 41)],
 };
 
-/** Similar values that need nobody's attention. */
+/** Similar values that are harmless. */
 const HARMLESS: readonly (readonly [series: string, values: string])[] = [
   ['gatehouse_refusals_total{reason="no-credentials"}', '0+100x40'],
   ['gatehouse_refusals_total{reason="token-malformed"}', '0+10x40'],
@@ -105,7 +105,7 @@ describe('docs/rules.yml', () => {
   before(async () => {
     const seen = await looks();
     quiet = new Map([...seen.quiet].map(([name, value]) => [name, held(value, 41)]));
-    // The failure comes between scrapes 37 and 38.
+    // The failure is between scrapes 37 and 38.
     failing = new Map(
       [...seen.failed].map(([name, value]) => {
         const before = seen.quiet.get(name);

@@ -5,10 +5,7 @@ import { SettingProblem } from '../../src/process/settings/entry.ts';
 import { read } from './pages.ts';
 import { code, withKept, type Cells } from './tables.ts';
 
-/**
- * The meaning of each setting by its name in the environment: the comment above its line, without key and
- * default.
- */
+/** The meaning of each setting, by environment name: the comment above its line, without key and default. */
 function readMeanings(): ReadonlyMap<string, string> {
   const lines = read('.env.example').matchAll(/((?:^# .*\n)+)^(?:# )?([A-Z_]+)=/gm);
   return new Map(
@@ -26,7 +23,7 @@ function shown(value: unknown): string {
 
 const { profile, ...others } = PROFILE_SETTINGS;
 
-/** The settings of the first issuer among those of the service. */
+/** The settings of the first issuer, among those of the service. */
 const ROWS = { profile, ...ISSUER_SETTINGS, ...others };
 
 type Row = (typeof ROWS)[keyof typeof ROWS];

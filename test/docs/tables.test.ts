@@ -1,4 +1,4 @@
-/* A table that is generated again keeps what a person wrote into it, and marks what a person has yet to write. */
+/* A regenerated table keeps handwritten cells, and marks those that a person must still write. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rowsOf, tableOf, withKept } from './tables.ts';

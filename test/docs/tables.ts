@@ -4,7 +4,7 @@ export type Cells = readonly string[];
 
 export const code = (text: string) => `\`${text}\``;
 
-/** The rows of the first table of a text, without its head. */
+/** The rows of the first table of a text, without the header. */
 export function rowsOf(text: string): readonly Cells[] {
   const [table = ''] = /(?:^\|.*\n)+/m.exec(text) ?? [];
   const lines = table.trim().split('\n').slice(2);
@@ -20,8 +20,8 @@ export function tableOf(head: Cells, rows: readonly Cells[]): string {
 export const UNSAID = '–';
 
 /**
- * Adds to derived cells those that only a person can write. They are kept from the same row of the document, or
- * from the row with the same cell at `key`; new ones are marked as unsaid.
+ * Adds handwritten cells to derived ones: from the same row of the document, or from the row with the same
+ * cell at `key`. Marks new ones as unwritten.
  */
 export function withKept(head: Cells, derived: readonly Cells[], written: readonly Cells[], key = 0): string {
   const rows = derived.map((cells) => {

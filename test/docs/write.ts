@@ -1,5 +1,5 @@
-/* `npm run docs` writes the generated blocks of the documents, and the pictures. With `--check` it writes nothing, and fails if it
-   would. */
+/* `npm run docs` writes the generated blocks of the documents, and the pictures. With `--check` it writes
+   nothing, and fails if it would. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { readDocuments } from './documents.ts';
 import { read, ROOT } from './pages.ts';
@@ -7,7 +7,7 @@ import { PICTURES } from './where.ts';
 
 const isCheck = process.argv.includes('--check');
 
-/** Writes the text, or complains that it is not written. */
+/** Writes the text, or with `--check` reports that it differs. */
 function update(name: string, written: string, current: string): void {
   if (written === current) return;
 

@@ -31,7 +31,7 @@ describe('the process', { concurrency: 2, timeout: 120_000 }, () => {
     await ended;
     assertUntroubled(await beside.stop());
     assert.deepEqual([tally.except('flood 401'), tally.lost, tally.answered], [{}, 0, 2_000]);
-    // One, unless the machine is so busy that the flood lasts.
+    // One, unless a busy machine prolongs the flood.
     const { discovery } = provider.counts;
     assert.ok(
       discovery >= 1 && discovery <= 1 + Math.floor((performance.now() - start) / 5_000),

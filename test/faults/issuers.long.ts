@@ -1,5 +1,5 @@
-/* The built service in front of two providers, under load: no response goes to the wrong caller, and what one
-   provider suffers costs the callers of the other nothing (docs/several-issuers.md). */
+/* The built service with two providers, under load: no response goes to the wrong caller, and faults of one
+   provider do not affect callers of the other (docs/several-issuers.md). */
 import { strict as assert } from 'node:assert';
 import { describe, test, type TestContext } from 'node:test';
 import { startProvider, type Provider } from '../idp/provider.ts';
@@ -25,7 +25,7 @@ async function open(context: TestContext, prepare = async (_: Provider) => {}): 
   return { ...fixture, partner };
 }
 
-/** Requests of so many callers, and what the response to each must say. */
+/** Requests of this many callers, and what the response to each must contain. */
 function callersOf(provider: Provider, count: number): Map<Shot, object> {
   const { issuer, audience } = provider;
   const callers = Array.from({ length: count }, (_, index) => `${provider.domain} ${index}`);
@@ -40,7 +40,7 @@ function callersOf(provider: Provider, count: number): Map<Shot, object> {
   );
 }
 
-/** What each provider signs in the name of the other. */
+/** Tokens that each provider signs in the name of the other. */
 const mixedUp = ({ provider, partner }: TwoProviders): Shot[] => [
   {
     kind: 'mixed up',
@@ -58,7 +58,7 @@ describe('the process in front of two providers', { timeout: 120_000 }, () => {
     await fixture.service.logged('signing keys loaded', 2);
     const expected = new Map([...callersOf(fixture.provider, 100), ...callersOf(fixture.partner, 100)]);
     const shots = [...expected.keys()];
-    // One of each in turn, and those that claim to be of the other among them.
+    // One of each in turn, including those that claim to be from the other.
     const interleaved = shots.slice(0, 100).flatMap((shot, index) => [shot, shots[100 + index]!]);
     const next = inTurn([...interleaved, ...mixedUp(fixture)]);
     let left = 10_000;
@@ -101,7 +101,7 @@ describe('the process in front of two providers', { timeout: 120_000 }, () => {
       assert.deepEqual([refused.except('valid 503'), refused.lost], [{}, 0]);
       const tally = await load.stop();
       assertUntroubled(tally);
-      // Nobody of these has waited for what does not concern them.
+      // None of these has waited for the other provider.
       assert.ok(tally.longestGap < 4_000, `${tally.longestGap} ms`);
 
       await partner.fault('all', undefined);

@@ -1,4 +1,4 @@
-/* The short form of the long fault of the same name: no response lost or crossed, however a connection with
+/* The short form of evidence/faults/pipelines.ts: no response is lost or crossed, however a connection with
    many requests ends. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';

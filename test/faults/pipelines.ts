@@ -1,5 +1,5 @@
-/* Pipelined requests over connections that end in every way, by chance that can be repeated: what came back,
-   and what was lost or crossed. */
+/* Pipelined requests over connections that end in every way, by repeatable chance: what came back, and what
+   was lost or crossed. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -15,7 +15,7 @@ import { TestClock } from '../support/clock.ts';
 
 const LONG = 'x'.repeat(400);
 
-/** Every response says which request it is for; one in five comes later, a few much later. */
+/** Every response names its request. One in five is late, a few are very late. */
 function echo(random: Random) {
   return ({ url }: IncomingMessage): MaybePromise<Reply> => {
     const text = url?.startsWith('/long') ? LONG : '';
@@ -43,13 +43,10 @@ const ENDS = [
 
 type End = (typeof ENDS)[number];
 
-/**
- * Of the connections that the client or the server ends by force only a beginning of the responses can come
- * back.
- */
+/** Connections that the client or the server ends by force deliver only the first responses. */
 const isForced = (end: End) => ['destroyed', 'reset', 'cut'].includes(end);
 
-/** What is sent behind the requests, and how many answers it has. */
+/** What is sent after the requests, and the number of its responses. */
 const LAST: Readonly<Partial<Record<End, readonly [bytes: string, statuses: readonly number[]]>>> = {
   'told to close': ['GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', [200]],
   'a body': ['POST /last HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello', [200]],
@@ -91,7 +88,7 @@ function readSlowly(socket: Socket, random: Random): void {
   });
 }
 
-/** The responses in what was received; one that has not come whole is left out. */
+/** The complete responses in the received text. */
 function* responsesIn(received: string): Generator<{ status: number; url: unknown }> {
   for (let at = 0; at < received.length;) {
     const end = received.indexOf('\r\n\r\n', at) + 4;
@@ -110,11 +107,11 @@ interface Run {
   readonly port: number;
   readonly name: number;
   readonly random: Random;
-  /** The server's side of the connection that comes from this port, once it is accepted. */
+  /** The server's side of the connection from this port, once it is accepted. */
   readonly acceptedFrom: (port: number | undefined) => Promise<Socket>;
 }
 
-/** One connection: as many answers as can be given must come, each in its turn. Gives how many came. */
+/** Runs one connection, on which every possible response must arrive, in order. Returns their number. */
 async function oneConnection({
   port,
   name,
@@ -169,8 +166,8 @@ async function oneConnection({
 }
 
 /**
- * Connections until so many answers have come. Throws for the first response that is lost, crossed or not asked
- * for.
+ * Runs connections until this many responses have arrived. Throws for the first one that is lost, crossed or
+ * unexpected.
  */
 export async function pour(context: TestContext, seed: number, wanted: number): Promise<Outcome> {
   const answer = echo(new Random(seed, 0));
@@ -227,7 +224,7 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
   };
 
   await Promise.all(Array.from({ length: 16 }, work));
-  // Whose clients have closed need no limit to end.
+  // Connections closed by clients end without a limit.
   while (sockets.size > 0) await pass(1);
   return { connections, responses, ends };
 }

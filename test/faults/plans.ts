@@ -1,4 +1,4 @@
-/* The ways in which a provider fails here, and what the log calls them. */
+/* The faults of a provider, and what the log calls them. */
 import type { Fault } from '../idp/faults.ts';
 import type { Provider } from '../idp/provider.ts';
 import type { FetchErrorReason } from '../../src/verify/base/events.ts';
@@ -16,7 +16,7 @@ const faulty = (
   fault: Fault,
 ): FaultPlan => ({ name, reason, begin: (provider) => provider.fault(where, fault) });
 
-/** No resolver is asked: a label of a name has at most 63 characters. */
+/** Fails without a resolver: a label has at most 63 characters. */
 const NOWHERE = `https://${'x'.repeat(64)}.test/keys`;
 
 export const FAULTS: readonly FaultPlan[] = [
@@ -51,7 +51,7 @@ export const FAULTS: readonly FaultPlan[] = [
   },
 ];
 
-/** Makes everything right again. */
+/** Ends the fault. */
 export async function endFaults(provider: Provider): Promise<void> {
   provider.discoveryDocument(undefined);
   await provider.fault('all', undefined);

@@ -1,5 +1,4 @@
-/* The built service in front of a provider of its own, and requests for it, for tests of what goes wrong
-   around it. */
+/* The built service with its own provider, and requests for it, for tests of faults. */
 import { strict as assert } from 'node:assert';
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { TestContext } from 'node:test';
@@ -24,13 +23,13 @@ export interface ProcessFixture {
 }
 
 export interface FixturePlan extends OutOfProcess {
-  /** Default: a new one. Making its key holds up the process, and with it every load. */
+  /** Default: a new one. Making its key blocks the process, and with it every load. */
   readonly provider?: Provider;
   /** The provider is down at first. */
   readonly isDown?: boolean;
 }
 
-/** Provider and service, the service with its keys unless the provider is down; both end with the test. */
+/** Starts provider and service, with keys unless the provider is down. Both end with the test. */
 export async function openFixture(context: TestContext, plan: FixturePlan = {}): Promise<ProcessFixture> {
   const {
     provider = await startProvider({ host: '127.0.0.1' }),
@@ -49,9 +48,7 @@ export async function openFixture(context: TestContext, plan: FixturePlan = {}):
   return { provider, service, pid: service.child.pid! };
 }
 
-/**
- * Publishes the current key under one more name, as cheap as a rotation can be; gives a token that uses it.
- */
+/** Publishes the current key under another kid, the cheapest rotation, and returns a token with it. */
 export function addKey(provider: Provider, kid: string): string {
   const { publicJwk } = provider.signingKey;
   provider.publish({ keys: [publicJwk, { ...publicJwk, kid }] });
@@ -60,31 +57,31 @@ export function addKey(provider: Provider, kid: string): string {
 
 const PRIVATE = '/api/private';
 
-/** A request with a good token of the current key. */
+/** A request with a valid token of the current key. */
 export const validShot = (provider: Provider, kind = 'valid'): Shot => ({
   kind,
   bytes: getBytes(PRIVATE, provider.issue({ sub: randomUUID() })),
 });
 
-/** Good requests with fifty tokens in turn. */
+/** Valid requests with fifty tokens in turn. */
 export const validShots = (provider: Provider) =>
   inTurn(Array.from({ length: 50 }, () => validShot(provider)));
 
 const claims = { iss: 'https://localhost/', aud: 'https://api.test', sub: 'auth0|user', exp: 4_102_444_800 };
 
-/** A token that nobody signed; `kid` is new each time unless given. */
+/** A token without a valid signature; by default with a new `kid` each time. */
 export const unsignedToken = (kid: string = randomUUID(), more: Record<string, unknown> = {}) =>
   rawJws(JSON.stringify({ alg: 'RS256', typ: 'JWT', kid }), JSON.stringify({ ...claims, ...more }), () =>
     randomBytes(256),
   );
 
-/** A request whose token is signed by nobody. */
+/** A request with a token that nobody signed. */
 export const unsignedShot = (kind: string, kid?: string, more?: Record<string, unknown>): Shot => ({
   kind,
   bytes: getBytes(PRIVATE, unsignedToken(kid, more)),
 });
 
-/** Good requests on a few connections, for as long as the test says. */
+/** Valid requests on a few connections, for as long as the test needs. */
 export function startGoodLoad({ provider, service }: ProcessFixture, plan: Partial<LoadPlan> = {}): Load {
   return startLoad({
     port: service.port,
@@ -95,7 +92,7 @@ export function startGoodLoad({ provider, service }: ProcessFixture, plan: Parti
   });
 }
 
-/** That every request of a good load was answered, and with 200. */
+/** Asserts that every request of a valid load got a 200. */
 export function assertUntroubled(tally: Tally): void {
   assert.deepEqual([tally.except('valid 200'), tally.lost, tally.refusedConnections], [{}, 0, 0]);
   assert.ok(tally.answered > 0 && tally.answered === tally.sent);

@@ -13,7 +13,7 @@ import {
   warnings,
 } from './process-fixture.ts';
 
-/** Faults that end a fetch by themselves; the others take its five seconds. */
+/** Faults that end a fetch; others take its five seconds. */
 const NAMES = ['500', '10 MB', 'expired certificate', 'name that does not resolve'];
 const SHORT = FAULTS.filter(({ name }) => NAMES.includes(name));
 

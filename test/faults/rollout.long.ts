@@ -1,4 +1,4 @@
-/* The short form of the long fault of the same name: replicas that are restarted in turn lose nothing
+/* The short form of evidence/faults/rollout.ts: replicas restarted in turn lose no request
    (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { rollOut } from './rollout.ts';
 for (const [balancer, delaySeconds] of [
   // Two restarts within a few seconds.
   [NGINX, 1],
-  // A little more than two of its checks.
+  // A little longer than two of its checks.
   [HAPROXY, 3],
 ] as const) {
   const { name, missing } = balancer;

@@ -1,4 +1,4 @@
-/* Replicas that are restarted in turn behind a balancer of test/example, under a load of GET and POST. */
+/* Replicas restarted in turn behind a balancer of test/example, under a load of GET and POST. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,13 +23,13 @@ export interface RolloutPlan {
 
 export interface Rollout {
   readonly tally: Tally;
-  /** The numbers of orders that the replicas have taken, those of one taken twice twice. */
+  /** The numbers of the orders that the replicas have received, repeated ones repeated. */
   readonly taken: readonly string[];
-  /** Of each replica that was ended. */
+  /** For each replica that ended. */
   readonly codes: readonly (number | null)[];
 }
 
-/** Every other one is an order with a number of its own. */
+/** Every other request is an order with its own number. */
 function shots() {
   let count = 0;
   return () => {
@@ -41,7 +41,7 @@ function shots() {
   };
 }
 
-/** Restarts three replicas, one after the other, so many times. */
+/** Restarts three replicas in turn, this many times. */
 export async function rollOut(t: TestContext, plan: RolloutPlan): Promise<Rollout> {
   const { balancer, delaySeconds, rounds } = plan;
   const provider = await startProvider({ host: '127.0.0.1' });

@@ -1,5 +1,5 @@
-/* Requests that no well-behaved client sends, each in one piece, and the status that it deserves
-   (docs/requests.md, RFC 9112). */
+/* Requests that no well-behaved client sends, each in one piece, and the expected status (docs/requests.md,
+   RFC 9112). */
 import { get, HOST, post } from '../support/listener.ts';
 
 export interface Shape {
@@ -38,7 +38,7 @@ export const SHAPES: Readonly<Record<string, Shape>> = {
   'another expectation': shape(get(`${HOST}Expect: 200-ok\r\n`), 417),
   'a field of 20 kB': shape(get(`${HOST}X: ${'x'.repeat(20_000)}\r\n`), 431),
   'a target of 20 kB': shape(`GET /${'x'.repeat(20_000)} HTTP/1.1\r\n${HOST}\r\n`, 431),
-  // Node counts names and values alone.
+  // Node counts only names and values.
   'many fields of 20 kB in all': shape(
     get(`${HOST}Connection: close\r\n${`x: ${'y'.repeat(9)}\r\n`.repeat(2_000)}`),
     431,

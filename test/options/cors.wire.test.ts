@@ -31,7 +31,7 @@ after(async () => {
   await provider.stop();
 });
 
-/** The header fields that a browser's decision rests on. */
+/** The header fields by which a browser decides. */
 const isDecisive = (name: string) => name.startsWith('access-control-') || name === 'vary';
 
 const decisive = ({ headers }: Response) =>

@@ -1,5 +1,5 @@
-/* The reader of `.env`: what it takes it reads alike on every line of Node (`npm run test:matrix` runs this
-   on each); all else is a fault with its line. */
+/* The parser of `.env`: it reads what it accepts alike on every line of Node, and anything else is a problem
+   with its line. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { parseDotEnv } from '../../src/options/dot-env.ts';
@@ -10,7 +10,7 @@ const BLANKS = ' '.repeat(60_000);
 const show = (text: string) =>
   JSON.stringify(text).replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16)}`);
 
-/** Its values, those of lines at fault left out, and the numbers of these lines. */
+/** The values without invalid lines, and the numbers of invalid lines. */
 function read(source: string): { values: Readonly<Record<string, unknown>>; faults: readonly number[] } {
   const problems: string[] = [];
   const entries = parseDotEnv(source, 'x.env', problems);
@@ -22,7 +22,7 @@ function read(source: string): { values: Readonly<Record<string, unknown>>; faul
   return { values: Object.fromEntries(entries.map(({ name, value }) => [name, value])), faults };
 }
 
-/** Lines that mean nothing. On one line of Node or another the whole file loses the setting below them. */
+/** Lines without a setting. On some line of Node, the whole file would lose the setting below them. */
 const NOTHING = [
   '',
   ' ',
@@ -52,7 +52,7 @@ for (const line of NOTHING) {
   });
 }
 
-/** Lines that are neither assignment nor comment nor empty. */
+/** Lines that are neither assignment, comment nor empty. */
 const FAULTS = [
   '[section]',
   ';x',
@@ -87,8 +87,7 @@ const FAULTS = [
   '!x',
   '// x',
   '"',
-  // A quote that is not closed on its line, and something after a closed one, which Node leaves out or takes
-  // for more of the value.
+  // An unclosed quote, or something after a closed one, which Node drops or adds to the value.
   'B="2',
   "B='2",
   'B=`2',
@@ -101,12 +100,12 @@ const FAULTS = [
   "B='it''s'",
   'B="2", C=3',
   'B=\'2\'"3"',
-  // What may be meant as a whole, of which Node takes what stands before the `#`.
+  // Values of which Node drops everything from the `#`.
   'B=x#y',
   'B=#x',
   'B=x#y # z',
   'B="x"#y',
-  // What some editors take for the end of a line, and Node does not.
+  // Characters that some editors show as the end of a line, unlike Node.
   'B=2\rC=3',
   '#\rB=2',
   'B=2\u2028C=3',
@@ -133,7 +132,7 @@ for (const line of FAULTS) {
   });
 }
 
-/** Lines that a reader could look at again and again. */
+/** Lines that could make a pattern backtrack. */
 const LONG: Readonly<Record<string, string>> = {
   'a value, blanks and more of it': `A=x${BLANKS}y`,
   'a value, blanks and what ends a line elsewhere': `A=x${BLANKS}\u2028`,

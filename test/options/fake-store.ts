@@ -1,5 +1,5 @@
-/* A store on loopback that speaks RESP2 as a test says, for what a real one does not do on demand; and ours in front of it, with a clock
-   in hand. Shares no code with src. */
+/* A store on loopback that speaks RESP2 as a test says, for what a real one does not do on demand, and our
+   client for it, with a test's clock. Shares no code with src. */
 import { EventEmitter, once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
@@ -10,10 +10,10 @@ import { createSharedReplayStore } from '../../src/options/redis-replay.ts';
 import type { ReplayVerdict } from '../../src/verify/dpop/replay.ts';
 import { TestClock } from '../support/clock.ts';
 
-/** Who waits longer than this for what never comes fails, and closes what the test has opened. */
+/** A wait that lasts longer fails, and closes what the test has opened. */
 const PATIENCE_MILLIS = 20_000;
 
-/** What `find` finds, as soon as a change makes it find something. */
+/** Resolves with the result of `find` as soon as a change gives one. */
 async function when<Value>(changes: EventEmitter, find: () => Value | undefined): Promise<Value> {
   const signal = AbortSignal.timeout(PATIENCE_MILLIS);
   for (;;) {
@@ -23,10 +23,10 @@ async function when<Value>(changes: EventEmitter, find: () => Value | undefined)
   }
 }
 
-/** The bytes to say to a command; nothing for `undefined`. */
+/** The reply to a command; `undefined` for none. */
 export type Say = (words: readonly string[], socket: Socket) => string | undefined;
 
-/** What a good store says, which has recorded nothing yet. */
+/** The replies of a working, empty store. */
 export function goodStore(): Say {
   const names = new Set<string>();
   return ([command, name = '']) => {
@@ -38,7 +38,7 @@ export function goodStore(): Say {
   };
 }
 
-/** A good greeting, and this to every `SET`. */
+/** A good greeting, and this reply to every `SET`. */
 export const afterGreeting =
   (say: Say | string): Say =>
   (words, socket) => {
@@ -46,7 +46,7 @@ export const afterGreeting =
     return typeof say === 'string' ? say : say(words, socket);
   };
 
-/** Every whole command at the start of the bytes, and what is left of them. */
+/** Every complete command at the start of the bytes, and the rest. */
 function parseCommands(bytes: Buffer): { commands: string[][]; rest: Buffer } {
   const commands: string[][] = [];
   let rest = bytes;
@@ -78,15 +78,15 @@ export interface FakeStore {
   readonly port: number;
   /** Every command so far, of all connections. */
   readonly commands: readonly (readonly string[])[];
-  /** The bytes of each piece in which commands came. */
+  /** The pieces in which commands arrived. */
   readonly pieces: readonly string[];
-  /** Every connection that was made so far. */
+  /** Every connection so far. */
   readonly sockets: readonly Socket[];
-  /** What it says from now on. */
+  /** Sets its replies from now on. */
   say: Say;
-  /** The `count`-th command, past or to come. */
+  /** Resolves with the `count`-th command, past or future. */
   received(count: number): Promise<readonly string[]>;
-  /** The `count`-th connection, past or to come. */
+  /** Resolves with the `count`-th connection, past or future. */
   connected(count: number): Promise<Socket>;
   close(): Promise<void>;
 }
@@ -145,10 +145,10 @@ export async function startFakeStore(
   return store;
 }
 
-/** Sends bytes to whoever has connected last; resolves when they have been read there. */
+/** Sends bytes to the latest connection. Resolves when they have been read. */
 export async function deliver({ sockets }: FakeStore, bytes: string): Promise<void> {
   await new Promise((resolve) => sockets.at(-1)?.write(bytes, resolve));
-  // On loopback what has been written is there at the next look, which comes between two of these.
+  // On loopback, written bytes are readable in the next turn, which comes between two of these.
   for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
 }
 
@@ -156,15 +156,15 @@ export interface Client {
   readonly clock: TestClock;
   /** Every log line so far, parsed. */
   readonly logs: readonly Record<string, unknown>[];
-  /** The `count`-th line with this message, past or to come. */
+  /** Resolves with the `count`-th line with this message, past or future. */
   logged(message: string, count?: number): Promise<Record<string, unknown>>;
-  /** The milliseconds of the `count`-th timer that was set, past or to come; up to the hundredth. */
+  /** Resolves with the milliseconds of the `count`-th timer, past or future, up to the hundredth. */
   timer(count: number): Promise<number>;
-  /** Resolves once the store has been greeted, whether that is told of or not. */
+  /** Resolves once the store has greeted, whether or not that is logged. */
   greeted(): Promise<true>;
-  /** Resolves once the store is lost and the next attempt waits for its time, whether that is told of or not. */
+  /** Resolves once the store is lost and the next attempt is scheduled, whether or not that is logged. */
   lost(): Promise<true>;
-  /** Records a proof with this `jti`, which can be accepted for `lifeSeconds` more. */
+  /** Records a proof with this `jti` that can be accepted for `lifeSeconds` more. */
   record(jti: string, lifeSeconds?: number): MaybePromise<ReplayVerdict>;
   close(): void;
 }
@@ -174,7 +174,7 @@ const MOST_TIMERS = 100;
 export const THUMBPRINT = 'T'.repeat(43);
 export const NOW = 1_800_000_000;
 
-/** Our side of a store, closed when the test is over. */
+/** Our client of a store. It closes with the test. */
 export function openClient(context: TestContext, address: string): Client {
   const clock = new TestClock(NOW * 1000);
   const logs: Record<string, unknown>[] = [];
@@ -187,7 +187,7 @@ export function openClient(context: TestContext, address: string): Client {
   };
 
   const after = (millis: number, action: () => void) => {
-    // Of the later ones nobody asks, and there may be a great many.
+    // Nobody asks for later ones, of which there may be many.
     if (timers.length < MOST_TIMERS) timers.push(millis);
     changes.emit('change');
     const cancel = clock.after(millis, action);
@@ -207,9 +207,9 @@ export function openClient(context: TestContext, address: string): Client {
   const timer = (count: number) => when(changes, () => timers[count - 1]);
 
   const isUp = () => store.gauge()[1] === 1;
-  // The timer of the greeting is cancelled then.
+  // This cancels the timer of the greeting.
   const greeted = () => when(changes, () => (isUp() ? true : undefined));
-  // And another one is set then.
+  // And sets another one.
   const lost = () => when(changes, () => (isUp() ? undefined : true));
 
   const record = (jti: string, lifeSeconds = 300) => store.record(THUMBPRINT, jti, NOW + lifeSeconds, NOW);
@@ -221,7 +221,7 @@ export interface Pair {
   readonly client: Client;
 }
 
-/** A fake store and our side of it, which has been greeted. */
+/** A fake store and our client, after the greeting. */
 export async function startPair(context: TestContext, say?: Say): Promise<Pair> {
   const store = await startFakeStore(context, say);
   const client = openClient(context, `redis://127.0.0.1:${store.port}`);

@@ -1,5 +1,5 @@
-/* The way to the provider through a forward proxy: what it is asked, what it may answer, and that nothing
-   goes around it. */
+/* The connection to the provider through a forward proxy: the requests to it, its responses, and that nothing
+   bypasses it. */
 import assert from 'node:assert/strict';
 import http, { Agent } from 'node:http';
 import https, { Agent as SecureAgent } from 'node:https';
@@ -32,17 +32,17 @@ before(async () => {
 after(() => Promise.all([provider.stop(), proxy.stop()]));
 afterEach(() => restore(provider));
 
-/** A test that waits for what a deadline must bring fails when it does not come. */
+/** A test that waits for a deadline fails if the deadline does not pass. */
 const BOUNDED = { timeout: 60_000 };
 const SHORT_DEADLINE_MILLIS = 150;
 const PASSWORD = 'pro%2Fxy%40%C3%B6';
 
 const addressOf = ({ port }: { port: number }, userInfo = '') => `http://${userInfo}127.0.0.1:${port}/`;
 
-/** The requests for tunnels since some moment. */
+/** The requests for tunnels since a moment. */
 const askedSince = (count: number) => proxy.asked.slice(count);
 
-/** A proxy that says byte for byte what a test wants, once it was asked for a tunnel. */
+/** A proxy that sends, byte for byte, what a test wants, after a request for a tunnel. */
 async function startLiar(
   context: TestContext,
   response: (socket: Socket, request: string) => void,
@@ -145,7 +145,7 @@ const refused = (status: number): [FetchErrorReason, string] => ['proxy-refused'
 
 const say = (text: string) => (socket: Socket) => void socket.write(text);
 
-/** Says a text a byte at a time, for as long as anybody listens. */
+/** Sends a text byte by byte, for as long as anybody reads. */
 const dribble = (text: string) => (socket: Socket) => {
   let index = 0;
   const timer = setInterval(() => {

@@ -1,4 +1,4 @@
-/* What it costs that ten thousand wait for a store which says nothing, again and again. */
+/* The memory of ten thousand proofs that wait for a store that never replies, again and again. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';

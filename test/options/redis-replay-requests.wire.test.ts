@@ -1,5 +1,4 @@
-/* What callers get while the store that replicas share is there, is away, and is full of requests that wait
-   for it. */
+/* What callers get while the shared store is up, is down, and has many waiting requests. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Response } from '../support/client.ts';
@@ -16,7 +15,7 @@ interface Stand {
   readonly store: FakeStore;
 }
 
-/** Resolves once it is so; nothing tells that the log of a service has grown. */
+/** Polls until it holds, since nothing signals a new log line. */
 async function until(isSo: () => boolean): Promise<void> {
   const end = performance.now() + 20_000;
   while (!isSo()) {
@@ -35,7 +34,7 @@ async function startStand(t: TestContext, say?: Say, mode = 'ALLOWED'): Promise<
   return { service, store };
 }
 
-/** A wait of one second by the Retry-After of the response, without a challenge: nothing was found wrong. */
+/** Asserts a 503 with Retry-After of one second and no challenge. */
 function assertUnavailable({ status, headers, body, challenges }: Response): void {
   assert.deepEqual([status, headers['retry-after'], challenges], [503, '1', []]);
   assert.equal(body.error, 'temporarily_unavailable');

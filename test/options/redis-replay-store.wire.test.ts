@@ -1,4 +1,4 @@
-/* The store that replicas share, in front of a real one: who may log in, what is recorded and for how long, over TLS too. */
+/* The shared store with a real server: authentication, what is recorded and for how long, with TLS too. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -125,7 +125,7 @@ test(
     const redis = await openRedis(t);
     const client = openClient(t, `redis://127.0.0.1:${redis.port}`);
     await client.logged('replay store ready');
-    // A primary that is not there: a replica is read-only all the same.
+    // Without its primary, a replica is still read-only.
     await redis.ask('CONFIG SET replica-serve-stale-data yes', 'REPLICAOF 127.0.0.1 1');
     assert.equal(await client.record('jti'), 'unavailable');
     assert.equal((await client.logged('replay store lost')).reason, 'READONLY');

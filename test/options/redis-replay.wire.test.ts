@@ -1,5 +1,5 @@
-/* The store that replicas share, in front of one that does what a test says: what is sent, what each reply
-   means, and that everything else is no admission. */
+/* The shared store with a server that does what a test says: the commands, the meaning of each reply, and
+   that nothing else admits a proof. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -27,7 +27,7 @@ import {
 const GREETING = 1;
 const silent = afterGreeting(() => undefined);
 
-/** No pause before another attempt is longer. */
+/** The longest pause before another attempt. */
 const RETRY_MILLIS = 2_000;
 
 describe('commands to the store', () => {
@@ -90,7 +90,7 @@ describe('commands to the store', () => {
       });
       openClient(t, address);
       const [first] = connections.mock.calls[0]?.arguments as unknown[];
-      // From net.connect Node hands it over in a list.
+      // net.connect passes it in a list.
       const asked = (Array.isArray(first) ? first[0] : first) as { host: string; port: number };
       assert.deepEqual([asked.host, asked.port], [host, port]);
     });
@@ -98,7 +98,7 @@ describe('commands to the store', () => {
 
   test('sends the commands of one turn in one write', async (t) => {
     const { store, client } = await startPair(t, silent);
-    // What a socket hands over to the system.
+    // What a socket passes to the system.
     const single = t.mock.method(Socket.prototype, '_write');
     const joined = t.mock.method(Socket.prototype as Writable, '_writev' as '_write');
     for (let count = 0; count < 200; count += 1) void client.record(`jti ${count}`);
@@ -110,7 +110,7 @@ describe('commands to the store', () => {
     const { store, client } = await startPair(t, silent);
     for (let count = 1; count <= 20; count += 1) {
       void client.record(`jti ${count}`);
-      // Less than what a system waits for before it says that something small has arrived.
+      // Less than the delay of small packets in the system.
       for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
       assert.equal(store.commands.length, GREETING + count);
     }

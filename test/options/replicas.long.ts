@@ -1,4 +1,5 @@
-/* Replicas as real processes that share a real store: a proof is good once between them, whatever becomes of the store meanwhile. */
+/* Replicas as real processes with one real store: a proof is accepted once among them, whatever happens to
+   the store. */
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { startLoad, type Shot } from '../support/load.ts';
@@ -11,7 +12,7 @@ const options = { skip: NO_STORE !== undefined };
 const countOf = (statuses: readonly number[], status: number): number =>
   statuses.filter((other) => other === status).length;
 
-/** The same request so many times. */
+/** The same request this many times. */
 function times(count: number, shot: Shot): () => Shot | undefined {
   let left = count;
   return () => {
@@ -32,7 +33,10 @@ async function ask(port: number, shot: Shot): Promise<number> {
   return response;
 }
 
-/** Each replica admits a proof once it has told `count` times that the store is ready; gives the milliseconds that the slowest took. */
+/**
+ * Waits until each replica accepts a proof, after it has logged the store as ready `count` times. Returns the
+ * milliseconds of the slowest.
+ */
 async function recover({ services, proofShot }: Replicas, count: number): Promise<number> {
   const began = performance.now();
   const recoveries = services.map(async ({ port, logged }) => {
@@ -45,7 +49,7 @@ async function recover({ services, proofShot }: Replicas, count: number): Promis
   return slowest;
 }
 
-/** Uses proofs everywhere before, while and after the store is away; then each of them once more. */
+/** Uses proofs at every replica before, during and after an outage of the store, then each once more. */
 async function survive(
   t: TestContext,
   leave: (replicas: Replicas) => unknown,
@@ -80,7 +84,7 @@ async function survive(
   }
   assert.deepEqual(Object.assign({}, ...bearers.map(({ tally }) => tally.except('bearer 200'))), {});
 
-  // What was refused with 503 may have been recorded; what was admitted has been.
+  // A proof refused with 503 may have been recorded; an accepted one has been.
   const again = useEverywhere(replicas, (index) => shots[index], responses, { connections: 4 });
   await Promise.all(again.map(({ ended }) => ended));
   const outcomes = [...responses.ofProof.values()];

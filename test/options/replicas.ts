@@ -1,4 +1,5 @@
-/* Three replicas of the built service in front of one real store and the test provider, and requests with proofs for them. */
+/* Three replicas of the built service with one real store and the test provider, and requests with proofs for
+   them. */
 import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import type { TestContext } from 'node:test';
@@ -12,22 +13,22 @@ const PUBLIC_URL = 'https://api.test';
 const PATH = '/api/private';
 const PASSWORD = 'p@ss:word/of?the#store%41';
 
-/** A store that has written down what it confirms, so that it forgets nothing when it is killed. */
+/** A store that persists what it confirms, so that a kill loses nothing. */
 const KEEPING = ['--appendonly', 'yes', '--appendfsync', 'always', '--requirepass', PASSWORD];
 
 export interface Replicas {
   readonly provider: Provider;
   readonly redis: Redis;
   readonly services: readonly TestProcess[];
-  /** A request with a proof that is new, under the name of the proof. */
+  /** A request with a new proof, by the name of the proof. */
   proofShot(): Shot;
   /** A request with a token that is not bound. */
   readonly bearerShot: Shot;
-  /** How many of these proofs the store has. */
+  /** The number of these proofs in the store. */
   recorded(names: readonly string[]): Promise<number>;
 }
 
-/** Three, which are ready unless the store is down at first. They end with the test. */
+/** Three replicas, ready unless the store is down at first. They end with the test. */
 export async function openReplicas(context: TestContext, store: 'up' | 'down' = 'up'): Promise<Replicas> {
   const provider = await startProvider({ host: '127.0.0.1' });
   context.after(() => provider.stop());
@@ -74,7 +75,7 @@ export async function openReplicas(context: TestContext, store: 'up' | 'down' = 
   return { provider, redis, services, proofShot, bearerShot, recorded };
 }
 
-/** The responses to each proof so far, as statuses. */
+/** The statuses for each proof so far. */
 export class Responses {
   readonly #changes = new EventEmitter();
   readonly #ofStatus = new Map<number, Set<string>>();
@@ -87,19 +88,19 @@ export class Responses {
     this.#changes.emit('change');
   }
 
-  /** The proofs that had this answer at least once. */
+  /** The proofs that got this status at least once. */
   with(status: number): Set<string> {
     return this.#ofStatus.get(status) ?? new Set();
   }
 
-  /** Resolves once so many more proofs have had this answer. */
+  /** Resolves once this many more proofs have got this status. */
   async more(status: number, more: number): Promise<void> {
     const enough = this.with(status).size + more;
     while (this.with(status).size < enough) await once(this.#changes, 'change');
   }
 }
 
-/** Sends each replica the same proofs in the same order on some connections; writes down what becomes of them. */
+/** Sends each replica the same proofs in the same order on some connections, and records the results. */
 export function useEverywhere(
   { services }: Replicas,
   shots: (index: number) => Shot | undefined,

@@ -1,4 +1,4 @@
-/* The document by which clients find out where to get a token (RFC 9728), on the wire. */
+/* The document that tells clients where to get a token (RFC 9728), on the wire. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Reply } from '../../src/gate/reply.ts';
@@ -40,7 +40,7 @@ function replyAt(path: string, early: Early): Reply | undefined {
   return reply;
 }
 
-/** The document under these settings, asked for as a client would. */
+/** The document with these settings, requested like a client. */
 function documentWith(environment: Environment): Record<string, unknown> {
   const settings = settingsWith({ ...RESOURCE, ...environment });
   const { pathname } = new URL(metadataUrlOf(String(settings.resourceUrl)));
@@ -137,7 +137,7 @@ for (const [resource, metadata, paths] of [
   });
 }
 
-/** The fields that say who may keep and who may read it. */
+/** The fields for caching and reading. */
 const shared = ({ headers }: Response) =>
   Object.fromEntries(
     Object.entries(headers).filter(([name]) =>
@@ -146,7 +146,7 @@ const shared = ({ headers }: Response) =>
   );
 
 const PUBLIC = { 'cache-control': 'public, max-age=3600', 'access-control-allow-origin': '*' };
-/** With a list of origins every response says so, also one that is the same for all of them. */
+/** With a list of origins every response has it, even one that is the same for all. */
 const LISTED = { ...PUBLIC, vary: 'Origin' };
 const PLACES = [`${ROOT}/v1`, `${ROOT}/v1/`, ROOT, `${ROOT}/v1?x=/../y`];
 
@@ -284,7 +284,7 @@ test('document and challenge do not depend on Host, forwarded fields and query [
 
 const METADATA = `resource_metadata="https://api.test${ROOT}/v1"`;
 
-/** Parameters of each challenge, `algs` aside. */
+/** The parameters of each challenge, without `algs`. */
 const parameters = ({ challenges }: Response) =>
   challenges.map((challenge) => challenge.replace(/algs="[^"]*", /, ''));
 

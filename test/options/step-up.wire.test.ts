@@ -1,4 +1,4 @@
-/* The guard `recentLogin` (RFC 9470): what passes it, when it is decided, and what is told. */
+/* The guard `recentLogin` (RFC 9470): what passes it, when it is checked, and its challenge. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { needs, open } from '../../src/gate/access.ts';

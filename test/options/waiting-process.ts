@@ -1,4 +1,4 @@
-/* A process that has nothing left to do but a store that replicas share, at the address of its first argument. */
+/* A process with nothing to do but a shared store, at the address in its first argument. */
 import { createSharedReplayStore } from '../../src/options/redis-replay.ts';
 
 const work = setInterval(() => {}, 1_000);

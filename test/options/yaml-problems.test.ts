@@ -1,5 +1,4 @@
-/* The YAML reader: what is not the part of YAML that settings need is an error with its line
-   (docs/settings.md). */
+/* The YAML parser: anything but the YAML that settings need is a problem with its line (docs/settings.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { SettingProblem } from '../../src/process/settings/entry.ts';
@@ -8,7 +7,7 @@ import { parseYaml } from '../../src/options/yaml.ts';
 const text = (source: string) => JSON.stringify(source);
 
 const LONG = 'k'.repeat(1001);
-// Reasons as loose as their wording may change: the line is what is promised.
+// Loose patterns, since wording may change; the line is promised.
 const FORM = /form that is not read|list/;
 const KEY = /not text; quote|key: value|1000 characters|form that is not read/;
 const DIRECTIVE = /a directive/;
@@ -18,7 +17,7 @@ const TWICE = /is set before; remove one/;
 const PLACE = /indentation|list item/;
 const CHARACTER = /character/;
 
-/** What is refused, a faulty document, its line and reason. */
+/** What is refused, a document, its line and reason. */
 const FAULTS: readonly (readonly [what: string, source: string, line: number, reason: RegExp])[] = [
   ...[
     '&x 1',
@@ -264,7 +263,7 @@ for (const [what, source, line, reason] of FAULTS) {
   });
 }
 
-/** A document, and what is said of its second line. */
+/** A document, and the problem of its second line. */
 const WORDINGS: readonly (readonly [source: string, fault: string])[] = [
   ['z: 0\na', 'no "key: value", a quoted text that does not end on its line, or a list item out of place'],
   ['z: 0\n1: 1', 'a key that is not text of at most 1000 characters; quote it'],

@@ -1,4 +1,4 @@
-/* The YAML reader: what it accepts it reads as YAML 1.2 does (docs/settings.md). */
+/* The YAML parser: what it accepts has the meaning of YAML 1.2 (docs/settings.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { undefinedOn } from '../../src/verify/base/encoding.ts';
@@ -276,7 +276,7 @@ test('allows every character that YAML can print next to those refused [YAML 1.2
   assert.deepEqual(values(`a: x${printable}x`), [['a', `x${printable}x`]]);
 });
 
-/** Lines that a reader could look at again and again. */
+/** Lines that could make a pattern backtrack. */
 const LONG: Readonly<Record<string, string>> = {
   'a key, blanks and no colon': `a${BLANKS}b`,
   'blanks before a text that is not closed': `a:${BLANKS}"x`,

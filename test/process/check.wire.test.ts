@@ -1,5 +1,4 @@
-/* `--check`: what the service would run with, or every reason why it would not; and arguments that are
-   none. */
+/* `--check`: what the service would run with, or every problem; and unknown arguments. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
@@ -24,13 +23,13 @@ after(() => provider.stop());
 const check = (environment: Record<string, string> = {}, files?: Record<string, string>) =>
   runCommand(['--check'], { ...providerSettings(provider), ...environment }, files);
 
-/** What it said of a configuration that is good. */
+/** The report of a valid configuration. */
 function reportOf({ code, output, errors }: Outcome): Record<string, any> {
   assert.deepEqual([code, errors], [0, []]);
   return JSON.parse(output);
 }
 
-/** What it said of one that is not; nothing else is said. */
+/** The output for an invalid one; there is nothing else. */
 function problemsOf({ code, output, errors }: Outcome): readonly string[] {
   assert.deepEqual([code, output], [1, '']);
   return errors;
@@ -127,7 +126,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       ['idp', 'status-refused'],
       ['partner', 'timeout'],
     ]);
-    // Also from who has failed seconds before.
+    // Even after a failure seconds before.
     assert.equal(faulty.counts.discovery, 1);
   });
 
@@ -189,9 +188,9 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     for (const { port } of [refusing, silent]) {
       const address = `redis://:sesame@127.0.0.1:${port}`;
       const environment = { IDP_DPOP_MODE: 'ALLOWED', IDP_DPOP_REPLAY_STORE: address };
-      // What else there is to tell is no word of the store.
+      // No other line is about the store.
       const lines = problemsOf(await check({ ...environment, IDP_STRAY: '1' }));
-      // The machine may be so busy that the keys, or what was refused, are late as well.
+      // On a busy machine the keys, or the refusal, may be late too.
       const losses = lines.filter((line) => line.startsWith('replay store'));
       const reason = /^replay store lost: \{"reason":"(.*)"\}$/.exec(losses.join())?.[1] ?? '';
       assert.ok(['timeout', port === refusing.port ? 'WRONGPASS' : ''].includes(reason), lines.join());
@@ -230,7 +229,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.match(lines.join(), /^signing keys could not be fetched: .*"timeout"/);
   });
 
-  /** How a main file ends that serves routes of its own. */
+  /** The last lines of a main file with its own routes. */
   function runOwnRoutes(routes: string, environment: Record<string, string>, ...words: string[]) {
     const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
     const code = `import { get, needs, open, runService, scope, under } from ${door}; runService({ ${routes} });`;

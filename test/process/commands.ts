@@ -1,4 +1,4 @@
-/* Runs the built service with arguments, as operators and images do, in a directory of its own. */
+/* Runs the built service with arguments, as operators and images do, in a new directory. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ export interface Outcome {
   readonly errors: readonly string[];
 }
 
-/** How the process ends with these arguments, this environment and these files in its directory. */
+/** The exit and output with these arguments, this environment and these files in its directory. */
 export async function runCommand(
   words: readonly string[],
   environment: Readonly<Record<string, string>>,

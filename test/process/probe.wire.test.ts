@@ -16,7 +16,7 @@ before(async () => {
 
 after(() => provider.stop());
 
-/** A service that holds its keys, unless its environment says otherwise. */
+/** A service with keys, unless its environment prevents it. */
 async function startReady(t: TestContext, environment: Environment = {}) {
   const service = await runProcess(t, { environment: { ...providerSettings(provider), ...environment } });
   await service.logged('signing keys loaded');
@@ -25,7 +25,7 @@ async function startReady(t: TestContext, environment: Environment = {}) {
 
 const probe = (environment: Environment) => runCommand(['--probe'], { ...DOWN, ...environment });
 
-/** What says byte for byte what a test wants, where the service would be. */
+/** A server that sends, byte for byte, what a test wants, in place of the service. */
 async function startLiar(t: TestContext, response: string | undefined): Promise<string> {
   const server = await startRawServer((socket) => {
     socket.once('data', () => void (response === undefined || socket.write(response)));

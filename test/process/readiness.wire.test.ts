@@ -1,4 +1,4 @@
-/* What tells a caller, without a token, that the service lives and whether it is ready (docs/requests.md). */
+/* The probes, which need no token: whether the service lives and is ready (docs/requests.md). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { SENTENCES } from '../../src/verify/base/refusal.ts';

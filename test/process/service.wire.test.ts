@@ -1,4 +1,4 @@
-/* Services in a process that is somebody's own: their URL, their end, and what they say at once. */
+/* Services embedded in another process: their URL, their end, and what they log at once. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
@@ -279,7 +279,7 @@ test('createService throws for what is not routes, and leaves nothing running', 
     },
   );
 
-  // Connections come in the order in which they were made, and this is the first.
+  // Connections arrive in the order in which they were opened, and this is the first.
   const own = connect(port, '127.0.0.1');
   const [first] = await once(store, 'connection');
   assert.equal(first.remotePort, own.localPort);
@@ -310,7 +310,7 @@ for (const [what, first] of [
 
 const PAST = Date.UTC(2020, 0, 1);
 
-/** As the fake timers of test runners do. */
+/** Like the fake timers of test runners. */
 function replaceDate(t: TestContext) {
   const { Date: real } = globalThis;
   globalThis.Date = class extends real {
@@ -347,7 +347,7 @@ for (const [how, setDate] of [
   });
 }
 
-/** What a program writes, one JSON text a line; `log` is what opens a log, `gatehouse` the package. */
+/** The output of a program, one JSON text a line. `log` opens a log; `gatehouse` is the package. */
 async function linesOf(program: string): Promise<Record<string, any>[]> {
   const log = new URL('../../src/process/log.ts', import.meta.url);
   const gatehouse = new URL('../../src/gatehouse.ts', import.meta.url);

@@ -1,4 +1,4 @@
-/* How the process that operators run ends: signals, readiness meanwhile, exit codes (docs/operations.md). */
+/* How the process ends: signals, readiness meanwhile, exit codes (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { SENTENCES } from '../../src/verify/base/refusal.ts';
@@ -9,7 +9,7 @@ import { providerSettings, runProcess, type TestProcess } from '../support/servi
 
 const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: api.test\r\n\r\n';
 
-/** What the log says of the end; other lines may come at any time. */
+/** The log lines about the end; others may come at any time. */
 const reasons = ({ logs }: TestProcess) =>
   logs
     .filter(({ message }) => ['shutting down', 'stopped'].includes(message))

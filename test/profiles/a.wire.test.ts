@@ -25,7 +25,7 @@ after(async () => {
   await provider.stop();
 });
 
-/** The body of the 200 answer as it was sent: fields in their order. */
+/** The body of the 200 response as sent, with its fields in order. */
 async function textOf(running: TestService, path: string, claims?: Record<string, unknown>): Promise<string> {
   const response = await running.ask(path, claims === undefined ? {} : { token: provider.issue(claims) });
   assert.equal(response.status, 200);

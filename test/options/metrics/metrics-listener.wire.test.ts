@@ -1,4 +1,4 @@
-/* The listener for who collects metrics: what it answers, its limits, and when it listens. */
+/* The listener for metrics: its responses, its limits, and when it listens. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
@@ -79,7 +79,7 @@ test('answers 404 without content to everything else, and measures nothing for i
   assert.equal(reads(), 0);
 });
 
-/** A connection of which the server knows. */
+/** A connection that the server has accepted. */
 async function connectTo({ server, port }: { server: Server; port: number }) {
   const connection = once(server, 'connection');
   const wire = await openWire(port);
@@ -139,7 +139,7 @@ async function ports(t: TestContext) {
   return { taken: (taken.address() as AddressInfo).port, free: await freePort() };
 }
 
-/** No machine has it (RFC 5737 §3). */
+/** An address that no machine has (RFC 5737 §3). */
 const NOWHERE = '192.0.2.1';
 
 test('listens for metrics on METRICS_HOST, or by default on the host of the service', async (t) => {

@@ -1,4 +1,4 @@
-/* What is measured, held against the traffic that was sent. */
+/* The metrics, compared with the traffic that was sent. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -44,14 +44,14 @@ async function start(t: TestContext, settings: Partial<GivenSettings> = {}, fetc
   const port = Number(new URL(url).port);
   const all = () => readExposition(service.metricsText());
 
-  /** The value of a sample; 0 for what is not there would hide that it is not there from the start. */
+  /** The value of a sample. Throws for a missing one, since every sample must be there from the start. */
   const value = (sample: string) => {
     const [name = ''] = sample.split('{');
     const family = [...all()].find(([key]) => name === key || name.startsWith(`${key}_`));
     return family?.[1].samples.get(sample);
   };
 
-  /** How many answers there were. */
+  /** The number of responses. */
   const responses = (labels: string) => value(`${DURATION}_count{${labels}}`);
   return { service, url, port, all, value, responses };
 }
@@ -105,7 +105,7 @@ test('has every family from the start, and every foreseeable series at zero', as
     [...routes.map(({ method, pattern }) => [method, pattern]), ['GET', '/healthz'], ['GET', '/readyz']]
       .flatMap(([method = '', pattern = '']) =>
         (method === 'GET' ? ['GET', 'HEAD'] : [method]).flatMap((each) =>
-          // An alert sees the first 500 of a series only if the series was there before (docs/rules.yml).
+          // An alert sees the first 500 only if the series existed before (docs/rules.yml).
           [200, 500].map((status) => `${labelsOf(pattern.replace(/["\\]/g, '\\$&'), each, status)} 0`),
         ),
       )
@@ -222,7 +222,7 @@ test('counts verified and cached tokens, and proofs by the verdict of the replay
   const { port, url, value } = await start(t);
   const token = issuer.token({ scope: 'read:orders' });
   for (let use = 0; use < 4; use += 1) await ask(port, '/orders/a', { token });
-  // What is seen once is not remembered.
+  // A token that is used once is not cached.
   assert.equal(value('gatehouse_tokens_total{result="verified"}'), 2);
   assert.equal(value('gatehouse_tokens_total{result="remembered"}'), 2);
   await ask(port, '/orders/a', { token: issuer.token({ exp: 1 }) });
@@ -338,7 +338,7 @@ test('shows by how much timers were late since the last collection', async (t) =
   const { value } = await start(t);
   const lag = () => value('nodejs_eventloop_lag_p99_seconds') ?? NaN;
   assert.ok(lag() >= 0);
-  // Node counts from the first of its own timers on.
+  // Node counts from its first timer.
   await setTimeout(100);
   const end = performance.now() + 400;
   while (performance.now() < end);

@@ -1,4 +1,4 @@
-/* `.env.example` says what the settings are: every name, its key, and values that load. */
+/* `.env.example` has every setting with its key, and values that load. */
 import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

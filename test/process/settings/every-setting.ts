@@ -1,5 +1,4 @@
-/* Every setting with its names, default and values, as docs/settings.md has them, for tests; shares nothing
-   with src. */
+/* Every setting with its names, default and values, as in docs/settings.md. Shares nothing with src. */
 import { strict as assert } from 'node:assert';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,19 +10,19 @@ import { checkGiven } from '../../../src/process/settings/in-code.ts';
 import { type IssuerSettings } from '../../../src/process/settings/load.ts';
 
 export type Name = Exclude<keyof ProfileSettings, 'issuers'> | keyof IssuerSettings;
-/** How a value is written in a file or the environment, and what it becomes. */
+/** How a value is written in a file or the environment, and the loaded value. */
 export type Spelling = readonly [written: string, value: unknown];
 
 export interface SettingRoute {
   readonly name: Name;
   readonly env?: string;
   readonly yaml?: string;
-  /** Per profile where they differ; `required` when there is none. */
+  /** By profile if they differ; `required` if there is none. */
   readonly byDefault: unknown;
   readonly byDefaultA?: unknown;
-  /** Three good values, each other than the default and the others, where the rule has as many. */
+  /** Three valid values, different from the default and from each other, if there are so many. */
   readonly good: readonly [Spelling, Spelling, Spelling?];
-  /** A value at fault, and what its problem says. */
+  /** An invalid value, and its problem. */
   readonly bad?: readonly [written: string, reason: RegExp];
 }
 
@@ -433,15 +432,15 @@ export interface Sources {
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
 }
 
-/** Loads from a directory that holds only these files; no process environment but this. */
+/** Loads from a directory with only these files, and this environment. */
 export function load({ environment = {}, files = {} }: Sources): ReturnType<typeof loadProfileSettings> {
   return inDirectory(files, (directory) => loadProfileSettings(environment, directory));
 }
 
-/** As `createService` checks what it is given. */
+/** Checks settings as `createService` does. */
 export const checkSettings = (given: GivenSettings) => checkGiven(SERVICE_SETTINGS, given);
 
-/** Runs an action in a directory that holds only these files. */
+/** Runs an action in a directory with only these files. */
 export function inDirectory<Result>(files: Sources['files'], action: (directory: string) => Result): Result {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
   try {
@@ -466,7 +465,7 @@ export function problemsIn(action: () => unknown): readonly string[] {
   }
 }
 
-/** `a.b: "text"` as nested YAML; `written` is put as it is. */
+/** `a.b: "text"` as nested YAML. `written` is inserted unchanged. */
 export const yamlOf = (path: string, written: string) =>
   path
     .split('.')
@@ -475,11 +474,11 @@ export const yamlOf = (path: string, written: string) =>
     )
     .join('');
 
-/** The value of a setting; of those that each issuer has, that of the first. */
+/** The value of a setting; for an issuer's setting, that of the first issuer. */
 export const valueOf = (settings: ProfileSettings, name: Name): unknown =>
   ({ ...settings.issuers.idp!, ...settings })[name];
 
-/** The one problem of the sources. */
+/** The only problem of the sources. */
 export function onlyProblem(sources: Sources): string {
   const problems = problemsOf(sources);
   assert.equal(problems.length, 1, problems.join('\n'));

@@ -1,4 +1,4 @@
-/* Settings in code: by the rules of the other sources, and none is passed over in silence. */
+/* Settings in code: the same checks as in other sources, and none is silently ignored. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createGate, createService, type Routes } from '../../../src/gatehouse.ts';

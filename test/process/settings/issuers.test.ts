@@ -1,4 +1,4 @@
-/* Several issuers: which there are, what their settings are called, and what is wrong with them
+/* Several issuers: which they are, the names of their settings, and their problems
    (docs/several-issuers.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
@@ -18,7 +18,7 @@ const TWO = { ...REQUIRED, ISSUERS: 'partner', ...PARTNER };
 
 const PARTNER_YAML = 'issuers:\n  partner:\n    domain: partner.test\n    audience: orders-api\n';
 
-/** What an issuer has that says nothing else. */
+/** The defaults of an issuer. */
 const PLAIN = {
   domain: 'partner.test',
   audience: ['orders-api'],

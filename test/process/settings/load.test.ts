@@ -1,4 +1,4 @@
-/* All sources → settings (docs/settings.md): which place wins, what is read there, and the defaults. */
+/* All sources → settings (docs/settings.md): which source wins, how it is read, and the defaults. */
 import { strict as assert } from 'node:assert';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -22,10 +22,7 @@ const REQUIRED_YAML = 'idp:\n  domain: idp.test\n  audience: https://api.test\n'
 
 const quoted = (written: string) => JSON.stringify(written);
 
-/**
- * What the route needs beside it: profile A, to which the scope policy belongs, and where DPoP is on; the URL
- * of a resource of which more is said.
- */
+/** What the setting needs besides it: profile A for the scope policy, DPoP, or the URL of a resource. */
 const around = (name: string) => {
   const isOfA = ['scopePolicy', 'dpopReplayStore'].includes(name);
   const isOfResource = name.startsWith('resource') && name !== 'resourceUrl';
@@ -120,7 +117,7 @@ for (const { env, yaml, byDefault } of SETTINGS) {
   for (const unquoted of ['12345', 'true', '1e3', '[1]']) {
     test(`says to quote the unquoted ${unquoted} as ${yaml}`, () => {
       const problem = onlyProblem({
-        // What says more of a resource demands one.
+        // Other settings of a resource need its URL.
         environment: without({ ...REQUIRED, RESOURCE_URL: 'https://api.test' }, env),
         files: { 'application.yml': yamlOf(yaml, unquoted) },
       });
@@ -179,7 +176,7 @@ test('refuses a resource with another origin than the public URL, and accepts on
     ['https://api.test', 'https://other.test', false],
     ['https://api.test', 'https://api.test:8443', false],
     ['http://localhost', 'https://localhost', false],
-    // Of a public URL that is at fault nothing more is said.
+    // An invalid public URL is reported alone.
     ['api.test', 'https://other.test', true],
   ] as const) {
     const environment = { ...REQUIRED, PUBLIC_URL: publicUrl, RESOURCE_URL: resource };
@@ -279,7 +276,7 @@ test('loads, without a profile, the settings of the service with the defaults of
   const environment = { ...REQUIRED, PROFILE: 'A', SCOPE_POLICY: 'true' };
   const { settings } = inDirectory({}, (directory) => loadSettings(environment, directory));
   const { profile, orgId, scopePolicy, ...expected } = load({ environment: REQUIRED }).settings;
-  // The methods are those of its routes.
+  // The methods of its routes.
   assert.deepEqual(settings, { ...expected, corsAllowedMethods: [] });
   assert.deepEqual([profile, orgId, scopePolicy], ['B', 'org_123456', false]);
 });

@@ -1,4 +1,4 @@
-/* The port for metrics is another one than that of the service, unless both are picked. */
+/* The port for metrics differs from that of the service, unless both are picked. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load, onlyProblem, REQUIRED } from './every-setting.ts';

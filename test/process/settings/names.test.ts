@@ -1,5 +1,4 @@
-/* Names that are set and are no setting's (docs/settings.md): a misspelt safeguard does not pass in
-   silence. */
+/* Unknown names (docs/settings.md): a misspelled safeguard is not silently ignored. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { load, onlyProblem, problemsOf, REQUIRED, withYaml } from './every-setting.ts';
@@ -18,7 +17,7 @@ for (const section of ['idp', 'issuers', 'api', 'cors', 'resource', 'metrics', '
     ['an unknown key without a value', `${section}:\n  nonsense:`, `${section}.nonsense`, 2],
   ] as const) {
     test(`refuses ${what} in the section ${section} and names its line [H2]`, () => {
-      // What lacks a domain and an audience is an issuer that is told of them too.
+      // Without domain and audience, it is an issuer with these problems too.
       const [problem = '', ...others] = problemsOf(withYaml(yaml)).toReversed();
       assert.ok(problem.startsWith(`${name} (`), problem);
       assert.equal(others.length, section === 'issuers' && what === 'a nested key' ? 2 : 0);
@@ -33,7 +32,7 @@ for (const section of ['idp', 'issuers', 'api', 'cors', 'resource', 'metrics', '
     assert.deepEqual(load(withYaml(`${section}:\n`)).warnings, []));
 }
 
-/** A key that is set, and the one to write. */
+/** A wrong key, and the right one. */
 const KEYS: readonly (readonly [yaml: string, name: string, nearest: string])[] = [
   ['idp:\n  dpopmode: REQUIRED', 'idp.dpopmode', 'idp.dpopMode'],
   ['idp:\n  dpop: REQUIRED', 'idp.dpop', 'undefined'],
@@ -120,7 +119,7 @@ test('does not treat a key with a dot as nested keys', () => {
   );
 });
 
-/** A name, and the one to write. */
+/** A wrong name, and the right one. */
 const VARIABLES: readonly (readonly [name: string, nearest: string | undefined])[] = [
   ['IDP_DPOPMODE', 'IDP_DPOP_MODE'],
   // Three letters left out, added, changed; then four.
@@ -228,7 +227,7 @@ test('refuses a name of two lines in the environment, which Node 20 makes with -
   }
 });
 
-/** What Node 20 makes of a key over several lines in a file for --env-file, and what is shown of it. */
+/** What Node 20 makes of a key over several lines with --env-file, and what is shown of it. */
 const TORN: readonly (readonly [name: string, shown: string])[] = [
   ['U0VDUkVU\n-----END PRIVATE KEY-----\nIDP_DPOP_MODE', 'IDP_DPOP_MODE'],
   ['U0VDUkVU\r\n-----END PRIVATE KEY-----"\r\nIDP_DOMIAN', 'IDP_DOMIAN'],

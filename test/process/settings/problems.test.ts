@@ -1,5 +1,5 @@
-/* What an operator reads when the service does not start (docs/settings.md): every problem at once, each with
-   its place and its fix. */
+/* What an operator reads when the service does not start (docs/settings.md): every problem at once, with its
+   source and its remedy. */
 import { strict as assert } from 'node:assert';
 import { join } from 'node:path';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-/* The readers of single values: what each takes, and the fault that says what to change. */
+/* The readers of single values: what each accepts, and the problem that says what to change. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import {
@@ -36,7 +36,7 @@ function refuses(reader: (raw: RawValue) => unknown, raw: RawValue, reason: RegE
   );
 }
 
-/** What is wrong with a text; `false` when it is taken as it stands. */
+/** The problem of a text; `false` if there is none. */
 function faultOf(reader: (raw: RawValue) => string, value: string): string | false {
   try {
     assert.equal(reader(value), value);
@@ -281,7 +281,7 @@ const HOST_FAULTS: readonly (readonly [value: string, reason: string])[] = [
   ...['idp.test.', 'idp.test.:443', 'bücher.test', 'idp%2etest', 'idp^test', 'idp<test', 'idp|test', '.'].map(
     (value) => [value, NOT_A_HOST] as const,
   ),
-  // Not host names either, though the URL parser takes them: quotes that a container's environment file
+  // Not host names either, though the URL parser accepts them: quotes that a container's environment file
   // keeps, lists, patterns.
   ...[
     '"idp.test"',

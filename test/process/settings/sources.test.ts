@@ -1,4 +1,4 @@
-/* The files that settings are read from (docs/settings.md): which, and what keeps one from being read. */
+/* The files of settings (docs/settings.md): which, and what prevents reading them. */
 import { strict as assert } from 'node:assert';
 import { execFileSync } from 'node:child_process';
 import fs, { mkdirSync, symlinkSync } from 'node:fs';
@@ -65,7 +65,7 @@ for (const [what, name] of [
   });
 }
 
-/** What is no regular file: how to make it. A pipe or a terminal would hold up the start for ever. */
+/** How to make what is not a regular file. A pipe or a terminal would block the start for ever. */
 const IRREGULAR: Readonly<Record<string, (path: string) => void>> = {
   'a directory': (path) => mkdirSync(path),
   'a pipe': (path) => execFileSync('mkfifo', [path]),

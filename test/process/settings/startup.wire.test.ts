@@ -1,4 +1,4 @@
-/* What operators see of settings at the start: standard error, exit code and the log (docs/settings.md,
+/* What operators see of settings at the start: standard error, exit code and log (docs/settings.md,
    docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { startProcess, type OutOfProcess } from '../../support/service.ts';
 
 /**
- * Starts with faulty settings; the lines on standard error of a process that exited 1 without having
- * listened.
+ * Starts with invalid settings. Returns the lines on standard error of a process that exited with 1 without
+ * listening.
  */
 async function refusalOf(given: OutOfProcess): Promise<string[]> {
   const service = await startProcess(given);

@@ -350,8 +350,7 @@ test('imports the key of a proof twice, and again only after many other keys wer
     );
   }
   for (const signer of signers) assert.equal(await importsOf(signer), 0, signer.alg);
-  // The cache of keys evicts, because callers choose the keys: any key is looked up, even one that no token
-  // names.
+  // Callers choose these keys, which come and go: any key is looked up, even one that no token names.
   const token = boundTo(key.thumbprint);
   for (let times = 1; times <= 2; times += 1) {
     for (let index = 0; index < 1200; index += 1) {
