@@ -3,7 +3,7 @@
 import { fieldValues } from '../verify/request/fields.ts';
 import { Refused, type Refusal } from '../verify/base/refusal.ts';
 import { acceptedScheme } from '../verify/credentials.ts';
-import { createRefusalReplies, onceForEach, type ChallengeOptions } from './challenge.ts';
+import { createRefusalReplies, type ChallengeOptions } from './challenge.ts';
 import type { CrossOrigin } from './early.ts';
 import { jsonReply, type Reply } from './reply.ts';
 import type { RequestRecord } from './record.ts';
@@ -13,12 +13,19 @@ const BUG_REPLY = jsonReply(500, '{"error":"server_error","message":"Internal Se
 /** `status` is `null` when the client got no response. */
 export type Observe = (record: RequestRecord, status: number | null) => void;
 
+/** The refusal as the challenge shows it (RFC 6750 §3). */
+export type NameScopes = (refusal: Refusal, record: RequestRecord) => Refusal;
+
+export interface ReplyOptions extends ChallengeOptions {
+  readonly nameScopes?: NameScopes | undefined;
+}
+
 export type OnError = (error: unknown) => unknown;
 
 export type Replies = ReturnType<typeof createReplies>;
 
 export function createReplies(
-  options: ChallengeOptions,
+  options: ReplyOptions,
   crossOrigin: CrossOrigin,
   observe: Observe,
   onError: OnError = () => {},
@@ -45,7 +52,7 @@ export function createReplies(
     record.findings = findings;
     const [authorization = ''] = fieldValues(record.request.rawHeaders, 'authorization');
     const scheme = acceptedScheme(authorization, options.dpopMode);
-    return replyToRefusal(options.metadataUrl ? nameScopes(refusal, record) : refusal, scheme);
+    return replyToRefusal(options.nameScopes?.(refusal, record) ?? refusal, scheme);
   }
 
   /** Names and values in turn. */
@@ -68,24 +75,4 @@ export function createReplies(
 export function nonceFields({ caller, findings }: RequestRecord) {
   const freshNonce = (caller ?? findings)?.freshNonce;
   return freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
-}
-
-const withScope = onceForEach((refusal, scope: string): Refusal => {
-  return { ...refusal, demands: { ...refusal.demands, scope } };
-});
-
-/**
- * If another token could help, names all scopes of the route and its rules (RFC 6750 §3). Choice: also of
- * `anyScope` and of passed guards, since a client asks for no others. Equal results are one value, whose
- * reply is made once.
- */
-function nameScopes(refusal: Refusal, { rules = [], route }: RequestRecord) {
-  const { kind, demands } = refusal;
-  const isAvoidable = demands !== undefined || kind === 'unauthorized' || kind === 'invalid_token';
-  if (!isAvoidable) return refusal;
-
-  const scopes = [...rules, route]
-    .flatMap((each) => each?.access.guards ?? [])
-    .flatMap(({ refused }) => refused.refusal.scopes ?? []);
-  return withScope(refusal, [...new Set(scopes)].join(' '));
 }

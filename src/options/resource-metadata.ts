@@ -1,9 +1,11 @@
 // The document that tells clients where to get a token (RFC 9728). Promises: everyone gets the same bytes,
 // without a token.
 import { printableSetting, type Log } from '../verify/base/events.ts';
-import { refuseMethod } from '../verify/base/refusal.ts';
+import { refuseMethod, type Refusal } from '../verify/base/refusal.ts';
 import { NO_CONTENT, type Reply } from '../gate/reply.ts';
+import { onceForEach } from '../gate/challenge.ts';
 import type { Early } from '../gate/early.ts';
+import type { NameScopes } from '../gate/replies.ts';
 import type { DpopMode } from '../verify/credentials.ts';
 import { isPreflight } from './preflight.ts';
 
@@ -98,3 +100,23 @@ function warnOfAudience({ resourceUrl = '', issuers }: ResourceOptions, log: Log
   const isAudience = Object.values(issuers).some(({ audience }) => audience.includes(resourceUrl));
   if (!isAudience) log('resource is no audience', { setting: printableSetting(resourceUrl) });
 }
+
+const withScope = onceForEach((refusal, scope: string): Refusal => {
+  return { ...refusal, demands: { ...refusal.demands, scope } };
+});
+
+/**
+ * If another token could help, names all scopes of the route and its rules (RFC 6750 §3). Choice: also of
+ * `anyScope` and of passed guards, since a client asks for no others. Equal results are one value, whose
+ * reply is made once.
+ */
+export const nameScopes: NameScopes = (refusal, { rules = [], route }) => {
+  const { kind, demands } = refusal;
+  const isAvoidable = demands !== undefined || kind === 'unauthorized' || kind === 'invalid_token';
+  if (!isAvoidable) return refusal;
+
+  const scopes = [...rules, route]
+    .flatMap((each) => each?.access.guards ?? [])
+    .flatMap(({ refused }) => refused.refusal.scopes ?? []);
+  return withScope(refusal, [...new Set(scopes)].join(' '));
+};

@@ -9,7 +9,12 @@ import { createMetricsListener, listenBoth } from '../options/metrics/metrics-li
 import type { Metrics } from '../options/metrics/metrics.ts';
 import { connectThrough } from '../options/proxy-tunnel.ts';
 import { createSharedReplayStore } from '../options/redis-replay.ts';
-import { createResourceMetadata, metadataPaths, metadataUrlOf } from '../options/resource-metadata.ts';
+import {
+  createResourceMetadata,
+  metadataPaths,
+  metadataUrlOf,
+  nameScopes,
+} from '../options/resource-metadata.ts';
 import { createListener } from '../service/http/listener.ts';
 import { createPipeline } from '../service/http/pipeline.ts';
 import { createResponder, type Phase } from '../service/http/responder.ts';
@@ -105,6 +110,7 @@ export function partsOf(
     replayStore: store === undefined ? undefined : createSharedReplayStore(store, clock, log),
     early: cors === undefined ? metadata : [...metadata, cors.preflight],
     metadataUrl: resourceUrl && metadataUrlOf(resourceUrl),
+    nameScopes: resourceUrl ? nameScopes : undefined,
     crossOrigin: cors ?? SAME_ORIGIN,
     joinsChallenges: isPolicy,
   };

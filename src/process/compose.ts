@@ -3,7 +3,7 @@
 import type { CrossOrigin, Early } from '../gate/early.ts';
 import { createIdentification } from '../gate/identify.ts';
 import { createObserver, type Dependencies } from '../gate/observe.ts';
-import { createReplies, type OnError } from '../gate/replies.ts';
+import { createReplies, type NameScopes, type OnError } from '../gate/replies.ts';
 import type { JsonObject } from '../verify/base/encoding.ts';
 import { createSenderCheck, type SenderCheck } from '../verify/caller.ts';
 import { createReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
@@ -28,12 +28,15 @@ export interface OptionalParts {
   readonly early: readonly Early[];
   /** Of the document about the resource, for challenges (RFC 9728 §5.1). */
   readonly metadataUrl: string | undefined;
+  readonly nameScopes: NameScopes | undefined;
   readonly crossOrigin: CrossOrigin;
   /** For questions of a proxy. */
   readonly joinsChallenges?: boolean;
 }
 
-export interface Checks extends Readonly<{ verifyToken: TokenVerifier; checkSender: SenderCheck }> {
+export interface Checks {
+  readonly verifyToken: TokenVerifier;
+  readonly checkSender: SenderCheck;
   readonly onError?: OnError | undefined;
 }
 

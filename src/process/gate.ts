@@ -45,6 +45,7 @@ const NO_PARTS: OptionalParts = {
   replayStore: undefined,
   early: [],
   metadataUrl: undefined,
+  nameScopes: undefined,
   crossOrigin: SAME_ORIGIN,
 };
 
@@ -72,6 +73,7 @@ async function partsOf(settings: Settings, { clock, log }: Dependencies): Promis
     replayStore: redis ? redis.createSharedReplayStore(dpopReplayStore, clock, log) : undefined,
     early: metadata ? [metadata.createResourceMetadata(settings, log)] : [],
     metadataUrl: metadata ? metadata.metadataUrlOf(resourceUrl) : undefined,
+    nameScopes: metadata ? metadata.nameScopes : undefined,
     crossOrigin: cors ? cors.createCors(settings) : NO_PARTS.crossOrigin,
   };
 }
