@@ -22,7 +22,6 @@ export interface ProofKey {
   readonly privateKey: KeyObject;
 }
 
-/** The request that a proof is for. */
 export interface ProofRequest {
   readonly method: string;
   readonly url: string;

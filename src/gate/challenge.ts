@@ -30,7 +30,7 @@ const DETAILS: Readonly<Partial<Record<Kind, string>>> = {
   invalid_dpop_proof: 'The DPoP proof is invalid',
 };
 
-/** What follows may be no request (RFC 9110 §15.5.9). */
+/** RFC 9110 §15.5.9 */
 const CLOSING: readonly RefusalReason[] = [
   'malformed-http',
   'host-refused',

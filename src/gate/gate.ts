@@ -31,10 +31,10 @@ export type RefusalReply = Readonly<{ status: number; headers: Field[]; body: st
 
 type Refusal = Readonly<{ refusal: RefusalReply; caller?: undefined }>;
 
-/** The result of `check`. Test `verdict.refusal`. */
+/** Test `verdict.refusal`. */
 export type Verdict<Admitted> = (Admission<Admitted> & Readonly<{ refusal?: undefined }>) | Refusal;
 
-/** The result of `authorize`. Test `authorization.refusal`. */
+/** Test `authorization.refusal`. */
 export type Authorization<Admitted> = Readonly<{ caller: Admitted; refusal?: undefined }> | Refusal;
 
 const TOO_LATE = 'the response has begun before admit was through; await it';
@@ -50,14 +50,14 @@ const describe = ({ status, fields, content }: Reply): RefusalReply => ({
 });
 
 function send(response: ServerResponse, { status, headers, body }: RefusalReply) {
-  // `writeHead` would lose the second challenge once a framework has set a field.
+  // `writeHead` would lose the second challenge if a framework has set a field.
   for (const [name] of headers) response.removeHeader(name);
   for (const [name, value] of headers) response.appendHeader(name, value);
   response.statusCode = status;
   response.end(body);
 }
 
-/** `refused` is what was returned or thrown instead of a caller. */
+/** `refused` was returned or thrown. */
 type Outcome<Admitted> =
   Readonly<{ caller: Admitted }> | Readonly<{ early: Reply }> | Readonly<{ refused: unknown }>;
 
@@ -112,7 +112,7 @@ export function createGateChecks(identification: Identification, replies: Replie
     return { refusal: describe(replies.finish(reply, record)) };
   }
 
-  /** Why the caller may not pass now, or what a guard threw. */
+  /** A refusal, or what a guard threw. */
   function refusalNow(caller: Caller, access: Access<unknown>): unknown {
     try {
       return refusalOf([{ access }], callerAt(caller, clock.now()), true);
@@ -142,7 +142,7 @@ export function createGateChecks(identification: Identification, replies: Replie
   async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {
     const verdict = await check(request, access);
     if (response.headersSent) {
-      // The host's time limit has passed, or an `await` is missing. A throw would end processes.
+      // The host timed out or did not await. A throw would end processes.
       const record: RequestRecord = { request, arrivedAt: 0 };
       replies.finish(replies.replyToError(new UsageError(TOO_LATE), record), record);
       return undefined;

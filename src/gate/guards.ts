@@ -50,7 +50,6 @@ export function claimEquals(claim: string, expected: string | number | boolean):
  * @example needs(claimIncludes('roles', ['editor', 'viewer']))
  */
 export function claimIncludes(claim: string, values: OneOrMore): Guard {
-  // The caller may change its list.
   const wanted = values.slice();
   const name = `claim ${claim} includes ${wanted.join(' ')}`;
   const description = `the claim ${claim} is missing or lacks a required value`;

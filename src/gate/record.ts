@@ -33,6 +33,5 @@ export abstract class RequestRecord {
   /** Of a request without a caller. */
   findings?: Findings;
   reason?: RequestReason;
-  /** What was thrown, with the reason `bug`. */
   error?: unknown;
 }

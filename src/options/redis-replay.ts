@@ -21,13 +21,13 @@ const VERDICTS = new Map<string, ReplayVerdict>([
   ['$-1', 'seen'],
 ]);
 
-/** Errors that concern one command. After others, reconnecting may reach another server. */
+/** Errors of one command. After others, reconnecting may help. */
 const ERROR_OF_COMMAND = /^-(?!(?:READONLY|LOADING|MASTERDOWN|NOAUTH|CLUSTERDOWN|MOVED)\b)/;
 
 /** `-NOPERM` for PING still proves that authentication succeeded. */
 const GREETING = /^(?:\+PONG$|-NOPERM\b)/;
 
-/** Receives the reply, '' if none will come. Returns whether the connection may go on. */
+/** Receives the reply, or ''. Returns whether the connection may go on. */
 type Settle = (reply: string) => boolean;
 
 type Command = Readonly<{ sentAt: number; settle: Settle }>;
@@ -113,7 +113,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     if (lines.length > 0) expectReply();
   }
 
-  /** From the sending of the oldest command: from the last reply, a long queue could wait for minutes. */
+  /** From the oldest command: from the last reply, a queue could wait for minutes. */
   function expectReply() {
     if (state !== 'ready') return;
 
@@ -177,7 +177,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
 
 const isOk = (reply: string) => reply === '+OK';
 
-/** Calls `opened` once connected, over TLS once the certificate is verified. */
+/** Over TLS, calls `opened` once the certificate is verified. */
 function openSocket({ protocol, hostname, port }: URL, opened: () => void) {
   const host = hostname.replace(/^\[|\]$/g, '');
   const options = {
@@ -191,7 +191,7 @@ function openSocket({ protocol, hostname, port }: URL, opened: () => void) {
   return protocol === 'rediss:' ? connectTls(options, opened) : connect(options, opened);
 }
 
-/** RESP2: an array of strings with their lengths. */
+/** RESP2 */
 function encode(words: readonly string[]) {
   const texts = words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}`);
   return [`*${words.length}`, ...texts, ''].join('\r\n');

@@ -3,7 +3,6 @@
 // line.
 import { throwAt, type Entry, type RawValue, type Scalar } from '../process/settings/entry.ts';
 
-/** A byte-order mark, comments, `---`. */
 const START = /^\uFEFF?((?: *(?:#.*)?\r?\n)*)(?:---(?= *(?: #.*)?(?:\r?\n|$)))?/;
 const CHARACTER = /[\x00-\x1f\x7f-\x9f\u2028\u2029\uD800-\uDFFF\uFEFF\uFFFE\uFFFF]/u;
 
@@ -28,7 +27,7 @@ interface Key {
   readonly prefix: string;
   readonly indent: number;
   readonly outer?: Key;
-  /** How each line below begins: blanks, and a dash in a list. */
+  /** The start of each line below: blanks, and a dash in a list. */
   below?: string;
 }
 

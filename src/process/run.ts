@@ -18,7 +18,7 @@ const WRONG_ARGUMENTS = 'arguments: must be none, or --check, or --probe';
 interface Plan {
   readonly loaded: Loaded;
   readonly routes: Routes;
-  /** Names the routes in the log and in the metrics. */
+  /** For log and metrics. */
   readonly name: string;
 }
 
@@ -54,7 +54,7 @@ export function runWith(
   const allProblems: ProblemsWith = (some) => [...argumentProblems(word, others), ...problemsWith(some)];
 
   function workingDirectory() {
-    // `cwd` throws if the directory is gone.
+    // `cwd` throws if it is gone.
     const directory = undefinedOn(Error, process.cwd);
     if (directory !== undefined) return directory;
 

@@ -19,7 +19,7 @@ class CheckedCaller {
   readonly #issuer;
   readonly #scheme;
   readonly #nowMillis;
-  /** The claims, as the provider wrote them. */
+  /** As the provider wrote them. */
   readonly claims;
   /** For the response (RFC 9449 §9). */
   readonly freshNonce;
@@ -178,10 +178,10 @@ const NOT_NEW = {
   unavailable: unavailable('replay-store-unavailable'),
 };
 
-/** Registered but unsupported confirmation methods (RFC 7800 §3, RFC 8705 §3.1, RFC 9449 §6.1). */
+/** Registered but unsupported (RFC 7800 §3, RFC 8705 §3.1, RFC 9449 §6.1). */
 const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256', 'osc'];
 
-/** RFC 9449 §6.1: the thumbprint that binds the token. */
+/** RFC 9449 §6.1 */
 function confirmedThumbprint(cnf: unknown = {}) {
   // Stricter: RFC 7800 §3.1 lets verifiers ignore unsupported methods.
   const isKnown = isJsonObject(cnf) && OTHER_METHODS.every((name) => cnf[name] === undefined);

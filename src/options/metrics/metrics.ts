@@ -7,7 +7,7 @@ import type { Route } from '../../service/routes/route.ts';
 import type { ReplayStore } from '../../verify/dpop/replay.ts';
 import type { Issuer } from '../../verify/token/verify.ts';
 
-/** As in package.json, which some deployments lack. */
+/** As in package.json. */
 const VERSION = '0.1.0';
 
 const REASONS = Object.values(SENTENCES).flatMap(Object.keys);
@@ -70,7 +70,6 @@ export function createMetrics(profile: string) {
     return made;
   });
 
-  /** By pattern if a route matched, method, and status if there was a response. */
   const durations = makingOnce((pattern?: string) =>
     makingOnce((method: string) =>
       makingOnce((status: number | null) => {

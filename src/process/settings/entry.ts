@@ -5,7 +5,7 @@ export type Scalar = string | number | boolean | null;
 export type RawValue = Scalar | readonly Scalar[];
 
 export interface Entry {
-  /** In YAML the keys joined by dots; a key that holds a dot is quoted. */
+  /** In YAML keys joined by dots; those with dots are quoted. */
   readonly name: string;
   readonly value: RawValue;
   /** Such as `/srv/.env, line 3`. */

@@ -41,7 +41,6 @@ const ISSUER_NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
 const ISSUERS_PROBLEM =
   'must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp';
 
-/** The names in keys such as `issuers.partner.domain`. */
 export function issuersIn(keys: readonly Entry[]): Entry {
   const own = keys.filter(({ name }) => /^issuers\.[^.]*\./i.test(name));
   const value = own.map(({ name }) => name.split('.')[1] ?? '');

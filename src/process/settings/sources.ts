@@ -8,7 +8,7 @@ import { find, throwAt, SettingProblem, problemOf, type Entry } from './entry.ts
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables that Kubernetes and Docker set for another service called `idp` or `metrics`. */
+/** What Kubernetes and Docker set for other services called `idp` or `metrics`. */
 const ORCHESTRATED =
   /^(?=\w+=)(\w*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+|PORT(?==(tc|ud|sct)p:))|(IDP|CORS|RESOURCE)_PORT)=/;
 
@@ -62,11 +62,11 @@ export function findEntries(
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
   const keys = readFile(path, parseYaml, configFile);
   return {
-    /** Of the environment, then `.env`: the first of a name wins. */
+    /** The first of a name wins. */
     variables,
     keys,
     files,
-    /** Where a missing setting was looked for; empty if a file could not be read. */
+    /** For messages; empty if a file could not be read. */
     lookedIn,
     problems,
     warnings,

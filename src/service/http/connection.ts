@@ -1,6 +1,6 @@
 // One connection: the responses under way, and since when it is idle, unread or ended. Promises: ends after
-// its responses and in stages, so that no reset overtakes them; keeps nothing of a request after its
-// response. Does not limit the time for header fields: Node does.
+// its responses, in stages, so that no reset overtakes them; keeps nothing of a request after its response.
+// Does not time header fields: Node does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isEnding, pauseReading, resumeReading } from './write.ts';
@@ -11,11 +11,11 @@ export const KEEP_ALIVE_MILLIS = 72_000;
 
 const UNREAD_MILLIS = 90_000;
 
-/** How long and how much to read and drop after closing our side. */
+/** What to read and drop after closing our side. */
 const LINGER_MILLIS = 1_000;
 const LINGER_BYTES = 1024 * 1024;
 
-/** How much may arrive behind a request without a response. Node sets no limit. */
+/** May arrive behind a request without a response. Node sets no limit. */
 const AHEAD_BYTES = 64 * 1024;
 
 export const REQUEST_MILLIS = 15_000;
@@ -23,7 +23,7 @@ export const REQUEST_MILLIS = 15_000;
 interface UnderWay {
   readonly response: ServerResponse;
   readonly beganAt: number;
-  /** When `isOverdue` first found it and those before it written. */
+  /** When `isOverdue` first found it written. */
   writtenAt?: number;
 }
 
@@ -31,7 +31,7 @@ interface UnderWay {
 export class Connection {
   readonly #socket: Socket;
 
-  /** In the order of their requests (RFC 9112 §9.3.2). */
+  /** RFC 9112 §9.3.2: in order. */
   readonly #underWay: UnderWay[] = [];
 
   #isHeld = false;
@@ -46,7 +46,7 @@ export class Connection {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Node calls this after the last response. Its own would reset a client that still sends.
+    // Node's own, after the last response, would reset a client that still sends.
     socket.destroySoon = () => this.#end();
     // `isOverdue` replaces Node's timer, which restarts with every byte.
     socket.setTimeout = () => socket;
@@ -82,7 +82,6 @@ export class Connection {
     return last?.complete ? undefined : last;
   }
 
-  /** Whether every response is written, and nothing else has arrived. */
   get isIdle(): boolean {
     return this.#underWay.length === 0 && this.#socket.bytesRead === this.#bytesRead;
   }
@@ -95,7 +94,7 @@ export class Connection {
 
     last.shouldKeepAlive = false;
     this.#isHeld = false;
-    // The reply may be computed already: a request behind it would run but get no response.
+    // A request behind a computed reply would run but get no response.
     pauseReading(this.#socket);
   }
 
@@ -116,9 +115,7 @@ export class Connection {
     this.#endWithFinalText();
   };
 
-  /**
-   * Ends it, after the responses under way, with that to bytes that are no request. The first call counts.
-   */
+  /** Ends it with the response to bytes that are no request. The first call counts. */
   endWith(makeText: () => string): void {
     this.#makeFinalText ??= makeText;
     // Requests that have arrived are still served.
@@ -142,7 +139,6 @@ export class Connection {
   #discardRest(): void {
     const socket = this.#socket;
     let bytes = 0;
-    // Node's listeners would parse requests.
     socket.removeAllListeners('data').removeAllListeners('end');
     socket.on('data', (chunk) => {
       bytes += chunk.length;
@@ -153,7 +149,7 @@ export class Connection {
     socket._read(0);
   }
 
-  /** Whether a request takes too long to arrive. Node checks this only once a connection. */
+  /** Node checks this only once a connection. */
   isLate(nowMillis: number): boolean {
     if (this.arriving === undefined || this.#isHeld) return false;
 
@@ -161,7 +157,7 @@ export class Connection {
     return nowMillis - this.#arrivingSince >= REQUEST_MILLIS;
   }
 
-  /** Whether a limit has passed, counted from the call that first saw its state. */
+  /** Limits count from the call that first saw the state. */
   isOverdue(nowMillis: number): boolean {
     if (this.#socket.writableEnded) {
       this.#endedAt ??= nowMillis;

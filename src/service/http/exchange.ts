@@ -24,7 +24,7 @@ export class Exchange extends RequestRecord {
     this.arrivedAt = arrivedAt;
   }
 
-  /** In the asynchronous context of this request's arrival, which tracing needs. */
+  /** In this request's asynchronous context, for tracing. */
   run<Result, Rest extends unknown[]>(
     work: (exchange: Exchange, ...rest: Rest) => Result,
     ...rest: Rest

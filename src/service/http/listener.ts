@@ -1,6 +1,6 @@
-// node:http with limits, our responses in place of Node's, and an orderly end. Trusts the responder for every
-// reply. Promises: every connection has limits; at the end all requests under way get responses. Does not end
-// single connections: connection.ts does.
+// node:http with limits, our responses in place of Node's, and an orderly end. Trusts the responder for
+// replies. Promises: every connection has limits; at the end all requests under way get responses. Does not
+// end single connections: connection.ts does.
 import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';
@@ -36,11 +36,11 @@ const QUIET_MILLIS = 250;
 export function createListener(responder: Responder, clock: Clock) {
   const server = createServer({ ...OPTIONS, IncomingMessage: RequestStream });
   Object.assign(server, {
-    // One more than allowed, so that the pipeline sees it.
+    // One more, for the pipeline to see.
     maxHeadersCount: MAX_FIELDS + 1,
     // Clients that closed their side get responses (RFC 9112 §9.6).
     httpAllowHalfOpen: true,
-    // `close` calls it: it would reset connections whose next request is in the socket already.
+    // `close` would reset connections whose next request is in the socket.
     closeIdleConnections: () => {},
   });
   const connections = new Map<Socket, Connection>();
@@ -76,14 +76,14 @@ export function createListener(responder: Responder, clock: Clock) {
 
   server.on('connect', (request) => {
     const { socket } = request;
-    // Node no longer handles errors of this socket.
+    // Node no longer handles its errors.
     socket.on('error', () => socket.destroy());
     endWithRefusal(socket, refuse('target-refused'), request);
   });
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    // Paused: responses or a body lie unread, which the sweep bounds.
+    // Paused while responses or a body lie unread, which the sweep bounds.
     if (!isLate || !socket.isPaused()) refuseArriving(socket, refusalFor(error));
   });
 
@@ -93,7 +93,7 @@ export function createListener(responder: Responder, clock: Clock) {
   function sweep(): void {
     const nowMillis = clock.monotonic();
     for (const [socket, connection] of connections) {
-      // Node calls connections idle too early: while the end of a response is being written.
+      // Node calls connections idle too early.
       const isOver = isStopping && connection.isIdle;
       if (isOver || connection.isOverdue(nowMillis)) socket.destroy();
       else if (connection.isLate(nowMillis)) refuseArriving(socket, LATE);
@@ -103,7 +103,7 @@ export function createListener(responder: Responder, clock: Clock) {
 
   server.on('listening', sweep).on('close', () => cancelSweep());
 
-  /** Closing at once would reset connections that the system has accepted and Node has not seen. */
+  /** Closing at once would reset accepted connections that Node has not seen. */
   function whenQuiet(close: () => void): void {
     let turnsLeft = QUIET_TURNS;
     let isLate = false;

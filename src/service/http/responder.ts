@@ -15,16 +15,16 @@ import type { Pipeline } from './pipeline.ts';
 export type Responder = ReturnType<typeof createResponder>;
 
 export interface Phase {
-  /** The stop has begun: the service is not ready. */
+  /** The stop has begun: not ready. */
   isStopping: boolean;
-  /** The port is closed: every response closes its connection. */
+  /** The port is closed: responses close connections. */
   isClosing: boolean;
 }
 
 export function createResponder(pipeline: Pipeline, replies: Replies, observer: Observer, phase: Phase) {
   /** `undefined` when the client has gone. Never throws. */
   function replyTo(exchange: Exchange, error: unknown): Reply | undefined {
-    // A handler may throw its signal's abort: no bug.
+    // A handler may rethrow its signal's abort.
     const isOver = error === CLIENT_GONE || (exchange.hasLeft && isAbort(error));
     if (isOver) return undefined;
     if (!HandlerReply.isGenuine(error) || !error.isThrowable) {
@@ -59,7 +59,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
     if (isGone(request, response) || isEnding(request.socket)) return undefined;
 
     const reply = runPipeline(exchange);
-    // Now: the rest of this turn is computed before this reply is written.
+    // Now: the turn is computed before it is written.
     const isLast = phase.isClosing || response.shouldKeepAlive === false;
     if (!isPromise(reply)) recordEnd(request, isLast || reply?.closes);
     return reply;

@@ -5,20 +5,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Reply } from '../../gate/reply.ts';
 
-/** Sockets whose last response is known. */
 const endingSockets = new WeakSet<Socket>();
 
-/** Whether the last response is known: nothing behind it is read or carried out. */
+/** Once the last response is known, nothing behind it is read or run. */
 export const isEnding = (socket: Socket) => endingSockets.has(socket);
 
-/** Stops reading until `resumeReading`: Node would resume for a body or a response. */
+/** Until `resumeReading`: Node alone would resume too early. */
 export function pauseReading(socket: Socket): void {
   socket.pause();
   socket.resume = () => socket;
   socket.off('resume', pauseAgain).on('resume', pauseAgain);
 }
 
-/** An earlier `resume` may still take effect: Node would read, and fail if its parser is paused. */
+/** Undoes a pending `resume`, with which Node would fail. */
 function pauseAgain(this: Socket): void {
   this.emit('pause');
 }
@@ -61,7 +60,7 @@ export function recordEnd(request: IncomingMessage, isEnd?: boolean) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;
   // RFC 9112 §6.3: either field announces a body.
   const hasBody = coding !== undefined || length !== '0';
-  // `readableFlowing` is `null` until reading begins.
+  // `null` until reading begins.
   const isUnread = hasBody && !(request.complete && request.readableFlowing !== null);
   // Node reads nothing after an offer to upgrade, which we ignore (RFC 9110 §7.8).
   const ends = isEnd || isUnread || upgrade !== undefined;

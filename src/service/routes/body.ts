@@ -43,7 +43,7 @@ export async function readBody(
 /** RFC 9110 §5.6.4. Without a closing quote it ends with the field. */
 const QUOTED = /"(?:(utf-8)"|(?:[^"\\]|\\.)*"?)/gi;
 
-/** RFC 9110 §5.6.6: the value may be quoted. */
+/** RFC 9110 §5.6.6 */
 const OTHER_CHARSET = /;\s*charset\s*=(?!\s*"?utf-8"?\s*(?:;|$))/i;
 
 function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly string[]) {
@@ -77,7 +77,7 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
     if (request.destroyed || refusalOf(request) !== undefined) stop();
 
     request.on('close', stop).on(BODY_REFUSED, stop);
-    // `release`: these listeners keep `body` until the response.
+    // These listeners keep `body` until the response.
     request.on('end', () => resolve(body.release()));
     request.on('data', (chunk: Buffer) => {
       if (body.add(chunk) <= limitBytes) return;
@@ -87,7 +87,7 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
   });
 }
 
-/** Level by level: recursion could exhaust the stack. */
+/** Level by level, as recursion may overflow. */
 function checkShape(value: unknown) {
   let level = [value].filter(isContainer);
   let isMemberRefused = false;

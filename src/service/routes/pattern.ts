@@ -3,15 +3,14 @@
 import { pathSegments } from './segments.ts';
 
 /**
- * A parameter is a whole segment, and each name occurs once, as `PathParameters` promises. Refuses wildcards
- * and queries, which would be literal text that no path has.
+ * Parameters are whole segments with distinct names. Refuses wildcards and queries, which would be literal
+ * text.
  */
 const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?!:)(?:[^{}/*<>?#[\]]*|\{\w+\}))+$/;
 
 export function parsePattern(pattern: string) {
   if (!PATTERN.test(pattern)) return undefined;
 
-  // An escaped brace is literal text.
   const written = pattern.split('/');
   return pathSegments(pattern)?.map((literal, index) => {
     const isParameter = written[index + 1]?.startsWith('{');

@@ -9,8 +9,8 @@ export type Matched = NonNullable<ReturnType<ReturnType<typeof createRouter>>>;
 export type Match = Matched['matches'][number];
 
 /**
- * Returns a function that finds the routes that match a path and, except on `ownRoutes`, the rules that cover
- * it; `undefined` for a path without canonical form. Trusts `routes` to have passed `routesProblems`.
+ * Returns a function that finds the routes and rules at a path; no rules on `ownRoutes`, `undefined` for a
+ * path without canonical form. Trusts `routes` to have passed `routesProblems`.
  */
 export function createRouter(
   routes: readonly Route[],

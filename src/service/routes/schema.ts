@@ -12,7 +12,7 @@ interface SchemaIssue {
 type Result<Output> =
   { readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] };
 
-/** An object or a function with `~standard`, as zod, valibot and ArkType make. */
+/** As zod, valibot and ArkType make. */
 export interface Schema<Output = unknown> {
   readonly '~standard': {
     readonly version: 1;

@@ -133,7 +133,7 @@ export function describeBug(error: unknown): Fields {
   }
 }
 
-/** Source file or module of Node, line, column. */
+/** Source file or Node module, line, column. */
 const FRAME = /^(?:(?:file:\/\/|\/|[A-Za-z]:\\).*\.[cm]?[jt]sx?|node:[a-z\d_/-]+):\d+:\d+$/;
 
 /** Without names of functions, which may be made from data. Cuts long paths at the front. */

@@ -121,17 +121,14 @@ export const SENTENCES = {
 
 type Sentences = typeof SENTENCES;
 
-/** Determines status and challenge. */
 export type Kind = keyof Sentences;
 
-/** For log and metrics. */
 export type RefusalReason = { [Each in Kind]: keyof Sentences[Each] }[Kind];
 
 export interface Refusal {
   readonly kind: Kind;
   readonly reason: RefusalReason;
   readonly description: string;
-  /** Demanded by the route. */
   readonly scopes?: readonly string[];
   /** The route's demands, as parameters of a challenge. */
   readonly demands?: object;

@@ -12,7 +12,7 @@ const MAX_BYTES = 512 * 1024;
 /** `domain` is a host with an optional port. */
 export type KeySource = Readonly<{ domain: string; issuer: string; jwksUri: string | undefined }>;
 
-/** Opens a socket to the host and port of a URL. Rejects with `FetchError`. */
+/** Rejects with `FetchError`. */
 export type Connect = (address: URL, signal: AbortSignal) => Promise<object>;
 
 /**
@@ -24,7 +24,7 @@ export function createKeyFetcher(
   connect: Connect | undefined,
   timeoutMillis = 5_000,
 ): () => Promise<JsonObject> {
-  /** Of a provider without discovery. */
+  /** Without discovery. */
   const defaultDocument = { issuer, jwks_uri: `https://${domain}/.well-known/jwks.json` };
 
   async function fetchKeySet(signal: AbortSignal) {
@@ -47,7 +47,7 @@ export function createKeyFetcher(
 
   /** Returns `fallback`, if given, for a 404. */
   async function fetchJson(address: string, signal: AbortSignal, fallback?: JsonObject) {
-    // The deadline may have cut off the last document, which looks complete without a length.
+    // The deadline may have cut off the last document.
     signal.throwIfAborted();
 
     const socket = await connect?.(new URL(address), signal);

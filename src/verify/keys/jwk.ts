@@ -13,7 +13,7 @@ import type { KeyReason } from '../base/events.ts';
 import type { Cache } from '../base/cache.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 
-// Large keys make forged signatures costly to refuse. Callers choose the keys of proofs.
+// Large keys make forgeries costly to refuse. Callers choose the keys of proofs.
 const MAX_SIGNING_BITS = 8192;
 const MAX_PROOF_BITS = 4096;
 const MAX_EXPONENT = 0xffff_ffff;
@@ -35,15 +35,13 @@ const ALGORITHMS = {
 
 export type Algorithm = keyof typeof ALGORITHMS;
 
-/** For access tokens and proofs. */
 export const ALGORITHM_NAMES = Object.keys(ALGORITHMS) as readonly Algorithm[];
 
-/** Case-sensitive. */
 export const isOneOf = (algorithms: readonly Algorithm[], value: unknown): value is Algorithm =>
   algorithms.some((name) => name === value);
 
 export interface KeyFacts {
-  /** The only one it verifies (RFC 8725 §3.1). */
+  /** RFC 8725 §3.1 */
   readonly algorithm: Algorithm;
   readonly digest: string | null;
   readonly input: VerifyKeyObjectInput;
@@ -141,7 +139,7 @@ function importPublic(members: JsonObject, algorithm: Algorithm, maxBits: number
     const reason = members.kty === 'RSA' ? checkRsa(members, key.asymmetricKeyDetails, maxBits) : undefined;
     return reason ?? seal({ algorithm, digest, input: { key, ...options }, thumbprint, kid });
   } catch (error) {
-    // OpenSSL's errors have a code, such as for a point off its curve.
+    // OpenSSL's errors have a code.
     if (error instanceof Error && 'code' in error) return 'not-importable';
     throw error;
   }

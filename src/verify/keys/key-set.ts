@@ -1,6 +1,6 @@
 // The provider's signing keys: which one a token names, when to fetch, how long to trust. Promises: one fetch
-// at a time; a failed one changes no key; no key is used over an hour after its fetch; a withdrawn key goes
-// with the next refresh; held keys need no waiting. Does not know the network: verify/keys/fetch.ts does.
+// at a time; a failed one changes no key; no key is used an hour after its fetch; withdrawn keys go with the
+// next refresh; held keys need no waiting. Does not know the network: verify/keys/fetch.ts does.
 import type { Clock, MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import { describeBug, printable, type Count, type FetchErrorReason, type Log } from '../base/events.ts';
@@ -57,7 +57,7 @@ export function createKeySet(
     const key = keyNamed(kid, keys);
     if (key !== undefined) return key;
 
-    // Without `kid` only a set of one fits: another fetch would not help.
+    // Without `kid`, another fetch would not help.
     const hasKeys = keys.length > 0;
     const mayFetch = fetchesLeft > 0 && (kid !== undefined || !hasKeys);
     const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
@@ -89,7 +89,7 @@ export function createKeySet(
   /** How many keys can verify a token now. Refreshes old ones. */
   const usable = () => currentKeys().length;
 
-  /** Starts a fetch or joins the one under way. Never rejects. */
+  /** Never rejects. */
   function refresh(): Promise<void> {
     fetchUnderWay ??= attempt().finally(() => {
       fetchUnderWay = undefined;
@@ -174,7 +174,7 @@ export function createKeySet(
     if (!isClosed) cancelRetry = clock.after(delay, () => void refresh());
   }
 
-  /** Stops retries. Requests may still cause fetches. */
+  /** Stops retries only. */
   function close(): void {
     isClosed = true;
     cancelRetry();

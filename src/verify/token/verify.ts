@@ -1,7 +1,6 @@
-// The checks on an access token in their order (docs/tokens.md), and the token cache. Before the signature it
-// uses only `kid` and `iss`, only to choose a key: never for a URL, never for the log. Promises: a returned
-// VerifiedToken has passed every check, cached or not. Does not check guards (gate/guards.ts) or the binding
-// to a key (verify/caller.ts).
+// The checks on an access token in their order (docs/tokens.md), and the token cache. Before the signature,
+// `kid` and `iss` only choose a key: never a URL, never logged. Promises: a returned VerifiedToken has passed
+// every check, cached or not. Does not check guards (gate/guards.ts) or binding (verify/caller.ts).
 import { hash } from 'node:crypto';
 import { andThen, type Clock, type MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
@@ -24,12 +23,11 @@ import { payloadOf, verifySignature } from './signature.ts';
 
 /** A trusted issuer. */
 export interface Issuer extends TokenOptions {
-  /** In the settings. */
   readonly name: string;
   readonly algorithms: readonly Algorithm[];
   readonly claimNamespace: string;
   readonly scopeClaim: string;
-  /** RFC 8725 §3.8: verify only this issuer's tokens. */
+  /** RFC 8725 §3.8 */
   readonly keys: KeySet;
 }
 
@@ -67,8 +65,8 @@ export function createTokenVerifier(
     const jws = parseCompact(token);
     if (typeof jws === 'string') return refuse(jws);
 
-    // `iss` is unverified: it only selects the issuer, and `checkClaims` checks it. With one issuer it
-    // selects nothing, so refusals keep the order of docs/tokens.md.
+    // Unverified, `iss` only selects the issuer; `checkClaims` checks it. With one issuer it selects nothing,
+    // so refusals keep their order.
     const issuer = issuers.find((one) => one.issuer === jws.payload.iss || issuers.length === 1);
     const header = checkTokenHeader(jws.header, issuer?.algorithms ?? ALGORITHM_NAMES);
     if (header instanceof Refused) return header;
@@ -106,7 +104,7 @@ export function createTokenVerifier(
     return andThen(issuer.keys.find(kid), (current) => {
       if (current instanceof Refused) return current;
 
-      // Time changes `exp`, `nbf`, and the key of a `kid`.
+      // Time may change `exp`, `nbf` and the key.
       const isSameKey = isSame(factsOf(current), factsOf(key));
       if (isSameKey && checkTimes(claims, issuer, clock.now() / 1000) === undefined) {
         count?.('gatehouse_tokens_total{result="remembered"}');
