@@ -103,14 +103,14 @@ function draw(colours: Colours): string {
     actor({ x: 16, y: 108, width: 130, height: 70 }, colours, 'client', 'app, agent, service'),
     gate(colours),
     actor({ x: 700, y: 108, width: 148, height: 70 }, colours, 'your handlers', 'never see a bad token'),
-    actor({ x: 376, y: 8, width: 160, height: 46 }, colours, 'identity provider', 'the one that you have'),
+    actor({ x: 376, y: 8, width: 160, height: 46 }, colours, 'identity provider', 'the one you have'),
     actor({ x: 376, y: 238, width: 160, height: 46 }, colours, 'Redis or Valkey', 'only with replicas'),
     arrow('M146 130H318', ink, right(326, 130)),
     text(226, 120, ink, 'token, and a fresh proof', `${MIDDLE} ${small}`),
     arrow('M326 160H154', refusal, left(146, 160)),
     text(226, 178, refusal, 'refusal, and its reason', `${MIDDLE} ${small}`),
     arrow('M586 143H692', ink, right(700, 143)),
-    text(643, 133, ink, 'who calls', `${MIDDLE} ${small}`),
+    text(643, 133, ink, 'the caller', `${MIDDLE} ${small}`),
     arrow('M456 54V96', ink, down(456, 104)),
     text(466, 70, faint, 'public keys', small),
     arrow('M456 238V190', ink, 'M456 182l-5 9h10z', 'stroke-dasharray="4 4"'),
@@ -126,7 +126,7 @@ function draw(colours: Colours): string {
 /** What the picture says, for whoever does not see it. */
 export const ALTERNATIVE =
   'A client sends a token and a proof. gatehouse checks request, token, proof and access, with the public keys ' +
-  'of the identity provider. Your handlers get who calls; a refused client gets the reason.';
+  'of the identity provider. Your handlers get the caller; a refused client gets the reason.';
 
 /** Each picture by its path in the repository. */
 export const PICTURES: Readonly<Record<string, string>> = {
