@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startProvider } from '../../idp/provider.ts';
 import { makeProof, makeProofKey } from '../../support/proof.ts';
-import { startRedis } from '../../support/redis.ts';
+import { NO_STORE, startRedis } from '../../support/redis.ts';
 import { providerSettings, startProcess } from '../../support/service.ts';
 
 const RATE = 5_000;
@@ -40,6 +40,11 @@ const busyMillis = (pid: number): number => {
 
 const median = (values: readonly number[]): number =>
   [...values].sort((one, other) => one - other)[values.length >> 1]!;
+
+if (NO_STORE !== undefined) {
+  console.error(`evidence replay-store: ${NO_STORE}`);
+  process.exit(1);
+}
 
 pin(process.pid, 1);
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-evidence-'));
