@@ -29,7 +29,8 @@ export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] 
  */
 export type RefusalReply = Readonly<{ status: number; headers: Field[]; body: string | null }>;
 
-type Refusal = Readonly<{ refusal: RefusalReply; caller?: undefined }>;
+/** `headers` too may be read without strict types, which do not tell the two apart. */
+type Refusal = Readonly<{ refusal: RefusalReply; caller?: undefined; headers?: undefined }>;
 
 /** Test `verdict.refusal`. */
 export type Verdict<Admitted> = (Admission<Admitted> & Readonly<{ refusal?: undefined }>) | Refusal;

@@ -116,6 +116,15 @@ test('routes, services, gates, json() and query() can be exported without annota
   assert.doesNotMatch(made, /dist\/|\bany\b/);
 });
 
+test('the lines for servers of Fetch compile with and without strict types, as a new Next.js project has none', () => {
+  const [lines = ''] = samplesUnder('docs/in-front-of-your-server.md', 'Any other server', 'ts');
+  const opening = `import { needs, scope, type Gate } from 'gatehouse-http/gate';\ndeclare const gate: Gate;\n`;
+  writeFileSync(join(directory, 'fetch.ts'), `${opening}export ${lines}`);
+  const compiler = join(ROOT, 'node_modules/typescript');
+  const flags = '--noEmit --module nodenext --target es2022 --types node --strict'.split(' ');
+  for (const strict of ['true', 'false']) compile(directory, compiler, ...flags, strict, 'fetch.ts');
+});
+
 test('nothing in package.json is changed or dropped when it is published', () => {
   const text = readFileSync(join(ROOT, 'package.json'), 'utf8');
   const folder = join(directory, 'published');

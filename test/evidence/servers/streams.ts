@@ -3,7 +3,9 @@
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
+import { addAbortSignal } from 'node:stream';
 import { WebSocket } from 'ws';
 import type { TestIssuer } from '../../../src/testing.ts';
 import { samplesUnder } from '../../docs/pages.ts';
@@ -60,6 +62,7 @@ console.log('listening ' + deno.addr.port);`,
 /** Counts the timers that wait as long as a timer can. */
 const COUNTED = `
 import { EventEmitter } from 'node:events';
+import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 const orders = new EventEmitter();
 const timers = new Set<unknown>();
@@ -92,6 +95,14 @@ export function programOfStream({ headings, before = '', after = '' }: Stream): 
   return programOf([...left, refuse, ...own].join(''), `${COUNTED}\n${before}`, after, TOLD);
 }
 
+/** With these fields a request is one for a WebSocket. */
+export const UPGRADE = {
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': Buffer.alloc(16, 'k').toString('base64'),
+};
+
 const IN_A_CENTURY = 3_155_760_000;
 const MOST_MILLIS = 5_000;
 
@@ -110,6 +121,23 @@ async function untilFree(running: Running) {
   while ((await tell(running, '')) !== '0 0') deadline.throwIfAborted();
 }
 
+/** A refused client that keeps its side open loses the connection all the same. */
+async function checkRefused({ url }: Running) {
+  const { hostname, port } = new URL(url);
+  const signal = AbortSignal.timeout(MOST_MILLIS);
+  const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true }).on('error', () => {});
+  const fields = Object.entries({ host: hostname, ...UPGRADE }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
+  socket.write(`GET /api/orders HTTP/1.1\r\n${fields.join('')}\r\n`);
+  await once(socket.resume(), 'end', { signal });
+
+  const writeOn = () => socket.write('more', (error) => error ?? writeOn());
+
+  writeOn();
+  await once(socket, 'error', { signal }).finally(() => socket.destroy());
+}
+
 const nowSeconds = () => Date.now() / 1000;
 
 /** Half a second is more than the way to the server and back takes. */
@@ -121,7 +149,7 @@ async function checkEvents(running: Running, issuer: TestIssuer) {
     const response = await send(running.url, '/api/orders', headers);
     assert.equal(response.statusCode, 200);
     assert.equal(response.headers['content-type'], 'text/event-stream');
-    return response.setEncoding('utf8');
+    return addAbortSignal(AbortSignal.timeout(MOST_MILLIS), response.setEncoding('utf8'));
   };
 
   const long = await open(nowSeconds() + IN_A_CENTURY);
@@ -146,9 +174,11 @@ async function checkWebSockets(running: Running, issuer: TestIssuer) {
     return webSocket;
   };
 
+  await checkRefused(running);
   const long = await open(nowSeconds() + IN_A_CENTURY);
   const exp = soon();
-  const [code] = (await once(await open(exp), 'close')) as [number];
+  const signal = AbortSignal.timeout(MOST_MILLIS);
+  const [code] = (await once(await open(exp), 'close', { signal })) as [number];
   assert.equal(code, 1008);
   assert.ok(nowSeconds() >= exp);
   assert.equal(long.readyState, WebSocket.OPEN);
@@ -164,11 +194,3 @@ export async function checkStream(running: Running, issuer: TestIssuer, { isWebS
   const [code] = await once(running.child, 'exit', { signal: AbortSignal.timeout(MOST_MILLIS) });
   assert.equal(code, 0);
 }
-
-/** With these fields a request is one for a WebSocket. */
-export const UPGRADE = {
-  connection: 'Upgrade',
-  upgrade: 'websocket',
-  'sec-websocket-version': '13',
-  'sec-websocket-key': Buffer.alloc(16, 'k').toString('base64'),
-};
