@@ -14,7 +14,7 @@ import type { JsonObject } from './verify/base/encoding.ts';
 /** Added to the usual claims or header members, or replacing them. `undefined` removes one. */
 export type Members = Readonly<Record<string, unknown>>;
 
-/** A client's ES256 key for DPoP (RFC 9449). */
+/** For DPoP (RFC 9449): ES256. */
 export interface ProofKey {
   /** RFC 7638, base64url: the `cnf.jkt` of a bound token. */
   readonly thumbprint: string;
@@ -36,7 +36,7 @@ export interface TestIssuerOptions {
   readonly algorithm?: TestAlgorithm;
 }
 
-/** How keys are made and used (RFC 7518 §3, RFC 8037 §3.1). */
+/** RFC 7518 §3, RFC 8037 §3.1 */
 const ALGORITHMS = {
   RS256: {
     make: () => generateKeyPairSync('rsa', { modulusLength: 2048, ...AS_TEXT }),
@@ -118,7 +118,7 @@ export function createTestIssuer({
     /** The option of `createService` and `createGate` that replaces the provider. */
     fetchKeys: async () => ({ keys: [jwk] }),
     token,
-    /** Creates a token bound to a client's key (RFC 9449 §6.1). */
+    /** RFC 9449 §6.1 */
     boundToken(key: ProofKey, claims: Members = {}) {
       return token({ cnf: { jkt: key.thumbprint }, ...claims });
     },

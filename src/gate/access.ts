@@ -4,14 +4,14 @@ import { refuse, type Refused } from '../verify/base/refusal.ts';
 import { isGenuine, type Caller } from '../verify/caller.ts';
 import type { Guard } from './guards.ts';
 
-/** Who may use a route; `Admitted` is what the handler receives as `caller`. */
+/** `Admitted` is the handler's `caller`. */
 export interface Access<Admitted> {
   readonly name: string;
   readonly credentials: 'ignored' | 'optional' | 'required';
   /** Checked in this order, `recentLogin` last. */
   readonly guards: readonly Guard[];
   readonly problems?: readonly string[];
-  /** What the handler gets, once `refusalOf` has returned nothing. */
+  /** Called once `refusalOf` has returned nothing. */
   readonly admit: (caller: Caller | undefined) => Admitted;
 }
 

@@ -51,7 +51,7 @@ export interface ChallengeOptions {
   readonly joinsChallenges?: boolean;
 }
 
-/** Makes each reply once, unless it has details of one request. `scheme` is the one used, if accepted. */
+/** Makes each reply once, unless it has details of one request. */
 export function createRefusalReplies({
   dpopMode,
   dpopAlgorithms,
@@ -64,7 +64,7 @@ export function createRefusalReplies({
 
   /** A field for each accepted scheme (RFC 9110 §11.6.1). That of the scheme used has the error. */
   function challenges({ kind, description, demands }: Refusal, scheme: Scheme | undefined) {
-    // RFC 6750 §3.1: no credentials, no error. Choice: demands then go into the first, where clients look.
+    // RFC 6750 §3.1: no credentials, no error. Choice: demands then go first.
     const isError = kind !== 'unauthorized';
     const used = isError && scheme ? scheme : schemes[0];
 

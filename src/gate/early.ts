@@ -10,7 +10,7 @@ export interface EarlyReply {
   readonly crossOrigin: readonly string[];
 }
 
-/** Returns `undefined` for requests that it has no reply to. */
+/** `undefined` for other requests. */
 export type Early = (facts: RequestFacts) => EarlyReply | undefined;
 
 /** Fields: names and values in turn (Fetch standard §3.2). */

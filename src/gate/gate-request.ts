@@ -1,9 +1,9 @@
-// What a gate reads of a request of any server, and what it always refuses, because the server behind could
-// read it differently. Reads no body.
+// What a gate reads of any server's request, and what it always refuses, because the server could read it
+// differently. Reads no body.
 import { refuse } from '../verify/base/refusal.ts';
 import type { RequestHead } from './record.ts';
 
-/** Node's own fits. `rawHeaders` has names and values in turn, as sent. */
+/** Node's own fits. `rawHeaders` is as sent. */
 export interface GateRequest extends RequestHead {
   readonly socket?: unknown;
 }

@@ -47,7 +47,7 @@ export function createIdentification({
     return undefined;
   }
 
-  /** The caller, a refusal, or `undefined` without credentials. */
+  /** `undefined` without credentials. */
   function identify(facts: RequestFacts): MaybePromise<Caller | Refused | undefined> {
     const credentials = parseCredentials(facts.rawHeaders, dpopMode);
     if (credentials === undefined || credentials instanceof Refused) return credentials;

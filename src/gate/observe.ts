@@ -1,6 +1,5 @@
-// Log lines and counts from the record of each request, and a summary of refusals every minute, for the
-// default log level. Trusts its callers to call it once a request. Does not limit what a line may hold:
-// verify/base/events.ts does.
+// Log lines and counts from the record of each request, and a summary of refusals every minute. Trusts its
+// callers to call it once a request. Does not limit what lines may hold: verify/base/events.ts does.
 import type { Clock } from '../verify/base/clock.ts';
 import {
   describeBug,
@@ -102,7 +101,7 @@ const isOfProbe = ({ route, request, forwardedMethod }: RequestRecord) =>
 
 const NO_REQUEST: unknown[] = ['malformed-http', 'header_fields_too_large', 'request_timeout'];
 
-/** From a closed list. `undefined` if the bytes were no request, even if Node parsed a method. */
+/** `undefined` if the bytes were no request, even if Node parsed a method. */
 function methodOf({ request, reason, forwardedMethod = request.method }: RequestRecord) {
   if (NO_REQUEST.includes(reason)) return undefined;
   return METHODS.find((method) => method === forwardedMethod) ?? printable('_OTHER');

@@ -6,7 +6,7 @@ import { fieldValues } from '../verify/request/fields.ts';
 const TRACEPARENT =
   /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
 
-/** The `traceparent`, if there is exactly one and it is well-formed. */
+/** If there is exactly one and it is well-formed. */
 export function traceparentOf(rawHeaders: readonly string[]): string | undefined {
   const [value = '', ...others] = fieldValues(rawHeaders, 'traceparent');
   return others.length === 0 && TRACEPARENT.test(value) ? value : undefined;

@@ -4,8 +4,8 @@
 import { parseEnv } from 'node:util';
 import { noteRepetitions, type Entry } from '../process/settings/entry.ts';
 
-// Stricter: a quoted value ends on its line, or a missing quote would swallow the next settings. Stricter: a
-// comment needs a blank before it: parsers disagree on `a#b`.
+// Stricter: a quoted value ends on its line, or a missing quote would swallow settings. Stricter: a comment
+// needs a blank before it.
 const VALUE = String.raw`(["'\x60])(?:(?!\3).)*\3|(?!["'\x60])(?:(?!#).)*?(?<!\s)|`;
 
 // Refuses invisible control characters.

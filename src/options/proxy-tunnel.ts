@@ -11,7 +11,7 @@ export const connectThrough =
   (address, signal) =>
     openTunnel(proxy, address, signal);
 
-/** Resolves with a socket to the host and port of the address. Rejects with `FetchError`. */
+/** Rejects with `FetchError`. */
 function openTunnel(proxy: string, { hostname, port }: URL, signal: AbortSignal): Promise<object> {
   const { username, password } = new URL(proxy);
   const credentials = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64');

@@ -31,7 +31,6 @@ export function metadataPaths(resourceUrl: string): readonly [first: string, ...
   return [first, `${first}/`, METADATA_ROOT];
 }
 
-/** As challenges name it. */
 export const metadataUrlOf = (resourceUrl: string) =>
   new URL(resourceUrl).origin + metadataPaths(resourceUrl)[0];
 

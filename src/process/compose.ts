@@ -1,5 +1,5 @@
-// Composes a deployment from its settings: issuers and their keys, the checks of tokens and proofs, replies
-// to refused requests, log and metrics. Does NOT fetch or listen.
+// Composes a deployment from its settings: issuers and keys, the checks of tokens and proofs, replies, log
+// and metrics. Does NOT fetch or listen.
 import type { CrossOrigin, Early } from '../gate/early.ts';
 import { createIdentification } from '../gate/identify.ts';
 import { createObserver, type Dependencies } from '../gate/observe.ts';
@@ -26,7 +26,7 @@ export interface OptionalParts {
   /** Replaces the store in this process. */
   readonly replayStore: ReplayStore | undefined;
   readonly early: readonly Early[];
-  /** Of the document about the resource, for challenges (RFC 9728 §5.1). */
+  /** RFC 9728 §5.1 */
   readonly metadataUrl: string | undefined;
   readonly nameScopes: NameScopes | undefined;
   readonly crossOrigin: CrossOrigin;
@@ -94,7 +94,6 @@ function composeReplayStore(settings: BasicSettings, { log }: Dependencies) {
   return createReplayStore(windowSeconds, undefined, () => log('replay store full', {}));
 }
 
-/** Who a request is from, what a refused caller gets, and what is logged. */
 export function composeRequestParts(
   settings: BasicSettings,
   dependencies: Dependencies,

@@ -30,10 +30,10 @@ export async function createGate(given: GivenSettings, options?: CreateOptions) 
   };
 }
 
-/** A gate that `createGate` has made. */
+/** Made by `createGate`. */
 export type Gate = Awaited<ReturnType<typeof createGate>>;
 
-/** Whether no option is set, at a glance: a prototype, or a name that is no basic setting, may set one. */
+/** Whether no option is set: a prototype, or any other name, may set one. */
 const isBasic = (given: object) =>
   Reflect.getPrototypeOf(Object(given)) === Object.prototype &&
   Reflect.ownKeys(Object(given)).every((name) => name in BASIC_NAMES);

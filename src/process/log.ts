@@ -66,7 +66,7 @@ export function createLog(
   };
 }
 
-/** The lines of one turn of the event loop, for one system call. */
+/** Of one turn: one system call. */
 let unwritten = '';
 
 function writeLines() {

@@ -1,5 +1,5 @@
-// `--probe`, for images without curl: asks the service at the configured address whether it is ready.
-// Promises: ends within five seconds, with exit code 0 only for status 200. Does NOT read the response.
+// `--probe`, for images without curl: asks whether the configured service is ready. Promises: ends within
+// five seconds, with exit code 0 only for status 200. Does NOT read the response.
 import { get } from 'node:http';
 import { ConfigurationError } from '../gate/configuration-error.ts';
 import type { Settings } from './service-settings.ts';

@@ -42,10 +42,7 @@ export const runService = (routes: Routes): void =>
  */
 export const runForwardAuth = (routes: Routes): void => runService({ ...routes, isPolicy: true });
 
-/**
- * `createPlan` throws `ConfigurationError`; `problemsWith` returns the problems of routes that are known
- * beforehand.
- */
+/** `createPlan` throws `ConfigurationError`; `problemsWith` returns problems known beforehand. */
 export function runWith(
   createPlan: (...sources: Parameters<typeof loadSettings>) => Plan,
   problemsWith: ProblemsWith = () => [],

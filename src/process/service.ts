@@ -36,5 +36,5 @@ export function createService(routes: Routes, given: GivenSettings, options?: Cr
   };
 }
 
-/** A service that `createService` has made. */
+/** Made by `createService`. */
 export type Service = ReturnType<typeof createService>;

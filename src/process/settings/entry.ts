@@ -1,4 +1,4 @@
-// Entries of settings, and the problems that any of them can have.
+// Entries of settings, and problems that any can have.
 
 export type Scalar = string | number | boolean | null;
 
@@ -36,7 +36,7 @@ export function noteRepetitions(entries: readonly Entry[], problems: string[]): 
   }
 }
 
-/** Adds a problem if the name is not `known`. Advice may follow a known name, after a blank. */
+/** Advice may follow a known name, after a blank. */
 export function noteUnknown(entry: Entry, known: readonly string[], problems: string[]): void {
   const { name, value } = entry;
   const isEmptySection = value === null && /^[^.A-Z]*$/.test(name);
@@ -49,6 +49,6 @@ export function noteUnknown(entry: Entry, known: readonly string[], problems: st
   problems.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
 }
 
-/** The first entry with this name. An empty value counts as absent. */
+/** An empty value counts as absent. */
 export const find = (entries: readonly Entry[], wanted: string) =>
   entries.find(({ name, value }) => name === wanted && value !== null && value !== '');

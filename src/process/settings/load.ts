@@ -20,7 +20,7 @@ export interface BasicSettings extends Readonly<
 
 export type IssuerSettings = BasicSettings['issuers'][string];
 
-/** The settings that routes depend on, without those that have a problem. */
+/** Those that routes depend on, without invalid ones. */
 export type SomeSettings = Readonly<{ resourceUrl?: unknown }>;
 
 export type ProblemsWith = (settings: SomeSettings) => readonly string[];
@@ -30,7 +30,7 @@ export interface Lookup {
   readonly issuers: Entry;
   /** The value is `null` where nothing is set. `key` is the name in code. */
   readonly find: (setting: Names, issuer: string, key: string) => Entry;
-  /** Adds a problem for each entry that no `find` asked for. */
+  /** Reports entries that no `find` asked for. */
   readonly noteUnknown: () => void;
 }
 
@@ -56,7 +56,7 @@ export function readSettings<Values extends Record<string, unknown>>(
   const { problems } = lookup;
   const usedIssuers: unknown[] = [];
 
-  /** A token names its issuer by `iss` alone, so no two may share one. */
+  /** A token names its issuer by `iss` alone. */
   function useIssuer(iss: unknown) {
     if (usedIssuers.includes(iss)) throwProblem('is the issuer (iss) of another one too; give each its own');
     usedIssuers.push(iss);

@@ -11,10 +11,7 @@ const SECTIONS = /^"?(idp|issuers|api|cors|resource|metrics|server|log|profile)(
 
 const TORN = 'is not a setting; correct the lines above it, which became a part of its name';
 
-/**
- * The names of a setting of this issuer: for `partner`, `IDP_DOMAIN` is `ISSUER_PARTNER_DOMAIN`, and
- * `idp.domain` is `issuers.partner.domain`.
- */
+/** For `partner`, `IDP_DOMAIN` is `ISSUER_PARTNER_DOMAIN`, and `idp.domain` is `issuers.partner.domain`. */
 export function namesFor({ env, yaml }: Names, issuer: string): Names {
   if (issuer === FIRST_ISSUER) return { env, yaml };
 
@@ -69,8 +66,8 @@ export function createLookup({ variables, keys, lookedIn, problems, warnings }: 
 }
 
 /**
- * Node 20 with --env-file may join lines into one name, with a key among them (CWE-532). Keeps only a
- * setting's name on the last line.
+ * Node 20 with --env-file may join lines, a key among them, into one name (CWE-532). Keeps only a setting's
+ * name on the last line.
  */
 function withoutSecret(entry: Entry, isMeant: (name: string) => boolean): Entry {
   const [, last = ''] = /\n[ \t]*(?:export[ \t]+)?(\w+)\s*$/.exec(entry.name) ?? [];

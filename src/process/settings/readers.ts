@@ -5,7 +5,7 @@ import { ALGORITHM_NAMES, isOneOf, type Algorithm } from '../../verify/keys/jwk.
 import { normalUri } from '../../verify/request/uri.ts';
 import { throwProblem, type RawValue } from './entry.ts';
 
-/** The settings above this one in its table, without those that have a problem. */
+/** Earlier settings, without invalid ones. */
 export type Earlier = Readonly<Record<string, unknown>>;
 
 /** Throws `SettingProblem`. */
@@ -89,7 +89,6 @@ export const urlPrefix = matching(
   URL.canParse,
 );
 
-/** An absolute URL without user information and fragment. */
 export const httpsUrl = matching(
   /^https:\/\/[^/\s@#\\][^\s@#\\]*$/i,
   'must be a URL that begins with https://, without white space, "@" or "#"',

@@ -37,7 +37,7 @@ export function findEntries(
       files.push(path);
       return parse(text, path, problems);
     } catch (error) {
-      // Node's permission model hides the file; `EACCES` would show that it is there.
+      // Hidden by Node's permission model; `EACCES` would show that it exists.
       if (codeOf(error) === 'ERR_ACCESS_DENIED' && namedBy === undefined) {
         lookedIn &&= `${lookedIn}, ${path} (not granted)`;
         return [];
@@ -54,7 +54,7 @@ export function findEntries(
   const configFile = find(variables, 'CONFIG_FILE');
   // `application.yaml` would be ignored silently, and might hold a safeguard.
   const misnamed = join(directory, 'application.yaml');
-  // `existsSync` throws if the permission model hides the file.
+  // The permission model makes `existsSync` throw.
   if (configFile === undefined && undefinedOn(Error, () => existsSync(misnamed))) {
     problems.push(`${misnamed}: is not read; call it application.yml, or name it in CONFIG_FILE`);
   }

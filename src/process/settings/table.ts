@@ -34,7 +34,7 @@ export interface Setting<Value> extends Names {
   readonly byDefault: (earlier: Earlier) => Value;
 }
 
-/** In the order of reading, which `Earlier` depends on. */
+/** In reading order: see `Earlier`. */
 export type SettingsTable<Values> = { readonly [Name in keyof Values]: Setting<Values[Name]> };
 
 export const derived = <Value>(
@@ -56,7 +56,7 @@ const required = <Value>(env: string, yaml: string, read: Reader<Value>, problem
 const NO_DOMAIN = 'the issuer base URL is required; set it to the host name of the identity provider';
 const NO_AUDIENCE = 'the audience is required; set it to the identifier of this API at the provider';
 
-/** The settings of each issuer, with the names for the first; names.ts derives the others. */
+/** With the names for the first issuer; names.ts derives the others. */
 export const ISSUER_SETTINGS = {
   domain: required('IDP_DOMAIN', 'idp.domain', host, NO_DOMAIN),
   audience: required('IDP_AUDIENCE', 'idp.audience', list(textWithoutBlanks, 1), NO_AUDIENCE),

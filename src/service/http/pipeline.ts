@@ -23,8 +23,7 @@ export interface PipelineOptions {
 
 /**
  * Returns a function from a request to its reply or refusal. After access it may throw, or reject with,
- * `Refused`, `CLIENT_GONE`, `fail` or a bug. Trusts `routesProblems` to have found none. Rules do not cover
- * `ownRoutes`.
+ * `Refused`, `CLIENT_GONE`, `fail` or a bug. Trusts `routesProblems`. Rules do not cover `ownRoutes`.
  */
 export function createPipeline(
   { routes, rules }: Routes,
@@ -89,7 +88,6 @@ export function createPipeline(
     });
   }
 
-  /** Rejects with `Refused`, or with `CLIENT_GONE`. */
   async function readInputs(exchange: Exchange, { query, body }: Route, path: string) {
     const read: Inputs = {};
     if (query !== undefined) {

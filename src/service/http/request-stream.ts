@@ -3,7 +3,10 @@
 import { IncomingMessage } from 'node:http';
 import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
 
-/** Empty bodies end without events, which saves 4 % of a request; in Node 24 `optimizeEmptyRequests` does. */
+/**
+ * Empty bodies end without events, which saves 4 % of a request, as `optimizeEmptyRequests` does from Node
+ * 24.
+ */
 export class RequestStream extends IncomingMessage {
   #unread: ByteBuffer | undefined;
 
@@ -11,7 +14,7 @@ export class RequestStream extends IncomingMessage {
     return isOver(this) && this.listenerCount('data') === 0 ? this : super.resume();
   }
 
-  /** Joins chunks: the stream would keep each by itself, at hundreds of times the length of a small one. */
+  /** Joins chunks, which cost hundreds of times their length if small. */
   override push(piece: Buffer | null): boolean {
     if (piece !== null && !this.readableFlowing) {
       this.#unread ??= new ByteBuffer();

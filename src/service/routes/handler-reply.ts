@@ -6,7 +6,7 @@ import { HandlerReply, jsonText } from './handler-result.ts';
 /** Header fields of a reply, by name. */
 export type Headers = Readonly<Record<string, string>>;
 
-/** RFC 9110 §7.6.1, §8.6, §11.6.1, RFC 9112 §6, §9.3: framing, connection and credentials are ours. */
+/** RFC 9110 §7.6.1, §8.6, §11.6.1, RFC 9112 §6, §9.3 */
 const REFUSED_FIELDS =
   /^(connection|content-length|keep-alive|(proxy|www)-.*|set-cookie|te|trailer|transfer-encoding|upgrade)$/i;
 

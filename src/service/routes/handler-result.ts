@@ -57,7 +57,7 @@ function isSerialisable(body: unknown) {
   const { toJSON, then, pipe } = body;
   if (typeof toJSON === 'function') return true;
 
-  // The members of a promise, stream or iterator are not its content.
+  // Their members are not their content.
   const isSource = [then, pipe].some((member) => typeof member === 'function');
   if (isSource || Symbol.iterator in body || Symbol.asyncIterator in body) return false;
 

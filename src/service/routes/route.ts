@@ -15,7 +15,7 @@ type ParameterName<Pattern extends string> = Pattern extends `${string}{${infer 
   ? Name | ParameterName<Rest>
   : never;
 
-/** The parameters of a pattern: `/api/orders/{id}` gives `{ id: string }`. */
+/** `/api/orders/{id}` gives `{ id: string }`. */
 export type PathParameters<Pattern extends string = string> = string extends Pattern
   ? Readonly<Record<string, string>>
   : { readonly [Name in ParameterName<Pattern>]: string };
@@ -122,7 +122,6 @@ export type RequestOf<
   First extends BodyInput<infer Output> ? Output : BodyOf<[Second]>
 >;
 
-/** Types the handler's request by pattern, access and inputs. */
 type RouteMaker<Inputs extends readonly Input[], Result> = <
   Pattern extends string,
   Admitted extends Caller | undefined,

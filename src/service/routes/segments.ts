@@ -7,8 +7,8 @@ import { undefinedOn } from '../../verify/base/encoding.ts';
 const MAX_SEGMENTS = 100;
 
 /**
- * The percent-decoded segments, none for `/`. An encoded slash stays inside its segment. `undefined` for a
- * broken escape (RFC 3986 §2.1), an empty segment, a dot segment (§3.3), or too many.
+ * Percent-decoded, none for `/`. An encoded slash stays inside its segment. `undefined` for a broken escape
+ * (RFC 3986 §2.1), an empty segment, a dot segment (§3.3), or too many.
  */
 export function pathSegments(path: string): readonly string[] | undefined {
   if (path === '/') return [];

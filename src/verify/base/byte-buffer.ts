@@ -1,5 +1,4 @@
-// Collects chunks into one buffer: kept apart, small ones cost hundreds of times their length. Does not limit
-// the length.
+// Collects chunks into one buffer: small ones cost hundreds of times their length. Does not limit it.
 
 export class ByteBuffer {
   #buffer = Buffer.alloc(0);

@@ -5,8 +5,7 @@
 const MARKS = 65_536;
 
 /**
- * Holds at most `capacity` values, rounded up to an even number. Keys must end in 8 characters of a base64url
- * digest.
+ * Holds at most `capacity` values, rounded up to even. Keys must end in 8 characters of a base64url digest.
  */
 export class Cache<Value> {
   readonly #generationCapacity: number;

@@ -5,7 +5,7 @@ export interface Clock {
   now(): number;
   /** Milliseconds that never go back: for ages and pauses. */
   monotonic(): number;
-  /** Runs the action once. Returns what cancels it. Keeps no process alive. */
+  /** Returns what cancels it. Keeps no process alive. */
   after(millis: number, action: () => void): () => void;
 }
 
@@ -15,7 +15,7 @@ export type MaybePromise<Value> = Value | Promise<Value>;
 export const isPromise = <Value>(value: MaybePromise<Value>): value is Promise<Value> =>
   typeof (value as Partial<Promise<Value>> | undefined)?.then === 'function';
 
-/** Calls `next` with the value, at once unless it is a promise. */
+/** Continues at once unless the value is a promise. */
 export function andThen<Value, Result>(
   value: MaybePromise<Value>,
   next: (value: Value) => MaybePromise<Result>,

@@ -3,7 +3,6 @@
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Returns `undefined` if the action throws `expected`. */
 export function undefinedOn<Result>(expected: new () => Error, action: () => Result) {
   try {
     return action();
@@ -26,10 +25,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 export const decodeUtf8 = (bytes: Uint8Array): string | undefined =>
   undefinedOn(TypeError, () => utf8.decode(bytes));
 
-// V8 makes objects with the prototype `null` large and slow, but not those with this one.
+// V8 makes objects without prototype slow, but not those with this one.
 const NOTHING: object = Object.freeze(Object.create(null));
 
-/** A copy that inherits nothing, so that absent members are `undefined`. */
+/** Inherits nothing: absent members are `undefined`. */
 export const withoutPrototype = (value: object): JsonObject => Object.assign(Object.create(NOTHING), value);
 
 /** Read only fixed names of it: it may inherit members. */

@@ -3,8 +3,8 @@
 // does.
 
 /**
- * Kind (the body's `error`) → reason (for the log) → sentence for the client; empty where the client gets
- * none or a guard's.
+ * Kind (`error` in the body) → reason (for the log) → sentence, empty where the client gets none or a
+ * guard's.
  */
 export const SENTENCES = {
   unauthorized: {
@@ -138,7 +138,6 @@ export interface Refusal {
   readonly issues?: readonly object[];
 }
 
-/** What is known of the token, and a nonce to offer. */
 export interface Findings {
   readonly kid?: string | undefined;
   readonly issuerName?: string;

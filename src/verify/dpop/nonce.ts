@@ -6,8 +6,8 @@ import { refuse } from '../base/refusal.ts';
 const SLOT_MILLIS = 60_000;
 
 /**
- * Creates a check that returns a fresh nonce for one of the last slot; a refusal carries one too. `secret`
- * has at least 32 characters.
+ * Returns a fresh nonce for one of the last slot; refusals carry one too. `secret` has at least 32
+ * characters.
  */
 export function createNonceCheck(secret: string) {
   /** In base64url (RFC 9449 §8.1). */

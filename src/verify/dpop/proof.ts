@@ -22,7 +22,6 @@ export interface ProofOptions extends UriOptions {
   readonly dpopNonceSecret: string | undefined;
 }
 
-/** A proof that passed. */
 export interface Proof {
   /** RFC 7638, of its key. */
   readonly thumbprint: string;

@@ -22,8 +22,8 @@ const HOST = /^(?:[a-z0-9._~-]{1,255}|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i;
 export const isHost = (text: string) => HOST.test(text) && URL.canParse(`http://${text}`);
 
 /**
- * Creates a reader of the Host field, which HTTP/1.0 may omit, as probes of some load balancers do (RFC 9112
- * §3.2). Caches the last good host, because almost every request repeats it.
+ * Creates a reader of the Host field, which HTTP/1.0 may omit, as some load balancers do (RFC 9112 §3.2).
+ * Caches the last good host, which most requests repeat.
  */
 export function createHostReader() {
   let lastGoodHost: string | undefined;

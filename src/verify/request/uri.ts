@@ -39,7 +39,7 @@ export function requestUri(
   return `${outerScheme}://${outerHost}${path}`;
 }
 
-/** What the nearest proxy added. */
+/** From the nearest proxy. */
 function lastHop(rawHeaders: readonly string[], name: string) {
   const hops = fieldValues(rawHeaders, name).join(',').split(',');
   return hops.at(-1)?.trim() ?? '';

@@ -16,7 +16,7 @@ export interface TokenOptions {
   readonly requiredClaims: readonly string[];
 }
 
-/** Returns the first reason to refuse the claims. `nowSeconds` is since the epoch. */
+/** Returns the first reason to refuse. */
 export function checkClaims(
   signed: SignedPayload,
   header: JsonObject,
@@ -39,12 +39,12 @@ function checkParties({ iss, aud }: JsonObject, { issuer, audience }: TokenOptio
   // RFC 7519 §4.1.1, RFC 9068 §4
   if (iss !== issuer) return 'issuer-mismatch';
 
-  // RFC 7519 §4.1.3: one audience, or an array of strings.
+  // RFC 7519 §4.1.3
   const audiences = isTextArray(aud) ? aud : [aud];
   return audiences.some((one) => audience.includes(one)) ? undefined : 'audience-mismatch';
 }
 
-/** RFC 7519 §4.1.4, §4.1.5: on every use of a cached token, too. */
+/** RFC 7519 §4.1.4, §4.1.5. Repeated for cached tokens. */
 export function checkTimes(
   { exp, nbf }: JsonObject,
   { clockToleranceSeconds }: TokenOptions,

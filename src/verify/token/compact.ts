@@ -10,7 +10,6 @@ export interface UnverifiedJws {
   readonly signature: Buffer;
 }
 
-/** Returns the reason to refuse other text as a token. */
 export function parseCompact(
   text: string,
 ): UnverifiedJws | 'token-malformed' | 'header-malformed' | 'payload-malformed' {
