@@ -3,6 +3,7 @@
 import { strict as assert } from 'node:assert';
 import { test, type TestContext } from 'node:test';
 import {
+  anyScope,
   authenticated,
   claimCheck,
   createGate,
@@ -177,6 +178,34 @@ test('authorize throws for a caller that no check in this process made, and for 
   }
   assert.throws(() => gate.authorize(caller, open as never), TypeError);
   assert.throws(() => gate.authorize(caller, needs(scope('"'))), { name: 'ConfigurationError' });
+});
+
+const read = scope('read:orders');
+const write = scope('write:orders');
+
+/** The scopes that the challenge of a refusal names. */
+const named = (refusal?: { headers: readonly (readonly string[])[] }) =>
+  /scope="([^"]*)"/.exec(
+    String(new Headers(refusal?.headers as [string, string][]).get('www-authenticate')),
+  )?.[1];
+
+test('the challenge of a tool names the base scope too, and that of a stranger the base scope alone [RFC 6750 §3]', async (t) => {
+  const { gate, caller } = await admitted(t, READER, { resourceUrl: 'https://api.test/mcp' });
+  const stranger = await gate.check(new Request('https://api.test/mcp', { method: 'POST' }), needs(read));
+  assert.deepEqual([stranger.refusal?.status, named(stranger.refusal)], [401, 'read:orders']);
+  const { refusal } = gate.authorize(caller, needs(read, write));
+  assert.deepEqual([refusal?.status, named(refusal)], [403, 'read:orders write:orders']);
+});
+
+test('a base access of any of the scopes names all of them to a stranger, and each of them passes [RFC 6750 §3]', async (t) => {
+  const gate = await openGate(t, { resourceUrl: 'https://api.test/mcp' });
+  const base = needs(anyScope('read:orders', 'write:orders'));
+  assert.equal(named((await gate.check(requestWith(), base)).refusal), 'read:orders write:orders');
+  for (const granted of ['read:orders', 'write:orders']) {
+    const { caller } = await gate.check(requestWith(...bearer({ scope: granted })), base);
+    assert.ok(caller);
+    assert.equal(gate.authorize(caller, needs(read, write)).refusal?.status, 403);
+  }
 });
 
 test('a guard that throws is a bug in authorize as in check', async (t) => {
