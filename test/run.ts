@@ -1,4 +1,4 @@
-/* Runs the tests: those of a folder together in a few processes, since most of them take less time than a
+/* Runs the tests: those of a folder together, a few files in a process, since most of them take less time than a
    process needs to begin. With the word `all` also the long ones (`*.long.ts`), each in a process of its own.
    Other words choose files by their names: `npm test verify/keys/fetch`. What begins with `--` is for Node's
    own runner, and it prints and exits as that does. */
@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const TEST = fileURLToPath(new URL('.', import.meta.url));
-const FILES_OF_A_PROCESS = 6;
+const FILES_OF_A_PROCESS = 8;
 const PROCESSES = 4;
 /** A process that takes longer hangs: it is killed and reported. */
 const MOST_MILLIS = 600_000;
@@ -25,16 +25,12 @@ const files = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
 
 const endingIn = (ending: string) => files.filter((name) => name.endsWith(ending));
 
-/** The files of a folder, a few for each process. */
+/** The files in order, so that those of a folder are together, a few for each process. */
 function groups(): string[][] {
-  const byFolder = new Map<string, string[]>();
-  for (const name of endingIn('.test.ts')) {
-    byFolder.set(dirname(name), [...(byFolder.get(dirname(name)) ?? []), name]);
-  }
-  return [...byFolder.values()].flatMap((some) => {
-    const parts = Math.ceil(some.length / FILES_OF_A_PROCESS);
-    return Array.from({ length: parts }, (_, part) => some.filter((__, index) => index % parts === part));
-  });
+  const names = endingIn('.test.ts');
+  const parts = Math.ceil(names.length / FILES_OF_A_PROCESS);
+  const size = Math.ceil(names.length / parts);
+  return Array.from({ length: parts }, (_, part) => names.slice(part * size, (part + 1) * size));
 }
 
 /**
