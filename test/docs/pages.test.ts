@@ -53,7 +53,8 @@ test('no file names a registry, or a folder of the machine on which it was writt
 
 for (const page of PAGES) {
   test(`${page} links to files and headings that exist`, () => {
-    const targets = [...read(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
+    const links = /\]\(([^)\s]+)\)|<(?:img|source)\b[^>]* src(?:set)?="([^"]+)"/g;
+    const targets = [...read(page).matchAll(links)].map(([, link, picture]) => link ?? picture ?? '');
     const broken = targets.filter((target) => {
       if (/^https?:/.test(target)) return false;
       const [file = '', heading] = target.split('#');
