@@ -20,15 +20,50 @@ interface Stream {
   readonly headings: readonly string[];
   readonly before?: string;
   readonly after?: string;
+  /** The lines make a handler for a framework, and no server. */
+  readonly isHandler?: boolean;
   readonly isWebSocket?: true;
   readonly runtime?: 'bun' | 'deno';
 }
 
 const SERVER = `const server = createServer().listen(port, '127.0.0.1');`;
+const ON_NODE = 'Server-sent events on node:http';
 const FETCH = 'Server-sent events on Fetch servers';
 
 export const STREAMS: Readonly<Record<string, Stream>> = {
-  'events-node': { headings: ['Server-sent events on node:http'] },
+  'events-node': { headings: [ON_NODE] },
+  'events-express5': {
+    headings: [ON_NODE],
+    isHandler: true,
+    before: `import express from 'express';`,
+    after: `
+const server = createServer(express().get('/api/orders', readOrders)).listen(port, '127.0.0.1');`,
+  },
+  'events-koa3': {
+    headings: [ON_NODE],
+    isHandler: true,
+    before: `import Koa from 'koa';`,
+    after: `
+const app = new Koa();
+app.use(async (context) => {
+  context.respond = false;
+  await readOrders(context.req, context.res);
+});
+const server = createServer(app.callback()).listen(port, '127.0.0.1');`,
+  },
+  'events-fastify5': {
+    headings: [ON_NODE],
+    isHandler: true,
+    before: `import Fastify from 'fastify';`,
+    after: `
+const fastify = Fastify();
+fastify.get('/api/orders', async (request, reply) => {
+  reply.hijack();
+  await readOrders(request.raw, reply.raw);
+});
+await fastify.listen({ port, host: '127.0.0.1' });
+const { server } = fastify;`,
+  },
   'events-hono': {
     headings: [FETCH],
     before: `import { getRequestListener } from '@hono/node-server';`,
@@ -89,10 +124,20 @@ told.once('close', () => {
   gate.close();
 });`;
 
-export function programOfStream({ headings, before = '', after = '' }: Stream): string {
+/** Takes the server away. */
+const asHandler = (lines: string) =>
+  `import type { IncomingMessage, ServerResponse } from 'node:http';\n${lines}`
+    .replace(
+      'createServer(async (request, response) =>',
+      'const readOrders = async (request: IncomingMessage, response: ServerResponse) =>',
+    )
+    .replace('}).listen(3000);', '};');
+
+export function programOfStream({ headings, before = '', after = '', isHandler = false }: Stream): string {
   const pieces = ['How long is left', ...headings].map((heading) => samplesUnder(PAGE, heading, 'ts'));
   const [left = [], own = [], [refuse = ''] = []] = pieces;
-  return programOf([...left, refuse, ...own].join(''), `${COUNTED}\n${before}`, after, TOLD);
+  const lines = [...left, refuse, ...own].join('');
+  return programOf(isHandler ? asHandler(lines) : lines, `${COUNTED}\n${before}`, after, TOLD);
 }
 
 /** With these fields a request is one for a WebSocket. */
