@@ -6,14 +6,14 @@ import { codeIn, read, ROOT } from './docs/pages.ts';
 
 const ATTACKS = read('docs/attacks.md');
 
-/** The number of rows of each section. */
-const CATALOGUE = { A: 14, B: 8, C: 11, D: 12, E: 16, F: 13, G: 16, H: 4 };
+/** How many rows each section has. */
+const CATALOGUE = { A: 14, B: 8, C: 11, D: 12, E: 16, F: 13, G: 16, H: 4, I: 6 };
 
 const IDS = Object.entries(CATALOGUE).flatMap(([section, rows]) =>
   Array.from({ length: rows }, (_, index) => `${section}${index + 1}`),
 );
 
-const rows = [...ATTACKS.matchAll(/^\| ([A-H]\d+) \| (.+) \|$/gm)].map(([, id = '', rest = '']) => [
+const rows = [...ATTACKS.matchAll(/^\| ([A-I]\d+) \| (.+) \|$/gm)].map(([, id = '', rest = '']) => [
   id,
   ...rest.split(' | '),
 ]);

@@ -25,9 +25,21 @@ const UP_TO_8_KIB = /^.{1,8192}$/;
 /** RFC 6749 §3.3 */
 const SCOPE = /^[!#-[\]-~]+$/;
 
+const NOBODY = {};
+
+/** By claims: those of a cached token are one object. */
+const replies = new WeakMap<object, HandlerReply>();
+
 /** Runs in place of `upstream`: tells the proxy, and so the server behind it, who the caller is. */
 function admit({ caller }: { readonly caller: Caller | undefined }) {
-  const { subject, issuer, scopes = [], claims }: Partial<Caller> = caller ?? {};
+  const key = caller?.claims ?? NOBODY;
+  const reply = replies.get(key) ?? new HandlerReply(replyFor(caller));
+  replies.set(key, reply);
+  return reply;
+}
+
+function replyFor(caller: Partial<Caller> = {}) {
+  const { subject, issuer, scopes = [], claims } = caller;
   const encoded = claims && Buffer.from(JSON.stringify(claims)).toString('base64url');
 
   // Always all four: a proxy may pass on the client's own field instead of a missing one.
@@ -39,7 +51,7 @@ function admit({ caller }: { readonly caller: Caller | undefined }) {
     'Content-Length': '0',
   };
   const fields = [...NO_CONTENT.fields, ...Object.entries(identity).flat()];
-  return new HandlerReply({ status: 200, fields, content: '' });
+  return { status: 200, fields, content: '' };
 }
 
 const textIf = (pattern: RegExp, text = '') => (pattern.test(text) ? text : '');

@@ -1,4 +1,6 @@
 /* A policy behind a listener in this process, and the questions that proxies ask of it. */
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { composeService } from '../../src/process/compose-service.ts';
 import { SERVICE_SETTINGS, type GivenSettings } from '../../src/process/service-settings.ts';
 import { checkGiven } from '../../src/process/settings/in-code.ts';
@@ -53,14 +55,27 @@ export function bound(method: string, url: string, claims: Record<string, unknow
 }
 
 /** A policy under DPoP `ALLOWED`, unless told otherwise. */
-export async function startPolicy(routes: Routes, given: Partial<GivenSettings> = {}) {
+export async function startPolicy(
+  routes: Routes,
+  given: Partial<GivenSettings> = {},
+  fetchKeys = issuer.fetchKeys,
+) {
   const all = { ...issuer.settings, dpopMode: 'ALLOWED', accessLog: true, ...given } as GivenSettings;
   const settings = checkGiven(SERVICE_SETTINGS, all);
   const logs: Record<string, unknown>[] = [];
   const log = createLog('debug', (line) => logs.push(JSON.parse(line)), clock.now);
   const metrics = createMetrics('forward-auth');
-  const service = composeService({ ...routes, isPolicy: true }, settings, { clock, log, metrics }, issuer);
+  const service = composeService(
+    { ...routes, isPolicy: true },
+    settings,
+    { clock, log, metrics },
+    { fetchKeys },
+  );
   const { server } = createListener(service.responder, clock);
+  const questions: IncomingMessage[] = [];
+  const connections = new Set<Socket>();
+  server.on('request', (request) => questions.push(request));
+  server.on('connection', (socket) => connections.add(socket));
   const { port, stop } = await serve(server);
   await Promise.all(service.fetchKeys());
 
@@ -68,6 +83,9 @@ export async function startPolicy(routes: Routes, given: Partial<GivenSettings> 
     port,
     logs,
     service,
+    /** What has been asked, probes included, and over which connections. */
+    questions,
+    connections,
     metrics: service.metricsText,
 
     /** Sends a question on a connection of its own; `closes` says whether the service then closes it. */

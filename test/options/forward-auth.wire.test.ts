@@ -98,7 +98,7 @@ describe('a question in forwarded fields', () => {
   };
 
   for (const [what, forwarded] of Object.entries(malformed)) {
-    test(`is malformed with ${what}, and keeps the connection of the proxy`, async () => {
+    test(`is malformed with ${what}, and keeps the connection of the proxy [I3]`, async () => {
       const response = await policy.ask({ forwarded });
       assert.deepEqual([told(response), response.closes], ['400 invalid_request', false]);
       assert.equal(response.body.message, 'the question does not name exactly one method and one path');
@@ -155,7 +155,7 @@ describe('what does not pass', () => {
   ];
 
   for (const uri of UNLISTED_PATHS) {
-    test(`is a path without a route, and one that servers read in several ways: ${JSON.stringify(uri)}`, async () => {
+    test(`is a path without a route, and one that servers read in several ways: ${JSON.stringify(uri)} [I2]`, async () => {
       const response = await ask('GET', uri, bearer({ scope: 'read:orders' }));
       assert.deepEqual(
         [told(response), response.body.message, response.closes],
@@ -165,7 +165,7 @@ describe('what does not pass', () => {
     });
   }
 
-  test('is a method that the route does not have', async () => {
+  test('is a method that the route does not have [I4]', async () => {
     for (const method of ['POST', 'OPTIONS', 'PROPFIND', 'get', 'CONNECT']) {
       assert.equal(told(await ask(method, '/open/1')), '403 insufficient_scope', method);
     }
@@ -235,7 +235,7 @@ describe('what passes', () => {
     assert.equal((await identity(bearer(), '/feed'))[0], 'test-user');
   });
 
-  test('never repeats an identity that the client claims', async () => {
+  test('never repeats an identity that the client claims [I1]', async () => {
     const forged = AUTH.map((name) => [name, 'root'] as const);
     assert.deepEqual(await identity(forged, '/feed'), ['', '', '', '']);
   });
@@ -353,7 +353,7 @@ describe('a proof', () => {
   };
 
   for (const [what, forwarded] of Object.entries(origins)) {
-    test(`is not checked against a guess: with ${what}, it is 400, and without a proof nobody looks`, async () => {
+    test(`is not checked against a guess: with ${what}, it is 400, and without a proof nobody looks [I6]`, async () => {
       const all = [METHOD!, URI!, ...forwarded];
       const proved = await policy.ask({ forwarded: all, fields: bound('GET', URL, CLAIMS) });
       assert.deepEqual([told(proved), proved.closes], ['400 invalid_request', false]);
@@ -445,7 +445,7 @@ describe('a preflight', () => {
     assert.equal(status, 204);
   });
 
-  test('for what no route lets pass is refused', async () => {
+  test('for what no route lets pass is refused [I5]', async () => {
     const refused = [
       ['/orders/1', 'POST'],
       ['/orders/1', 'get'],

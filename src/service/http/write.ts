@@ -46,9 +46,11 @@ export function writeReply(
   const last = isEnd && response.shouldKeepAlive ? CLOSE : [];
   response.writeHead(status, [...fields, ...more, ...last]);
   // Corked: Node 20 and 22 send `end(text)` in two pieces.
-  response.cork();
-  response.write(content);
-  response.uncork();
+  if (content !== '') {
+    response.cork();
+    response.write(content);
+    response.uncork();
+  }
   response.end();
 }
 

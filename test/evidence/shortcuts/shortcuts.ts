@@ -17,9 +17,11 @@ const shortcut = (name: string, load: Load, file: string, was: string, becomes: 
   changes: [{ file: `src/${file}`, was, becomes }],
 });
 
-const IN_ONE_PIECE = `response.cork();
-  response.write(content);
-  response.uncork();
+const IN_ONE_PIECE = `if (content !== '') {
+    response.cork();
+    response.write(content);
+    response.uncork();
+  }
   response.end();`;
 
 const AS_TEXT =
