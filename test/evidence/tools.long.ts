@@ -1,5 +1,5 @@
-/* Short runs of the tools that put the packages of others beside gatehouse, so that they work on the day when
-   they are needed. One file, since they share what is installed. */
+/* Short runs of the tools that use other people's packages, so that they keep working. One file, since the
+   tools share what is installed. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { withReason } from '../support/skipped.ts';
 
 const missing = missingPackages();
 
-/** A test that checks the types of the tool and runs it: its failure is the tool's. */
+/** Checks the types of a tool and runs it. Fails if the tool does. */
 function testTool(
   name: string,
   tool: string,

@@ -1,5 +1,4 @@
-/* The tools for evidence stay what they say: each has its entry, and what they change in the code is there to
-   be changed. */
+/* The evidence tools stay right: each has its entry, and the code that they change exists. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-/* What gatehouse answers, so that the plain server can send the same bytes. */
+/* The responses of gatehouse, so that the plain server can send the same bytes. */
 import type { Provider } from '../../idp/provider.ts';
 import { ask, type Response, type Ask } from '../../support/client.ts';
 import { GATEHOUSE } from './plan.ts';
@@ -18,7 +18,7 @@ export function describeResponse({ status, rawHeaders, body }: Response) {
 
 let known: Promise<string> | undefined;
 
-/** JSON: by path of the plain server, the response that gatehouse gives in the case that uses this path. */
+/** JSON: for each path of the plain server, gatehouse's response in the case that uses it. */
 export function plainResponses(provider: Provider): Promise<string> {
   known ??= observe(provider);
   return known;

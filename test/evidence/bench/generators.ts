@@ -1,4 +1,4 @@
-/* Puts load on a server and refuses to give a figure if any response was not the expected one. */
+/* Puts load on a server, and gives no figure if any response was unexpected. */
 import { fileURLToPath } from 'node:url';
 import { hasWrk, outputOf, type RunningServer } from './processes.ts';
 import type { Expected } from './plan.ts';
@@ -11,7 +11,7 @@ export interface Job {
   /** JSON, which makes it a POST. */
   readonly body?: string;
   readonly expected: Expected;
-  /** What stands in each request's Authorization field behind the scheme; no field without it. */
+  /** The rest of each request's Authorization field after the scheme; without it there is no field. */
   readonly records?: Records | undefined;
   readonly scheme?: 'Bearer' | 'DPoP';
   /** Whether a record may be sent twice. */
@@ -69,8 +69,7 @@ async function runWrk(
   const output = await outputOf(['wrk', ...options], environment);
   const result = JSON.parse(/^JOB (.*)$/m.exec(output)?.[1] ?? 'null');
   const refused = job.expected.status >= 400 ? result.requests - result.refused : result.refused;
-  // A server that cannot answer gives no figure; wrk itself says only how many answers had a status of 400 or
-  // more.
+  // A server that fails gives no figure. wrk itself only counts responses with a status of 400 or above.
   if (result.requests === 0 || refused !== 0 || result.broken !== 0) {
     throw new Error(`unexpected answers: ${JSON.stringify(result)}`);
   }
@@ -83,24 +82,23 @@ async function runWrk(
 }
 
 /**
- * Load for a moment, every response read whole and checked: what compiles and remembers has done so afterwards.
+ * A moment of load, with every response read and checked, after which code is compiled and caches are filled.
  */
 export async function sample(server: RunningServer, job: Job, seconds = 0.15): Promise<void> {
   await runOwn('closed.mjs', { ...job, seconds }, server.port);
 }
 
-/** What a server gave, and what each response cost. */
+/** The responses of a server, and the cost of each. */
 export interface Throughput {
   readonly perSecond: number;
-  /** Of the processor, by all threads of the server. */
+  /** Processor time of all threads of the server. */
   readonly microsEach: number;
 }
 
-/** wrk does not read bodies, so a sample by our own generator, which does, goes before it. */
+/** wrk does not read bodies, so our own generator, which does, sends a sample first. */
 export async function throughput(server: RunningServer, job: Job): Promise<Throughput> {
   try {
-    // A sample of tokens that shall be new would make them old; warming up has looked at the responses to
-    // others.
+    // A sample would use up new tokens; the warm-up has already checked the responses to such tokens.
     if (hasWrk && job.repeats) await sample(server, job);
     const before = server.processorMicros();
     const { requests = 0, seconds = 0 } = hasWrk
@@ -113,7 +111,7 @@ export async function throughput(server: RunningServer, job: Job): Promise<Throu
   }
 }
 
-/** Sends every record once, however long that takes. */
+/** Sends every record once, however long it takes. */
 export async function sendAll(server: RunningServer, job: Omit<Job, 'seconds' | 'repeats'>): Promise<void> {
   await runOwn('closed.mjs', { ...job, seconds: 3_600, repeats: false }, server.port);
 }

@@ -1,4 +1,4 @@
-/* What is measured once in the life of a process: the start, memory, and which files were loaded. */
+/* Measured once in the life of a process: start, memory, and loaded files. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,8 +26,8 @@ import { noteIn, type Figures } from './rounds.ts';
 const servers = [...peers, VERIFIER];
 
 /**
- * The response of a protected route to a good token; that of a server that is still fetching keys may be
- * another.
+ * The response of a protected route to a valid token. A server that is still fetching keys may respond
+ * otherwise.
  */
 async function firstWelcome(server: RunningServer, token: string): Promise<number> {
   for (;;) {
@@ -37,8 +37,8 @@ async function firstWelcome(server: RunningServer, token: string): Promise<numbe
 }
 
 /**
- * Milliseconds from the start of a process to its first response to a token; gatehouse finds its keys by
- * discovery, as by default.
+ * Milliseconds from the start of a process to its first response to a token. gatehouse discovers its keys, as
+ * by default.
  */
 export async function measureStart(provider: Provider, figures: Figures): Promise<void> {
   if (!isMeasured('start')) return;
@@ -58,7 +58,7 @@ export async function measureStart(provider: Provider, figures: Figures): Promis
   }
 }
 
-/** Resident memory in MiB after one response, and after as many tokens as the plan says, each seen once. */
+/** Resident memory in MiB after one response, and after as many distinct tokens as the plan says. */
 export async function measureMemory(provider: Provider, figures: Figures): Promise<void> {
   if (!isMeasured('memory')) return;
   const note = noteIn(figures);
@@ -88,8 +88,8 @@ const filesIn = (folder: string) =>
     .map((entry) => join(entry.parentPath, entry.name));
 
 /**
- * What a reviewer has to read: the files that a server has loaded once it has answered, without those of Node
- * and its own few lines.
+ * What a reviewer has to read: the files that a server has loaded after a response, without those of Node and
+ * its own few lines.
  */
 export async function reviewOf(provider: Provider): Promise<Review[]> {
   if (!isMeasured('review')) return [];
@@ -111,7 +111,7 @@ export async function reviewOf(provider: Provider): Promise<Review[]> {
   return reviews;
 }
 
-/** The files of packages that Node's own record of coverage names. */
+/** The files of packages in Node's record of coverage. */
 async function loadedFiles(start: (more: NodeJS.ProcessEnv) => Promise<RunningServer>): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
   try {

@@ -1,5 +1,5 @@
-/* What routes of one's own cost: one beside the same route of profile B, and a POST through a schema beside
-   the peers; round by round, each server in its turn. */
+/* The cost of your own routes: one compared with the same route of profile B, and a POST through a schema
+   compared with peers, round by round, each server in turn. */
 import type { Provider } from '../../idp/provider.ts';
 import { ask } from '../../support/client.ts';
 import { describeResponse } from './answers.ts';
@@ -38,7 +38,7 @@ async function measureInTurns(
   }
 }
 
-/** Waits until the servers take tokens. */
+/** Waits until the servers accept tokens. */
 export async function awaitKeys(running: readonly RunningServer[]): Promise<void> {
   for (const server of running) {
     let status = 0;
@@ -71,7 +71,7 @@ export async function measurePost(provider: Provider, figures: Figures): Promise
   });
 }
 
-/** JSON: what gatehouse answers, so that the plain server can send the same bytes. */
+/** JSON: gatehouse's responses, so that the plain server can send the same bytes. */
 async function responseToPost(provider: Provider): Promise<string> {
   const server = await startServer(OWN, provider);
   try {

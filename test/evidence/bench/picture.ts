@@ -1,4 +1,4 @@
-/* Results as a picture: a panel for each section, a bar for each server. */
+/* Draws results: a panel for each section, a bar for each server. */
 import type { Results, Section } from './results.ts';
 import { describeRun } from './table.ts';
 
@@ -45,7 +45,7 @@ const UNITS: Readonly<Record<Section['unit'], string>> = {
   MiB: ' MiB',
 };
 
-/** Processor time is drawn as its ratio to the base, which is marked; the rest as it is. */
+/** Processor time is drawn as a ratio to the marked base; the rest unchanged. */
 function panelOf({ title, unit, rows }: Section): Panel {
   const isRatio = unit === 'µs';
   const bars = rows.map(({ server, value, ratio }) => ({
@@ -89,7 +89,7 @@ function drawPanel({ title, bars, mark }: Panel): string {
   return text(0, 13, title, 'font-weight="600" font-size="12"') + drawn + line;
 }
 
-/** Rows of panels, each as high as the highest of its row. */
+/** Rows of panels, each as high as its highest panel. */
 function lay(panels: readonly Panel[], top: number): { drawn: string; bottom: number } {
   let drawn = '';
   let y = top;
@@ -106,7 +106,7 @@ function lay(panels: readonly Panel[], top: number): { drawn: string; bottom: nu
   return { drawn, bottom: y };
 }
 
-/** An SVG document on a white ground, readable in either scheme of a page. */
+/** An SVG document on a white background, readable on light and dark pages. */
 export function picture(results: Results): string {
   const review: Panel = {
     title: 'tokens of source that a reviewer must read',
@@ -116,7 +116,7 @@ export function picture(results: Results): string {
       label: figure(tokens) + packagesIn(packages),
     })),
   };
-  // Requests a second say the same of one core, and more of how busy the rest is.
+  // Requests per second show the same for one core, and more about other load.
   const drawnSections = results.sections.filter(({ unit }) => unit !== 'requests/s');
   const panels = [...drawnSections.map(panelOf), ...(review.bars.length > 0 ? [review] : [])];
   const width = 2 * MARGIN + COLUMNS * PANEL_WIDTH + (COLUMNS - 1) * GAP;

@@ -1,4 +1,4 @@
-/* What is measured: the servers, the cases, and how long, as the environment says. */
+/* The servers, the cases, and durations, as the environment says. */
 import { SLICES, type Records } from './pools.ts';
 
 const wholeNumber = (name: string, otherwise: number): number => {
@@ -10,13 +10,13 @@ const wholeNumber = (name: string, otherwise: number): number => {
 export const ROUNDS = wholeNumber('BENCH_ROUNDS', 5);
 export const SECONDS = wholeNumber('BENCH_SECONDS', 1);
 
-/** Distinct tokens in the measurement of memory. */
+/** The number of distinct tokens for the measurement of memory. */
 export const DISTINCT_TOKENS = wholeNumber(
   'BENCH_TOKENS',
   process.env.BENCH_FULL === '1' ? 1_000_000 : 100_000,
 );
 
-/** Requests a second at which latency is measured. */
+/** Requests per second for the measurement of latency. */
 export const RATE = 1_000;
 /**
  * New tokens, and as many forged ones, for each round of their cases: about twice as many as a server here
@@ -51,7 +51,7 @@ export const GATEHOUSE: ServerPlan = {
 const EXPRESS = peer('express', 'Express 5 + express-oauth2-jwt-bearer', 'express');
 
 const FASTIFY_CACHE = peer('fastify-cache', 'Fastify 5 + @fastify/jwt, cache on', 'fastify', {
-  // As many entries as gatehouse remembers by default.
+  // As many entries as gatehouse caches by default.
   CACHE: '10000',
 });
 
@@ -63,13 +63,13 @@ const PEERS = [
   peer('hono', 'Hono + jwk middleware', 'hono'),
 ];
 
-/** What stands beside new tokens, to show what their verification alone costs. */
+/** Compared with new tokens, to show the cost of their verification alone. */
 export const RS256 = peer('rs256', 'plain node:http + one RS256 verification', 'rs256');
 
-/** What a verifier cannot do without: where a goal is missed, the bound that can be had. */
+/** The least that a verifier needs: the possible bound if a goal is missed. */
 export const VERIFIER = peer('verifier', 'the least that a verifier of tokens does', 'verifier');
 
-/** Those to which the plain server's paths are known. */
+/** The cases whose paths the plain server knows. */
 export const isBase = ({ name }: { readonly name: string }): boolean =>
   [PLAIN, RS256, VERIFIER].some((base) => base.name === name);
 
@@ -84,7 +84,7 @@ export const GATEHOUSE_DPOP: ServerPlan = {
   environment: { IDP_DPOP_MODE: 'ALLOWED', IDP_DPOP_IAT_OFFSET_SECONDS: '3600' },
 };
 
-/** Routes of one's own, in a program that uses the package. */
+/** Your own routes, in a program that uses the package. */
 export const OWN: ServerPlan = {
   ...GATEHOUSE,
   name: 'gatehouse-own',
@@ -92,14 +92,14 @@ export const OWN: ServerPlan = {
   file: 'servers/own.mjs',
 };
 
-/** Told by the settings of gatehouse. */
+/** From the settings of gatehouse. */
 export const isOurs = ({ file }: ServerPlan): boolean => file.endsWith('dist/server.js') || file === OWN.file;
 
-/** What reads and parses the body of the POST, and those that judge it too. */
+/** The servers that read and parse the body of the POST, and those that also validate it. */
 export const PLAIN_POST: ServerPlan = { ...PLAIN, file: 'servers/plain-post.mjs' };
 export const POST_SERVERS = [OWN, EXPRESS, FASTIFY_CACHE];
 
-/** What each response must be: its status, and a text that it holds. */
+/** The expected status of each response, and a text in it. */
 export interface Expected {
   readonly status: number;
   readonly sample: string;
@@ -110,14 +110,14 @@ export interface Case {
   readonly title: string;
   readonly connections: number;
   readonly path: string;
-  /** The path under which the plain server sends the same bytes; as long as `path`. */
+  /** The path at which the plain server sends the same bytes, as long as `path`. */
   readonly plainPath: string;
   readonly expected: Expected;
   /** The tokens of a round, if any. */
   readonly tokens?: (round: number) => Records;
-  /** The ratio of processor time to the base that gatehouse shall not exceed. */
+  /** The highest ratio of processor time to the base that gatehouse may have. */
   readonly goal?: number;
-  /** The tokens may be sent again and again; otherwise a server sees each once. */
+  /** Whether tokens may be repeated; otherwise a server sees each once. */
   readonly repeats: boolean;
 }
 
@@ -189,7 +189,7 @@ const CASES: readonly Case[] = [
 /** Warm with 1,000 tokens, as at constant rate. */
 export const WARM = warm(1_000, 50);
 
-/** Beside one RS256 verification and nothing else. */
+/** Compared with one RS256 verification and nothing else. */
 export const FLOORS: readonly Case[] = [
   { ...COLD, name: 'floor', title: 'cold, to one RS256 verification and nothing else', goal: 1.08 },
   {

@@ -1,8 +1,5 @@
-/*
- * The tokens of the benchmark, in files of records of one width. Signing takes the most time, so good tokens
- * are kept in the system's temporary directory from one run to the next, with their key; it signs for nobody
- * else.
- */
+/* The tokens of the benchmark, in files of records of one width. Signing takes most of the time, so valid
+   tokens stay in the system's temporary directory between runs, with their key, which signs nothing else. */
 import {
   createPrivateKey,
   createPublicKey,
@@ -27,7 +24,7 @@ import { promisify } from 'node:util';
 import { signJws } from '../../idp/tokens.ts';
 import { makeProof, type ProofKey } from '../../support/proof.ts';
 
-/** Some records of a file. */
+/** A slice of the records of a file. */
 export interface Records {
   readonly file: string;
   readonly width: number;
@@ -48,10 +45,10 @@ const FILES = {
   proofs: join(DIRECTORY, 'proofs'),
 };
 
-/** The first tokens are for the warm cases, the next to warm the servers up. */
+/** The first tokens are for warm cases, the next ones warm the servers up. */
 const WARM_TOKENS = 1_000;
 const WARM_UP_TOKENS = 3_000;
-/** So many tokens are spoken for beside the slices of the rounds. */
+/** The number of tokens that are not in the slices of the rounds. */
 export const RESERVED = WARM_TOKENS + WARM_UP_TOKENS;
 
 const width = { good: 0, forged: 0 };
@@ -70,7 +67,7 @@ const forged = (first: number, count: number): Records => ({
   count,
 });
 
-/** Who gets which tokens. Round 0 and up; a negative round is the time before. */
+/** Assigns tokens to rounds. A negative round is the warm-up. */
 export const SLICES = {
   warm: (count: number) => good(0, count),
   warmUp: () => good(WARM_TOKENS, WARM_UP_TOKENS),
@@ -94,7 +91,7 @@ function currentSigner(): Signer {
 
 const publicKey = (): JsonWebKey => createPublicKey(currentSigner().key).export({ format: 'jwk' });
 
-/** The key set that the servers have to trust. */
+/** The key set that the servers must trust. */
 export const keySet = () => ({ keys: [{ ...publicKey(), kid: 'bench', use: 'sig', alg: 'RS256' }] });
 
 const HEADER = { alg: 'RS256', typ: 'JWT', kid: 'bench' };
@@ -111,7 +108,7 @@ const claims = (iss: string) => {
   };
 };
 
-/** One more good token, of this issuer and with these claims. */
+/** A further valid token of this issuer with these claims. */
 export const oneToken = (issuer = ISSUER, more = {}): string =>
   signJws(HEADER, { ...claims(issuer), ...more }, currentSigner().key);
 
@@ -122,7 +119,7 @@ const signingInput = (jti: string): string => `${encode(HEADER)}.${encode({ ...c
 
 const numbered = (letter: string, number: number): string => `${letter}${String(number).padStart(9, '0')}`;
 
-/** Makes what is missing of `goodCount` good and `forgedCount` forged tokens. */
+/** Makes the missing ones of `goodCount` valid and `forgedCount` forged tokens. */
 export async function preparePools(goodCount: number, forgedCount: number): Promise<void> {
   mkdirSync(DIRECTORY, { recursive: true, mode: 0o700 });
   signer = keptSigner() ?? freshSigner();
@@ -131,7 +128,7 @@ export async function preparePools(goodCount: number, forgedCount: number): Prom
   forge(forgedCount);
 }
 
-/** The key and date of an earlier run while its tokens have a day to live. */
+/** The key and date of an earlier run, if its tokens are valid for another day. */
 function keptSigner(): Signer | undefined {
   if (!existsSync(FILES.key) || !existsSync(FILES.dates)) return undefined;
   const { issuedAt } = JSON.parse(readFileSync(FILES.dates, 'utf8'));
@@ -150,7 +147,7 @@ function freshSigner(): Signer {
 
 const signLater = promisify(sign) as (algorithm: string, input: Buffer, key: KeyObject) => Promise<Buffer>;
 
-/** Signs in pieces that are each written whole, so that a run that is cut short keeps what it has. */
+/** Signs and writes in pieces, so that an interrupted run keeps them. */
 async function signMissing(count: number): Promise<void> {
   let made = existsSync(FILES.good) ? statSync(FILES.good).size / width.good : 0;
   if (!Number.isInteger(made)) throw new Error(`${FILES.good} is damaged: remove it`);
@@ -166,7 +163,7 @@ async function signMissing(count: number): Promise<void> {
   }
 }
 
-/** Tokens that nobody signed, each new, with signatures of the right length and below the modulus. */
+/** New forged tokens, with signatures of the right length and below the modulus. */
 function forge(count: number): void {
   const tokens = Array.from({ length: count }, (_, number) => {
     const signature = randomBytes(256);
@@ -177,9 +174,7 @@ function forge(count: number): void {
   writeFileSync(FILES.forged, tokens.join(''), 'latin1');
 }
 
-/**
- * `count` fresh proofs for one token, each behind it as the rest of an Authorization field and a DPoP field.
- */
+/** `count` new proofs for one token, each as the rest of an Authorization field and a DPoP field. */
 export function makeProofs(key: ProofKey, token: string, uri: string, count: number): Records {
   const nowSeconds = Math.floor(Date.now() / 1000);
   const records = Array.from(

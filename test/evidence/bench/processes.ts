@@ -1,4 +1,4 @@
-/* Starts servers and generators of load, on cores of their own where the machine lets us. */
+/* Starts servers and load generators, on separate cores if the machine allows. */
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -19,7 +19,7 @@ const hasTool = (name: string, ...options: string[]): boolean =>
 const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-c', '0,1', 'true']).status === 0;
 export const hasWrk = process.env.BENCH_LOAD !== 'node' && hasTool('wrk', '--version');
 
-/** Keeps this process, and the provider in it, away from the server's core from now on. */
+/** Keeps this process, and the provider in it, off the server's core from now on. */
 export const leaveServerCore = (): void => {
   if (canPin) spawnSync('taskset', ['-a', '-c', '-p', '1', String(process.pid)]);
 };
@@ -35,7 +35,7 @@ export const machine = {
 
 const children = new Set<ChildProcess>();
 
-// Whatever ends the benchmark ends its servers.
+// Whatever ends the benchmark also ends its servers.
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL');
 });
@@ -58,7 +58,7 @@ export function spawnOn(
   return child;
 }
 
-/** Runs a generator to its end and gives what it wrote. */
+/** Runs a generator to its end and resolves with its output. */
 export async function outputOf(
   command: readonly string[],
   environment: NodeJS.ProcessEnv = {},
@@ -77,19 +77,19 @@ export interface RunningServer {
   readonly name: string;
   readonly port: number;
   /**
-   * Asked in vain while it starts, then the first response; and the milliseconds from the start of the process
-   * to it.
+   * Polls the server until its first response; resolves with it and the milliseconds since the start of the
+   * process.
    */
   firstResponse(path: string, token?: string): Promise<{ response: Response; millis: number }>;
   /** Resident memory in MiB. */
   residentMebibytes(): number;
-  /** What all its threads have taken of the processor so far, in microseconds; `NaN` where nobody tells. */
+  /** The processor time of all its threads so far, in microseconds; `NaN` if unknown. */
   processorMicros(): number;
-  /** Ends it: at once, or by the signal that lets it write what it has to. */
+  /** Ends it at once, or with the signal that lets it write its output. */
   stop(signal?: 'SIGTERM'): Promise<void>;
 }
 
-/** What a server is told: gatehouse by its settings, the others by the names of `servers/environment.mjs`. */
+/** The environment of a server: settings for gatehouse, the names of `servers/environment.mjs` for others. */
 function environmentOf(plan: ServerPlan, provider: Provider, port: number): NodeJS.ProcessEnv {
   const jwksUri = `${provider.issuer}.well-known/jwks.json`;
   const own = isOurs(plan)
@@ -110,7 +110,7 @@ function environmentOf(plan: ServerPlan, provider: Provider, port: number): Node
   };
 }
 
-/** Linux counts the nanoseconds of each thread; those of a server's threads live as long as it does. */
+/** Linux counts the nanoseconds of each thread; a server's threads live as long as it does. */
 function processorMicrosOf(pid: number): number {
   const tasks = `/proc/${pid}/task`;
   if (!existsSync(`${tasks}/${pid}/schedstat`)) return NaN;
@@ -122,7 +122,7 @@ function processorMicrosOf(pid: number): number {
   return nanos.reduce((sum, time) => sum + time, 0) / 1_000;
 }
 
-/** Starts a server; `more` adds to its environment, `undefined` takes away. */
+/** Starts a server. `more` adds to its environment; `undefined` removes a variable. */
 export async function startServer(
   plan: ServerPlan,
   provider: Provider,

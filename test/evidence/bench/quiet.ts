@@ -1,15 +1,14 @@
-/* How busy the machine is with other work, which would be measured as ours. Linux tells; elsewhere nobody
-   does. */
+/* How busy the machine is with other work, which would distort the figures. Known only on Linux. */
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const MOST_OTHER_WORK = 0.05;
 const LOOK_MILLIS = 500;
 
-/** Whether figures are wanted even so; they are not kept. */
+/** Whether to measure anyway; such figures are not kept. */
 export const isNoisyAllowed = process.env.BENCH_NOISY === '1';
 
-/** The time that all cores have spent so far, at work and in all (proc(5)). */
+/** The time of all cores so far, busy and in all (proc(5)). */
 function spent(): { readonly busy: number; readonly all: number } {
   const line = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0] ?? '';
   const times = line.split(/ +/).slice(1, 9).map(Number);
@@ -18,7 +17,7 @@ function spent(): { readonly busy: number; readonly all: number } {
   return { busy: all - idle - waiting, all };
 }
 
-/** Called while nothing of ours is at work. Rejects when other processes take more than 5 % of the cores. */
+/** For idle moments. Rejects if other processes use more than 5 % of the cores. */
 export async function demandQuiet(): Promise<void> {
   if (isNoisyAllowed || !existsSync('/proc/stat')) return;
 

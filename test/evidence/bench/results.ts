@@ -1,4 +1,4 @@
-/* What a run has found, as it is written to results.json. */
+/* The results of a run, as in results.json. */
 
 /** `ratio` is the median of the ratios to the base of the same round. */
 export interface Row {
@@ -11,7 +11,7 @@ export interface Section {
   readonly name: string;
   readonly title: string;
   readonly unit: 'µs' | 'requests/s' | 'ms' | 'MiB';
-  /** The ratio that gatehouse shall not exceed. */
+  /** The highest ratio that gatehouse may have. */
   readonly goal?: number | undefined;
   readonly rows: readonly Row[];
 }
@@ -20,7 +20,7 @@ export interface Review {
   readonly server: string;
   readonly packages: number;
   readonly files: number;
-  /** Words, signs and texts of the language, without comments. */
+  /** Tokens of the language, without comments. */
   readonly tokens: number;
 }
 

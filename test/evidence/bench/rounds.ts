@@ -1,5 +1,5 @@
-/* The cases that are measured round by round, server after server, each figure beside that of the plain
-   server of its round. */
+/* Cases that are measured in rounds, server after server, each figure compared with the plain server in the
+   same round. */
 import type { Provider } from '../../idp/provider.ts';
 import { makeProofKey, type ProofKey } from '../../support/proof.ts';
 import { latency, sample, throughput, type Job, type Throughput } from './generators.ts';
@@ -42,7 +42,7 @@ export const noteIn =
     ofCase.set(server, [...(ofCase.get(server) ?? []), figure]);
   };
 
-/** The figures of processor time, beside those of requests a second. */
+/** Processor time, besides requests per second. */
 export const microsOf = (name: string) => `${name}-micros`;
 
 export function noteThroughput(note: Note, name: string, server: string, figures: Throughput): void {
@@ -65,7 +65,7 @@ export function rowsOf(figures: ReadonlyMap<string, readonly number[]>, base: st
   }));
 }
 
-/** Without tokens where the case has none. */
+/** Without tokens if the case has none. */
 function jobOf(plan: Case, server: RunningServer, records: Records | undefined): Job {
   // The plain server reads no token, so it may see one twice.
   return {
@@ -77,14 +77,14 @@ function jobOf(plan: Case, server: RunningServer, records: Records | undefined):
   };
 }
 
-/** The tokens, if any, that a server sees before it is measured. */
+/** The tokens, if any, of a server's warm-up. */
 function warmUpOf(plan: Case): Records | undefined {
   if (plan.name === 'forged') return SLICES.forgedWarmUp();
 
   return plan.repeats ? plan.tokens?.(-1) : SLICES.warmUp();
 }
 
-/** Makes every server compile what it uses. */
+/** Warms up every server. */
 async function warmUp(running: readonly RunningServer[]): Promise<void> {
   for (const server of running) {
     for (const plan of cases) {
@@ -93,7 +93,7 @@ async function warmUp(running: readonly RunningServer[]): Promise<void> {
   }
 }
 
-/** Starts the servers, and ends them when the work with them is done. */
+/** Starts the servers, and ends them after the work. */
 export async function withServers(
   plans: readonly ServerPlan[],
   provider: Provider,
@@ -132,7 +132,7 @@ export async function measureRounds(provider: Provider, figures: Figures): Promi
 
 async function measureLatency(running: readonly RunningServer[], note: Note): Promise<void> {
   for (const server of running) {
-    // The tail of a second is ten answers: two seconds at least.
+    // The tail of a second is ten responses, so at least two seconds.
     const job = { ...jobOf(WARM, server, SLICES.warm(1_000)), seconds: Math.max(2, SECONDS) };
     const { p50, p99 } = await latency(server, job, RATE);
     note('p50', server.name, p50);
@@ -140,7 +140,7 @@ async function measureLatency(running: readonly RunningServer[], note: Note): Pr
   }
 }
 
-/** New tokens, good and forged, beside a node:http server that does nothing but verify their signatures. */
+/** New tokens, valid and forged, compared with a node:http server that only verifies their signatures. */
 export async function measureFloor(provider: Provider, figures: Figures): Promise<void> {
   const floors = FLOORS.filter(({ name }) => isMeasured(name));
   if (floors.length === 0 || !servers.some(({ name }) => name === GATEHOUSE.name)) return;
@@ -170,8 +170,8 @@ export async function measureFloor(provider: Provider, figures: Figures): Promis
 }
 
 /**
- * DPoP with one token and a new proof for each request, beside a server that does nothing but verify the
- * proof's signature.
+ * DPoP with one token and a new proof for each request, compared with a server that only verifies the
+ * signature of the proof.
  */
 export async function measureDpop(provider: Provider, figures: Figures): Promise<void> {
   if (!isMeasured('dpop') || !servers.some(({ name }) => name === GATEHOUSE.name)) return;
@@ -191,7 +191,7 @@ export async function measureDpop(provider: Provider, figures: Figures): Promise
   );
 }
 
-/** The base gets the same proofs, which name the address of the service. */
+/** The base gets the same proofs, which name the URL of the service. */
 async function dpopRound(
   running: readonly RunningServer[],
   key: ProofKey,

@@ -95,7 +95,7 @@ try {
     review,
   };
   process.stdout.write(table(results));
-  // A part would look like the whole, and what other work has bent like what was measured.
+  // Partial results would look complete, and results beside other work would look valid.
   if (!isPartial && !isNoisyAllowed) {
     writeFileSync(new URL('results.json', import.meta.url), `${JSON.stringify(results, undefined, 2)}\n`);
     writeFileSync(new URL('results.svg', import.meta.url), picture(results));

@@ -7,7 +7,7 @@ const number = (value: number): string =>
     value < 10 ? { minimumFractionDigits: 2, maximumFractionDigits: 2 } : { maximumFractionDigits: 0 },
   );
 
-/** Columns of one width each; the first to the left, the others to the right. */
+/** Columns of fixed width: the first left-aligned, the others right-aligned. */
 function columns(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
 

@@ -31,7 +31,7 @@ const thumbprints = Array.from({ length: KEYS }, (_, index) =>
 const store = createReplayStore(WINDOW_SECONDS);
 const isBurst = process.argv[2] === 'burst';
 
-/** When each proof is used, in the second in which it was made. */
+/** The second in which each proof is made and used. */
 const secondOf = (index: number) => START + (isBurst ? 0 : Math.floor((index * WINDOW_SECONDS) / PROOFS));
 
 let count = 0;

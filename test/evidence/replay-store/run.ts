@@ -54,7 +54,7 @@ pin(redis.pid(), 1);
 const key = makeProofKey();
 const token = provider.issue({ cnf: { jkt: key.thumbprint } });
 
-/** A file with so many new proofs. */
+/** A file with this many new proofs. */
 function makeProofs(count: number): string {
   const file = join(directory, 'proofs');
   const nowSeconds = Math.floor(Date.now() / 1000);

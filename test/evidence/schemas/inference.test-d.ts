@@ -1,4 +1,4 @@
-/* A handler gets the output of the schema, whoever made it: the compiler is the test. */
+/* A handler receives the output of a schema of any maker. The compiler is the test. */
 import { open } from '../../../src/gate/access.ts';
 import { get, post } from '../../../src/service/routes/route.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';

@@ -1,5 +1,5 @@
-/* The same orders and pages, as schemas of zod, valibot and ArkType. What comes out is not what went in: texts
-   are changed, and what is missing is filled in. */
+/* The same orders and pages, as schemas of zod, valibot and ArkType. Their output differs from their input:
+   texts are changed, and missing members are filled in. */
 import { type } from 'arktype';
 import * as v from 'valibot';
 import { z } from 'zod';
@@ -75,7 +75,7 @@ export const MAKERS = {
   },
   ArkType: {
     order: arkOrder,
-    // ArkType knows only schemas that answer at once.
+    // ArkType has only synchronous schemas.
     freeOrder: undefined,
     page: type({ after: 'string.numeric.parse' }),
     broken: type('string').pipe(fail),

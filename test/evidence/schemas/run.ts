@@ -16,7 +16,7 @@ import { MAKERS } from './makers.ts';
 const GOOD = { item: 'a', lines: [{ sku: 's', amount: 2, more: 'dropped or not' }] };
 const OUTPUT = { item: 'A', count: 1 };
 
-/** Text that nobody but its sender may see again: in a place where no message has a reason to repeat it. */
+/** Text that may never be shown, in a member that no message has a reason to repeat. */
 const SECRET = 'a-secret-of-the-sender';
 
 const routesOf = ([maker, { order, freeOrder, page, broken }]: [
@@ -29,7 +29,7 @@ const routesOf = ([maker, { order, freeOrder, page, broken }]: [
   get(`/${maker}/page`, open, query<unknown>(page), (request) => ({ query: request.query })),
 ];
 
-/** That exactly one thing is wrong, at this path, and that nothing is told but path and message. */
+/** Asserts that there is one issue, at this path, with nothing but path and message. */
 function assertIssue({ status, body, text }: Response, expected: number, path: readonly unknown[]): void {
   assert.equal(status, expected, text);
   assert.deepEqual(Object.keys(body), ['error', 'message', 'issues']);

@@ -19,7 +19,7 @@ import { median } from '../bench/rounds.ts';
 import { makeTree } from '../variants/tree.ts';
 import { SHORTCUTS, type Load, type Shortcut } from './shortcuts.ts';
 
-/** New tokens are signed for so many rounds. */
+/** The number of rounds for which new tokens are signed. */
 const ROUNDS: Readonly<Record<Load, number>> = { warm: 21, 'no-token': 21, logged: 21, cold: 5, proofs: 5 };
 
 const ENVIRONMENT: Readonly<Record<Load, NodeJS.ProcessEnv>> = {
@@ -34,7 +34,7 @@ const proofKey = makeProofKey('ES256');
 
 const REFUSED = { status: 401, sample: '' };
 
-/** What a server is sent in a round; before the first, what makes it compile what it uses. */
+/** The requests of a round; the first one warms the server up. */
 function jobOf(load: Load, round: number, { port }: RunningServer): Job {
   const job = { ...WARM, seconds: 1, records: SLICES.warm(1) };
   if (load === 'no-token') return { ...job, expected: REFUSED, records: undefined };
@@ -57,7 +57,7 @@ async function warmUp(load: Load, server: RunningServer): Promise<void> {
   await throughput(server, jobOf(load, -1, server));
 }
 
-/** Microseconds a request, in turns: with the shortcut, and without it. */
+/** Microseconds per request, in turns: with the shortcut and without it. */
 async function measure({ load, changes }: Shortcut, provider: Provider): Promise<[number[], number[]]> {
   const tree = makeTree(changes);
   const having: number[] = [];

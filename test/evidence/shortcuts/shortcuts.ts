@@ -1,8 +1,8 @@
-/* What stands in the code for the sake of speed alone, how the service does without each, and the case in
-   which it is felt most. */
+/* The code that exists for speed alone, how the service works without each part, and the case that feels it
+   most. */
 import type { Change } from '../variants/tree.ts';
 
-/** What is sent: one token again and again, none, new ones, new proofs; `logged` with the access log on. */
+/** What is sent: one token repeatedly, none, new ones, new proofs; `logged` with the access log on. */
 export type Load = 'warm' | 'no-token' | 'logged' | 'cold' | 'proofs';
 
 export interface Shortcut {

@@ -18,11 +18,11 @@ const seconds = Number(process.env.SOAK_SECONDS ?? 60);
 if (!(seconds > 0)) throw new Error('SOAK_SECONDS is not a number of seconds');
 
 const CONNECTIONS = 12;
-/** What the process may grow by in MiB once it has warmed up for a third of the time, or a minute. */
+/** The allowed growth of the process in MiB, after a warm-up of a third of the time, or a minute. */
 const GROWTH = 24;
 const warmUpSeconds = Math.min(60, seconds / 3);
 
-/** Short enough to come to rest within the warm-up: used proofs and verified tokens are forgotten in time. */
+/** Short enough to settle within the warm-up: used proofs and cached tokens expire. */
 const BOUNDS = {
   IDP_DPOP_MODE: 'ALLOWED',
   IDP_DPOP_IAT_OFFSET_SECONDS: '5',
@@ -78,7 +78,7 @@ await service.stop();
 await provider.stop();
 watch.stop();
 
-/** The garbage collector makes waves: the calmest of several samples is what is really held. */
+/** Garbage collection fluctuates: the lowest of several samples is the memory in use. */
 const least = (of: typeof samples) => Math.min(...of.map(({ mebibytes }) => mebibytes));
 
 const warm = samples.filter(({ second }) => second >= warmUpSeconds);

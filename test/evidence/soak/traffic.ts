@@ -1,5 +1,5 @@
-/* The mixed traffic of the soak: each kind of request, how to make the next one, and the one response that is
-   right for it. */
+/* The mixed traffic of the soak: each kind of request, how to make the next one, and its only right
+   response. */
 import { randomUUID } from 'node:crypto';
 import { makeSigningKey } from '../../idp/keys.ts';
 import type { Provider } from '../../idp/provider.ts';
@@ -9,12 +9,12 @@ import { getBytes, type LoadResponse, type Shot } from '../../support/load.ts';
 import { makeProof, makeProofKey } from '../../support/proof.ts';
 
 export interface Kind {
-  /** Of a hundred requests. */
+  /** Out of a hundred requests. */
   readonly share: number;
   readonly status: number;
-  /** What the body begins with. */
+  /** The beginning of the body. */
   readonly begin: string;
-  /** What the log says of the refusal, if it is one. */
+  /** The logged reason, if it is refused. */
   readonly reason?: string;
   next(): string;
 }
@@ -22,10 +22,10 @@ export interface Kind {
 const refused = (error: string) => `{"error":"${error}",`;
 
 const HELLO = '{"message":"Hello from a private endpoint';
-/** How many tokens take turns; each kind of fresh token costs a signature here. */
+/** The number of tokens in turn; each kind of new token costs a signature here. */
 const POOL = 2_000;
 
-/** A text made now and then anew, otherwise one of those made before. */
+/** A text that is sometimes new, otherwise one of the earlier ones. */
 function pooled(make: () => string): () => string {
   const pool: string[] = [];
   let count = 0;
@@ -169,14 +169,14 @@ export function mix(traffic: Readonly<Record<string, Kind>>): () => Shot {
   const names = Object.entries(traffic).flatMap(([name, { share }]) => Array<string>(share).fill(name));
   let count = 0;
   return () => {
-    // 37 and 100 have no common divisor, so every place comes once in a hundred.
+    // 37 and 100 have no common divisor, so every number occurs once in a hundred.
     const kind = names[(count * 37) % names.length]!;
     count += 1;
     return { kind, bytes: traffic[kind]!.next() };
   };
 }
 
-/** What is wrong with a response, if anything is. */
+/** The problem of a response, if any. */
 export function faultOf(
   { shot, status, text }: LoadResponse,
   traffic: Readonly<Record<string, Kind>>,

@@ -1,4 +1,4 @@
-/* Runs the tests on the service with the memory of tokens off and at one entry, and with one request in a
+/* Runs the tests on the service with the token cache off, with one entry in it, and with one request in a
    batch: neither may change what is accepted. Names choose variants.
 
    Shows: the tests with the token cache off, with one entry in it, and with one request a batch.
@@ -9,7 +9,7 @@ import { describeFigures, runTests } from '../matrix/run-tests.ts';
 import { makeTree } from './tree.ts';
 import { VARIANTS, type Variant } from './variants.ts';
 
-/** Whether a test says how the code is where it is changed; also that it can be. */
+/** Whether a test checks the changed code itself; also asserts that the change applies. */
 const isOfVariant = ({ breaks }: Variant, name: string) =>
   breaks.includes(name) || name.startsWith('the variant ');
 

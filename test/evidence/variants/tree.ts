@@ -21,7 +21,7 @@ function make(tree: string, { file, was, becomes }: Change): void {
   writeFileSync(join(tree, file), text.replace(was, becomes));
 }
 
-/** Gives its folder, for the caller to remove; modules are shared. */
+/** Resolves with its folder, which the caller removes. Shares modules. */
 export function makeTree(changes: readonly Change[]): string {
   const tree = mkdtempSync(join(tmpdir(), 'gatehouse-tree-'));
   const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {

@@ -1,10 +1,10 @@
-/* The service made in other ways, none of which may change what it accepts. */
+/* Variants of the service that must accept the same requests. */
 
 import type { Change } from './tree.ts';
 
 export interface Variant extends Change {
   readonly name: string;
-  /** The tests of the very thing that is changed: they may fail. */
+  /** The tests of what is changed, which may fail. */
   readonly breaks: readonly string[];
 }
 
