@@ -51,10 +51,19 @@ const load = (name, url) =>
 ${names.map((name) => `await load('${name}', '${pathToFileURL(join(TEST, name)).href}');`).join('\n')}
 `;
 
+const long = words.includes('all') ? endingIn('.long.ts').map((name) => join(TEST, name)) : [];
+
+if (long.length === 0 && groups().length === 0) {
+  // Without a file, Node would look for tests itself.
+  console.error(
+    `no test file has ${chosen.join(' or ')} in its path; with the word all, long ones are run too`,
+  );
+  process.exit(1);
+}
+
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-tests-'));
 
 try {
-  const long = words.includes('all') ? endingIn('.long.ts').map((name) => join(TEST, name)) : [];
   const grouped = groups().map((names, index) => {
     const file = join(directory, `${index}.test.mjs`);
     writeFileSync(file, together(names));
