@@ -14,9 +14,9 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds yet, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  createGate: 22_450,
+  createGate: 22_400,
   createService: 29_500,
-  server: 34_050,
+  server: 34_020,
   'all of src': 49_000,
 };
 

@@ -5,6 +5,7 @@ import {
   describeBug,
   printable,
   printableSetting,
+  type Count,
   type Log,
   type Printable,
   type RequestReason,
@@ -16,8 +17,16 @@ import { traceparentOf } from './traceparent.ts';
 const SUMMARY_MILLIS = 60_000;
 
 export interface Meter {
-  add(name: string, amount?: number): void;
-  durations(pattern?: string): (method: string) => (status: number | null) => (seconds: number) => void;
+  /** Adds 1 to a sample. */
+  readonly add: Count;
+  requestBegan(): void;
+  /** Without `method` for what was no request. */
+  requestEnded(
+    method: string | undefined,
+    pattern: string | undefined,
+    status: number | null,
+    seconds: number,
+  ): void;
 }
 
 export interface Dependencies {
@@ -57,9 +66,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
     const { route, reason, arrivedAt } = record;
     const method = methodOf(record);
     const millis = clock.monotonic() - arrivedAt;
-    metrics?.add('http_server_active_requests', -1);
-    const measure = method && metrics?.durations(route?.pattern)(method)(status);
-    measure?.(millis / 1000);
+    metrics?.requestEnded(method, route?.pattern, status, millis / 1000);
 
     if (reason === undefined && (!accessLog || isOfProbe(record))) return;
 
@@ -85,7 +92,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
 
   /** Returns the time, or 0 when nobody reads it. */
   function noteArrival() {
-    metrics?.add('http_server_active_requests');
+    metrics?.requestBegan();
     return isWatching ? clock.monotonic() : 0;
   }
 

@@ -52,6 +52,8 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 # TYPE nodejs_eventloop_lag_p99_seconds gauge
 `;
 
+const ACTIVE = 'http_server_active_requests';
+
 const delays = monitorEventLoopDelay({ resolution: 20 });
 
 interface Sample {
@@ -101,6 +103,18 @@ export function createMetrics(profile: string) {
     sample(name).value += amount;
   }
 
+  const requestBegan = () => add(ACTIVE);
+
+  function requestEnded(
+    method: string | undefined,
+    pattern: string | undefined,
+    status: number | null,
+    seconds: number,
+  ) {
+    add(ACTIVE, -1);
+    if (method !== undefined) durations(pattern)(method)(status)(seconds);
+  }
+
   function foresee(start: string, words: readonly string[]) {
     for (const word of words) sample(`${start}"${word}"}`);
   }
@@ -115,7 +129,7 @@ export function createMetrics(profile: string) {
   }
 
   function read(issuers: readonly Issuer[], store: ReplayStore) {
-    sample('http_server_active_requests');
+    sample(ACTIVE);
     foresee('gatehouse_refusals_total{reason=', REASONS);
     foresee('gatehouse_tokens_total{result=', ['remembered', 'verified']);
     foresee('gatehouse_replay_proofs_total{result=', ['new', 'seen', 'full', 'unavailable']);
@@ -139,7 +153,7 @@ export function createMetrics(profile: string) {
     return lines && head + lines;
   }
 
-  return { add, durations, foreseeRoutes, read };
+  return { add, durations, requestBegan, requestEnded, foreseeRoutes, read };
 }
 
 function makingOnce<Key, Value>(make: (key: Key) => Value) {
