@@ -1,4 +1,4 @@
-/* The end of a process under load: readiness first, no request lost, exit codes, also as process 1
+/* The end of a process under load: not ready first, no request lost, exit codes, even as process 1
    (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
@@ -21,7 +21,7 @@ import {
 const rows = figures('deploys');
 let requests = 0;
 
-/** How a load balancer finds out: two checks of readiness, half a second apart, that fail. */
+/** How a load balancer notices: two failed checks of readiness, half a second apart. */
 async function watchReadiness({ service }: ProcessFixture): Promise<{ readiness: number; seconds: number }> {
   const start = performance.now();
   let last = 0;
@@ -42,9 +42,7 @@ interface Ended {
   readonly readiness: number | string;
 }
 
-/**
- * Sends SIGTERM into the load; with a delay, clients open new connections until the balancer has found out.
- */
+/** Sends SIGTERM under load. With a delay, clients open new connections until the balancer has noticed. */
 async function endUnderLoad(
   fixture: ProcessFixture,
   delaySeconds: number,
@@ -63,7 +61,7 @@ async function endUnderLoad(
   });
   await until('the load is under way', () => load.tally.answered > 1_000, 20);
   const start = performance.now();
-  // Without a delay nobody may connect any more.
+  // Without a delay, nobody may connect any more.
   if (delaySeconds === 0) isBalanced = false;
   justBefore();
   service.child.kill('SIGTERM');
@@ -123,7 +121,7 @@ describe('the process under load', { timeout: 240_000 }, () => {
   test('ends within ten seconds, and loses no request, with a stuck client', async (t) => {
     const fixture = await openFixture(t);
     const wire = await openWire(fixture.service.port);
-    // Not sooner: the ten seconds in which a header has to arrive would be over first.
+    // Not sooner, or the ten seconds for header fields would end first.
     const ended = await endUnderLoad(fixture, 0, {}, () => wire.send('GET /healthz HTTP/1.1\r\nHost: api'));
     note('delay 0, stuck client', ended);
     assert.deepEqual([ended.tally.lost, ended.code, fixture.service.logs.at(-1)?.reason], [0, 0, 'deadline']);
@@ -189,7 +187,7 @@ async function asProcessOne(t: TestContext): Promise<void> {
   const fixture = await openFixture(t, { through: UNSHARE });
   const pid = Number(readFileSync(`/proc/${fixture.pid}/task/${fixture.pid}/children`, 'utf8'));
   assert.match(readFileSync(`/proc/${pid}/status`, 'utf8'), /^NSpid:.*\t1$/m);
-  // Signals go to the service itself; what runs it passes none on.
+  // Signals go to the service itself; its runner passes none on.
   const child = { kill: (signal: NodeJS.Signals) => process.kill(pid, signal), exitCode: null };
   const service = { ...fixture.service, child: child as unknown as typeof fixture.service.child };
   const ended = await endUnderLoad({ ...fixture, service }, 0, {});

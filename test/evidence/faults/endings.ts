@@ -1,5 +1,5 @@
-/* One anonymous connection against a small heap, and connections that the system has accepted when a drain begins
-   (docs/operations.md). */
+/* One anonymous connection against a small heap, and connections that the system has accepted when a drain
+   begins (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -13,7 +13,7 @@ const rows = figures('endings');
 
 const MEBIBYTE = 1024 * 1024;
 const SECONDS = 10;
-/** What the buffers of the system hold on both sides of a connection, and what Node had in hand. */
+/** The bytes in the system's buffers on both sides of a connection, and in Node. */
 const MOST_BYTES = 8 * MEBIBYTE;
 const HEAP = { NODE_OPTIONS: '--max-old-space-size=256' };
 
@@ -21,7 +21,7 @@ const FORGED = `Authorization: Bearer ${unsignedToken()}\r\n`;
 const SMALL = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
 const OF_PARTNER = `GET /api/private HTTP/1.1\r\nHost: a\r\n${FORGED}\r\n`;
 
-/** How each connection begins, and what it then sends without end. */
+/** How each connection begins, and what it then sends endlessly. */
 const ATTACKS: Readonly<Record<string, readonly [beginning: string, stream: string]>> = {
   'a forged token, a body that nobody reads, small requests': [
     `${OF_PARTNER}POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello`,
@@ -43,7 +43,7 @@ const ATTACKS: Readonly<Record<string, readonly [beginning: string, stream: stri
   'forged tokens alone': [OF_PARTNER, OF_PARTNER],
 };
 
-/** Sends as fast as the service takes it; gives how many bytes it took. */
+/** Sends as fast as the service reads. Returns the number of bytes that it read. */
 async function pour({ service }: ProcessFixture, beginning: string, stream: string): Promise<number> {
   const socket = connect({ port: service.port, host: '127.0.0.1' });
   socket.on('error', () => {}).resume();

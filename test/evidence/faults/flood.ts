@@ -1,5 +1,5 @@
-/* Floods of bad tokens: few fetches, flat memory, good requests served beside them, a new key accepted in
-   their midst (F1). */
+/* Floods of invalid tokens: few fetches, flat memory, valid requests served meanwhile, and a new key accepted
+   (F1). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { figures } from '../../support/figures.ts';
@@ -18,7 +18,7 @@ import {
 } from '../../faults/process-fixture.ts';
 
 const rows = figures('floods');
-/** What V8 may keep of a flood before it tidies up, in MiB. */
+/** What V8 may keep of a flood before it collects, in MiB. */
 const SLACK = 64;
 
 interface Flood {
@@ -67,7 +67,7 @@ const FLOODS: readonly Flood[] = [
   },
 ];
 
-/** Sends so many requests on sixteen connections. */
+/** Sends this many requests on sixteen connections. */
 function pour(fixture: ProcessFixture, { shot }: Flood, size: number) {
   let left = size;
   return startLoad({
@@ -132,7 +132,7 @@ describe('the service under a flood', { timeout: 200_000 }, () => {
       pauseMillis: 1,
       next: () => unsignedShot('flood'),
     });
-    // The flood has had its fetch, and the next is five seconds away.
+    // The flood has caused its fetch; the next is five seconds away.
     await until('the flood is under way', () => load.tally.answered > 500, 10);
     const token = addKey(fixture.provider, 'rotated in');
     const accepted = await until(

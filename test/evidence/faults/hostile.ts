@@ -1,5 +1,4 @@
-/* Clients that mean harm: each is refused or timed out by a stated limit, and nothing of it is left behind
-   (G8). */
+/* Hostile clients: each is refused, or timed out by a stated limit, and leaves nothing behind (G8). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { exchange, openWire, type Wire } from '../../support/client.ts';
@@ -20,13 +19,13 @@ const rows = figures('hostile clients');
 /** In MiB. */
 const SLACK = 64;
 
-/** Goes on sending bytes, one every `millis`, until the connection ends. */
+/** Keeps sending bytes, one every `millis`, until the connection ends. */
 function drip(wire: Wire, byte: string, millis: number): void {
   const timer = setInterval(() => wire.send(byte), millis);
   wire.socket.once('close', () => clearInterval(timer));
 }
 
-/** Goes on sending chunks as fast as they are taken. */
+/** Keeps sending chunks as fast as they are read. */
 function pour(wire: Wire): void {
   const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
 
@@ -45,11 +44,11 @@ interface Attack {
   begin(wire: Wire): void;
   /** Of the last response. */
   readonly status: number;
-  /** The client may not get to see the response, since it does not stop sending. */
+  /** The client may not see the response, since it does not stop sending. */
   readonly isDeaf?: boolean;
-  /** Within which the service ends it; `undefined` when the client does. */
+  /** The service ends it within this time; `undefined` when the client does. */
   readonly limitSeconds: number | undefined;
-  /** Before which it does not end it. */
+  /** It does not end it before this time. */
   readonly leastSeconds?: number;
 }
 
@@ -149,8 +148,8 @@ async function openWires(port: number, count: number): Promise<Wire[]> {
 }
 
 /**
- * Waits until the attack has ended of itself, or ends it once every connection has its response; gives what was
- * received.
+ * Waits until the attack ends, or ends it once every connection has its response. Resolves with the received
+ * bytes.
  */
 async function endOf({ limitSeconds }: Attack, wires: readonly Wire[]): Promise<string[]> {
   const isResponseed = (text: string) => text.endsWith('}');
@@ -161,10 +160,10 @@ async function endOf({ limitSeconds }: Attack, wires: readonly Wire[]): Promise<
   return received;
 }
 
-/** What is quick is cheap to repeat; of requests that are sent ahead V8 keeps more than any bound allows. */
+/** Repeats what is quick. Requests sent ahead make V8 keep more than any bound. */
 const fillsMemory = ({ limitSeconds = 0, isDeaf = false }: Attack) => limitSeconds <= 10 || isDeaf;
 
-/** Attacks twice where the first time fills what V8 keeps for good. */
+/** Attacks twice if the first attack fills what V8 keeps for good. */
 async function withGoodLoad(
   fixture: ProcessFixture,
   name: string,
@@ -241,7 +240,7 @@ describe('the service beside hostile clients', { timeout: 400_000 }, () => {
           Array.from({ length: 100 }, () => exchange(fixture.service.port, sent)),
         );
         clients += received.length;
-        // One answer, so that nothing hidden in the request was answered too.
+        // One response, so that nothing hidden in the request was answered too.
         assert.deepEqual(
           new Set(received.map((text) => statusesIn(text).join())),
           new Set([String(status)]),

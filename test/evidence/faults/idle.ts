@@ -1,5 +1,5 @@
-/* Ten thousand connections that are only kept alive, after one request each of 16 KiB: what they hold of the memory of a process with a
-   heap of 256 MiB, beside plain node:http with the same limits (G8). */
+/* Ten thousand idle connections, after one request of 16 KiB each: the memory that they hold in a process
+   with a heap of 256 MiB, compared with plain node:http with the same limits (G8). */
 import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ const rows = figures('idle connections');
 const CONNECTIONS = 10_000;
 const AT_ONCE = 50;
 const HEAP = '--max-old-space-size=256';
-/** Of the resident memory of plain node:http. */
+/** As a ratio to the resident memory of plain node:http. */
 const MOST_RATIO = 1.3;
 
 const PLAIN = `
@@ -46,11 +46,11 @@ async function startGatehouse(context: TestContext): Promise<Served> {
 interface Held {
   readonly status: string;
   readonly socket: Socket;
-  /** The server has said that it ends the connection. */
+  /** The server has announced the end of the connection. */
   readonly isEnding: boolean;
 }
 
-/** A connection that sends the bytes once and stays. */
+/** A connection that sends the bytes once and stays open. */
 async function ask(port: number, bytes: Buffer): Promise<Held> {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
@@ -62,7 +62,10 @@ async function ask(port: number, bytes: Buffer): Promise<Held> {
 
 const end = (socket: Socket) => socket.closed || once(socket, 'close');
 
-/** Opens all connections; gives how many had which status, how many of them are still open, and the memory of the process. */
+/**
+ * Opens all connections. Resolves with the number of each status, of connections still open, and the memory
+ * of the process.
+ */
 async function hold({ pid, port }: Served, bytes: Buffer) {
   const statuses: Record<string, number> = {};
   const all: Held[] = [];

@@ -1,5 +1,5 @@
-/* A million pipelined answers over connections that end in every way: none is lost that could be given, and none crossed (G8, G10). The
-   seed is the time unless SEED gives one. */
+/* A million pipelined responses over connections that end in every way: none that could arrive is lost, and
+   none is crossed (G8, G10). The seed is the time unless SEED is set. */
 import { test } from 'node:test';
 import { pour } from '../../faults/pipelines.ts';
 import { figures } from '../../support/figures.ts';

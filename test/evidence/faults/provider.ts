@@ -1,4 +1,4 @@
-/* Every fault of the provider under load: no good request is refused, fetches end and back off, recovery
+/* Every fault of the provider under load: no valid request is refused, fetches end and back off, recovery
    needs no restart (§7). */
 import { strict as assert } from 'node:assert';
 import { describe, test, type TestContext } from 'node:test';
@@ -20,12 +20,12 @@ import {
 } from '../../faults/process-fixture.ts';
 
 const rows = figures('provider faults under load');
-/** Five seconds for a fetch, and the time in which a busy machine notices. */
+/** Five seconds for a fetch, and the time that a busy machine needs. */
 const DEADLINE_SECONDS = 8;
-/** Without the memory of verified tokens, so that every request asks for its key. */
+/** Without the token cache, so that every request needs its key. */
 const environment = { IDP_TOKEN_CACHE_ENTRIES: '0' };
 
-// Made before there is any load.
+// Made before the load begins.
 const providers = await Promise.all(
   Array.from({ length: FAULTS.length + 2 }, () => startProvider({ host: '127.0.0.1' })),
 );
@@ -33,7 +33,7 @@ const providers = await Promise.all(
 const nextFixture = (context: TestContext, isDown = false) =>
   openFixture(context, { environment, isDown, provider: providers.pop()! });
 
-/** The figures that every load has. */
+/** The figures of every load. */
 const loadFigures = (fault: string, tally: Tally) => ({
   fault,
   requests: tally.answered,
@@ -54,12 +54,12 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
       const isSecured = reason !== 'certificate-refused' && !isRefused;
       const watch = new FetchWatch(provider, isSecured ? 'discovery' : 'connections');
       t.after(() => watch.stop());
-      // A key that is not held makes the service fetch; the caller hears that the keys cannot be had, not
-      // that its token is bad.
+      // A missing key makes the service fetch; the caller learns that no keys are available, not that the
+      // token is invalid.
       const rotated = addKey(provider, 'rotated in');
       assertUnavailable(await privately(fixture, rotated));
       if (isRefused) {
-        // Nobody counts these attempts, but the next one moves away.
+        // These attempts are not counted, but they delay the next one.
         const retryAfter = async () =>
           Number((await privately(fixture, unsignedToken())).headers['retry-after']);
         await until('the pause grows', async () => (await retryAfter()) >= 3, 20);

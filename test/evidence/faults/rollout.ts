@@ -1,5 +1,5 @@
-/* Replicas that are restarted in turn behind nginx and haproxy, as in test/example, under all the load that they
-   take: no GET and no POST is lost, and none is done twice (docs/operations.md). */
+/* Replicas restarted in turn behind nginx and haproxy, as in test/example, under all the load that they can
+   serve: no GET and no POST is lost or repeated (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { rollOut } from '../../faults/rollout.ts';

@@ -17,12 +17,14 @@ import {
 } from '../../faults/process-fixture.ts';
 
 const rows = figures('rotation under load');
-/** An unknown key makes the service fetch once in five seconds; keys that change faster can wait so long. */
+/**
+ * An unknown key makes the service fetch once in five seconds, so keys that change faster may wait that long.
+ */
 const BETWEEN_ROTATIONS = 5_300;
 
 describe('the service under load', { timeout: 120_000 }, () => {
   test('takes old and new keys as long as they are published, and no longer', async (t) => {
-    // Making keys would hold up the load.
+    // Making keys would delay the load.
     const keys = Array.from({ length: 7 }, () => makeSigningKey());
     const fixture = await openFixture(t);
     const { provider, service } = fixture;

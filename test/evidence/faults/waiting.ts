@@ -1,4 +1,4 @@
-/* Requests that wait for somebody else: for the keys of a partner that hangs (§14), and for a store that is slow (§15). */
+/* Requests while others wait: for the keys of a partner that hangs (§14), or for a slow store (§15). */
 import { strict as assert } from 'node:assert';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
@@ -21,11 +21,11 @@ import {
 const rows = figures('requests that wait');
 const FULL = SENTENCES.temporarily_unavailable['too-many-waiting'];
 
-/** More than may wait. */
+/** More than the limit. */
 const FORGED = 1_100;
 const PROOFS = 16;
 const REPLY_MILLIS = 500;
-/** A second, and the time in which a busy machine notices. */
+/** A second, and the time that a busy machine needs. */
 const DEADLINE_MILLIS = 3_000;
 const URI = 'https://api.test/api/private';
 

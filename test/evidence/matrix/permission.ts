@@ -1,5 +1,5 @@
-/* Starts the built service under Node's permission model, with read access to its files alone, and asks it
-   for one response of each kind. */
+/* Starts the built service under Node's permission model, with read access only to its files, and sends one
+   request of each kind. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ export interface Outcome {
   readonly problems: readonly string[];
 }
 
-/** The flags of this version: what turns the model on, and what the service needs. */
+/** The flags of this version: the one that turns the model on, and those that the service needs. */
 function flagsOf(binary: string): { on: string[]; files: string[] } {
   const takes = (...given: string[]) =>
     spawnSync(binary, [...given, '--allow-fs-read=*', '-e', '']).status === 0;
@@ -33,7 +33,7 @@ function flagsOf(binary: string): { on: string[]; files: string[] } {
 
 type Expected = readonly [what: string, path: string, request: Ask, expected: string];
 
-/** One request of each kind: what is asked, and status and `error` of the response. */
+/** One request of each kind, with the expected status and `error`. */
 function requestsOf(issue: (claims?: Record<string, unknown>) => string, port: number): Expected[] {
   const key = makeProofKey();
   const token = issue();
@@ -88,7 +88,7 @@ function requestsOf(issue: (claims?: Record<string, unknown>) => string, port: n
   ];
 }
 
-/** What the process may do beyond what it needs; nothing is good. */
+/** Permissions of the process beyond its needs; none is right. */
 function excess(binary: string, flags: readonly string[], directory: string): string[] {
   const wanted = `process.permission.has('fs.read', ${JSON.stringify(join(directory, 'dist/server.js'))})`;
   const unwanted = [

@@ -1,4 +1,4 @@
-/* Every test of a tree, run with a binary of Node and counted, without measuring coverage. */
+/* Runs every test of a tree with a Node binary and counts them, without coverage. */
 import { spawn } from 'node:child_process';
 import { delimiter, dirname } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -23,7 +23,7 @@ export async function runTests(binary: string, root: string): Promise<Figures> {
   for await (const line of createInterface(child.stdout)) {
     const [, name = '', figure] = /^ℹ (\w+) ([\d.]+)$/.exec(line) ?? [];
     if (figure !== undefined) figures.set(name, Number(figure));
-    // Those under the closing lines: each failure is told twice.
+    // Only those below the closing lines, since each failure is printed twice.
     const failure = /^✖ (.+) \([\d.]+ms\)$/.exec(line)?.[1];
     if (failure !== undefined && figures.size > 0) failures.push(failure);
   }

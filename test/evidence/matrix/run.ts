@@ -14,7 +14,7 @@ import { RUNTIMES, useOn } from './runtimes.ts';
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const LINES = [20, 22, 24, 26];
 
-/** The binary of a line: that of this process if it is the one, else that of the package. */
+/** The binary of a line: that of this process if it fits, otherwise that of the package. */
 const binaryOf = (line: number) =>
   process.version.startsWith(`v${line}.`)
     ? process.execPath

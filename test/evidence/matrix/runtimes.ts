@@ -1,4 +1,4 @@
-/* Puts the package to use on Bun and Deno, as a project there would: use.mjs, and the service as a process. */
+/* Uses the package on Bun and Deno as a project there would: use.mjs, and the service as a process. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,10 +8,10 @@ import { startProvider } from '../../idp/provider.ts';
 import { installInto, packInto } from '../../support/packed.ts';
 import { providerSettings, startProcess } from '../../support/service.ts';
 
-/** The words that run a file, by the name of the package that has the program. */
+/** The command that runs a file, by the package of the program. */
 export const RUNTIMES: Readonly<Record<string, readonly string[]>> = {
   bun: ['run'],
-  // The last is for the authorities of `https`.
+  // The last one is for the authorities of `https`.
   deno: ['run', '--no-prompt', '--allow-net', '--allow-env', '--allow-read', '--allow-sys=ca'],
 };
 
@@ -42,14 +42,14 @@ function use([program = '', ...words]: readonly string[], directory: string): Om
   };
 }
 
-/** Starts the packed service in front of a provider, asks it, and ends it. */
+/** Starts the packed service with a provider, sends requests, and ends it. */
 async function serve(words: readonly string[], directory: string): Promise<Omit<Used, 'version'>> {
   const provider = await startProvider({ host: '127.0.0.1' });
   const service = await startProcess({
     environment: { ...providerSettings(provider), PROFILE: 'A' },
     program: [...words, join(directory, 'node_modules/gatehouse-http/dist/server.js')],
   });
-  // What it does not log within this time it never will.
+  // After this time it will log nothing more.
   const timer = setTimeout(() => service.child.kill('SIGKILL'), MOST_MILLIS);
   const problems: string[] = [];
 

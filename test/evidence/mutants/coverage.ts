@@ -1,24 +1,24 @@
-/* Which tests cover which file of src, the nearest first: read from what the test files import, so that it
-   cannot go stale. */
+/* Which tests cover which file of src, nearest first, as computed from the imports of test files, so that it
+   is never out of date. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { importsOf } from '../../support/imports.ts';
 
-/** `together` run in a worker; `alone` each in a process of its own. Paths below `test/`. */
+/** `together` run in a worker, `alone` each in its own process. Paths are relative to `test/`. */
 export interface Coverage {
   readonly together: readonly string[];
   readonly alone: readonly string[];
 }
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-/** About the fake provider, the demo, the documents and the tools. */
+/** Tests of the fake provider, the demo, the documents and the tools. */
 const NOT_OF_SRC = /^test\/(?:idp|demo|docs|example|package|clauses|evidence|vectors|[a-z.]+\.test\.ts)/;
 const OF_SERVER = 'test/server.wire.test.ts';
-/** What opens sockets, starts processes or changes all of its own process. */
+/** Tests that open sockets, start processes or change all of their own process. */
 const ALONE = /^node:(?:child_process|dns|http|https|module|net|tls|diagnostics_channel)$/;
 
-/** What the worker knows of `node:test`. */
+/** The parts of `node:test` that the worker has. */
 const OF_WORKER = ['describe', 'test'];
 
 const texts = new Map<string, string>();
@@ -30,8 +30,8 @@ const textOf = (path: string) => {
 };
 
 /**
- * The modules that a module imports for more than types; what begins the built service imports all of it,
- * what reads the folder of the profiles each of them.
+ * The modules that a module imports at run time. What starts the built service imports all of it, and what
+ * reads the folder of profiles imports each of them.
  */
 function importsFrom(path: string): string[] {
   const text = textOf(path);
@@ -46,7 +46,7 @@ function importsFrom(path: string): string[] {
   return modules;
 }
 
-/** Each module that a test loads, with the steps from the test to it. */
+/** Each module that a test loads, with its distance from the test. */
 function stepsFrom(test: string): ReadonlyMap<string, number> {
   const steps = new Map([[test, 0]]);
   for (const [path, step] of steps) {
@@ -81,14 +81,14 @@ const tests = readdirSync(`${ROOT}test`, { recursive: true, encoding: 'utf8' })
   .sort()
   .map(readTest);
 
-/** Every file of src that computes something. */
+/** Every file of src that has code. */
 export const FILES = readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts'))
   .sort();
 
 /**
- * Tests of the file's own name come first, then those of its folder, then those that import it with fewer
- * steps and less beside it.
+ * First tests with the file's name, then those of its folder, then others by distance and number of other
+ * imports.
  */
 export function coverageOf(file: string): Coverage {
   const source = `src/${file}`;
@@ -96,7 +96,7 @@ export function coverageOf(file: string): Coverage {
   const isBeside = (path: string) => posix.dirname(path) === `test/${posix.dirname(file)}`;
 
   const distanceOf = ({ path, steps }: Test) => {
-    // Its own is beside it too.
+    // Its own test is in that folder too.
     const nearness = [!isNamed(path), !isBeside(path)].filter(Boolean).length;
     return nearness * 10_000 + (steps.get(source) ?? 0) * 100 + steps.size;
   };

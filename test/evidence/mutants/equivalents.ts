@@ -1,5 +1,5 @@
-/* Mutants that compute the same, each named by its function and by what it changes there: so that a name
-   outlives what comes and goes around it, and every other layout of the same text. */
+/* Mutants that compute the same. Each is identified by its function and change, so it survives other edits
+   and new layouts of the text. */
 import { functionsOf } from '../../support/page.ts';
 import { tokensOf } from '../../support/tokens.ts';
 import type { Mutation } from './mutations.ts';
@@ -8,9 +8,9 @@ export type Change = Pick<Mutation, 'start' | 'end' | 'replacement'>;
 
 export interface Equivalent {
   readonly file: string;
-  /** The nearest around the change that has a name; none around what a module or a class begins with. */
+  /** The innermost named function around the change; none at the start of a module or class. */
   readonly function?: string;
-  /** Stands once in the function. */
+  /** Occurs once in the function. */
   readonly was: string;
   readonly becomes: string;
   readonly why: string;
@@ -22,10 +22,10 @@ interface Place {
   readonly end: number;
 }
 
-/** Before the parameters of an arrow function: a constant or a member that it is the value of. */
+/** Before the parameters of an arrow function: a constant or a member with it as its value. */
 const NAME_OF_ARROW = /([#\w$]+)(?:(?:: [^\n]*)? =|:) (?:async )?(?:<[^\n]*>)?$/;
 
-/** The functions that have a name, and the whole text. */
+/** The named functions, and the whole text. */
 function placesOf(source: string): readonly Place[] {
   const tokens = tokensOf(source);
   const named = functionsOf({ tokens }).flatMap(({ first, last }) => {
@@ -37,7 +37,7 @@ function placesOf(source: string): readonly Place[] {
   return [...named, { start: 0, end: source.length }];
 }
 
-/** The innermost place around a change. */
+/** The innermost of them around a change. */
 function placeOf(places: readonly Place[], { start, end }: Change): Place {
   const around = places.filter((place) => place.start <= start && end <= place.end);
   return around.reduce((inner, place) => (place.end - place.start < inner.end - inner.start ? place : inner));
@@ -48,7 +48,7 @@ export const functionAt = (source: string, change: Change) => placeOf(placesOf(s
 
 const bare = (text: string) => text.replaceAll(/\s/g, '');
 
-/** Gives what tells of a change to the source whether it is that of the equivalent. */
+/** Returns a function that says whether a change to the source is that of the equivalent. */
 export function matcherOf(source: string) {
   const places = placesOf(source);
 

@@ -1,4 +1,4 @@
-/* A reporter that says nothing and ends the process at the first test that fails. */
+/* A reporter that prints nothing and ends the process at the first failing test. */
 
 export default async function* (events: AsyncIterable<{ readonly type: string }>): AsyncGenerator<string> {
   for await (const { type } of events) {

@@ -1,4 +1,4 @@
-/* The tokenizer and the operators: what a mutant is, and that none is made where nothing is computed. */
+/* The tokenizer and the operators: which mutants there are, and none where nothing is computed. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ const read = (file: string) => readFileSync(new URL(file, SRC), 'utf8');
 const mutants = (source: string) => mutationsOf(source).map((mutation) => applied(source, mutation));
 
 test('takes texts, templates, regular expressions and comments for what they are', () => {
-  // ¬ stands for a back quote.
+  // ¬ stands for a backquote.
   const [source, ...expected] = [
     'a / b; // if (x)\n /* "y" */ f("\\"", \'it\\\'s\', /[/\'"]\\/¬/i.test(c)); ¬a${{ b: ¬c${d}¬ }.b} \\¬ // e¬;',
     'word a',
@@ -188,7 +188,7 @@ test('every explained mutant is there, once', () => {
 test('finds for every file of src tests that cover it, its own first', () => {
   for (const file of FILES) {
     const { together, alone } = coverageOf(file);
-    // The doors are run as processes and as packages, which no import shows.
+    // Doors run as processes and as packages, which no import shows.
     assert.ok(together.length + alone.length > 0 || !file.includes('/'), file);
     const own = file.replace(/\.ts$/, '.test.ts');
     const all = [together, alone].filter((names) => names.includes(own));

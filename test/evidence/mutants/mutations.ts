@@ -1,5 +1,5 @@
-/* Every small change that could be a mistake or a sabotage: what each operator makes of one source text.
-   Where an operator takes a type for a value the compiled text stays the same, and the workshop drops the
+/* Every small change that could be a mistake or a sabotage: the mutants that each operator makes of a source
+   text. If an operator changes only types, the compiled text stays the same, and the workshop drops the
    mutant. */
 import { tokensOf, walk, type Token } from '../../support/tokens.ts';
 
@@ -10,7 +10,7 @@ export interface Mutation {
   readonly replacement: string;
 }
 
-/** Signs as values use them, with blanks around: brackets of types have none. */
+/** Operators, with blanks around: brackets of types have none. */
 const SIGNS: Readonly<Record<string, readonly string[]>> = {
   '===': ['!=='],
   '!==': ['==='],
@@ -91,24 +91,24 @@ const replaced = ({ start, end }: { start: number; end: number }, ...texts: stri
 const isSign = (token: Token | undefined, ...texts: string[]) =>
   token?.kind === 'sign' && texts.includes(token.text);
 
-/** A condition of one comparison, whose contrary another operator makes. */
+/** A condition of one comparison, which another operator negates. */
 const COMPARISON =
   /^(?:![^!&|?]*|(?:(?! [<>=!]=?=? |&&|\|\||\?).)+ (?:===|!==|<|<=|>|>=) (?:(?!&&|\|\||\?).)+)$/;
 
-/** The contrary, always, never. */
+/** Negated, always, never. */
 const condition = (start: number, end: number, source: string) => {
   const text = source.slice(start, end);
   return replaced({ start, end }, ...(COMPARISON.test(text) ? [] : [`!(${text})`]), 'true', 'false');
 };
 
 /**
- * Whether the statement is all that this word (and its brackets) decides: to remove what `if` decides is what
- * `if (false)` does.
+ * Whether the statement is all that this word, with its brackets, controls: removing what `if` controls
+ * equals `if (false)`.
  */
 const isDecidedBy = (word: string, tokens: readonly Token[], index: number) =>
   isSign(tokens[index - 1], ')') && tokens[walk(tokens, index - 2, -1, () => false) - 1]?.text === word;
 
-/** Where a ternary's condition begins: behind whatever binds less. */
+/** Where the condition of a ternary begins: after whatever binds less. */
 function ternaryStart(tokens: readonly Token[], index: number): number {
   const ends = (token: Token) =>
     isSign(token, ',', ';', '=', '=>', ':', '?', '??=') ||
@@ -117,7 +117,7 @@ function ternaryStart(tokens: readonly Token[], index: number): number {
   return tokens[walk(tokens, index - 1, -1, ends) + 1]!.start;
 }
 
-/** From this token to the semicolon that ends its statement; `undefined` when something else ends it. */
+/** From this token to the semicolon that ends its statement; `undefined` if something else ends it. */
 function statement(tokens: readonly Token[], index: number): { start: number; end: number } | undefined {
   const opensBlock = (token: Token, at: number) =>
     isSign(token, '{') && (isSign(tokens[at - 1], ')', '>') || tokens[at - 1]?.kind === 'word');
@@ -152,7 +152,7 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   },
   result: (token, index, tokens, source) => {
     const range = token.kind === 'word' && token.text === 'return' ? statement(tokens, index) : undefined;
-    // To a condition nothing is what `false` is.
+    // In a condition, no value means `false`.
     if (range === undefined || /^return( undefined| false)?;$/.test(source.slice(range.start, range.end))) {
       return [];
     }
@@ -160,7 +160,7 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   },
   effect: (token, index, tokens) => {
     const begins = isSign(tokens[index - 1], ';', '{', '}') || isDecidedBy('for', tokens, index);
-    // A member that a class declares without a value.
+    // A class member declared without a value.
     const isDeclared = isSign(tokens[index + 1], ':', '?');
     if (
       !begins ||
@@ -227,7 +227,7 @@ export function mutationsOf(source: string): readonly Mutation[] {
 export const applied = (source: string, { start, end, replacement }: Mutation) =>
   source.slice(0, start) + replacement + source.slice(end);
 
-/** How a mutation reads: the lines that it touches, before and after, and the number of the first. */
+/** The text of a mutation: the changed lines, before and after, and the number of the first. */
 export function describe(source: string, mutation: Mutation): { line: number; was: string; becomes: string } {
   const from = source.lastIndexOf('\n', mutation.start - 1) + 1;
   const newline = source.indexOf('\n', mutation.end);

@@ -1,4 +1,4 @@
-/* The mutants of one file of src, put to the tests: the part of the tool that runs once for each file. */
+/* Tests the mutants of one file of src: the part of the tool that runs once for each file. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { coverageOf } from './coverage.ts';
@@ -6,19 +6,19 @@ import { matcherOf, type Change, type Equivalent } from './equivalents.ts';
 import { Trial } from './trial.ts';
 import { openWorkshop, type Mutant } from './workshop.ts';
 
-/** How a mutant reads, and what it changes. */
+/** The text of a mutant, and its change. */
 export type Shown = Change & Pick<Mutant, 'operator' | 'line' | 'was' | 'becomes'>;
 
 export interface Finding {
   readonly mutants: readonly Shown[];
-  /** Those that no test notices, the explained ones left out unless they were asked for. */
+  /** Those that no test notices, without the explained ones unless requested. */
   readonly survivors: readonly Shown[];
   readonly seconds: number;
 }
 
 export interface Order {
   readonly file: string;
-  /** What needs no test. */
+  /** Mutants that need no test. */
   readonly explained: readonly Equivalent[];
 }
 
@@ -48,7 +48,7 @@ for (const mutant of workshop.mutants) {
 }
 
 workshop.replace(workshop.original);
-// Otherwise mutants were killed by what others left behind in the worker.
+// Otherwise mutants would be killed by what others left in the worker.
 await trial.review(file, workshop.original, coverage);
 
 const seconds = Math.round((performance.now() - start) / 1000);

@@ -33,7 +33,7 @@ const explanationsOf = (file: string) => equivalents.filter((one) => one.file ==
 
 const textOf = (file: string) => readFileSync(new URL(`src/${file}`, ROOT), 'utf8');
 
-/** Where the finding about a text of src is kept. */
+/** Where the result for a text of src is stored. */
 function placeOf(file: string): string {
   const text = textOf(file);
   return join(KEPT, `${file.replaceAll('/', '-')}-${createHash('sha256').update(text).digest('hex')}.json`);
@@ -47,14 +47,12 @@ function keptFinding(file: string): Finding | undefined {
   }
 }
 
-/**
- * Puts every mutant of the file that is not explained to its tests, in a process of its own, which may fail.
- */
+/** Tests every unexplained mutant of the file in another process, which may fail. */
 async function find(file: string): Promise<Finding | undefined> {
   const kept = words.includes('--resume') ? keptFinding(file) : undefined;
   const isMatch = matcherOf(textOf(file));
   const isExplained = (one: Shown) => explanationsOf(file).some((other) => isMatch(other, one));
-  // What survived without a reason may be noticed by a test that has come since.
+  // A newer test may notice an unexplained survivor.
   if (kept?.survivors.every(isExplained)) return kept;
 
   const explained = words.includes('--equivalents') ? [] : explanationsOf(file);

@@ -1,5 +1,5 @@
-/* Puts the compiled copy to its tests: first those of the worker, then those that need a process of their
-   own, until one fails or takes too long. */
+/* Tests the compiled copy: first in the worker, then with the tests that need their own process, until one
+   fails or takes too long. */
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -8,9 +8,9 @@ import type { Task } from './worker.ts';
 
 const LEAST_LIMIT_MILLIS = 30_000;
 const FIRST_LIMIT_MILLIS = 60_000;
-/** So many of the tests that run alone have a limit of their own. */
+/** The number of tests with their own process that have their own limit. */
 const REHEARSED = 6;
-/** Modules that were made are never forgotten: a worker ends before they are too many. */
+/** Loaded modules are never freed: a worker ends before there are too many. */
 const MOST_TASKS = 150;
 const FLAGS = ['--max-old-space-size=1024', '--no-warnings'];
 
@@ -21,11 +21,11 @@ export class Trial {
   #worker: ChildProcess | undefined;
   #alone: ChildProcess | undefined;
   #tasks = 0;
-  /** Of the worker's tests, the last time. */
+  /** The duration of the worker's last run. */
   #failure: string | undefined;
-  /** Of the worker's tests under '', of each other file under its name. */
+  /** The worker's tests have the key '', other files their name. */
   readonly #limits = new Map<string, number>();
-  /** Those of the files alone that have failed. */
+  /** The files with their own process that have failed. */
   readonly #killers = new Set<string>();
 
   constructor(directory: string) {
@@ -37,7 +37,7 @@ export class Trial {
     this.#endAlone();
   }
 
-  /** With the services that the test has begun: a test that is cut short ends none of them. */
+  /** With the services that the test has started, which an interrupted test does not end. */
   #endAlone(): void {
     try {
       if (this.#alone?.pid !== undefined) process.kill(-this.#alone.pid, 'SIGKILL');
@@ -52,7 +52,7 @@ export class Trial {
     this.#worker = undefined;
   }
 
-  /** Takes the time that the nearest tests need when nothing is changed. Throws when they do not pass. */
+  /** Measures the nearest tests on unchanged code. Throws if they do not pass. */
   async rehearse(file: string, text: string, { together, alone }: Coverage): Promise<void> {
     for (const name of ['', ...alone.slice(0, REHEARSED)]) {
       const begun = performance.now();
@@ -63,7 +63,7 @@ export class Trial {
     }
   }
 
-  /** Whether no test tells this text, which is already in its place, from the right one. */
+  /** Whether no test distinguishes this text, already in place, from the original. */
   async survives(file: string, text: string, { together, alone }: Coverage): Promise<boolean> {
     if (!(await this.#passTogether(file, text, together))) return false;
     for (const name of alone) {
@@ -74,11 +74,11 @@ export class Trial {
     return true;
   }
 
-  /** Throws when tests that have told mutants apart fail with the right text too. */
+  /** Throws if tests that have killed mutants also fail on the original text. */
   async review(file: string, text: string, { together }: Coverage): Promise<void> {
     const alone = [...this.#killers];
     this.#killers.clear();
-    // A machine that has become busy since the rehearsal is no reason to doubt what was found.
+    // A busier machine than in the rehearsal does not invalidate results.
     this.#limits.clear();
     if (await this.survives(file, text, { together, alone })) return;
     throw new Error(`tests fail after the mutants of ${file}: ${[...this.#killers][0] ?? this.#failure}`);
@@ -103,7 +103,7 @@ export class Trial {
     return isPassed ?? false;
   }
 
-  /** What the worker says; `undefined` when it ends or takes too long. */
+  /** The worker's result; `undefined` if it ends or takes too long. */
   #answer(worker: ChildProcess): Promise<boolean | undefined> {
     return new Promise((resolve) => {
       const settle = (response?: boolean) => {

@@ -1,7 +1,6 @@
-/* Runs test files in this one process again and again, each time with all modules made anew and one of them
-   changed: what a process for each would do, without the time that a process takes to begin. Knows as much of
-   node:test as those files use; the parent process has the time limit, and begins another worker where this
-   one hangs. */
+/* Runs test files in this process repeatedly, each time with new modules and one of them changed, without the
+   time that a new process takes to start. Has as much of node:test as those files use. The parent process
+   enforces the time limit, and starts another worker if this one hangs. */
 import { readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -16,7 +15,7 @@ export interface Task {
 
 type Action = (context: object) => unknown;
 
-/** Compiled code is kept, since most modules are the same each time. */
+/** Keeps compiled code, since most modules do not change. */
 const known = new Map<string, { text: string; cachedData?: Buffer }>();
 const builtins = new Map<string, Record<string, unknown>>();
 
@@ -34,7 +33,7 @@ function moduleOf(path: string, { changed, text }: Task): Module {
     initializeImportMeta,
     ...(cachedData && { cachedData }),
   });
-  // The types know it of scripts only.
+  // Its types exist only for scripts.
   const { createCachedData } = module as unknown as { createCachedData(): Buffer };
   if (!isChanged && cachedData === undefined) {
     known.set(path, { text: source, cachedData: createCachedData.call(module) });
@@ -54,7 +53,7 @@ function synthetic(name: string, values: Readonly<Record<string, unknown>>): Mod
   );
 }
 
-/** What fails first, which is the last that runs; `undefined` when every test of every file passes. */
+/** The first failure, after which nothing runs; `undefined` if every test of every file passes. */
 async function failureOf(task: Task): Promise<string | undefined> {
   const actions: Action[] = [];
   const test = (_: string, ...rest: unknown[]) => void actions.push(rest.at(-1) as Action);
@@ -93,6 +92,6 @@ async function failureOf(task: Task): Promise<string | undefined> {
   }
 }
 
-// What a mutant left behind must not end the worker.
+// What a mutant left must not end the worker.
 process.on('unhandledRejection', () => {}).on('uncaughtException', () => {});
 process.on('message', async (task: Task) => process.send!({ failure: await failureOf(task) }));

@@ -15,12 +15,12 @@ export interface Mutant extends Mutation, ReturnType<typeof describe> {
 }
 
 export interface Workshop {
-  /** Where the compiled copy is. */
+  /** The path of the compiled copy. */
   readonly directory: string;
   readonly mutants: readonly Mutant[];
-  /** The compiled text of the file as it is. */
+  /** The compiled text of the unchanged file. */
   readonly original: string;
-  /** Puts a compiled text in the place of the file's. */
+  /** Replaces the compiled text of the file. */
   replace(text: string): void;
   close(): void;
 }
@@ -29,7 +29,7 @@ const compiled = (file: string) => file.replace(/\.ts$/, '.js');
 
 const mutantFile = (file: string, index: number) => file.replace(/\.ts$/, `.mutant-${index}.ts`);
 
-/** Compiles without checking types; the files in which it finds other faults. */
+/** Compiles without checking types. Returns the files with other errors. */
 function compile(directory: string): ReadonlySet<string> {
   const options = {
     noCheck: true,
@@ -74,7 +74,7 @@ export function openWorkshop(file: string): Workshop {
 
   for (const place of [directory, out]) cpSync(join(ROOT, 'package.json'), join(place, 'package.json'));
   cpSync(join(ROOT, '.env.example'), join(out, '.env.example'));
-  // For tests that run a module of src, or the whole service, in a process of its own.
+  // For tests that run a module of src, or the whole service, in another process.
   symlinkSync(join(ROOT, 'node_modules'), join(out, 'node_modules'));
   symlinkSync('src', join(out, 'dist'));
 
@@ -101,7 +101,7 @@ export function openWorkshop(file: string): Workshop {
   return { directory: out, mutants, original, replace, close };
 }
 
-/** Tests that name a file of src, or one of their own, in a text mean the compiled one. */
+/** Tests that name a file of src or their own file in a text mean the compiled one. */
 function renameSources(directory: string): void {
   const names = readdirSync(directory, { recursive: true, encoding: 'utf8' });
   for (const name of names.filter((one) => one.endsWith('.test.js'))) {

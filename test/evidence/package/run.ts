@@ -27,17 +27,17 @@ const NODES = ['node20-12', 'node20', 'node22', 'node24', 'node26'];
 
 const COMPILERS = ['typescript5-4', 'typescript5-9', 'typescript7'];
 
-/** As projects are set up: for Node, and for a bundler. */
+/** As projects are configured: for Node, and for a bundler. */
 const RESOLUTIONS: Readonly<Record<string, readonly string[]>> = {
   nodenext: ['--module', 'nodenext'],
   bundler: ['--module', 'esnext', '--moduleResolution', 'bundler'],
 };
 
-/** Without anything to emit, TypeScript 5.4 does not say what cannot be declared. */
+/** Unless it emits, TypeScript 5.4 does not report what cannot be declared. */
 const FLAGS =
   '--declaration --emitDeclarationOnly --outDir types --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --allowImportingTsExtensions --target es2022 --types node';
 
-/** What must not compile, a line each. */
+/** Lines that must not compile. */
 const WRONG = [
   `post('/a', open, ({ caller }) => ({ who: caller.subject }));`,
   `get('/a', optional, ({ caller }) => ({ who: caller.subject }));`,
@@ -65,20 +65,20 @@ process.stdout.write(String(Object.keys(required('gatehouse-http')).length));
 
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-package-'));
 
-/** Runs a program to its good end, and gives what it has written. */
+/** Runs a program that must succeed, and returns its output. */
 function run(command: string, words: readonly string[], cwd = directory): string {
   const { status, stdout, stderr } = spawnSync(command, words, { cwd, encoding: 'utf8' });
   assert.equal(status, 0, `${command} ${words.join(' ')}\n${stdout}${stderr}`);
   return stdout + stderr;
 }
 
-/** Publishing without doing so: npm must have nothing to mend. */
+/** A dry run of publishing, in which npm must find nothing to correct. */
 function publishForShow(tarball: string): void {
   const folder = join(directory, 'published');
   mkdirSync(folder);
   execFileSync('tar', ['xzf', tarball, '-C', folder]);
   const file = join(folder, 'package/package.json');
-  // Publishing is left to the owner of a name.
+  // Publishing is up to the owner of a name.
   writeFileSync(file, readFileSync(file, 'utf8').replace('  "private": true,\n', ''));
   const said = run(
     'npm',
@@ -114,7 +114,7 @@ function useWithCompiler(name: string): void {
   const { version } = JSON.parse(readFileSync(join(compiler, 'package.json'), 'utf8')) as { version: string };
   const files = ['src/main.ts', 'src/routes.tests.ts', 'wrong.ts', 'exported.ts', 'required.cts'];
   for (const [resolution, flags] of Object.entries(RESOLUTIONS)) {
-    // A bundler has no files of the older kind.
+    // A bundler does not use CommonJS files.
     const some = files.filter((file) => resolution === 'nodenext' || file !== 'required.cts');
     compile(directory, compiler, ...FLAGS.split(' '), ...flags, ...some);
   }
@@ -132,7 +132,7 @@ try {
   installInto(directory, packed);
   addExample(directory);
   compile(directory, join(ROOT, 'node_modules/typescript'));
-  // Its own settings of the compiler, which older ones do not know.
+  // Its own compiler settings, which older compilers do not know.
   rmSync(join(directory, 'tsconfig.json'));
   const names = 'get, json, needs, open, optional, post';
   const refused = WRONG.map((line) => `// @ts-expect-error\n${line}\n`).join('');

@@ -1,6 +1,6 @@
-/* What the memory of used proofs costs. Records one million proofs inside one window, evenly or (with the
-   argument `burst`) in one second, and prints the resident memory for each. Exits 1 when one is turned away
-   or forgotten, or when an entry takes more than MOST_BYTES. Needs --expose-gc: each measurement follows a
+/* The memory of the replay store. Records one million proofs inside one window, evenly or (with the
+   argument `burst`) in one second, and prints the resident memory for each. Exits with 1 if one is refused
+   or dropped, or if an entry takes more than MOST_BYTES. Needs --expose-gc: each measurement follows a
    full collection.
 
    Shows: the memory that the replay store needs for a million proofs.
