@@ -39,6 +39,8 @@ interface ProgramOptions {
   readonly domain: string;
   readonly issuer: string;
   readonly kind?: ServerKind;
+  /** What the log says of each issuer before the server is used. Default: that its keys are loaded. */
+  readonly logs?: string;
   /** Changes lines of the page, to show what they are for. */
   readonly edit?: (lines: string) => string;
 }
@@ -126,9 +128,10 @@ export async function startMcpProgram(options: ProgramOptions): Promise<McpProgr
   };
 
   const issuers = text.includes('issuers: {') ? 2 : 1;
-  const loaded = () => log().split('"signing keys loaded"').length - 1;
+  const { logs = '"signing keys loaded"' } = options;
+  const lines = () => log().split(logs).length - 1;
   try {
-    await until('the MCP server has its keys', () => loaded() >= issuers, 60);
+    await until(`the MCP server logs ${logs}`, () => lines() >= issuers, 60);
     await until('the MCP server listens', () => isOpen(port), 60);
   } catch (error) {
     stop();

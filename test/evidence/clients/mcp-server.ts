@@ -1,7 +1,6 @@
 /* The protected MCP server of docs/for-mcp-and-agents.md by its very lines, with the server of either SDK: clients of both SDKs that
    are told its URL alone, and everybody else. */
 import { samplesUnder } from '../../docs/pages.ts';
-import { until } from '../../support/watch.ts';
 import { MCP_CLIENTS, PROVING_CLIENT, refreshing, walkMcp, type McpClient } from './mcp-clients.ts';
 import { challenges, messages, origins, spellings, unchecked } from './mcp-messages.ts';
 import {
@@ -190,19 +189,30 @@ export async function reportMcpPage(report: Report, provider: RealProvider, page
   }
 }
 
-/** Whether the log says that nobody will get in. */
-async function reportAudience(report: Report, provider: RealProvider): Promise<void> {
-  const edit = (lines: string) =>
-    replaceAll(lines, [['audience: RESOURCE', "audience: 'https://api.example.com'"]]);
-
-  const program = await startMcpProgram({ ...provider, edit });
-  const warned = () => program.log().includes('"message":"resource is no audience"');
-  const found = await until('the log warns', warned, 5).then(
-    () => 'warned',
-    () => program.log(),
-  );
-  program.stop();
-  report('MCP server: the log warns of a resource that is no audience', found, 'warned');
+/** What the log says of a mistake at the start. */
+async function reportMistakes(report: Report, provider: RealProvider): Promise<void> {
+  const mistakes = [
+    [
+      'a resource that is no audience',
+      'audience: RESOURCE',
+      "audience: 'https://api.example.com'",
+      '"resource is no audience"',
+    ],
+    [
+      'a provider whose issuer ends in no slash',
+      "  issuer: 'https",
+      "  // issuer: 'https",
+      '"reason":"issuer-mismatch"',
+    ],
+  ] as const;
+  for (const [name, from, to, logs] of mistakes) {
+    const edit = (lines: string) => replaceAll(lines, [[from, to]]);
+    const found = await startMcpProgram({ ...provider, edit, logs }).then(({ stop }) => {
+      stop();
+      return 'logged';
+    }, String);
+    report(`MCP server: the log tells of ${name}`, found, 'logged');
+  }
 }
 
 /** Whatever is asked about the MCP server of the documents. */
@@ -213,6 +223,6 @@ export async function reportMcp(report: Report, provider: RealProvider): Promise
     reportRefreshing(report, provider),
     reportUngranted(report),
     reportSessionless(report, provider),
-    reportAudience(report, provider),
+    reportMistakes(report, provider),
   ]);
 }
