@@ -9,6 +9,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { samplesUnder } from '../../docs/pages.ts';
 import { startProvider } from '../../idp/provider.ts';
 import { freePort } from '../../support/free-port.ts';
 import { providerSettings, startProcess, type Environment } from '../../support/service.ts';
@@ -129,9 +130,26 @@ async function showService(environment: Environment): Promise<void> {
   }
 }
 
-async function showProgram(environment: Environment): Promise<void> {
-  writeFileSync(join(root.home, 'policy.mjs'), PROGRAM);
+/** The policy of the documents, mounted as they say: a proxy that asks for a request without a token gets 401. */
+async function showPolicy(environment: Environment): Promise<void> {
+  const [policy = ''] = samplesUnder('docs/forward-auth.md', 'Fifteen minutes', 'js');
+  writeFileSync(join(root.home, 'policy.mjs'), policy);
   const service = await startProcess({ environment, through, program: ['node', 'policy.mjs'] });
+  try {
+    await service.logged('signing keys loaded');
+    const headers = { 'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': '/orders/1' };
+    const { status } = await service.ask('/forward-auth', { headers });
+    assert.equal(status, 401);
+    console.log(`node policy.mjs, the policy of docs/forward-auth.md: no token, ${status}`);
+    probe(environment, 0, 'of the policy');
+  } finally {
+    await service.stop();
+  }
+}
+
+async function showProgram(environment: Environment): Promise<void> {
+  writeFileSync(join(root.home, 'program.mjs'), PROGRAM);
+  const service = await startProcess({ environment, through, program: ['node', 'program.mjs'] });
   try {
     await service.logged('listening');
     const slow = service.ask('/slow');
@@ -139,9 +157,7 @@ async function showProgram(environment: Environment): Promise<void> {
     process.kill(firstInside(service.child.pid!), 'SIGINT');
     const { status } = await slow;
     assert.deepEqual([status, await service.exited], [200, 0]);
-    console.log(
-      `node policy.mjs, beside dist: its route is answered though SIGINT came meanwhile; exit code 0`,
-    );
+    console.log(`node program.mjs, another service: SIGINT during a request, response 200, exit code 0`);
   } finally {
     await service.stop();
   }
@@ -157,6 +173,7 @@ try {
   showFiles();
   showUser();
   await showService(environment);
+  await showPolicy(environment);
   await showProgram(environment);
 } finally {
   await provider.stop();
