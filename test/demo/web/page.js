@@ -81,7 +81,14 @@ function show({ path }, { response, body, millis, headers, proof }) {
 
 const badge = (status) => element('span', { class: `badge is-${String(status)[0]}` }, String(status));
 
+/** For whoever hears the page: the status, and the challenge if there is one. */
+function say({ path }, { response }) {
+  const challenge = response.headers.get('WWW-Authenticate') ?? '';
+  byId('said').textContent = `${response.status} for GET ${path}. ${challenge}`;
+}
+
 function showError(error) {
+  byId('said').textContent = 'No response';
   byId('shown').replaceChildren(element('p', {}, `No response: ${error.message}. Is the demo still running?`));
 }
 
@@ -112,9 +119,14 @@ function rowFor(example) {
     got.replaceChildren(badge(sent.response.status), ...(isExpected ? [] : [' unexpected']));
     show(example, sent);
     for (const other of byId('rows').children) other.classList.toggle('is-shown', other === row);
-    return isExpected;
+    return { isExpected, sent };
   };
-  button.addEventListener('click', () => run().then(bringIntoView, showError));
+  button.addEventListener('click', () =>
+    run()
+      .then(({ sent }) => say(example, sent))
+      .then(bringIntoView)
+      .catch(showError),
+  );
   return { row, run };
 }
 
@@ -122,7 +134,7 @@ const rows = examples.map(rowFor);
 
 async function sendAll() {
   let expected = 0;
-  for (const { run } of rows) expected += (await run()) ? 1 : 0;
+  for (const { run } of rows) expected += (await run()).isExpected ? 1 : 0;
   byId('tally').textContent = `${expected} of ${rows.length} as expected`;
 }
 
@@ -136,6 +148,12 @@ byId('send-all').addEventListener('click', () => sendAll().catch(showError));
 byId('own').addEventListener('submit', (event) => {
   event.preventDefault();
   const own = Object.fromEntries(new FormData(event.target));
-  send(own).then((sent) => show(own, sent)).then(bringIntoView).catch(showError);
+  send(own)
+    .then((sent) => {
+      show(own, sent);
+      say(own, sent);
+    })
+    .then(bringIntoView)
+    .catch(showError);
 });
 document.documentElement.dataset.ready = 'true';

@@ -62,6 +62,13 @@ async function checkShown(tab: Tab): Promise<void> {
   report('a refusal shows both challenges', /\nBearer realm=[^]*\nDPoP algs=/.test(refused), refused);
   report('a refusal shows its body', refused.includes('"error": "unauthorized"'), refused);
 
+  const said = await tab.evaluate<string>(`document.querySelector('#said[role=status]').textContent`);
+  report(
+    'a screen reader is told status and challenge',
+    /^401 for GET \/api\/private\. Bearer/.test(said),
+    said,
+  );
+
   const stolen = await sendOwn(tab, { path: '/api/private', as: 'visitor', way: 'other-key' });
   report('a token with the proof of another key is refused', stolen.startsWith('401'), stolen);
 
