@@ -225,7 +225,7 @@ export const POST = {
 };
 
 export const OWN_ROW = {
-  name: 'own-row',
+  name: 'own-route',
   title: 'your own route, to the same route of profile B',
   goal: 1.02,
   connections: 50,
