@@ -7,11 +7,10 @@ import { read } from './pages.ts';
 
 const PAGE = 'docs/operations.md';
 
-/** The only sample in a language, whose comments look like headings. */
+/** The first sample in a language: the manifests, and the unit. */
 function sampleOf(language: string): string {
-  const samples = [...read(PAGE).matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))];
-  assert.equal(samples.length, 1);
-  return samples[0]?.[1] ?? '';
+  const sample = new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'm').exec(read(PAGE));
+  return sample?.[1] ?? assert.fail(language);
 }
 
 const manifests = sampleOf('yaml');
