@@ -7,7 +7,7 @@ export interface Document {
   /** Its path in the repository, such as `docs/keys.md`. */
   readonly name: string;
   readonly written: string;
-  /** The document with every block generated anew. */
+  /** The document with every block generated again. */
   readonly current: string;
   /** Rows with cells that a person must still write, by their first two cells. */
   readonly unsaid: readonly string[];

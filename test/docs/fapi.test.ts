@@ -37,7 +37,7 @@ function reasonOf(sentence: string): string {
 }
 
 /** The status, and the reason of a refusal. */
-async function judge({ algorithm = 'PS256', proof = 'ES256', claims, scheme = 'DPoP', header }: Sent) {
+async function verdictOf({ algorithm = 'PS256', proof = 'ES256', claims, scheme = 'DPoP', header }: Sent) {
   const issuer = createTestIssuer({ algorithm });
   const { issuers, dpopAlgorithms, dpopMode } = settingsFrom({
     IDP_DOMAIN: issuer.settings.domain,
@@ -78,34 +78,34 @@ test('the settings of the page load, and say what they say', () => {
 
 for (const algorithm of ['PS256', 'ES256', 'EdDSA'] as const) {
   test(`accepts a token and a proof signed with ${algorithm} [FAPI 2.0 §5.4.1(1.2)]`, async () => {
-    assert.equal(await judge({ algorithm, proof: algorithm }), promised('PS256, ES256 or EdDSA token'));
+    assert.equal(await verdictOf({ algorithm, proof: algorithm }), promised('PS256, ES256 or EdDSA token'));
   });
 }
 
 for (const algorithm of ['RS256', 'ES384', 'ES512'] as const) {
   test(`refuses a token signed with ${algorithm} [FAPI 2.0 §5.4.1(1.2)]`, async () => {
-    assert.equal(await judge({ algorithm }), promised('ES512 token'));
+    assert.equal(await verdictOf({ algorithm }), promised('ES512 token'));
   });
 
   test(`refuses a proof signed with ${algorithm} [FAPI 2.0 §5.4.1(1.2)]`, async () => {
-    assert.equal(await judge({ proof: algorithm }), promised('proof signed with RS256'));
+    assert.equal(await verdictOf({ proof: algorithm }), promised('proof signed with RS256'));
   });
 }
 
 for (const alg of ['none', 'HS256']) {
   test(`refuses a token whose header says ${alg} [FAPI 2.0 §5.4.1(1.3)]`, async () => {
-    assert.equal(await judge({ header: { alg, typ: 'at+jwt' } }), promised('`none`'));
+    assert.equal(await verdictOf({ header: { alg, typ: 'at+jwt' } }), promised('`none`'));
   });
 }
 
 test('refuses a Bearer token [FAPI 2.0 §5.3.4(5)]', async () => {
-  assert.equal(await judge({ scheme: 'Bearer' }), promised('Bearer token'));
+  assert.equal(await verdictOf({ scheme: 'Bearer' }), promised('Bearer token'));
 });
 
 test('refuses a token that is not bound to a key [FAPI 2.0 §5.3.4(5)]', async () => {
-  assert.equal(await judge({ claims: { cnf: {} } }), promised('without `cnf.jkt`'));
+  assert.equal(await verdictOf({ claims: { cnf: {} } }), promised('without `cnf.jkt`'));
 });
 
 test('refuses a token that is bound to a certificate [FAPI 2.0 §5.3.4(5), RFC 8705 §3.1]', async () => {
-  assert.equal(await judge({ claims: { cnf: { 'x5t#S256': 'a' } } }), promised('bound to a certificate'));
+  assert.equal(await verdictOf({ claims: { cnf: { 'x5t#S256': 'a' } } }), promised('bound to a certificate'));
 });

@@ -365,10 +365,10 @@ test('a bug in a guard is passed to onError once, whatever onError does with it'
     () => assert.fail('in onError'),
     async () => assert.fail('later in onError'),
   ]) {
-    const told: unknown[] = [];
+    const passed: unknown[] = [];
 
     const onError = (error: unknown) => {
-      told.push(error);
+      passed.push(error);
       return answer();
     };
 
@@ -378,7 +378,7 @@ test('a bug in a guard is passed to onError once, whatever onError does with it'
     assert.equal(verdict.refusal.status, 500);
     await gate.check(requestWith(), access);
     await new Promise(setImmediate);
-    assert.deepEqual(told, [bug]);
+    assert.deepEqual(passed, [bug]);
     gate.close();
   }
 });

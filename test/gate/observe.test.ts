@@ -24,8 +24,8 @@ function observing(level: LogLevel = 'info', accessLog = false) {
   const log = createLog(level, (line) => lines.push(JSON.parse(line)), clock.now);
   const observer = createObserver({ log, clock }, accessLog);
   /** The lines logged since the last call, without time and level. */
-  const told = () => lines.splice(0).map(({ time, level: _, ...line }) => line);
-  return { ...observer, clock, told };
+  const logged = () => lines.splice(0).map(({ time, level: _, ...line }) => line);
+  return { ...observer, clock, logged };
 }
 
 const refuse = (observe: ReturnType<typeof createObserver>['observe'], reason: 'expired' | 'scope-missing') =>
@@ -54,12 +54,12 @@ test('logs a request whose body did not arrive in time as a refusal only, withou
 });
 
 test('logs how long a request took, in milliseconds to the microsecond', () => {
-  const { observe, told, clock, noteArrival } = observing('info', true);
+  const { observe, logged, clock, noteArrival } = observing('info', true);
   clock.advance(5_000);
   const arrivedAt = noteArrival();
   clock.advance(1.23456);
   observe({ ...ARRIVED, arrivedAt, route: ORDERS }, 200);
-  assert.equal(told()[0]?.durationMillis, 1.235);
+  assert.equal(logged()[0]?.durationMillis, 1.235);
 });
 
 test('counts how long a request took, in seconds, and reads no clock if nobody needs it', () => {
@@ -75,7 +75,7 @@ test('counts how long a request took, in seconds, and reads no clock if nobody n
 });
 
 test('logs a refusal at debug with the fields of the access log, including reason and kid', () => {
-  const { observe, told } = observing('debug');
+  const { observe, logged } = observing('debug');
   const kid = `key\n${'1'.repeat(100)}`;
   const request = { ...ARRIVED.request, method: 'GET' };
   observe(
@@ -83,7 +83,7 @@ test('logs a refusal at debug with the fields of the access log, including reaso
     401,
   );
   observe({ ...ARRIVED, request, reason: 'not_found' }, 404);
-  assert.deepEqual(told(), [
+  assert.deepEqual(logged(), [
     {
       message: 'request refused',
       method: 'GET',
@@ -98,11 +98,11 @@ test('logs a refusal at debug with the fields of the access log, including reaso
 });
 
 test('logs a bug with the method and pattern of the route, the name of the error and its frames', () => {
-  const { observe, told, summarize } = observing('error');
+  const { observe, logged, summarize } = observing('error');
   const failure = new TypeError('secret');
   observe({ ...ARRIVED, route: routeAt(`/${'long/'.repeat(20)}`), reason: 'bug', error: failure }, 500);
   observe({ ...ARRIVED, reason: 'bug', error: 'secret' }, 500);
-  const [{ frames, ...first } = {}, ...others] = told();
+  const [{ frames, ...first } = {}, ...others] = logged();
   assert.deepEqual(first, {
     message: 'request failed',
     method: 'GET',
@@ -116,78 +116,78 @@ test('logs a bug with the method and pattern of the route, the name of the error
     { message: 'request failed', route: null, status: 500, reason: 'bug', error: 'string' },
   ]);
   summarize();
-  assert.deepEqual(told(), []);
+  assert.deepEqual(logged(), []);
 });
 
 test('counts neither a bug nor a failure of a handler as a refusal', () => {
-  const { observe, told, summarize } = observing();
+  const { observe, logged, summarize } = observing();
   observe({ ...ARRIVED, route: ORDERS, reason: 'handler' }, 404);
   observe({ ...ARRIVED, route: ORDERS, reason: 'bug', error: new Error() }, 500);
-  assert.equal(told().length, 1);
+  assert.equal(logged().length, 1);
   summarize();
-  assert.deepEqual(told(), []);
+  assert.deepEqual(logged(), []);
 });
 
 test('logs nothing about served requests', () => {
-  const { observe, told, clock, summarize } = observing('debug');
+  const { observe, logged, clock, summarize } = observing('debug');
   observe({ ...ARRIVED, route: ORDERS }, 200);
   assert.deepEqual(clock.pending, []);
   summarize();
-  assert.deepEqual(told(), []);
+  assert.deepEqual(logged(), []);
 });
 
 test('logs a served request in the access log only', () => {
-  const { observe, told, clock, summarize } = observing('debug', true);
+  const { observe, logged, clock, summarize } = observing('debug', true);
   observe({ ...ARRIVED, route: ORDERS }, 200);
   assert.deepEqual(
-    told().map(({ message }) => message),
+    logged().map(({ message }) => message),
     ['request'],
   );
   assert.deepEqual(clock.pending, []);
   summarize();
-  assert.deepEqual(told(), []);
+  assert.deepEqual(logged(), []);
 });
 
 test('sums up refusals by reason a minute after the first', () => {
-  const { observe, told, clock } = observing();
+  const { observe, logged, clock } = observing();
   clock.advance(5_000);
   refuse(observe, 'expired');
   clock.advance(MINUTE - 1);
   refuse(observe, 'scope-missing');
   refuse(observe, 'expired');
-  assert.deepEqual(told(), []);
+  assert.deepEqual(logged(), []);
   clock.advance(1);
-  assert.deepEqual(told(), [
+  assert.deepEqual(logged(), [
     { message: 'requests refused', seconds: 60, total: 3, expired: 2, 'scope-missing': 1 },
   ]);
 });
 
 test('starts each summary from zero, and writes none for a minute without refusals', () => {
-  const { observe, told, clock } = observing();
+  const { observe, logged, clock } = observing();
   refuse(observe, 'expired');
   clock.advance(MINUTE);
-  told();
+  logged();
   clock.advance(10 * MINUTE);
-  assert.deepEqual([told(), clock.pending], [[], []]);
+  assert.deepEqual([logged(), clock.pending], [[], []]);
   refuse(observe, 'scope-missing');
   clock.advance(MINUTE);
-  assert.deepEqual(told(), [{ message: 'requests refused', seconds: 60, total: 1, 'scope-missing': 1 }]);
+  assert.deepEqual(logged(), [{ message: 'requests refused', seconds: 60, total: 1, 'scope-missing': 1 }]);
 });
 
 test('writes the summary of the current minute once at the end', () => {
-  const { observe, told, clock, summarize } = observing();
+  const { observe, logged, clock, summarize } = observing();
   summarize();
-  assert.deepEqual(told(), []);
+  assert.deepEqual(logged(), []);
   refuse(observe, 'expired');
   clock.advance(59_500);
   summarize();
-  assert.deepEqual(told(), [{ message: 'requests refused', seconds: 60, total: 1, expired: 1 }]);
+  assert.deepEqual(logged(), [{ message: 'requests refused', seconds: 60, total: 1, expired: 1 }]);
   summarize();
-  assert.deepEqual([told(), clock.pending], [[], []]);
+  assert.deepEqual([logged(), clock.pending], [[], []]);
 });
 
 test('does not count a probe that finds the service not ready, and logs it at debug', () => {
-  const { observe, told, clock, summarize } = observing('debug');
+  const { observe, logged, clock, summarize } = observing('debug');
   for (const url of ['/healthz', '/readyz?full']) {
     observe({ ...ARRIVED, request: { url, rawHeaders: [] }, reason: 'keys-unavailable' }, 503);
   }
@@ -195,23 +195,23 @@ test('does not count a probe that finds the service not ready, and logs it at de
   const spelled = { url: '/%72eadyz', rawHeaders: [] };
   observe({ ...ARRIVED, request: spelled, route: routeAt('/readyz'), reason: 'keys-unavailable' }, 503);
   assert.deepEqual(
-    told().map(({ message }) => message),
+    logged().map(({ message }) => message),
     ['request refused', 'request refused', 'request refused'],
   );
   assert.deepEqual(clock.pending, []);
   summarize();
-  assert.deepEqual(told(), []);
+  assert.deepEqual(logged(), []);
 });
 
 for (const url of ['/api/readyz', '/readyz/x', '/healthzz', '/?/healthz', undefined]) {
   test(`does not treat ${url} as a probe`, () => {
-    const { observe, told, summarize } = observing('info', true);
+    const { observe, logged, summarize } = observing('info', true);
     const request = { url, rawHeaders: [] };
     observe({ ...ARRIVED, request }, 200);
     observe({ ...ARRIVED, request, reason: 'not_found' }, 404);
     summarize();
     assert.deepEqual(
-      told().map(({ message }) => message),
+      logged().map(({ message }) => message),
       ['request', 'request', 'requests refused'],
     );
   });

@@ -29,7 +29,7 @@ const OPTIONS = {
 const SWEEP_MILLIS = 1_000;
 const STOP_MILLIS = 10_000;
 
-/** The port closes after so many turns without a new connection, or so many milliseconds. */
+/** The port closes after this many quiet turns, or milliseconds. */
 const QUIET_TURNS = 5;
 const QUIET_MILLIS = 250;
 
