@@ -1,6 +1,6 @@
 // Forward-auth: a proxy asks whether a request may pass to the server behind it. Trusts whoever connects to
-// be that proxy. Promises: what no route names does not pass, nor a path that servers read in several ways.
-// Does NOT check requests for the service itself: probes and metadata are served as ever.
+// be that proxy. Promises: nothing passes without a route, or by a path that servers read in several ways.
+// Does NOT check requests for the service itself.
 import { isListOf } from '../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';
@@ -30,7 +30,7 @@ const NOBODY = {};
 /** By claims: those of a cached token are one object. */
 const replies = new WeakMap<object, HandlerReply>();
 
-/** Runs in place of `upstream`: tells the proxy, and so the server behind it, who the caller is. */
+/** Runs in place of `upstream`: tells the server who the caller is. */
 function admit({ caller }: { readonly caller: Caller | undefined }) {
   const key = caller?.claims ?? NOBODY;
   const reply = replies.get(key) ?? new HandlerReply(replyFor(caller));

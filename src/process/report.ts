@@ -27,8 +27,8 @@ function otherThan(usual: readonly string[], names: readonly string[]) {
 }
 
 /**
- * The log of `--check`. Once every issuer and the store have logged an outcome, it prints the report and ends
- * the process, with exit code 1 if one failed.
+ * The log of `--check`: after an outcome of every issuer and the store, prints the report and ends the
+ * process, with exit code 1 if one failed.
  */
 export function createReport(loaded: Loaded, profile: Printable): Log {
   const events: object[] = [];

@@ -118,7 +118,7 @@ function start(plan: Plan, isCheck: boolean) {
   }, onListenError);
 }
 
-/** Ends the process: after the drain with the first signal, at once with the second. */
+/** The first signal drains, the second ends at once. */
 function createSignalHandler(
   service: ReturnType<typeof createListeningService>,
   log: Log,

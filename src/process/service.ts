@@ -29,7 +29,7 @@ export function createService(routes: Routes, given: GivenSettings, options?: Cr
       return `http://${name}:${port}`;
     },
 
-    /** Drains: no new connections. Resolves when the last one is gone, within ten seconds. */
+    /** Drains: no new connections. Resolves within ten seconds. */
     stop: service.stop,
     /** The metrics as text for Prometheus (format 0.0.4). */
     metricsText: service.metricsText,

@@ -2,7 +2,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Refused } from '../../verify/base/refusal.ts';
 
-/** Reading a body rejects with it when the client has left. */
 export const CLIENT_GONE = Symbol('client gone');
 
 export const BODY_REFUSED = 'bodyRefused';

@@ -3,7 +3,7 @@ import { jsonReply, NO_CONTENT, type Reply } from '../../gate/reply.ts';
 import { isJsonObject } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 
-/** Made by `reply`, `created`, `noContent` or `fail`. Only that of `fail` may be thrown. */
+/** Only that of `fail` may be thrown. */
 export class HandlerReply {
   readonly #isGenuine = true;
   readonly reply;

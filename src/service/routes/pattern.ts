@@ -76,7 +76,7 @@ export function overlapProblem(one: Parsed, other: Parsed) {
   return `${found}, or answer for ${narrow.pattern} in the handler of ${wide.pattern}`;
 }
 
-/** Whether the first pattern matches every path that the second does. Both are equally long. */
+/** For patterns of equal length. */
 const isCovering = (wide: Segments, narrow: Segments) =>
   wide.every(({ literal }, at) => literal === undefined || literal === narrow[at]?.literal);
 

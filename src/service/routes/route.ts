@@ -84,7 +84,7 @@ export function under(prefix: string, access: Access<Caller>): PrefixRule {
   return { prefix: pathSegments(prefix) ?? [], access, problems: lines };
 }
 
-/** The routes of a service and its rules, as `runService` and `createService` take them. */
+/** For `runService` and `createService`. */
 export interface Routes {
   readonly routes: readonly Route[];
   readonly rules?: readonly PrefixRule[];

@@ -45,8 +45,8 @@ export function createRouter(
 }
 
 /**
- * What stops the start: values that are no routes or rules, their own problems, and patterns that are
- * invalid, match one of the service's `ownPaths`, or overlap.
+ * What stops the start: what is no route or rule, their problems, and patterns that are invalid, match one of
+ * `ownPaths`, or overlap.
  */
 export function routesProblems(served: Routes, ownPaths: readonly string[] = []): string[] {
   const { routes, rules = [], isPolicy = false, ...others }: Routes = Object(served);
