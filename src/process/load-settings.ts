@@ -11,7 +11,7 @@ import type { SettingsTable } from './settings/table.ts';
 export interface Loaded {
   readonly settings: Settings;
   readonly files: readonly string[];
-  /** Unknown names that may be misspelt settings. */
+  /** Names that may be misspelt settings. */
   readonly warnings: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-// The settings that only profiles have, and defaults that depend on the profile.
+// The settings of profiles, and defaults that depend on the profile.
 import type { DpopMode } from '../verify/credentials.ts';
 import { loadFrom } from '../process/load-settings.ts';
 import { SERVICE_SETTINGS } from '../process/service-settings.ts';

@@ -26,7 +26,7 @@ const filesIn = (folder: string): readonly string[] =>
 
 const FILES = [...new Set([...PAGES, ...filesIn('src/'), ...filesIn('test/'), ...filesIn('docs/')])];
 
-test('nobody is told to install, run or import the package gatehouse, which belongs to somebody else', () => {
+test('no page tells readers to install, run or import the package gatehouse, which belongs to somebody else', () => {
   const commands =
     /\b(?:npx|bunx|npm (?:exec|x|i|install|add|view)|deno add)\s+(?:-\S+\s+)*(?:npm:)?gatehouse(?![-\w])/g;
   const imports = /\b(?:from|import|require)\b[\s(]*['"]gatehouse['"/]/g;
@@ -52,7 +52,7 @@ test('no file names a registry, or a folder of the machine on which it was writt
 });
 
 for (const page of PAGES) {
-  test(`${page} links to files and headings that exist`, () => {
+  test(`${page} links to existing files and headings`, () => {
     const links = /\]\(([^)\s]+)\)|<(?:img|source)\b[^>]* src(?:set)?="([^"]+)"/g;
     const targets = [...read(page).matchAll(links)].map(([, link, picture]) => link ?? picture ?? '');
     const broken = targets.filter((target) => {
@@ -64,7 +64,7 @@ for (const page of PAGES) {
     assert.deepEqual(broken, []);
   });
 
-  test(`${page} names only files that exist`, () => {
+  test(`${page} names only existing files`, () => {
     const names = codeIn(read(page)).filter((word) => /^(?:src|test|docs)\/[\w./-]*$/.test(word));
     assert.deepEqual(
       names.filter((name) => !isThere(name)),
@@ -72,7 +72,7 @@ for (const page of PAGES) {
     );
   });
 
-  test(`${page} names only scripts and evidence tools that exist`, () => {
+  test(`${page} names only existing scripts and evidence tools`, () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
     const named = [...read(page).matchAll(/\bnpm run ([\w:-]+)/g)].map(([, name = '']) => name);
     assert.deepEqual(
@@ -86,7 +86,7 @@ for (const page of PAGES) {
     );
   });
 
-  test(`${page} names only tests that exist`, () => {
+  test(`${page} names only existing tests`, () => {
     const named = [...read(page).matchAll(/\bnpm test ([\w/.-]+)/g)].map(([, name = '']) => name);
     assert.deepEqual(
       named.filter((name) => !name.startsWith('--') && !TESTS.some((file) => file.includes(name))),

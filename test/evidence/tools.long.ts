@@ -34,20 +34,20 @@ testTool(
   'clients',
 );
 
-testTool('the fuzzer finds nothing in ten seconds that others judge otherwise without a reason', 'fuzz', {
+testTool('the fuzzer finds no unexplained disagreement in ten seconds', 'fuzz', {
   FUZZ_SECONDS: '10',
   FUZZ_BODIES: '1000',
 });
 
-testTool('every call of the page of the demo gives in Chromium the status that it announces', 'page');
+testTool('every call of the demo page has the announced status in Chromium', 'page');
 
 testTool(
   'better-auth and oidc-provider sign tokens that the service accepts as docs/providers.md says',
   'providers',
 );
 
-testTool('routes take the schemas of zod, valibot and ArkType, by type and over the wire', 'schemas');
+testTool('routes accept the schemas of zod, valibot and ArkType, by type and over the wire', 'schemas');
 
-testTool('the gate and streams do in real servers what the pages say', 'servers', {}, ['fast']);
+testTool('the gate and streams work in real servers as the pages say', 'servers', {}, ['fast']);
 
-testTool('GitHub and actionlint find nothing in the workflows, but do find what is planted', 'workflows');
+testTool('GitHub and actionlint find nothing in the workflows, but find planted faults', 'workflows');

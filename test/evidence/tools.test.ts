@@ -17,14 +17,14 @@ const tools = readdirSync(HERE, { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && entry.name !== 'node_modules')
   .map(({ name }) => name);
 
-test('each tool has an entry that says what it shows, how long it takes and what it needs', () => {
+test('each tool says what it shows, how long it takes and what it needs', () => {
   assert.deepEqual(
     readTools().map(({ name }) => name),
     [...tools].sort(),
   );
 });
 
-test('the packages of others are installed for each tool that imports one, and for those that say so', () => {
+test('packages are installed for each tool that imports one or says that it needs them', () => {
   const { dependencies } = JSON.parse(readFileSync(new URL('package.json', HERE), 'utf8'));
 
   const importing = tools.filter((name) =>
@@ -40,7 +40,7 @@ test('the packages of others are installed for each tool that imports one, and f
   );
 });
 
-test('the table of the tools fits into a terminal of 110 columns and holds every word', () => {
+test('the table of tools fits into a terminal of 110 columns and has every word', () => {
   const [tool] = readTools();
   const shows = 'see [docs/speed.md](docs/speed.md) '.repeat(9).trim();
   const text = tableOfTools([{ ...tool!, shows, takes: 'an hour and a half' }]);
@@ -49,7 +49,7 @@ test('the table of the tools fits into a terminal of 110 columns and holds every
   assert.match(text, /an hour/);
 });
 
-test('the tools share one private package, locked to what it asks for and to no registry', () => {
+test('the tools share one private package, locked to its versions and to no registry', () => {
   const read = (name: string) => JSON.parse(readFileSync(new URL(name, HERE), 'utf8'));
   const { private: isPrivate, dependencies } = read('package.json');
   const { packages } = read('package-lock.json');
@@ -68,7 +68,7 @@ for (const { name, file, was } of VARIANTS) {
 }
 
 for (const { name, changes } of SHORTCUTS) {
-  test(`the shortcut "${name}" is there to be taken out`, () => {
+  test(`the shortcut "${name}" exists in the code`, () => {
     for (const { file, was } of changes) {
       assert.equal(readFileSync(new URL(file, ROOT), 'utf8').split(was).length, 2, file);
     }

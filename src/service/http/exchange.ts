@@ -1,4 +1,4 @@
-// One request with its response: its record, its asynchronous context, and its handler's signal.
+// One request with its response, record, asynchronous context, and signal.
 import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { RequestRecord } from '../../gate/record.ts';
