@@ -343,7 +343,7 @@ for (const words of [['C'], ['A', 'B'], ['replicas', 'A']]) {
       const demo = startDemo(words);
       context.after(() => demo.end());
       assert.equal(await demo.exited, 1);
-      assert.match(demo.errors(), /^usage: npm run demo \[-- A \| -- B \| -- replicas\]\n/);
+      assert.match(demo.errors(), /^usage: npm run demo \[-- A \| -- B \| -- replicas \| -- forward\]\n/);
       assert.equal(demo.output(), '');
     },
   );

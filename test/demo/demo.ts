@@ -12,15 +12,17 @@ import type { Line, Script } from './examples.ts';
 import { lineOf, writeVariables, type Variables } from './lines.ts';
 import { profileA } from './profile-a.ts';
 import { profileB } from './profile-b.ts';
+import { runForward } from './forward.ts';
 import { runReplicas } from './replicas.ts';
 import { startService, type Environment, type LogLine, type RunningService } from './service.ts';
 import { startWeb, type Web } from './web.ts';
 
-const USAGE = `usage: npm run demo [-- A | -- B | -- replicas]
+const USAGE = `usage: npm run demo [-- A | -- B | -- replicas | -- forward]
 
   A          the small API: public, private, profile, and the scope policy
   B          the larger API: scopes, claims and optional authentication, here with DPoP (default)
   replicas   three of B with DPoP and the store that they share; needs redis-server or valkey-server
+  forward    nginx in front of a server in Python, gatehouse beside it; needs nginx and python3
 `;
 
 const SCRIPTS: Readonly<Record<string, Script>> = { A: profileA, B: profileB };
@@ -39,6 +41,7 @@ async function main([profile = 'B', ...others]: readonly string[]): Promise<numb
   if (others.length === 0) {
     if (script !== undefined) return run(name, script, listenForEnd());
     if (name === 'REPLICAS') return runReplicas(listenForEnd(), { print, describe, heading });
+    if (name === 'FORWARD') return runForward(listenForEnd(), { print, describe, heading });
   }
 
   process.stderr.write(USAGE);

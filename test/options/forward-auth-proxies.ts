@@ -67,6 +67,7 @@ function proxy({ name, version, heading, language, wrap, words, saysReady }: Kin
       stdio: ['ignore', 'ignore', 'pipe'],
       env: environment,
     });
+    const exited = once(child, 'exit');
     let said = '';
     for await (const line of createInterface(child.stderr)) {
       said += `${line}\n`;
@@ -80,7 +81,7 @@ function proxy({ name, version, heading, language, wrap, words, saysReady }: Kin
 
       async stop() {
         child.kill('SIGTERM');
-        if (child.exitCode === null) await once(child, 'exit');
+        await exited;
         rmSync(directory, { recursive: true });
       },
     };
