@@ -18,6 +18,7 @@ import { samplesUnder } from '../docs/pages.ts';
 import { ask } from '../support/client.ts';
 import { freePort } from '../support/free-port.ts';
 import type { Example } from './examples.ts';
+import { MISSING } from './forward.ts';
 import { named, NO_STORE } from '../support/redis.ts';
 import {
   assertGone,
@@ -322,6 +323,24 @@ test(
     assert.equal(await demo.exited, 0);
     assert.deepEqual(processes.filter(isRunning), []);
     assertGone(demo);
+  },
+);
+
+test(
+  named('the demo of forward-auth prints calls through nginx that give the statuses of their titles'),
+  { timeout: 120_000, skip: MISSING.length > 0 },
+  async (context) => {
+    const demo = startDemo(['forward']);
+    context.after(() => demo.end());
+    await demo.until(UP);
+    const calls = [...demo.output().matchAll(/^.+: (\d{3}).*\n((?:curl|env) .+)$/gm)];
+    assert.equal(calls.length, 8);
+    for (const [, status = '', line = ''] of calls) {
+      const { stdout } = await run('/bin/sh', ['-c', line]);
+      assert.match(stdout, new RegExp(`^HTTP/1.1 ${status} `), line);
+    }
+    await interruptUntilGone(demo);
+    assert.equal(await demo.exited, 0);
   },
 );
 

@@ -24,7 +24,8 @@ const DPOP_CALL = fileURLToPath(new URL('dpop-call.mjs', import.meta.url));
 const CLIENTS = makeClients({ reader: { scopes: ['read:orders'] }, visitor: {} });
 const [READER] = CLIENTS;
 
-const MISSING = [
+/** What of it is not there. */
+export const MISSING = [
   ...(NGINX.missing === undefined ? [] : [NGINX.missing]),
   ...(spawnSync('python3', ['--version']).error === undefined ? [] : ['python3 is not installed']),
 ];
@@ -141,7 +142,7 @@ async function callsOf(origin: string, provider: Provider) {
     ['A token without it: 403', 'curl', '-i', `${origin}/orders/7`, ...bearer('visitor')],
     ['A bound token with a proof: 200', 'env', ...settings, 'node', DPOP_CALL, `${origin}/orders/7`],
     [
-      'A caller that the client made up: the server sees nobody',
+      'A caller that the client made up: 200, and the server sees nobody',
       'curl',
       '-i',
       `${origin}/status`,

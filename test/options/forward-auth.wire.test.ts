@@ -142,6 +142,30 @@ describe('a question behind the prefix', () => {
   });
 });
 
+describe('the documented request', () => {
+  test('of Traefik passes, with every field that it adds', async () => {
+    const added: Fields = [
+      ['X-Forwarded-For', '203.0.113.7'],
+      ['X-Forwarded-Server', 'traefik'],
+      ['X-Forwarded-Port', '443'],
+      ['X-Real-Ip', '203.0.113.7'],
+      ['Accept-Encoding', 'gzip'],
+    ];
+    const proof = bound('POST', 'https://api.example/orders', { scope: 'write:orders' });
+    assert.equal(told(await ask('POST', '/orders', [...added, ...proof])), '200');
+    assert.equal(told(await ask('POST', '/orders', added)), '401 unauthorized');
+  });
+
+  test('of Envoy passes: method, prefix and path, Host, no length, and the fields that are allowed', async (t) => {
+    const own = await startPolicy({ routes }, { publicUrl: 'https://api.example' });
+    t.after(own.stop);
+    const proof = bound('POST', 'https://api.example/orders', { scope: 'write:orders' });
+    const fields: Fields = [['Content-Length', '0'], ...proof];
+    const response = await own.ask({ method: 'POST', target: '/forward-auth/orders?a=1', fields });
+    assert.deepEqual([told(response), response.closes], ['200', false]);
+  });
+});
+
 describe('what does not pass', () => {
   const UNLISTED_PATHS = [
     ...['/nothing', '/orders', '/orders/1/2', '/ORDERS/1', '/open', '/forward-auth/open/1'],
