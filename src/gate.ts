@@ -3,7 +3,7 @@
 export { ConfigurationError } from './gate/configuration-error.ts';
 export { open, optional, authenticated, needs, type Access } from './gate/access.ts';
 export { scope, anyScope, claimEquals, claimIncludes, claimCheck, type Guard } from './gate/guards.ts';
-export { recentLogin, type LoginDemands } from './options/step-up.ts';
+export { recentLogin, type LoginDemands } from './gate/recent-login.ts';
 export type { Field } from './gate/reply.ts';
 export type { Caller } from './verify/caller.ts';
 export type { Admission, Authorization, RefusalReply, Verdict } from './gate/gate.ts';

@@ -4,7 +4,7 @@ export { loadSettings, type Loaded } from './process/load-settings.ts';
 export type { GivenSettings, Settings } from './process/service-settings.ts';
 export { open, optional, authenticated, needs, type Access } from './gate/access.ts';
 export { scope, anyScope, claimEquals, claimIncludes, claimCheck, type Guard } from './gate/guards.ts';
-export { recentLogin, type LoginDemands } from './options/step-up.ts';
+export { recentLogin, type LoginDemands } from './gate/recent-login.ts';
 export {
   get,
   post,

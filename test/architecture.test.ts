@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds yet, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  createGate: 22_400,
+  createGate: 22_700,
   createService: 29_500,
   server: 34_020,
   'all of src': 49_000,

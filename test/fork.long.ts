@@ -28,7 +28,7 @@ const NEW_FILE = `// The routes of another team, beside the profiles.
 import { fail, noContent } from '../service/routes/handler-reply.ts';
 import { authenticated, needs, open, optional } from '../gate/access.ts';
 import { claimCheck, claimIncludes, scope } from '../gate/guards.ts';
-import { recentLogin } from '../options/step-up.ts';
+import { recentLogin } from '../gate/recent-login.ts';
 import { del, get, post, put, under, type Routes } from '../service/routes/route.ts';
 import { json } from '../service/routes/inputs.ts';
 

@@ -74,7 +74,11 @@ try {
   const flags = ['--import', 'tsx', ...own, ...options];
   const { status } = spawnSync(process.execPath, [...flags, ...long, ...grouped], {
     cwd: dirname(TEST),
-    env: { ...process.env, NODE_EXTRA_CA_CERTS: join(TEST, 'idp/tls/authority.pem') },
+    env: {
+      ...process.env,
+      MACHINE_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS,
+      NODE_EXTRA_CA_CERTS: join(TEST, 'idp/tls/authority.pem'),
+    },
     stdio: 'inherit',
   });
   process.exitCode = status ?? 1;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { authenticated, needs, open, optional } from '../../src/gate/access.ts';
 import { scope } from '../../src/gate/guards.ts';
-import { recentLogin } from '../../src/options/step-up.ts';
+import { recentLogin } from '../../src/gate/recent-login.ts';
 import { del, get, post, under, upstream } from '../../src/service/routes/route.ts';
 import {
   asking,

@@ -17,6 +17,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
     'reply',
     'challenge',
     'guards',
+    'recent-login',
     'access',
     'traceparent',
     'record',
@@ -53,7 +54,6 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'process/settings/': ['entry', 'readers', 'table', 'load', 'in-code', 'sources', 'names'],
   'options/': [
     'settings',
-    'step-up',
     'proxy-tunnel',
     'redis-replay',
     'preflight',

@@ -14,7 +14,13 @@ export const INSTALL = [
 
 /** Why the packages are missing: only an unreachable registry is an excuse. */
 export function missingPackages(): string | undefined {
-  const { status, stderr } = spawnSync('npm', INSTALL, { encoding: 'utf8', timeout: 240_000 });
+  // The tests trust the authority of the fake provider; a registry may need the machine's own.
+  const { MACHINE_CA_CERTS: machineOwn = '', ...environment } = process.env;
+  const { status, stderr } = spawnSync('npm', INSTALL, {
+    encoding: 'utf8',
+    timeout: 240_000,
+    env: { ...environment, NODE_EXTRA_CA_CERTS: machineOwn },
+  });
   if (status === 0) return undefined;
 
   assert.ok(status === null || UNREACHABLE.test(stderr), stderr);

@@ -6,7 +6,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { test } from 'node:test';
 import { SENTENCES } from '../../../src/verify/base/refusal.ts';
 import { authenticated, needs } from '../../../src/gate/access.ts';
-import { recentLogin } from '../../../src/options/step-up.ts';
+import { recentLogin } from '../../../src/gate/recent-login.ts';
 import { get } from '../../../src/service/routes/route.ts';
 import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
 import { createService } from '../../../src/process/service.ts';

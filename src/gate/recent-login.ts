@@ -1,7 +1,7 @@
 // Step-up authentication (RFC 9470): a guard by which users log in again. Trusts the claims of a token.
 // Does not decide when it is checked: gate/access.ts does, last.
-import { parametersText } from '../gate/challenge.ts';
-import { WORD, type Guard, type OneOrMore } from '../gate/guards.ts';
+import { parametersText } from './challenge.ts';
+import { WORD, type Guard, type OneOrMore } from './guards.ts';
 import { isListOf } from '../verify/base/encoding.ts';
 import { refuse } from '../verify/base/refusal.ts';
 

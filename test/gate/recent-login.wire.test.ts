@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { needs, open } from '../../src/gate/access.ts';
 import { claimEquals, scope } from '../../src/gate/guards.ts';
-import { recentLogin, type LoginDemands } from '../../src/options/step-up.ts';
+import { recentLogin, type LoginDemands } from '../../src/gate/recent-login.ts';
 import { get, under } from '../../src/service/routes/route.ts';
 import { callerWith, clock, rememberToken, tokenWith } from '../support/caller.ts';
 import { startRoutes, type RoutesToTest } from '../support/routes.ts';
