@@ -7,7 +7,9 @@ export function fieldValues(rawHeaders: readonly string[], name: string): string
   const values: string[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const field = rawHeaders[index] ?? '';
-    if (field.toLowerCase() === name) values.push(rawHeaders[index + 1] ?? '');
+    // Lengths cost less to compare than lower case to make.
+    const isNamed = field.length === name.length && field.toLowerCase() === name;
+    if (isNamed) values.push(rawHeaders[index + 1] ?? '');
   }
   return values;
 }
