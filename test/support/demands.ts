@@ -114,8 +114,13 @@ function loginDemand(words: string): Demand {
 
 const demands = new Map<Guard, Demand | undefined>();
 
-/** `undefined` for a guard of free form that none of the tried claims pass. */
+/**
+ * `undefined` for a guard of free form that none of the tried claims pass. The demand for a recent login is of
+ * this moment: ask in the test that sends it.
+ */
 export function demandOf(guard: Guard): Demand | undefined {
+  const { scopes, demands: login } = guard.refused.refusal;
+  if (scopes === undefined && login !== undefined) return loginDemand(parametersText(login));
   if (!demands.has(guard)) demands.set(guard, readDemand(guard));
   return demands.get(guard);
 }
@@ -123,7 +128,6 @@ export function demandOf(guard: Guard): Demand | undefined {
 function readDemand(guard: Guard): Demand | undefined {
   const { refusal } = guard.refused;
   if (refusal.scopes !== undefined) return scopeDemand(refusal.scopes, guard.name.startsWith('any '));
-  if (refusal.demands !== undefined) return loginDemand(parametersText(refusal.demands));
   const [, claim = '', kind, text = ''] = /^claim (\S+) (equals|includes) (.+)$/.exec(guard.name) ?? [];
   if (kind === 'equals') return equalDemand(guard, claim, text);
   if (kind === 'includes') return includingDemand(guard, claim, text);

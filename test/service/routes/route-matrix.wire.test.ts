@@ -104,7 +104,7 @@ function isKnown(routes: readonly Route[], path: string): boolean {
 const covers = ({ prefix }: PrefixRule, path: string) =>
   prefix.every((text, index) => segmentsOf(path)?.[index] === text);
 
-const isLogin = ({ refused }: Guard) => 'demands' in refused.refusal;
+const isLogin = ({ refused }: Guard) => refused.refusal.kind === 'insufficient_user_authentication';
 
 /** In the order in which the rules and the route are checked. */
 const decided = (guards: readonly Guard[]) => [
@@ -148,15 +148,15 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
       const all = decided([...covering, route].flatMap((one) => one.access.guards));
       const named = new Map(all.map((one) => [one.name, one]));
       const guards = [...named.values()];
-      const held = claimsForAll(guards);
+      const held = () => claimsForAll(guards);
       /** False if no claims are known that pass a guard of free form. */
-      const isOpenable = guards.every((guard) => passes(guard, held));
+      const isOpenable = guards.every((guard) => passes(guard, held()));
       const needsCaller = access.credentials === 'required' || isRuled;
       const readsToken = access.credentials !== 'ignored' || isRuled;
 
       const token = (claims: Claims) => tokenWith(asIssued(claims));
-      const good = () => token(held);
-      const expired = () => token({ ...held, exp: Math.floor(clock.now() / 1000) });
+      const good = () => token(held());
+      const expired = () => token({ ...held(), exp: Math.floor(clock.now() / 1000) });
       const forged = () => good().replace(/.{8}$/, (end) => (end === 'AAAAAAAA' ? 'BBBBBBBB' : 'AAAAAAAA'));
 
       /** Sends the route's method, and for GET also HEAD, and asserts that they respond alike. */
@@ -244,7 +244,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
           ));
 
         test('refuses a token of an untrusted issuer [D2]', () => {
-          const stranger = tokenWith({ ...asIssued(held), iss: 'https://stranger.example/' });
+          const stranger = tokenWith({ ...asIssued(held()), iss: 'https://stranger.example/' });
           return refuses(
             { token: stranger },
             'invalid_token',
@@ -253,7 +253,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
         });
 
         test('refuses a token for the audience of another issuer [D11]', () => {
-          const forOther = tokenWith({ ...asIssued(held), aud: othersAudience });
+          const forOther = tokenWith({ ...asIssued(held()), aud: othersAudience });
           return refuses(
             { token: forOther },
             'invalid_token',
@@ -275,10 +275,10 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
       }
 
       for (const guard of isOpenable ? guards : []) {
-        const others = claimsForAll(guards.filter((one) => one !== guard));
-        for (const missing of demandOf(guard)?.missing ?? []) {
+        const others = () => claimsForAll(guards.filter((one) => one !== guard));
+        for (const [index, missing] of (demandOf(guard)?.missing ?? []).entries()) {
           test(`refuses ${JSON.stringify(missing)} for the guard "${guard.name}"`, async () => {
-            const claims = { ...others, ...missing };
+            const claims = { ...others(), ...demandOf(guard)?.missing[index] };
             assert.ok(!passes(guard, claims));
             await refusesAs(guards.find((one) => !passes(one, claims)) ?? guard, claims);
           });
