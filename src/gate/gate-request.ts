@@ -20,15 +20,18 @@ const NO_REQUEST = 'a request needs rawHeaders, or as a Request of Fetch an abso
 
 /** Fetch joins repeated fields with commas. Ignores the URL's scheme. */
 export function requestOf(request: GateRequest | FetchRequest): GateRequest {
-  if ('rawHeaders' in request) return request;
+  if (isOfNode(request)) return request;
 
-  const { method, url, headers } = request;
+  const { method, url, headers }: FetchRequest = Object(request);
   if (!URL.canParse(url) || Object(headers)[Symbol.iterator] === undefined) throw new TypeError(NO_REQUEST);
 
   const { host, pathname, search } = new URL(url);
   const fields = [...headers].filter(([name]) => name.toLowerCase() !== 'host');
   return { method, url: pathname + search, rawHeaders: ['Host', host, ...fields.flat()] };
 }
+
+const isOfNode = (request: GateRequest | FetchRequest): request is GateRequest =>
+  Array.isArray(Object(request).rawHeaders);
 
 /** Node's default for `maxHeadersCount`. */
 const NODE_MAX_FIELDS = 1_000;
@@ -42,10 +45,10 @@ export function refuseAmbiguous(
   if (isOfHttp2) return refuse('host-refused');
 
   // RFC 3986 §5.2.4: a proof holds for the path without dot segments, but the server may route with them:
-  // some leave the `url` of a Request as it was sent.
+  // some leave the `url` of a Request as it was sent. URL reads `\` as `/`.
   const [path = ''] = originalUrl.split('?', 1);
   const isDot = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
-  return path.split('/').some(isDot) ? refuse('target-refused') : undefined;
+  return path.split(/[/\\]/).some(isDot) ? refuse('target-refused') : undefined;
 }
 
 /** Node silently drops fields over its limit, perhaps a second Authorization. */

@@ -40,7 +40,9 @@ export type Authorization<Admitted> = Readonly<{ caller: Admitted; refusal?: und
 
 const TOO_LATE = 'the response has begun before admit was through; await it';
 
-function requireSound({ problems = [] }: Access<unknown>) {
+function requireSound(access: Access<unknown>) {
+  if (!Object(access).admit) throw new TypeError('the gate needs an access, such as needs()');
+  const { problems = [] } = access;
   if (problems.length > 0) throw new ConfigurationError(problems);
 }
 
@@ -132,9 +134,8 @@ export function createGateChecks(identification: Identification, replies: Replie
     const refused = refusalNow(caller, access);
     if (refused === undefined) return { caller: access.admit(caller) };
 
-    const { issuerName } = caller;
     const request = { rawHeaders: ['Authorization', schemeOf(caller)] };
-    const record: RequestRecord = { request, arrivedAt: 0, rules: [{ access }], findings: { issuerName } };
+    const record: RequestRecord = { request, arrivedAt: 0, rules: [{ access }], caller };
     const reply = replies.replyToError(refused, record);
     replies.observe(record, reply.status);
     return { refusal: describe(reply) };

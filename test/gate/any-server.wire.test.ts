@@ -48,7 +48,14 @@ test('the gate checks a Fetch Request and does not read its body', async (t) => 
   assert.match(response.headers.get('www-authenticate') ?? '', /^Bearer realm="api"/);
 });
 
-for (const path of ['/x/../orders', '/x/%2E%2e/orders', '/./orders', '/orders/..?a=1']) {
+for (const path of [
+  '/x/../orders',
+  '/x/%2E%2e/orders',
+  '/./orders',
+  '/orders/..?a=1',
+  '/x\\..\\orders',
+  '/x/%2e%2e\\orders',
+]) {
   test(`the gate refuses ${path} in a request that keeps its url as sent, under every access [RFC 3986 §5.2.4]`, async (t) => {
     const gate = await openGate(t);
     for (const each of [access, open]) {
@@ -95,12 +102,27 @@ test('the gate throws for a Request that no client could have sent', async (t) =
   for (const request of [
     { method: 'GET', url: '/orders', headers: new Headers() },
     { method: 'GET', url: 'http://a.test/' },
+    { method: 'GET', url: '/orders', rawHeaders: undefined },
+    { method: 'GET', url: '/orders', rawHeaders: 'Host' },
     {},
+    undefined,
+    null,
+    '/orders',
   ]) {
     await assert.rejects(gate.check(request as Request, access), {
       name: 'TypeError',
       message: 'a request needs rawHeaders, or as a Request of Fetch an absolute url and headers',
     });
+  }
+});
+
+test('the gate throws for what is no access, with or without credentials', async (t) => {
+  const { gate, caller } = await admitted(t, READER);
+  const error = new TypeError('the gate needs an access, such as needs()');
+  for (const given of [undefined, null, {}, scope('read:orders'), needs, 'authenticated']) {
+    await assert.rejects(gate.check(requestWith(), given as never), error);
+    await assert.rejects(gate.check(requestWith(...bearer(READER)), given as never), error);
+    assert.throws(() => gate.authorize(caller, given as never), error);
   }
 });
 
@@ -145,6 +167,22 @@ test('the refusal of authorize has neither fields of other origins nor a nonce',
     ['Content-Type', 'Cache-Control', 'X-Content-Type-Options', 'Content-Length', 'WWW-Authenticate'],
   );
   assert.match(JSON.stringify(refusal?.headers), /scope=\\"read:orders write:orders\\"/);
+});
+
+test('the log names issuer and key of a caller whom authorize refuses', async (t) => {
+  const { gate, caller } = await admitted(t, READER, { logLevel: 'debug' });
+  const [{ kid } = {}] = (await issuer.fetchKeys()).keys;
+  const { write } = process.stdout;
+  let written = '';
+  t.mock.method(process.stdout, 'write', (text: string, ...rest: never[]) => {
+    written += text;
+    return Reflect.apply(write, process.stdout, [text, ...rest]);
+  });
+  gate.authorize(caller, needs(scope('write:orders')));
+  await new Promise(setImmediate);
+  const line = written.split('\n').find((each) => each.includes('"request refused"'));
+  const { reason, issuer: issuerName, kid: logged } = JSON.parse(String(line));
+  assert.deepEqual([reason, issuerName, logged], ['scope-missing', 'idp', kid]);
 });
 
 test('authorize checks a login by the current time [RFC 9470 §3]', async (t) => {
