@@ -1,5 +1,5 @@
 /* Prints what a program loads by each door of src, in files and tokens, without the options and with all of
-   them; `--files` lists the files too. Exits with 1 when a door is over its bound.
+   them; `--files` lists the files too. It reports only: `npm test architecture` fails when a door loads more than it may.
 
    Shows: what a program loads by each door of `src`, in files and tokens, with and without options, beside
    its bound (`--files` lists them).
@@ -37,4 +37,10 @@ if (process.argv.includes('--files')) {
   }
 }
 
-process.exitCode = doors.some(({ tokens, bound }) => tokens > bound) ? 1 : 0;
+const over = doors.filter(({ tokens, bound }) => tokens > bound).map(({ name }) => name);
+
+if (over.length > 0) {
+  console.log(
+    `\nnot yet within their bounds: ${over.join(', ')}; \`npm test architecture\` keeps them from growing`,
+  );
+}

@@ -9,7 +9,16 @@
    Needs: packages, git. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -92,6 +101,15 @@ function tell(what: string, difference: string | undefined): void {
   isGood &&= difference === undefined;
 }
 
+const given = process.argv.slice(2);
+
+const missing = given.filter((file) => !existsSync(file));
+
+if (missing.length > 0) {
+  console.error(`there is no such file: ${missing.join(', ')}`);
+  process.exit(1);
+}
+
 const changed = execFileSync('git', ['status', '--porcelain'], { cwd: ROOT, encoding: 'utf8' });
 if (changed !== '') console.log('what is not committed is left out');
 
@@ -104,8 +122,8 @@ try {
   tell(`${one.name}, packed on ${versions}`, tarballDifference(one.tarball, other.tarball));
   tell(`the ${one.image.size} files of the image`, firstDifference(one.image, other.image));
 
-  for (const given of process.argv.slice(2)) {
-    tell(given, tarballDifference(one.tarball, readFileSync(resolve(given))));
+  for (const file of given) {
+    tell(file, tarballDifference(one.tarball, readFileSync(resolve(file))));
   }
   console.log(`${one.tarball.length / 1000} kB`);
   console.log(`sha512-${createHash('sha512').update(one.tarball).digest('base64')}`);
