@@ -31,9 +31,9 @@ export class RouteMatrixError extends Error {}
 
 /**
  * Requests every route without credentials, with an expired token, another scheme, another method, and tokens
- * with all scopes, no scopes, and all scopes but those of each guard. Tokens have no other claims: what to
- * expect is computed from the guards. Runs no handler. Rejects with a `RouteMatrixError` that lists every
- * wrong response, or with a `ConfigurationError` if the routes cannot be served.
+ * with all scopes, no scopes, and all scopes but those of each guard. Tokens have no other claims; the guards
+ * determine what to expect. Runs no handler. Rejects with a `RouteMatrixError` that lists every wrong
+ * response, or with a `ConfigurationError` if the routes cannot be served.
  *
  * @example test('every route asks for what it says', () => assertRouteMatrix({ routes }));
  */
@@ -115,7 +115,7 @@ async function askForScopes(ask: Ask, inForce: InForce, { bearer, check }: TestI
   const guards = inForce.flatMap((access) => access.guards);
   const all = guards.flatMap(scopesOf);
 
-  /** Computes the expected refusal: only guards know their claims and logins. */
+  /** Asks the guards what to expect: only they know their claims and logins. */
   async function askWith(what: string, scopes: readonly string[]) {
     const headers = bearer({ scope: scopes.join(' ') });
     const rawHeaders = ['Host', 'localhost', 'Authorization', headers.authorization];

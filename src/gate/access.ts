@@ -1,5 +1,5 @@
-// Access: who may use a route. Promises: admits only a Caller that the sender check made, or nobody where the
-// route allows that. Does not read credentials: identify.ts does.
+// Access: who may use a route. Promises: admits only a Caller made by the sender check, or no caller where
+// the route allows it. Does not read credentials: identify.ts does.
 import { refuse, type Refused } from '../verify/base/refusal.ts';
 import { isGenuine, type Caller } from '../verify/caller.ts';
 import type { Guard } from './guards.ts';
@@ -37,7 +37,7 @@ export function refusalOf(
       login ??= guard.refused;
     }
   }
-  // Choice: no user logs in again only to lack a scope.
+  // Choice: other guards first, so nobody logs in again just to lack a scope.
   return hasRoute ? login : undefined;
 }
 
@@ -81,7 +81,7 @@ export const authenticated: Access<Caller> = {
 
 /**
  * Callers whose valid access token passes every guard. Others get 403 (RFC 6750 §3.1), or 401 from
- * `recentLogin` (RFC 9470 §3), of which more than one throws a `TypeError`.
+ * `recentLogin` (RFC 9470 §3). More than one `recentLogin` throws a `TypeError`.
  *
  * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
  */

@@ -64,7 +64,7 @@ export function createRefusalReplies({
 
   /** A field for each accepted scheme (RFC 9110 §11.6.1). That of the scheme used has the error. */
   function challenges({ kind, description, demands }: Refusal, scheme: Scheme | undefined) {
-    // RFC 6750 §3.1: no credentials, no error. Choice: demands then go first.
+    // RFC 6750 §3.1: no credentials, no error. Choice: the first challenge has the demands.
     const isError = kind !== 'unauthorized';
     const used = isError && scheme ? scheme : schemes[0];
 

@@ -3,7 +3,7 @@
 import { refuse } from '../verify/base/refusal.ts';
 import type { RequestHead } from './record.ts';
 
-/** Node's own fits. `rawHeaders` is as sent. */
+/** Node's own requests fit. `rawHeaders` is as the client sent it. */
 export interface GateRequest extends RequestHead {
   readonly socket?: unknown;
 }
@@ -18,7 +18,7 @@ export interface FetchRequest {
 
 const NO_REQUEST = 'a request needs rawHeaders, or as a Request of Fetch an absolute url and headers';
 
-/** Fetch joins repeated fields with commas. Ignores the URL's scheme. */
+/** Fetch has joined repeated fields with commas. Ignores the URL's scheme. */
 export function requestOf(request: GateRequest | FetchRequest): GateRequest {
   if (isOfNode(request)) return request;
 

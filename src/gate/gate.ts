@@ -1,4 +1,4 @@
-// The checks alone, for a server that exists: Host → path → early replies → credentials → token → sender →
+// Just the checks, for an existing server: Host → path → early replies → credentials → token → sender →
 // access. Refusals are those of our own listener. An access that ignores credentials checks only the form of
 // the request. Reads no body, adds nothing to the request, and does not bound what the server lets in.
 import type { ServerResponse } from 'node:http';
@@ -29,7 +29,7 @@ export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] 
  */
 export type RefusalReply = Readonly<{ status: number; headers: Field[]; body: string | null }>;
 
-/** `headers` too may be read without strict types, which do not tell the two apart. */
+/** Code without strict types cannot tell the two apart, so it may read `headers` too. */
 type Refusal = Readonly<{ refusal: RefusalReply; caller?: undefined; headers?: undefined }>;
 
 /** Test `verdict.refusal`. */
@@ -144,7 +144,7 @@ export function createGateChecks(identification: Identification, replies: Replie
   async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {
     const verdict = await check(request, access);
     if (response.headersSent) {
-      // The host timed out or did not await. A throw would end processes.
+      // The server timed out or did not await. A throw could end the process.
       const record: RequestRecord = { request, arrivedAt: 0 };
       replies.finish(replies.replyToError(new UsageError(TOO_LATE), record), record);
       return undefined;
@@ -162,7 +162,7 @@ export function createGateChecks(identification: Identification, replies: Replie
   return {
     /**
      * Checks a request. Rejects with `ConfigurationError` for an access with problems, and with a `TypeError`
-     * for what is no request.
+     * for anything but a request.
      *
      * @example const verdict = await gate.check(request, needs(scope('read:orders')));
      */

@@ -47,7 +47,6 @@ export function createIdentification({
     return undefined;
   }
 
-  /** `undefined` without credentials. */
   function identify(facts: RequestFacts): MaybePromise<Caller | Refused | undefined> {
     const credentials = parseCredentials(facts.rawHeaders, dpopMode);
     if (credentials === undefined || credentials instanceof Refused) return credentials;

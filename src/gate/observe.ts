@@ -1,5 +1,5 @@
 // Log lines and counts from the record of each request, and a summary of refusals every minute. Trusts its
-// callers to call it once a request. Does not limit what lines may hold: verify/base/events.ts does.
+// callers to call it once per request. Does not limit what lines may hold: verify/base/events.ts does.
 import type { Clock } from '../verify/base/clock.ts';
 import {
   describeBug,
@@ -20,7 +20,7 @@ export interface Meter {
   /** Adds 1 to a sample. */
   readonly add: Count;
   requestBegan(): void;
-  /** Without `method` for what was no request. */
+  /** No `method` if the bytes were not a request. */
   requestEnded(
     method: string | undefined,
     pattern: string | undefined,
@@ -108,7 +108,7 @@ const isOfProbe = ({ route, request, forwardedMethod }: RequestRecord) =>
 
 const NO_REQUEST: unknown[] = ['malformed-http', 'header_fields_too_large', 'request_timeout'];
 
-/** `undefined` if the bytes were no request, even if Node parsed a method. */
+/** `undefined` if the bytes were not a request, even if Node parsed a method. */
 function methodOf({ request, reason, forwardedMethod = request.method }: RequestRecord) {
   if (NO_REQUEST.includes(reason)) return undefined;
   return METHODS.find((method) => method === forwardedMethod) ?? printable('_OTHER');

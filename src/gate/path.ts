@@ -1,7 +1,7 @@
 // Request target → path. Never parses the target as a URL (`//host/x` would change the host).
 import { refuse, type Refused } from '../verify/base/refusal.ts';
 
-/** Only of an origin-form target (RFC 9112 §3.2.1), without query. */
+/** Accepts only the origin form (RFC 9112 §3.2.1). Drops the query. */
 export function targetPath(target: string): string | Refused {
   // Stricter: RFC 9112 §3.2.2 has servers accept the absolute form.
   if (target[0] !== '/') return refuse('target-refused');

@@ -1,5 +1,5 @@
-// Step-up authentication (RFC 9470): a guard by which users log in again. Trusts the claims of a token.
-// Does not decide when it is checked: gate/access.ts does, last.
+// Step-up authentication (RFC 9470): a guard that demands a recent or strong login. Trusts the claims of a
+// token. Does not decide when it is checked: gate/access.ts does, last.
 import { parametersText } from './challenge.ts';
 import { WORD, type Guard, type OneOrMore } from './guards.ts';
 import { isListOf } from '../verify/base/encoding.ts';
@@ -14,8 +14,8 @@ export interface LoginDemands {
 }
 
 /**
- * Passes when the user has logged in recently, or in one of these ways (RFC 9470). Checked after all other
- * guards. Throws a `TypeError` for other demands.
+ * Demands a recent login, one of these kinds of login, or both (RFC 9470). Checked after all other guards.
+ * Throws a `TypeError` for invalid demands.
  *
  * @example needs(scope('pay'), recentLogin({ acr: ['mfa'], maxAgeSeconds: 300 }))
  */

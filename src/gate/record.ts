@@ -23,7 +23,6 @@ export abstract class RequestRecord {
   abstract readonly request: RequestHead;
   /** Monotonic milliseconds; 0 when nobody reads it. */
   abstract readonly arrivedAt: number;
-  /** Replaces `CrossOrigin.forReading`. */
   crossOrigin?: readonly string[];
   /** Of the request that a proxy asks about. */
   forwardedMethod?: string;

@@ -10,7 +10,6 @@ import type { RequestRecord } from './record.ts';
 
 const BUG_REPLY = jsonReply(500, '{"error":"server_error","message":"Internal Server Error"}');
 
-/** `status` is `null` when the client got no response. */
 export type Observe = (record: RequestRecord, status: number | null) => void;
 
 /** The refusal as the challenge shows it (RFC 6750 §3). */

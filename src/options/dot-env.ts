@@ -1,6 +1,6 @@
-// Parses `.env` line by line: given a whole file, Node's util.parseEnv silently drops settings, on Node 20
-// after a line with a blank, on 22 to 26 after `NAME=` and a blank. Promises: a line that is neither
-// assignment, comment nor empty is a problem.
+// Parses `.env` line by line. Given a whole file, Node's util.parseEnv silently drops settings: on Node 20
+// after a line of spaces, on 22 to 26 after `NAME=` and a space. Promises: a line that is neither assignment,
+// comment nor empty is a problem.
 import { parseEnv } from 'node:util';
 import { noteRepetitions, type Entry } from '../process/settings/entry.ts';
 
@@ -14,7 +14,6 @@ const ASSIGNMENT = new RegExp(
   'u',
 );
 
-/** Adds a problem for each wrong line and each name that is set twice. */
 export function parseDotEnv(text: string, file: string, problems: string[]): Entry[] {
   const entries: Entry[] = [];
   for (const [index, raw] of text.split('\n').entries()) {

@@ -1,6 +1,6 @@
-// Forward-auth: a proxy asks whether a request may pass to the server behind it. Trusts whoever connects to
-// be that proxy. Promises: nothing passes without a route, or by a path that servers read in several ways.
-// Does NOT check requests for the service itself.
+// Forward-auth: a proxy asks whether a request may pass to the server behind it. Trusts that every client is
+// that proxy. Promises: nothing passes without a route, or by a path that servers read in several ways. Does
+// not check requests for the service itself.
 import { isListOf } from '../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';
@@ -27,7 +27,7 @@ const SCOPE = /^[!#-[\]-~]+$/;
 
 const NOBODY = {};
 
-/** By claims: those of a cached token are one object. */
+/** By claims: a cached token always has the same object. */
 const replies = new WeakMap<object, HandlerReply>();
 
 /** Runs in place of `upstream`: tells the server who the caller is. */
@@ -56,11 +56,11 @@ function replyFor(caller: Partial<Caller> = {}) {
 
 const textIf = (pattern: RegExp, text = '') => (pattern.test(text) ? text : '');
 
-/** Repeated fields are joined as no request could be. */
+/** Joins repeated fields with a space, which no valid value has. */
 const field = ({ rawHeaders }: RequestFacts, name: string) =>
   fieldValues(rawHeaders, `x-forwarded-${name}`).join(' ');
 
-/** Method and path: named in fields, or behind the prefix those of the request itself. */
+/** Method and path, from header fields, or after the prefix from the request itself. */
 function questionIn(facts: RequestFacts, rest: string) {
   const named = `${field(facts, 'method')} ${field(facts, 'uri')}`;
   return QUESTION.exec(rest ? `${facts.method} ${rest}` : named);

@@ -2,7 +2,7 @@
 import { fieldValues } from '../verify/request/fields.ts';
 import type { RequestFacts } from '../verify/request/uri.ts';
 
-/** Fetch standard §3.2.2: a preflight has these fields. */
+/** Fetch standard §3.2.2 */
 const PREFLIGHT_FIELDS = ['origin', 'access-control-request-method'];
 
 export const isPreflight = ({ method, rawHeaders }: RequestFacts) =>

@@ -1,6 +1,6 @@
 // A replay store that replicas share (RFC 9449 §11.1): one Redis or Valkey server, over RESP2. Trusts the
 // server. Promises: only the server's reply makes a proof `new`; without one it is `unavailable` within a
-// second. Does NOT follow Cluster or Sentinel, or check that the server keeps keys until they expire.
+// second. Does not follow Cluster or Sentinel, or check that the server keeps keys until they expire.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '../verify/base/clock.ts';
@@ -13,7 +13,7 @@ const MIN_PAUSE_MILLIS = 50;
 const MAX_PAUSE_MILLIS = 2_000;
 const MAX_REPLY_LENGTH = 64 * 1024;
 const MAX_WAITING = 10_000;
-/** Another replica's clock may be this late. */
+/** Another replica's clock may be this far behind. */
 const SPARE_SECONDS = 60;
 
 const VERDICTS = new Map<string, ReplayVerdict>([
@@ -21,7 +21,7 @@ const VERDICTS = new Map<string, ReplayVerdict>([
   ['$-1', 'seen'],
 ]);
 
-/** Errors of one command. After others, reconnecting may help. */
+/** These concern one command. After other errors, reconnecting may help. */
 const ERROR_OF_COMMAND = /^-(?!(?:READONLY|LOADING|MASTERDOWN|NOAUTH|CLUSTERDOWN|MOVED)\b)/;
 
 /** `-NOPERM` for PING still proves that authentication succeeded. */
@@ -39,7 +39,7 @@ type Command = Readonly<{ sentAt: number; settle: Settle }>;
 export function createSharedReplayStore(address: string, clock: Clock, log: Log): ReplayStore {
   const url = new URL(address);
   let state: 'lost' | 'ready' | 'closed' = 'lost';
-  /** False once the server refused a proof. Its greeting then proves nothing; only a verdict does. */
+  /** False once the server refused a proof. Then only a verdict, not a greeting, shows that it can record. */
   let mayRecord = true;
   let lastLogged = '';
   let pauseMillis = MIN_PAUSE_MILLIS;
@@ -113,7 +113,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     if (lines.length > 0) expectReply();
   }
 
-  /** From the oldest command: from the last reply, a queue could wait for minutes. */
+  /** Counts from the oldest command: counting from the last reply, a queue could wait for minutes. */
   function expectReply() {
     if (state !== 'ready') return;
 
@@ -191,7 +191,6 @@ function openSocket({ protocol, hostname, port }: URL, opened: () => void) {
   return protocol === 'rediss:' ? connectTls(options, opened) : connect(options, opened);
 }
 
-/** RESP2 */
 function encode(words: readonly string[]) {
   const texts = words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}`);
   return [`*${words.length}`, ...texts, ''].join('\r\n');

@@ -106,8 +106,8 @@ const withScope = onceForEach((refusal, scope: string): Refusal => {
 
 /**
  * If another token could help, names all scopes of the route and its rules (RFC 6750 §3). Choice: also of
- * `anyScope` and of passed guards, since a client asks for no others. Equal results are one value, whose
- * reply is made once.
+ * `anyScope` and of passed guards, since a client asks for no others. Equal results are the same object, so
+ * their reply is made once.
  */
 export const nameScopes: NameScopes = (refusal, { rules = [], route }) => {
   const { kind, demands } = refusal;

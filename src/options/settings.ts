@@ -97,7 +97,7 @@ export const OPTION_SETTINGS = {
   metricsHost: setting('METRICS_HOST', 'metrics.host', textWithoutBlanks, undefined),
 };
 
-/** The other settings of a resource need its URL. One with a problem is missing in `earlier`. */
+/** The other settings of a resource need its URL. `earlier` lacks those with a problem. */
 function noResourceUrl(earlier: Earlier) {
   const more = ['resourceScopes', 'resourceName', 'resourceDocumentation'];
   return more.every((name) => name in earlier && earlier[name] === undefined)

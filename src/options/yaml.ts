@@ -31,7 +31,7 @@ interface Key {
   below?: string;
 }
 
-/** Returns the entries of a file in their order. Throws `SettingProblem`. */
+/** Throws `SettingProblem`. */
 export function parseYaml(document: string, file: string): Entry[] {
   const names = new Set<string>();
   const entries: Entry[] = [];

@@ -1,5 +1,5 @@
 // Composes a deployment from its settings: issuers and keys, the checks of tokens and proofs, replies, log
-// and metrics. Does NOT fetch or listen.
+// and metrics. Does not fetch or listen.
 import type { CrossOrigin, Early } from '../gate/early.ts';
 import { createIdentification } from '../gate/identify.ts';
 import { createObserver, type Dependencies } from '../gate/observe.ts';
@@ -12,7 +12,7 @@ import { createKeySet } from '../verify/keys/key-set.ts';
 import { createTokenVerifier, type TokenVerifier } from '../verify/token/verify.ts';
 import type { BasicSettings, IssuerSettings } from './settings/load.ts';
 
-/** Options of a service or a gate besides its settings; a test issuer has them. */
+/** Options of a service or gate besides its settings. A test issuer fits. */
 export interface CreateOptions {
   /** For tests: resolves with an issuer's key set instead of asking the provider. */
   readonly fetchKeys?: (issuer: IssuerSettings, name: string) => Promise<JsonObject>;

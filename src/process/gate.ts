@@ -33,7 +33,7 @@ export async function createGate(given: GivenSettings, options?: CreateOptions) 
 /** Made by `createGate`. */
 export type Gate = Awaited<ReturnType<typeof createGate>>;
 
-/** Whether no option is set: a prototype, or any other name, may set one. */
+/** Whether no option is set. A prototype, or an unknown name, might set one. */
 const isBasic = (given: object) =>
   Reflect.getPrototypeOf(Object(given)) === Object.prototype &&
   Reflect.ownKeys(Object(given)).every((name) => name in BASIC_NAMES);

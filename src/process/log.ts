@@ -1,5 +1,5 @@
 // The clocks of this process, and the log as JSON lines on its standard output. Promises: a reader that
-// stalls or goes away loses lines, and costs neither memory nor the service.
+// stalls or leaves loses lines, but blocks nothing and costs no memory.
 import type { Clock } from '../verify/base/clock.ts';
 import {
   LEVELS,
@@ -66,7 +66,7 @@ export function createLog(
   };
 }
 
-/** Of one turn: one system call. */
+/** The lines of one turn: one system call. */
 let unwritten = '';
 
 function writeLines() {

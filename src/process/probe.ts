@@ -1,5 +1,5 @@
 // `--probe`, for images without curl: asks whether the configured service is ready. Promises: ends within
-// five seconds, with exit code 0 only for status 200. Does NOT read the response.
+// five seconds, with exit code 0 only for status 200. Does not read the response.
 import { get } from 'node:http';
 import { ConfigurationError } from '../gate/configuration-error.ts';
 import type { Settings } from './service-settings.ts';
@@ -16,7 +16,7 @@ export function probe({ host = '127.0.0.1', port }: Settings) {
   };
 
   setTimeout(end, PROBE_MILLIS, 'no answer in time');
-  // RFC 9110 §7.2: some addresses to listen on cannot stand in a Host field.
+  // RFC 9110 §7.2: some listening addresses are not valid in a Host field.
   const headers = { Host: 'localhost' };
   const options = { host, port, path: '/readyz', headers, agent: false };
   get(options, ({ statusCode }) => end(statusCode)).on('error', end);

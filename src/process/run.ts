@@ -35,8 +35,8 @@ export const runService = (routes: Routes): void =>
   );
 
 /**
- * The same for a proxy in front of a server in any language: responds whether a request may pass. Its routes
- * have `upstream` in place of a handler. Only the proxy may reach the port.
+ * The same for a proxy in front of a server in any language: says whether a request may pass. Its routes have
+ * `upstream` in place of a handler. Only the proxy may reach the port.
  *
  * @example runForwardAuth({ routes: [get('/api/orders', needs(scope('read:orders')), upstream)] });
  */

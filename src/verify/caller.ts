@@ -61,12 +61,12 @@ class CheckedCaller {
     return this.#issuer.issuer;
   }
 
-  /** Its name in the settings. The first is `idp`. */
+  /** The issuer's name in the settings; the first is `idp`. */
   get issuerName() {
     return this.#issuer.name;
   }
 
-  /** In milliseconds since the epoch. End then what outlives the request. */
+  /** In milliseconds since the epoch. At that time, end anything that outlives the request. */
   get expiresAtMillis() {
     return Number(this.claims.exp) * 1000;
   }
@@ -104,10 +104,12 @@ class CheckedCaller {
   }
 }
 
-// Otherwise `new (caller.constructor)(…)` would make one.
+// Otherwise `new (caller.constructor)(…)` would make a Caller.
 Object.defineProperty(CheckedCaller.prototype, 'constructor', { value: Object });
 
-/** Who presented a verified token as its binding and the mode demand. Made only by a `SenderCheck`. */
+/**
+ * A client that presented a verified token as its binding and the mode require. Made only by a `SenderCheck`.
+ */
 export interface Caller extends CheckedCaller {}
 
 export const { isGenuine } = CheckedCaller;
@@ -127,7 +129,7 @@ export function createSenderCheck(
 ) {
   const verifyProof = createProofVerifier(options);
 
-  /** RFC 9449 §11.1. Last and atomic: one of many simultaneous uses is new. */
+  /** RFC 9449 §11.1. Last and atomic: of simultaneous uses, exactly one is new. */
   function recordOnce({ thumbprint, jti, expiresAt }: Proof, nowMillis: number) {
     const recorded = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
     return andThen(recorded, (verdict) => {

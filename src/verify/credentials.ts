@@ -20,13 +20,13 @@ export interface Credentials {
   readonly proof: string | undefined;
 }
 
-/** The scheme of an Authorization field: a token (RFC 9110 §5.6.2) in any case (§11.1). */
+/** The scheme of an Authorization field: a token (RFC 9110 §5.6.2) in any letter case (§11.1). */
 export function acceptedScheme(authorization: string, mode: DpopMode): Scheme | undefined {
   const name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+/.exec(authorization)?.[0].toLowerCase();
   return SCHEMES[mode].find((scheme) => scheme.toLowerCase() === name);
 }
 
-/** Returns `undefined` without Authorization field. */
+/** Returns `undefined` without an Authorization field. */
 export function parseCredentials(
   rawHeaders: readonly string[],
   mode: DpopMode,
@@ -51,7 +51,7 @@ export function parseCredentials(
   return { scheme, token, proof };
 }
 
-/** The comma and the white space of Latin-1, as which Node decodes fields. */
+/** The comma, and white space in Latin-1, as Node decodes fields. */
 const SEPARATORS = [...' ,\t\n\v\f\r\u00a0'];
 
 /** RFC 6750 §2.1: one space, then one token. */

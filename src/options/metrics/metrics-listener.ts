@@ -1,5 +1,5 @@
 // The listener for metrics. Promises: it has its own limits, and listens together with the service or not at
-// all. Does NOT ask for credentials: whoever can reach it can read it.
+// all. Does not ask for credentials: anyone who can reach it can read it.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,7 +15,7 @@ interface Ports {
 export function createMetricsListener(readText: () => string, clock: Clock) {
   // Explicit, so that NODE_OPTIONS cannot turn it on.
   const server = createServer({ insecureHTTPParser: false }, ({ method, url }, response) => {
-    // Pipelined behind the last request.
+    // Pipelined after the last request.
     if (response.socket === null) return;
 
     const isFound = /^(?:GET|HEAD) \/metrics(?:\?|$)/.test(`${method} ${url}`);

@@ -5,7 +5,7 @@ export type Scalar = string | number | boolean | null;
 export type RawValue = Scalar | readonly Scalar[];
 
 export interface Entry {
-  /** In YAML keys joined by dots; those with dots are quoted. */
+  /** In YAML, keys joined by dots; a key with dots is quoted. */
   readonly name: string;
   readonly value: RawValue;
   /** Such as `/srv/.env, line 3`. */
@@ -36,7 +36,7 @@ export function noteRepetitions(entries: readonly Entry[], problems: string[]): 
   }
 }
 
-/** Advice may follow a known name, after a blank. */
+/** A known name may be followed by a space and advice. */
 export function noteUnknown(entry: Entry, known: readonly string[], problems: string[]): void {
   const { name, value } = entry;
   const isEmptySection = value === null && /^[^.A-Z]*$/.test(name);

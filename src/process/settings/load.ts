@@ -1,5 +1,5 @@
-// Turns values into settings, or into every problem at once. in-code.ts and names.ts look the values up.
-// Promises: guesses nothing. Does NOT know any setting: table.ts does.
+// Turns values into settings, or lists every problem. in-code.ts and names.ts look the values up. Promises:
+// guesses nothing. Does not know any setting: table.ts does.
 import { ConfigurationError } from '../../gate/configuration-error.ts';
 import { problemOf, throwProblem, SettingProblem, type Entry, type RawValue } from './entry.ts';
 import { list, text, type Earlier } from './readers.ts';
@@ -74,7 +74,7 @@ export function readSettings<Values extends Record<string, unknown>>(
       } catch (error) {
         if (!(error instanceof SettingProblem)) throw error;
 
-        // Without a source: it may be in a file that could not be read.
+        // No source: perhaps it is in a file that could not be read.
         if (entry.source) problems.push(problemOf(entry, error.message));
       }
     }

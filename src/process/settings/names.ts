@@ -66,8 +66,8 @@ export function createLookup({ variables, keys, lookedIn, problems, warnings }: 
 }
 
 /**
- * Node 20 with --env-file may join lines, a key among them, into one name (CWE-532). Keeps only a setting's
- * name on the last line.
+ * With --env-file, Node 20 may join lines, secrets too, into one name (CWE-532). Keeps only the setting's
+ * name from the last line.
  */
 function withoutSecret(entry: Entry, isMeant: (name: string) => boolean): Entry {
   const [, last = ''] = /\n[ \t]*(?:export[ \t]+)?(\w+)\s*$/.exec(entry.name) ?? [];

@@ -1,5 +1,5 @@
 // The settings that every service and gate has: names, reader, default. options/settings.ts has those of the
-// options, profiles/settings.ts those of the profiles. Does NOT know where values come from.
+// options, profiles/settings.ts those of the profiles. Does not know where values come from.
 import { LOG_LEVELS } from '../../verify/base/events.ts';
 import { ALGORITHM_NAMES, type Algorithm } from '../../verify/keys/jwk.ts';
 import { throwProblem } from './entry.ts';

@@ -1,12 +1,12 @@
-// One connection: the responses under way, and since when it is idle, unread or ended. Promises: ends after
-// its responses, in stages, so that no reset overtakes them; keeps nothing of a request after its response.
-// Does not time header fields: Node does.
+// One connection: its responses under way, and how long it has been idle, unread or ended. Promises: ends
+// after its responses, in stages, so that no reset overtakes them; keeps nothing of a request after its
+// response. Does not time header fields: Node does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isEnding, pauseReading, resumeReading } from './write.ts';
 import { CLIENT_CLOSED } from './exchange.ts';
 
-/** Longer than load balancers wait, lest they write into a closing connection. */
+/** Longer than load balancers wait, so that none writes to a closing connection. */
 export const KEEP_ALIVE_MILLIS = 72_000;
 
 const UNREAD_MILLIS = 90_000;
@@ -15,7 +15,7 @@ const UNREAD_MILLIS = 90_000;
 const LINGER_MILLIS = 1_000;
 const LINGER_BYTES = 1024 * 1024;
 
-/** May arrive behind a request without a response. Node sets no limit. */
+/** What may arrive after a request that has no response yet. Node sets no limit. */
 const AHEAD_BYTES = 64 * 1024;
 
 export const REQUEST_MILLIS = 15_000;
@@ -94,7 +94,7 @@ export class Connection {
 
     last.shouldKeepAlive = false;
     this.#isHeld = false;
-    // A request behind a computed reply would run but get no response.
+    // A request after a computed reply would run but get no response.
     pauseReading(this.#socket);
   }
 
@@ -115,7 +115,7 @@ export class Connection {
     this.#endWithFinalText();
   };
 
-  /** Ends it with the response to bytes that are no request. The first call counts. */
+  /** Ends it with the response to bytes that are not a request. Only the first call counts. */
   endWith(makeText: () => string): void {
     this.#makeFinalText ??= makeText;
     // Requests that have arrived are still served.
@@ -149,7 +149,7 @@ export class Connection {
     socket._read(0);
   }
 
-  /** Node checks this only once a connection. */
+  /** Node checks this only once per connection. */
   isLate(nowMillis: number): boolean {
     if (this.arriving === undefined || this.#isHeld) return false;
 

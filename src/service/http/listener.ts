@@ -36,7 +36,7 @@ const QUIET_MILLIS = 250;
 export function createListener(responder: Responder, clock: Clock) {
   const server = createServer({ ...OPTIONS, IncomingMessage: RequestStream });
   Object.assign(server, {
-    // One more, for the pipeline to see.
+    // One more, so that the pipeline sees the excess.
     maxHeadersCount: MAX_FIELDS + 1,
     // Clients that closed their side get responses (RFC 9112 §9.6).
     httpAllowHalfOpen: true,
@@ -83,7 +83,7 @@ export function createListener(responder: Responder, clock: Clock) {
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    // Paused while responses or a body lie unread, which the sweep bounds.
+    // Paused while responses or a body are unread; the sweep limits that.
     if (!isLate || !socket.isPaused()) refuseArriving(socket, refusalFor(error));
   });
 
@@ -134,14 +134,14 @@ export function createListener(responder: Responder, clock: Clock) {
 
   /**
    * RFC 9112 §9.6: requests under way get their responses, then connections close. Resolves within ten
-   * seconds. Calls `onClosing` once the port is closed: told to close earlier, a client would only reconnect.
+   * seconds. Calls `onClosing` once the port is closed: a client that closes earlier would only reconnect.
    */
   const stop = (onClosing = () => {}) =>
     new Promise<'drained' | 'deadline'>((resolve) => {
       let outcome: 'drained' | 'deadline' = 'drained';
       isStopping = true;
       for (const connection of connections.values()) connection.finishUp();
-      // A sweep now would destroy such connections.
+      // A sweep now would destroy idle ones before their next request.
       cancelSweep();
       cancelSweep = clock.after(SWEEP_MILLIS, sweep);
 

@@ -1,4 +1,4 @@
-// The way of a request: head → Host → path → early reply → rules and route → credentials → token → sender →
+// The steps of a request: head → Host → path → early reply → rules and route → credentials → token → sender →
 // access → query and body → handler → reply. Promises: awaits only missing keys, a shared replay store,
 // inputs and a handler's promise; reads no body and runs no handler before access. Does not write, or turn
 // errors into replies: responder.ts does.

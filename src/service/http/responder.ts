@@ -15,7 +15,7 @@ import type { Pipeline } from './pipeline.ts';
 export type Responder = ReturnType<typeof createResponder>;
 
 export interface Phase {
-  /** The stop has begun: not ready. */
+  /** Stopping, so not ready. */
   isStopping: boolean;
   /** The port is closed: responses close connections. */
   isClosing: boolean;
@@ -55,11 +55,11 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
   /** Computes the reply unless nobody would get it. Never throws or rejects. */
   function work(exchange: Exchange): MaybePromise<Reply | undefined> {
     const { request, response } = exchange;
-    // RFC 9112 §9.6: nothing behind the last response is carried out.
+    // RFC 9112 §9.6: nothing runs after the last response.
     if (isGone(request, response) || isEnding(request.socket)) return undefined;
 
     const reply = runPipeline(exchange);
-    // Now: the turn is computed before it is written.
+    // Now: the turn's other replies are computed before any is written.
     const isLast = phase.isClosing || response.shouldKeepAlive === false;
     if (!isPromise(reply)) recordEnd(request, isLast || reply?.closes);
     return reply;
@@ -79,7 +79,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
     }
   }
 
-  /** For bytes that are no request, or a request that Node hands over with its socket. */
+  /** For bytes that are not a request, or a request that Node hands over with its socket. */
   function turnAway(refused: Refused, request: RequestHead = { rawHeaders: [] }) {
     const record: RequestRecord = { request, arrivedAt: observer.noteArrival() };
     return replies.finish(replies.replyToError(refused, record), record);

@@ -7,7 +7,7 @@ import type { Reply } from '../../gate/reply.ts';
 
 const endingSockets = new WeakSet<Socket>();
 
-/** Once the last response is known, nothing behind it is read or run. */
+/** Once the last response is known, nothing after it is read or run. */
 export const isEnding = (socket: Socket) => endingSockets.has(socket);
 
 /** Until `resumeReading`: Node alone would resume too early. */
@@ -17,7 +17,7 @@ export function pauseReading(socket: Socket): void {
   socket.off('resume', pauseAgain).on('resume', pauseAgain);
 }
 
-/** Undoes a pending `resume`, with which Node would fail. */
+/** Undoes a pending `resume`, which would make Node fail. */
 function pauseAgain(this: Socket): void {
   this.emit('pause');
 }
@@ -55,8 +55,8 @@ export function writeReply(
 }
 
 /**
- * Returns whether this response ends the connection, as after an unread body, whose bytes are no request.
- * Then stops reading at once: more bytes would pile up.
+ * Returns whether this response ends the connection. It does after an unread body, whose bytes are not a
+ * request. If so, stops reading at once, or bytes would pile up.
  */
 export function recordEnd(request: IncomingMessage, isEnd?: boolean) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;
@@ -78,7 +78,7 @@ export function isGone(request: IncomingMessage, response: ServerResponse): bool
   return response.destroyed || !request.socket.writable;
 }
 
-/** Ends the connection instead of this response, in its turn: Node 24 never destroys a waiting one. */
+/** In this response's turn, ends the connection instead: Node 24 never destroys a queued response. */
 export function hangUp(response: ServerResponse): void {
   if (response.socket !== null) response.destroy();
   else response.once('socket', (socket) => socket.destroySoon());

@@ -1,4 +1,4 @@
-// Why a body is not read to its end: it is invalid, as the listener sees, or its client has left.
+// Why a body is not read to its end: the listener found it invalid, or the client has left.
 import type { IncomingMessage } from 'node:http';
 import type { Refused } from '../../verify/base/refusal.ts';
 

@@ -8,7 +8,7 @@ import { refuse } from '../../verify/base/refusal.ts';
 import { fieldValues } from '../../verify/request/fields.ts';
 import { BODY_REFUSED, CLIENT_GONE, refusalOf } from './body-refusal.ts';
 
-/** Stricter: RFC 8259 §9 sets no limit. Recursive code fails at some thousand levels. */
+/** Stricter: RFC 8259 §9 sets no limit. Recursive code fails at a few thousand levels. */
 const MAX_DEPTH = 64;
 
 /**

@@ -61,7 +61,7 @@ function isSerialisable(body: unknown) {
   const isSource = [then, pipe].some((member) => typeof member === 'function');
   if (isSource || Symbol.iterator in body || Symbol.asyncIterator in body) return false;
 
-  // The prototype of a plain object of any realm has none.
+  // In any realm, Object.prototype has no prototype.
   const prototype: unknown = Object.getPrototypeOf(body);
   const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
   return isPlain || Object.keys(body).length > 0;

@@ -39,7 +39,7 @@ const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ va
 /**
  * Checks the query by a Standard Schema (version 1), whose output is the handler's `query`. The schema gets
  * an object without prototype: text for each name, an array for a repeated one. A query that does not fit is
- * 400 `invalid_query`. Anything but a schema stops the start.
+ * 400 `invalid_query`. Anything but a schema prevents startup.
  *
  * @example get('/api/orders', authenticated, query(Page), ({ query }) => orders.list(query.after))
  */
@@ -53,7 +53,7 @@ export function query<Output>(schema: Schema<Output>): QueryInput<Output> {
 
 /**
  * Accepts a JSON body (RFC 8259), read once access is granted; the handler's `body` is its value. An invalid
- * limit or media type stops the start.
+ * limit or media type prevents startup.
  *
  * @example
  * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => orders.add(body))

@@ -24,7 +24,7 @@ export const isMatch = (segments: Segments, texts: readonly string[]) =>
   segments.length === texts.length &&
   segments.every(({ literal }, at) => literal === undefined || literal === texts[at]);
 
-/** A pattern with stray slashes or of another router, as one of ours. */
+/** Rewrites stray slashes and other routers' syntax as ours. */
 const mended = (path: string) =>
   `/${path}`
     .replace(/\/(?::(\w+)|<(?:\w+:)?(\w+)>|\[(\w+)\])(?=\/|$)/g, '/{$1$2$3}')
@@ -37,13 +37,13 @@ const isPrefix = (path: string) => pathSegments(path) !== undefined && !/^[^/]|[
 export function prefixProblems(prefix: string) {
   if (isPrefix(prefix)) return [];
 
-  // A rule covers all that they could match.
+  // A rule already covers everything that they match.
   const meant = mended(prefix).replace(/\/(\*+|\{\w+\})(\/.*)?$/, '') || '/';
   const fix = isPrefix(meant) ? meant : 'one such as /api/admin';
   return [`is no prefix of paths, without wildcards and parameters; write ${fix}`];
 }
 
-/** What to write instead, by the wrong characters. */
+/** Wrong characters, and what to write instead. */
 const FIXES: readonly (readonly [RegExp, string])[] = [
   [/\*|\.\.\./, 'a route for each path, without wildcard, and {name} for a segment that varies'],
   [/[?#]/, 'the path alone: a query is for query(), what is optional for a second route'],

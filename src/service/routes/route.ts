@@ -1,5 +1,5 @@
 // How routes are written: method, path, access, inputs, handler. Nothing else gives access. Promises: the
-// types of a handler's request follow from its route; a wrong route or rule stops the start. Does not run
+// types of a handler's request follow from its route; a wrong route or rule prevents startup. Does not run
 // handlers: the pipeline does.
 import type { Incoming } from './incoming.ts';
 import { pathSegments } from './segments.ts';
@@ -54,7 +54,7 @@ function accessProblems(access: unknown): readonly string[] {
   return admit === undefined ? ['has no access, such as open or needs()'] : problems;
 }
 
-/** What stops the start, besides the pattern. */
+/** What prevents startup, besides the pattern. */
 export const routeProblems = ({ access, query, body, handler, problems }: Route, isPolicy = false) => [
   ...accessProblems(access),
   ...(typeof handler === 'function' ? [] : ['is no route, as get, post, put, patch and del give']),
@@ -74,7 +74,7 @@ export const upstream = () => ({});
 
 /**
  * Adds an access to every path under a prefix such as `/api/admin`, whether or not it has a route. Other
- * rules and the route's own access still apply. Anything but a prefix stops the start.
+ * rules and the route's own access still apply. Anything but a prefix prevents startup.
  *
  * @example runService({ routes, rules: [under('/api/admin', needs(scope('admin')))] });
  */
@@ -165,10 +165,10 @@ function routeMaker(method: Method) {
   };
 }
 
-/** An object or array, but no promise, and no `Date`, which becomes text. */
+/** An object or array, but not a promise or a `Date`, which becomes text. */
 type Json = object & { readonly then?: never; readonly toJSON?: () => object };
 
-/** No result is 204, which a GET cannot have. */
+/** Without a result, the response is 204; a GET needs one. */
 type WriteRoute = RouteMaker<WriteInputs, Json | void>;
 
 /**

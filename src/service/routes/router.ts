@@ -1,4 +1,4 @@
-// Path → routes and rules. Promises: overlapping routes stop the start.
+// Path → routes and rules. Promises: overlapping routes prevent startup.
 import { pathSegments } from './segments.ts';
 import { isMatch, overlapProblem, parsePattern, patternProblem, type Segments } from './pattern.ts';
 import { routeProblems, type PathParameters, type PrefixRule, type Route, type Routes } from './route.ts';
@@ -45,8 +45,8 @@ export function createRouter(
 }
 
 /**
- * What stops the start: what is no route or rule, their problems, and patterns that are invalid, match one of
- * `ownPaths`, or overlap.
+ * What prevents startup: anything but routes and rules, their problems, and patterns that are invalid, match
+ * one of `ownPaths`, or overlap.
  */
 export function routesProblems(served: Routes, ownPaths: readonly string[] = []): string[] {
   const { routes, rules = [], isPolicy = false, ...others }: Routes = Object(served);

@@ -12,7 +12,7 @@ interface SchemaIssue {
 type Result<Output> =
   { readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] };
 
-/** As zod, valibot and ArkType make. */
+/** As made by zod, valibot and ArkType. */
 export interface Schema<Output = unknown> {
   readonly '~standard': {
     readonly version: 1;

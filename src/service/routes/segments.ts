@@ -1,9 +1,7 @@
 // Path → decoded segments, by which both route and rules are found. Promises: one canonical form, or none.
 import { undefinedOn } from '../../verify/base/encoding.ts';
 
-/**
- * Stricter: RFC 3986 §3.3 sets no limit. A request line fits 8,000, which cost as much as twenty requests.
- */
+/** Stricter: RFC 3986 §3.3 sets no limit. A request line can hold 8,000, at the cost of twenty requests. */
 const MAX_SEGMENTS = 100;
 
 /**

@@ -1,4 +1,4 @@
-// Collects chunks into one buffer: small ones cost hundreds of times their length. Does not limit it.
+// Joins chunks, since small ones cost hundreds of times their length. Does not limit the size.
 
 export class ByteBuffer {
   #buffer = Buffer.alloc(0);

@@ -5,7 +5,7 @@ export interface Clock {
   now(): number;
   /** Milliseconds that never go back: for ages and pauses. */
   monotonic(): number;
-  /** Returns what cancels it. Keeps no process alive. */
+  /** Returns a function that cancels it. Keeps no process alive. */
   after(millis: number, action: () => void): () => void;
 }
 

@@ -25,13 +25,13 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 export const decodeUtf8 = (bytes: Uint8Array): string | undefined =>
   undefinedOn(TypeError, () => utf8.decode(bytes));
 
-// V8 makes objects without prototype slow, but not those with this one.
+// V8 makes objects without a prototype slow, but not those with this empty one.
 const NOTHING: object = Object.freeze(Object.create(null));
 
 /** Inherits nothing: absent members are `undefined`. */
 export const withoutPrototype = (value: object): JsonObject => Object.assign(Object.create(NOTHING), value);
 
-/** Read only fixed names of it: it may inherit members. */
+/** Read only fixed names: members may be inherited. */
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 

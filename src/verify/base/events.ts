@@ -97,13 +97,13 @@ const MAX_FRAME_LENGTH = 128;
 /** For text from outside: 64 characters hold no token. */
 export const printable = (text: string) => toPrintable(text, 64);
 
-/** For text of the operator only: cut to 256 characters. */
+/** For the operator's own text only: cut to 256 characters. */
 export const printableSetting = (text: string) => toPrintable(text, 256);
 
 const toPrintable = (text: string, length: number) =>
   text.slice(0, length).replace(/[^\x20-\x7e]/g, '?') as Printable;
 
-/** Its sentence is fixed: the log may show it. */
+/** Its message is fixed, so the log may show it. */
 export class UsageError extends TypeError {
   readonly #sentence;
 

@@ -3,8 +3,7 @@
 // does.
 
 /**
- * Kind (`error` in the body) → reason (for the log) → sentence, empty where the client gets none or a
- * guard's.
+ * Kind (`error` in the body) → reason (for the log) → sentence, empty if the client gets none or the guard's.
  */
 export const SENTENCES = {
   unauthorized: {
@@ -90,7 +89,7 @@ export const SENTENCES = {
     'handler-timeout': 'The answer took too long',
     'shutting-down': 'The service is shutting down',
   },
-  // No route was found or looked for.
+  // No route matched, or none was looked for.
   not_found: { not_found: 'There is nothing at this path' },
   method_not_allowed: { method_not_allowed: 'This method is not supported here' },
   request_timeout: { request_timeout: 'The request did not arrive in time' },
@@ -145,8 +144,8 @@ export interface Findings {
 }
 
 /**
- * A refused request. Thrown only for bodies and queries: a `throw` walks the stack, which strangers must not
- * cause. Not an `Error`: a stack costs time and could leak.
+ * A refused request. Thrown only for bodies and queries: strangers must not make a `throw` walk the stack.
+ * Not an `Error`: a stack costs time and could leak.
  */
 export class Refused {
   readonly #isGenuine = true;

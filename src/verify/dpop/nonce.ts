@@ -1,12 +1,12 @@
 // Nonces without state (RFC 9449 §9): the HMAC of a time slot, the same for replicas with one secret.
-// Promises: accepts only the nonces of this slot and the last one.
+// Promises: accepts only the nonces of this slot and the previous one.
 import { createHmac } from 'node:crypto';
 import { refuse } from '../base/refusal.ts';
 
 const SLOT_MILLIS = 60_000;
 
 /**
- * Returns a fresh nonce for one of the last slot; refusals carry one too. `secret` has at least 32
+ * Returns a fresh nonce for one of the previous slot; a refusal has one too. `secret` has at least 32
  * characters.
  */
 export function createNonceCheck(secret: string) {
@@ -18,11 +18,11 @@ export function createNonceCheck(secret: string) {
   return (nonce: unknown, nowMillis: number) => {
     const slot = Math.floor(nowMillis / SLOT_MILLIS);
     const freshNonce = nonceOf(slot);
-    // No constant time: nonces are not secret.
+    // Not in constant time: nonces are not secret.
     if (nonce === freshNonce) return undefined;
     if (nonce === nonceOf(slot - 1)) return freshNonce;
 
-    // RFC 9449 §4.3(10), §9: also without a nonce.
+    // RFC 9449 §4.3(10), §9: wrong or missing.
     return refuse('proof-nonce').with({ freshNonce });
   };
 }

@@ -26,7 +26,7 @@ export interface Proof {
   /** RFC 7638, of its key. */
   readonly thumbprint: string;
   readonly jti: string;
-  /** When it last could pass, in seconds since the epoch. */
+  /** The last time it can pass, in seconds since the epoch. */
   readonly expiresAt: number;
   /** For the response: the proof's nonce expires soon. */
   readonly freshNonce: string | undefined;

@@ -22,8 +22,8 @@ export function hashProof(thumbprint: string, jti: string, encoding: 'binary' | 
 }
 
 /**
- * Creates a store in this process for proofs that can pass for `windowSeconds`. Calls `onFull` when no entry
- * is left.
+ * Creates a store in this process for proofs that can pass for `windowSeconds`. Calls `onFull` when it is
+ * full.
  */
 export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onFull = () => {}): ReplayStore {
   // By time of expiry: whole buckets are dropped.

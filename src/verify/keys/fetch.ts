@@ -1,5 +1,5 @@
 // Fetches the provider's key set over HTTPS. Trusts Node's authorities and those of NODE_EXTRA_CA_CERTS.
-// Promises: one deadline, bounded bytes, no redirects, nothing past a proxy, no socket left open. Does not
+// Promises: one deadline, bounded bytes, no redirects, no way around a proxy, no socket left open. Does not
 // check keys: verify/keys/jwks.ts does.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
@@ -24,7 +24,7 @@ export function createKeyFetcher(
   connect: Connect | undefined,
   timeoutMillis = 5_000,
 ): () => Promise<JsonObject> {
-  /** Without discovery. */
+  /** If there is no discovery document. */
   const defaultDocument = { issuer, jwks_uri: `https://${domain}/.well-known/jwks.json` };
 
   async function fetchKeySet(signal: AbortSignal) {
@@ -47,7 +47,7 @@ export function createKeyFetcher(
 
   /** Returns `fallback`, if given, for a 404. */
   async function fetchJson(address: string, signal: AbortSignal, fallback?: JsonObject) {
-    // The deadline may have cut off the last document.
+    // The deadline may have passed during discovery.
     signal.throwIfAborted();
 
     const socket = await connect?.(new URL(address), signal);
@@ -56,7 +56,7 @@ export function createKeyFetcher(
       const status = response.statusCode ?? 0;
       if (status === 404 && fallback !== undefined) return fallback;
 
-      // RFC 9110 §15.4: not even redirects.
+      // RFC 9110 §15.4: redirects are not followed.
       if (status !== 200) throw new FetchError('status-refused', status);
 
       const document = parseJsonObject(await readBody(response));
@@ -93,7 +93,7 @@ function fetchHead(address: string, connection: object) {
     const request = get(address, options, resolve);
     request.on('error', reject);
 
-    // RFC 9110 §15.2.2: also if the provider switches protocols.
+    // RFC 9110 §15.2.2: also after a switch of protocols.
     request.on('close', () => reject(new FetchError('connection-failed')));
   });
 }

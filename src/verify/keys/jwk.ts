@@ -79,8 +79,8 @@ function membersFor(algorithm: Algorithm, jwk: JsonObject): JsonObject | KeyReas
 }
 
 /**
- * A key's `alg` (RFC 7517 §4.4), or the first of `algorithms` that fits its type. `undefined` for an unknown
- * type.
+ * A key's `alg` (RFC 7517 §4.4), or the first of `algorithms` that fits its type, or of all. `undefined` for
+ * an unknown type.
  */
 function algorithmOf({ alg, kty, crv }: JsonObject, algorithms: readonly Algorithm[]) {
   if (alg !== undefined) return alg;
@@ -145,7 +145,7 @@ function importPublic(members: JsonObject, algorithm: Algorithm, maxBits: number
   }
 }
 
-/** RFC 7638 §3. Nothing here needs escapes, so JSON.stringify is canonical. */
+/** RFC 7638 §3. Valid members need no escapes, so JSON.stringify is canonical. */
 const thumbprintOf = (members: JsonObject) => hash('sha256', JSON.stringify(members), 'base64url');
 
 function checkRsa(

@@ -1,5 +1,5 @@
-// Imports the usable keys of a key set and chooses one by `kid`. Does not choose when to fetch or how long to
-// trust: verify/keys/key-set.ts does.
+// Imports the usable keys of a key set and chooses one by `kid`. Does not decide when to fetch or how long
+// keys last: verify/keys/key-set.ts does.
 import { isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { printable, type FetchErrorReason, type KeyReason, type Printable } from '../base/events.ts';
 import { factsOf, importSigningKey, type Algorithm, type VerificationKey } from './jwk.ts';

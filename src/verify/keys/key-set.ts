@@ -1,6 +1,7 @@
 // The provider's signing keys: which one a token names, when to fetch, how long to trust. Promises: one fetch
-// at a time; a failed one changes no key; no key is used an hour after its fetch; withdrawn keys go with the
-// next refresh; held keys need no waiting. Does not know the network: verify/keys/fetch.ts does.
+// at a time; a failed one changes no key; no key is used over an hour after its fetch; withdrawn keys go with
+// the next refresh; held keys are found without waiting. Does not know the network: verify/keys/fetch.ts
+// does.
 import type { Clock, MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import { describeBug, printable, type Count, type FetchErrorReason, type Log } from '../base/events.ts';
@@ -10,7 +11,7 @@ import { FetchError, keyNamed, importKeySet, type ImportedKeys } from './jwks.ts
 
 const REFRESH_AFTER_MILLIS = 10 * 60_000;
 const MAX_AGE_MILLIS = 60 * 60_000;
-/** Between fetches that requests cause. */
+/** The pause between fetches caused by requests. */
 const REQUEST_PAUSE_MILLIS = 5_000;
 const MIN_BACKOFF_MILLIS = 1_000;
 const MAX_BACKOFF_MILLIS = 30_000;
@@ -74,10 +75,10 @@ export function createKeySet(
   }
 
   function refusal(kid: string | undefined, hasKeys: boolean) {
-    // After a failed fetch, the provider may have a newer key.
+    // The provider may have a key that a failed fetch missed.
     if (hasKeys && (kid === undefined || lastError === undefined)) return refuse('key-unknown');
 
-    // RFC 9110 §10.2.3: at the next attempt, in 1 to 30 seconds.
+    // RFC 9110 §10.2.3: the next attempt is 1 to 30 seconds away.
     const nextAt = hasKeys ? retryAt : Math.min(retryAt, failedAt + REQUEST_PAUSE_MILLIS);
     const seconds = Math.ceil((nextAt - clock.monotonic()) / 1000);
     return unavailable('keys-unavailable', Math.max(1, seconds));
@@ -113,8 +114,8 @@ export function createKeySet(
   function fetchToAwait(isForUnknownKid: boolean) {
     if (fetchUnderWay !== undefined) return fetchUnderWay;
 
-    // For an unknown `kid` the pause runs from the start of a fetch; without keys from its end, so that a
-    // provider that hangs gets a rest.
+    // For an unknown `kid` the pause runs from a fetch's start; without keys from the last failure, so that a
+    // hung provider gets a rest.
     const now = clock.monotonic();
     if (now - (isForUnknownKid ? lastForUnknownKid : failedAt) < REQUEST_PAUSE_MILLIS) return undefined;
 

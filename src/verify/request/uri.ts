@@ -16,7 +16,7 @@ export interface RequestFacts {
   readonly host: string | undefined;
   readonly path: string;
   readonly rawHeaders: readonly string[];
-  /** Instead of the host: of the request that a proxy asks about. */
+  /** Replaces the host: the URI that a proxy asks about. */
   readonly uri?: () => string | Refused;
 }
 
@@ -49,7 +49,7 @@ const AUTHORITY = String.raw`([a-z0-9._~-]{1,255}|\[[0-9a-f:.]+\])(?::\d{0,5})?`
 const PATH = String.raw`(?:\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*)?`;
 const URI = new RegExp(String.raw`^https?:\/\/${AUTHORITY}${PATH}(?:\?[^#]*)?(?:#.*)?$`, 'i');
 
-/** RFC 9449 §4.3(9), RFC 3986 §6.2.1: as spelled, or in normal form, which not every host has. */
+/** RFC 9449 §4.3(9), RFC 3986 §6.2.1: compared as written, then normalized if possible. */
 export function isSameUri(htu: unknown, uri: string | undefined): boolean {
   if (typeof htu !== 'string' || uri === undefined) return false;
   if (htu === uri) return true;

@@ -7,7 +7,7 @@ import { payloadOf, type SignedPayload } from './signature.ts';
 
 export interface TokenOptions {
   readonly issuer: string;
-  /** Any of them. */
+  /** One of them must match. */
   readonly audience: readonly unknown[];
   /** Added to `exp` and subtracted from `nbf`. */
   readonly clockToleranceSeconds: number;
@@ -69,7 +69,7 @@ function checkSubject({ iat, sub }: JsonObject) {
 
 const ACCESS_PAYLOAD_TYPES: readonly unknown[] = ['bearer', 'dpop', 'jwt', 'at+jwt'];
 
-/** Only ID tokens have these (OpenID Connect Core §2, §3.3.2.11). */
+/** Marks of ID tokens (OpenID Connect Core §2, §3.3.2.11). */
 const ID_TOKEN_MEMBERS = ['nonce', 'at_hash', 'c_hash', 's_hash'];
 
 /** RFC 8725 §3.11, §3.12: refuses other kinds of token. */

@@ -65,7 +65,7 @@ export function createTokenVerifier(
     const jws = parseCompact(token);
     if (typeof jws === 'string') return refuse(jws);
 
-    // Unverified, `iss` only selects the issuer; `checkClaims` checks it. With one issuer it selects nothing,
+    // Unverified, `iss` only selects the issuer; `checkClaims` checks it. A single issuer is always selected,
     // so refusals keep their order.
     const issuer = issuers.find((one) => one.issuer === jws.payload.iss || issuers.length === 1);
     const header = checkTokenHeader(jws.header, issuer?.algorithms ?? ALGORITHM_NAMES);
@@ -104,7 +104,7 @@ export function createTokenVerifier(
     return andThen(issuer.keys.find(kid), (current) => {
       if (current instanceof Refused) return current;
 
-      // Time may change `exp`, `nbf` and the key.
+      // Tokens expire, and keys change.
       const isSameKey = isSame(factsOf(current), factsOf(key));
       if (isSameKey && checkTimes(claims, issuer, clock.now() / 1000) === undefined) {
         count?.('gatehouse_tokens_total{result="remembered"}');
@@ -118,7 +118,7 @@ export function createTokenVerifier(
 
 /** Requests with the same token share its claims. */
 function deepFreeze(claims: JsonObject) {
-  // A list, no recursion: claims may be nested deeper than the stack.
+  // Not recursive: claims may be nested deeper than the stack.
   const all: unknown[] = [claims];
   for (const value of all) {
     if (typeof value !== 'object' || value === null) continue;
