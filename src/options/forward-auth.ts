@@ -38,20 +38,24 @@ function admit({ caller }: { readonly caller: Caller | undefined }) {
   return reply;
 }
 
-function replyFor(caller: Partial<Caller> = {}) {
+const replyFor = (caller: Caller | undefined) => ({
+  status: 200,
+  fields: [...NO_CONTENT.fields, ...identityOf(caller), 'Content-Length', '0'],
+  content: '',
+});
+
+/** Always all four: instead of a missing one a proxy may pass on the client's own, or a name in braces. */
+function identityOf(caller: Partial<Caller> = {}) {
   const { subject, issuer, scopes = [], claims } = caller;
   const encoded = claims && Buffer.from(JSON.stringify(claims)).toString('base64url');
 
-  // Always all four: a proxy may pass on the client's own field instead of a missing one.
   const identity = {
     'X-Auth-Subject': textIf(PRINTABLE, subject),
     'X-Auth-Issuer': textIf(PRINTABLE, issuer),
     'X-Auth-Scope': isListOf(SCOPE, scopes) ? scopes.join(' ') : '',
     'X-Auth-Claims': textIf(UP_TO_8_KIB, encoded),
-    'Content-Length': '0',
   };
-  const fields = [...NO_CONTENT.fields, ...Object.entries(identity).flat()];
-  return { status: 200, fields, content: '' };
+  return Object.entries(identity).flat();
 }
 
 const textIf = (pattern: RegExp, text = '') => (pattern.test(text) ? text : '');
@@ -73,6 +77,8 @@ function forwardedUri(facts: RequestFacts, path: string) {
   const isOrigin = /^https?$/i.test(scheme) && isHost(host);
   return isOrigin ? `${scheme}://${host}${path}` : refuse('forwarded-refused');
 }
+
+const PREFLIGHT = { ...NO_CONTENT, fields: [...NO_CONTENT.fields, ...identityOf()] };
 
 /** A pipeline for questions about `served`; requests for the service itself go to `ownRoutes`. */
 export function createForwardAuth(...parts: Parameters<typeof createPipeline>) {
@@ -109,7 +115,7 @@ export function createForwardAuth(...parts: Parameters<typeof createPipeline>) {
     const asked = fieldValues(rawHeaders, 'access-control-request-method').join();
     const method = asked === 'HEAD' ? 'GET' : asked;
     const hasRoute = matchPath(path, uri)?.matches.some(({ route }) => route.method === method);
-    return hasRoute && early.crossOrigin.length > 0 ? early : undefined;
+    return hasRoute && early.crossOrigin.length > 0 ? { ...early, reply: PREFLIGHT } : undefined;
   };
 
   return createPipeline(served, { ...identification, readFacts, replyEarly }, options, ownRoutes, matchPath);

@@ -469,6 +469,12 @@ describe('a preflight', () => {
     assert.equal(status, 204);
   });
 
+  test('passes with the four fields, empty: Caddy sends on the name of a missing one in braces [I1]', async () => {
+    const { headers } = await asked('/orders/1', preflight(LISTED, 'GET'));
+    const identity = [...headers].filter(([name]) => name.startsWith('x-auth-')).map(([, value]) => value);
+    assert.deepEqual(identity, ['', '', '', '']);
+  });
+
   test('for what no route lets pass is refused [I5]', async () => {
     const refused = [
       ['/orders/1', 'POST'],
