@@ -5,6 +5,7 @@ import { authenticated, needs, open } from '../../src/gate/access.ts';
 import { scope } from '../../src/gate/guards.ts';
 import { get, post, upstream } from '../../src/service/routes/route.ts';
 import { openWire } from '../support/client.ts';
+import { freePort } from '../support/free-port.ts';
 import { withReason } from '../support/skipped.ts';
 import { bearer, bound, startPolicy, type Fields, type Policy } from './forward-auth-fixture.ts';
 import { PROXIES, startApi, type RunningProxy, type Seen } from './forward-auth-proxies.ts';
@@ -29,8 +30,8 @@ const SETTINGS = {
 
 const IDENTITY = ['x-auth-subject', 'x-auth-issuer', 'x-auth-scope', 'x-auth-claims'];
 
-/** The names that CGI and WSGI give to header fields. */
-const cgiName = (name: string) => name.toLowerCase().replaceAll('_', '-');
+/** What CGI, WSGI and PHP cannot tell apart. */
+const cgiName = (name: string) => name.toLowerCase().replace(/[_.]/g, '-');
 
 const valuesOf = ({ fields }: Seen, name: string) =>
   fields.filter(([each]) => cgiName(each) === name).map(([, value]) => value);
@@ -149,6 +150,8 @@ for (const proxy of PROXIES) {
       each.toUpperCase(),
       each.replaceAll('-', '_'),
       each.replace('-', '_'),
+      each.replaceAll('-', '.'),
+      each.replace('-', '.'),
     ];
 
     test('a client that sends every field of ours itself, in any spelling, gains nothing [I1]', async () => {
@@ -166,6 +169,23 @@ for (const proxy of PROXIES) {
       for (const each of IDENTITY) assert.ok(!valuesOf(me.seen[0]!, each).includes('root'), each);
       const refused = await ask('GET /me', fields);
       assert.deepEqual([refused.status, refused.seen], [401, []]);
+    });
+
+    const overrides = [
+      'x-http-method-override',
+      'x-http-method',
+      'x-method-override',
+      'x-original-url',
+      'x-rewrite-url',
+      'x-forwarded-prefix',
+      'forwarded',
+    ];
+
+    test('a client that names another method, path or host in a field does not reach a server that believes it [I2]', async () => {
+      const fields = overrides.flatMap(spellings).map((each) => [each, '/orders/7'] as const);
+      const { status, seen } = await ask('GET /status', fields);
+      assert.equal(status, 200);
+      for (const each of overrides) assert.deepEqual(valuesOf(seen[0]!, each), [], each);
     });
 
     test('a client that names our fields in Connection is refused', async () => {
@@ -190,11 +210,19 @@ for (const proxy of PROXIES) {
           other,
         );
       }
-      const { seen } = await ask('GET /status', [
-        ['Connection', 'Upgrade'],
-        ['Upgrade', 'websocket'],
-      ]);
-      assert.deepEqual(valuesOf(seen[0]!, 'upgrade'), ['websocket']);
+      for (const several of [['h2c', 'websocket'], ['websocket', 'h2c'], ['', 'websocket'], ['websocket']]) {
+        const { seen } = await ask('GET /status', [
+          ['Connection', 'Upgrade, HTTP2-Settings'],
+          ...several.map((each) => ['Upgrade', each] as const),
+        ]);
+        const upgrades = seen.flatMap((one) => valuesOf(one, 'upgrade'));
+        assert.ok(several.length > 1 || upgrades.length === 1, 'a WebSocket passes');
+        assert.deepEqual(
+          upgrades.filter((each) => each !== 'websocket'),
+          [],
+          several.join(),
+        );
+      }
       const refused = await ask('GET /me', [
         ['Connection', 'Upgrade'],
         ['Upgrade', 'websocket'],
@@ -223,7 +251,9 @@ for (const proxy of PROXIES) {
         ['Access-Control-Request-Method', 'GET'],
       ];
 
-      assert.equal((await ask('OPTIONS /orders/7', preflight(PAGE))).seen.length, 1);
+      const { seen } = await ask('OPTIONS /orders/7', preflight(PAGE));
+      assert.equal(seen.length, 1);
+      for (const each of IDENTITY) assert.deepEqual(valuesOf(seen[0]!, each).filter(Boolean), [], each);
       const other = await ask('OPTIONS /orders/7', preflight('https://evil.example'));
       assert.deepEqual([other.status, other.seen], [403, []]);
       const { status, headers } = await ask('GET /me', [['Origin', PAGE]]);
@@ -284,6 +314,23 @@ for (const proxy of PROXIES) {
       const gone = await sendThrough(second.port, head('/status'));
       assert.deepEqual([statusIn(gone), api.seen.length], [name === 'nginx' ? 503 : 502, served]);
       await second.stop();
+    });
+
+    test('with one of two replicas away, responses and refusals are what they are with both', async (context) => {
+      const gone = await freePort();
+      const second = await proxy.start({ gatehouse: policy.port, gone, api: api.port });
+      context.after(() => second.stop());
+      const lines = [`Host: ${HOST}`, `Origin: ${PAGE}`, 'Connection: close', '', ''].join('\r\n');
+      const [basic = ''] = bearer().map((field) => field.join(': '));
+      for (let index = 0; index < 2; index += 1) {
+        const passed = await sendThrough(second.port, `GET /status HTTP/1.1\r\n${lines}`);
+        assert.doesNotMatch(passed, /^access-control-allow-origin/im);
+        const refused = await sendThrough(second.port, `GET /orders/7 HTTP/1.1\r\n${basic}\r\n${lines}`);
+        assert.equal(statusIn(refused), 403);
+        assert.match(refused, /^www-authenticate: Bearer /im);
+        const bad = await sendThrough(second.port, `GET /me HTTP/1.1\r\nDPoP: x\r\n${basic}\r\n${lines}`);
+        assert.equal(statusIn(bad), 400);
+      }
     });
 
     test(`of ${TARGETS} targets each is served as it was judged, or refused [I2]`, async () => {

@@ -22,6 +22,8 @@ export function sampleUnder(heading: string, language: string): string {
 
 export interface Behind {
   readonly gatehouse: number;
+  /** Of a replica that is away; without it there is one replica. */
+  readonly gone?: number;
   readonly api: number;
 }
 
@@ -49,16 +51,19 @@ interface Kind {
   readonly words: (file: string, directory: string) => readonly string[];
   /** What it says on standard error when it has bound its port. */
   readonly saysReady: string;
+  /** What the page has for one replica, and what it is with two. */
+  readonly replicas: (sample: string, gone: number) => string;
 }
 
-function proxy({ name, version, heading, language, wrap, words, saysReady }: Kind): Proxy {
+function proxy({ name, version, heading, language, wrap, words, saysReady, replicas }: Kind): Proxy {
   const isThere = spawnSync(name, [version]).error === undefined;
 
-  async function start({ gatehouse, api }: Behind): Promise<RunningProxy> {
+  async function start({ gatehouse, gone, api }: Behind): Promise<RunningProxy> {
     const directory = mkdtempSync(join(tmpdir(), `gatehouse-${name}-`));
     const port = await freePort();
-    const sample = sampleUnder(heading, language);
-    assert.match(sample, /127\.0\.0\.1:3001/);
+    const alone = sampleUnder(heading, language);
+    assert.match(alone, /127\.0\.0\.1:3001/);
+    const sample = gone === undefined ? alone : replicas(alone, gone);
     const adapted = sample.replaceAll('127.0.0.1:3001', `127.0.0.1:${gatehouse}`);
     const file = join(directory, 'configuration');
     writeFileSync(file, wrap(adapted.replaceAll('127.0.0.1:8000', `127.0.0.1:${api}`), port, directory));
@@ -110,6 +115,10 @@ export const NGINX = proxy({
     ...['-g', 'daemon off; error_log stderr notice;'],
   ],
   saysReady: 'start worker processes',
+
+  replicas: (sample, gone) =>
+    // Without `max_fails` it would be left out for ten seconds.
+    sample.replace('127.0.0.1:3001;', `127.0.0.1:3001; server 127.0.0.1:${gone} max_fails=0;`),
 });
 
 export const CADDY = proxy({
@@ -125,6 +134,12 @@ export const CADDY = proxy({
 
   words: (file) => ['run', '--config', file, '--adapter', 'caddyfile'],
   saysReady: 'serving initial configuration',
+
+  replicas: (sample, gone) =>
+    sample.replace(
+      'forward_auth 127.0.0.1:3001 {',
+      `forward_auth 127.0.0.1:3001 127.0.0.1:${gone} {\nlb_try_duration 2s\nlb_policy round_robin`,
+    ),
 });
 
 export const PROXIES = [NGINX, CADDY];
