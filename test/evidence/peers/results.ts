@@ -46,5 +46,5 @@ export const ROWS: Readonly<Record<string, string>> = {
   proof: 'a proof (DPoP) that was used before',
   fields: 'two `Authorization` fields, the first one good',
   rotated: 'a token by a key that the provider has just published',
-  outage: 'a good token, while the provider is down since the start',
+  outage: 'a good token; the provider has been down since startup',
 };
