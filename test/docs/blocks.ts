@@ -160,7 +160,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   createGate: 'the gate (`createGate`)',
   createService: 'your own routes in your process (`createService`)',
   runService: 'your own routes as a process (`runService`)',
-  server: 'the service with a profile (`server.js`)',
+  server: 'the service with both profiles (`server.js`)',
   'all of src': 'all of `src`, with every option',
 };
 
@@ -268,7 +268,7 @@ const readingOrder: Block = (written) => {
     const present = names.filter((name) => existsSync(new URL(`src/${folder}${name}.ts`, ROOT)));
     return [folder === '' ? 'the doors' : code(folder), present.map(code).join(', ')];
   });
-  return withKept(['folder', 'files', 'ask', 'run beside it'], derived, written);
+  return withKept(['folder', 'files', 'ask', 'run with it'], derived, written);
 };
 
 /** The evidence tools, by the comments that open them. */
@@ -279,7 +279,7 @@ const evidence: Block = () => {
     takes,
     needs,
   ]);
-  return tableOf(['command', 'shows', 'takes', 'needs beside `npm ci`'], rows);
+  return tableOf(['command', 'shows', 'takes', 'needs besides `npm ci`'], rows);
 };
 
 /** A whole file. */

@@ -3,7 +3,7 @@
 
    Shows: what a reader learns from it, in Markdown.
    Takes: how long it takes on two cores, once its packages are there.
-   Needs: what it needs beside `npm ci`; `packages` are those of test/evidence/package.json. */
+   Needs: what it needs besides `npm ci`; `packages` are those of test/evidence/package.json. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -51,7 +51,7 @@ type Column = keyof typeof COLUMNS;
 
 /** The tools for a terminal of 110 columns; links have their texts alone. */
 export function tableOfTools(tools: readonly EvidenceTool[]): string {
-  const head = { name: 'evidence', shows: 'shows', takes: 'takes', needs: 'needs beside npm ci' };
+  const head = { name: 'evidence', shows: 'shows', takes: 'takes', needs: 'needs besides npm ci' };
 
   const lines = [head, ...tools].flatMap((row) => {
     const cells = Object.entries(COLUMNS).map(([column, width]) => {

@@ -3,7 +3,7 @@
    Chromium reads refusal, document and answer across origins. The MCP server of docs/for-mcp-and-agents.md runs
    by its very lines, with the server of either SDK: clients step up for a tool, and raw requests attack it.
 
-   Shows: both MCP SDKs, `oauth4webapi` and a page in Chromium, told nothing but a URL, from a 401 to a 200
+   Shows: both MCP SDKs, `oauth4webapi` and a page in Chromium, given only a URL, from a 401 to a 200
    against `oidc-provider`; the MCP server of [the documents](docs/for-mcp-and-agents.md#a-protected-mcp-server)
    under attack, and both SDKs as its clients, which step up once for a tool.
    Takes: 30 s.

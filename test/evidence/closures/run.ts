@@ -1,7 +1,7 @@
-/* Prints what a program loads by each door of src, in files and tokens, without the options and with all of
+/* Prints what a program loads through each entry point of src, in files and tokens, without the options and with all of
    them; `--files` lists the files too. It reports only: `npm test architecture` fails when a door loads more than it may.
 
-   Shows: what a program loads by each door of `src`, in files and tokens, with and without options, beside
+   Shows: what a program loads through each entry point of `src`, in files and tokens, with and without options, and
    its bound (`--files` lists them).
    Takes: 3 s.
    Needs: nothing. */

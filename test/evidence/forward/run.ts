@@ -5,7 +5,7 @@
    a question costs more than MOST_RATIO times the request itself. `FORWARD_ROUNDS` are the rounds of the price.
 
    Shows: nginx and Caddy in front of a policy: 5,000 targets each, 10,000 requests each while gatehouse restarts, and
-   the price of a question.
+   the cost of a question.
    Takes: 3 min.
    Needs: `nginx`, `caddy`. */
 import { startProvider } from '../../idp/provider.ts';
