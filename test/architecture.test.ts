@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds yet, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  createGate: 22_700,
+  createGate: 22_710,
   createService: 29_500,
   server: 34_020,
   'all of src': 49_000,
@@ -53,6 +53,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'options/dot-env.ts': ['node:util'],
   'options/metrics/metrics.ts': ['node:perf_hooks'],
   'options/metrics/metrics-listener.ts': ['node:events', 'node:http', 'type node:net'],
+  'process/gate.ts': ['node:util'],
   'process/settings/sources.ts': ['node:fs', 'node:path'],
   'process/probe.ts': ['node:http'],
   'test-issuer.ts': ['node:crypto'],

@@ -1,5 +1,6 @@
 // The checks for a server that you already have. Promises: loads an option only if it is set; several gates
 // can share a process, and none keeps it alive. Loads no routes, listener or settings files.
+import { types } from 'node:util';
 import { SAME_ORIGIN } from '../gate/early.ts';
 import { createGateChecks } from '../gate/gate.ts';
 import type { Dependencies } from '../gate/observe.ts';
@@ -33,10 +34,12 @@ export async function createGate(given: GivenSettings, options?: CreateOptions) 
 /** Made by `createGate`. */
 export type Gate = Awaited<ReturnType<typeof createGate>>;
 
-/** Whether no option is set. A prototype, or an unknown name, might set one. */
+/** Whether no option is set. A prototype, an unknown name, or what a proxy does not list, might set one. */
 const isBasic = (given: object) =>
-  Reflect.getPrototypeOf(Object(given)) === Object.prototype &&
-  Reflect.ownKeys(Object(given)).every((name) => name in BASIC_NAMES);
+  given instanceof Object &&
+  !types.isProxy(given) &&
+  Reflect.getPrototypeOf(given) === Object.prototype &&
+  Reflect.ownKeys(given).every((name) => name in BASIC_NAMES);
 
 const BASIC_NAMES = { ...ISSUER_SETTINGS, ...BASIC_SETTINGS, issuers: {} };
 
@@ -74,6 +77,6 @@ async function partsOf(settings: Settings, { clock, log }: Dependencies): Promis
     early: metadata ? [metadata.createResourceMetadata(settings, log)] : [],
     metadataUrl: metadata ? metadata.metadataUrlOf(resourceUrl) : undefined,
     nameScopes: metadata ? metadata.nameScopes : undefined,
-    crossOrigin: cors ? cors.createCors(settings) : NO_PARTS.crossOrigin,
+    crossOrigin: cors ? cors.createCors(settings) : SAME_ORIGIN,
   };
 }

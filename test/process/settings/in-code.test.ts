@@ -92,6 +92,7 @@ test('reads the options of a gate from code, even inherited ones, and refuses mi
     [{ ...GIVEN, dpopReplayStore: 'redis://store.test' }, unused],
     [new Own(), unused],
     [Object.defineProperty({ ...GIVEN }, 'dpopReplayStore', { value: 'redis://store.test' }), unused],
+    [new Proxy({}, { get: (_, name) => Reflect.get(new Own(), name) }), unused],
     [{ ...GIVEN, metricsPort: -1 }, 'metricsPort (in code): must be a whole number from 0 to 65535'],
     [{ ...GIVEN, corsAllowedOrigin: [] }, 'corsAllowedOrigin (in code): is not a setting; correct or remove'],
     [{ ...GIVEN, port: -1 }, 'port (in code): must be a whole number from 0 to 65535'],
