@@ -15,7 +15,7 @@ export interface Guard {
 export type OneOrMore = readonly [string, ...string[]];
 
 /**
- * Passes when the token has all of these scopes (RFC 6749 §3.3). An invalid scope fails at startup.
+ * Passes when the token has all of these scopes (RFC 6749 §3.3). An invalid scope is a configuration problem.
  *
  * @example needs(scope('read:orders', 'read:customers'))
  */
@@ -24,7 +24,7 @@ export function scope(...scopes: OneOrMore): Guard {
 }
 
 /**
- * Passes when the token has one of these scopes (RFC 6749 §3.3). An invalid scope fails at startup.
+ * Passes when the token has one of these scopes (RFC 6749 §3.3). An invalid scope is a configuration problem.
  *
  * @example needs(anyScope('read:orders', 'admin'))
  */

@@ -58,7 +58,7 @@ export function composeChecks(
     ...requestParts,
     issuers,
     replayStore,
-    /** For the start. Later, requests keep keys fresh. */
+    /** For startup. Later, requests keep keys fresh. */
     fetchKeys: () => issuers.map(({ keys }) => keys.refresh()),
     isReady: () => haveKeys(issuers),
 

@@ -82,7 +82,7 @@ function fetchHead(address: string, connection: object) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     const options = {
       ...connection,
-      // An agent would save 2.8 % of a start, but Node then misses some errors.
+      // An agent would save 2.8 % of startup, but Node then misses some errors.
       agent: false,
       // RFC 9110 §12.5.1
       headers: { Accept: 'application/json' },
