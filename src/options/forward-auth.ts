@@ -1,7 +1,7 @@
 // Forward-auth: a proxy asks whether a request may pass to the server behind it. Trusts that every client is
 // that proxy. Promises: nothing passes without a route, or by a path that servers read in several ways. Does
 // not check requests for the service itself.
-import { isListOf } from '../verify/base/encoding.ts';
+import { isListOf, undefinedOn } from '../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';
 import { fieldValues, isHost } from '../verify/request/fields.ts';
@@ -47,7 +47,9 @@ const replyFor = (caller: Caller | undefined) => ({
 /** Always all four: instead of a missing one a proxy may pass on the client's own, or a name in braces. */
 function identityOf(caller: Partial<Caller> = {}) {
   const { subject, issuer, scopes = [], claims } = caller;
-  const encoded = claims && Buffer.from(JSON.stringify(claims)).toString('base64url');
+  // Before version 26, Node cannot write 5,000 levels, which take more than 8 KiB.
+  const json = claims && undefinedOn(RangeError, () => JSON.stringify(claims));
+  const encoded = json && Buffer.from(json).toString('base64url');
 
   const identity = {
     'X-Auth-Subject': textIf(PRINTABLE, subject),

@@ -58,7 +58,7 @@ export function bound(method: string, url: string, claims: Record<string, unknow
 export async function startPolicy(
   routes: Routes,
   given: Partial<GivenSettings> = {},
-  fetchKeys = issuer.fetchKeys,
+  fetchKeys: () => Promise<Record<string, unknown>> = issuer.fetchKeys,
 ) {
   const all = { ...issuer.settings, dpopMode: 'ALLOWED', accessLog: true, ...given } as GivenSettings;
   const settings = checkGiven(SERVICE_SETTINGS, all);

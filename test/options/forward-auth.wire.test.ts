@@ -1,10 +1,13 @@
 /* What a policy responds to a proxy that asks whether a request may pass. */
 import assert from 'node:assert/strict';
+import { sign } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { authenticated, needs, open, optional } from '../../src/gate/access.ts';
 import { scope } from '../../src/gate/guards.ts';
 import { recentLogin } from '../../src/gate/recent-login.ts';
 import { del, get, post, under, upstream } from '../../src/service/routes/route.ts';
+import { makeSigningKey } from '../idp/keys.ts';
+import { rawJws } from '../idp/tokens.ts';
 import {
   asking,
   bearer,
@@ -293,6 +296,23 @@ describe('what passes', () => {
     for (let pad = most - 4; pad < most + 5; pad += 1) lengths.push(await lengthOf(pad));
     assert.equal(Math.max(...lengths), 8192);
     assert.deepEqual(lengths.slice(-2), [0, 0]);
+  });
+
+  test('leaves the claims empty when they are nested too deeply for JSON, and nothing else', async (t) => {
+    const { kid, publicJwk, privateKey } = makeSigningKey();
+    const asked = await startPolicy({ routes }, {}, async () => ({ keys: [publicJwk] }));
+    t.after(asked.stop);
+    const header = JSON.stringify({ alg: 'RS256', kid });
+    const usual = JSON.stringify({
+      iss: 'https://issuer.test/',
+      aud: issuer.settings.audience,
+      sub: 'test-user',
+      exp: 4e9,
+    });
+    const payload = `${usual.slice(0, -1)},"deep":${'['.repeat(5_500)}${']'.repeat(5_500)}}`;
+    const token = rawJws(header, payload, (input) => sign('sha256', input, privateKey));
+    const fields = [['Authorization', `Bearer ${token}`]] as const;
+    assert.deepEqual(await identity(fields, '/me', asked), ['test-user', 'https://issuer.test/', '', '']);
   });
 });
 
