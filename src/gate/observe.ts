@@ -17,7 +17,6 @@ import { traceparentOf } from './traceparent.ts';
 const SUMMARY_MILLIS = 60_000;
 
 export interface Meter {
-  /** Adds 1 to a sample. */
   readonly add: Count;
   requestBegan(): void;
   /** No `method` if the bytes were not a request. */
