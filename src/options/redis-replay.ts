@@ -87,7 +87,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     });
   }
 
-  /** One write for all commands of a turn of the event loop. */
+  /** One write for all commands of a turn. */
   function send(words: readonly string[], settle: Settle) {
     if (socket.writableCorked === 0) {
       socket.cork();

@@ -33,7 +33,7 @@ function otherThan(usual: readonly string[], names: readonly string[]) {
 export function createReport(loaded: Loaded, profile: Printable): Log {
   const events: object[] = [];
   const { issuers, dpopReplayStore } = loaded.settings;
-  /** The names of issuers; `undefined` stands for the store. */
+  /** Names of issuers; `undefined` is the store. */
   const awaited = new Set<unknown>(Object.keys(issuers));
   if (dpopReplayStore !== undefined) awaited.add(undefined);
   // The connection to the store does not keep the process alive.

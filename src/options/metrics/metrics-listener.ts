@@ -36,7 +36,7 @@ export function createMetricsListener(readText: () => string, clock: Clock) {
   return server;
 }
 
-/** Rejects with Node's error, which names the `host` and the `port`. */
+/** Rejects with Node's error, plus `host` and `port`. */
 export async function listenBoth(
   { port, host, metricsPort, metricsHost = host }: Ports,
   server: Server,

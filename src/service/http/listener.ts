@@ -141,7 +141,7 @@ export function createListener(responder: Responder, clock: Clock) {
       let outcome: 'drained' | 'deadline' = 'drained';
       isStopping = true;
       for (const connection of connections.values()) connection.finishUp();
-      // A sweep now would destroy idle ones before their next request.
+      // A sweep now would destroy idle connections.
       cancelSweep();
       cancelSweep = clock.after(SWEEP_MILLIS, sweep);
 

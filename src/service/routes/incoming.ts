@@ -43,7 +43,6 @@ export class Incoming<Admitted = unknown> {
     this.body = inputs.body;
   }
 
-  /** The output of the route's query schema, or the query itself. */
   get query(): unknown {
     const { request } = this.#exchange;
     return 'query' in this.#inputs ? this.#inputs.query : queryOf(request, this.path);
