@@ -43,13 +43,13 @@ export function replyToResult(result: unknown, method: string): Reply {
  * else, such as a `Map`. Checks the outermost value only.
  */
 export function jsonText(body: unknown): string {
-  const text = isSerialisable(body) ? JSON.stringify(body) : '';
+  const text = isSerializable(body) ? JSON.stringify(body) : '';
   if (text?.[0] !== '{' && text?.[0] !== '[') throw new UsageError('a body that is no JSON object or array');
 
   return text;
 }
 
-function isSerialisable(body: unknown) {
+function isSerializable(body: unknown) {
   if (!isJsonObject(body)) return Array.isArray(body);
   // JSON would show private details, or single bytes.
   if (body instanceof Error || ArrayBuffer.isView(body)) return false;
