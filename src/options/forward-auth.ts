@@ -33,7 +33,10 @@ const replies = new WeakMap<object, HandlerReply>();
 /** Runs in place of `upstream`: tells the server who the caller is. */
 function admit({ caller }: { readonly caller: Caller | undefined }) {
   const key = caller?.claims ?? NOBODY;
-  const reply = replies.get(key) ?? new HandlerReply(replyFor(caller));
+  const known = replies.get(key);
+  if (known !== undefined) return known;
+
+  const reply = new HandlerReply(replyFor(caller));
   replies.set(key, reply);
   return reply;
 }

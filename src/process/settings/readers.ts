@@ -111,7 +111,7 @@ export const publicUrl = matching(
 
 const algorithm: Reader<Algorithm> = (raw) => {
   const value = text(raw);
-  if (!isOneOf(ALGORITHM_NAMES, value)) throwProblem(`must be of ${ALGORITHM_NAMES.join(', ')}`);
+  if (!isOneOf(ALGORITHM_NAMES, value)) throwProblem(`must be one of ${ALGORITHM_NAMES.join(', ')}`);
   return value;
 };
 
