@@ -60,7 +60,7 @@ export const partOf = (text: string, pattern: RegExp): string =>
 /** The lines of the page as the page says for the first SDK. */
 function withSdk1(lines: string): string {
   const [imports = ''] = samplesUnder(PAGE, 'With the SDK 1.x', 'js');
-  const newest = partOf(lines, /\/\/ Clients of the revision[^]*?\n\n/);
+  const newest = partOf(lines, /\/\/ Clients of revision 2026[^]*?\n\n/);
   return replaceAll(lines, [
     [partOf(lines, /import \{[^}]*\} from '@modelcontextprotocol\/server';\n/), imports],
     [newest, ''],
