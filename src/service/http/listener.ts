@@ -1,6 +1,6 @@
 // node:http with limits, our responses in place of Node's, and an orderly end. Trusts the responder for
-// replies. Promises: every connection has limits; at the end all requests under way get responses. Does not
-// end single connections: connection.ts does.
+// replies. Promises: every connection has limits; on stop, requests under way get ten seconds. Does not end
+// single connections: connection.ts does.
 import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';
@@ -29,7 +29,7 @@ const OPTIONS = {
 const SWEEP_MILLIS = 1_000;
 const STOP_MILLIS = 10_000;
 
-/** The port closes after this many quiet turns, or milliseconds. */
+/** The port closes after this many turns without a new connection, or milliseconds in all. */
 const QUIET_TURNS = 5;
 const QUIET_MILLIS = 250;
 
