@@ -62,7 +62,7 @@ export function createRefusalReplies({
   const schemes = SCHEMES[dpopMode];
   const algs = dpopAlgorithms.join(' ');
 
-  /** A field for each accepted scheme (RFC 9110 §11.6.1). That of the scheme used has the error. */
+  /** A field for each accepted scheme (RFC 9110 §11.6.1). The error goes into that of the scheme used. */
   function challenges({ kind, description, demands }: Refusal, scheme: Scheme | undefined) {
     // RFC 6750 §3.1: no credentials, no error. Choice: the first challenge has the demands.
     const isError = kind !== 'unauthorized';

@@ -8,7 +8,7 @@ export interface GateRequest extends RequestHead {
   readonly socket?: unknown;
 }
 
-/** A Fetch `Request`. Of its URL, the gate reads host, path and query. */
+/** A Fetch `Request`. From its URL, the gate reads only host, path and query. */
 export interface FetchRequest {
   readonly method: string;
   readonly url: string;
@@ -44,8 +44,8 @@ export function refuseAmbiguous(
   const isOfHttp2 = rawHeaders.some((name, index) => index % 2 === 0 && name.startsWith(':'));
   if (isOfHttp2) return refuse('host-refused');
 
-  // RFC 3986 §5.2.4: a proof holds for the path without dot segments, but the server may route with them:
-  // some leave the `url` of a Request as it was sent. URL reads `\` as `/`.
+  // RFC 3986 §5.2.4: a proof covers the path without dot segments, but the server may route with them:
+  // some servers leave the `url` of a Request as it was sent. URL reads `\` as `/`.
   const [path = ''] = originalUrl.split('?', 1);
   const isDot = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
   return path.split(/[/\\]/).some(isDot) ? refuse('target-refused') : undefined;

@@ -29,7 +29,7 @@ export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] 
  */
 export type RefusalReply = Readonly<{ status: number; headers: Field[]; body: string | null }>;
 
-/** Code without strict types cannot tell the two apart, so it may read `headers` too. */
+/** Without strict null checks, TypeScript cannot narrow a verdict, so this has `headers` too. */
 type Refusal = Readonly<{ refusal: RefusalReply; caller?: undefined; headers?: undefined }>;
 
 /** Test `verdict.refusal`. */

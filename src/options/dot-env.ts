@@ -8,7 +8,6 @@ import { noteRepetitions, type Entry } from '../process/settings/entry.ts';
 // needs a blank before it.
 const VALUE = String.raw`(["'\x60])(?:(?!\3).)*\3|(?!["'\x60])(?:(?!#).)*?(?<!\s)|`;
 
-// Refuses invisible control characters.
 const ASSIGNMENT = new RegExp(
   String.raw`^(?![^]*[^\P{Cc}\t])(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?!\s)(${VALUE})\s*((?<=\s)#.*)?$`,
   'u',

@@ -19,7 +19,6 @@ export async function createGate(given: GivenSettings, options?: CreateOptions) 
   const { settings, loadParts } = isBasic(given) ? withoutOptions(given) : await withOptions(given);
   const dependencies = { clock, log: createProcessLog(settings.logLevel) };
   const parts = await loadParts(dependencies);
-  // A gate sees no response to log.
   const checks = composeChecks({ ...settings, accessLog: false }, dependencies, parts, options);
   checks.fetchKeys();
 

@@ -151,7 +151,7 @@ const size: Block = () => {
   const sources = files.filter((name) => name.endsWith('.ts'));
   const tokens = sources.reduce((sum, name) => sum + tokensOf(read(`src/${name}`)).length, 0);
   const thousands = Math.ceil(tokens / 1000) * 1000;
-  return `All of \`src\` is under ${thousands.toLocaleString('en')} tokens (words, signs and texts, without comments).\n`;
+  return `All of \`src\` is under ${thousands.toLocaleString('en')} tokens (words, punctuation and literals, without comments).\n`;
 };
 
 /** What a reader calls the program with this door. */
@@ -266,7 +266,7 @@ const peers: Block = () => {
 const readingOrder: Block = (written) => {
   const derived = Object.entries(FLOORS).map(([folder, names]) => {
     const present = names.filter((name) => existsSync(new URL(`src/${folder}${name}.ts`, ROOT)));
-    return [folder === '' ? 'the doors' : code(folder), present.map(code).join(', ')];
+    return [folder === '' ? 'entry points' : code(folder), present.map(code).join(', ')];
   });
   return withKept(['folder', 'files', 'ask', 'run with it'], derived, written);
 };

@@ -37,7 +37,6 @@ export function integer(min: number, max: number): Reader<number> {
   };
 }
 
-/** Ignores case. */
 export function word<Word extends string>(...words: readonly Word[]): Reader<Word> {
   return (raw) => {
     const lower = typeof raw === 'string' && raw.toLowerCase();

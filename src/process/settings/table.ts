@@ -47,7 +47,6 @@ export const derived = <Value>(
 export const setting = <Value>(env: string, yaml: string, read: Reader<Value>, byDefault: Value) =>
   derived(env, yaml, read, () => byDefault);
 
-/** For access tokens. */
 export const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['RS256'];
 
 const required = <Value>(env: string, yaml: string, read: Reader<Value>, problem: string) =>

@@ -86,7 +86,7 @@ export class Connection {
     return this.#underWay.length === 0 && this.#socket.bytesRead === this.#bytesRead;
   }
 
-  /** For a drain: the last response, or else the next, closes (RFC 9112 §9.6). */
+  /** For a drain: the last response closes, or if too late, the next (RFC 9112 §9.6). */
   finishUp(): void {
     this.#isFinishing = true;
     const last = this.#underWay.at(-1)?.response;
@@ -94,7 +94,7 @@ export class Connection {
 
     last.shouldKeepAlive = false;
     this.#isHeld = false;
-    // A request after a computed reply would run but get no response.
+    // Otherwise a later request would run, but get no response.
     pauseReading(this.#socket);
   }
 
@@ -127,7 +127,7 @@ export class Connection {
     if (this.#makeFinalText !== undefined && this.#underWay.length === 0) this.#end(this.#makeFinalText);
   }
 
-  /** RFC 9112 §9.6: closes our side, the other when the client does, or after `LINGER_MILLIS`. */
+  /** RFC 9112 §9.6: closes our side; the socket closes when the client does, or after `LINGER_MILLIS`. */
   #end(makeText = () => ''): void {
     const socket = this.#socket;
     if (!socket.writable) return;

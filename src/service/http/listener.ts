@@ -83,7 +83,7 @@ export function createListener(responder: Responder, clock: Clock) {
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    // Paused while responses or a body are unread; the sweep limits that.
+    // A socket paused because responses or a body are unread is left to the sweep.
     if (!isLate || !socket.isPaused()) refuseArriving(socket, refusalFor(error));
   });
 
@@ -134,7 +134,7 @@ export function createListener(responder: Responder, clock: Clock) {
 
   /**
    * RFC 9112 §9.6: requests under way get their responses, then connections close. Resolves within ten
-   * seconds. Calls `onClosing` once the port is closed: a client that closes earlier would only reconnect.
+   * seconds. Calls `onClosing` once the port is closed: before that, a client would only reconnect.
    */
   const stop = (onClosing = () => {}) =>
     new Promise<'drained' | 'deadline'>((resolve) => {

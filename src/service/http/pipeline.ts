@@ -23,7 +23,8 @@ export interface PipelineOptions {
 
 /**
  * Returns a function from a request to its reply or refusal. After access it may throw, or reject with,
- * `Refused`, `CLIENT_GONE`, `fail` or a bug. Trusts `routesProblems`. Rules do not cover `ownRoutes`.
+ * `Refused`, `CLIENT_GONE`, `fail` or a bug. Trusts that `routesProblems` found none. Rules do
+ * not cover `ownRoutes`.
  */
 export function createPipeline(
   { routes, rules }: Routes,

@@ -59,7 +59,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
     if (isGone(request, response) || isEnding(request.socket)) return undefined;
 
     const reply = runPipeline(exchange);
-    // Now: the turn's other replies are computed before any is written.
+    // Recorded now: the turn's other replies are computed before any is written.
     const isLast = phase.isClosing || response.shouldKeepAlive === false;
     if (!isPromise(reply)) recordEnd(request, isLast || reply?.closes);
     return reply;

@@ -1,5 +1,5 @@
-// Strict readers of base64url, UTF-8 and JSON. Promises: base64url has one spelling, UTF-8 and JSON one
-// reading.
+// Strict readers of base64url, UTF-8 and JSON. Promises: base64url must be canonical; UTF-8 and
+// JSON have one reading.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -21,7 +21,6 @@ export function decodeBase64url(text: string): Buffer | undefined {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Keeps a byte-order mark. */
 export const decodeUtf8 = (bytes: Uint8Array): string | undefined =>
   undefinedOn(TypeError, () => utf8.decode(bytes));
 
@@ -31,7 +30,7 @@ const NOTHING: object = Object.freeze(Object.create(null));
 /** Inherits nothing: absent members are `undefined`. */
 export const withoutPrototype = (value: object): JsonObject => Object.assign(Object.create(NOTHING), value);
 
-/** Read only fixed names: members may be inherited. */
+/** Callers must read only fixed names: members may be inherited. */
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 

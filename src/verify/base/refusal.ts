@@ -3,7 +3,8 @@
 // does.
 
 /**
- * Kind (`error` in the body) → reason (for the log) → sentence, empty if the client gets none or the guard's.
+ * Kind (`error` in the body) → reason (for the log) → sentence. It is empty if the client gets none, or the
+ * guard's own.
  */
 export const SENTENCES = {
   unauthorized: {
@@ -144,7 +145,7 @@ export interface Findings {
 }
 
 /**
- * A refused request. Thrown only for bodies and queries: strangers must not make a `throw` walk the stack.
+ * A refused request. Thrown only for bodies and queries: strangers must not cause a costly `throw`.
  * Not an `Error`: a stack costs time and could leak.
  */
 export class Refused {

@@ -6,7 +6,7 @@ import { refuse } from '../base/refusal.ts';
 const SLOT_MILLIS = 60_000;
 
 /**
- * Returns a fresh nonce for one of the previous slot; a refusal has one too. `secret` has at least 32
+ * The check returns a fresh nonce for one of the previous slot, or in a refusal. `secret` has at least 32
  * characters.
  */
 export function createNonceCheck(secret: string) {

@@ -93,7 +93,7 @@ function fetchHead(address: string, connection: object) {
     const request = get(address, options, resolve);
     request.on('error', reject);
 
-    // RFC 9110 §15.2.2: also after a switch of protocols.
+    // RFC 9110 §15.2.2: `close` also follows a switch of protocols.
     request.on('close', () => reject(new FetchError('connection-failed')));
   });
 }

@@ -114,8 +114,8 @@ export function createKeySet(
   function fetchToAwait(isForUnknownKid: boolean) {
     if (fetchUnderWay !== undefined) return fetchUnderWay;
 
-    // For an unknown `kid` the pause runs from a fetch's start; without keys from the last failure, so that a
-    // hung provider gets a rest.
+    // For an unknown `kid`, the pause runs from the last such fetch; without keys, from the last failure, so
+    // that a hung provider gets a rest.
     const now = clock.monotonic();
     if (now - (isForUnknownKid ? lastForUnknownKid : failedAt) < REQUEST_PAUSE_MILLIS) return undefined;
 

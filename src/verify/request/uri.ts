@@ -25,7 +25,7 @@ export function requestUri(
   { host, path, rawHeaders, uri }: RequestFacts,
   { publicUrl, trustProxy }: UriOptions,
 ): string | Refused | undefined {
-  // RFC 9112 §3.2.1: `#` would end a URI, but the router reads on.
+  // RFC 9112 §3.2.1: in a URI `#` ends the path, but not for the router.
   if (path.includes('#')) return undefined;
   if (publicUrl !== undefined) return publicUrl + path;
   if (uri !== undefined) return uri();
