@@ -7,6 +7,7 @@ import { createLookup } from './settings/names.ts';
 import { findEntries, type Environment } from './settings/sources.ts';
 import type { SettingsTable } from './settings/table.ts';
 
+/** The result of `loadSettings`. */
 export interface Loaded {
   readonly settings: Settings;
   readonly files: readonly string[];

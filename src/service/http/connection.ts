@@ -94,7 +94,7 @@ export class Connection {
 
     last.shouldKeepAlive = false;
     this.#isHeld = false;
-    // Otherwise a later request would run, but get no response.
+    // A later request would run, but get no response.
     pauseReading(this.#socket);
   }
 

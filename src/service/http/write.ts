@@ -42,7 +42,7 @@ export function writeReply(
   if (isGone(request, response)) return;
 
   const isEnd = recordEnd(request, isLast || closes || response.shouldKeepAlive === false);
-  // Without `shouldKeepAlive` Node adds the field.
+  // Without `shouldKeepAlive` Node adds `close`.
   const last = isEnd && response.shouldKeepAlive ? CLOSE : [];
   response.writeHead(status, [...fields, ...more, ...last]);
   // Corked: Node 20 and 22 send `end(text)` in two pieces.
