@@ -169,20 +169,53 @@ test('the refusal of authorize has neither fields of other origins nor a nonce',
   assert.match(JSON.stringify(refusal?.headers), /scope=\\"read:orders write:orders\\"/);
 });
 
+/** The log lines of single requests that the action writes. */
+async function linesOf(t: TestContext, action: () => unknown): Promise<Record<string, unknown>[]> {
+  const { write } = process.stdout;
+  let written = '';
+  const { mock } = t.mock.method(process.stdout, 'write', (text: unknown, ...rest: unknown[]) => {
+    written += String(text);
+    return Reflect.apply(write, process.stdout, [text, ...rest]);
+  });
+  await action();
+  await new Promise(setImmediate);
+  mock.restore();
+  const lines = written.split('\n').filter((line) => /"message":"request( refused)?"/.test(line));
+  return lines.map((line) => JSON.parse(line));
+}
+
 test('the log names issuer and key of a caller whom authorize refuses', async (t) => {
   const { gate, caller } = await admitted(t, READER, { logLevel: 'debug' });
   const [{ kid } = {}] = (await issuer.fetchKeys()).keys;
-  const { write } = process.stdout;
-  let written = '';
-  t.mock.method(process.stdout, 'write', (text: string, ...rest: never[]) => {
-    written += text;
-    return Reflect.apply(write, process.stdout, [text, ...rest]);
+  const lines = await linesOf(t, () => gate.authorize(caller, needs(scope('write:orders'))));
+  assert.deepEqual(
+    lines.map((line) => [line.message, line.reason, line.issuer, line.kid]),
+    [['request refused', 'scope-missing', 'idp', kid]],
+  );
+});
+
+test('the log names issuer and key of a good token whose sender constraint is refused [RFC 9449 §7.1]', async (t) => {
+  const gate = await openGate(t, { logLevel: 'debug', dpopMode: 'ALLOWED' });
+  const [{ kid } = {}] = (await issuer.fetchKeys()).keys;
+  const token = issuer.boundToken(createProofKey(), READER);
+  const lines = await linesOf(t, () => gate.check(requestWith('Authorization', `Bearer ${token}`), access));
+  assert.deepEqual(
+    lines.map((line) => [line.message, line.reason, line.issuer, line.kid]),
+    [['request refused', 'bound-token', 'idp', kid]],
+  );
+});
+
+test('a gate logs no line for an admitted request, even with accessLog', async (t) => {
+  const gate = await openGate(t, { accessLog: true, logLevel: 'debug' });
+  const request = requestWith('Authorization', issuer.bearer(READER).authorization);
+  const lines = await linesOf(t, async () => {
+    assert.ok(!(await gate.check(request, access)).refusal);
+    assert.equal((await gate.check(requestWith(), access)).refusal?.status, 401);
   });
-  gate.authorize(caller, needs(scope('write:orders')));
-  await new Promise(setImmediate);
-  const line = written.split('\n').find((each) => each.includes('"request refused"'));
-  const { reason, issuer: issuerName, kid: logged } = JSON.parse(String(line));
-  assert.deepEqual([reason, issuerName, logged], ['scope-missing', 'idp', kid]);
+  assert.deepEqual(
+    lines.map(({ message }) => message),
+    ['request refused'],
+  );
 });
 
 test('authorize checks a login by the current time [RFC 9470 §3]', async (t) => {
@@ -212,9 +245,15 @@ test('authorize throws for a caller that no check in this process made, and for 
     'x',
     proxy,
   ]) {
-    assert.throws(() => gate.authorize(other as Caller, access), TypeError);
+    assert.throws(() => gate.authorize(other as Caller, access), {
+      name: 'TypeError',
+      message: 'authorize needs a caller that a gate has admitted',
+    });
   }
-  assert.throws(() => gate.authorize(caller, open as never), TypeError);
+  assert.throws(() => gate.authorize(caller, open as never), {
+    name: 'TypeError',
+    message: 'authorize needs an access that is not open',
+  });
   assert.throws(() => gate.authorize(caller, needs(scope('"'))), { name: 'ConfigurationError' });
 });
 
