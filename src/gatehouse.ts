@@ -1,4 +1,4 @@
-// The door `gatehouse`: services and gates.
+// The entry point `gatehouse-http`: services and gates.
 export { ConfigurationError } from './gate/configuration-error.ts';
 export { loadSettings, type Loaded } from './process/load-settings.ts';
 export type { GivenSettings, Settings } from './process/service-settings.ts';

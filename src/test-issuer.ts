@@ -141,7 +141,7 @@ export function createProofKey(): ProofKey {
   return { thumbprint, publicJwk: members, privateKey };
 }
 
-/** Node 20 hangs on exporting a generated key while its generator is collected. */
+/** Node 20 hangs if it exports a generated key while the generator is garbage-collected. */
 const AS_TEXT = {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
   privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
@@ -153,7 +153,7 @@ function keysOf(pair: Readonly<Record<'publicKey' | 'privateKey', unknown>>) {
 }
 
 /**
- * Creates a proof for a request with this token (RFC 9449 §4.2), valid from now on.
+ * Creates a proof for a request with this token (RFC 9449 §4.2), issued now.
  *
  * @example const dpop = createProof(key, { method: 'GET', url }, issuer.boundToken(key));
  */

@@ -1,4 +1,4 @@
-// The door `gatehouse-http/testing`: the test issuer, and a check of every route's access.
+// The entry point `gatehouse-http/testing`: the test issuer, and a check of every route's access.
 import { STATUSES } from './gate/challenge.ts';
 import { authenticated, refusalOf, type Access } from './gate/access.ts';
 import type { Guard } from './gate/guards.ts';

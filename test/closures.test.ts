@@ -1,4 +1,4 @@
-/* The closures of doors: which files load, which tokens count, and how many there are. */
+/* The closures of the entry points of src: which files they load, and how their tokens are counted. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { closureOf, countTokens, doorsOf, filesLoadedBy, readSources } from './support/closures.ts';

@@ -77,7 +77,7 @@ describe('the image', () => {
     }
   });
 
-  test('logs frames in the source for a bug', () => {
+  test('logs the stack frames of a bug as places in the source', () => {
     assert.ok(wordsOf(running, 'ENV').some(([setting]) => setting === 'NODE_OPTIONS=--enable-source-maps'));
   });
 });

@@ -51,7 +51,7 @@ const BROKEN: Readonly<Record<string, readonly string[]>> = {
 
 for (const [offence, texts] of Object.entries(BROKEN)) {
   for (const text of texts) {
-    test(`finds ${offence.slice(offence.indexOf(':') + 2)} in ${JSON.stringify(text).slice(0, 60)}`, () =>
+    test(`reports "${offence.slice(offence.indexOf(':') + 2)}" in ${JSON.stringify(text).slice(0, 60)}`, () =>
       assert.deepEqual(found(text), [offence]));
   }
 }

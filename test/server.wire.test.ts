@@ -36,12 +36,15 @@ const preload = (code: string): Environment => ({
   NODE_OPTIONS: `--enable-source-maps --import=data:text/javascript;base64,${Buffer.from(code).toString('base64')}`,
 });
 
-/** Loaded otherwise, Node has already started its threads, which not every system counts. */
+/**
+ * Only the built service can be measured: otherwise the loader has already started the threads. Only Linux
+ * counts threads.
+ */
 const canCountThreads =
   process.platform === 'linux' && existsSync(new URL('../dist/package.json', import.meta.url));
 
 for (const [what, own, isForEach] of [
-  ['has a thread to look up the name of each issuer, whatever becomes of the others [F13]', {}, true],
+  ['has a thread to look up the name of each issuer, so that no lookup waits for another [F13]', {}, true],
   ['has as many threads as its operator says', { UV_THREADPOOL_SIZE: '4' }, false],
 ] as const) {
   test(`${what} (on Linux, as built)`, { skip: !canCountThreads }, async (t) => {
@@ -286,7 +289,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.deepEqual([await service.exited, service.errors()], [0, '']);
   });
 
-  test('drops and counts log lines above a bound when nobody reads them, and nothing else [H3]', async (t) => {
+  test('when nobody reads the log, drops and counts the lines above a bound, and keeps the others [H3]', async (t) => {
     const service = await runProcess(t, { environment: { LOG_LEVEL: 'debug' } });
     await service.logged('signing keys could not be fetched');
     service.child.stdout!.pause();

@@ -59,7 +59,7 @@ test('the route matrix rejects invalid routes', async () => {
   }
 });
 
-/** A guard that gives the matrix, which asks first, another result than the service. */
+/** A guard whose result differs between the matrix, which asks first, and the service. */
 function fickle(first: boolean): Guard {
   let asked = 0;
 

@@ -1,5 +1,5 @@
-/* The workflows: whose code they run, with which rights, and on which words. `npm run evidence workflows` has
-   them judged by others. */
+/* The workflows: whose code they run, with which rights, and with whose text in their scripts. `npm run
+   evidence workflows` has them judged by others. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -42,7 +42,7 @@ const usesOf = (text: string) =>
 const scriptsOf = (text: string): readonly string[] =>
   [...text.matchAll(/\brun: (?:\|\n((?: {10}.*\n)+)|(.*)\n)/g)].map(([, block, line]) => block ?? line ?? '');
 
-test('each workflow has jobs, each job has steps and an end in time', () => {
+test('each workflow has jobs, and each job has steps and a timeout', () => {
   assert.deepEqual(FILES, ['ci.yml', 'release.yml']);
   for (const { file, name, text } of jobs) {
     assert.match(text, /^ {4}steps:$/m, `${file} ${name}`);
@@ -106,7 +106,7 @@ test('changes of strangers run without secrets, and no script contains words tha
   }
 });
 
-test('every change is tested by .ci/run on the lines of Node that are claimed, and used on Deno and Bun', () => {
+test('every change is tested by .ci/run on each supported line of Node, and the package is used on Deno and Bun', () => {
   const matrix = readFileSync(new URL('test/evidence/matrix/run.ts', ROOT), 'utf8');
   const [, lines = ''] = /^const LINES = \[(.+)\];$/m.exec(matrix) ?? [];
   const { 'ci.yml': ci = '' } = texts;
@@ -116,7 +116,7 @@ test('every change is tested by .ci/run on the lines of Node that are claimed, a
   assert.ok(scripts.includes('npm run evidence matrix deno bun'));
 });
 
-test('what .ci/run would install, which it may not on a runner, is installed before it', () => {
+test('the workflow installs what .ci/run needs, since .ci/run may not install on a runner', () => {
   const installed = (text: string) =>
     /apt-get install -y --no-install-recommends ([\w -]+)/.exec(text)?.[1]?.trim().split(' ');
 

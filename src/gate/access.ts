@@ -11,7 +11,7 @@ export interface Access<Admitted> {
   /** Checked in this order, `recentLogin` last. */
   readonly guards: readonly Guard[];
   readonly problems?: readonly string[];
-  /** Called once `refusalOf` has returned nothing. */
+  /** Called after `refusalOf` has returned nothing. */
   readonly admit: (caller: Caller | undefined) => Admitted;
 }
 
@@ -37,7 +37,7 @@ export function refusalOf(
       login ??= guard.refused;
     }
   }
-  // Choice: other guards first, so nobody logs in again just to lack a scope.
+  // Choice: other guards first, so nobody logs in again only to be refused for a scope.
   return hasRoute ? login : undefined;
 }
 
@@ -88,7 +88,7 @@ export const authenticated: Access<Caller> = {
 export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
   if (guards.filter(isLogin).length > 1) throw new TypeError('a route has two recentLogin; make them one');
 
-  const nothing = guards.length === 0 ? ['needs nothing; write authenticated, or a guard'] : [];
+  const nothing = guards.length === 0 ? ['needs() without a guard; add one, or write authenticated'] : [];
   return {
     name: guards.map((guard) => guard.name).join(', '),
     credentials: 'required',

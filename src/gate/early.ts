@@ -1,4 +1,4 @@
-// What an option may add: replies before access is checked, and the fields by which pages of other origins
+// What an option may add: replies before access is checked, and the fields that let pages of other origins
 // read replies.
 import type { RequestFacts } from '../verify/request/uri.ts';
 import type { Refused } from '../verify/base/refusal.ts';

@@ -16,7 +16,7 @@ export interface FetchRequest {
   readonly originalUrl?: undefined;
 }
 
-const NO_REQUEST = 'a request needs rawHeaders, or as a Request of Fetch an absolute url and headers';
+const NO_REQUEST = 'a request needs rawHeaders; a Fetch Request needs headers and an absolute url';
 
 /** Fetch has joined repeated fields with commas. Ignores the URL's scheme. */
 export function requestOf(request: GateRequest | FetchRequest): GateRequest {

@@ -1,6 +1,6 @@
 // Just the checks, for an existing server: Host → path → early replies → credentials → token → sender →
-// access. Refusals are those of our own listener. An access that ignores credentials checks only the form of
-// the request. Reads no body, adds nothing to the request, and does not bound what the server lets in.
+// access. An access that ignores credentials checks only the form of the request. Reads no body, adds nothing
+// to the request, and does not bound what the server lets in.
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../verify/base/clock.ts';
 import { UsageError } from '../verify/base/events.ts';
@@ -20,7 +20,7 @@ import {
 import type { Identification } from './identify.ts';
 import { nonceFields, type Replies } from './replies.ts';
 
-/** A caller who may pass. `headers` are for the host's response: a `DPoP-Nonce` when one is due. */
+/** A caller who may pass. `headers` are for your server's response: a `DPoP-Nonce` when one is due. */
 export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] }>;
 
 /**
@@ -38,7 +38,7 @@ export type Verdict<Admitted> = (Admission<Admitted> & Readonly<{ refusal?: unde
 /** Test `authorization.refusal`. */
 export type Authorization<Admitted> = Readonly<{ caller: Admitted; refusal?: undefined }> | Refusal;
 
-const TOO_LATE = 'the response has begun before admit was through; await it';
+const TOO_LATE = 'the response began before admit was done; await admit';
 
 function requireSound(access: Access<unknown>) {
   if (!Object(access).admit) throw new TypeError('the gate needs an access, such as needs()');

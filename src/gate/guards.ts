@@ -63,7 +63,8 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
 }
 
 /**
- * Passes when `check` returns `true`. The challenge shows `what`, in printable ASCII.
+ * Passes when `check` returns `true`. The challenge shows `what`, which must be printable ASCII without `"`,
+ * `\\` and `=`.
  *
  * @example needs(claimCheck('age is at least 18', (claim) => Number(claim('age')) >= 18))
  */
@@ -92,7 +93,7 @@ function claimGuard(
 ): Guard {
   // RFC 6750 §3: error_description. Stricter: no `=`, which looks like a parameter.
   const isShowable = /^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]+$/.test(description);
-  const showProblem = isShowable ? undefined : `${name}: cannot be named in a challenge`;
+  const showProblem = isShowable ? undefined : `${name}: has a character that a challenge cannot show`;
   // `undefined` would pass tokens without the claim.
   const problem = isDemand ? showProblem : `${name}: demands nothing`;
   return { name, refused: refuse('claim-missing', { description }), problem, passes };

@@ -4,7 +4,7 @@ import { andThen, type Clock, type MaybePromise } from '../verify/base/clock.ts'
 import { Refused } from '../verify/base/refusal.ts';
 import type { Caller, SenderCheck } from '../verify/caller.ts';
 import { parseCredentials, type DpopMode } from '../verify/credentials.ts';
-import { createHostReader } from '../verify/request/fields.ts';
+import { readHost } from '../verify/request/fields.ts';
 import type { RequestFacts } from '../verify/request/uri.ts';
 import { verifiedOf, type TokenVerifier } from '../verify/token/verify.ts';
 import type { Early, EarlyReply } from './early.ts';
@@ -28,8 +28,6 @@ export function createIdentification({
   checkSender,
   early: earlyReplies,
 }: IdentificationOptions) {
-  const readHost = createHostReader();
-
   function readFacts({ request }: RequestRecord): RequestFacts | Refused {
     const { method = '', url = '', originalUrl = url, rawHeaders, httpVersion } = request;
     const host = readHost(rawHeaders, httpVersion);

@@ -1,5 +1,5 @@
-// Step-up authentication (RFC 9470): a guard that demands a recent or strong login. Trusts the claims of a
-// token. Does not decide when it is checked: gate/access.ts does, last.
+// Step-up authentication (RFC 9470): a guard that demands a recent or strong login. Does not decide when it
+// is checked: gate/access.ts checks it last.
 import { parametersText } from './challenge.ts';
 import { WORD, type Guard, type OneOrMore } from './guards.ts';
 import { isListOf } from '../verify/base/encoding.ts';
@@ -25,7 +25,9 @@ export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Gu
   const isAge = maxAgeSeconds === undefined || isWholeNumber(maxAgeSeconds);
   const isNothing = wanted === undefined && maxAgeSeconds === undefined;
   if (!isAcr || !isAge || isNothing || Object.keys(others).length > 0) {
-    throw new TypeError('recentLogin needs words for acr, whole maxAgeSeconds from 0, or both');
+    throw new TypeError(
+      'recentLogin needs acr, a list of words, or maxAgeSeconds, a whole number from 0, or both',
+    );
   }
 
   // RFC 9470 §3

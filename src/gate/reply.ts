@@ -1,5 +1,6 @@
-// A reply as a value: status, fields, content. Promises: JSON in UTF-8 with Content-Length, never cached,
-// never sniffed. Does not check further fields: ours are constants, and handler-reply.ts checks a handler's.
+// A reply as a value: status, fields, content. Promises: JSON in UTF-8 with Content-Length, neither cached
+// nor sniffed unless its maker says so. Does not check further fields: ours are constants, and
+// handler-reply.ts checks a handler's.
 
 export interface Reply {
   readonly status: number;

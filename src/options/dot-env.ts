@@ -1,6 +1,5 @@
-// Parses `.env` line by line. Given a whole file, Node's util.parseEnv silently drops settings: on Node 20
-// after a line of spaces, on 22 to 26 after `NAME=` and a space. Promises: a line that is neither assignment,
-// comment nor empty is a problem.
+// Parses `.env` line by line. Given a whole file, Node's util.parseEnv silently drops settings after some
+// lines. Promises: a line that is neither assignment, comment nor empty is a problem.
 import { parseEnv } from 'node:util';
 import { noteRepetitions, type Entry } from '../process/settings/entry.ts';
 
@@ -13,6 +12,8 @@ const ASSIGNMENT = new RegExp(
   'u',
 );
 
+const NO_LINE = 'is not NAME=value in visible characters, a comment or empty; correct it, and quote a #';
+
 export function parseDotEnv(text: string, file: string, problems: string[]): Entry[] {
   const entries: Entry[] = [];
   for (const [index, raw] of text.split('\n').entries()) {
@@ -23,7 +24,7 @@ export function parseDotEnv(text: string, file: string, problems: string[]): Ent
       const value = String(parseEnv(`VALUE=${written}`).VALUE);
       entries.push({ name, value, source });
     } else if (!/^(#.*)?$/.test(line)) {
-      problems.push(`${source}: no visible NAME=value on one line, no comment, not empty; mend it, quote #`);
+      problems.push(`${source}: ${NO_LINE}`);
     }
   }
   noteRepetitions(entries, problems);

@@ -5,15 +5,15 @@ import { isListOf, undefinedOn } from '../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';
 import { fieldValues, isHost } from '../verify/request/fields.ts';
-import type { RequestFacts } from '../verify/request/uri.ts';
 import { NO_CONTENT } from '../gate/reply.ts';
-import { createPipeline } from '../service/http/pipeline.ts';
+import type { Exchange } from '../service/http/exchange.ts';
+import { createPipeline, type FactsReader } from '../service/http/pipeline.ts';
 import { HandlerReply } from '../service/routes/handler-result.ts';
 import { createRouter } from '../service/routes/router.ts';
 
 const READS = ['GET', 'HEAD'];
 
-/** A token (RFC 9110 §5.6.2), and a target that begins with a path. */
+/** A method (RFC 9110 §5.6.2), and a target that begins with a path. */
 const QUESTION = /^([!#$%&'*+.^_`|~\w-]+) (\/[^ ?]*)(?:\?[^ ]*)?$/;
 
 /** Stricter: what servers read in several ways, plain or escaped, and control characters. */
@@ -47,10 +47,10 @@ const replyFor = (caller: Caller | undefined) => ({
   content: '',
 });
 
-/** Always all four: instead of a missing one a proxy may pass on the client's own, or a name in braces. */
+/** Always all four: for a missing one a proxy may pass on the client's own or its own placeholder. */
 function identityOf(caller: Partial<Caller> = {}) {
   const { subject, issuer, scopes = [], claims } = caller;
-  // Before version 26, Node cannot write 5,000 levels, which take more than 8 KiB.
+  // Before Node 26, JSON.stringify fails at 5,000 levels, which would be over 8 KiB anyway.
   const json = claims && undefinedOn(RangeError, () => JSON.stringify(claims));
   const encoded = json && Buffer.from(json).toString('base64url');
 
@@ -65,21 +65,17 @@ function identityOf(caller: Partial<Caller> = {}) {
 
 const textIf = (pattern: RegExp, text = '') => (pattern.test(text) ? text : '');
 
-/** Joins repeated fields with a space, which no valid value has. */
-const field = ({ rawHeaders }: RequestFacts, name: string) =>
-  fieldValues(rawHeaders, `x-forwarded-${name}`).join(' ');
-
-/** Method and path, from header fields, or after the prefix from the request itself. */
-function questionIn(facts: RequestFacts, rest: string) {
-  const named = `${field(facts, 'method')} ${field(facts, 'uri')}`;
-  return QUESTION.exec(rest ? `${facts.method} ${rest}` : named);
+/** Method and path: of the request itself if a path follows the prefix, else from header fields. */
+function questionIn({ method, headers }: Exchange['request'], rest: string) {
+  // Node joins repeated fields with a comma and a space: never a method or a target.
+  const { 'x-forwarded-method': forwarded = '', 'x-forwarded-uri': uri = '' } = headers;
+  return QUESTION.exec(rest ? `${method} ${rest}` : `${forwarded} ${uri}`);
 }
 
 /** Read only where a proof is checked. */
-function forwardedUri(facts: RequestFacts, path: string) {
-  const scheme = field(facts, 'proto');
-  const host = field(facts, 'host');
-  const isOrigin = /^https?$/i.test(scheme) && isHost(host);
+function forwardedUri({ headers }: Exchange['request'], path: string) {
+  const { 'x-forwarded-proto': scheme = '', 'x-forwarded-host': host = '' } = headers;
+  const isOrigin = /^https?$/i.test(String(scheme)) && isHost(String(host));
   return isOrigin ? `${scheme}://${host}${path}` : refuse('forwarded-refused');
 }
 
@@ -94,24 +90,24 @@ export function createForwardAuth(...parts: Parameters<typeof createPipeline>) {
 
   const matchPath = (path: string, uri: unknown) => (uri ? matchForwarded(path) : matchOwn(path));
 
-  const readFacts: typeof identification.readFacts = (record) => {
-    const facts = identification.readFacts(record);
+  const readFacts: FactsReader = (exchange) => {
+    const facts = identification.readFacts(exchange);
     if (facts instanceof Refused) return facts;
 
     const [, rest] = /^\/forward-auth($|\/.*)/.exec(facts.path) ?? [];
     if (rest === undefined) return facts;
     if (rest === '' && !READS.includes(facts.method)) return refuseMethod(READS);
 
-    const [, method = '', path = ''] = questionIn(facts, rest) ?? [];
+    const [, method = '', path = ''] = questionIn(exchange.request, rest) ?? [];
     if (path === '') return refuse('question-malformed');
 
-    record.forwardedMethod = method;
+    exchange.forwardedMethod = method;
     if (AMBIGUOUS.test(path)) return refuse('route-missing');
 
-    return { ...facts, method, path, uri: () => forwardedUri(facts, path) };
+    return { ...facts, method, path, uri: () => forwardedUri(exchange.request, path) };
   };
 
-  /** A proxy takes 204 as "pass": without this, any preflight would. */
+  /** A proxy takes 204 as "pass": without this, every preflight would pass. */
   const replyEarly: typeof identification.replyEarly = (facts) => {
     const early = identification.replyEarly(facts);
     const { path, rawHeaders, uri } = facts;

@@ -1,6 +1,5 @@
 // Connects to the provider through a forward proxy, which learns only the provider's host name: fetch.ts runs
-// TLS inside the tunnel. Promises: no byte of the proxy counts as the provider's. Does not set a deadline:
-// the signal does.
+// TLS inside the tunnel. Promises: no byte of the proxy counts as the provider's.
 import { request } from 'node:http';
 import type { Connect } from '../verify/keys/fetch.ts';
 import { FetchError } from '../verify/keys/jwks.ts';

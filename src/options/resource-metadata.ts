@@ -94,10 +94,12 @@ function documentOf({
   };
 }
 
-/** RFC 8707 §2.2: tokens for a resource name it as their audience; RFC 9728 §2 tells clients the resource. */
+/**
+ * RFC 8707 §2.2: a token for a resource has it as audience. The metadata names it to clients (RFC 9728 §2).
+ */
 function warnOfAudience({ resourceUrl = '', issuers }: ResourceOptions, log: Log) {
   const isAudience = Object.values(issuers).some(({ audience }) => audience.includes(resourceUrl));
-  if (!isAudience) log('resource is no audience', { setting: printableSetting(resourceUrl) });
+  if (!isAudience) log('resource is not an audience', { setting: printableSetting(resourceUrl) });
 }
 
 const withScope = onceForEach((refusal, scope: string): Refusal => {
@@ -105,9 +107,8 @@ const withScope = onceForEach((refusal, scope: string): Refusal => {
 });
 
 /**
- * If another token could help, names all scopes of the route and its rules (RFC 6750 §3). Choice: also of
- * `anyScope` and of passed guards, since a client asks for no others. Equal results are the same object, so
- * their reply is made once.
+ * If another token could help, names all scopes of the route and its rules (RFC 6750 §3). Choice: includes
+ * scopes of `anyScope` and of guards that passed: a client then asks for no others.
  */
 export const nameScopes: NameScopes = (refusal, { rules = [], route }) => {
   const { kind, demands } = refusal;

@@ -46,7 +46,7 @@ const RESOURCE =
 
 export const resourceUrl = fitting(
   publicUrl,
-  'must be https:// but for loopback, have the origin of the public URL, no "=", and no "/" after a path',
+  'must be https:// (http:// on loopback), with the origin of the public URL, no "=", no "/" after a path',
   (value, { publicUrl: shown = value }) => {
     const { href, origin } = new URL(value);
     return RESOURCE.test(href) && new URL(String(shown)).origin === origin;
@@ -56,7 +56,7 @@ export const resourceUrl = fitting(
 /** A scope-token (RFC 6749 §3.3) of this API, not one of OpenID Connect. */
 export const resourceScope = matching(
   /^(?!(openid|offline_access)$)[\x21\x23-\x5b\x5d-\x7e]+$/,
-  'must be a scope of this API, without white space, quotes or "\\"; neither openid nor offline_access',
+  'must be a scope of this API, without white space, \'"\' or "\\"; neither openid nor offline_access',
 );
 
 /** A web origin, spelled exactly as browsers send it. */

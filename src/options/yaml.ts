@@ -1,6 +1,5 @@
-// A strict parser for the YAML that settings need: nested maps, lists, plain and quoted scalars.
-// Promises: what it accepts has the meaning of YAML 1.2 (core schema); anything else is a problem with its
-// line.
+// A strict parser for the YAML that settings need: nested maps, lists, plain and quoted scalars. Promises:
+// what it accepts has the meaning of YAML 1.2 (core schema); anything else is a problem with its line.
 import { throwAt, type Entry, type RawValue, type Scalar } from '../process/settings/entry.ts';
 
 const START = /^\uFEFF?((?: *(?:#.*)?\r?\n)*)(?:---(?= *(?: #.*)?(?:\r?\n|$)))?/;
@@ -9,7 +8,7 @@ const CHARACTER = /[\x00-\x1f\x7f-\x9f\u2028\u2029\uD800-\uDFFF\uFEFF\uFFFE\uFFF
 /** Only JSON's escapes, and no lone surrogates. */
 const DOUBLE = /"(?:[^"\\]|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*"/.source;
 const QUOTED = `${DOUBLE}|'(?:[^']|'')*'(?!')`;
-// Plain text does not end in a blank: a run of blanks would be scanned again from each one.
+// Plain text must not end in a blank, or a run of blanks would be scanned again from each one.
 const ITEM = `(?:${QUOTED}|[^"',[\\]{} ](?:[^,[\\]{}]*?[^,[\\]{} ])??)`;
 const ITEMS = new RegExp(`${ITEM}(?= *[,\\]])`, 'g');
 const LIST = `\\[(?: *${ITEM} *(?:,|(?=\\])))* *\\]`;
@@ -19,6 +18,8 @@ const PAIR = new RegExp(`^(${QUOTED}|[^"'](?:.*?[^ ])??) *:( .*)?$`);
 /** Unsupported forms of YAML, infinity and NaN. */
 const OTHER = /^[,[\]{}#&*!|>'"%@`]|^[-?:]( |$)|:( |$)| #|^[-+]?\.(inf|Inf|INF)$|^\.(nan|NaN|NAN)$/;
 const NUMBER = /^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+)$/;
+
+const NO_MAP = 'the indentation fits no map; a value must end on the line where it begins';
 
 const NO_PAIR = 'no "key: value", a quoted text that does not end on its line, or a list item out of place';
 
@@ -53,7 +54,7 @@ export function parseYaml(document: string, file: string): Entry[] {
       if (isItem && last) entries.push({ ...last, value: items });
     }
     if (open.below !== start || (isItem && open === root)) {
-      throwAt(source, isItem ? NO_PAIR : 'the indentation fits no map; a value ends on its own line');
+      throwAt(source, isItem ? NO_PAIR : NO_MAP);
     }
     if (isItem) items.push(readItem(text, source));
     else readPair(text, source, start.length);
@@ -68,7 +69,7 @@ export function parseYaml(document: string, file: string): Entry[] {
     }
     // `"a.b"` is not `b` below `a`.
     const name = open.prefix + (/\.|^"/.test(key) ? JSON.stringify(key) : key);
-    if (names.has(name)) throwAt(source, 'a key that is set before; remove one');
+    if (names.has(name)) throwAt(source, 'a key that is already set; remove one of the two');
     names.add(name);
 
     entries.push({ name, value: readValue(rest, source), source });
@@ -106,7 +107,7 @@ function readValue(after: string, source: string): RawValue {
 function readScalar(text: string, source: string): Scalar {
   if (text.startsWith('"')) return String(JSON.parse(text));
   if (text.startsWith("'")) return text.slice(1, -1).replaceAll("''", "'");
-  if (OTHER.test(text)) throwAt(source, 'a list item without a key, or a form that is not read; quote it');
+  if (OTHER.test(text)) throwAt(source, 'a list item without a key, or YAML that is not supported; quote it');
   if (/^(null|Null|NULL|~|)$/.test(text)) return null;
   if (/^(true|True|TRUE|false|False|FALSE)$/.test(text)) return text.toLowerCase() === 'true';
   return NUMBER.test(text) ? Number(text) : text;

@@ -1,5 +1,5 @@
 // Composes a deployment from its settings: issuers and keys, the checks of tokens and proofs, replies, log
-// and metrics. Does not fetch or listen.
+// and metrics.
 import type { CrossOrigin, Early } from '../gate/early.ts';
 import { createIdentification } from '../gate/identify.ts';
 import { createObserver, type Dependencies } from '../gate/observe.ts';
@@ -30,7 +30,7 @@ export interface OptionalParts {
   readonly metadataUrl: string | undefined;
   readonly nameScopes: NameScopes | undefined;
   readonly crossOrigin: CrossOrigin;
-  /** For questions of a proxy. */
+  /** Forward-auth: all challenges in one field. */
   readonly joinsChallenges?: boolean;
 }
 
@@ -62,7 +62,7 @@ export function composeChecks(
     fetchKeys: () => issuers.map(({ keys }) => keys.refresh()),
     isReady: () => haveKeys(issuers),
 
-    /** Ends all work and logs the last summary. */
+    /** Ends what runs in the background and logs the last summary. */
     close() {
       for (const { keys } of issuers) keys.close();
       replayStore.close?.();
@@ -113,6 +113,6 @@ export function composeRequestParts(
 function haveKeys(issuers: Issuers) {
   // Asks all: asking keeps keys fresh.
   const usable = issuers.filter(({ keys }) => keys.usable() > 0);
-  // Choice: only the first issuer can hold up a rollout, until it has had keys once.
+  // Choice: a rollout waits for the first keys of the first issuer only.
   return usable.length > 0 && issuers[0]?.keys.ageMillis() !== Infinity;
 }

@@ -25,7 +25,7 @@ export async function createGate(given: GivenSettings, options?: CreateOptions) 
   return {
     ...createGateChecks(checks.identification, checks.replies, clock),
     isReady: checks.isReady,
-    /** Ends all work. */
+    /** Ends what runs in the background. */
     close: checks.close,
   };
 }
@@ -33,7 +33,7 @@ export async function createGate(given: GivenSettings, options?: CreateOptions) 
 /** Made by `createGate`. */
 export type Gate = Awaited<ReturnType<typeof createGate>>;
 
-/** Whether no option is set. A prototype, an unknown name, or what a proxy does not list, might set one. */
+/** Whether no option is set. A prototype, an unknown name, or one that a Proxy object hides might set one. */
 const isBasic = (given: object) =>
   given instanceof Object &&
   !types.isProxy(given) &&

@@ -1,5 +1,5 @@
 // The clocks of this process, and the log as JSON lines on its standard output. Promises: a reader that
-// stalls or leaves loses lines, but blocks nothing and costs no memory.
+// stalls or leaves loses lines, but blocks nothing and costs no more than a megabyte.
 import type { Clock } from '../verify/base/clock.ts';
 import {
   LEVELS,
@@ -34,22 +34,10 @@ export function createLog(
   unwrittenBytes = () => 0,
 ): Log {
   let dropped = 0;
-  let lastMillis = NaN;
-  let lastTime = '';
-
-  /** Most lines repeat the last millisecond. */
-  function timeText() {
-    const millis = now();
-    if (millis !== lastMillis) lastTime = new Date(millis).toISOString();
-    lastMillis = millis;
-    return lastTime;
-  }
 
   function writeLine(message: LogEvent, fields: Fields) {
-    // Spreading `fields` into one object would cost twice as much.
-    const head = `{"time":"${timeText()}","level":"${LEVELS[message]}","message":"${message}"`;
-    const rest = JSON.stringify(fields).slice(1);
-    write(`${head}${rest === '}' ? '' : ','}${rest}\n`);
+    const time = new Date(now()).toISOString();
+    write(`${JSON.stringify({ time, level: LEVELS[message], message, ...fields })}\n`);
   }
 
   return (event, fields) => {

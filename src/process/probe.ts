@@ -1,5 +1,5 @@
 // `--probe`, for images without curl: asks whether the configured service is ready. Promises: ends within
-// five seconds, with exit code 0 only for status 200. Does not read the response.
+// five seconds, with exit code 0 only for status 200.
 import { get } from 'node:http';
 import { ConfigurationError } from '../gate/configuration-error.ts';
 import type { Settings } from './service-settings.ts';
@@ -8,14 +8,14 @@ const PROBE_MILLIS = 5_000;
 
 /** Prints the outcome and ends the process. Throws `ConfigurationError`. */
 export function probe({ host = '127.0.0.1', port }: Settings) {
-  if (port === 0) throw new ConfigurationError(['PORT or server.port: 0 is unknown to --probe; set one']);
+  if (port === 0) throw new ConfigurationError(['PORT or server.port: must not be 0 for --probe; set one']);
 
   const end = (outcome: unknown) => {
     console.log(`/readyz: ${outcome}`);
     process.exit(outcome === 200 ? 0 : 1);
   };
 
-  setTimeout(end, PROBE_MILLIS, 'no answer in time');
+  setTimeout(end, PROBE_MILLIS, 'no response in time');
   // RFC 9110 §7.2: some listening addresses are not valid in a Host field.
   const headers = { Host: 'localhost' };
   const options = { host, port, path: '/readyz', headers, agent: false };

@@ -28,7 +28,7 @@ function otherThan(usual: readonly string[], names: readonly string[]) {
 
 /**
  * The log of `--check`: after an outcome of every issuer and the store, prints the report and ends the
- * process, with exit code 1 if one failed.
+ * process; if one failed, only ends it, with exit code 1.
  */
 export function createReport(loaded: Loaded, profile: Printable): Log {
   const events: object[] = [];

@@ -1,6 +1,6 @@
 // Owns the process of a service: environment, working directory, signals. Exit codes: 0 after a signal, 1 for
-// a wrong configuration or a second signal, 2 if it cannot listen. Promises: once it listens, only a signal
-// ends the process, whatever a handler throws.
+// a wrong configuration, a second signal or a failed check or probe, 2 if it cannot listen. Promises: once it
+// listens, only a signal ends the process, whatever a handler throws.
 import { undefinedOn } from '../verify/base/encoding.ts';
 import { describeBug, printable, printableSetting, type Log } from '../verify/base/events.ts';
 import type { Routes } from '../service/routes/route.ts';
@@ -23,8 +23,8 @@ interface Plan {
 }
 
 /**
- * Runs these routes as a whole process: settings, listener, signals, exit codes. Writes every problem of
- * settings and routes to standard error and ends the process.
+ * Runs these routes as a whole process: settings, listener, signals, exit codes. If settings or routes have
+ * problems, writes them all to standard error and ends the process.
  *
  * @example runService({ routes: [get('/api/orders', needs(scope('read:orders')), listOrders)] });
  */
@@ -35,8 +35,8 @@ export const runService = (routes: Routes): void =>
   );
 
 /**
- * The same for a proxy in front of a server in any language: says whether a request may pass. Its routes have
- * `upstream` in place of a handler. Only the proxy may reach the port.
+ * Runs routes as a process that tells a proxy whether a request may pass to the server behind it. Its routes
+ * have `upstream` in place of a handler. Only the proxy may reach the port.
  *
  * @example runForwardAuth({ routes: [get('/api/orders', needs(scope('read:orders')), upstream)] });
  */
@@ -77,8 +77,8 @@ function argumentProblems(word: string | undefined, others: readonly string[]) {
 
 function open({ loaded, routes, name }: Plan, isCheck: boolean) {
   const { settings, warnings } = loaded;
-  // Half of libuv's threads resolve names, and a dead name blocks one: each issuer, the proxy and the store
-  // get their own.
+  // Only half of libuv's threads resolve names, and a lookup that hangs blocks one: each issuer, the proxy
+  // and the store get a thread.
   process.env.UV_THREADPOOL_SIZE ??= String(2 * Object.keys(settings.issuers).length + 4);
 
   const profile = printable(name);

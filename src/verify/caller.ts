@@ -108,7 +108,8 @@ class CheckedCaller {
 Object.defineProperty(CheckedCaller.prototype, 'constructor', { value: Object });
 
 /**
- * A client that presented a verified token as its binding and the mode require. Made only by a `SenderCheck`.
+ * A client that presented a verified token in the way that its binding and the DPoP mode require. Made only
+ * in this file.
  */
 export interface Caller extends CheckedCaller {}
 

@@ -34,8 +34,8 @@ function citedByCode(): Citation[] {
 }
 
 /**
- * The name of the test that a place in a test file belongs to: its own line's, else that of the next test
- * whose name has a gap to fill.
+ * The name of the test that a place in a test file belongs to: the name that contains it, or else the next
+ * name with a `${}`.
  */
 function nameAt(source: string, offset: number): string {
   const names = [...source.matchAll(/\btest\(\s*(?:`([^`]*)`|'((?:[^'\\]|\\.)*)')/g)].map(

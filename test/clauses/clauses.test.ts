@@ -1,5 +1,4 @@
-/* The index of clauses has both sides: what the code says that it does is shown, and what is shown is done
-   somewhere. */
+/* Every clause that the code cites is cited by a test, and the other way round. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clausesIn, commentsOf } from './citations.ts';

@@ -27,7 +27,7 @@ export function makeClients<Name extends string>(
     id,
     secret: `${id}-secret`,
     scopes,
-    // Claims of a client win over the provider's, which would let a token live for one hour.
+    // A client's claims replace the provider's, by which a token would live for one hour.
     get claims() {
       return { exp: Math.floor(Date.now() / 1000) + lifetimeSeconds, ...claims };
     },

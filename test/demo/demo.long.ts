@@ -44,7 +44,7 @@ interface Case {
   readonly routes: readonly Route[];
   /** The one that it takes when it can. */
   readonly port: number;
-  /** What ends it beside Ctrl-C. */
+  /** The signal that ends it, besides Ctrl-C. */
   readonly signal: NodeJS.Signals;
 }
 
@@ -107,20 +107,20 @@ for (const { name, words, routes, port, signal } of cases) {
     });
     after(() => demo.end());
 
-    test('runs the profile in a directory of its own, beside that of the tokens, when the developer has settings lying about', () => {
+    test('runs the profile in a directory of its own and keeps tokens in another, whatever settings the developer has', () => {
       assert.match(demo.output(), new RegExp(`^gatehouse, profile ${name}: service http://`, 'm'));
       assert.equal(demo.directories().length, 2);
       assert.equal(demo.errors() === '', !TAKEN.test(demo.output()), demo.errors());
     });
 
-    test('listens on the loopback address alone, and says so when its own port was taken', async () => {
+    test('listens on the loopback address alone, and says when its own port was taken', async () => {
       const bound = portOf(demo.output(), 'service');
       assert.equal(await isOpen(bound, '::1'), false);
       // It may be taken, by another run of these tests too.
       assert.equal(bound !== port, TAKEN.test(demo.output()));
     });
 
-    test('has a call for each status of each route, on the terminal but for calls without a token', async () => {
+    test('has a call for each status of each route, and prints all but those without a token', async () => {
       const { examples } = await descriptionOf(demo);
       const printed = linesOf(demo.output());
       for (const { pattern, access } of routes) {
@@ -141,7 +141,7 @@ for (const { name, words, routes, port, signal } of cases) {
       );
     });
 
-    test('prints lines that give the status beside them', async () => {
+    test('prints lines that return the announced status when pasted', async () => {
       await run('/bin/sh', ['-c', 'command -v curl']).catch(() =>
         assert.fail('curl is not installed: this test needs it'),
       );
@@ -156,7 +156,7 @@ for (const { name, words, routes, port, signal } of cases) {
       );
     });
 
-    test('has a page whose calls give the status beside them, and can be read from its origin', async () => {
+    test('has a page whose calls return the announced status, readable from its origin', async () => {
       const origin = webOriginIn(demo.output());
       const described = await descriptionOf(demo);
       for (const example of described.examples) {
@@ -170,7 +170,7 @@ for (const { name, words, routes, port, signal } of cases) {
       }
     });
 
-    test('has a page of files of its own alone, under a policy that allows nothing else', async () => {
+    test('has a page that loads only its own files, under a policy that allows no others', async () => {
       const origin = webOriginIn(demo.output());
       const page = await fetch(`${origin}/`);
       const policy = page.headers.get('content-security-policy') ?? '';
@@ -280,7 +280,7 @@ for (const { name, words, routes, port, signal } of cases) {
       assertGone(demo);
     });
 
-    test('listens on another port when its own is taken, and ends when the terminal or an operator says so', async (context) => {
+    test('listens on another port when its own is taken, and ends on the signal of a terminal or an operator', async (context) => {
       const holder = await occupy(port);
       const second = startDemo(words);
       context.after(() => {
@@ -290,7 +290,7 @@ for (const { name, words, routes, port, signal } of cases) {
       await second.until(UP);
       const hasMoved = portOf(second.output(), 'service') !== port;
       assert.equal(TAKEN.test(second.output()), hasMoved);
-      // Another run of these tests, which had the port before it could be held, may have left it by now.
+      // Another run of these tests may have had the port first, and may have freed it since.
       assert.equal(hasMoved || !holder.listening, true);
       signalGroup(second, signal);
       assert.equal(await second.exited, 0);
@@ -300,7 +300,7 @@ for (const { name, words, routes, port, signal } of cases) {
 }
 
 test(
-  named('the demo of replicas uses a proof at all three at once, which one of them takes [RFC 9449 §11.1]'),
+  named('in the demo of replicas, only one of three accepts a proof used at all at once [RFC 9449 §11.1]'),
   { timeout: 120_000, skip: NO_STORE !== undefined },
   async (context) => {
     const demo = startDemo(['replicas']);
@@ -329,7 +329,7 @@ test(
 );
 
 test(
-  named('the demo of forward-auth prints calls through nginx that give the statuses of their titles'),
+  named('the demo of forward-auth prints calls through nginx, each of which returns the status in its title'),
   { timeout: 120_000, skip: MISSING.length > 0 },
   async (context) => {
     const demo = startDemo(['forward']);
@@ -346,7 +346,7 @@ test(
   },
 );
 
-test('the demo tells and fails when the service ends by itself', { timeout: 120_000 }, async (context) => {
+test('the demo says so and fails when the service ends by itself', { timeout: 120_000 }, async (context) => {
   const demo = startDemo(['b']);
   context.after(() => demo.end());
   await demo.until(UP);

@@ -1,8 +1,9 @@
 /*
  * `npm run demo`, `npm run demo -- A`, `npm run demo -- B`: the built service in front of the development
- * provider on loopback, with lines to paste; `npm run demo -- replicas`: three of it. Stays up until a signal,
- * then ends all that it started. Exit codes: 0 after a signal, 1 for a bad argument or when a service ends by
- * itself.
+ * provider on loopback, with lines to paste. `npm run demo -- replicas`: three such services.
+ * `npm run demo -- forward`: nginx in front of a server in Python, with gatehouse beside it. Stays up until a
+ * signal, then ends all that it started. Exit codes: 0 after a signal, 1 for a bad argument or when a service
+ * ends by itself.
  */
 import { styleText } from 'node:util';
 import { freePort } from '../support/free-port.ts';
@@ -170,5 +171,6 @@ function describe({ level, message, fields }: LogLine): string {
 }
 
 const exitCode = await main(process.argv.slice(2));
-// A process that ends by itself first gives up its handlers, and then one more Ctrl-C decides the exit code.
+// If Node ended by itself, it would drop the signal handlers first, and one more Ctrl-C would set the exit
+// code.
 process.stdout.write('', () => process.exit(exitCode));

@@ -3,8 +3,8 @@
 import type { Client, Provider } from '../idp/provider.ts';
 
 /**
- * How a token that is bound to a key (RFC 9449) is sent: with a proof, with a proof that was used before, with a
- * proof by another key, or as a Bearer token without any.
+ * How a token that is bound to a key (RFC 9449) is sent: with a proof, with a proof that was used before,
+ * with a proof by another key, or as a Bearer token without any.
  */
 export type Way = 'proof' | 'replay' | 'other-key' | 'bearer';
 
@@ -22,7 +22,7 @@ export interface Example<Name extends string = string> {
   readonly isOnPageOnly?: true;
 }
 
-/** What is up when lines are made. */
+/** What runs when the lines for the shell are made. */
 export interface Stage {
   readonly provider: Provider;
   /** The service's origin, such as `http://127.0.0.1:3001`. */
@@ -36,7 +36,7 @@ export interface Line {
   readonly why: string;
 }
 
-/** One profile: its clients, its settings beside the provider's, and what is shown of it. */
+/** One profile: its clients, its settings besides the provider's, and what is shown of it. */
 export interface Script {
   readonly clients: readonly Client[];
   /** The client whose secret the programs and the token request use. */

@@ -1,6 +1,6 @@
 /*
- * `npm run demo -- forward`: nginx in front of a server in Python, with the files of docs/forward-auth.md, and
- * gatehouse beside it with the policy of that page. A token of the development provider is in each line.
+ * `npm run demo -- forward`: nginx in front of a server in Python, with the files of docs/forward-auth.md,
+ * and gatehouse beside it with the policy of that page. A token of the development provider is in each line.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ const DPOP_CALL = fileURLToPath(new URL('dpop-call.mjs', import.meta.url));
 const CLIENTS = makeClients({ reader: { scopes: ['read:orders'] }, visitor: {} });
 const [READER] = CLIENTS;
 
-/** What of it is not there. */
+/** The programs that are missing for this demo. */
 export const MISSING = [
   ...(NGINX.missing === undefined ? [] : [NGINX.missing]),
   ...(spawnSync('python3', ['--version']).error === undefined ? [] : ['python3 is not installed']),

@@ -14,7 +14,7 @@ const SERVER = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
 
 /** The service promises to be gone ten seconds after a signal. */
 const STOP_MILLIS = 12_000;
-/** Its exit code when the cannot listen. */
+/** Its exit code when it cannot listen. */
 const PORT_TAKEN = 2;
 
 /** One line of its log. */
@@ -36,8 +36,8 @@ export type Environment = Readonly<Record<string, string>>;
 export type Log = (line: LogLine) => void;
 
 /**
- * Starts the service on its port, or with what `elsewhere` gives when that is taken: by default on a free one.
- * Resolves when it is ready or gone.
+ * Starts the service on its port. If that is taken, starts it with the environment of `elsewhere`: by default
+ * on a free port. Resolves when it is ready or gone.
  */
 export async function startService(
   environment: Environment,

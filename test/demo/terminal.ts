@@ -14,7 +14,7 @@ export const UP = 'Everything is up. Ctrl-C ends it.';
 
 const ENTRY = fileURLToPath(new URL('demo.ts', import.meta.url));
 
-/** The environment of a developer who has more than the demo needs, none of which may play a part. */
+/** The environment of a developer, with variables that must not affect the demo. */
 const DISTRACTIONS = {
   IDP_AUDIENCE: 'https://elsewhere.test',
   PORT: '1',
@@ -114,7 +114,7 @@ export const linesOf = (output: string): readonly Printed[] =>
 
 export const run = promisify(execFile);
 
-/** Sources the variables and runs the line, as whoever pastes both into a shell. */
+/** Sources the variables and runs the line, like somebody who pastes both into a shell. */
 export async function paste(output: string, line: string): Promise<{ status: number; body: string }> {
   const [source = ''] = /^\. .*$/m.exec(output) ?? [];
   const { stdout } = await run('/bin/sh', ['-c', `${source}\n${line}`]);
@@ -144,7 +144,7 @@ export async function occupy(port: number): Promise<Server> {
   return server;
 }
 
-/** Ends it as whoever presses Ctrl-C until the prompt is back, with npm passing each on once more. */
+/** Sends Ctrl-C until it is gone, as a user would, and each time the second signal that npm sends. */
 export async function interruptUntilGone(demo: Demo): Promise<void> {
   signalGroup(demo, 'SIGINT');
   while (demo.child.exitCode === null && demo.child.signalCode === null) {
@@ -153,7 +153,7 @@ export async function interruptUntilGone(demo: Demo): Promise<void> {
   }
 }
 
-/** Ended as it should: neither of its processes runs, so nothing listens, and nothing lies about. */
+/** Asserts that both of its processes are gone, so nothing listens, and that no directory is left. */
 export function assertGone(demo: Demo): void {
   assert.equal(isRunning(demo.child.pid), false);
   assert.equal(isRunning(processIdOf(demo.output())), false);

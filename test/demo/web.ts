@@ -1,7 +1,7 @@
 /*
- * The demo's page on loopback: its files, what it shows as JSON, and tokens that are bound to a key of the browser,
- * because a browser does not trust the provider's certificate. The page calls the service itself, from its own
- * origin. Trusts only requests that name this host, so that no other site can read the tokens.
+ * The demo's page on loopback: its files, what it shows as JSON, and tokens that are bound to a key of the
+ * browser, because a browser does not trust the provider's certificate. The page calls the service itself,
+ * from its own origin. Trusts only requests that name this host, so that no other site can read the tokens.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ export interface Shown {
 
 export interface Web {
   readonly origin: string;
-  /** From now on the page has this; before it is not there. */
+  /** From now on the page shows this; before, its data are not available. */
   show(what: Shown): void;
   stop(): void;
 }
@@ -53,7 +53,9 @@ const refusal = (status: number, message: string): Reply => ({
   body: JSON.stringify({ error: message }),
 });
 
-/** Nothing but files of this origin, and requests to it and to the service (Content Security Policy Level 3). */
+/**
+ * Nothing but files of this origin, and requests to it and to the service (Content Security Policy Level 3).
+ */
 const policyFor = (service: string) =>
   [
     "default-src 'none'",

@@ -28,7 +28,7 @@ describe('docs/dpop.md on the eight combinations of RFC 9449 §7', () => {
         const headers = { Authorization: `${scheme} ${token}`, ...proof };
         const { status, body } = await service.ask('/api/private', { headers });
         const response = body.error === undefined ? `${status}` : `${status} \`${body.error}\``;
-        // Where the proof matters, that of this test is refused.
+        // Where the document says that the proof decides: the proof of this test is refused.
         const expected = cells[column]?.replace('the proof decides', '401 `invalid_dpop_proof`');
         assert.equal(response, expected, `${scheme} ${field} ${bound}`);
       }
@@ -49,7 +49,7 @@ for (const [clause = '', , where = '', refusal = ''] of tableUnder(
   'docs/dpop.md',
   'The order of the checks',
 )) {
-  test(`docs/dpop.md names for ${clause} existing reasons, and files that cite it`, () => {
+  test(`docs/dpop.md names only existing reasons for ${clause}, and files that cite the clause`, () => {
     assert.deepEqual(
       codeIn(refusal).filter((reason) => !reasons.includes(reason)),
       [],

@@ -30,7 +30,10 @@ interface Sent {
   readonly header?: object;
 }
 
-/** The reason whose fixed sentence this is; without a sentence no token was read. */
+/**
+ * The reason with this fixed sentence. An empty sentence means that the scheme was refused, before any token
+ * was read.
+ */
 function reasonOf(sentence: string): string {
   const all = Object.values(SENTENCES).flatMap((each) => Object.entries(each));
   return all.find(([, other]) => other === sentence && other !== '')?.[0] ?? 'scheme-refused';
@@ -69,7 +72,7 @@ async function verdictOf({ algorithm = 'PS256', proof = 'ES256', claims, scheme 
   }
 }
 
-test('the settings of the page load, and say what they say', () => {
+test('the settings of the page load, allow only PS256, ES256 and EdDSA, and require DPoP', () => {
   const settings = settingsFrom({ IDP_DOMAIN: 'a.test', IDP_AUDIENCE: 'a', ...environment });
   const list = ['PS256', 'ES256', 'EdDSA'];
   assert.deepEqual(settings.issuers.idp?.algorithms, list);

@@ -110,7 +110,7 @@ for (const page of PAGES) {
 }
 
 for (const page of PAGES.filter((name) => name.startsWith('docs/'))) {
-  test(`${page} names a command that shows what it says, before its second heading`, () => {
+  test(`${page} names a command for tests, evidence or the demo before its second heading`, () => {
     const [opening = ''] = read(page).split(/^## /m);
     assert.match(opening, /\bnpm (?:test|run (?:evidence|demo))\b/);
   });

@@ -13,7 +13,7 @@ const rows = tableUnder(PAGE, 'At a glance').map(([provider = '', issuer = '', a
   return { heading, issuer, audience, list };
 });
 
-/** What stands in angle brackets is the reader's. */
+/** Replaces what stands in angle brackets, which readers fill in. */
 const filled = (text: string) => text.replaceAll(/<[^>]+>/g, 'a1');
 
 const DASH = '–';
@@ -38,7 +38,7 @@ for (const { heading, issuer, audience, list } of rows) {
     assert.deepEqual(settings.algorithms, [written.IDP_ALGORITHMS ?? 'RS256']);
   });
 
-  test(`the table says of ${heading} what its section says`, () => {
+  test(`the table and the section of ${heading} agree`, () => {
     const host = written.IDP_DOMAIN ?? '';
     const named = written.IDP_ISSUER?.replace(host, host.includes('.example.') ? '<host>' : host);
     assert.ok(shows(issuer, named), issuer.concat(' ', String(named)));

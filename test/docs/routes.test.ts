@@ -14,8 +14,8 @@ const cases: Readonly<Record<string, readonly [route: Route, members: readonly s
   'a list': [get('/x', open, () => [1, 2]), []],
   nothing: [del('/x', open, () => noContent()), []],
   bytes: [get('/x', open, () => reply(200, Buffer.from('{}'), { 'Content-Type': 'text/plain' })), []],
-  'a failure for a parameter that nobody has': [get('/x/{id}', open, () => fail(404, 'no', 'No')), []],
-  'the same, thrown': [
+  'a failure, since its parameter matches nothing': [get('/x/{id}', open, () => fail(404, 'no', 'No')), []],
+  'a failure that it throws': [
     get('/x/{id}', open, () => {
       throw fail(404, 'no', 'No');
     }),
@@ -24,6 +24,6 @@ const cases: Readonly<Record<string, readonly [route: Route, members: readonly s
 };
 
 for (const [what, [route, members]] of Object.entries(cases)) {
-  test(`the table of routes has ${members.length} members of a route that gives ${what}`, async () =>
+  test(`the table of routes lists ${members.length} members for a route that gives ${what}`, async () =>
     assert.deepEqual(await membersOf(route), members));
 }

@@ -60,7 +60,7 @@ function bodyOf(given: unknown): unknown {
   return given.isThrowable || typeof content !== 'string' ? {} : JSON.parse(content);
 }
 
-/** The routes with some settings, without those with others. */
+/** The table of the routes under these settings, less those that `less` also has. */
 export const routesTable =
   (environment: Environment, less?: Environment) =>
   async (written: readonly Cells[]): Promise<string> => {

@@ -1,6 +1,6 @@
 /* `npm run evidence NAME`: runs one of the tools that show what tests alone cannot, each a folder beside this
    file with a `run.ts`. Some need packages of others: one private package beside this file has them all. Without
-   a name it prints a table of them. What follows the name is the tool's. */
+   a name it prints a table of them. What follows the name is passed to the tool. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

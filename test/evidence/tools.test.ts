@@ -49,7 +49,7 @@ test('the table of tools fits into a terminal of 110 columns and has every word'
   assert.match(text, /an hour/);
 });
 
-test('the tools share one private package, locked to its versions and to no registry', () => {
+test('the tools share one private package, whose lock file fixes versions and names no registry', () => {
   const read = (name: string) => JSON.parse(readFileSync(new URL(name, HERE), 'utf8'));
   const { private: isPrivate, dependencies } = read('package.json');
   const { packages } = read('package-lock.json');

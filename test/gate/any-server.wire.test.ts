@@ -111,12 +111,12 @@ test('the gate throws for a Request that no client could have sent', async (t) =
   ]) {
     await assert.rejects(gate.check(request as Request, access), {
       name: 'TypeError',
-      message: 'a request needs rawHeaders, or as a Request of Fetch an absolute url and headers',
+      message: 'a request needs rawHeaders; a Fetch Request needs headers and an absolute url',
     });
   }
 });
 
-test('the gate throws for what is no access, with or without credentials', async (t) => {
+test('the gate throws for a value that is not an access, with or without credentials', async (t) => {
   const { gate, caller } = await admitted(t, READER);
   const error = new TypeError('the gate needs an access, such as needs()');
   for (const given of [undefined, null, {}, scope('read:orders'), needs, 'authenticated']) {
@@ -158,7 +158,7 @@ test('a proof is used once, however many accesses its caller is authorized for [
   assert.equal((await gate.check(request, authenticated)).refusal?.status, 401);
 });
 
-test('the refusal of authorize has neither fields of other origins nor a nonce', async (t) => {
+test('a refusal by authorize has neither cross-origin fields nor a nonce', async (t) => {
   const settings = { corsAllowedOrigins: ['https://app.test'], resourceUrl: 'https://api.test' };
   const { gate, caller } = await admitted(t, READER, settings);
   const { refusal } = gate.authorize(caller, needs(scope('read:orders'), scope('write:orders')));
@@ -266,7 +266,7 @@ const named = (refusal?: { headers: readonly (readonly string[])[] }) =>
     String(new Headers(refusal?.headers as [string, string][]).get('www-authenticate')),
   )?.[1];
 
-test('the challenge of a tool names the base scope too, and that of a stranger the base scope alone [RFC 6750 §3]', async (t) => {
+test('the challenge for a tool also names the base scope, and without a token it names only the base scope [RFC 6750 §3]', async (t) => {
   const { gate, caller } = await admitted(t, READER, { resourceUrl: 'https://api.test/mcp' });
   const stranger = await gate.check(new Request('https://api.test/mcp', { method: 'POST' }), needs(read));
   assert.deepEqual([stranger.refusal?.status, named(stranger.refusal)], [401, 'read:orders']);

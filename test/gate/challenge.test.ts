@@ -86,7 +86,7 @@ test('asks to retry and does not challenge while no keys are available [RFC 9110
   assert.deepEqual(lines(show(NO_KEYS, { mode: 'ALLOWED', used: 'Bearer' }).headers), ['Retry-After: 7']);
 });
 
-test('names the methods and does not challenge when the method is another [RFC 9110 §15.5.6]', () => {
+test('names the allowed methods and does not challenge when the method is not among them [RFC 9110 §15.5.6]', () => {
   const { headers } = show(NO_METHOD, { mode: 'ALLOWED' });
   assert.deepEqual(lines(headers), ['Allow: GET, HEAD']);
 });
@@ -256,12 +256,14 @@ test('caches no reply that names scopes, since a host may have any number of the
   assert.match(naming('a b').fields.join(), /scope="a b"/);
 });
 
-test('asks for a nonce with its sentence on the scheme that was used [RFC 9449 §9]', () => {
+test('asks for a nonce with a fixed sentence, on the scheme that was used [RFC 9449 §9]', () => {
   const { status, headers, body } = show(refuse('proof-nonce').refusal, { mode: 'ALLOWED', used: 'DPoP' });
   assert.equal(status, 401);
   assert.deepEqual(body, { error: 'use_dpop_nonce', message: LOGIN });
   assert.ok(
-    headers[3]?.includes(ERROR('use_dpop_nonce', 'the proof needs the nonce of this answer (nonce)')),
+    headers[3]?.includes(
+      ERROR('use_dpop_nonce', 'the proof needs the nonce that this response carries (nonce)'),
+    ),
   );
 });
 
@@ -312,7 +314,7 @@ test('returns the issues of a schema, and names the accepted media types [RFC 91
   const issues = [{ path: ['item'], message: 'must be text' }];
   assert.deepEqual(show(refuse('body-refused', { issues }).refusal).body, {
     error: 'unprocessable_content',
-    message: 'The body does not fit',
+    message: 'The body does not match its schema',
     issues,
   });
   const { headers, body } = show(refuse('media-type-refused', { headers: ['Accept', 'a/b'] }).refusal);

@@ -101,7 +101,7 @@ test('the gate neither throws nor admits if the host has responded before access
   assert.deepEqual(admissions, [undefined, undefined]);
 });
 
-test('the gate logs where the host has responded before access was checked', async () => {
+test('the gate logs an error if the host has responded before access was checked', async () => {
   const { way, logs } = createRoutes({ routes: [] });
   const { admit } = createGateChecks(way.identification, way.replies, clock);
   const request = requestWith();
@@ -115,7 +115,7 @@ test('the gate logs where the host has responded before access was checked', asy
   );
 });
 
-test("the gate adds a nonce that is due to the host's response [RFC 9449 §9]", async (t) => {
+test('the gate adds a new nonce, when one is due, to the response of the host [RFC 9449 §9]', async (t) => {
   const secret = 'a'.repeat(32);
   const gate = await openGate({ dpopMode: 'ALLOWED', dpopNonceSecret: secret });
   const url = await serve(t, async (request, response) => {
@@ -153,11 +153,11 @@ test('the gate reads no credentials if the access ignores them, and allows their
 
 for (const [what, pairs, maxHeadersCount, status] of [
   ['as many fields as Node keeps by default', 1_000, null, 431],
-  ['one field fewer', 999, null, 200],
+  ['one field fewer than Node keeps by default', 999, null, 200],
   ['as many fields as its server keeps', 50, 50, 431],
   ['many fields where its server keeps all', 1_500, 0, 200],
 ] as const) {
-  test(`the gate answers ${status} to a request with ${what}, of which one may be lost`, async () => {
+  test(`the gate answers 431 only if Node may have dropped a field: ${status} with ${what}`, async () => {
     const gate = await openGate();
     const { rawHeaders } = requestWith(...bearer(READER));
     const filling = Array.from({ length: pairs - rawHeaders.length / 2 }, () => ['X', 'x']).flat();
@@ -288,7 +288,7 @@ test('the gate describes the response to a preflight of the metadata as a Fetch 
   assert.equal(new Response(verdict.refusal.body, verdict.refusal).status, 204);
 });
 
-test('the gate serves nothing at those paths without RESOURCE_URL', async () => {
+test('the gate serves no metadata without RESOURCE_URL', async () => {
   const gate = await openGate();
   const verdict = await gate.check({ ...requestWith(...bearer(READER)), url: METADATA }, access);
   assert.ok(!verdict.refusal);
@@ -305,7 +305,7 @@ test('the gate reads inherited settings like own ones [H2]', async () => {
 const DOTS = ['/x/../admin', '/.', '/a/./b', '/%2e%2e/admin', '/a/.%2E', '/a/%2e?x', '/..'];
 
 for (const url of DOTS) {
-  test(`the gate refuses ${url} under every access, since a server may route the dots that a proof does not have [RFC 3986 §5.2.4]`, async (t) => {
+  test(`the gate refuses ${url} under every access, since a server may route dot segments that the URI of a proof does not have [RFC 3986 §5.2.4]`, async (t) => {
     const gate = await openGate({ dpopMode: 'ALLOWED' });
     t.after(gate.close);
     for (const asked of [open, optional, access]) {

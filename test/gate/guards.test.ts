@@ -230,7 +230,7 @@ for (const [guard, name, refusal] of [
     { reason: 'claim-missing', description: 'the claims do not satisfy: a is b' },
   ],
 ] as const) {
-  test(`the guard "${name}" is data: its name and its refusal [RFC 6750 §3.1]`, () => {
+  test(`the guard "${name}" exposes its name and its refusal [RFC 6750 §3.1]`, () => {
     assert.equal(guard.name, name);
     assert.deepEqual(guard.refused.refusal, { kind: 'insufficient_scope', ...refusal });
   });
@@ -254,7 +254,7 @@ test('accepts every character of a scope-token [RFC 6749 §3.3]', () => {
 for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u0000', '\u001f', 'a=b']) {
   test(`refuses a claim name with ${JSON.stringify(text)}, which no challenge can carry [RFC 6750 §3, G16]`, () => {
     for (const guard of [claimEquals(text, 'x'), claimIncludes(text, ['x']), claimCheck(text, () => true)]) {
-      assert.match(guard.problem ?? '', /: cannot be named in a challenge$/);
+      assert.match(guard.problem ?? '', /: has a character that a challenge cannot show$/);
     }
   });
 }
@@ -273,7 +273,7 @@ test('refuses a guard that demands nothing, such as one made from a missing sett
   for (const { name, problem } of guards) assert.equal(problem, `${name}: demands nothing`);
   assert.equal(scope(...none).problem, 'scope : not all are scopes');
   assert.equal(scope('read', absent).problem, 'scope read : not all are scopes');
-  assert.deepEqual(needs(...none).problems, ['needs nothing; write authenticated, or a guard']);
+  assert.deepEqual(needs(...none).problems, ['needs() without a guard; add one, or write authenticated']);
 });
 
 test('reports first that a guard demands nothing, since another name would not help [H2]', () => {
@@ -292,7 +292,7 @@ test('accepts false, 0 and an empty text as demanded values', () => {
   }
 });
 
-test('refuses a guard made from null, from what is not a function, or from a value that tokens have for absent data [H2]', () => {
+test('refuses a guard made from null, from a value that is no function, or from one that tokens use for missing data, such as an empty text [H2]', () => {
   const nothing = null as never;
   for (const { name, problem } of [
     claimEquals('org_id', nothing),
@@ -328,7 +328,10 @@ test('admits nobody by a guard that returns a promise [H2]', () => {
 });
 
 test('names the guard that cannot be shown in a challenge', () => {
-  assert.equal(claimEquals('é', 'x').problem, 'claim é equals x: cannot be named in a challenge');
+  assert.equal(
+    claimEquals('é', 'x').problem,
+    'claim é equals x: has a character that a challenge cannot show',
+  );
 });
 
 test('can require that the subject is not the client [D9]', () => {

@@ -11,7 +11,10 @@ import type { Environment } from '../support/service.ts';
 
 const NOW_MILLIS = 1_700_000_000_500;
 
-/** Whether a login with these claims passes half a second after a full one, by default without tolerance. */
+/**
+ * Whether a login with these claims passes at `NOW_MILLIS`, half a second past a whole second. Default
+ * tolerance: none.
+ */
 function passes(demands: LoginDemands, claims: Record<string, unknown>, clockToleranceSeconds = 0): boolean {
   const environment = { IDP_CLOCK_TOLERANCE_SECONDS: String(clockToleranceSeconds) };
   return recentLogin(demands).passes(callerWith(claims, environment, NOW_MILLIS));
@@ -62,7 +65,7 @@ for (const [acr, isGood] of [
     assert.equal(passes({ acr: ['mfa', 'phr'] }, { acr }), isGood));
 }
 
-test('both are demanded if both are named [RFC 9470 §3]', () => {
+test('a guard with acr and maxAgeSeconds demands both [RFC 9470 §3]', () => {
   const both: LoginDemands = { acr: ['mfa'], maxAgeSeconds: 300 };
   assert.equal(passes(both, { acr: 'mfa', auth_time: 1_700_000_000 }), true);
   assert.equal(passes(both, { acr: 'pwd', auth_time: 1_700_000_000 }), false);
@@ -70,7 +73,7 @@ test('both are demanded if both are named [RFC 9470 §3]', () => {
   assert.equal(passes(both, { acr: 'mfa' }), false);
 });
 
-test('neither claim is read from the namespace', () => {
+test('acr and auth_time are never read from the namespace', () => {
   const spaced = { 'https://ns.test/acr': 'mfa', 'https://ns.test/auth_time': 1_700_000_000 };
   const environment = { IDP_CLAIM_NAMESPACE: 'https://ns.test/' };
   for (const demands of [{ acr: ['mfa'] }, { maxAgeSeconds: 300 }] as const) {
@@ -106,7 +109,9 @@ for (const [what, demands] of [
   test(`a login cannot be demanded by ${what} [RFC 9470 §3]`, () =>
     assert.throws(
       () => recentLogin(demands as unknown as LoginDemands),
-      new TypeError('recentLogin needs words for acr, whole maxAgeSeconds from 0, or both'),
+      new TypeError(
+        'recentLogin needs acr, a list of words, or maxAgeSeconds, a whole number from 0, or both',
+      ),
     ));
 }
 
@@ -168,7 +173,7 @@ for (const [what, environment, path, expected] of [
     [`Bearer realm="api", ${LOGIN}, acr_values="mfa", scope="pay", ${METADATA}`],
   ],
 ] as const satisfies readonly (readonly [string, Environment, string, readonly string[]])[]) {
-  test(`a caller without such a login gets a challenge with the demands${what} [RFC 9470 §3]`, async (t) => {
+  test(`a caller without the demanded login gets a challenge with the demands${what} [RFC 9470 §3]`, async (t) => {
     const app = await serve(t, { environment });
     const token = tokenWith({ scope: 'pay', acr: 'pwd', auth_time: clock.now() / 1000 });
     const response = await app.ask(path, { token });

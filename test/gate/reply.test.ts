@@ -27,7 +27,7 @@ test('makes a JSON reply with its length in bytes, never stored and never sniffe
   });
 });
 
-test('pairs names with values', () => {
+test('pairs the names of header fields with their values', () => {
   assert.deepEqual(pairsOf(['A', '1', 'B', '2', 'A', '3']), [
     ['A', '1'],
     ['B', '2'],

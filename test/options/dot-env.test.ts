@@ -1,5 +1,5 @@
-/* The parser of `.env`: it reads what it accepts alike on every line of Node, and anything else is a problem
-   with its line. */
+/* The parser of `.env`: it accepts only what every release line of Node reads alike, and reports anything
+   else with its line. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { parseDotEnv } from '../../src/options/dot-env.ts';
@@ -16,13 +16,16 @@ function read(source: string): { values: Readonly<Record<string, unknown>>; faul
   const entries = parseDotEnv(source, 'x.env', problems);
   const faults = problems.map((problem) => {
     const [, line, fault] = /^x\.env, line (\d+): (.*)$/.exec(problem) ?? [];
-    assert.equal(fault, 'no visible NAME=value on one line, no comment, not empty; mend it, quote #');
+    assert.equal(
+      fault,
+      'is not NAME=value in visible characters, a comment or empty; correct it, and quote a #',
+    );
     return Number(line);
   });
   return { values: Object.fromEntries(entries.map(({ name, value }) => [name, value])), faults };
 }
 
-/** Lines without a setting. On some line of Node, the whole file would lose the setting below them. */
+/** Lines without a setting. Some releases of Node would lose the setting below them. */
 const NOTHING = [
   '',
   ' ',
@@ -247,7 +250,7 @@ test('reports a name that is set twice, with both lines, whatever the values are
   for (const second of ['IDP_DPOP_MODE=', 'IDP_DPOP_MODE=""', 'IDP_DPOP_MODE=ALLOWED']) {
     const problems: string[] = [];
     parseDotEnv(`IDP_DPOP_MODE=REQUIRED\n\n${second}\n`, 'x.env', problems);
-    assert.deepEqual(problems, ['IDP_DPOP_MODE (x.env, line 3): is set before; remove one (x.env, line 1)']);
+    assert.deepEqual(problems, ['IDP_DPOP_MODE (x.env, line 3): is already set; remove one (x.env, line 1)']);
   }
 });
 

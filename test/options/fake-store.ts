@@ -1,5 +1,5 @@
-/* A store on loopback that speaks RESP2 as a test says, for what a real one does not do on demand, and our
-   client for it, with a test's clock. Shares no code with src. */
+/* A store on loopback that replies in RESP2 as the test wants, for behavior that a real store does not show
+   on demand; and our client for it, with a test clock. Shares no code with src. */
 import { EventEmitter, once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
@@ -158,7 +158,10 @@ export interface Client {
   readonly logs: readonly Record<string, unknown>[];
   /** Resolves with the `count`-th line with this message, past or future. */
   logged(message: string, count?: number): Promise<Record<string, unknown>>;
-  /** Resolves with the milliseconds of the `count`-th timer, past or future, up to the hundredth. */
+  /**
+   * Resolves with the milliseconds of the `count`-th timer, past or future. Only the first hundred are
+   * recorded.
+   */
   timer(count: number): Promise<number>;
   /** Resolves once the store has greeted, whether or not that is logged. */
   greeted(): Promise<true>;
@@ -207,9 +210,9 @@ export function openClient(context: TestContext, address: string): Client {
   const timer = (count: number) => when(changes, () => timers[count - 1]);
 
   const isUp = () => store.gauge()[1] === 1;
-  // This cancels the timer of the greeting.
+  // When the store is up, the timer of the greeting is canceled, which emits `change`.
   const greeted = () => when(changes, () => (isUp() ? true : undefined));
-  // And sets another one.
+  // When it is lost, the timer of the next attempt is set, which emits `change`.
   const lost = () => when(changes, () => (isUp() ? undefined : true));
 
   const record = (jti: string, lifeSeconds = 300) => store.record(THUMBPRINT, jti, NOW + lifeSeconds, NOW);

@@ -73,14 +73,14 @@ describe('a policy in the folder of the image', { timeout: 60_000 }, () => {
     assert.equal(run('policy.mjs', ['--probe'], { ...DOWN, PORT: String(service.port) }).status, 1);
   });
 
-  test('does not start with a handler, and a service does not with upstream: each problem names its route', () => {
+  test('does not start with a handler, nor a service with upstream; each problem names its route', () => {
     writeFileSync(join(directory, 'wrong.mjs'), POLICY.replace('open, upstream', 'open, () => ({})'));
     writeFileSync(join(directory, 'service.mjs'), POLICY.replaceAll('runForwardAuth', 'runService'));
     const policy = run('wrong.mjs', [], DOWN);
     assert.equal(policy.status, 1);
-    assert.match(policy.stderr, /^configuration: GET \/status: runForwardAuth takes upstream alone/m);
+    assert.match(policy.stderr, /^configuration: GET \/status: a route of runForwardAuth takes upstream/m);
     const service = run('service.mjs', [], DOWN);
     assert.equal(service.status, 1);
-    assert.equal(service.stderr.match(/^configuration: .+ only runForwardAuth takes it$/gm)?.length, 3);
+    assert.equal(service.stderr.match(/^configuration: .+ no other route takes upstream$/gm)?.length, 3);
   });
 });

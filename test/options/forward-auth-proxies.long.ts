@@ -181,7 +181,7 @@ for (const proxy of PROXIES) {
       'forwarded',
     ];
 
-    test('a client that names another method, path or host in a field does not reach a server that believes it [I2]', async () => {
+    test('fields in which a client names another method, path or host do not reach the server [I2]', async () => {
       const fields = overrides.flatMap(spellings).map((each) => [each, '/orders/7'] as const);
       const { status, seen } = await ask('GET /status', fields);
       assert.equal(status, 200);
@@ -230,7 +230,7 @@ for (const proxy of PROXIES) {
       assert.deepEqual([refused.status, refused.seen], [401, []]);
     });
 
-    test('a body goes to the server alone', async () => {
+    test('a body goes only to the server, not to gatehouse', async () => {
       const before = policy.questions.length;
       const { status, seen } = await ask(
         'POST /orders',

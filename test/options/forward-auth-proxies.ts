@@ -22,14 +22,14 @@ export function sampleUnder(heading: string, language: string): string {
 
 export interface Behind {
   readonly gatehouse: number;
-  /** Of a replica that is away; without it there is one replica. */
+  /** The port of a second replica that is away. Default: there is one replica. */
   readonly gone?: number;
   readonly api: number;
 }
 
 export interface RunningProxy {
   readonly port: number;
-  /** Of the process that serves, for its processor time. */
+  /** The process that serves, to measure its processor time. */
   readonly process: ChildProcess;
   stop(): Promise<void>;
 }
@@ -46,12 +46,12 @@ interface Kind {
   readonly version: string;
   readonly heading: string;
   readonly language: string;
-  /** The file that is run, in this directory, of what the page has. */
+  /** Makes the configuration file, for this port and directory, from the page's sample. */
   readonly wrap: (sample: string, port: number, directory: string) => string;
   readonly words: (file: string, directory: string) => readonly string[];
   /** What it says on standard error when it has bound its port. */
   readonly saysReady: string;
-  /** What the page has for one replica, and what it is with two. */
+  /** Changes the page's sample from one replica to two. */
   readonly replicas: (sample: string, gone: number) => string;
 }
 

@@ -1,4 +1,5 @@
-/* Request targets that servers read in several ways, and many that they do not; the same for the same seed. */
+/* Request targets that servers read in several ways, and many that all read alike. The same seed gives the
+   same targets. */
 
 const PIECES = [
   ...[

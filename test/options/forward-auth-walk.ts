@@ -1,4 +1,5 @@
-/* Sends targets through a proxy, and holds what gatehouse was asked about against what the server behind got. */
+/* Sends targets through a proxy, and compares what gatehouse was asked about with what the server behind got.
+ */
 import assert from 'node:assert/strict';
 import { open } from '../../src/gate/access.ts';
 import { get, upstream } from '../../src/service/routes/route.ts';

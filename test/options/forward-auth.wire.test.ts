@@ -104,7 +104,7 @@ describe('a question in forwarded fields', () => {
     test(`is malformed with ${what}, and keeps the connection of the proxy [I3]`, async () => {
       const response = await policy.ask({ forwarded });
       assert.deepEqual([told(response), response.closes], ['400 invalid_request', false]);
-      assert.equal(response.body.message, 'the question does not name exactly one method and one path');
+      assert.equal(response.body.message, 'the proxy did not name exactly one method and one path');
       assert.equal(policy.logs.at(-1)?.reason, 'question-malformed');
     });
   }
@@ -133,7 +133,7 @@ describe('a question behind the prefix', () => {
     assert.equal(told(await askBehindPrefix('DELETE', '/open/1', fields)), '403 insufficient_scope');
   });
 
-  test('is not what only begins like it', async () => {
+  test('needs the prefix itself, not a path that only begins like it', async () => {
     for (const target of [
       '/forward-authx',
       '/forward-auth%2Fopen/1',
@@ -198,7 +198,7 @@ describe('what does not pass', () => {
     }
   });
 
-  test('is shown with one challenge that names the scheme used', async () => {
+  test('gets one field with the challenges, the error on the scheme used', async () => {
     const { headers } = await ask('GET', '/nothing', READ);
     const error = `error="insufficient_scope", error_description="${UNLISTED}"`;
     assert.equal(headers.get('www-authenticate'), `${REALM}, ${error}, ${ALGS}`);
@@ -213,7 +213,7 @@ describe('what does not pass', () => {
 });
 
 describe('what passes', () => {
-  test('keeps other bytes of paths: escapes of letters, spaces and Unicode, and signs', async () => {
+  test('may have escaped letters, spaces and Unicode, and punctuation in its path', async () => {
     for (const each of [
       '%41',
       '%20',
@@ -345,7 +345,7 @@ describe('what is refused', () => {
     assert.equal(told(old), '401 insufficient_user_authentication');
   });
 
-  test('keeps what a service refuses before the route: a wrong Host, and too many fields', async () => {
+  test('includes what a service refuses before the route: a wrong Host, and too many fields', async () => {
     const wrong = await policy.ask({ forwarded: asking('GET', '/'), fields: [['Host', 'b']] });
     assert.deepEqual([told(wrong), wrong.closes], ['400 invalid_request', true]);
     const many = Array.from({ length: 201 }, (_, index) => [`X-${index}`, ''] as const);
@@ -397,7 +397,7 @@ describe('a proof', () => {
   };
 
   for (const [what, forwarded] of Object.entries(origins)) {
-    test(`is not checked against a guess: with ${what}, it is 400, and without a proof nobody looks [I6]`, async () => {
+    test(`is never checked against a guess: with ${what} it gets 400, and a request without a proof passes [I6]`, async () => {
       const all = [METHOD!, URI!, ...forwarded];
       const proved = await policy.ask({ forwarded: all, fields: bound('GET', URL, CLAIMS) });
       assert.deepEqual([told(proved), proved.closes], ['400 invalid_request', false]);
@@ -406,7 +406,7 @@ describe('a proof', () => {
     });
   }
 
-  test('is compared with PUBLIC_URL and the forwarded path, whatever fields say, in both forms', async (t) => {
+  test('is compared with PUBLIC_URL and the path, in a field or behind the prefix, whatever scheme and host are forwarded', async (t) => {
     const own = await startPolicy({ routes }, { publicUrl: 'https://public.example', trustProxy: true });
     t.after(own.stop);
     const fields = () => bound('GET', 'https://public.example/orders/7', CLAIMS);
@@ -424,7 +424,7 @@ describe('a proof', () => {
     assert.equal(told(await askBehindPrefix('GET', '/orders/7', proved([PROTO!, HOST!]))), '200');
   });
 
-  test('without TRUST_PROXY and with it is compared alike', async (t) => {
+  test('is compared alike with and without TRUST_PROXY', async (t) => {
     const own = await startPolicy({ routes }, { trustProxy: true });
     t.after(own.stop);
     assert.equal(
@@ -438,7 +438,7 @@ describe('a proof', () => {
     );
   });
 
-  test('without a nonce gets one, and so does a response when a new one is due', async (t) => {
+  test('without a nonce is refused, and the refusal has one', async (t) => {
     const own = await startPolicy({ routes }, { dpopNonceSecret: 's'.repeat(32), dpopMode: 'REQUIRED' });
     t.after(own.stop);
     const first = await own.ask({ forwarded: asking('GET', '/orders/7'), fields: bound('GET', URL, CLAIMS) });
@@ -489,7 +489,7 @@ describe('a preflight', () => {
     assert.equal(status, 204);
   });
 
-  test('passes with the four fields, empty: Caddy sends on the name of a missing one in braces [I1]', async () => {
+  test('passes with all four fields empty, since Caddy forwards a missing one as its placeholder [I1]', async () => {
     const { headers } = await asked('/orders/1', preflight(LISTED, 'GET'));
     const identity = [...headers].filter(([name]) => name.startsWith('x-auth-')).map(([, value]) => value);
     assert.deepEqual(identity, ['', '', '', '']);
@@ -527,7 +527,7 @@ describe('a preflight', () => {
     assert.equal(told(none), '403 insufficient_scope');
   });
 
-  test('lets a page of a listed origin read what was refused', async () => {
+  test('does not precede a simple request, whose refusal a page of a listed origin can read', async () => {
     const { status, headers } = await crossOrigin.ask({
       forwarded: asking('GET', '/me'),
       fields: [['Origin', LISTED]],
@@ -539,7 +539,7 @@ describe('a preflight', () => {
     assert.match(headers.get('access-control-expose-headers') ?? '', /WWW-Authenticate, DPoP-Nonce/);
   });
 
-  test('is no question: at a path of the service itself it is 404, but the metadata has its own', async () => {
+  test('sent to the service itself is not a question: it gets 404 or 405, or 204 for the metadata', async () => {
     const own = (target: string) =>
       crossOrigin.ask({ method: 'OPTIONS', target, fields: preflight(LISTED, 'GET') });
 
@@ -632,7 +632,7 @@ describe('log and metrics', () => {
     assert.deepEqual(last(), ['HEAD', null, 400, 'question-malformed']);
   });
 
-  test('count and show requests for a route named like a probe, unlike the probe', async () => {
+  test('count and show requests for a route at the path of a probe, but not the probe', async () => {
     await ask('GET', '/healthz');
     assert.deepEqual(last(), ['GET', '/healthz', 401, 'no-credentials']);
     const lines = policy.logs.length;

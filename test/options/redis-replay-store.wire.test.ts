@@ -21,7 +21,7 @@ async function openRedis(
 
 test(
   named(
-    'records a proof once in a real store, for as long as it can be accepted and a minute [RFC 9449 §11.1]',
+    'records a proof once in a real store, until a minute after it can last be accepted [RFC 9449 §11.1]',
   ),
   options,
   async (t) => {
@@ -58,7 +58,7 @@ test(
 );
 
 test(
-  named('records by a user who has the rights to record and no others, in a database of its own'),
+  named('records as a user with only the rights to record, in a selected database'),
   options,
   async (t) => {
     const redis = await openRedis(t);
@@ -96,7 +96,7 @@ for (const [what, address, reason] of [
   });
 }
 
-test(named('admits nothing that a user without the right to record brings'), options, async (t) => {
+test(named('admits no proof when the user of the store may not record'), options, async (t) => {
   const redis = await openRedis(t);
   await redis.ask('ACL SETUSER reader on >secret ~* +ping +get');
   const client = openClient(t, `redis://reader:secret@127.0.0.1:${redis.port}`);
@@ -119,7 +119,7 @@ test(
 );
 
 test(
-  named('loses a store that has become a replica of another, and finds it again when it is none'),
+  named('loses a store that becomes a replica of another, and finds it again when it no longer is one'),
   options,
   async (t) => {
     const redis = await openRedis(t);

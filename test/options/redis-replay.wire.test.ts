@@ -50,7 +50,7 @@ describe('commands to the store', () => {
     [-500, 61],
     [1e9, 1e9 + 61],
   ] as const) {
-    test(`lets the store keep a proof that can be accepted for ${lifeSeconds} s more for ${seconds} s`, async (t) => {
+    test(`makes the store keep a proof for ${seconds} s when it can be accepted for ${lifeSeconds} s more`, async (t) => {
       const { store, client } = await startPair(t);
       assert.equal(await client.record('jti', lifeSeconds), 'new');
       assert.equal(store.commands.at(-1)?.at(-1), String(seconds));
@@ -543,7 +543,7 @@ describe('the connection', () => {
     assert.equal(client.logs.length, 1);
   });
 
-  test('ends for good when a reader of the log closes it on loss', async (t) => {
+  test('ends for good when the log callback closes the store after a loss', async (t) => {
     const clock = new TestClock();
     const store = await startFakeStore(t, (_, socket) => void socket.destroy());
     const ended = new Promise<void>((resolve) => {

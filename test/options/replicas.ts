@@ -20,7 +20,7 @@ export interface Replicas {
   readonly provider: Provider;
   readonly redis: Redis;
   readonly services: readonly TestProcess[];
-  /** A request with a new proof, by the name of the proof. */
+  /** A request with a new proof; its `kind` is the name of the proof. */
   proofShot(): Shot;
   /** A request with a token that is not bound. */
   readonly bearerShot: Shot;

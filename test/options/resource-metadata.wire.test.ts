@@ -57,7 +57,7 @@ function documentWith(environment: Environment): Record<string, unknown> {
 const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'];
 
 for (const [what, environment, expected] of [
-  ['no more than a URL', {}, { bearer_methods_supported: ['header'] }],
+  ['only a URL', {}, { bearer_methods_supported: ['header'] }],
   [
     'DPoP allowed',
     { IDP_DPOP_MODE: 'ALLOWED' },
@@ -69,7 +69,7 @@ for (const [what, environment, expected] of [
     { dpop_signing_alg_values_supported: ALGORITHMS, dpop_bound_access_tokens_required: true },
   ],
   [
-    'all that can be said',
+    'every setting of the document',
     {
       RESOURCE_SCOPES: 'read, write, read',
       RESOURCE_NAME: 'Bücher',
@@ -83,7 +83,7 @@ for (const [what, environment, expected] of [
     },
   ],
 ] as const satisfies readonly (readonly [string, Environment, object])[]) {
-  test(`the document with ${what} has its members, and none without a value [RFC 9728 §2, §3.2]`, () => {
+  test(`the document for ${what} has a member for each value, and none without one [RFC 9728 §2, §3.2]`, () => {
     assert.deepEqual(documentWith(environment), {
       resource: 'https://api.test/v1',
       authorization_servers: ['https://idp.example/'],
@@ -146,7 +146,7 @@ const shared = ({ headers }: Response) =>
   );
 
 const PUBLIC = { 'cache-control': 'public, max-age=3600', 'access-control-allow-origin': '*' };
-/** With a list of origins every response has it, even one that is the same for all. */
+/** With a list of origins, every response has `Vary`, even one that is the same for all origins. */
 const LISTED = { ...PUBLIC, vary: 'Origin' };
 const PLACES = [`${ROOT}/v1`, `${ROOT}/v1/`, ROOT, `${ROOT}/v1?x=/../y`];
 
@@ -262,7 +262,7 @@ test('without a list of origins its responses do not vary [RFC 9728 §7.10]', as
   assert.deepEqual([headers['access-control-allow-origin'], headers.vary], ['*', undefined]);
 });
 
-test('its paths do not exist without a resource', async (t) => {
+test('the paths of the document do not exist without RESOURCE_URL', async (t) => {
   const off = await startService({ provider });
   t.after(() => off.stop());
   for (const path of PLACES) assert.equal((await off.ask(path)).status, 404);

@@ -8,12 +8,12 @@ const text = (source: string) => JSON.stringify(source);
 
 const LONG = 'k'.repeat(1001);
 // Loose patterns, since wording may change; the line is promised.
-const FORM = /form that is not read|list/;
-const KEY = /not text; quote|key: value|1000 characters|form that is not read/;
+const FORM = /that is not supported|list/;
+const KEY = /not text; quote|key: value|1000 characters|that is not supported/;
 const DIRECTIVE = /a directive/;
 const UNFINISHED = /does not end on its line/;
 const STRAY = /list item/;
-const TWICE = /is set before; remove one/;
+const TWICE = /is already set; remove one/;
 const PLACE = /indentation|list item/;
 const CHARACTER = /character/;
 
@@ -267,16 +267,16 @@ for (const [what, source, line, reason] of FAULTS) {
 const WORDINGS: readonly (readonly [source: string, fault: string])[] = [
   ['z: 0\na', 'no "key: value", a quoted text that does not end on its line, or a list item out of place'],
   ['z: 0\n1: 1', 'a key that is not text of at most 1000 characters; quote it'],
-  ['z: 0\nz: 1', 'a key that is set before; remove one'],
+  ['z: 0\nz: 1', 'a key that is already set; remove one of the two'],
   ['z:\n- []', 'a list inside a list'],
-  ['z: 0\n  y: 1', 'the indentation fits no map; a value ends on its own line'],
+  ['z: 0\n  y: 1', 'the indentation fits no map; a value must end on the line where it begins'],
   ['z: 0\na:\t1', 'a tab or another character that is not supported; use spaces'],
   ['z: 0\n---', 'a directive or a second document; remove it'],
   [
     'z: 0\na: "',
     'a text or list that does not end on its line, an unknown escape, or something after the value',
   ],
-  ['z: 0\na: &b 1', 'a list item without a key, or a form that is not read; quote it'],
+  ['z: 0\na: &b 1', 'a list item without a key, or YAML that is not supported; quote it'],
 ];
 
 for (const [source, fault] of WORDINGS) {

@@ -215,7 +215,12 @@ const DOCUMENTS: readonly (readonly [
   ],
   ['a block list', 'a:\n  - x\n  - 1\n  - "1"\nb: 2', ['a', ['x', 1, '1']], ['b', 2]],
   ['a block list at the indentation of its key', 'a:\n- x\n- y\nb: 2', ['a', ['x', 'y']], ['b', 2]],
-  ['such a list in a map', 'a:\n  b:\n  - x\n  c: 1', ['a.b', ['x']], ['a.c', 1]],
+  [
+    'a block list at the indentation of its key in a nested map',
+    'a:\n  b:\n  - x\n  c: 1',
+    ['a.b', ['x']],
+    ['a.c', 1],
+  ],
   [
     'a block list with comments between',
     'a: # one\n  # two\n  - x # three\n\n# four\n  -   y\n',
@@ -249,7 +254,7 @@ const DOCUMENTS: readonly (readonly [
     ['__proto__', 9],
   ],
   [
-    'keys with a dot in them, which part nothing',
+    'keys with a dot, which does not separate levels',
     '"a.b": 1\na.b.c: 2\na:\n  b: 3\n  c.d:\n    e: 4\n\'"a.b"\': 5\n\'"a\':\n  b": 6',
     ['"a.b"', 1],
     ['"a.b.c"', 2],
@@ -271,7 +276,7 @@ test('gives every value the line of its key, even lists and the values after the
   assert.deepEqual(lines, ['a.b x.yml, line 4', 'a.c x.yml, line 8', '---x x.yml, line 10']);
 });
 
-test('allows every character that YAML can print next to those refused [YAML 1.2.2 §5.1]', () => {
+test('allows the printable characters that border on refused ones [YAML 1.2.2 §5.1]', () => {
   const printable = ' !~\u00a0\u00a1\u2027\u202a\ud7ff\ue000\ufefe\uff00\ufffd\u{10000}\u{10ffff}';
   assert.deepEqual(values(`a: x${printable}x`), [['a', `x${printable}x`]]);
 });

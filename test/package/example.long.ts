@@ -37,7 +37,7 @@ test('the example depends on the package alone', () => {
 
 test('the tests of the example pass', () => {
   const [, words = ''] = /^tsc && node (.*)$/.exec(scripts.test ?? '') ?? [];
-  // Of this run, and of what it measures.
+  // Without the variables of this test run and of its coverage.
   const { NODE_TEST_CONTEXT: _, NODE_V8_COVERAGE: __, ...env } = process.env;
   execFileSync(process.execPath, words.split(' '), { cwd: directory, env, stdio: 'pipe' });
 });
@@ -46,7 +46,7 @@ test('a handler of docs/your-own-api.md that stands alone compiles beside the sc
   const [lines = ''] = samplesUnder('docs/your-own-api.md', 'Handlers that stand alone', 'ts');
   writeFileSync(join(directory, 'src/alone.ts'), lines);
   compile(directory, join(ROOT, 'node_modules/typescript'));
-  // A route of a pattern without its parameter.
+  // A pattern that lacks the parameter which the handler needs.
   const wrong = lines.replace("patch('/api/orders/{id}'", "patch('/api/orders'");
   writeFileSync(join(directory, 'src/alone.ts'), wrong);
   assert.throws(() => compile(directory, join(ROOT, 'node_modules/typescript')), /src\/alone\.ts/);

@@ -98,7 +98,7 @@ test('the tarball is no larger than 128 kB', (t) => {
 test('no declaration names a type that TypeScript 5.4 does not have', () => {
   const folder = join(directory, 'node_modules/gatehouse-http');
   for (const path of packed.files.filter((name) => name.endsWith('.d.ts'))) {
-    // The types of Node are others for compilers before 5.7, where a Buffer has no kinds.
+    // For compilers before 5.7, Node has other types, in which Buffer takes no type argument.
     assert.doesNotMatch(readFileSync(join(folder, path), 'utf8'), /\b(?:Buffer|Uint8Array)</, path);
   }
 });
@@ -116,7 +116,7 @@ test('routes, services, gates, json() and query() can be exported without annota
   assert.doesNotMatch(made, /dist\/|\bany\b/);
 });
 
-test('the lines for servers of Fetch compile with and without strict types, as a new Next.js project has none', () => {
+test('the lines for Fetch servers compile with strict types and without, as in a new Next.js project', () => {
   const [lines = ''] = samplesUnder('docs/in-front-of-your-server.md', 'Any other server', 'ts');
   const opening = `import { needs, scope, type Gate } from 'gatehouse-http/gate';\ndeclare const gate: Gate;\n`;
   writeFileSync(join(directory, 'fetch.ts'), `${opening}export ${lines}`);
@@ -196,7 +196,7 @@ test('the tests of docs/your-own-api.md pass for the routes of its first example
   const [tests = ''] = samplesUnder('docs/your-own-api.md', 'Tests of your routes', 'ts');
   writeFileSync(join(directory, 'routes.mjs'), routesOfExample());
   writeFileSync(join(directory, 'routes.test.mjs'), tests);
-  // Of this run, and of what it measures.
+  // Without the variables of this test run and of its coverage.
   const { NODE_TEST_CONTEXT: _, NODE_V8_COVERAGE: __, ...env } = process.env;
   const flags = ['--test', '--test-reporter=spec', 'routes.test.mjs'];
   const said = execFileSync(process.execPath, flags, { cwd: directory, env, encoding: 'utf8' });
@@ -211,7 +211,7 @@ test('the service of docs/your-own-api.md starts and ends in a process of its ow
   assert.deepEqual([status, stderr.replace(/\d+$/, '0')], [0, 'http://localhost:0']);
 });
 
-test('the gate of docs/in-front-of-your-server.md for tests admits and refuses as the page says', () => {
+test('the test gate of docs/in-front-of-your-server.md admits and refuses as the page says', () => {
   const [lines = ''] = samplesUnder('docs/in-front-of-your-server.md', 'Tests', 'ts');
   const asking = `
     import { needs, scope } from 'gatehouse-http';

@@ -22,7 +22,7 @@ for (const [what, { list, type, name }] of Object.entries(LISTS)) {
     assert.deepEqual(others, []);
   });
 
-  test(`the list of the ${what} says in CycloneDX 1.5 of what it is the list`, () => {
+  test(`the list of the ${what} is CycloneDX 1.5 and names its component`, () => {
     assert.deepEqual([list.bomFormat, list.specVersion], ['CycloneDX', '1.5']);
     const { component } = list.metadata;
     assert.deepEqual([component.type, component.name, component.version], [type, name, version]);

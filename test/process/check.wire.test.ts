@@ -68,7 +68,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
         IDP_AUDIENCE: audiences,
         ...(RESOURCE_URL && { RESOURCE_URL }),
       };
-      return eventIn(reportOf(await check(own)), 'resource is no audience')?.setting;
+      return eventIn(reportOf(await check(own)), 'resource is not an audience')?.setting;
     });
     assert.deepEqual(await Promise.all(warned), [undefined, undefined, 'https://api.test']);
   });
@@ -202,7 +202,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     t.after(() => proxy.stop());
     const nowhere = 'http://127.0.0.1:9';
     const others = {
-      // Some lines of Node warn of the next one.
+      // Some releases of Node warn about the next variable.
       NODE_NO_WARNINGS: '1',
       NODE_USE_ENV_PROXY: '1',
       HTTP_PROXY: nowhere,
@@ -242,7 +242,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
 
   test('reports invalid routes of runService', async () => {
     const problem =
-      'configuration: GET /healthz: matches /healthz, where the service answers itself; give it another';
+      'configuration: GET /healthz: matches /healthz, which the service serves itself; change the pattern';
     assert.deepEqual(problemsOf(await runOwnRoutes(SHADOW, DOWN, '--check')), [problem]);
     assert.deepEqual(problemsOf(await runOwnRoutes(SHADOW, { ...DOWN, PORT: '0' })), [problem]);
   });
@@ -250,7 +250,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
   test('reports unknown arguments together with invalid routes of runService', async () => {
     assert.deepEqual(problemsOf(await runOwnRoutes(SHADOW, DOWN, '--verbose')), [
       'configuration: arguments: must be none, or --check, or --probe',
-      'configuration: GET /healthz: matches /healthz, where the service answers itself; give it another',
+      'configuration: GET /healthz: matches /healthz, which the service serves itself; change the pattern',
     ]);
   });
 
@@ -260,7 +260,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     const resource = { ...DOWN, RESOURCE_URL: 'https://api.test/mcp' };
 
     const taken = (pattern: string, path: string) =>
-      `configuration: GET ${pattern}: matches ${path}, where the service answers itself; give it another`;
+      `configuration: GET ${pattern}: matches ${path}, which the service serves itself; change the pattern`;
 
     const problems = [
       taken('/{a}/{b}', '/.well-known/oauth-protected-resource'),
@@ -305,8 +305,8 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       assert.deepEqual(
         problemsOf(await runOwnRoutes(routes, { ...DOWN, IDP_DOMAIN: 'a b', PORT: 'x' }, ...words)),
         [
-          'GET /healthz: matches /healthz, where the service answers itself; give it another',
-          'under ?: is no prefix of paths, without wildcards and parameters; write /?',
+          'GET /healthz: matches /healthz, which the service serves itself; change the pattern',
+          'under ?: is not a path prefix without wildcards and parameters; write /?',
           'IDP_DOMAIN (environment): has white space; remove it',
           'PORT (environment): must be a whole number from 0 to 65535',
         ].map((problem) => `configuration: ${problem}`),
@@ -337,7 +337,7 @@ describe('the arguments', { concurrency: 4, timeout: 120_000 }, () => {
     ['--check', ''],
     [''],
   ]) {
-    test(`are a configuration problem that names the two when they are ${JSON.stringify(words)}`, async () => {
+    test(`${JSON.stringify(words)} are a configuration problem, which names --check and --probe`, async () => {
       assert.deepEqual(problemsOf(await runCommand(words, DOWN)), [ARGUMENTS]);
     });
   }

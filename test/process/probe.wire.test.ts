@@ -36,7 +36,7 @@ async function startLiar(t: TestContext, response: string | undefined): Promise<
 
 describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
   for (const host of [undefined, '127.0.0.1', 'localhost', '::1', '::', '0.0.0.0']) {
-    test(`exits with 0 when the service is ready that listens on ${host ?? 'all addresses'}`, async (t) => {
+    test(`exits with 0 when the service that listens on ${host ?? 'all addresses'} is ready`, async (t) => {
       const HOST: Environment = host === undefined ? {} : { HOST: host };
       const service = await startReady(t, HOST);
       const { code, output, errors } = await probe({ ...HOST, PORT: String(service.port) });
@@ -83,7 +83,7 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
       const PORT = await startLiar(t, response);
       const began = performance.now();
       const { code, output } = await probe({ HOST: 'localhost', PORT });
-      assert.deepEqual([code, output], [1, '/readyz: no answer in time\n']);
+      assert.deepEqual([code, output], [1, '/readyz: no response in time\n']);
       assert.ok(performance.now() - began < 30_000);
     });
   }
@@ -109,7 +109,7 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
   test('refuses PORT=0, which does not name a port', async () => {
     const { code, output, errors } = await probe({ PORT: '0' });
     assert.deepEqual([code, output], [1, '']);
-    assert.deepEqual(errors, ['configuration: PORT or server.port: 0 is unknown to --probe; set one']);
+    assert.deepEqual(errors, ['configuration: PORT or server.port: must not be 0 for --probe; set one']);
   });
 
   test('reports every configuration problem like a start', async () => {

@@ -98,7 +98,7 @@ test('a service that stops sends Connection: close with the response to a reques
 
 for (const [which, set, methods] of [
   ['of its routes', {}, 'GET, POST'],
-  ['that are set, also when it is one', { corsAllowedMethods: ['PUT'] }, 'PUT'],
+  ['of corsAllowedMethods, even if it names only one', { corsAllowedMethods: ['PUT'] }, 'PUT'],
 ] as const) {
   test(`a service lets other origins use the methods ${which} [docs/requests.md]`, async (t) => {
     const settings = {
@@ -156,7 +156,7 @@ test('a service can be stopped before it listens, and twice', async () => {
 
 for (const [what, settings] of [
   ['', {}],
-  [' also for who collects metrics', { metricsPort: 0, metricsHost: '127.0.0.1' }],
+  [' on both ports', { metricsPort: 0, metricsHost: '127.0.0.1' }],
 ] as const) {
   test(`a service that is stopped while it begins to listen${what} does not listen afterwards`, async () => {
     const service = make(settings);
@@ -215,7 +215,7 @@ test('a route of any method at a path of the service itself stops the start [RFC
   };
 
   const why = (route: string, path: string) =>
-    `${route}: matches ${path}, where the service answers itself; give it another`;
+    `${route}: matches ${path}, which the service serves itself; change the pattern`;
 
   const always = [
     why('POST /healthz', '/healthz'),
@@ -289,7 +289,7 @@ test('createService throws for what is not routes, and leaves nothing running', 
 for (const [what, first] of [
   ['', ''],
   [
-    ' although somebody else writes to it',
+    ', even if other code writes to that output',
     "new (await import('node:stream')).PassThrough().pipe(process.stdout);",
   ],
 ] as const) {
@@ -361,7 +361,7 @@ async function linesOf(program: string): Promise<Record<string, any>[]> {
     .map((line) => JSON.parse(line));
 }
 
-test('lines of one turn above the bound are dropped and counted [H3]', async () => {
+test('log lines of one turn beyond the bound are dropped and counted [H3]', async () => {
   const told = await linesOf(`const log = opened.createProcessLog('info');
     for (let line = 0; line < 20_000; line += 1) log('listening', {});
     setImmediate(() => process.stdout.write('', () => log('stopped', {})));`);
@@ -449,7 +449,7 @@ test('onError is called once with each error that becomes a 500 [§11]', async (
     assert.equal(response.status, status, path);
   }
   assert.deepEqual([told.length, told[0], told[1]], [3, bug, bug]);
-  assert.match(String(told[2]), /^TypeError: a body that is no JSON object or array/);
+  assert.match(String(told[2]), /^TypeError: a body must be a JSON object or array/);
 });
 
 test('a test issuer sets the log level to error', () => {

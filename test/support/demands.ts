@@ -115,8 +115,8 @@ function loginDemand(words: string): Demand {
 const demands = new Map<Guard, Demand | undefined>();
 
 /**
- * `undefined` for a guard of free form that none of the tried claims pass. The demand for a recent login is of
- * this moment: ask in the test that sends it.
+ * `undefined` for a guard of free form that none of the tried claims pass. The claims for a recent login are
+ * valid only now, so call this in the test that sends them.
  */
 export function demandOf(guard: Guard): Demand | undefined {
   const { scopes, demands: login } = guard.refused.refusal;

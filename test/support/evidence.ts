@@ -49,7 +49,7 @@ const COLUMNS = { name: 13, shows: 60, takes: 12, needs: 22 } as const;
 
 type Column = keyof typeof COLUMNS;
 
-/** The tools for a terminal of 110 columns; links have their texts alone. */
+/** The table of tools for a terminal of 110 columns. Of a link, only the text is shown. */
 export function tableOfTools(tools: readonly EvidenceTool[]): string {
   const head = { name: 'evidence', shows: 'shows', takes: 'takes', needs: 'needs besides npm ci' };
 

@@ -159,7 +159,9 @@ function longFunctions(source: Source): Offence[] {
 const endOfExpression = ({ tokens }: Source, index: number) =>
   walk(tokens, index, 1, (token) => isSign(token, ',', ';'));
 
-/** Types have no alternative. */
+/**
+ * Whether the token is in a type declaration, in which no rule about conditionals and assignments applies.
+ */
 const isOfType = ({ tokens }: Source, index: number) =>
   isWord(tokens[walk(tokens, index, -1, (token) => isSign(token, ';') || isWord(token, 'type'))], 'type');
 

@@ -40,11 +40,13 @@ export function sbomOfPackage(sha512?: string): Sbom {
   const { timestamp: __, ...metadata } = given.metadata;
   const { name } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { name: string };
   const hashes = sha512 === undefined ? {} : { hashes: [{ alg: 'SHA-512', content: sha512 }] };
-  // npm names it for the folder.
+  // npm would name the component after the folder.
   return { ...given, metadata: { ...metadata, component: { ...metadata.component, name, ...hashes } } };
 }
 
-/** The list of what the image adds: the same code without its declarations. Its base has a list of its own. */
+/**
+ * The list of what the image adds: the same code without its declarations. Its base has a list of its own.
+ */
 export function sbomOfImage({ metadata, ...list }: Sbom): Sbom {
   const { hashes: _, ...component } = metadata.component;
   return {
@@ -53,7 +55,9 @@ export function sbomOfImage({ metadata, ...list }: Sbom): Sbom {
   };
 }
 
-/** What built code loads that is neither built with it nor a module of Node: what a list would have to name. */
+/**
+ * What built code loads that is neither built with it nor a module of Node: what a list would have to name.
+ */
 export function loadedFromElsewhere(): readonly string[] {
   const files = readdirSync(`${ROOT}dist`, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.js'),

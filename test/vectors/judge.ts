@@ -32,7 +32,7 @@ export function partsOf(text: string): UnverifiedJws | string {
   };
 }
 
-/** Of a JWS: its algorithm is that of the key, and the signature verifies. */
+/** Judges a JWS: holds if its algorithm is the key's and the signature verifies. */
 export function judgeJws(text: string, key: VerificationKey | string): Judgement {
   if (typeof key === 'string') return `refused: ${key}`;
 
@@ -43,7 +43,7 @@ export function judgeJws(text: string, key: VerificationKey | string): Judgement
   return verifySignature(parts, key) === undefined ? 'does not match' : 'holds';
 }
 
-/** Of a bare signature over bytes, by a key that is imported for this algorithm. */
+/** Judges a bare signature over bytes, by a key that is imported for this algorithm. */
 export function judgeSignature(
   jwk: JsonObject,
   algorithm: Algorithm,
@@ -57,7 +57,7 @@ export function judgeSignature(
   return verifySignature(parts, key) === undefined ? 'does not match' : 'holds';
 }
 
-/** Of a JWS under a whole key set that is published, by the key that its `kid` names. */
+/** Judges a JWS under a whole key set that is published, by the key that its `kid` names. */
 export async function judgeUnderKeySet(text: string, jwks: readonly JsonObject[]): Promise<Judgement> {
   const keys = createKeySet(
     'vectors',

@@ -29,7 +29,10 @@ export interface Suite {
   readonly different: Readonly<Record<string, readonly string[]>>;
 }
 
-/** All of them, as an operator may list them: an RSA key without `alg` has the first that it can. */
+/**
+ * All six, as an operator may list them. An RSA key without `alg` verifies the first of them that it
+ * supports.
+ */
 const SIX: readonly Algorithm[] = ['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 
 const UNSUPPORTED = 'valid, but refused: the algorithm is not one of the six (docs/tokens.md)';

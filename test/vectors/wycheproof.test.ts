@@ -89,7 +89,7 @@ function verdict(text: string, key: VerificationKey | string, algorithm: string)
   return `${jws}; signature ${isSigned ? 'holds' : 'does not match'}`;
 }
 
-/** How often each verdict is given, those of vectors that are meant to hold apart from the others. */
+/** The number of vectors with each verdict, counted separately for valid and invalid vectors. */
 function tally(algorithm: 'RS256' | 'ES256' | 'PS256'): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { jwk, vectors } of groupsFor(algorithm)) {
@@ -102,7 +102,7 @@ function tally(algorithm: 'RS256' | 'ES256' | 'PS256'): Readonly<Record<string, 
   return counts;
 }
 
-test('the vectors are all of those at their origin', () => {
+test('the vectors are complete: as many as Wycheproof publishes, byte for byte', () => {
   assert.equal(createHash('sha256').update(bytes).digest('hex'), origin.sha256);
   assert.deepEqual([groups.length, countOf(groups), file.numberOfTests], [23, 401, 401]);
   assert.equal(new Set(groups.flatMap(({ vectors }) => vectors.map(({ id }) => id))).size, 401);

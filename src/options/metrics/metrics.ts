@@ -20,13 +20,13 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 # TYPE http_server_request_duration_seconds histogram
 # HELP http_server_active_requests Requests that are not answered yet.
 # TYPE http_server_active_requests gauge
-# HELP gatehouse_refusals_total Requests that were turned away, but for probes.
+# HELP gatehouse_refusals_total Requests that were refused, except probes.
 # TYPE gatehouse_refusals_total counter
 # HELP gatehouse_tokens_total Tokens that were accepted.
 # TYPE gatehouse_tokens_total counter
 # HELP gatehouse_key_fetches_total Fetches of signing keys.
 # TYPE gatehouse_key_fetches_total counter
-# HELP gatehouse_keys_age_seconds Since the signing keys were fetched; infinite while none were.
+# HELP gatehouse_keys_age_seconds Seconds since signing keys were fetched; infinite before the first fetch.
 # TYPE gatehouse_keys_age_seconds gauge
 # HELP gatehouse_keys_usable Signing keys that can verify a token now.
 # TYPE gatehouse_keys_usable gauge
@@ -34,7 +34,7 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 # TYPE gatehouse_replay_proofs_total counter
 # HELP gatehouse_replay_entries Used proofs that are remembered.
 # TYPE gatehouse_replay_entries gauge
-# HELP gatehouse_replay_store_up Whether the shared memory of used proofs answers.
+# HELP gatehouse_replay_store_up Whether the shared replay store responds.
 # TYPE gatehouse_replay_store_up gauge
 # HELP gatehouse_info What runs.
 # TYPE gatehouse_info gauge
@@ -48,7 +48,7 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 # TYPE nodejs_heap_size_used_bytes gauge
 # HELP nodejs_heap_size_total_bytes Heap held.
 # TYPE nodejs_heap_size_total_bytes gauge
-# HELP nodejs_eventloop_lag_p99_seconds What 99 of 100 timers were late at most since the last look.
+# HELP nodejs_eventloop_lag_p99_seconds How late timers ran since the last scrape: the 99th percentile.
 # TYPE nodejs_eventloop_lag_p99_seconds gauge
 `;
 
@@ -122,7 +122,7 @@ export function createMetrics(profile: string) {
   function foreseeRoutes(routes: readonly Route[]) {
     for (const { method, pattern } of routes) {
       for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
-        // From 0: Prometheus sees no rise in a new 1, so an alert would miss the first 500.
+        // From 0: Prometheus sees no rise in a series that begins at 1, so an alert would miss the first 500.
         for (const status of [200, 500]) durations(pattern)(each)(status);
       }
     }

@@ -12,7 +12,7 @@ export interface Entry {
   readonly source: string;
 }
 
-/** Says what is wrong and how to mend it, without the value, which may be a secret. */
+/** Says what is wrong and, as a rule, how to fix it, without the value, which may be a secret. */
 export class SettingProblem extends Error {}
 
 export function throwProblem(what: string): never {
@@ -31,7 +31,7 @@ export function noteRepetitions(entries: readonly Entry[], problems: string[]): 
   const sources = new Map<string, string>();
   for (const entry of entries) {
     const earlier = sources.get(entry.name);
-    if (earlier !== undefined) problems.push(problemOf(entry, `is set before; remove one (${earlier})`));
+    if (earlier !== undefined) problems.push(problemOf(entry, `is already set; remove one (${earlier})`));
     sources.set(entry.name, entry.source);
   }
 }
@@ -45,7 +45,7 @@ export function noteUnknown(entry: Entry, known: readonly string[], problems: st
   const written = name.toLowerCase();
   const right = known.find((one) => one.toLowerCase().split(' ')[0] === written);
   const spelling = right === undefined ? 'correct' : `write ${right}`;
-  const fix = /(^|\.)"/.test(name) ? 'nest the keys that its dots part' : spelling;
+  const fix = /(^|\.)"/.test(name) ? 'nest the keys that its dots separate' : spelling;
   problems.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
 }
 

@@ -39,7 +39,7 @@ export const FIRST_ISSUER = 'idp';
 const ISSUER_NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
 
 const ISSUERS_PROBLEM =
-  'must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp';
+  'must be up to 20 names in lower case, each a letter and up to 15 letters or digits, and none idp';
 
 export function issuersIn(keys: readonly Entry[]): Entry {
   const own = keys.filter(({ name }) => /^issuers\.[^.]*\./i.test(name));
@@ -58,7 +58,7 @@ export function readSettings<Values extends Record<string, unknown>>(
 
   /** A token names its issuer by `iss` alone. */
   function useIssuer(iss: unknown) {
-    if (usedIssuers.includes(iss)) throwProblem('is the issuer (iss) of another one too; give each its own');
+    if (usedIssuers.includes(iss)) throwProblem('is also the issuer (iss) of another; give each its own');
     usedIssuers.push(iss);
   }
 

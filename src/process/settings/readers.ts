@@ -54,7 +54,9 @@ export function list<Text extends string>(read: Reader<Text>, least = 0): Reader
     const parts = typeof raw === 'string' ? raw.split(',') : undefined;
     const members = parts?.map((part) => part.trim()) ?? raw;
     if (isTextArray(members) && members.length >= least) return members.map((member) => read(member));
-    throwProblem(`must be a list of ${least} or more texts, or one text with commas; quote what is no text`);
+    throwProblem(
+      `must be a list of ${least} or more texts, or one text with commas; quote values that are not text`,
+    );
   };
 }
 

@@ -96,5 +96,5 @@ function describeError(error: unknown, path: string) {
   const code = codeOf(error);
   if (code === undefined) throw error;
 
-  return `${path}: cannot be read (${code}); mend that, or what names it`;
+  return `${path}: cannot be read (${code}); make it readable, or correct the setting that names it`;
 }

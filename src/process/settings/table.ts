@@ -52,8 +52,8 @@ export const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['RS256'];
 const required = <Value>(env: string, yaml: string, read: Reader<Value>, problem: string) =>
   derived(env, yaml, read, () => throwProblem(problem));
 
-const NO_DOMAIN = 'the issuer base URL is required; set it to the host name of the identity provider';
-const NO_AUDIENCE = 'the audience is required; set it to the identifier of this API at the provider';
+const NO_DOMAIN = 'the issuer base URL is required; set this to its host name';
+const NO_AUDIENCE = 'the audience is required; set this to the identifier of this API at the provider';
 
 /** With the names for the first issuer; names.ts derives the others. */
 export const ISSUER_SETTINGS = {

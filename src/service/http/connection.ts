@@ -86,7 +86,7 @@ export class Connection {
     return this.#underWay.length === 0 && this.#socket.bytesRead === this.#bytesRead;
   }
 
-  /** For a drain: the last response closes, or if too late, the next (RFC 9112 §9.6). */
+  /** For a drain: the last response closes the connection, or if that has begun, the next (RFC 9112 §9.6). */
   finishUp(): void {
     this.#isFinishing = true;
     const last = this.#underWay.at(-1)?.response;

@@ -1,6 +1,6 @@
-// node:http with limits, our responses in place of Node's, and an orderly end. Trusts the responder for
-// replies. Promises: every connection has limits; on stop, requests under way get ten seconds. Does not end
-// single connections: connection.ts does.
+// node:http with limits, our responses in place of Node's, and an orderly end. Promises: every connection has
+// limits; on stop, requests under way get ten seconds. Does not decide when a response ends its connection:
+// write.ts does.
 import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';
@@ -29,7 +29,7 @@ const OPTIONS = {
 const SWEEP_MILLIS = 1_000;
 const STOP_MILLIS = 10_000;
 
-/** The port closes after this many turns without a new connection, or milliseconds in all. */
+/** The port closes after QUIET_TURNS turns without a new connection, or after QUIET_MILLIS in all. */
 const QUIET_TURNS = 5;
 const QUIET_MILLIS = 250;
 

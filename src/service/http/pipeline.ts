@@ -21,6 +21,8 @@ export interface PipelineOptions {
   readonly handlerTimeoutSeconds: number;
 }
 
+export type FactsReader = (exchange: Exchange) => RequestFacts | Refused;
+
 /**
  * Returns a function from a request to its reply or refusal. After access it may throw, or reject with,
  * `Refused`, `CLIENT_GONE`, `fail` or a bug. Trusts that `routesProblems` found none. Rules do
@@ -28,7 +30,7 @@ export interface PipelineOptions {
  */
 export function createPipeline(
   { routes, rules }: Routes,
-  { readFacts, replyEarly, identify }: Identification,
+  { readFacts, replyEarly, identify }: Omit<Identification, 'readFacts'> & { readFacts: FactsReader },
   { clock, bodyLimitBytes, handlerTimeoutSeconds }: PipelineOptions,
   ownRoutes?: readonly Route[],
   matchPath: (path: string, uri: unknown) => Matched | undefined = createRouter(routes, rules, ownRoutes),

@@ -1,6 +1,5 @@
 // Writes a reply as the response. Trusts its fields, checked when it was made. Promises: one write, or none
-// when the client has gone; an unread body ends the connection. Does not close it: Node does, through
-// connection.ts.
+// when the client has gone; an unread body ends the connection.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Reply } from '../../gate/reply.ts';

@@ -16,7 +16,8 @@ const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
  * A reply with a status (200 to 599), a JSON body or bytes, and header fields. Bytes need a `Content-Type`. A
- * `Cache-Control` replaces `no-store`. Throws a `TypeError` for what cannot be sent or a handler may not set.
+ * `Cache-Control` replaces `no-store`. Throws a `TypeError` for what cannot be sent, and for what a handler
+ * may not set.
  *
  * @example reply(202, { id }, { Location: `/api/jobs/${id}` })
  */
@@ -76,7 +77,7 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
   if (isJson) fields.set('content-type', 'application/json; charset=utf-8');
 
   // `Headers` and `Map` have entries, not members.
-  if (Symbol.iterator in headers) throw new UsageError('header fields are members of an object');
+  if (Symbol.iterator in headers) throw new UsageError('header fields must be members of a plain object');
 
   for (const [name, value] of Object.entries(headers)) {
     if (REFUSED_FIELDS.test(name)) throw new UsageError(`${name} is not for a handler to set`);

@@ -20,13 +20,13 @@ export class HandlerReply {
 
   /** Nested, or from another copy of this package, it would become a 200 body. */
   toJSON(): never {
-    throw new UsageError('a reply inside of a body, or of another copy of this package');
+    throw new UsageError('a reply inside a body, or a reply that another copy of this package made');
   }
 }
 
 /**
- * The reply for a handler's result: its own reply, 204 for nothing, 200 for a JSON object or array. Throws a
- * returned `fail`, and a `TypeError` for anything else.
+ * The reply for a handler's result: its own reply, 204 for nothing (except for GET), 200 for a JSON object or
+ * array. Throws a returned `fail`, and a `TypeError` for anything else.
  */
 export function replyToResult(result: unknown, method: string): Reply {
   if (result instanceof HandlerReply) {
@@ -44,7 +44,7 @@ export function replyToResult(result: unknown, method: string): Reply {
  */
 export function jsonText(body: unknown): string {
   const text = isSerializable(body) ? JSON.stringify(body) : '';
-  if (text?.[0] !== '{' && text?.[0] !== '[') throw new UsageError('a body that is no JSON object or array');
+  if (text?.[0] !== '{' && text?.[0] !== '[') throw new UsageError('a body must be a JSON object or array');
 
   return text;
 }

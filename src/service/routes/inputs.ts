@@ -38,8 +38,8 @@ const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ va
 
 /**
  * Checks the query by a Standard Schema (version 1), whose output is the handler's `query`. The schema gets
- * an object without prototype: text for each name, an array for a repeated one. A query that does not fit is
- * 400 `invalid_query`. Anything but a schema prevents startup.
+ * an object without prototype: text for each name, an array for a repeated one. A query that does not match
+ * is 400 `invalid_query`. Anything but a schema prevents startup.
  *
  * @example get('/api/orders', authenticated, query(Page), ({ query }) => orders.list(query.after))
  */
@@ -56,13 +56,13 @@ export function query<Output>(schema: Schema<Output>): QueryInput<Output> {
  * limit or media type prevents startup.
  *
  * @example
- * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => orders.add(body))
+ * post('/api/orders', needs(scope('write:orders')), json(), ({ body }) => orders.add(check(body)))
  */
 export function json(schema?: undefined, options?: BodyOptions): BodyInput<unknown>;
 
 /**
  * The same, checked by a Standard Schema (version 1), whose output is the handler's `body`. A body that does
- * not fit is 422.
+ * not match is 422.
  *
  * @example
  * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => orders.add(body))

@@ -37,16 +37,16 @@ const isPrefix = (path: string) => pathSegments(path) !== undefined && !/^[^/]|[
 export function prefixProblems(prefix: string) {
   if (isPrefix(prefix)) return [];
 
-  // A rule already covers everything that they match.
+  // A rule covers everything that a wildcard or parameter would match.
   const meant = mended(prefix).replace(/\/(\*+|\{\w+\})(\/.*)?$/, '') || '/';
   const fix = isPrefix(meant) ? meant : 'one such as /api/admin';
-  return [`is no prefix of paths, without wildcards and parameters; write ${fix}`];
+  return [`is not a path prefix without wildcards and parameters; write ${fix}`];
 }
 
 /** Wrong characters, and what to write instead. */
 const FIXES: readonly (readonly [RegExp, string])[] = [
   [/\*|\.\.\./, 'a route for each path, without wildcard, and {name} for a segment that varies'],
-  [/[?#]/, 'the path alone: a query is for query(), what is optional for a second route'],
+  [/[?#]/, 'the path alone: a query goes into query(), an optional part into a second route'],
   [/[:<>[\]{}]/, 'a parameter as {name}, which is a whole segment, and each name once'],
   [/^/, 'at most a hundred segments, without dot segments and broken escapes'],
 ];

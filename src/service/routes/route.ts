@@ -57,13 +57,13 @@ function accessProblems(access: unknown): readonly string[] {
 /** What prevents startup, besides the pattern. */
 export const routeProblems = ({ access, query, body, handler, problems }: Route, isPolicy = false) => [
   ...accessProblems(access),
-  ...(typeof handler === 'function' ? [] : ['is no route, as get, post, put, patch and del give']),
+  ...(typeof handler === 'function' ? [] : ['is not a route; make one with get, post, put, patch or del']),
   ...[query, body].flatMap((input) => input?.problem ?? []),
   ...(problems ?? []),
   ...((handler === upstream) === isPolicy && !(isPolicy && (query ?? body)) ? [] : [MISPLACED]),
 ];
 
-const MISPLACED = 'runForwardAuth takes upstream alone, and only runForwardAuth takes it';
+const MISPLACED = 'a route of runForwardAuth takes upstream and no inputs; no other route takes upstream';
 
 /**
  * The server behind a proxy, in place of a handler. For `runForwardAuth` alone.
@@ -104,7 +104,8 @@ type QueryOf<All> = All extends readonly [QueryInput<infer Output>, ...unknown[]
 type BodyOf<All> = All extends readonly [...unknown[], BodyInput<infer Output>] ? Output : undefined;
 
 /**
- * What a handler that stands alone receives: the route's pattern, access and inputs, in their order.
+ * What a handler that stands alone receives. Its types are the route's pattern, access and inputs, in this
+ * order.
  *
  * @example
  * const show = ({ parameters }: RequestOf<'/api/orders/{id}'>) => orders.find(parameters.id);
@@ -151,7 +152,7 @@ function routeMaker(method: Method) {
     const isWhole = handler !== undefined && known.length === rest.length;
     const problems: readonly string[] = isWhole
       ? []
-      : ['a route takes query(), but for GET json(), and a handler, nothing else'];
+      : ['a route takes query(), json() unless it is for GET, and a handler; nothing else'];
 
     return {
       method,

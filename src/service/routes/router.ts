@@ -61,7 +61,7 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [])
 }
 
 /** In JavaScript, rules may be anything, even routes. */
-const NO_RULE = 'rules: must be a list of what under gives';
+const NO_RULE = 'rules: must be a list of rules that under() makes';
 
 function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[], isPolicy: boolean) {
   const copies = routes.map((route) => ({ ...route }));
@@ -83,7 +83,7 @@ const shadowProblems = (segments: Segments, ownPaths: readonly string[]) =>
   ownPaths.flatMap((path) => {
     const texts = pathSegments(path);
     const isShadowed = texts !== undefined && isMatch(segments, texts);
-    return isShadowed ? `matches ${path}, where the service answers itself; give it another` : [];
+    return isShadowed ? `matches ${path}, which the service serves itself; change the pattern` : [];
   });
 
 function parametersOf(segments: Segments, texts: readonly string[]): PathParameters {

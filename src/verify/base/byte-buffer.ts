@@ -1,4 +1,4 @@
-// Joins chunks, since small ones cost hundreds of times their length. Does not limit the size.
+// Joins chunks, since a small one takes hundreds of times its length in memory. Does not limit the size.
 
 export class ByteBuffer {
   #buffer = Buffer.alloc(0);

@@ -16,7 +16,7 @@ export const LEVELS = {
   'unforeseen failure': 'error',
   'log lines dropped': 'error',
   'unknown setting ignored': 'warn',
-  'resource is no audience': 'warn',
+  'resource is not an audience': 'warn',
   'signing keys not from the provider': 'warn',
   'signing key skipped': 'warn',
   'signing keys could not be fetched': 'warn',
@@ -97,13 +97,13 @@ const MAX_FRAME_LENGTH = 128;
 /** For text from outside: 64 characters hold no token. */
 export const printable = (text: string) => toPrintable(text, 64);
 
-/** For the operator's own text only: cut to 256 characters. */
+/** Only for text of the operator or the code: cut to 256 characters. */
 export const printableSetting = (text: string) => toPrintable(text, 256);
 
 const toPrintable = (text: string, length: number) =>
   text.slice(0, length).replace(/[^\x20-\x7e]/g, '?') as Printable;
 
-/** Its message is fixed, so the log may show it. */
+/** Its message holds nothing of a request, so the log may show it. */
 export class UsageError extends TypeError {
   readonly #sentence;
 

@@ -3,8 +3,8 @@
 // does.
 
 /**
- * Kind (`error` in the body) → reason (for the log) → sentence. It is empty if the client gets none, or the
- * guard's own.
+ * Kind (`error` in the body) → reason (for the log) → sentence. An empty one is not sent, or replaced by the
+ * guard's.
  */
 export const SENTENCES = {
   unauthorized: {
@@ -18,24 +18,24 @@ export const SENTENCES = {
     'header-malformed': 'the token header is not a JSON object in UTF-8',
     'payload-malformed': 'the token payload is not a JSON object in UTF-8',
     'algorithm-refused': 'the token is not signed with an algorithm that this API accepts',
-    'critical-header': 'the token header names critical members (crit or b64)',
-    'type-refused': 'the token header names another type (typ) than an access token',
+    'critical-header': 'the token header has crit or b64, which this API does not support',
+    'type-refused': 'the type (typ) in the token header is not that of an access token',
     'key-id-malformed': 'the key identifier (kid) of the token is not text',
     'key-unknown': 'the token names no usable signing key of the issuer',
     'signature-mismatch': 'the token signature does not match',
     'issuer-mismatch': 'the token has another issuer (iss)',
     'audience-mismatch': 'the token is not for this audience (aud)',
-    'expiry-malformed': 'the token has no expiry (exp) that is a number',
+    'expiry-malformed': 'the token has no numeric expiry (exp)',
     expired: 'the token has expired',
     'not-before-malformed': 'the start of validity (nbf) of the token is not a number',
     'not-yet-valid': 'the token is not valid yet',
     'issued-at-malformed': 'the time of issue (iat) of the token is not a number',
-    'subject-malformed': 'the token has no subject (sub) that is text',
-    'token-use-refused': 'the token is for another use (token_use) than access',
-    'payload-type-refused': 'the token payload names another type (typ) than an access token',
+    'subject-malformed': 'the subject (sub) of the token is missing, empty or not text',
+    'token-use-refused': 'the use (token_use) of the token is not access',
+    'payload-type-refused': 'the type (typ) in the token payload is not that of an access token',
     'event-token': 'the token is a security event or logout token (events)',
     'id-token': 'the token is an ID token, not an access token',
-    'profile-required': 'the token is not of the at+jwt profile with client_id, iat and jti',
+    'profile-required': 'the token is not an at+jwt token with client_id, iat and jti',
     'claim-required': 'the token lacks a claim that this service requires',
     'bound-token': 'the token is bound to a key and was presented as Bearer',
     'not-bound': 'the token is not bound to a key (cnf.jkt) and was presented as DPoP',
@@ -45,13 +45,13 @@ export const SENTENCES = {
   /** 401, RFC 9449 §7.1 */
   invalid_dpop_proof: {
     'proof-missing': 'the request has no DPoP proof',
-    'proof-malformed': 'the proof is not one JWS of canonical base64url and JSON objects',
+    'proof-malformed': 'the proof is not one JWS with canonical base64url and JSON objects',
     'proof-type': 'the proof header does not say that it is of type dpop+jwt (typ)',
     'proof-algorithm': 'the proof is not signed with an accepted algorithm (alg)',
-    'proof-critical': 'the proof header names critical members (crit or b64)',
+    'proof-critical': 'the proof header has crit or b64, which this API does not support',
     'proof-key': 'the proof has no public key (jwk) that fits its algorithm',
     'proof-jti': 'the proof has no identifier (jti) of 1 to 256 characters',
-    'proof-iat': 'the proof has no time of issue (iat) that is a number',
+    'proof-iat': 'the proof has no numeric time of issue (iat)',
     'proof-htm': 'the proof is for another method (htm)',
     'proof-htu': 'the proof is for another URI (htu)',
     'proof-too-old': 'the proof is too old (iat)',
@@ -62,7 +62,7 @@ export const SENTENCES = {
     'proof-repeated': 'the request has more than one DPoP header field',
   },
   use_dpop_nonce: {
-    'proof-nonce': 'the proof needs the nonce of this answer (nonce)',
+    'proof-nonce': 'the proof needs the nonce that this response carries (nonce)',
   },
   insufficient_scope: {
     'scope-missing': '',
@@ -77,17 +77,17 @@ export const SENTENCES = {
     'host-refused': 'the request needs exactly one Host header field with a host and an optional port',
     'target-refused': 'the request target is not a path that can be served',
     'authorization-repeated': 'the request has more than one Authorization header field',
-    'forwarded-refused': 'the forwarded scheme or host of the request is not one',
-    'question-malformed': 'the question does not name exactly one method and one path',
+    'forwarded-refused': 'the forwarded scheme or host is missing, repeated or not valid',
+    'question-malformed': 'the proxy did not name exactly one method and one path',
     'proof-beside-bearer': 'the request has a DPoP header field beside a Bearer token',
   },
   /** Says nothing about the token. */
   temporarily_unavailable: {
     'keys-unavailable': 'The signing keys are temporarily unavailable',
-    'replay-memory-full': 'The memory of used proofs is full',
-    'replay-store-unavailable': 'The memory of used proofs is temporarily unavailable',
+    'replay-memory-full': 'The replay store is full',
+    'replay-store-unavailable': 'The replay store is temporarily unavailable',
     'too-many-waiting': 'Too many requests are waiting for the signing keys',
-    'handler-timeout': 'The answer took too long',
+    'handler-timeout': 'The response took too long',
     'shutting-down': 'The service is shutting down',
   },
   // No route matched, or none was looked for.
@@ -101,21 +101,21 @@ export const SENTENCES = {
     'body-missing': 'The request has no body',
     'body-malformed': 'The body is not JSON in UTF-8',
     'body-too-deep': 'The body is nested too deeply',
-    'body-member-refused': 'The body has a member that is not taken',
+    'body-member-refused': 'The body has a member with a forbidden name',
   },
   unsupported_media_type: {
     'coding-refused': 'The body has a content coding',
-    'media-type-refused': 'The body is not of a media type that is taken here',
-    'charset-refused': 'The body is not declared as UTF-8',
+    'media-type-refused': 'The media type of the body is not accepted here',
+    'charset-refused': 'The body is declared in a charset other than UTF-8',
   },
   content_too_large: {
     'body-too-large': 'The body is too large',
   },
   unprocessable_content: {
-    'body-refused': 'The body does not fit',
+    'body-refused': 'The body does not match its schema',
   },
   invalid_query: {
-    'query-refused': 'The query does not fit',
+    'query-refused': 'The query does not match its schema',
   },
 };
 
@@ -145,7 +145,7 @@ export interface Findings {
 }
 
 /**
- * A refused request. Thrown only for bodies and queries: strangers must not cause a costly `throw`.
+ * A refused request. Returned where a stranger can cause it before access, since a `throw` is costly.
  * Not an `Error`: a stack costs time and could leak.
  */
 export class Refused {

@@ -6,8 +6,8 @@ import { refuse } from '../base/refusal.ts';
 const SLOT_MILLIS = 60_000;
 
 /**
- * The check returns a fresh nonce for one of the previous slot, or in a refusal. `secret` has at least 32
- * characters.
+ * The check returns a fresh nonce if the given one is of the previous slot, and in every refusal. `secret`
+ * has at least 32 characters.
  */
 export function createNonceCheck(secret: string) {
   /** In base64url (RFC 9449 §8.1). */

@@ -1,6 +1,6 @@
 // The checks on a DPoP proof (RFC 9449 §4.3), cheap ones first. Promises: the key's holder made the proof for
-// this method, URI, time and token. Does not count fields (1) or check binding and replay: credentials.ts and
-// caller.ts do.
+// this method, URI, time and token. Does not count DPoP fields (§4.3(1)) or check binding and replay:
+// credentials.ts and caller.ts do.
 import { hash } from 'node:crypto';
 import { isFiniteNumber, isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { Cache } from '../base/cache.ts';

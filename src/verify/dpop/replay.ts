@@ -17,7 +17,7 @@ export interface ReplayStore {
 
 /** The 32 bytes by which a proof is recorded. */
 export function hashProof(thumbprint: string, jti: string, encoding: 'binary' | 'base64url'): string {
-  // Thumbprints have a fixed length, so pairs stay apart. JSON escapes lone surrogates.
+  // Thumbprints have a fixed length, so no two pairs give the same text. JSON escapes lone surrogates.
   return hash('sha256', thumbprint + JSON.stringify(jti), encoding);
 }
 

@@ -79,8 +79,8 @@ function membersFor(algorithm: Algorithm, jwk: JsonObject): JsonObject | KeyReas
 }
 
 /**
- * A key's `alg` (RFC 7517 §4.4); else the first of `algorithms` that fits its type; else the first of all
- * that does. `undefined` for an unknown type.
+ * A key's `alg` (RFC 7517 §4.4); else the first of `algorithms` that fits its type; else the first known
+ * algorithm that does. `undefined` for an unknown type.
  */
 function algorithmOf({ alg, kty, crv }: JsonObject, algorithms: readonly Algorithm[]) {
   if (alg !== undefined) return alg;

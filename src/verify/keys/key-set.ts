@@ -1,7 +1,6 @@
 // The provider's signing keys: which one a token names, when to fetch, how long to trust. Promises: one fetch
 // at a time; a failed one changes no key; no key is used over an hour after its fetch; withdrawn keys go with
-// the next refresh; held keys are found without waiting. Does not know the network: verify/keys/fetch.ts
-// does.
+// the next refresh; held keys are found without waiting.
 import type { Clock, MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import { describeBug, printable, type Count, type FetchErrorReason, type Log } from '../base/events.ts';
@@ -23,7 +22,7 @@ export type KeySet = ReturnType<typeof createKeySet>;
 
 /**
  * Creates the key set of one issuer. `fetch` resolves with the provider's document or rejects with
- * `FetchError`; any other error is a bug. Skips keys for other `algorithms`.
+ * `FetchError`; any other error is a bug. Skips keys whose algorithm is not in `algorithms`.
  */
 export function createKeySet(
   issuerName: string,

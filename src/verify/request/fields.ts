@@ -6,10 +6,7 @@ import { refuse } from '../base/refusal.ts';
 export function fieldValues(rawHeaders: readonly string[], name: string): string[] {
   const values: string[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const field = rawHeaders[index] ?? '';
-    // Lengths cost less to compare than lower case to make.
-    const isNamed = field.length === name.length && field.toLowerCase() === name;
-    if (isNamed) values.push(rawHeaders[index + 1] ?? '');
+    if (rawHeaders[index]?.toLowerCase() === name) values.push(rawHeaders[index + 1] ?? '');
   }
   return values;
 }
@@ -23,21 +20,11 @@ const HOST = /^(?:[a-z0-9._~-]{1,255}|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i;
 /** URL checks the port and the IPv6 address. */
 export const isHost = (text: string) => HOST.test(text) && URL.canParse(`http://${text}`);
 
-/**
- * Creates a reader of the Host field, which HTTP/1.0 may omit, as some load balancers do (RFC 9112 §3.2).
- * Caches the last good host, which most requests repeat.
- */
-export function createHostReader() {
-  let lastGoodHost: string | undefined;
+/** Reads the Host field, which HTTP/1.0 may omit, as some load balancers do (RFC 9112 §3.2). */
+export function readHost(rawHeaders: readonly string[], httpVersion = '1.1') {
+  const [host, ...others] = fieldValues(rawHeaders, 'host');
+  if (host === undefined && httpVersion === '1.0') return undefined;
 
-  return (rawHeaders: readonly string[], httpVersion = '1.1') => {
-    const [host, ...others] = fieldValues(rawHeaders, 'host');
-    if (host === undefined && httpVersion === '1.0') return undefined;
-
-    const isGood = host !== undefined && (host === lastGoodHost || isHost(host));
-    if (others.length > 0 || !isGood) return refuse('host-refused');
-
-    lastGoodHost = host;
-    return host;
-  };
+  const isGood = host !== undefined && isHost(host);
+  return isGood && others.length === 0 ? host : refuse('host-refused');
 }

@@ -1,5 +1,5 @@
-// The checks on an access token in their order (docs/tokens.md), and the token cache. Before the signature,
-// `kid` and `iss` only choose a key: never a URL, never logged. Promises: a returned VerifiedToken has passed
+// The checks on an access token in their order (docs/tokens.md), and the token cache. Until the signature is
+// verified, `kid` and `iss` only choose a key, never a URL. Promises: a returned VerifiedToken has passed
 // every check, cached or not. Does not check guards (gate/guards.ts) or binding (verify/caller.ts).
 import { hash } from 'node:crypto';
 import { andThen, type Clock, type MaybePromise } from '../base/clock.ts';
@@ -65,8 +65,8 @@ export function createTokenVerifier(
     const jws = parseCompact(token);
     if (typeof jws === 'string') return refuse(jws);
 
-    // Unverified, `iss` only selects the issuer; `checkClaims` checks it. A single issuer is always selected,
-    // so refusals keep their order.
+    // Unverified, `iss` only selects the issuer; `checkClaims` checks it. A single issuer is always selected:
+    // a wrong `iss` is then refused after the signature.
     const issuer = issuers.find((one) => one.issuer === jws.payload.iss || issuers.length === 1);
     const header = checkTokenHeader(jws.header, issuer?.algorithms ?? ALGORITHM_NAMES);
     if (header instanceof Refused) return header;
@@ -135,7 +135,7 @@ const isSame = (one: KeyFacts, other: KeyFacts) =>
 
 /** Never reads members that carry keys. */
 function checkTokenHeader({ alg, crit, b64, typ, kid }: JsonObject, algorithms: readonly Algorithm[]) {
-  // RFC 7515 §4.1.1, RFC 8725 §2.1, §3.1, §3.2: the operator fixes the algorithms, not the header.
+  // RFC 7515 §4.1.1, RFC 8725 §2.1, §3.1, §3.2: the operator, not the header, fixes the algorithms.
   if (!isOneOf(algorithms, alg)) return refuse('algorithm-refused');
 
   // RFC 7515 §4.1.11, RFC 7797 §6: no extension is supported. Stricter: nor is `b64` without `crit`.

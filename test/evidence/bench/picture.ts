@@ -116,7 +116,7 @@ export function picture(results: Results): string {
       label: figure(tokens) + packagesIn(packages),
     })),
   };
-  // Requests per second show the same for one core, and more about other load.
+  // On one core, requests per second show the same, and are more affected by other load.
   const drawnSections = results.sections.filter(({ unit }) => unit !== 'requests/s');
   const panels = [...drawnSections.map(panelOf), ...(review.bars.length > 0 ? [review] : [])];
   const width = 2 * MARGIN + COLUMNS * PANEL_WIDTH + (COLUMNS - 1) * GAP;

@@ -66,7 +66,7 @@ const PEERS = [
 /** Compared with new tokens, to show the cost of their verification alone. */
 export const RS256 = peer('rs256', 'plain node:http + one RS256 verification', 'rs256');
 
-/** The least that a verifier needs: the possible bound if a goal is missed. */
+/** A server that does only what every verifier must. If a goal is missed, it shows how much was possible. */
 export const VERIFIER = peer('verifier', 'the least that a verifier of tokens does', 'verifier');
 
 /** The cases whose paths the plain server knows. */
@@ -80,7 +80,7 @@ export const GATEHOUSE_DPOP: ServerPlan = {
   ...GATEHOUSE,
   name: 'gatehouse-dpop',
   title: 'gatehouse, DPoP on',
-  // Proofs are made before they are sent.
+  // Proofs are made before the round begins, so they are old when they are sent.
   environment: { IDP_DPOP_MODE: 'ALLOWED', IDP_DPOP_IAT_OFFSET_SECONDS: '3600' },
 };
 
@@ -92,7 +92,7 @@ export const OWN: ServerPlan = {
   file: 'servers/own.mjs',
 };
 
-/** From the settings of gatehouse. */
+/** Whether the server reads the settings of gatehouse. */
 export const isOurs = ({ file }: ServerPlan): boolean => file.endsWith('dist/server.js') || file === OWN.file;
 
 /** The servers that read and parse the body of the POST, and those that also validate it. */
@@ -110,7 +110,7 @@ export interface Case {
   readonly title: string;
   readonly connections: number;
   readonly path: string;
-  /** The path at which the plain server sends the same bytes, as long as `path`. */
+  /** The path at which the plain server sends the same bytes. It has as many characters as `path`. */
   readonly plainPath: string;
   readonly expected: Expected;
   /** The tokens of a round, if any. */
@@ -186,23 +186,23 @@ const CASES: readonly Case[] = [
   FORGED,
 ];
 
-/** Warm with 1,000 tokens, as at constant rate. */
+/** Warm with 1,000 tokens, as in the measurement of latency. */
 export const WARM = warm(1_000, 50);
 
 /** Compared with one RS256 verification and nothing else. */
 export const FLOORS: readonly Case[] = [
-  { ...COLD, name: 'floor', title: 'cold, to one RS256 verification and nothing else', goal: 1.08 },
+  { ...COLD, name: 'floor', title: 'cold, relative to a server that only verifies RS256', goal: 1.08 },
   {
     ...FORGED,
     name: 'floor-forged',
-    title: 'forged, to one RS256 verification and nothing else',
+    title: 'forged, relative to a server that only verifies RS256',
     goal: 1.1,
   },
 ];
 
 export const DPOP = {
   name: 'dpop',
-  title: 'DPoP warm, to one ES256 verification and nothing else',
+  title: 'DPoP warm, relative to a server that only verifies ES256',
   goal: 1.05,
   connections: 50,
   ...PRIVATE,
@@ -216,7 +216,7 @@ const LINES = Array.from({ length: 12 }, (_, line) => ({
 
 export const POST = {
   name: 'post',
-  title: 'POST of 1 kB of JSON through a schema, to one that reads and parses it',
+  title: 'POST of 1 kB of JSON through a schema, relative to plain parsing',
   connections: 50,
   path: '/api/orders',
   expected: { status: 200, sample: '"lines":12' },
@@ -226,7 +226,7 @@ export const POST = {
 
 export const OWN_ROW = {
   name: 'own-route',
-  title: 'your own route, to the same route of profile B',
+  title: 'your own route, relative to the same route of profile B',
   goal: 1.02,
   connections: 50,
   ...PRIVATE,

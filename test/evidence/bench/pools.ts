@@ -119,7 +119,7 @@ const signingInput = (jti: string): string => `${encode(HEADER)}.${encode({ ...c
 
 const numbered = (letter: string, number: number): string => `${letter}${String(number).padStart(9, '0')}`;
 
-/** Makes the missing ones of `goodCount` valid and `forgedCount` forged tokens. */
+/** Makes valid and forged tokens until there are `goodCount` and `forgedCount` of them. */
 export async function preparePools(goodCount: number, forgedCount: number): Promise<void> {
   mkdirSync(DIRECTORY, { recursive: true, mode: 0o700 });
   signer = keptSigner() ?? freshSigner();

@@ -2,7 +2,7 @@
 
    Shows: processor time per request, startup and memory compared with other servers, as ratios to plain
    `node:http`: see [docs/speed.md](docs/speed.md).
-   Takes: 25 min.
+   Takes: 13 min.
    Needs: packages, a quiet machine. */
 import { writeFileSync } from 'node:fs';
 import { startProvider } from '../../idp/provider.ts';

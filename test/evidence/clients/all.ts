@@ -25,7 +25,7 @@ const CLIENTS: readonly Client[] = [
   { name: 'oauth4webapi, DPoP', proves: true, walk: (url) => walkOauth4webapi(url, true) },
 ];
 
-/** Who proves a key needs DPoP, who does not is turned away where it is required. */
+/** A client that proves a key needs DPoP; one that does not is refused where DPoP is required. */
 const isAtHome = ({ proves }: Client, mode: Mode): boolean => mode !== (proves ? 'DISABLED' : 'REQUIRED');
 
 let isGood = true;

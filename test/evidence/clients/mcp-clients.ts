@@ -1,12 +1,12 @@
-/* Both MCP SDKs as clients of the protected server of the documents, told nothing but its URL: a tool that the first token is
-   enough for, and one that it is not, for which the client steps up. */
+/* Both MCP SDKs as clients of the protected server of the documents, given only its URL. The first token
+   suffices for one tool; for the other the client steps up. */
 import * as mcp2 from '@modelcontextprotocol/client';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { authorize } from './user-agent.ts';
 import { Keeper, ProvingKeeper, RefreshingKeeper } from './walks.ts';
 
-/** What the clients of both SDKs have alike, before and after they are connected. */
+/** What the clients of both SDKs have in common, before and after they are connected. */
 interface Attempt {
   readonly connect: () => Promise<unknown>;
   readonly finish: (back: URLSearchParams) => Promise<unknown>;
@@ -94,7 +94,7 @@ export interface McpWalk {
 const FIRST = { name: 'list_messages', arguments: {} };
 const SECOND = { name: 'send_message', arguments: { to: 'bob', text: 'Hello' } };
 
-/** Does what must first send the user away; comes back with the user. */
+/** Runs work that must send the user to the provider, and finishes when the user comes back. */
 async function withUser(
   keeper: Keeper,
   work: () => Promise<unknown>,

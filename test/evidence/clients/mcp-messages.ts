@@ -102,7 +102,7 @@ const HIDDEN_CALLS: readonly string[] = [
 
 const DEEP = `{"jsonrpc":"2.0","id":3,"method":"ping","params":{"a":${'['.repeat(400_000)}${']'.repeat(400_000)}}}`;
 
-/** In the revision without sessions, whose fields name method and tool once more. */
+/** In the revision without sessions: its header fields repeat the method and the tool. */
 async function newest({ ask, askAll, token, kind }: Scene): Promise<Fact[]> {
   if (kind === SDK_1) return [];
 
@@ -168,7 +168,7 @@ export const unchecked = (kind: ServerKind): Promise<Fact[]> =>
       );
       return [
         {
-          name: 'a tool checks the scope itself, should a message get past the check before',
+          name: 'a tool checks the scope itself, in case a message gets past the first check',
           found: answers.map((answer) => [answer.status, hasWritten(answer)]),
           expected: [
             [200, false],
@@ -269,7 +269,7 @@ export async function spellings(scene: Scene): Promise<Fact[]> {
   return [
     { name: 'a body that is not called JSON gets 415', found: kindsOf(typed), expected: [415] },
     {
-      name: 'no spelling of the path goes without a token',
+      name: 'no spelling of the path is served without a token',
       found: paths.filter(({ status }) => status < 400),
       expected: [],
     },

@@ -1,4 +1,4 @@
-/* The protected MCP server of docs/for-mcp-and-agents.md, by its very lines, as a process of its own. */
+/* The protected MCP server of docs/for-mcp-and-agents.md, with exactly its lines, as its own process. */
 import { spawn } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -45,7 +45,7 @@ interface ProgramOptions {
   readonly edit?: (lines: string) => string;
 }
 
-/** A text in which each first text of a pair is there, and gives way to the second. */
+/** Replaces the first text of each pair by the second. Throws if the first is absent. */
 export function replaceAll(text: string, pairs: readonly (readonly [string, string])[]): string {
   return pairs.reduce((changed, [from, to]) => {
     if (!changed.includes(from)) throw new Error(`the page has no ${from}`);
@@ -57,7 +57,7 @@ export function replaceAll(text: string, pairs: readonly (readonly [string, stri
 export const partOf = (text: string, pattern: RegExp): string =>
   pattern.exec(text)?.[0] ?? replaceAll('', [[`${pattern}`, '']]);
 
-/** The lines of the page as the page says for the first SDK. */
+/** The lines of the page, changed for SDK 1.x as the page says. */
 function withSdk1(lines: string): string {
   const [imports = ''] = samplesUnder(PAGE, 'With the SDK 1.x', 'js');
   const newest = partOf(lines, /\/\/ Clients of revision 2026[^]*?\n\n/);

@@ -28,7 +28,7 @@ export const BOTH = 'read:messages write:messages';
 export const PAGE_ORIGIN = 'https://app.example.com';
 export const FOREIGN = 'https://evil.example';
 
-/** For all callers, instead of the thousand of the page. */
+/** The number of sessions for all callers together; the page has a thousand. */
 export const SESSIONS = 10;
 
 export const statusesOf = (answers: readonly Answer[]) => answers.map(({ status }) => status);
@@ -39,7 +39,7 @@ export const kindsOf = (answers: readonly Answer[]) => [...new Set(statusesOf(an
 /** Whether the tool that writes has run, whatever the status. */
 export const hasWritten = ({ text }: Answer) => text.includes('has written');
 
-/** One tool more that shows everything that it gets, one that counts timers, and two that take time. */
+/** Four more tools: one shows everything that it receives, one counts timers, two take time. */
 const ODD_TOOLS = `
   ['tell', { access: base, inputSchema: z.object({}), run: (...all) => inspect(all, EVERYTHING) }],
   ['count_timers', { access: base, inputSchema: z.object({}), run: () => timers() }],
@@ -56,7 +56,7 @@ const timers = () => 'timers: ' + process.getActiveResourcesInfo().filter((name)
 const fieldsOf = ({ http, requestInfo }) => [...(http?.req?.headers ?? Object.entries(requestInfo.headers))];
 `;
 
-/** The lines of the page with these tools, which get what an SDK hands on besides. */
+/** The lines of the page with these tools, which also receive everything else that the SDK passes on. */
 function withOddTools(lines: string): string {
   const [parameter = '', name = ''] = /async \(input, \{ (\w+) \}\)/.exec(lines) ?? [];
   return replaceAll(lines, [
@@ -70,7 +70,7 @@ function withOddTools(lines: string): string {
 const withIssuer = ({ domain }: Provider) =>
   `issuers: { other: { domain: '${domain}', audience: RESOURCE } },`;
 
-/** Does something in a scene, which ends with it. `edit` changes lines of the page. */
+/** Runs `work` in a new scene, and ends the scene afterwards. `edit` changes lines of the page. */
 export async function inScene<Result>(
   kind: ServerKind,
   work: (scene: Scene) => Promise<Result>,

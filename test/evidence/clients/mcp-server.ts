@@ -1,5 +1,5 @@
-/* The protected MCP server of docs/for-mcp-and-agents.md by its very lines, with the server of either SDK: clients of both SDKs that
-   are told its URL alone, and everybody else. */
+/* Tests the protected MCP server of docs/for-mcp-and-agents.md, with its exact lines and the server of either
+   SDK: by clients of both SDKs that know only its URL, and by raw requests. */
 import { samplesUnder } from '../../docs/pages.ts';
 import { MCP_CLIENTS, PROVING_CLIENT, refreshing, walkMcp, type McpClient } from './mcp-clients.ts';
 import { challenges, messages, origins, spellings, unchecked } from './mcp-messages.ts';
@@ -25,7 +25,7 @@ const failed = (error: unknown) => ({ failure: String(error), cause: String(Obje
 
 const textOf = (text: string) => [{ type: 'text', text }];
 
-/** Both tools, with one way to the provider for each of these scopes. */
+/** The result of calling both tools when the user went to the provider once for each of these scopes. */
 const walked = (scopes: readonly string[], hasSession: boolean) => ({
   tools: ['list_messages', 'send_message'],
   first: textOf('Messages of alice: none'),
@@ -110,13 +110,13 @@ async function reportStrict(report: Report): Promise<void> {
 
 const GAVE_UP = 'Error: Streamable HTTP error: Server returned 403 after trying upscoping';
 
-/** What refresh tokens make of the step-up. */
+/** How a step-up goes when the client has a refresh token. */
 async function reportRefreshing(report: Report, provider: RealProvider): Promise<void> {
   const program = await startMcpProgram(provider);
   try {
     for (const client of MCP_CLIENTS) {
       const found = await walkMcp(new URL(program.url), refreshing(client)).catch(String);
-      // The second SDK asks for refresh tokens by a scope of their own.
+      // The second SDK asks for refresh tokens with a scope of its own, `offline_access`.
       const served = walked(
         STEPS.map((scope) => `${scope} offline_access`),
         !client.isNewest,
@@ -196,7 +196,7 @@ async function reportMistakes(report: Report, provider: RealProvider): Promise<v
       'a resource that is no audience',
       'audience: RESOURCE',
       "audience: 'https://api.example.com'",
-      '"resource is no audience"',
+      '"resource is not an audience"',
     ],
     [
       'a provider whose issuer ends in no slash',
@@ -215,7 +215,7 @@ async function reportMistakes(report: Report, provider: RealProvider): Promise<v
   }
 }
 
-/** Whatever is asked about the MCP server of the documents. */
+/** Every fact about the MCP server of the documents. */
 export async function reportMcp(report: Report, provider: RealProvider): Promise<void> {
   await Promise.all([
     ...SERVER_KINDS.map((kind) => reportServer(report, provider, kind)),

@@ -1,4 +1,5 @@
-/* Whose the sessions of the MCP server of the documents are, how many there can be, when streams end, and what tools see. */
+/* The MCP server of the documents: who owns a session, how many there can be, when streams end, and what
+   tools see. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { until } from '../../support/watch.ts';
@@ -172,7 +173,7 @@ export async function streams(scene: Scene): Promise<Fact[]> {
   ];
 }
 
-/** What follows on a stream that ended. */
+/** What a client can open after a stream has ended. */
 export async function nextStream(scene: Scene): Promise<Fact[]> {
   const { port } = scene.program;
   const token = scene.token({ sub: 'ivan' });
@@ -185,7 +186,7 @@ export async function nextStream(scene: Scene): Promise<Fact[]> {
   second.destroy();
   return [
     {
-      name: 'another token opens the stream of the session again, and no second one',
+      name: 'after a stream ends, another token opens it again, but not twice at once',
       found: [next.statusCode, second.statusCode],
       expected: [200, 409],
     },
@@ -215,7 +216,7 @@ export async function timers(scene: Scene): Promise<Fact[]> {
   );
   return [
     {
-      name: 'the timer of a stream goes with a client that goes',
+      name: 'the timer of a stream is cleared when its client leaves',
       found: [during > before, after],
       expected: [true, 'gone'],
     },

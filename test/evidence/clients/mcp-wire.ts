@@ -5,7 +5,7 @@ import { request as send, type IncomingMessage } from 'node:http';
 export interface Question {
   readonly method?: string;
   readonly path?: string;
-  /** Names and values in turn, over the usual ones. */
+  /** Names and values in turn; they replace the usual ones of the same name. */
   readonly fields?: readonly string[];
   readonly token?: string;
   readonly session?: string | undefined;
@@ -46,7 +46,7 @@ export async function open(port: number, question: Question): Promise<IncomingMe
   return response;
 }
 
-/** The whole response, with the fields that it has once joined. */
+/** The whole response. The values of a field that occurs several times are joined to one text. */
 export async function ask(port: number, question: Question): Promise<Answer> {
   const response = await open(port, question);
   let text = '';

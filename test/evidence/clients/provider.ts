@@ -100,7 +100,7 @@ async function registerForEveryScope(request: IncomingMessage & { body?: unknown
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   const { scope: _, ...metadata } = JSON.parse(Buffer.concat(chunks).toString());
-  // The provider takes what somebody has read before it.
+  // The provider uses a body that is already parsed.
   request.body = metadata;
 }
 

@@ -1,11 +1,12 @@
 /* Real clients find out by themselves where to get a token, get it, and are answered: both MCP SDKs, one of
    them with its DPoP session, and oauth4webapi, against oidc-provider with resource indicators; and a page in
    Chromium reads refusal, document and answer across origins. The MCP server of docs/for-mcp-and-agents.md runs
-   by its very lines, with the server of either SDK: clients step up for a tool, and raw requests attack it.
+   with exactly its lines and the server of either SDK: clients step up for a tool, and raw requests attack
+   it.
 
-   Shows: both MCP SDKs, `oauth4webapi` and a page in Chromium, given only a URL, from a 401 to a 200
+   Shows: that both MCP SDKs, `oauth4webapi` and a page in Chromium, given only a URL, get from a 401 to a 200
    against `oidc-provider`; the MCP server of [the documents](docs/for-mcp-and-agents.md#a-protected-mcp-server)
-   under attack, and both SDKs as its clients, which step up once for a tool.
+   under attack, with both SDKs as clients that request one more scope when a tool needs it.
    Takes: 30 s.
    Needs: packages, and Chromium for the page. */
 import { spawnSync } from 'node:child_process';
@@ -14,7 +15,7 @@ import { freePort } from '../../support/free-port.ts';
 
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-/** The provider's certificate is trusted as an operator would have it. */
+/** Trusts the provider's certificate in the way that an operator would. */
 const NODE_EXTRA_CA_CERTS = path('../../idp/tls/authority.pem');
 
 if (process.env.NODE_EXTRA_CA_CERTS === NODE_EXTRA_CA_CERTS) {

@@ -1,6 +1,6 @@
 /* The browser of a user who does what a page asks for: follows redirects, and keeps cookies. */
 
-/** What comes back with the redirect to the client. */
+/** The redirect URI of the clients, at which nothing listens. */
 export const REDIRECT = 'http://127.0.0.1:9/callback';
 
 const MOST_REDIRECTS = 20;

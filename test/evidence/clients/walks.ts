@@ -97,7 +97,7 @@ export class RefreshingKeeper extends Keeper {
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** `fetch` that remembers how it was called, and what came. */
+/** A `fetch` that remembers the authorization scheme of each call. */
 function watchedFetch(): { readonly fetch: Fetch; readonly schemes: string[] } {
   const schemes: string[] = [];
 
@@ -162,7 +162,7 @@ export async function walkClient2(url: string, proves: boolean): Promise<Walk> {
   );
 }
 
-/** Loopback alone speaks HTTP here. */
+/** Allows plain HTTP, which is used only on loopback here. */
 const INSECURE = { [oauth.allowInsecureRequests]: true };
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
@@ -190,7 +190,7 @@ async function readChallenge(url: URL): Promise<Readonly<Record<string, string |
 export async function walkOauth4webapi(url: string, proves: boolean): Promise<Walk> {
   const api = new URL(url);
   const { resource_metadata: metadata = '', scope = '' } = await readChallenge(api);
-  // RFC 9728 §3.3: what the well-known path was put into.
+  // RFC 9728 §3.3: the resource is the metadata URL without its well-known path.
   const resource = new URL(metadata.replace(WELL_KNOWN, ''));
   const found = await oauth.resourceDiscoveryRequest(resource, INSECURE);
   const { authorization_servers: [server = ''] = [], resource: indicator } =

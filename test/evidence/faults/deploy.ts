@@ -1,5 +1,5 @@
-/* The end of a process under load: not ready first, no request lost, exit codes, even as process 1
-   (docs/operations.md). */
+/* The end of a process under load: it first reports that it is not ready, loses no request, and has the right
+   exit code, even as process 1 (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

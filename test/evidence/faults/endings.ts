@@ -75,7 +75,7 @@ describe('one connection', { timeout: 240_000 }, () => {
 });
 
 describe('a drain', { timeout: 120_000 }, () => {
-  test('resets hardly a connection that the system has accepted', async (t) => {
+  test('hardly ever resets a connection that the system has accepted', async (t) => {
     let lost = 0;
     for (let run = 1; run <= 9; run += 1) {
       const { service } = await openFixture(t);

@@ -153,7 +153,7 @@ describe('the service under a flood', { timeout: 200_000 }, () => {
     assert.ok(accepted < 6, `accepted after ${accepted} s`);
   });
 
-  test('answers 503, never 401, to unknown keys when its provider goes down in the midst of it', async (t) => {
+  test('answers 503, never 401, to unknown keys when its provider goes down during the flood', async (t) => {
     const fixture = await openFixture(t);
     await fixture.provider.fault('all', { status: 500 });
     const beside = startGoodLoad(fixture, { connections: 2 });

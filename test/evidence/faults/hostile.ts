@@ -160,7 +160,10 @@ async function endOf({ limitSeconds }: Attack, wires: readonly Wire[]): Promise<
   return received;
 }
 
-/** Repeats what is quick. Requests sent ahead make V8 keep more than any bound. */
+/**
+ * Whether to attack twice: if the attack is quick, or fills memory. Requests sent ahead make V8 keep more
+ * than any bound.
+ */
 const fillsMemory = ({ limitSeconds = 0, isDeaf = false }: Attack) => limitSeconds <= 10 || isDeaf;
 
 /** Attacks twice if the first attack fills what V8 keeps for good. */
@@ -230,7 +233,7 @@ describe('the service beside hostile clients', { timeout: 400_000 }, () => {
     });
   }
 
-  test('refuses every shape of request that is not for it, a hundred times', async (t) => {
+  test('refuses each of the malformed requests in test/faults/shapes.ts a hundred times', async (t) => {
     const fixture = await openFixture(t);
     await withGoodLoad(fixture, 'shapes', true, async () => {
       let clients = 0;

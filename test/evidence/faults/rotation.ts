@@ -62,7 +62,7 @@ describe('the service under load', { timeout: 120_000 }, () => {
       tokens = tokensOf(kept);
       held = [...kept, key];
       publish(held);
-      // On first sight.
+      // The new key is accepted at first sight.
       tokens = [...tokens, ...tokensOf([key])];
       assert.equal((await privately(fixture, issue(key))).status, 200);
       if (withdrawn === undefined || before === undefined) continue;

@@ -1,4 +1,5 @@
-/* The long faults, one after the other: each is a test of Node's runner. Names choose some.
+/* The long faults, one after the other: each is a test of Node's runner. Arguments select some of them by
+   name.
 
    Shows: provider faults, rotation, floods, hostile clients, deploys, and rollouts behind nginx and
    haproxy, under load.

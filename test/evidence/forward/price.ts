@@ -1,4 +1,5 @@
-/* What a question costs gatehouse, beside the same request to a service whose route returns `{}`. */
+/* The processor time of a subrequest of the proxy, compared with the same request to a service whose route
+   returns `{}`. */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { Provider } from '../../idp/provider.ts';
@@ -64,7 +65,7 @@ function load(port: number, bytes: string, count: number): Promise<void> {
 
 const sumOf = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0);
 
-/** In turns, so that what else the machine does falls on both. */
+/** Takes turns, so that other load on the machine affects both. */
 export async function measurePrice(provider: Provider, rounds: number, requests: number) {
   const programs = writePrograms({
     policy: `runForwardAuth(${ROUTE('upstream')});`,

@@ -20,7 +20,7 @@ export function writePrograms(programs: Readonly<Record<string, string>>) {
   }
 
   return {
-    /** Runs until it is stopped; it has its keys. */
+    /** Starts a program, which runs until it is stopped. Resolves when it has its keys. */
     async start(name: string, environment: Environment): Promise<TestProcess> {
       const program = [process.execPath, join(directory, `${name}.mjs`)];
       const started = await startProcess({ program, environment });

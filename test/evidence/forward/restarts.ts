@@ -23,7 +23,7 @@ const ask = (agent: Agent, port: number, path: string, headers: Readonly<Record<
     sent.end();
   });
 
-/** Every other request has no token. Throws if one of these passes, or if one passes without its caller. */
+/** Every second request has no token. Throws if one of these passes, or if one passes without its caller. */
 export async function walkRestarts(proxy: Proxy, provider: Provider, count: number) {
   const programs = writePrograms({ policy: POLICY });
   const api = await startApi();

@@ -1,11 +1,12 @@
-/* What stands behind docs/forward-auth.md. Sends FORWARD_TARGETS targets (5,000) through nginx and through Caddy, and
-   holds what gatehouse was asked about against what the server behind received; sends FORWARD_REQUESTS requests
-   (10,000) through each while gatehouse ends and starts again; measures what a question costs. With words
-   (`targets`, `restarts`, `price`) only these. Exits with 1 when a request is served otherwise than it was judged, or
-   a question costs more than MOST_RATIO times the request itself. `FORWARD_ROUNDS` are the rounds of the price.
+/* What stands behind docs/forward-auth.md. Sends FORWARD_TARGETS targets (5,000) through nginx and through
+   Caddy, and compares what gatehouse was asked about with what the server behind received; sends
+   FORWARD_REQUESTS requests (10,000) through each while gatehouse ends and starts again; measures what a
+   question costs. The words `targets`, `restarts` and `price` select only those parts. Exits with 1 when a
+   request is served otherwise than it was judged, or a question costs more than MOST_RATIO times the request
+   itself. `FORWARD_ROUNDS` is the number of rounds in which the cost is measured.
 
-   Shows: nginx and Caddy in front of a policy: 5,000 targets each, 10,000 requests each while gatehouse restarts, and
-   the cost of a question.
+   Shows: nginx and Caddy asking gatehouse (forward-auth): 5,000 targets each, 10,000 requests each while gatehouse
+   restarts, and the cost of asking.
    Takes: 3 min.
    Needs: `nginx`, `caddy`. */
 import { startProvider } from '../../idp/provider.ts';

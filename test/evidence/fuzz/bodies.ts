@@ -25,7 +25,7 @@ export interface BodyFigures {
   readonly faults: readonly string[];
 }
 
-/** Shortens what a client may take for a request. */
+/** Shortens the time that a client has to send a request. */
 const hasten = (server: Server) =>
   void Object.assign(server, {
     headersTimeout: REQUEST_MILLIS,
@@ -71,7 +71,7 @@ function send(port: number, { pieces, leaves }: BodyCase): Promise<string | unde
   });
 }
 
-/** Which statuses an answer may have to a request of which only a part has arrived; none where it has none. */
+/** The statuses allowed for a request that has arrived only in part; none if it must get no response. */
 function statusesOfPart(request: PlannedRequest, leaves: BodyCase['leaves']): readonly number[] {
   if (!request.isRead) return request.statuses;
 
@@ -106,7 +106,7 @@ function faultOf({ requests, length, leaves }: BodyCase, received: string): stri
     const answer = answers.shift();
 
     if (!isWhole) {
-      // Of a head that is cut off: what never became a request is told so, or leaves in silence.
+      // If the head is cut off, there is no request: the client gets 400 or 408, or no response at all.
       const isNothing = start === length && leaves !== 'not';
       const statuses = headEnd <= length ? statusesOfPart(request, leaves) : [400, 408];
       const isFit = answer === undefined ? leaves !== 'not' : !isNothing && statuses.includes(answer.status);
@@ -128,8 +128,8 @@ function faultOf({ requests, length, leaves }: BodyCase, received: string): stri
 }
 
 /**
- * Runs as many connections as it takes for so many bodies, from the one with this number on; the same seed
- * makes the same connections.
+ * Opens connections, beginning with number `first`, until `count` bodies are sent. The same seed gives the
+ * same connections.
  */
 export async function fuzzBodies(seed: number, count: number, first = 0): Promise<BodyFigures> {
   const limits = { limitBytes: LIMIT_BYTES };

@@ -1,9 +1,10 @@
-/* Connections with requests whose bodies are of any shape, framed and cut in any way, and what a server that
-   takes them strictly answers. What is expected is worked out here, without the code that it is held
-   against. */
+/* Connections with requests whose bodies have any shape, framing and cut, and what a strict server responds.
+   What is expected is worked out here, without the code that it is held against. */
 import type { Random } from './random.ts';
 
-/** The routes are `POST /any` (open), `POST /guarded` (needs a scope) and `GET /none`, which takes no body. */
+/**
+ * The routes are `POST /any` (open), `POST /guarded` (needs a scope) and `GET /none`, which takes no body.
+ */
 export const LIMIT_BYTES = 400;
 
 /** Values of Authorization by what they are; `undefined` for none. */
@@ -72,7 +73,7 @@ function contentFrom(random: Random): Buffer {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Whether a value is nested too deeply, or has a member by which copies would change what all inherit. */
+/** Whether a value is nested too deeply, or has a member that would change a prototype when it is copied. */
 function isUnsafe(value: unknown, depth = 1): boolean {
   if (typeof value !== 'object' || value === null) return false;
 
@@ -195,7 +196,7 @@ export function bodyCaseFrom(random: Random, credentials: Credentials, name: str
   const isCut = random.chance(0.2);
   const length = isCut ? random.below(bytes.length) : bytes.length;
   const drawn = isCut
-    ? // A client that stays without going on takes the time of a request.
+    ? // A client that stays and does not go on is rare, since the run waits for the timeout of its request.
       random.pick([
         ...Array.from({ length: 25 }, () => 'by closing its side' as const),
         ...Array.from({ length: 25 }, () => 'by a reset' as const),
@@ -203,7 +204,7 @@ export function bodyCaseFrom(random: Random, credentials: Credentials, name: str
       ])
     : random.pick(['not', 'not', 'not', 'not', 'not', 'by closing its side', 'by a reset'] as const);
 
-  // Behind a whole request a client that stays is none that hangs: its connection is kept for the next one.
+  // A client that stays after a whole request does not hang: its connection is kept for another request.
   const isIdle = isCut && endsOf(requests).includes(length);
   const leaves = isIdle && drawn === 'not' ? 'by closing its side' : drawn;
   return { requests, pieces: piecesOf(random, bytes.subarray(0, length)), length, leaves };

@@ -1,12 +1,12 @@
-/* What six algorithms make possible to confuse: a public key taken for a secret, a signature in another encoding,
-   a key used under another name. */
+/* What can be confused when there are six algorithms: a public key taken for a secret, a signature in another
+   encoding, a key used under another name. */
 import { createHmac, createPublicKey, sign, type KeyObject } from 'node:crypto';
 import type { Algorithm } from '../../../src/verify/keys/jwk.ts';
 import type { UsableKey } from './deployments.ts';
 import { ORDERS, signingKeys, type Signer } from './keys.ts';
 import type { Random } from './random.ts';
 
-/** Every text and every bytes in which a public key goes around. */
+/** Every text and byte form in which a public key is commonly published. */
 function encodingsOf({ pem, pair }: UsableKey): readonly (string | Buffer)[] {
   const key = createPublicKey(pem);
   const { n = '', x = '', y = '' } = pair.jwk as Record<string, string>;
@@ -129,7 +129,10 @@ export function transcoded(random: Random, algorithm: Algorithm, signature: Buff
 
 const DIGEST_NAMES = ['sha1', 'sha256', 'sha384', 'sha512'];
 
-/** The private key of one algorithm, used as for another: with another padding, digest, salt or encoding. */
+/**
+ * Signs with the private key of one algorithm as if it were for another: with another padding, digest, salt
+ * or encoding.
+ */
 export function otherUse(random: Random, { pair }: UsableKey): Signer {
   const key: KeyObject = pair.privateKey;
   const digest = pair === signingKeys.ed25519 ? null : random.pick(DIGEST_NAMES);

@@ -45,7 +45,10 @@ const jwkOf = ({ pair, kid, alg }: Published): Members => ({
   ...(alg !== undefined && { alg, use: 'sig' }),
 });
 
-/** What docs/keys.md says of a key, written apart: its own algorithm, or the first of the list that it can. */
+/**
+ * The rule of docs/keys.md, implemented independently: a key verifies its own algorithm, or else the first on
+ * the list that its type supports.
+ */
 function usable(published: Published, algorithms: readonly Algorithm[]): readonly UsableKey[] {
   const { pair, kid, alg } = published;
   const algorithm = alg ?? algorithms.find((name) => pair.algorithms.includes(name));

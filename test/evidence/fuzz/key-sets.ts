@@ -75,7 +75,7 @@ const CURVES = ['P-256', 'P-384', 'P-521', 'secp256k1', 'Ed25519', 'Ed448', 'X25
 
 const padded = (bytes: Buffer) => Buffer.concat([Buffer.alloc(1), bytes]);
 
-/** Other spellings of a coordinate, and others than it. */
+/** Other spellings of a coordinate, and other coordinates. */
 const inCoordinate: readonly ((text: string) => unknown)[] = [
   (text) => padded(Buffer.from(text, 'base64url')).toString('base64url'),
   (text) => Buffer.from(text, 'base64url').subarray(1).toString('base64url'),
@@ -173,7 +173,7 @@ async function judge(document: unknown, token: string, algorithms: readonly Algo
   const clock = new TestClock(NOW * 1000);
   const keys = createKeySet('idp', async () => document as JsonObject, clock, log, undefined, algorithms);
   await keys.refresh();
-  // A key set takes an error of its own for a failed fetch.
+  // A bug in the key set would also count as a failed fetch, so it must fail the run.
   if (reasons.includes('unforeseen')) throw new Error('the key set was not read for an unforeseen reason');
   const verify = createTokenVerifier([{ ...RULES, algorithms, keys }], clock, 0);
   const verified = await verify(token);
@@ -214,9 +214,8 @@ async function verifyWithJose(
 const COMMON_MEMBERS = ['kty', 'kid', 'use', 'alg', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
 /**
- * Only what docs/tokens.md, 3 looks at: of `key_ops` that it has `verify`, and no member that a key of its type
- * does not have. jose asks for more, and Node's WebCrypto below it fails on such a member when it cannot be made
- * text.
+ * Keeps what docs/tokens.md, 3 checks: that `key_ops` has `verify`, and the members that a key of this type
+ * has. jose asks for more, and Node's WebCrypto below it fails on another member that cannot be made text.
  */
 function reduced(document: Members): Members {
   if (!Array.isArray(document.keys)) return document;
@@ -236,7 +235,7 @@ function reduced(document: Members): Members {
   };
 }
 
-/** Those of a deployment: the algorithm alone, or beside all others, first or last. */
+/** The lists of algorithms to try: this one alone, and all of them in both orders. */
 const listsFor = ({ algorithm }: Subject): readonly (readonly Algorithm[])[] => [
   [algorithm],
   [algorithm],

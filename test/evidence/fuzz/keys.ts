@@ -157,7 +157,7 @@ export const OWN_MEMBERS: Readonly<Record<string, readonly string[]>> = {
 /** The orders of the curves, and how long an integer of a signature is. */
 export const ORDERS: Readonly<Record<string, { readonly order: bigint; readonly bytes: number }>> = CURVES;
 
-/** A key of an issuer, and how it signs; the algorithms are those that its type can. */
+/** A key of an issuer, and how it signs. `algorithms` are those that its type supports. */
 export interface SigningPair {
   readonly algorithms: readonly string[];
   readonly jwk: Members;

@@ -1,5 +1,5 @@
-/* DPoP proofs: gatehouse's checks, against the signature checks of jose and fast-jwt and the rules of RFC
-   9449 written apart. */
+/* DPoP proofs: gatehouse's checks, against the signature checks of jose and fast-jwt, and an independent
+   implementation of the rules of RFC 9449. */
 import { createHash, createPublicKey } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { calculateJwkThumbprint, compactVerify, importJWK, type JWK } from 'jose';

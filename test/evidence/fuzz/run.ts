@@ -2,8 +2,9 @@
    compares what they say. Fails when gatehouse accepts what another refuses, reads it otherwise, or throws
    anything but a refusal; and when it is stricter without a reason in reasons.ts. FUZZ_SEED and
    FUZZ_ITERATION repeat a case; FUZZ_SECONDS is how long to go on (60), and FUZZ_TOKENS how many tokens at
-   least (0); FUZZ_TARGETS names the only targets (token,proof). Then FUZZ_BODIES bodies (100000), from
-   the connection FUZZ_CONNECTION (0) on, go to a listener, which may take, refuse or time out each.
+   least (0); FUZZ_TARGETS names the only targets (token,proof). Then sends FUZZ_BODIES bodies (100000) to a
+   listener, which may accept, refuse or time out each. FUZZ_CONNECTION (0) is the number of the first
+   connection.
 
    Shows: inputs on which `jose`, `fast-jwt` and `yaml` disagree with gatehouse, and the outcome of 100,000
    random bodies (`FUZZ_SECONDS`, `FUZZ_TOKENS`, `FUZZ_BODIES`, `FUZZ_SEED`).
@@ -50,12 +51,12 @@ const TURNS = [
 /** Cases under way at once; they share nothing that changes. */
 const AT_ONCE = 16;
 const MAX_FAILURES = 20;
-/** After so many inputs, a target of which nothing was accepted is a fault of the fuzzer. */
+/** If a target has accepted nothing after so many inputs, the fuzzer is at fault. */
 const ENOUGH = 20_000;
 
 const seed = Number(process.env.FUZZ_SEED ?? randomInt(2 ** 31));
 const only = process.env.FUZZ_ITERATION;
-// A refusal of the others is an error, and its stack is what costs most; a case that is repeated has it.
+// The other libraries refuse by throwing, and building the stack costs most. A repeated case keeps its stack.
 if (only === undefined) Error.stackTraceLimit = 0;
 const wanted = (process.env.FUZZ_TARGETS ?? Object.keys(TARGETS).join()).split(',');
 const leastTokens = Number(process.env.FUZZ_TOKENS ?? 0);

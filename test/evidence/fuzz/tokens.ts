@@ -46,7 +46,7 @@ const claimSets: readonly Members[] = [
   },
 ];
 
-/** What a header has beside `alg` and `kid`. */
+/** What a header has besides `alg` and `kid`. */
 const TYPES: readonly Members[] = [{ typ: 'JWT' }, {}, { typ: 'at+jwt' }];
 
 export const compact = (header: Buffer, payload: Buffer, signer: Signer): string => {
@@ -85,7 +85,7 @@ const ALGORITHMS = [
   ...['Ed25519', 'HS256', 'none', 'None', 'RS384', 'RS512', 'PS384', 'PS512', 'ES256K', 'es256', ''],
 ];
 
-/** A token that says, names or does something else than its key is for; changes the header. */
+/** Makes a token that does not fit its key: changes the header, and returns how to sign. */
 function confuse(random: Random, deployment: Deployment, key: UsableKey, header: Members): Signer {
   const good = signerOf(key);
   const confusions = [
@@ -168,8 +168,8 @@ export const headerOf = (token: string) =>
   JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as Members;
 
 /**
- * Which rule of docs/tokens.md refused an algorithm, since another may have broken it: the list, the name of RFC
- * 9864, or the key.
+ * Which rule of docs/tokens.md refused an algorithm (the list, the name of RFC 9864, or the key), so that
+ * each is explained on its own in reasons.ts.
  */
 function refined(verdict: Verdict, token: string, { algorithms }: Deployment): Verdict {
   if (verdict.accepted || verdict.reason !== 'algorithm-refused') return verdict;

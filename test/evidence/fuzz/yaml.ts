@@ -133,7 +133,7 @@ function readByYaml(text: string): string {
   try {
     return spelledReading(flatten(document.contents, '', []));
   } catch (failure) {
-    // Sound YAML of a shape that settings never have; it is in no reading of ours.
+    // Valid YAML of a shape that settings never have, and that gatehouse never returns.
     return `another shape: ${String(failure)}`;
   }
 }

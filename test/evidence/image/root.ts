@@ -1,6 +1,6 @@
 /* The files of the image's last stage in a folder, and a way to run them there as a container engine would: its
-   own processes, a root that nothing can be written to, and a user without a capability. Linux does that for
-   anybody, by namespaces of users; only an engine adds the layers of a base. */
+   own processes, a root that nothing can be written to, and a user without a capability. Linux allows this to
+   any user, with user namespaces. The layers of a base image are not included. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ export const HEALTH_CHECK = healthCheckOf(running).command;
 
 export interface Root {
   readonly folder: string;
-  /** Everything that was copied from the project, in the image's place. */
+  /** The folder of all that was copied from the project, at the image's path. */
   readonly home: string;
   /** The shared libraries that Node loads. */
   readonly libraries: readonly string[];

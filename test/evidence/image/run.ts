@@ -1,8 +1,8 @@
 /* Runs the files of the image as an engine would, but without one: as process 1, as its user, and from a root
    that is read only. Shows the size, the user, the health check, and how signals end it.
 
-   Shows: the files of the image, run as an engine would run them, without one: size, user, read-only root,
-   health check, end by a signal as process 1.
+   Shows: the files of the image, run without a container engine but as one would run them: size, user, read-only
+   root, health check, and that a signal ends it as process 1.
    Takes: 7 s.
    Needs: packages, Linux with namespaces for any user. */
 import assert from 'node:assert/strict';
@@ -33,7 +33,7 @@ await runService({ routes: [
 ] });
 `;
 
-/** Says of itself what the engine has made of it, and tries to write. */
+/** Prints its own process id, user and privileges, and tries to write. */
 const SELF = `
 const { readFileSync, writeFileSync } = require('node:fs');
 const status = Object.fromEntries(readFileSync('/proc/self/status', 'utf8').trim().split('\\n').map((line) => line.split(/:\\s*/)));
@@ -130,7 +130,10 @@ async function showService(environment: Environment): Promise<void> {
   }
 }
 
-/** The policy of the documents, mounted as they say: a proxy that asks for a request without a token gets 401. */
+/**
+ * The policy of the documents, mounted as they say: for a forwarded request without a token, the proxy gets
+ * 401.
+ */
 async function showPolicy(environment: Environment): Promise<void> {
   const [policy = ''] = samplesUnder('docs/forward-auth.md', 'Fifteen minutes', 'js');
   writeFileSync(join(root.home, 'policy.mjs'), policy);

@@ -88,7 +88,7 @@ function requestsOf(issue: (claims?: Record<string, unknown>) => string, port: n
   ];
 }
 
-/** Permissions of the process beyond its needs; none is right. */
+/** Permissions that the process has but does not need; there should be none. */
 function excess(binary: string, flags: readonly string[], directory: string): string[] {
   const wanted = `process.permission.has('fs.read', ${JSON.stringify(join(directory, 'dist/server.js'))})`;
   const unwanted = [

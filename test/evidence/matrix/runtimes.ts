@@ -49,7 +49,7 @@ async function serve(words: readonly string[], directory: string): Promise<Omit<
     environment: { ...providerSettings(provider), PROFILE: 'A' },
     program: [...words, join(directory, 'node_modules/gatehouse-http/dist/server.js')],
   });
-  // After this time it will log nothing more.
+  // Kills a process that hangs.
   const timer = setTimeout(() => service.child.kill('SIGKILL'), MOST_MILLIS);
   const problems: string[] = [];
 

@@ -1,4 +1,5 @@
-/* The tokenizer and the operators: which mutants there are, and none where nothing is computed. */
+/* The tokenizer and the operators: which mutants they make, and that they make none where nothing is
+   computed. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -145,20 +146,24 @@ const MATCHES: readonly [
   count: number,
   equivalent: Parameters<ReturnType<typeof matcherOf>>[0],
 ][] = [
-  ['its function and its change', 1, { function: 'open', was: 'last = 0; last', becomes: 'last = 1; last' }],
-  ['another layout', 1, { function: 'write', was: "text??''", becomes: "text\n  ?? '~'" }],
-  ['no function', 1, { was: 'first = 0', becomes: 'first = 1' }],
   [
-    'nothing, where the text is in another function',
+    'the mutant with its function and change',
+    1,
+    { function: 'open', was: 'last = 0; last', becomes: 'last = 1; last' },
+  ],
+  ['a mutant with another layout', 1, { function: 'write', was: "text??''", becomes: "text\n  ?? '~'" }],
+  ['a mutant without naming its function', 1, { was: 'first = 0', becomes: 'first = 1' }],
+  [
+    'no mutant if the text is in another function',
     0,
     { function: 'read', was: 'last = 0', becomes: 'last = 1' },
   ],
-  ['nothing, where the text stands twice', 0, { function: 'open', was: 'last = 0', becomes: 'last = 1' }],
-  ['nothing, where it is another change', 0, { was: 'first = 0', becomes: 'first = 2' }],
+  ['no mutant if the text occurs twice', 0, { function: 'open', was: 'last = 0', becomes: 'last = 1' }],
+  ['no mutant if the change differs', 0, { was: 'first = 0', becomes: 'first = 2' }],
 ];
 
 for (const [what, count, equivalent] of MATCHES) {
-  test(`an equivalent names by ${what}`, () => {
+  test(`an equivalent matches ${what}`, () => {
     const isMatch = matcherOf(NESTED);
     assert.equal(mutationsOf(NESTED).filter((change) => isMatch(equivalent, change)).length, count);
   });
@@ -166,7 +171,7 @@ for (const [what, count, equivalent] of MATCHES) {
 
 const AROUND = ['a();\nfunction f() {\n  b = 0;\n}', 'function f() {\n  c();\n  b = 0;\n}'];
 
-test('an equivalent is named the same whatever comes around its function and into it', () => {
+test('an equivalent matches its mutant however the code around and inside its function changes', () => {
   const equivalent = { function: 'f', was: 'b = 0', becomes: 'b = 1' };
   for (const source of AROUND) {
     const isMatch = matcherOf(source);

@@ -1,7 +1,7 @@
 /* Changes the code one small step at a time and runs the tests that cover it: what no test notices must be
-   explained in equivalents.json. Names choose files (verify/token/claims); `--equivalents` puts the explained
-   ones to the tests too; `--resume` takes over what an earlier run found about texts that are still the same.
-   As many files at a time as there are processors.
+   explained in equivalents.json. Arguments select files (verify/token/claims); `--equivalents` puts the
+   explained ones to the tests too; `--resume` takes over what an earlier run found about texts that are still
+   the same. As many files at a time as there are processors.
 
    Shows: changes to the code that no test notices (`npm run evidence mutants verify/token/claims` for one
    file).

@@ -21,7 +21,7 @@ export class Trial {
   #worker: ChildProcess | undefined;
   #alone: ChildProcess | undefined;
   #tasks = 0;
-  /** The duration of the worker's last run. */
+  /** The failure of the worker's last run. */
   #failure: string | undefined;
   /** The worker's tests have the key '', other files their name. */
   readonly #limits = new Map<string, number>();

@@ -101,7 +101,7 @@ export function openWorkshop(file: string): Workshop {
   return { directory: out, mutants, original, replace, close };
 }
 
-/** Tests that name a file of src or their own file in a text mean the compiled one. */
+/** Where a test names a file of src, or its own, in a string, replaces `.ts` by `.js`. */
 function renameSources(directory: string): void {
   const names = readdirSync(directory, { recursive: true, encoding: 'utf8' });
   for (const name of names.filter((one) => one.endsWith('.test.js'))) {

@@ -1,5 +1,6 @@
-/* Packs the package, lets publint, attw and `npm publish --dry-run` look for faults, and puts it to use in a project of its
-   own: on every line of Node it is imported, required, and the tests of test/example run; each TypeScript compiles them.
+/* Packs the package, lets publint, attw and `npm publish --dry-run` look for faults, and puts it to use in a
+   project of its own: on every line of Node it is imported and required, and the tests of test/example run;
+   each TypeScript compiles them.
 
    Shows: `publint`, `attw` and `npm publish --dry-run` on the tarball; its use on Node 20.12 to 26 and by
    TypeScript 5.4 to 7.

@@ -99,7 +99,7 @@ interface Evaluated {
 function tabOf(connection: Connection, sessionId: string): Tab {
   const complaints: string[] = [];
   connection.listen(({ method, params }) => {
-    // A response of 4xx is logged too, by the source network.
+    // Chromium also logs 4xx responses, with the source "network".
     const isRefusal = (params?.entry as { source?: string } | undefined)?.source === 'network';
     if (method === 'Runtime.exceptionThrown' || (method === 'Log.entryAdded' && !isRefusal)) {
       complaints.push(JSON.stringify(params));

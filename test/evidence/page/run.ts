@@ -1,7 +1,8 @@
 /* Opens the page of the demo in Chromium and uses it as a visitor does. PAGE_PICTURES names a folder for screenshots.
 
-   Shows: the page of the demo in Chromium: every call, with proofs made by WebCrypto; its policy; the keyboard;
-   and axe-core in light and dark, wide and narrow (`PAGE_PICTURES` names a folder for screenshots).
+   Shows: the page of the demo in Chromium: every call, with proofs made by WebCrypto; its
+   Content-Security-Policy; use by keyboard; and axe-core in light and dark, wide and narrow (`PAGE_PICTURES` names
+   a folder for screenshots).
    Takes: 15 s.
    Needs: packages, Chromium. */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -22,7 +23,7 @@ function report(what: string, holds: boolean, shown = ''): void {
   isGood &&= holds;
 }
 
-/** The expression is evaluated in turn after turn of the page until it is true. */
+/** Evaluates the expression in the page every 20 ms until it is true. */
 const until = (tab: Tab, expression: string) =>
   tab.evaluate<void>(`new Promise((resolve) => {
     const look = () => (${expression} ? resolve() : setTimeout(look, 20));
@@ -75,7 +76,7 @@ async function checkShown(tab: Tab): Promise<void> {
   const bound = await sendOwn(tab, { path: '/api/private', as: 'visitor', way: 'proof' });
   report('a proof made in the browser is accepted', bound.startsWith('200'), bound);
   report('the page shows what the proof says', /"htm": "GET"[^]*"ath":/.test(bound), bound);
-  report('the page shows of a token only its ends', !/ey[\w-]{60}/.test(bound), bound);
+  report('the page shows only the first and last characters of a token', !/ey[\w-]{60}/.test(bound), bound);
 
   const markup = await sendOwn(tab, { path: '/api/<b id="injected">', as: '', way: '' });
   const injected = await tab.evaluate<boolean>(`document.getElementById('injected') !== null`);

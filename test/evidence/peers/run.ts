@@ -1,6 +1,6 @@
-/* Sends the same requests to gatehouse and to what people would otherwise use on Node, each put together as its
-   documentation does (the servers of the benchmark), and compares the outcomes with those of results.json, from
-   which the table of README.md is made. `--write` writes that file.
+/* Sends the same requests to gatehouse and to what people would otherwise use on Node, each set up as its
+   documentation shows (the servers of the benchmark), and compares the outcomes with those of results.json,
+   from which the table of README.md is made. `--write` writes that file.
 
    Shows: what other verifiers on Node do with an ID token, a stolen bound token, a proof that is used twice, a
    new key and an outage: the table of README.md.
@@ -78,7 +78,7 @@ async function start({ server }: Peer, provider: Provider): Promise<Running | un
 
 const now = () => Math.floor(Date.now() / 1000);
 
-/** A server, what issues its tokens, and how a status is got from it. */
+/** A server and its provider, with requests whose status it returns. */
 class Trial {
   readonly #key = makeProofKey();
 
@@ -94,7 +94,7 @@ class Trial {
     return (await ask(this.port, PATH, { token })).status;
   }
 
-  /** Of a token that is bound to a key. */
+  /** A token that is bound to the key. */
   bound(): string {
     return this.provider.issue({ cnf: { jkt: this.#key.thumbprint } });
   }
@@ -110,7 +110,7 @@ class Trial {
     return [first.status, second.status];
   }
 
-  /** Of a request with a good field `Authorization`, and then another. */
+  /** The status of a request with two `Authorization` fields, the first one good. */
   async twoFields(): Promise<number> {
     const socket = connect(this.port, '127.0.0.1');
     const token = this.provider.issue();
@@ -123,7 +123,7 @@ class Trial {
     return Number(/^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1]);
   }
 
-  /** Of a token by a key that is published this moment. */
+  /** The status of a token whose key was published just now. */
   rotated(): Promise<number> {
     this.provider.rotate();
     return this.status(this.provider.issue());

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-/** The provider's certificate is trusted as an operator would have it. */
+/** Trusts the provider's certificate in the way that an operator would. */
 const NODE_EXTRA_CA_CERTS = path('../../idp/tls/authority.pem');
 
 if (process.env.NODE_EXTRA_CA_CERTS === NODE_EXTRA_CA_CERTS) {

@@ -1,6 +1,7 @@
-/* The cost of a shared replay store: a service with a real store compared with one that has its own, round by
-   round in turn. Each gets 5,000 new proofs a second, and then as many as it can serve; figures are medians of the rounds. The service has
-   one core, store and load the other. Exits with 1 if the store does not manage 5,000 a second. The argument is the number of rounds (5).
+/* The cost of a shared replay store: compares a service with a real store and one that remembers proofs in
+   its own process, in alternating rounds. Each gets 5,000 new proofs a second, and then as many as it can
+   serve; figures are medians of the rounds. The service has one core, store and load the other. Exits with 1
+   if the store does not manage 5,000 a second. The argument is the number of rounds (5).
 
    Shows: what a replay store shared by replicas costs at 5,000 proofs a second.
    Takes: 3 min.

@@ -55,7 +55,7 @@ test('a byte that differs in one file of a tarball is named, with its file and i
   );
 });
 
-test('a file that others may do more with is named, with the place in its mode', () => {
+test('a file whose mode allows others more is named, with the byte of the mode that differs', () => {
   assert.equal(
     tarballDifference(packed, planted('package/dist/a.js', 100, '000600')),
     'the mode of package/dist/a.js differs at byte 4: 0x34 and 0x30',

@@ -53,7 +53,10 @@ export function firstDifference(files: Files, others: Files): string | undefined
   return added === undefined ? undefined : `${added} is in the second and not in the first`;
 }
 
-/** The same for two tarballs: what differs in their files, or else in the modes of these, or where the archives do. */
+/**
+ * The same for two tarballs: the first difference in their files, or else in their modes, or else in the
+ * archives.
+ */
 export function tarballDifference(one: Uint8Array, other: Uint8Array): string | undefined {
   const at = differenceOf(one, other);
   if (at === undefined) return undefined;

@@ -1,10 +1,10 @@
-/* Takes two copies of what is committed, in two folders, and packs each on another line of Node, with another umask,
-   time zone and locale. Then compares the tarballs, and the files of the image, byte for byte; names the first file
-   and byte that differ, and exits with 1. `npm run evidence reproducible -- FILE.tgz` also compares a tarball that
-   somebody else has packed.
+/* Takes two copies of what is committed, in two folders, and packs each on another line of Node, with another
+   umask, time zone and locale. Then compares the tarballs, and the files of the image, byte for byte; if they
+   differ, names the first file and byte, and exits with 1. `npm run evidence reproducible -- FILE.tgz` also
+   compares a tarball that somebody else has packed.
 
-   Shows: the same bytes of the tarball and of the image from two folders, on two lines of Node; and of a published
-   tarball, if its file is named.
+   Shows: that tarball and image are byte-identical when built in two folders with two major versions of Node, and
+   identical to a published tarball if you name its file.
    Takes: 10 s.
    Needs: packages, git. */
 import { execFileSync } from 'node:child_process';

@@ -6,7 +6,7 @@ import { createProofKey, type TestIssuer } from '../../../src/testing.ts';
 
 export const NONCE_SECRET = 'n'.repeat(32);
 
-/** Of the challenge, the scheme that has the error, or the first. */
+/** `challenge` is the scheme whose challenge has the error, or else the first scheme. */
 type Answer = readonly [status: number, isGreeted: boolean, challenge: string | null, hasNonce: boolean];
 
 const EXPECTED: Readonly<Record<string, Answer>> = {
@@ -21,7 +21,7 @@ const EXPECTED: Readonly<Record<string, Answer>> = {
   'a dot segment': [400, false, 'Bearer', false],
 };
 
-/** By what the server does before the gate sees them. */
+/** The answers to a dot segment, by what the server does with it before the gate. */
 const DOTS: Readonly<Record<string, Answer>> = {
   resolved: [200, true, null, false],
   'not found': [404, false, null, false],
@@ -57,13 +57,13 @@ async function isGreeting(response: IncomingMessage): Promise<boolean> {
   return (await response.setEncoding('utf8').toArray()).join('').includes('test-user');
 }
 
-/** A nonce of the minute before is good still, and its answer has the next. */
+/** The nonce of the previous minute. It is still accepted, and the response offers the next one. */
 function lastNonce(): string {
   const minute = `gatehouse DPoP nonce ${Math.floor(Date.now() / 60_000 - 1)}`;
   return createHmac('sha256', NONCE_SECRET).update(minute).digest('base64url');
 }
 
-/** What the server answers otherwise than expected, a line each. */
+/** One line for each answer that is not as expected. */
 export async function problemsOf(target: Target, issuer: TestIssuer): Promise<readonly string[]> {
   const key = createProofKey();
   const token = issuer.boundToken(key, { scope: 'read:orders' });

@@ -1,5 +1,5 @@
-/* A Next.js application of the lines of the page: built and started by its own commands, and with a `basePath` as its
-   developers run it. */
+/* A Next.js application with the lines of the page: built and started with Next's commands, and, with a
+   `basePath`, in development mode. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ export const NEXT_APPS: Readonly<Record<string, NextApp>> = {
 
 export const PUBLIC_URL = 'https://api.example.com';
 
-/** The packages are wherever they have been installed. */
+/** The root is `/`, since packages may be installed anywhere. */
 const configOf = (basePath: string) => `export default {
   basePath: '${basePath}',
   turbopack: { root: '/' },

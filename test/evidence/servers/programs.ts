@@ -5,15 +5,18 @@ import { samplesUnder } from '../../docs/pages.ts';
 export const PAGE = 'docs/in-front-of-your-server.md';
 
 export interface Server {
-  /** Over its lines in the page. */
+  /** The heading above its lines in the page. */
   readonly heading: string;
   readonly before: string;
-  /** The last of it listens; unless it says so itself, `server` is what listens. */
+  /** Its last statement listens. Unless that prints the port, `server` is what listens. */
   readonly after?: string;
   /** The programs of `node_modules/.bin`, or Node 20, 22 and so on. */
   readonly runtime?: 'bun' | 'deno' | 'node22';
   readonly path?: string;
-  /** It resolves dot segments before anybody sees them, so it routes what is judged; or it has no such route. */
+  /**
+   * What the server does with dot segments before the gate sees them: it resolves them, so that it routes
+   * what the gate judges, or it finds no route.
+   */
   readonly dots?: 'resolved' | 'not found';
   /** Replaced in the lines. */
   readonly replaced?: readonly [was: string, is: string];

@@ -1,9 +1,11 @@
-/* Puts the gate in front of real servers, each with the very lines of docs/in-front-of-your-server.md and
+/* Puts the gate in front of real servers, each with exactly the lines of docs/in-front-of-your-server.md and
    docs/streams.md. The compiler takes the lines first. Each server is asked: no token, one without the scope, a good
    one, one bound to a key with its proof, once and again, and a path with a dot segment. Streams end with their
    tokens. Words such as `koa3` choose some; `fast` is all but Next.js.
 
-   Shows: the gate in front of real servers on Node, Bun and Deno, from `node:http` to Next.js, and streams that end with their tokens, with the lines of docs/in-front-of-your-server.md and docs/streams.md (`npm run evidence servers fast` leaves out Next.js).
+   Shows: the lines of docs/in-front-of-your-server.md and docs/streams.md at work: the gate in front of real servers
+   on Node, Bun and Deno, from `node:http` to Next.js, and streams that end when their tokens do
+   (`npm run evidence servers fast` leaves out Next.js).
    Takes: 1 min.
    Needs: packages. */
 import { problemsOf } from './ask.ts';

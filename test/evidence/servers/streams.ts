@@ -16,7 +16,7 @@ import type { Running } from './workshop.ts';
 const PAGE = 'docs/streams.md';
 
 interface Stream {
-  /** Over its lines in the page; `refuse` is under the first that has several. */
+  /** The headings above its lines in the page; `refuse` is the first sample under the second one. */
   readonly headings: readonly string[];
   readonly before?: string;
   readonly after?: string;

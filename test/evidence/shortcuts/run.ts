@@ -1,6 +1,6 @@
-/* What the code gains by what stands in it for the sake of speed alone: the processor time of a request with
-   and without each, side by side in turns, on a machine that does nothing else. Words choose among the
-   names.
+/* The gain from each piece of code that exists only for speed: the processor time of a request with and
+   without each, side by side in turns, on a machine that does nothing else. Arguments select pieces by words
+   in their names.
 
    Shows: the cost of a request without each piece of code that is there for speed alone: see
    [docs/speed.md](docs/speed.md#what-is-there-for-speed-alone).

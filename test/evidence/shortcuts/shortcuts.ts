@@ -24,15 +24,6 @@ const IN_ONE_PIECE = `if (content !== '') {
   }
   response.end();`;
 
-const AS_TEXT =
-  'const head = `{"time":"${timeText()}","level":"${LEVELS[message]}","message":"${message}"`;' +
-  `
-    const rest = JSON.stringify(fields).slice(1);
-    write(\`\${head}\${rest === '}' ? '' : ','}\${rest}\\n\`);`;
-
-const AS_OBJECT = `const line = { time: timeText(), level: LEVELS[message], message, ...fields };
-    write(\`\${JSON.stringify(line)}\\n\`);`;
-
 export const SHORTCUTS: readonly Shortcut[] = [
   shortcut(
     'the requests of one turn are handled together',
@@ -72,20 +63,6 @@ export const SHORTCUTS: readonly Shortcut[] = [
     "found.get('') ??",
   ),
   shortcut(
-    'a good host is not checked again',
-    'warm',
-    'verify/request/fields.ts',
-    'host === lastGoodHost ||',
-    "(host === lastGoodHost && host === '') ||",
-  ),
-  shortcut(
-    'white space in a token is found without a pattern',
-    'warm',
-    'verify/credentials.ts',
-    '!SEPARATORS.some((separator) => token.includes(separator))',
-    '!/[ ,\\t\\n\\v\\f\\r\\u00a0]/.test(token) && SEPARATORS.length > 0',
-  ),
-  shortcut(
     'the reply to a refusal is built once',
     'no-token',
     'gate/challenge.ts',
@@ -120,12 +97,4 @@ export const SHORTCUTS: readonly Shortcut[] = [
     "if (unwritten === '') setImmediate(writeLines);\n  unwritten += line;",
     'unwritten += line;\n  writeLines();',
   ),
-  shortcut(
-    'the time of a log line is formatted once a millisecond',
-    'logged',
-    'process/log.ts',
-    'millis !== lastMillis',
-    'millis !== lastMillis || lastMillis > 0',
-  ),
-  shortcut('a log line is built as text', 'logged', 'process/log.ts', AS_TEXT, AS_OBJECT),
 ];

@@ -22,7 +22,7 @@ export interface Kind {
 const refused = (error: string) => `{"error":"${error}",`;
 
 const HELLO = '{"message":"Hello from a private endpoint';
-/** The number of tokens in turn; each kind of new token costs a signature here. */
+/** The number of tokens of each kind that are used in turn; each costs a signature in this process. */
 const POOL = 2_000;
 
 /** A text that is sometimes new, otherwise one of the earlier ones. */

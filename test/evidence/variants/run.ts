@@ -1,5 +1,5 @@
 /* Runs the tests on the service with the token cache off, with one entry in it, and with one request in a
-   batch: neither may change what is accepted. Names choose variants.
+   batch: none of these may change what is accepted. Arguments select variants by name.
 
    Shows: the tests with the token cache off, with one entry in it, and with one request a batch.
    Takes: 3 min.

@@ -21,7 +21,7 @@ function make(tree: string, { file, was, becomes }: Change): void {
   writeFileSync(join(tree, file), text.replace(was, becomes));
 }
 
-/** Resolves with its folder, which the caller removes. Shares modules. */
+/** Returns its folder, which the caller removes. Links to the installed packages. */
 export function makeTree(changes: readonly Change[]): string {
   const tree = mkdtempSync(join(tmpdir(), 'gatehouse-tree-'));
   const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {

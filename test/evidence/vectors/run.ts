@@ -8,7 +8,7 @@
    Needs: nothing. */
 import { runSuites } from '../../vectors/suites.ts';
 
-/** Files of signatures for the six algorithms that could not be had. */
+/** Wycheproof files for the six algorithms that were not available. */
 const MISSING = ['rsa_signature_{2048,3072,4096}_sha256_test', 'rsa_pss_{3072,4096}_sha256_mgf1_32_test'];
 
 const suites = await runSuites();

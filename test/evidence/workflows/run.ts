@@ -1,5 +1,6 @@
 /* Reads each workflow with GitHub's own parser, and lets actionlint judge it. Then does so with faults planted,
-   so that a judge who says nothing is known to have looked. Exits with 1 for anything said, or left unsaid.
+   so that a judge who says nothing is known to have looked. Exits with 1 for a finding in a workflow, or for
+   a planted fault that is not found.
 
    Shows: what GitHub's own parser and actionlint say of the workflows.
    Takes: 4 s.

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { NewOrder, OrderChange, OrderFilter } from './schemas.ts';
 
-/** Whose an order is, as a caller is known: a subject is unique within its issuer only. */
+/** The owner of an order: issuer and subject, since a subject is unique only within its issuer. */
 export interface Owner {
   readonly issuer: string;
   readonly subject: string;

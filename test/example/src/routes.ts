@@ -24,7 +24,7 @@ const mayWrite = needs(scope('write:orders'));
 export function routesOf(orders: Orders): readonly Route[] {
   function find(caller: Caller, id: string): Order {
     const order = orders.find(caller, id);
-    // Also for an order of somebody else: nobody else learns that it exists.
+    // Somebody else's order gets 404 too, so that callers cannot learn that it exists.
     if (order === undefined) throw fail(404, 'not_found', 'There is no such order');
 
     return order;

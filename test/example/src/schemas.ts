@@ -43,7 +43,7 @@ export const OrderChange = schemaOf<OrderChange>((value) => {
   return refuse('status', 'must be "shipped", or quantity a whole number from 1 to 100');
 });
 
-/** A query holds texts. */
+/** Query values are strings. */
 export const OrderFilter = schemaOf<OrderFilter>((value) => {
   const { status, limit = '20' } = Object(value);
   if (!isCount(Number(limit))) return refuse('limit', 'must be a whole number from 1 to 100');

@@ -176,7 +176,7 @@ test(
     const { free } = await ports(t);
     const service = serviceOn({ port: 0, metricsPort: free });
     await service.listen();
-    // Nobody's five seconds pass.
+    // The five-second limit of a connection must not end it here.
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const wire = await openWire(free);
     wire.send('GET /metrics HTTP/1.1\r\n');

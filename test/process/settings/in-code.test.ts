@@ -20,7 +20,8 @@ const OBJECTS: readonly [what: string, name: string, value: object][] = [
   ['a list of an object without a prototype', 'requiredClaims', [Object.create(null)]],
   ['a set', 'requiredClaims', new Set(['scp'])],
   ['a list with a hole', 'requiredClaims', [, 'scp']],
-  ['a list with a hole, which a token without an audience would meet,', 'audience', [, 'https://api.test']],
+  // The hole would match a token without an audience.
+  ['a list with a hole', 'audience', [, 'https://api.test']],
 ];
 
 for (const [what, name, value] of OBJECTS) {
@@ -33,7 +34,7 @@ for (const [what, name, value] of OBJECTS) {
 
 for (const [what, name, issuers] of [
   ['a map of issuers', 'issuers', new Map([['partner', GIVEN]])],
-  ['issuers that show none', 'issuers', Object.create({ partner: GIVEN })],
+  ['issuers whose members are only inherited', 'issuers', Object.create({ partner: GIVEN })],
   ['an issuer that is a map', 'issuers.partner', { partner: new Map(Object.entries(GIVEN)) }],
   ['an issuer of which nothing is set', 'issuers.partner', { partner: { domain: undefined } }],
   ['an empty issuer', 'issuers.partner', { partner: {} }],
@@ -54,7 +55,7 @@ test('refuses a setting together with loaded issuers, since one would be silentl
   const { issuers } = settings;
   assert.deepEqual(problemsOf({ ...GIVEN, domain: undefined, audience: undefined, issuers }), []);
   assert.deepEqual(problemsOf({ issuers, tokenType: 'at+jwt' }), [
-    'tokenType (in code): is set before; remove one (in code, as issuers.idp.tokenType)',
+    'tokenType (in code): is already set; remove one (in code, as issuers.idp.tokenType)',
   ]);
 });
 
@@ -119,7 +120,10 @@ test('names settings in code as the caller wrote them, even missing, misspelled 
       { ...GIVEN, issuers: { idp: { tokentype: 'any' } } },
       'tokentype (in code, as issuers.idp.tokentype): is',
     ],
-    [resource, 'resourceUrl (in code): must be https:// but for loopback, have the origin of the public URL'],
+    [
+      resource,
+      'resourceUrl (in code): must be https:// (http:// on loopback), with the origin of the public URL',
+    ],
   ] as const) {
     const [found = '', ...others] = problemsOf(given);
     assert.ok(found.startsWith(problem) && others.length === 0, [found, ...others].join('\n'));

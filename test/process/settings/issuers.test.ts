@@ -108,7 +108,7 @@ test('keeps the order in which the issuers are named', () => {
   assert.deepEqual(names('a,partner,a'), ['idp', 'a', 'partner']);
 });
 
-test('finds no issuer in an unrelated map of that name', () => {
+test('finds no issuer in a map named issuers below another key', () => {
   const files = { 'application.yml': 'other:\n  issuers:\n    partner:\n      domain: partner.test\n' };
   const { settings, warnings } = load({ environment: REQUIRED, files });
   assert.deepEqual([Object.keys(settings.issuers), warnings.length], [['idp'], 1]);
@@ -153,12 +153,12 @@ test('refuses two issuers with the same iss, set or derived, at the source of th
   const derived = { ...TWO, ISSUER_PARTNER_DOMAIN: 'idp.test' };
   assert.match(
     onlyProblem({ environment: derived }),
-    /^ISSUER_PARTNER_ISSUER or issuers\.partner\.issuer \(environment, .*\): is the issuer \(iss\) of another/,
+    /^ISSUER_PARTNER_ISSUER or issuers\.partner\.issuer \(environment, .*\): is also the issuer \(iss\) of another/,
   );
   const said = { ...TWO, ISSUER_PARTNER_ISSUER: 'https://idp.test/' };
   assert.match(
     onlyProblem({ environment: said }),
-    /^ISSUER_PARTNER_ISSUER \(environment\): is the issuer \(iss\) of another one too; give each its own$/,
+    /^ISSUER_PARTNER_ISSUER \(environment\): is also the issuer \(iss\) of another; give each its own$/,
   );
   const more = {
     ISSUERS: 'partner, a',
@@ -166,7 +166,7 @@ test('refuses two issuers with the same iss, set or derived, at the source of th
     ISSUER_A_AUDIENCE: 'a',
     ISSUER_A_ISSUER: 'https://partner.test/',
   };
-  assert.match(onlyProblem({ environment: { ...TWO, ...more } }), /^ISSUER_A_ISSUER \(environment\): is the/);
+  assert.match(onlyProblem({ environment: { ...TWO, ...more } }), /^ISSUER_A_ISSUER \(environment\): is also the/);
 });
 
 test('distinguishes issuers that differ in one character, or that equal the namespace of another', () => {
@@ -189,7 +189,7 @@ for (const name of ['Partner', 'a-b', '1a', 'a_b', 'x'.repeat(17), 'idp', 'ü', 
     const problems = problemsOf({ environment: { ...REQUIRED, ISSUERS: name } });
     assert.equal(
       problems[0],
-      'ISSUERS (environment): must be up to 20 names, each a letter and up to 15 letters or digits, all small, not idp',
+      'ISSUERS (environment): must be up to 20 names in lower case, each a letter and up to 15 letters or digits, and none idp',
     );
   });
 }
@@ -289,7 +289,7 @@ test('suggests the issuer whose name differs only in letter case [H2]', () => {
   );
 });
 
-test('warns of such a name in the environment, and ignores names that orchestrators set [H2]', () => {
+test('warns of a misspelled name of a listed issuer in the environment, and ignores names that orchestrators set [H2]', () => {
   const environment = {
     ...TWO,
     ISSUER_PARTNER_SCOPES: 'x',
@@ -339,9 +339,9 @@ test('reports every problem of issuers in code at once', () => {
   const problems = problemsIn(() => checkSettings(given as GivenSettings));
   const shown = problems.map((problem) => problem.replace(/[;,].*/, ''));
   assert.deepEqual(shown, [
-    'issuers (in code): must be up to 20 names',
+    'issuers (in code): must be up to 20 names in lower case',
     'issuers.partner.audience (in code): the audience is required',
-    'issuers.partner.issuer (in code): is the issuer (iss) of another one too',
+    'issuers.partner.issuer (in code): is also the issuer (iss) of another',
     'issuers.partner.scopeClam (in code): is not a setting',
     'issuers.partner.port (in code): is not a setting',
     'issuers.Other.domain (in code): is not a setting',

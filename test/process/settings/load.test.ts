@@ -22,7 +22,10 @@ const REQUIRED_YAML = 'idp:\n  domain: idp.test\n  audience: https://api.test\n'
 
 const quoted = (written: string) => JSON.stringify(written);
 
-/** What the setting needs besides it: profile A for the scope policy, DPoP, or the URL of a resource. */
+/**
+ * The other settings that it needs: profile A for the scope policy and the replay store, or the URL of a
+ * resource.
+ */
 const around = (name: string) => {
   const isOfA = ['scopePolicy', 'dpopReplayStore'].includes(name);
   const isOfResource = name.startsWith('resource') && name !== 'resourceUrl';
@@ -82,7 +85,7 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
   });
 
   if (bad !== undefined) {
-    test(`refuses an invalid ${label} with its source, but not its value`, () => {
+    test(`refuses an invalid ${label}, naming its source but not its value`, () => {
       const others = without(around(name), env);
       const inEnvironment = onlyProblem({ environment: { ...others, [env ?? '']: bad[0] } });
       assert.ok(inEnvironment.startsWith(`${env} (environment): `), inEnvironment);
@@ -168,7 +171,7 @@ test('refuses an empty list of scopes, which would silently turn them off', () =
 
 test('refuses a resource with another origin than the public URL, and accepts one with another path', () => {
   const fault =
-    /^RESOURCE_URL \(environment\): must be https:\/\/ but for loopback, have the origin of the public URL, /;
+    /^RESOURCE_URL \(environment\): must be https:\/\/ \(http:\/\/ on loopback\), with the origin of the public URL, /;
   for (const [publicUrl, resource, isGood] of [
     ['https://api.test', 'https://api.test/mcp', true],
     ['https://api.test/v1', 'https://api.test', true],
@@ -276,7 +279,7 @@ test('loads, without a profile, the settings of the service with the defaults of
   const environment = { ...REQUIRED, PROFILE: 'A', SCOPE_POLICY: 'true' };
   const { settings } = inDirectory({}, (directory) => loadSettings(environment, directory));
   const { profile, orgId, scopePolicy, ...expected } = load({ environment: REQUIRED }).settings;
-  // The methods of its routes.
+  // Without routes there are no methods to allow.
   assert.deepEqual(settings, { ...expected, corsAllowedMethods: [] });
   assert.deepEqual([profile, orgId, scopePolicy], ['B', 'org_123456', false]);
 });

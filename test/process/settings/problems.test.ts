@@ -31,8 +31,8 @@ test('says of a missing domain and audience what they are, what to set and which
       assert.deepEqual(
         problemsIn(() => loadSettings(environment, directory)),
         [
-          `IDP_DOMAIN or idp.domain ${places}: the issuer base URL is required; set it to the host name of the identity provider`,
-          `IDP_AUDIENCE or idp.audience ${places}: the audience is required; set it to the identifier of this API at the provider`,
+          `IDP_DOMAIN or idp.domain ${places}: the issuer base URL is required; set this to its host name`,
+          `IDP_AUDIENCE or idp.audience ${places}: the audience is required; set this to the identifier of this API at the provider`,
         ],
       );
     });
@@ -93,13 +93,13 @@ test('reports only that a source cannot be read, and not that settings are missi
   assert.match(onlyProblem({ files: { 'application.yml': yaml } }), /application\.yml, line 3: a tab/);
   assert.match(
     onlyProblem({ environment: { CONFIG_FILE: 'no.yml' } }),
-    /no\.yml: cannot be read \(ENOENT\); mend that, or what names it$/,
+    /no\.yml: cannot be read \(ENOENT\); make it readable, or correct the setting that names it$/,
   );
 });
 
 for (const [what, dotEnv, line] of [
-  ['a line that is no assignment', 'IDP_DOMAIN: idp.test', /\.env, line 1: no visible NAME=value/],
-  ['a name that is set twice', 'HOST=a\nHOST=b', /^HOST \(\S+\.env, line 2\): is set before/],
+  ['a line that is no assignment', 'IDP_DOMAIN: idp.test', /\.env, line 1: is not NAME=value/],
+  ['a name that is set twice', 'HOST=a\nHOST=b', /^HOST \(\S+\.env, line 2\): is already set/],
 ] as const) {
   test(`reports missing settings together with ${what} in .env, since the rest of it is read`, () => {
     const [first = '', ...others] = problemsOf({ files: { '.env': dotEnv } });
@@ -119,7 +119,7 @@ test('reports problems of other sources when one cannot be read, and reads the l
   assert.deepEqual(
     problems.map((problem) => problem.replace(/\/\S+\//g, '')),
     [
-      '.env, line 2: no visible NAME=value on one line, no comment, not empty; mend it, quote #',
+      '.env, line 2: is not NAME=value in visible characters, a comment or empty; correct it, and quote a #',
       'application.yml, line 1: no "key: value", a quoted text that does not end on its line, or a list item out of place',
       'PORT (environment): must be a whole number from 0 to 65535',
       'LOG_LEVEL (.env, line 4): must be one of silent, error, warn, info, debug',

@@ -161,11 +161,11 @@ for (const [raw, value] of LISTS) {
 
 for (const raw of [1, true, NaN, null, [1], ['a', true], [null], ['a', null]]) {
   test(`refuses ${show(raw)} as a list of texts and says to quote what is not text`, () =>
-    refuses(words, raw, /^must be a list of 0 or more texts, .*; quote what is no text$/));
+    refuses(words, raw, /^must be a list of 0 or more texts, .*; quote values that are not text$/));
 }
 
 for (const raw of ['a b', 'a,b c', ['a', 'b c'], [' a']]) {
-  test(`refuses ${show(raw)} because of a member`, () => refuses(words, raw, /white space/));
+  test(`refuses ${show(raw)}, since a member has white space`, () => refuses(words, raw, /white space/));
 }
 
 for (const blank of [' ', '\0', '\t', '\n', '\r', '\u00a0', '\u3000']) {
@@ -379,7 +379,7 @@ test('refuses a public URL that proofs could not be compared with [RFC 9449 §4.
 });
 
 const UNFIT =
-  'must be https:// but for loopback, have the origin of the public URL, no "=", and no "/" after a path';
+  'must be https:// (http:// on loopback), with the origin of the public URL, no "=", no "/" after a path';
 
 const RESOURCES: readonly (readonly [url: string, fault?: string])[] = [
   ['https://api.test'],
@@ -454,7 +454,7 @@ for (const value of ['openid', 'offline_access', 'read write', 'a"b', 'a\\b', '�
   test(`refuses ${show(value)} as a scope of a resource [RFC 6749 §3.3]`, () =>
     assert.equal(
       faultOf(resourceScope, value),
-      'must be a scope of this API, without white space, quotes or "\\"; neither openid nor offline_access',
+      'must be a scope of this API, without white space, \'"\' or "\\"; neither openid nor offline_access',
     ));
 }
 

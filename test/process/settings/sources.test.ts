@@ -60,7 +60,7 @@ for (const [what, name] of [
     const problem = onlyProblem({ environment, ...set });
     assert.equal(
       problem.replace(/\/\S+\//g, ''),
-      `${name}: no.yml: cannot be read (ENOENT); mend that, or what names it`,
+      `${name}: no.yml: cannot be read (ENOENT); make it readable, or correct the setting that names it`,
     );
   });
 }
@@ -112,7 +112,9 @@ for (const name of ['.env', 'application.yml']) {
       symlinkSync('nowhere', join(directory, name));
       assert.deepEqual(
         problemsIn(() => loadProfileSettings(REQUIRED, directory)),
-        [`${directory}/${name}: cannot be read (ENOENT); mend that, or what names it`],
+        [
+          `${directory}/${name}: cannot be read (ENOENT); make it readable, or correct the setting that names it`,
+        ],
       );
     });
   });
@@ -146,13 +148,15 @@ test('says why a file cannot be read', () => {
     symlinkSync('application.yml', join(directory, 'application.yml'));
     assert.deepEqual(
       problemsIn(() => loadProfileSettings(REQUIRED, directory)),
-      [`${directory}/application.yml: cannot be read (ELOOP); mend that, or what names it`],
+      [
+        `${directory}/application.yml: cannot be read (ELOOP); make it readable, or correct the setting that names it`,
+      ],
     );
   });
 
   assert.match(
     onlyProblem({ environment: { ...REQUIRED, CONFIG_FILE: 'a\0b' } }),
-    /cannot be read \(ERR_INVALID_ARG_VALUE\); mend/,
+    /cannot be read \(ERR_INVALID_ARG_VALUE\); make it readable/,
   );
 });
 
@@ -174,7 +178,9 @@ for (const name of ['.env', 'application.yml']) {
       failWith(t, 'readFileSync', 'EACCES');
       assert.deepEqual(
         problemsIn(() => loadProfileSettings(REQUIRED, directory)),
-        [`${directory}/${name}: cannot be read (EACCES); mend that, or what names it`],
+        [
+          `${directory}/${name}: cannot be read (EACCES); make it readable, or correct the setting that names it`,
+        ],
       );
     });
   });
@@ -200,7 +206,7 @@ test('refuses a CONFIG_FILE that the permission model hides', (t) => {
   assert.deepEqual(
     problemsIn(() => loadProfileSettings({ ...REQUIRED, CONFIG_FILE: 'x.yml' }, '/srv')),
     [
-      'CONFIG_FILE (environment): /srv/x.yml: cannot be read (ERR_ACCESS_DENIED); mend that, or what names it',
+      'CONFIG_FILE (environment): /srv/x.yml: cannot be read (ERR_ACCESS_DENIED); make it readable, or correct the setting that names it',
     ],
   );
 });
@@ -221,7 +227,7 @@ test('rethrows an error that is not of the file system instead of reporting a pr
   );
 });
 
-test('recognises a name that an orchestrator has set at once, however long it is [C10]', () => {
+test('takes little time to recognize a name that an orchestrator has set, however long it is [C10]', () => {
   const environment = { ...REQUIRED, [`${'_SERVICE_PORT_'.repeat(8_000)}-`]: '1' };
   const millis = processorMillis(() => load({ environment }));
   assert.ok(millis < 1_000, `${millis} ms`);

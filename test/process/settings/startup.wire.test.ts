@@ -28,13 +28,10 @@ async function refusalOf(given: OutOfProcess): Promise<string[]> {
 
 test('exits 1 without the domain and the audience and names both', async () => {
   const [domain = '', audience = '', ...others] = await refusalOf({});
-  assert.match(
-    domain,
-    /^configuration: IDP_DOMAIN .*issuer base URL.*; set it to the host name of the identity provider$/,
-  );
+  assert.match(domain, /^configuration: IDP_DOMAIN .*issuer base URL.*; set this to its host name$/);
   assert.match(
     audience,
-    /^configuration: IDP_AUDIENCE .*audience.*; set it to the identifier of this API at the provider$/,
+    /^configuration: IDP_AUDIENCE .*audience.*; set this to the identifier of this API at the provider$/,
   );
   assert.deepEqual(others, []);
 });
@@ -78,7 +75,7 @@ test('exits 1 when CONFIG_FILE names no file', async () => {
   assert.equal(lines.length, 1);
   assert.match(
     lines[0] ?? '',
-    /^configuration: CONFIG_FILE \(environment\): \/\S+\/missing\.yml: cannot be read \(ENOENT\); mend that, or what names it$/,
+    /^configuration: CONFIG_FILE \(environment\): \/\S+\/missing\.yml: cannot be read \(ENOENT\); make it readable, or correct the setting that names it$/,
   );
 });
 

@@ -85,7 +85,7 @@ describe('the access log', { timeout: 30_000 }, () => {
   });
 
   for (const [what, value] of [
-    ['two of them', [traceparent, traceparent]],
+    ['two traceparent fields', [traceparent, traceparent]],
     ['capital letters', traceparent.toUpperCase()],
     ['version ff', `ff${traceparent.slice(2)}`],
     ['a trace of zeros', `00-${'0'.repeat(32)}-${PARENT}-01`],

@@ -1,5 +1,5 @@
-/* Since when a connection is idle, unread or ended, by the times of the sweeps: no byte of the client
-   counts. */
+/* How long a connection has been idle, unread or ended, measured at the sweeps. Bytes from the client do not
+   reset it. */
 import { strict as assert } from 'node:assert';
 import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
@@ -153,7 +153,7 @@ test('discards up to a mebibyte after the last response, then stops reading', ()
   assert.deepEqual([socket.isPaused, requests], [true, []]);
 });
 
-test('writes the final response after those under way, and only the first one given', () => {
+test('after the responses under way, writes the first final response that it was given, and no other', () => {
   const { socket, connection, ask } = open();
   const first = ask();
   const second = ask();

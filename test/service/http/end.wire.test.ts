@@ -65,7 +65,7 @@ describe('the end', { timeout: 120_000 }, () => {
   test('first serves the connections that the system has accepted, which closing at once would reset', async (t) => {
     const listener = await openListener(t);
     const wires = Array.from({ length: 50 }, () => openWire(listener.port));
-    // Node connects in the next tick, and accepts none of them before the next turn.
+    // Node opens the connections in the next tick, and accepts none of them before the next turn.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     const stopped = listener.stop();
     assert.equal(listener.sockets.length, 0);
@@ -86,7 +86,7 @@ describe('the end', { timeout: 120_000 }, () => {
     listener.clock.advance(249);
     for (let count = 0; count < 50; count += 1) (await openWire(listener.port)).destroy();
     assert.equal(listener.server.listening, true);
-    // By the real clock, in a turn that still accepts a connection.
+    // A real timer moves the test clock, so that the deadline passes in a turn that accepts a connection.
     setTimeout(() => listener.clock.advance(1));
     const knock = async () => (await openWire(listener.port)).destroy();
     // The last one may be reset.
@@ -147,7 +147,7 @@ describe('the end', { timeout: 120_000 }, () => {
     assert.equal(await stopped, 'drained');
   });
 
-  test('lets a client read a written response before it closes the connection [RFC 9112 §9.6]', async (t) => {
+  test('gives a client time to read a written response before the service closes the connection [RFC 9112 §9.6]', async (t) => {
     // More than the buffers of two sockets hold.
     const text = 'x'.repeat(12_000_000);
     const app = await startRoutes({ routes: [get('/large', open, () => ({ text }))] });

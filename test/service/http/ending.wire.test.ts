@@ -121,7 +121,8 @@ describe('behind a request whose response ends the connection', { timeout: 60_00
       const { wire, socket, count, response, settled } = await openHolding(t);
       wire.send(NOW + HELD + ending);
       const before = await settled();
-      // The following bytes show Node that a request that asked for the end is not the last, or fill a body.
+      // From the following bytes Node learns that the request that asked to close is not the last; or they
+      // fill a body.
       wire.send(NOW.repeat(100_000));
       assert.ok((await settled()) <= before + 2 * PIECE);
       assert.ok(count.seen < 5_000);

@@ -56,7 +56,7 @@ test('keeps at most the allowed fields of an endless header [G13]', async (t) =>
   await collectAll();
   const kibibytes = (process.memoryUsage().heapUsed - before) / 1024 / wires.length;
   for (const wire of wires) wire.destroy();
-  // Leaks take 145 and more.
+  // A leak takes at least 145 KiB a connection.
   assert.ok(kibibytes < 60, `${kibibytes} KiB`);
 });
 

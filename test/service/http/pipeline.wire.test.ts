@@ -77,7 +77,7 @@ after(() => service.stop());
 
 for (const { pattern } of BUGS) {
   for (const method of ['GET', 'HEAD']) {
-    const what = `answers 500 to ${method} and tells nothing of the inside when a handler ${pattern.slice(1)} [docs/refusals.md]`;
+    const what = `answers 500 to ${method} ${pattern} and reveals nothing of the error of the handler [docs/refusals.md]`;
     test(what, { timeout: 60_000 }, async () => {
       const logged = service.logs.length;
       const { status, text, headers, challenges } = await service.ask(pattern, { method });
@@ -213,7 +213,7 @@ test('reports every problem of routes with its route or rule', () => {
   assert.throws(() => createService({ routes, rules }, settings), {
     problems: [
       'GET /a: scope a b: not all are scopes',
-      'GET /a: claim ? equals 1: cannot be named in a challenge',
+      'GET /a: claim ? equals 1: has a character that a challenge cannot show',
       `POST /b/: ${schema}`,
       'POST /b/: is not a path pattern; write /b',
       'POST /c: any scope of : not all are scopes',
@@ -221,7 +221,7 @@ test('reports every problem of routes with its route or rule', () => {
       'POST /c: limitBytes must be a whole number from 1 to 16777216',
       'GET /a and /a: both match /a; give one of them another path',
       'under admin: scope ": not all are scopes',
-      'under admin: is no prefix of paths, without wildcards and parameters; write /admin',
+      'under admin: is not a path prefix without wildcards and parameters; write /admin',
     ],
   });
 });
@@ -291,7 +291,7 @@ const requestOf = (method: string, url: string, ...fields: string[]) =>
   });
 
 for (const [what, asked] of [
-  ['nobody who is asked for', requestOf('GET', '/x')],
+  ['a missing caller', requestOf('GET', '/x')],
   ['another scheme', requestOf('GET', '/x', 'Authorization', 'Basic x')],
   ['a token that is none', requestOf('GET', '/x', 'Authorization', 'Bearer x')],
   ['a forged token', requestOf('GET', '/x', 'Authorization', `Bearer ${tokenWith().slice(0, -6)}AAAAAA`)],

@@ -70,7 +70,7 @@ describe('a request behind a response that ends the connection', { timeout: 120_
     ['an offer to upgrade', first('Upgrade: x\r\n'), 200],
     ['a body that nobody reads', `${first('Content-Length: 5\r\n')}hello`, 200],
   ] as const) {
-    test(`is not run when that is the response to ${what} [RFC 9112 §9.6, G8]`, async (t) => {
+    test(`is not run after the response to ${what} [RFC 9112 §9.6, G8]`, async (t) => {
       const counted = await openCounting(t);
       assert.deepEqual(statusesIn(await exchange(counted.app.port, request + BEHIND)), [status]);
       assert.equal(counted.runs, 0);
@@ -91,7 +91,7 @@ describe('a request behind a response that ends the connection', { timeout: 120_
 
       wire.send(`GET /held HTTP/1.1\r\n${HOST}\r\n${request}`);
       while (seen < 2) await new Promise(setImmediate);
-      // It is processed at the end of the turn, and asynchronous replies are there in the next one.
+      // The request is processed at the end of the turn; asynchronous replies come in the next one.
       for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
       wire.send(BEHIND);
       assert.deepEqual(statusesIn(await exchange(counted.app.port, LAST)), [404]);

@@ -92,9 +92,9 @@ describe('the listener', { timeout: 120_000 }, () => {
     ['a coding that begins like chunking', post('Transfer-Encoding: chunkedx, chunked\r\n', '0\r\n\r\n')],
     ['a coding of one dash', post('Transfer-Encoding: -\r\n')],
     ['a coding that ends like a version with chunking', post('Transfer-Encoding: 1.1chunked\r\n')],
-    ['a coding that is none, beside a length', post('Transfer-Encoding:\r\nContent-Length: 1\r\n', 'a')],
+    ['an empty Transfer-Encoding beside a length', post('Transfer-Encoding:\r\nContent-Length: 1\r\n', 'a')],
     [
-      'chunking by HTTP/1.0, also when it asks for more',
+      'chunking in HTTP/1.0, even with keep-alive',
       post(`Connection: keep-alive\r\n${CHUNKED}`, '0\r\n\r\n').replace('1.1', '1.0'),
     ],
   ] as const) {

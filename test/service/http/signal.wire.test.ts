@@ -64,7 +64,7 @@ const POST = 'POST /hold HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r
 const NOW = 'GET /now HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 
 describe('the signal', { timeout: 30_000 }, () => {
-  test('of each request under way aborts when the client has gone before their responses', async (t) => {
+  test('of each request under way aborts when the client has gone before its response', async (t) => {
     const { port, held } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(GET.repeat(3));
@@ -167,7 +167,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     [' of each request under way', 3],
   ] as const) {
     test(
-      `${what} aborts when the client closes its side, which still gets a response [RFC 9112 §9.6]`.trim(),
+      `${what} aborts when the client closes its side, and the response still arrives [RFC 9112 §9.6]`.trim(),
       async (t) => {
         const { port, held } = await openRoutes(t);
         const wire = await openWire(port);
@@ -207,7 +207,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     ['a timer', setTimeout],
     ['an immediate', setImmediate],
   ] as const) {
-    test(`aborts at the end of a drain, before stop resolves, even when first read ${when}`, async (t) => {
+    test(`aborts at the end of a drain, before stop resolves, if the deadline passes in ${when}`, async (t) => {
       const { port, held, drain, server } = await openRoutes(t);
       const wire = await openWire(port);
       wire.send(GET.repeat(2));
@@ -301,7 +301,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
       if (index === 0) call.response();
       else call.fail(new TypeError('late'));
       await turns();
-      // Even when it is read for the first time.
+      // The signal is aborted even though it is read here for the first time.
       assert.equal(call.signal.aborted, true);
       wire.send(NOW);
       assert.deepEqual(statusesIn(await wire.untilClosed()), [503, 200]);

@@ -27,7 +27,7 @@ async function exchange(requestText: string, how: Exchange): Promise<WireRespons
         request.once('data', () => request.pause()),
         'pause',
       );
-      // The end of what came with it is known in the next turn.
+      // In the next turn it is known whether the body that came with the head is complete.
       await new Promise(setImmediate);
     }
     if (reads === 'all') {

@@ -375,7 +375,7 @@ describe('a route that accepts a body', { timeout: 30_000 }, () => {
     const response = await assertRefused({ ...guarded, body: '{"item":5,"secret":"s"}' }, 'body-refused');
     assert.equal(
       response.text,
-      '{"error":"unprocessable_content","message":"The body does not fit","issues":[{"path":["item"],"message":"must be text"}]}',
+      '{"error":"unprocessable_content","message":"The body does not match its schema","issues":[{"path":["item"],"message":"must be text"}]}',
     );
     taken.length = 0;
     await responseTo({ ...guarded, body: '{"item":"a","more":1}' });

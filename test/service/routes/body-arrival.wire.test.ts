@@ -78,7 +78,7 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     ['whose token is refused', '/guarded', THREE, 'Authorization: Bearer x.y.z'],
     ['whose token lacks a scope', '/guarded', THREE, bearer({ scope: 'read' })],
     ['of a route that takes no body', '/none', THREE],
-    ['of nothing', '/nowhere', THREE],
+    ['of a path without a route', '/nowhere', THREE],
     ['whose body is too large by its length', '/any', 'Content-Length: 101'],
     ['whose body has a coding', '/any', THREE, 'Content-Encoding: gzip'],
     ['whose body is of two types', '/any', THREE, 'Content-Type: text/plain'],
@@ -116,7 +116,7 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     assert.deepEqual([held?.text, any?.text, others], ['{"held":true}', '{"body":"x"}', []]);
   });
 
-  test('only a client that expects it gets it', async (t) => {
+  test('is the only one that gets it', async (t) => {
     const { port } = await openRoutes(t);
     const received = await exchange(port, `${headOf('/any', THREE, 'Connection: close')}"x"`);
     assert.ok(!received.includes(' 100 '));
@@ -150,7 +150,7 @@ describe('a body that does not arrive completely', { timeout: 30_000 }, () => {
     ['not at all', headOf('/any', THREE)],
     ['though it was asked for', headOf('/any', THREE, EXPECT)],
   ] as const) {
-    test(`in time, ${what}, is 408 on the response to its own request [RFC 9110 §15.5.9]`, async (t) => {
+    test(`in time, ${what}, gets its own request a 408 [RFC 9110 §15.5.9]`, async (t) => {
       const { port, logs, taken } = await openRoutes(t, { prepare: hasten });
       const wire = await openWire(port);
       for (const piece of pieces) wire.send(piece);

@@ -98,7 +98,7 @@ test('a reply has a number as its status, on which its content depends [RFC 9110
 
 test('a reply inside a body is a bug, not a part of a 200 body', () => {
   const failure = fail(403, 'forbidden', 'no');
-  const fault = new TypeError('a reply inside of a body, or of another copy of this package');
+  const fault = new TypeError('a reply inside a body, or a reply that another copy of this package made');
   for (const body of [failure, [failure], { data: failure }]) {
     assert.throws(() => reply(200, body), fault);
   }
@@ -107,7 +107,7 @@ test('a reply inside a body is a bug, not a part of a 200 body', () => {
 
 test('a reply refuses header fields that it would silently lose', () => {
   const fields = { 'Content-Security-Policy': "default-src 'none'" };
-  const fault = new TypeError('header fields are members of an object');
+  const fault = new TypeError('header fields must be members of a plain object');
   for (const lost of [new globalThis.Headers(fields), new Map(Object.entries(fields)), [['a', 'b']]]) {
     assert.throws(() => reply(200, {}, lost as unknown as Headers), fault);
   }
@@ -194,7 +194,7 @@ for (const name of REFUSED) {
   });
 }
 
-test('a reply can set fields that only resemble these [RFC 9110 §7.6.1]', () => {
+test('a reply can set fields that only resemble the forbidden ones [RFC 9110 §7.6.1]', () => {
   for (const name of [
     'X-Connection',
     'Connection-Id',
@@ -224,7 +224,7 @@ circular.self = circular;
 /** Objects to TypeScript that have no JSON, or JSON of another kind. */
 const NO_JSON: Readonly<Record<string, object>> = {
   'a date, which is text in JSON': new Date(),
-  'a date that is none, which is null in JSON': new Date(NaN),
+  'an invalid date, which is null in JSON': new Date(NaN),
   'an address, which is text in JSON': new URL('https://a.example/'),
   'a text in an object': Object('text'),
   'a number in an object': Object(5),
@@ -236,14 +236,14 @@ const NO_JSON: Readonly<Record<string, object>> = {
   'an object that is text in JSON': { toJSON: () => '{}' },
   'an object that is a number in JSON': { toJSON: () => 5 },
   'an object that is null in JSON': { toJSON: () => null },
-  'an object that is nothing in JSON': { toJSON: () => undefined },
+  'an object that JSON leaves out': { toJSON: () => undefined },
   'an object whose JSON throws': { toJSON: () => assert.fail('no JSON') },
   'an object that holds itself': circular,
   'an error': new Error('inside'),
   'an error with members': Object.assign(new Error('inside'), { code: 'E_INSIDE' }),
-  'an error that says itself what it is': Object.assign(new Error('inside'), { toJSON: () => ({}) }),
+  'an error with toJSON': Object.assign(new Error('inside'), { toJSON: () => ({}) }),
   'an error of a system call': getSystemError(),
-  'an error of several': new AggregateError([]),
+  'an error that holds several errors': new AggregateError([]),
   'an error of the DOM': new DOMException('inside'),
   'a map': new Map([['a', 1]]),
   'a map with members': Object.assign(new Map(), { a: 1 }),
@@ -283,7 +283,7 @@ const NO_JSON: Readonly<Record<string, object>> = {
   'a promise of another kind': { sql: 'select', then: () => {} },
   'a pattern': /a/,
   'a symbol in an object': Object(Symbol('x')),
-  'a function that says itself what it is': Object.assign(() => {}, { toJSON: () => ({ b: 2 }) }),
+  'a function with toJSON': Object.assign(() => {}, { toJSON: () => ({ b: 2 }) }),
   'an instance of a class without members': new (class {
     #hidden = 1;
     get hidden() {
@@ -315,11 +315,11 @@ for (const [what, body] of Object.entries(NO_JSON)) {
 
 for (const [what, body, text] of [
   ['a map inside has no members', [new Map([['a', 1]])], '[{}]'],
-  ['a promise inside has none', { a: Promise.resolve(1) }, '{"a":{}}'],
+  ['a promise inside has no members', { a: Promise.resolve(1) }, '{"a":{}}'],
   ['an object without prototype', Object.assign(Object.create(null), { a: 1 }), '{"a":1}'],
-  ['an empty one', Object.create(null), '{}'],
-  ['an empty one that inherits from one', Object.create(Object.create(null)), '{}'],
-  ['an empty one of another realm', runInNewContext('({})'), '{}'],
+  ['an empty object without prototype', Object.create(null), '{}'],
+  ['an empty object that inherits from one without prototype', Object.create(Object.create(null)), '{}'],
+  ['an empty object of another realm', runInNewContext('({})'), '{}'],
   ['a list of another realm', runInNewContext('[]'), '[]'],
   [
     'an instance has members',
@@ -329,22 +329,22 @@ for (const [what, body, text] of [
     '{"a":1}',
   ],
   [
-    'an instance may have members that are nothing',
+    'an instance may have undefined members',
     new (class {
       a = undefined;
     })(),
     '{}',
   ],
-  ['a collection says itself what it is', Object.assign(new Set([1]), { toJSON: () => [1] }), '[1]'],
+  ['a collection with toJSON', Object.assign(new Set([1]), { toJSON: () => [1] }), '[1]'],
   [
     'texts for names that others have functions for',
     { then: 'a', pipe: 'b', toJSON: 'c' },
     '{"then":"a","pipe":"b","toJSON":"c"}',
   ],
   ['what is no number is null', { a: NaN, b: [Infinity] }, '{"a":null,"b":[null]}'],
-  ['what is nothing is left out', { a: undefined, b: () => {} }, '{}'],
+  ['undefined members and functions are left out', { a: undefined, b: () => {} }, '{}'],
   ['a date inside is text', { a: new Date(0) }, '{"a":"1970-01-01T00:00:00.000Z"}'],
-  ['an object says itself what it is', { toJSON: () => [1] }, '[1]'],
+  ['an object with toJSON', { toJSON: () => [1] }, '[1]'],
 ] as const) {
   test(`the result of a handler is serialised as JSON.stringify does: ${what} [docs/your-own-api.md]`, () => {
     assert.equal(replyToResult(body, 'GET').content, text);
@@ -370,7 +370,7 @@ test('a returned fail has the effect of a thrown one', () => {
 });
 
 test('a result that is not JSON throws one fixed sentence, even with a Content-Type [docs/your-own-api.md]', () => {
-  const fault = new TypeError('a body that is no JSON object or array');
+  const fault = new TypeError('a body must be a JSON object or array');
   for (const body of [
     new Error('inside'),
     new Map(),
@@ -384,7 +384,7 @@ test('a result that is not JSON throws one fixed sentence, even with a Content-T
   assert.throws(() => replyToResult(Buffer.from('a'), 'GET'), fault);
 });
 
-test('a handler returns nothing else, and a GET must return something', () => {
+test('a handler can return only JSON, a reply or nothing, and a GET must return something', () => {
   for (const result of [null, 'text', 5, true, 1n, Symbol('x'), () => {}]) {
     assert.throws(() => replyToResult(result, 'POST'), TypeError);
   }
@@ -392,7 +392,7 @@ test('a handler returns nothing else, and a GET must return something', () => {
 });
 
 test('makes no reply of what is not JSON', () => {
-  const message = 'a body that is no JSON object or array';
+  const message = 'a body must be a JSON object or array';
   assert.throws(() => replyToResult({ toJSON: () => undefined }, 'GET'), { name: 'TypeError', message });
   assert.throws(() => replyToResult({ amount: 1n }, 'GET'), TypeError);
 });

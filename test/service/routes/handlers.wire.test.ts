@@ -204,8 +204,8 @@ describe('a handler', { timeout: 30_000 }, () => {
 
   for (const [what, ...values] of [
     ['no traceparent'],
-    ['two of them', `00-${ID}-${SPAN}-01`, `00-${ID}-${SPAN}-01`],
-    ['an empty one', ''],
+    ['two traceparent fields', `00-${ID}-${SPAN}-01`, `00-${ID}-${SPAN}-01`],
+    ['an empty traceparent', ''],
     ['version ff', `ff-${ID}-${SPAN}-01`],
     ['version 00 with more', `00-${ID}-${SPAN}-01-more`],
     ['version 00 with a dash at its end', `00-${ID}-${SPAN}-01-`],
@@ -382,7 +382,7 @@ test('a thrown value that throws when read becomes a 500 with a log line', async
 test('a UsageError is logged with its fixed sentence, and no other error with its message', async () => {
   for (const [path, sentence] of [
     ['/refused-field', 'Set-Cookie is not for a handler to set'],
-    ['/map', 'a body that is no JSON object or array'],
+    ['/map', 'a body must be a JSON object or array'],
     ['/changed', 'a failure needs a status from 400 to 599'],
     ['/throws', undefined],
   ] as const) {

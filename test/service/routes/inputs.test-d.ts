@@ -68,7 +68,7 @@ export const refused = [
   get('/e', open, async () => (Math.random() > 1 ? { e: 1 } : undefined)),
   // @ts-expect-error null is no response
   get('/f', open, () => null),
-  // @ts-expect-error a text is no JSON object or array, later neither
+  // @ts-expect-error a text is no JSON object or array, nor is the promise of one
   post('/g', open, async () => 'text'),
   // @ts-expect-error nor is a number
   post('/h', open, () => 5),

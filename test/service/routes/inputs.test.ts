@@ -66,7 +66,7 @@ test('a route with something that is not a schema cannot be served', () => {
   assert.equal(query(schemaOf(() => ({ issues: [] }))).problem, undefined);
 });
 
-test('a route does not accept every body because its schema is undefined, such as a misspelt one [H2]', () => {
+test('a route with json(undefined), such as from a misspelled name, does not accept every body but cannot be served [H2]', () => {
   const schemas: Record<string, undefined> = {};
   assert.match(json(schemas.Ordr).problem ?? '', /~standard/);
   assert.deepEqual([json().problem, json(AS_IT_IS).problem], [undefined, undefined]);

@@ -223,7 +223,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
         test('refuses another scheme', () =>
           refuses({ headers: { Authorization: 'Basic dTpw' } }, 'unauthorized', BARE));
 
-        test('refuses a token in the query, and does not mistake its name for a login [RFC 9700, G3, G6]', async () => {
+        test('refuses a token in the query, even for a User-Agent that names a probe [RFC 9700, G3, G6]', async () => {
           const headers = { 'User-Agent': 'kube-probe/1.30' };
           const response = await service.ask(`${path}?access_token=${good()}`, { method, headers });
           assert.deepEqual([response.status, response.body.error], [401, 'unauthorized']);
@@ -285,8 +285,8 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
         }
       }
 
-      const whom = isRuled ? 'only of callers that its policy admits' : 'before it reads a token';
-      test(`refuses another method ${whom}`, async () => {
+      const whom = isRuled ? 'only for callers that the policy admits' : 'before it reads a token';
+      test(`answers 405 to another method ${whom}`, async () => {
         const own = routes.filter((one) => isKnown([one], path)).map((one) => one.method);
         const allowed = own.flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one]));
         const refused = [405, allowed, 'method_not_allowed'];

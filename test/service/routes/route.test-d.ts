@@ -87,7 +87,7 @@ const route = get('/api/x', open, takesAny);
 export const served: readonly Routes[] = [
   { routes: [route], rules: [under('/api', authenticated), under('/', both)] },
   { routes: [{ ...route, pattern: '/copied' }] },
-  // @ts-expect-error a rule asks for a caller: an open one would be none
+  // @ts-expect-error a rule asks for a caller; an open rule would ask for nothing
   { routes: [route], rules: [under('/api', open)] },
   // @ts-expect-error nor does an optional one
   { routes: [route], rules: [under('/api', optional)] },

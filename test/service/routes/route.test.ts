@@ -131,7 +131,7 @@ test('a route with unknown parts, or without a handler, cannot be served', () =>
     [json(), json(), never],
   ]) {
     assert.deepEqual(make('/x', open, ...parts).problems, [
-      'a route takes query(), but for GET json(), and a handler, nothing else',
+      'a route takes query(), json() unless it is for GET, and a handler; nothing else',
     ]);
   }
 });
@@ -139,7 +139,9 @@ test('a route with unknown parts, or without a handler, cannot be served', () =>
 test('a route for GET that accepts a body cannot be served [RFC 9110 §9.3.1]', () => {
   const make = get as (...parts: unknown[]) => Route;
   const { problems, body } = make('/x', open, json(), never);
-  assert.deepEqual(problems, ['a route takes query(), but for GET json(), and a handler, nothing else']);
+  assert.deepEqual(problems, [
+    'a route takes query(), json() unless it is for GET, and a handler; nothing else',
+  ]);
   assert.equal(body, undefined);
 });
 
@@ -186,7 +188,7 @@ test('a route reports the problems of its inputs, and a missing handler', () => 
   assert.deepEqual(routeProblems(make('/x', open, query({} as never), json({} as never))), [
     schema,
     schema,
-    'a route takes query(), but for GET json(), and a handler, nothing else',
+    'a route takes query(), json() unless it is for GET, and a handler; nothing else',
   ]);
 });
 

@@ -185,7 +185,7 @@ test('accepts routes of several methods at one path, and finds each', () => {
 
 const A_TEXT = 'a text such as /orders/{id}';
 const NO_WILDCARD = 'a route for each path, without wildcard, and {name} for a segment that varies';
-const PATH_ALONE = 'the path alone: a query is for query(), what is optional for a second route';
+const PATH_ALONE = 'the path alone: a query goes into query(), an optional part into a second route';
 const PARAMETER = 'a parameter as {name}, which is a whole segment, and each name once';
 const SEGMENTS = 'at most a hundred segments, without dot segments and broken escapes';
 
@@ -220,13 +220,13 @@ test('treats a colon inside a segment as text', () => {
 /** For what is not a route, with its method and pattern. */
 const strange = (method?: unknown, pattern?: unknown) => [
   `${method} ${pattern}: has no access, such as open or needs()`,
-  `${method} ${pattern}: is no route, as get, post, put, patch and del give`,
+  `${method} ${pattern}: is not a route; make one with get, post, put, patch or del`,
   `${method} ${pattern}: ${noPattern(A_TEXT)}`,
 ];
 
 const NO_LISTS = ['routes and rules: must be lists'];
 
-const NO_RULE = 'rules: must be a list of what under gives';
+const NO_RULE = 'rules: must be a list of rules that under() makes';
 
 for (const [what, routes, problems] of [
   ['an empty object', { routes: [{}] }, strange()],
@@ -254,7 +254,7 @@ for (const [what, routes, problems] of [
   [
     'a route without a handler',
     { routes: [{ ...routeAt('/a'), handler: undefined }] },
-    ['GET /a: is no route, as get, post, put, patch and del give'],
+    ['GET /a: is not a route; make one with get, post, put, patch or del'],
   ],
   [
     'rules by another name',
@@ -265,14 +265,14 @@ for (const [what, routes, problems] of [
   ['nothing among the rules', { routes: [], rules: [undefined, null] }, [NO_RULE, NO_RULE]],
   ['an access in place of rules', { routes: [], rules: authenticated }, NO_LISTS],
   [
-    'a stranger beside other faults',
+    'a value that is no route, besides other faults',
     { routes: [{}, routeAt('b'), routeAt('/a'), routeAt('/a')], rules: [0, under('a', authenticated)] },
     [
       ...strange(),
       'GET b: is not a path pattern; write /b',
       `GET /a and /a: both match /a; ${ANOTHER}`,
       NO_RULE,
-      'under a: is no prefix of paths, without wildcards and parameters; write /a',
+      'under a: is not a path prefix without wildcards and parameters; write /a',
     ],
   ],
 ] as const) {
@@ -299,9 +299,9 @@ test('refuses routes of any method at the paths of the service itself', () => {
   ];
   const paths = ['/a/b', '/a/b/'];
   assert.deepEqual(routesProblems({ routes }, paths), [
-    'GET /a/{x}: matches /a/b, where the service answers itself; give it another',
-    'POST /a/b: matches /a/b, where the service answers itself; give it another',
-    'DELETE /{x}/{y}: matches /a/b, where the service answers itself; give it another',
+    'GET /a/{x}: matches /a/b, which the service serves itself; change the pattern',
+    'POST /a/b: matches /a/b, which the service serves itself; change the pattern',
+    'DELETE /{x}/{y}: matches /a/b, which the service serves itself; change the pattern',
   ]);
 });
 
@@ -409,7 +409,7 @@ for (const [fix, ...prefixes] of [
   for (const prefix of prefixes) {
     test(`refuses "${prefix}" as the prefix of a rule, and says what to write [RFC 3986 §2.1, §3.3]`, () => {
       assert.deepEqual(under(prefix, authenticated).problems, [
-        `under ${prefix}: is no prefix of paths, without wildcards and parameters; write ${fix}`,
+        `under ${prefix}: is not a path prefix without wildcards and parameters; write ${fix}`,
       ]);
     });
   }

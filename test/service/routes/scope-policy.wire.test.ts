@@ -125,7 +125,7 @@ test('does not affect other routes and paths', async () => {
   assert.equal((await policed.ask('/api/public', { method: 'POST' })).status, 405);
 });
 
-test('grants no access that the routes do not grant when it is off [docs/profiles.md]', async () => {
+test('a policy that is off grants nothing: the paths of its routes are 404 [docs/profiles.md]', async () => {
   for (const path of ['/api/admin', '/api/admin/x', '/api/users', '/api/users/7']) {
     assert.equal((await free.ask(path)).status, 404);
   }

@@ -22,7 +22,7 @@ const EVENTS: Readonly<Record<Parameters<Log>[0], LogLevel>> = {
   'unforeseen failure': 'error',
   'log lines dropped': 'error',
   'unknown setting ignored': 'warn',
-  'resource is no audience': 'warn',
+  'resource is not an audience': 'warn',
   'signing keys not from the provider': 'warn',
   'signing key skipped': 'warn',
   'signing keys could not be fetched': 'warn',

@@ -1,4 +1,5 @@
-/* What somebody could pass off as a sealed value: copies, clones, heirs, and the results of constructors. */
+/* What somebody could pass off as a sealed value: copies, clones, objects that inherit from one, and the
+   results of constructors. */
 
 type Constructor = new (...values: unknown[]) => object;
 

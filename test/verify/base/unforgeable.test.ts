@@ -81,7 +81,7 @@ test('verifies no signature with a look-alike of a key', () => {
   assert.throws(() => verifySignature(jws, lookAlike), TypeError);
 });
 
-test('shows nothing of a sealed value that could be copied', () => {
+test('exposes nothing that could be copied from a sealed value', () => {
   for (const genuine of [key, signed, token]) {
     assert.deepEqual([Reflect.ownKeys(genuine), JSON.stringify(genuine)], [[], '{}']);
   }

@@ -57,7 +57,7 @@ for (const [offset, last] of [
   [12, '401 proof-replayed'],
   [30, '200'],
 ] as const) {
-  test(`divides the replay store by offset and leeway together: ${last} after a clock was set back`, async () => {
+  test(`sizes the buckets of the replay store by the sum of offset and leeway: ${last} when a clock was set back`, async () => {
     const own = await startDpop();
     own.clock.advance(offset * 1000);
     const token = issue({ cnf: { jkt: key.thumbprint }, exp: NOW + 3_600 });
@@ -135,8 +135,8 @@ type Place = [
 ];
 
 const PLACES: Place[] = [
-  ['its Host', service, 'http://other.test:99/api/private', { Host: 'Other.test:99' }, '200'],
-  ['another Host than its own', service, 'http://other.test/api/private', {}, '401 proof-htu'],
+  ['the Host of the request', service, 'http://other.test:99/api/private', { Host: 'Other.test:99' }, '200'],
+  ['a Host that is not in the request', service, 'http://other.test/api/private', {}, '401 proof-htu'],
   [
     'https where it came by http',
     service,
@@ -144,18 +144,24 @@ const PLACES: Place[] = [
     {},
     '401 proof-htu',
   ],
-  ['its Host with an empty port', service, 'http://other.test/api/private', { Host: 'other.test:' }, '200'],
-  ['its Host with a tilde', service, 'http://ho~st/api/private', { Host: 'ho~st' }, '200'],
+  ['a Host with an empty port', service, 'http://other.test/api/private', { Host: 'other.test:' }, '200'],
+  ['a Host with a tilde', service, 'http://ho~st/api/private', { Host: 'ho~st' }, '200'],
   ...['[2001:DB8:0:0::1]', '127.1', '[0::1]'].map((host): Place => [
-    `its Host ${host}, letter for letter`,
+    `the Host ${host}, letter for letter`,
     service,
     `http://${host}/api/private`,
     { Host: host },
     '200',
   ]),
   ['a forged Host', service, undefined, { Host: 'evil.test' }, '401 proof-htu'],
-  ['forwarded fields that nobody trusts', service, undefined, FORWARDED, '200'],
-  ['the place that they name', service, 'https://api.example/api/private', FORWARDED, '401 proof-htu'],
+  ['its own origin beside forwarded fields that nobody trusts', service, undefined, FORWARDED, '200'],
+  [
+    'the origin in forwarded fields that nobody trusts',
+    service,
+    'https://api.example/api/private',
+    FORWARDED,
+    '401 proof-htu',
+  ],
   ['the last hop under TRUST_PROXY', behindProxy, 'https://api.example/api/private', FORWARDED, '200'],
   [
     'the first hop under TRUST_PROXY',
@@ -191,7 +197,7 @@ for (const [what, where, htu, headers, said] of PLACES) {
   });
 }
 
-test('refuses a proof spelled differently from a host that has no normal form [RFC 9449 §4.3(9)]', async () => {
+test('refuses a proof whose htu is not letter for letter the URI of the request, if its host has no normal form [RFC 9449 §4.3(9)]', async () => {
   for (const host of ['127.1', '[0::1]']) {
     for (const htu of [
       '',
@@ -350,7 +356,7 @@ test('imports the key of a proof twice, and again only after many other keys wer
     );
   }
   for (const signer of signers) assert.equal(await importsOf(signer), 0, signer.alg);
-  // Callers choose these keys, which come and go: any key is looked up, even one that no token names.
+  // Any caller can send such keys, even ones that no token names, and each is looked up in the cache.
   const token = boundTo(key.thumbprint);
   for (let times = 1; times <= 2; times += 1) {
     for (let index = 0; index < 1200; index += 1) {

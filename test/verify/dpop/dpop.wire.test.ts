@@ -127,7 +127,7 @@ for (const [cnf, reason] of CONFIRMATIONS) {
   });
 }
 
-// Keycloak writes the first. A registered name would name another method.
+// Keycloak adds the first of these. Only registered names would mean another confirmation method.
 for (const beside of [{ 'kc-jkt-type': 'DPoP' }, { unknown: null }, { JWK: key.jwk }]) {
   const names = Object.keys(beside).join(', ');
 

@@ -25,7 +25,7 @@ test('imports a key until two of its proofs have been verified, and then no more
   }
 });
 
-test('caches at most a thousand keys of proofs, however many callers use', async (context) => {
+test('caches at most a thousand keys of proofs, however many keys callers use', async (context) => {
   const keys = [key, ...Array.from({ length: 1_000 }, () => makeProofKey())];
   const imports = context.mock.method(crypto, 'createPublicKey').mock;
   syncBuiltinESMExports();

@@ -29,7 +29,7 @@ test('demands a nonce with 401 use_dpop_nonce, and accepts the one that it gave 
   assert.equal(outcome(service, demand), '401 proof-nonce');
   assert.deepEqual(demand.body, { error: 'use_dpop_nonce', message: 'Authentication required' });
   const error =
-    'error="use_dpop_nonce", error_description="the proof needs the nonce of this answer (nonce)"';
+    'error="use_dpop_nonce", error_description="the proof needs the nonce that this response carries (nonce)"';
   assert.deepEqual(demand.challenges, ['Bearer realm="api"', `DPoP ${error}, ${ALGS}`]);
   assert.equal(demand.headers['cache-control'], 'no-store');
   const nonce = nonceOf(demand);
@@ -81,7 +81,7 @@ test('accepts the nonce of the previous slot, and sends the new one with every r
   assert.notEqual(nonceOf(late), fresh);
 });
 
-test('does not record a proof that lacked its nonce, and accepts one that had it once [RFC 9449 §11.1]', async () => {
+test('does not record a proof without a nonce, and accepts the same jti with the nonce, once [RFC 9449 §11.1]', async () => {
   const service = await startDpop(environment);
   const nonce = nonceOf(await ask(service, undefined, { claims: { jti: 'j' } }));
   assert.equal((await ask(service, nonce, { claims: { jti: 'j' } })).status, 200);

@@ -193,7 +193,7 @@ test('refuses another curve of the same type [RFC 7518 §3.4, RFC 8037 §3.1]', 
       type === 'ec' ? generateKeyPairSync(type, { namedCurve }) : generateKeyPairSync(type as 'ed448');
     const jwk = publicKey.export({ format: 'jwk' });
     assert.equal(await verdictOn(inHeader('jwk', jwk), KEYS[alg]), 'proof-key');
-    // The right name does not make it one either.
+    // Nor does the name of the right curve make it a valid key.
     assert.equal(
       await verdictOn(inHeader('jwk', { ...jwk, crv: KEYS[alg].jwk.crv }), KEYS[alg]),
       type === 'x25519' ? 'proof-signature' : 'proof-key',
@@ -330,7 +330,7 @@ const SIZES: [what: string, change: Members, verdict: 'proof-signature' | 'proof
 
 for (const alg of ['PS256', 'RS256'] as const) {
   for (const [what, change, verdict] of SIZES) {
-    test(`finds a proof with ${alg} and ${what}: ${verdict} [RFC 7518 §3.3, docs/dpop.md]`, async () => {
+    test(`says ${verdict} of a proof with ${alg} and ${what} [RFC 7518 §3.3, docs/dpop.md]`, async () => {
       assert.equal(
         await verdictOn(
           both(...Object.entries(change).map(([name, value]) => inKey(name, value))),

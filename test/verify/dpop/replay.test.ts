@@ -106,7 +106,7 @@ for (const [offset, leeway] of [
   });
 }
 
-test('refuses a proof without room for it, and drops no live entry [docs/dpop.md, E14]', () => {
+test('refuses a proof when the store is full, and drops no live entry [docs/dpop.md, E14]', () => {
   const store = createReplayStore(330, 3);
   const record = (jti: string, nowSeconds = NOW) => store.record(ONE, jti, nowSeconds + 330, nowSeconds);
   assert.deepEqual(

@@ -253,7 +253,7 @@ test(
   BOUNDED,
   async (context) => {
     const server = await start(context, (socket) => {
-      // The client reads at once what is written at once.
+      // What the server writes in one piece reaches the client in one piece.
       const joined = new Duplex({
         read() {},
         write(chunk: Buffer, _, done) {

@@ -46,7 +46,7 @@ export async function reasonOf(
     (thrown) => thrown,
   );
   if (failure instanceof assert.AssertionError) throw failure;
-  // Accepted like the key set.
+  // Any other error counts as unforeseen, as in the key set.
   return failure instanceof FetchError ? [failure.reason, failure.code] : ['unforeseen', ''];
 }
 

@@ -157,7 +157,7 @@ test('shows no key material when a key is serialised as JSON', () => {
   assert.doesNotMatch(JSON.stringify(imported()), /VVVVVV/);
 });
 
-/** Errors that node:crypto could throw, but never does for a JWK: the tests replace it. */
+/** Errors that node:crypto could throw, but never does for a JWK, so the tests replace `createPublicKey`. */
 function failingWith(failure: unknown): VerificationKey | KeyReason {
   const createPublicKey = mock.method(crypto, 'createPublicKey', () => {
     throw failure;

@@ -38,7 +38,7 @@ for (const [condition, failure, bug] of [
   ['an error of another kind', new TypeError('secret'), { error: 'TypeError', frames: true }],
   ['no error', 'secret', { error: 'string', frames: false }],
   ['nothing', undefined, { error: 'undefined', frames: false }],
-  ['what cannot be read', revoked(), { error: undefined, frames: false }],
+  ['an unreadable value', revoked(), { error: undefined, frames: false }],
 ] as const) {
   test(`logs a fetch that rejects with ${condition} like any bug, without its text [docs/keys.md]`, async () => {
     const fixture = await aged(20 * SECOND);
@@ -136,7 +136,7 @@ test('leaves the refresh of old keys to the retry when the last fetch has failed
   assert.equal(fixture.fetches, 3);
 });
 
-test('doubles the time between retries from 1 to 30 seconds with a jitter that never exceeds it', async () => {
+test('doubles the time between retries from 1 to 30 seconds, and jitter only ever shortens it', async () => {
   const ceilings = [1, 2, 4, 8, 16, 30, 30, 30].map((seconds) => seconds * SECOND);
   const shares: number[] = [];
   let longest = 0;
@@ -258,7 +258,7 @@ for (const [random, shares] of [
   [0.5, [0.9, 1.8, 3.6, 7.2, 14.4, 27, 27]],
   [1 - 2 ** -53, [1, 2, 4, 8, 16, 30, 30]],
 ] as const) {
-  test(`waits between four fifths and all of 1 to 30 seconds when Math.random returns ${random}`, async () => {
+  test(`waits 80 to 100 percent of the time between retries when Math.random returns ${random}`, async () => {
     const chance = Math.random;
     Math.random = () => random;
     try {

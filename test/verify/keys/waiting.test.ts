@@ -23,7 +23,7 @@ const UNDER_WAY: [condition: string, begin: (fixture: KeySetFixture) => void][] 
 ];
 
 for (const [index, [condition, begin]] of UNDER_WAY.entries()) {
-  test(`accepts a new key at first sight while ${condition} is under way that began before the rotation`, async () => {
+  test(`accepts a new key at first sight while ${condition}, begun before the rotation, is under way`, async () => {
     const fixture = await aged();
     if (index === 0) await fixture.fail();
     else fixture.clock.advance(10 * MINUTE);
@@ -37,7 +37,7 @@ for (const [index, [condition, begin]] of UNDER_WAY.entries()) {
   });
 }
 
-test('accepts a new key at first sight while the first fetch of all is under way that began before the rotation', async () => {
+test('accepts a new key at first sight while the first fetch of all, begun before the rotation, is under way', async () => {
   const fixture = new KeySetFixture();
   const request = fixture.request('b');
   await fixture.response(jwk('a'));
@@ -102,7 +102,7 @@ test('counts the 5 seconds from a fetch for an unknown kid when that fetch faile
   assert.deepEqual([fixture.outcome('c'), fixture.fetches], ['keys-unavailable', 2]);
 });
 
-test('lets unknown kids wait for a fetch with another cause without using up their own', async () => {
+test('lets unknown kids wait for a fetch with another cause, after which they may still cause one', async () => {
   const fixture = await aged();
   fixture.clock.advance(10 * MINUTE);
   assert.equal(fixture.outcome('a'), 'found');
@@ -136,7 +136,7 @@ test('fetches at most once in 5 seconds for ten thousand invented kids, and serv
   );
 });
 
-test('lets 1,000 requests wait for a fetch, refuses the next for a second, and starts counting again with the next fetch', async () => {
+test('lets 1,000 requests wait for a fetch, tells further ones to retry in a second, and starts counting again with the next fetch', async () => {
   const fixture = new KeySetFixture();
   for (let round = 0; round < 2; round += 1) {
     const outcomes = new Set(Array.from({ length: 1000 }, () => fixture.outcome('a')));

@@ -24,7 +24,7 @@ const adversarial = [
   '; charset=utf-8'.repeat(LONG / 16),
 ];
 
-/** The reason for refusing a body of this type, with a limit of which nothing can be read. */
+/** The reason for refusing a body of this type. The limit of 0 bytes keeps it from being read. */
 async function refusalOf(type: string) {
   const request = { headers: { 'content-length': '1' }, rawHeaders: ['Content-Type', type] };
   const failure: unknown = await readBody(request as never, {} as never, ['application/json'], 0).catch(
@@ -35,7 +35,7 @@ async function refusalOf(type: string) {
 }
 
 test(
-  'matches texts of 16,000 characters that are meant to keep a pattern busy in little time [C10]',
+  'takes little time for texts of 16,000 characters that are meant to make a pattern backtrack [C10]',
   { timeout: 60_000 },
   async () => {
     for (const text of adversarial) {

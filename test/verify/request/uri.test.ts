@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { createHostReader } from '../../../src/verify/request/fields.ts';
+import { readHost } from '../../../src/verify/request/fields.ts';
 import { IMPOSSIBLE_HOSTS, POSSIBLE_HOSTS } from '../../support/spellings.ts';
 import { isSameUri, normalUri, requestUri, type UriOptions } from '../../../src/verify/request/uri.ts';
 import { unlessRefused } from '../../support/refused.ts';
@@ -168,8 +168,6 @@ for (const text of NO_URI) {
     assert.equal(normalUri(text), undefined);
   });
 }
-
-const readHost = createHostReader();
 
 /** The URI of a request with these fields, unnormalized, read as in the pipeline: Host first. */
 const spelledUriOf = (rawHeaders: readonly string[], path: string, options: UriOptions) => {
@@ -345,7 +343,7 @@ const URIS: [what: string, fields: readonly string[], rules: UriOptions, uri: st
 ];
 
 for (const [what, fields, options, uri] of URIS) {
-  test(`returns as the URI of a request ${what} [RFC 9449 §4.3(9)]`, () => {
+  test(`builds the URI of a request from ${what} [RFC 9449 §4.3(9)]`, () => {
     assert.equal(uriOf(fields, '/%61%2fb', options), uri);
   });
 }

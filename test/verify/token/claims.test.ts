@@ -206,10 +206,10 @@ shows('accepted', 'sub', 'RFC 7519 §4.1.2', ['"x"', '" "', '"0"', '"client@clie
 
 for (const cacheEntries of CAPACITIES) {
   for (const tolerance of [0, 1, 300]) {
-    const room = `room for ${cacheEntries} and a tolerance of ${tolerance} s`;
+    const room = `a cache of ${cacheEntries} tokens and a tolerance of ${tolerance} s`;
     const open = () => openVerifier(cacheEntries, { rules: { clockToleranceSeconds: tolerance } });
 
-    test(`accepts a token until the last millisecond before it expires with ${room} [RFC 7519 §4.1.4, D5]`, async () => {
+    test(`accepts a token until the last millisecond before it expires, with ${room} [RFC 7519 §4.1.4, D5]`, async () => {
       for (const exp of [NOW, NOW + 0.5]) {
         const verify = await open();
         const end = (exp + tolerance) * 1000;
@@ -223,7 +223,7 @@ for (const cacheEntries of CAPACITIES) {
       }
     });
 
-    test(`accepts a token from the first millisecond of its validity with ${room} [RFC 7519 §4.1.5]`, async () => {
+    test(`accepts a token from the first millisecond of its validity, with ${room} [RFC 7519 §4.1.5]`, async () => {
       for (const nbf of [NOW, NOW + 0.5]) {
         const verify = await open();
         const start = (nbf - tolerance) * 1000;

@@ -80,7 +80,7 @@ const partners = (claims = {}, header = {}, key = foreignKey.privateKey) =>
   issue({ iss: PARTNER, aud: PARTNERS_AUDIENCE, ...claims }, { ...KID, ...header }, key);
 
 for (const cacheEntries of CAPACITIES) {
-  test(`verifies each token with the keys of the issuer that it claims, though both use the same kid, with room for ${cacheEntries} [RFC 8725 §3.8] [D3]`, async () => {
+  test(`verifies each token with the keys of the issuer that it claims, though both use the same kid, with a cache of ${cacheEntries} tokens [RFC 8725 §3.8] [D3]`, async () => {
     const { verdictOf } = await open({ cacheEntries });
     for (let sight = 1; sight <= 3; sight += 1) {
       assert.equal(await verdictOf(issue()), 'idp');
@@ -92,7 +92,7 @@ for (const cacheEntries of CAPACITIES) {
 }
 
 for (const cacheEntries of CAPACITIES) {
-  test(`accepts from each issuer only tokens for the audience of that issuer, with room for ${cacheEntries} [RFC 7519 §4.1.3] [D11]`, async () => {
+  test(`accepts from each issuer only tokens for the audience of that issuer, with a cache of ${cacheEntries} tokens [RFC 7519 §4.1.3] [D11]`, async () => {
     const { verdictOf } = await open({ cacheEntries });
     for (let sight = 1; sight <= 3; sight += 1) {
       assert.equal(await verdictOf(issue({ aud: PARTNERS_AUDIENCE })), 'audience-mismatch');
@@ -101,7 +101,7 @@ for (const cacheEntries of CAPACITIES) {
     }
   });
 
-  test(`refuses a token once its own issuer has withdrawn the key, whatever the other publishes, with room for ${cacheEntries} [D7]`, async () => {
+  test(`refuses a token once its own issuer has withdrawn the key, whatever the other publishes, with a cache of ${cacheEntries} tokens [D7]`, async () => {
     const { verdictOf, issuers, documents } = await open({ cacheEntries });
     for (let sight = 1; sight <= 3; sight += 1) assert.equal(await verdictOf(partners()), 'partner');
 
@@ -114,7 +114,7 @@ for (const cacheEntries of CAPACITIES) {
     assert.equal(await verdictOf(issue({}, {}, foreignKey.privateKey)), 'idp');
   });
 
-  test(`checks a cached token against the times in its own claims, with room for ${cacheEntries} [D7]`, async () => {
+  test(`checks a cached token against the times in its own claims, with a cache of ${cacheEntries} tokens [D7]`, async () => {
     const { verdictOf } = await open({ cacheEntries });
     for (let sight = 1; sight <= 3; sight += 1) assert.equal(await verdictOf(partners()), 'partner');
 

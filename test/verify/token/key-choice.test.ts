@@ -112,7 +112,7 @@ const small = generateKeyPairSync('rsa', { modulusLength: 1024 });
 const curve = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
 const okp = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
 
-/** Keys that must be skipped, each able to verify the issuer's tokens except for what its name says. */
+/** Keys that must be skipped. But for the fault in its label, each could verify the issuer's tokens. */
 const unusable: Readonly<Record<string, unknown>> = {
   'of another type': published({ kty: 'oct' }),
   'an EC key': { ...curve, kid: signingKey.kid },

@@ -1,5 +1,5 @@
-/* A check is a value that only the check can make: neither value can be made by hand, or in place of the
-   other. */
+/* The result of a check is a value that only that check can make. Neither value can be forged, or used in
+   place of the other. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { importSigningKey } from '../../../src/verify/keys/jwk.ts';

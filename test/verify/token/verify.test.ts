@@ -1,4 +1,4 @@
-/* The token cache, which saves work and decides nothing, and which issuer's keys the verifier asks for. */
+/* The token cache, which saves work and decides nothing; and the issuer whose keys the verifier asks for. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
@@ -69,7 +69,7 @@ test('keeps the latest tokens, half as many as there is room for', async () => {
 });
 
 for (const cacheEntries of CAPACITIES) {
-  test(`returns each token with its own claims with room for ${cacheEntries}`, async () => {
+  test(`returns each token with its own claims, with a cache of ${cacheEntries} tokens`, async () => {
     const verify = await openVerifier(cacheEntries);
     for (let sight = 1; sight <= 2; sight += 1) {
       for (const sub of ['a', 'b', 'c', 'd']) {
@@ -78,7 +78,7 @@ for (const cacheEntries of CAPACITIES) {
     }
   });
 
-  test(`refuses a token that differs from a cached one in a single part with room for ${cacheEntries} [D7]`, async () => {
+  test(`refuses a token that differs from a cached one in a single part, with a cache of ${cacheEntries} tokens [D7]`, async () => {
     const verify = await openVerifier(cacheEntries);
     const one = a.split('.');
     const other = b.split('.');
@@ -149,7 +149,7 @@ const long = issue({ exp: NOW + 100_000 });
 const longWithoutKid = issue({ exp: NOW + 100_000 }, { kid: undefined });
 
 for (const cacheEntries of CAPACITIES) {
-  test(`refuses a cached token once its key has left the set with room for ${cacheEntries} [docs/keys.md, D7]`, async () => {
+  test(`refuses a cached token once its key has left the set, with a cache of ${cacheEntries} tokens [docs/keys.md, D7]`, async () => {
     const { verify, publish } = await stand(cacheEntries);
     for (const token of [long, longWithoutKid]) {
       await publish(signingKey.publicJwk);
@@ -163,14 +163,14 @@ for (const cacheEntries of CAPACITIES) {
     }
   });
 
-  test(`reports the missing key of a cached token before its expiry with room for ${cacheEntries} [docs/tokens.md]`, async () => {
+  test(`reports the missing key of a cached token before its expiry, with a cache of ${cacheEntries} tokens [docs/tokens.md]`, async () => {
     const { verify, publish } = await stand(cacheEntries);
     assert.equal(await verdictOf(verify, GOOD), 'accepted');
     await publish(foreignKey.publicJwk);
     assert.equal(await verdictOf(verify, GOOD, at + 60_000), 'key-unknown');
   });
 
-  test(`refuses a cached token without kid once there is a second key with room for ${cacheEntries} [docs/tokens.md]`, async () => {
+  test(`refuses a cached token without kid once there is a second key, with a cache of ${cacheEntries} tokens [docs/tokens.md]`, async () => {
     const { verify, publish } = await stand(cacheEntries);
     assert.equal(await verdictOf(verify, longWithoutKid), 'accepted');
     await publish(signingKey.publicJwk, foreignKey.publicJwk);
@@ -178,7 +178,7 @@ for (const cacheEntries of CAPACITIES) {
     assert.equal(await verdictOf(verify, long), 'accepted');
   });
 
-  test(`answers 503 to a cached token once its keys are too old with room for ${cacheEntries} [docs/keys.md]`, async () => {
+  test(`answers 503 to a cached token once its keys are too old, with a cache of ${cacheEntries} tokens [docs/keys.md]`, async () => {
     const { verify, clock, provider } = await stand(cacheEntries);
     assert.equal(await verdictOf(verify, long), 'accepted');
     provider.response = () => Promise.reject(new FetchError('timeout'));
@@ -186,7 +186,7 @@ for (const cacheEntries of CAPACITIES) {
     assert.equal(await verdictOf(verify, long, clock.now()), 'keys-unavailable');
   });
 
-  test(`returns a promise when keys must be fetched first with room for ${cacheEntries}`, async () => {
+  test(`returns a promise when keys must be fetched first, with a cache of ${cacheEntries} tokens`, async () => {
     const { verify, clock, provider } = await stand(cacheEntries);
     remember(verify, long, at);
     provider.response = () => new Promise(() => {});
