@@ -166,7 +166,10 @@ test('refuses two issuers with the same iss, set or derived, at the source of th
     ISSUER_A_AUDIENCE: 'a',
     ISSUER_A_ISSUER: 'https://partner.test/',
   };
-  assert.match(onlyProblem({ environment: { ...TWO, ...more } }), /^ISSUER_A_ISSUER \(environment\): is also the/);
+  assert.match(
+    onlyProblem({ environment: { ...TWO, ...more } }),
+    /^ISSUER_A_ISSUER \(environment\): is also the/,
+  );
 });
 
 test('distinguishes issuers that differ in one character, or that equal the namespace of another', () => {
