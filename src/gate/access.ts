@@ -86,7 +86,7 @@ export const authenticated: Access<Caller> = {
  * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
  */
 export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
-  if (guards.filter(isLogin).length > 1) throw new TypeError('a route has two recentLogin; make them one');
+  if (guards.filter(isLogin).length > 1) throw new TypeError('needs() has two recentLogin; combine them');
 
   const nothing = guards.length === 0 ? ['needs() without a guard; add one, or write authenticated'] : [];
   return {
@@ -101,5 +101,5 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
 function requireCaller(caller: Caller | undefined) {
   if (caller !== undefined && isGenuine(caller)) return caller;
 
-  throw new TypeError('a caller that no sender check made');
+  throw new TypeError('the caller was not made by the sender check');
 }

@@ -44,8 +44,8 @@ export function refuseAmbiguous(
   const isOfHttp2 = rawHeaders.some((name, index) => index % 2 === 0 && name.startsWith(':'));
   if (isOfHttp2) return refuse('host-refused');
 
-  // RFC 3986 §5.2.4: a proof covers the path without dot segments, but the server may route with them:
-  // some servers leave the `url` of a Request as it was sent. URL reads `\` as `/`.
+  // RFC 3986 §5.2.4: a proof covers the path without dot segments. Some servers keep them in a Request's
+  // `url`, and route by it. URL reads `\` as `/`.
   const [path = ''] = originalUrl.split('?', 1);
   const isDot = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
   return path.split(/[/\\]/).some(isDot) ? refuse('target-refused') : undefined;

@@ -176,8 +176,8 @@ export function createGateChecks(identification: Identification, replies: Replie
      */
     authorize,
     /**
-     * Checks a request and sends the refusal, if any. Resolves to `undefined` then, and if the response has
-     * already begun.
+     * Checks a request and sends the refusal, if any. Resolves to `undefined` if it sent one, or if the
+     * response had already begun.
      *
      * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
      */

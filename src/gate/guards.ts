@@ -64,7 +64,7 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
 
 /**
  * Passes when `check` returns `true`. The challenge shows `what`, which must be printable ASCII without `"`,
- * `\\` and `=`.
+ * `\` and `=`.
  *
  * @example needs(claimCheck('age is at least 18', (claim) => Number(claim('age')) >= 18))
  */
@@ -79,7 +79,7 @@ export const WORD = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 function scopeGuard(what: string, description: string, scopes: OneOrMore, demanded: 'every' | 'some'): Guard {
   const name = `${what} ${scopes.join(' ')}`;
-  const problem = isListOf(WORD, scopes) ? undefined : `${name}: not all are scopes`;
+  const problem = isListOf(WORD, scopes) ? undefined : `${name}: not all of these are valid scopes`;
   const passes = (caller: Caller) => scopes[demanded]((word) => caller.scopes.includes(word));
   const refused = refuse('scope-missing', { description, scopes, demands: { scope: scopes.join(' ') } });
   return { name, refused, problem, passes };

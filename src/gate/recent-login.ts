@@ -14,8 +14,8 @@ export interface LoginDemands {
 }
 
 /**
- * Demands a recent login, one of these kinds of login, or both (RFC 9470). Checked after all other guards.
- * Throws a `TypeError` for invalid demands.
+ * Demands a recent login (`maxAgeSeconds`), one of the kinds in `acr`, or both (RFC 9470). Checked after all
+ * other guards. Throws a `TypeError` for invalid demands.
  *
  * @example needs(scope('pay'), recentLogin({ acr: ['mfa'], maxAgeSeconds: 300 }))
  */

@@ -173,7 +173,7 @@ const closures: Block = () => {
     const what = PROGRAMS[door.name];
     return what === undefined ? [] : [[what, String(files.length), hundreds.toLocaleString('en')]];
   });
-  return tableOf(['you run', 'files', 'tokens, at most'], rows);
+  return tableOf(['you run', 'files', 'source tokens, at most'], rows);
 };
 
 const guards: Block = (written) => {

@@ -47,13 +47,16 @@ test('throws every problem of an access that no route could have', async () => {
   await assert.rejects(
     async () => gate.check({ method: 'GET', url: '/', rawHeaders: ['Host', 'a'] }, wrong),
     {
-      problems: ['scope a b: not all are scopes', 'scope ": not all are scopes'],
+      problems: [
+        'scope a b: not all of these are valid scopes',
+        'scope ": not all of these are valid scopes',
+      ],
     },
   );
   await assert.rejects(
     gate.check({ method: 'GET', url: '/', rawHeaders: ['Host', 'a'] }, needs(scope('"'))),
     {
-      problems: ['scope ": not all are scopes'],
+      problems: ['scope ": not all of these are valid scopes'],
     },
   );
   gate.close();

@@ -238,9 +238,9 @@ for (const [guard, name, refusal] of [
 
 for (const word of ['', 'a b', 'a"b', 'a\\b', 'a\tb', 'a\u007f', 'é', '\u0000', ' ']) {
   test(`refuses ${JSON.stringify(word)} as a scope [RFC 6749 §3.3]`, () => {
-    assert.equal(scope(word).problem, `scope ${word}: not all are scopes`);
-    assert.equal(scope('good', word).problem, `scope good ${word}: not all are scopes`);
-    assert.equal(anyScope(word).problem, `any scope of ${word}: not all are scopes`);
+    assert.equal(scope(word).problem, `scope ${word}: not all of these are valid scopes`);
+    assert.equal(scope('good', word).problem, `scope good ${word}: not all of these are valid scopes`);
+    assert.equal(anyScope(word).problem, `any scope of ${word}: not all of these are valid scopes`);
   });
 }
 
@@ -271,8 +271,8 @@ test('refuses a guard that demands nothing, such as one made from a missing sett
   const none = [] as unknown as readonly [never];
   const guards = [claimEquals('org_id', absent), claimIncludes('roles', none), claimCheck('x', absent)];
   for (const { name, problem } of guards) assert.equal(problem, `${name}: demands nothing`);
-  assert.equal(scope(...none).problem, 'scope : not all are scopes');
-  assert.equal(scope('read', absent).problem, 'scope read : not all are scopes');
+  assert.equal(scope(...none).problem, 'scope : not all of these are valid scopes');
+  assert.equal(scope('read', absent).problem, 'scope read : not all of these are valid scopes');
   assert.deepEqual(needs(...none).problems, ['needs() without a guard; add one, or write authenticated']);
 });
 

@@ -1,6 +1,6 @@
 // Computes the replies of one turn of the event loop, then writes them together: handled separately, requests
-// cost 1.4 times as much with 50 connections. Trusts the responder never to throw. Does not order responses:
-// node:http does.
+// cost up to 1.4 times as much with 50 connections. Trusts the responder never to throw. Does not order
+// responses: node:http does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { andThen, type MaybePromise } from '../../verify/base/clock.ts';
 import type { Reply } from '../../gate/reply.ts';

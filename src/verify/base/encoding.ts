@@ -1,5 +1,5 @@
-// Strict readers of base64url, UTF-8 and JSON. Promises: base64url must be canonical; UTF-8 and
-// JSON have one reading.
+// Strict readers of base64url, UTF-8 and JSON. Promises: base64url must be canonical; no bytes decode in two
+// ways.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -3,8 +3,8 @@
 // does.
 
 /**
- * Kind (`error` in the body) → reason (for the log) → sentence. An empty one is not sent, or replaced by the
- * guard's.
+ * Kind (`error` in the body) → reason (for the log) → sentence. An empty one is not sent, or the guard's
+ * replaces it.
  */
 export const SENTENCES = {
   unauthorized: {
@@ -158,7 +158,7 @@ export class Refused {
     this.findings = findings;
   }
 
-  /** `instanceof` would throw for a revoked proxy. */
+  /** `instanceof` would throw for a revoked `Proxy`. */
   static isGenuine(thrown: unknown): thrown is Refused {
     return #isGenuine in Object(thrown);
   }

@@ -16,7 +16,7 @@ export interface RequestFacts {
   readonly host: string | undefined;
   readonly path: string;
   readonly rawHeaders: readonly string[];
-  /** Replaces the host: the URI that a proxy asks about. */
+  /** The URI that a proxy asks about, used in place of `host`. */
   readonly uri?: () => string | Refused;
 }
 
@@ -25,7 +25,7 @@ export function requestUri(
   { host, path, rawHeaders, uri }: RequestFacts,
   { publicUrl, trustProxy }: UriOptions,
 ): string | Refused | undefined {
-  // RFC 9112 §3.2.1: in a URI `#` ends the path, but not for the router.
+  // RFC 9112 §3.2.1: a URI's path ends at `#`, but the router's path does not.
   if (path.includes('#')) return undefined;
   if (publicUrl !== undefined) return publicUrl + path;
   if (uri !== undefined) return uri();

@@ -50,7 +50,7 @@ export const verifiedOf = unseal;
 export type TokenVerifier = ReturnType<typeof createTokenVerifier>;
 
 /**
- * Creates a verifier of tokens, which caches up to `cacheEntries` by SHA-256. It returns a promise only to
+ * Creates a token verifier, which caches up to `cacheEntries` tokens by SHA-256. It returns a promise only to
  * wait for keys. Once the key is found, refusals name `kid` and issuer.
  */
 export function createTokenVerifier(

@@ -212,15 +212,15 @@ test('reports every problem of routes with its route or rule', () => {
   const schema = 'a schema must have "~standard" of version 1 with a function "validate"';
   assert.throws(() => createService({ routes, rules }, settings), {
     problems: [
-      'GET /a: scope a b: not all are scopes',
+      'GET /a: scope a b: not all of these are valid scopes',
       'GET /a: claim ? equals 1: has a character that a challenge cannot show',
       `POST /b/: ${schema}`,
       'POST /b/: is not a path pattern; write /b',
-      'POST /c: any scope of : not all are scopes',
+      'POST /c: any scope of : not all of these are valid scopes',
       `POST /c: ${schema}`,
       'POST /c: limitBytes must be a whole number from 1 to 16777216',
       'GET /a and /a: both match /a; give one of them another path',
-      'under admin: scope ": not all are scopes',
+      'under admin: scope ": not all of these are valid scopes',
       'under admin: is not a path prefix without wildcards and parameters; write /admin',
     ],
   });

@@ -111,7 +111,7 @@ test('no route admits a look-alike of a caller', () => {
   for (const access of [authenticated, optional, both]) {
     assert.throws(() => runRoute(get('/x', access, never), lookalike, {}, 5), {
       name: 'TypeError',
-      message: 'a caller that no sender check made',
+      message: 'the caller was not made by the sender check',
     });
   }
 });
@@ -176,7 +176,7 @@ test('a route has the method of its function, and its inputs', () => {
 
 test('a route and a rule report the problems of their guards', () => {
   const bad = needs(scope('a b'));
-  const fault = 'scope a b: not all are scopes';
+  const fault = 'scope a b: not all of these are valid scopes';
   assert.deepEqual(routeProblems(get('/x', bad, () => ({}))), [fault]);
   assert.deepEqual(routeProblems({ ...get('/x', open, never), access: bad as never }), [fault]);
   assert.deepEqual(under('/x', bad).problems, [`under /x: ${fault}`]);
