@@ -12,7 +12,7 @@ const ASSIGNMENT = new RegExp(
   'u',
 );
 
-const NO_LINE = 'is not NAME=value in visible characters, a comment or empty; correct it, and quote a #';
+const NO_LINE = 'is not one line of visible NAME=value, a comment or empty; correct it, and quote a #';
 
 export function parseDotEnv(text: string, file: string, problems: string[]): Entry[] {
   const entries: Entry[] = [];

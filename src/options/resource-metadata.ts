@@ -108,7 +108,8 @@ const withScope = onceForEach((refusal, scope: string): Refusal => {
 
 /**
  * If another token could help, names all scopes of the route and its rules (RFC 6750 §3). Choice: includes
- * scopes of `anyScope` and of guards that passed: a client then asks for no others.
+ * scopes of `anyScope` and of guards that passed, since a client asks for the named ones alone. Equal results
+ * are the same object, so that their reply is built once.
  */
 export const nameScopes: NameScopes = (refusal, { rules = [], route }) => {
   const { kind, demands } = refusal;

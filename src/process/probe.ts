@@ -5,10 +5,11 @@ import { ConfigurationError } from '../gate/configuration-error.ts';
 import type { Settings } from './service-settings.ts';
 
 const PROBE_MILLIS = 5_000;
+const NO_PORT = 'PORT or server.port: must not be 0 for --probe; set one, or use --check';
 
 /** Prints the outcome and ends the process. Throws `ConfigurationError`. */
 export function probe({ host = '127.0.0.1', port }: Settings) {
-  if (port === 0) throw new ConfigurationError(['PORT or server.port: must not be 0 for --probe; set one']);
+  if (port === 0) throw new ConfigurationError([NO_PORT]);
 
   const end = (outcome: unknown) => {
     console.log(`/readyz: ${outcome}`);

@@ -74,3 +74,14 @@ for (const { name, changes } of SHORTCUTS) {
     }
   });
 }
+
+test('every test that a variant breaks exists', () => {
+  const texts = readdirSync(new URL('..', HERE), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules'))
+    .map((file) => readFileSync(new URL(`../${file}`, HERE), 'utf8'));
+  const broken = VARIANTS.flatMap(({ breaks }) => breaks);
+  assert.deepEqual(
+    broken.filter((name) => !texts.some((text) => text.includes(`test('${name}'`))),
+    [],
+  );
+});

@@ -109,7 +109,9 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
   test('refuses PORT=0, which does not name a port', async () => {
     const { code, output, errors } = await probe({ PORT: '0' });
     assert.deepEqual([code, output], [1, '']);
-    assert.deepEqual(errors, ['configuration: PORT or server.port: must not be 0 for --probe; set one']);
+    assert.deepEqual(errors, [
+      'configuration: PORT or server.port: must not be 0 for --probe; set one, or use --check',
+    ]);
   });
 
   test('reports every configuration problem like a start', async () => {

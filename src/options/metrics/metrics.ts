@@ -26,7 +26,7 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 # TYPE gatehouse_tokens_total counter
 # HELP gatehouse_key_fetches_total Fetches of signing keys.
 # TYPE gatehouse_key_fetches_total counter
-# HELP gatehouse_keys_age_seconds Seconds since signing keys were fetched; infinite before the first fetch.
+# HELP gatehouse_keys_age_seconds Seconds since signing keys were fetched; infinite until a fetch succeeds.
 # TYPE gatehouse_keys_age_seconds gauge
 # HELP gatehouse_keys_usable Signing keys that can verify a token now.
 # TYPE gatehouse_keys_usable gauge

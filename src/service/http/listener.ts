@@ -1,6 +1,6 @@
 // node:http with limits, our responses in place of Node's, and an orderly end. Promises: every connection has
 // limits; on stop, requests under way get ten seconds. Does not decide when a response ends its connection:
-// write.ts does.
+// write.ts and connection.ts do.
 import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';

@@ -1,5 +1,5 @@
 // A bounded cache that admits a key on its second use and evicts a generation at a time. Does not expire
-// values: the caller does.
+// values: the caller checks them again.
 
 /** A power of two; 4 bytes each. */
 const MARKS = 65_536;

@@ -103,7 +103,7 @@ export const printableSetting = (text: string) => toPrintable(text, 256);
 const toPrintable = (text: string, length: number) =>
   text.slice(0, length).replace(/[^\x20-\x7e]/g, '?') as Printable;
 
-/** Its message holds nothing of a request, so the log may show it. */
+/** Its message is the code's own text, so the log may show it. */
 export class UsageError extends TypeError {
   readonly #sentence;
 

@@ -19,7 +19,7 @@ import { walkRestarts } from './restarts.ts';
 const MOST_RATIO = 1.15;
 const REQUESTS_OF_A_ROUND = 20_000;
 
-const { FORWARD_TARGETS = '5000', FORWARD_REQUESTS = '10000', FORWARD_ROUNDS = '9' } = process.env;
+const { FORWARD_TARGETS = '5000', FORWARD_REQUESTS = '10000', FORWARD_ROUNDS = '40' } = process.env;
 
 const asked = process.argv.slice(2);
 

@@ -11,7 +11,7 @@ export interface Variant extends Change {
 const ENTRIES = {
   file: 'src/process/compose.ts',
   was: 'clock, settings.tokenCacheEntries',
-  breaks: ['counts tokens that were verified and that were remembered, and proofs by what their memory said'],
+  breaks: ['counts verified and cached tokens, and proofs by the verdict of the replay store'],
 };
 
 export const VARIANTS: readonly Variant[] = [
@@ -23,8 +23,8 @@ export const VARIANTS: readonly Variant[] = [
     was: 'LARGEST_BATCH = 64',
     becomes: 'LARGEST_BATCH = 1',
     breaks: [
-      'prepares the requests of one turn, then writes their responses',
-      'lets no more than 64 requests wait: the last of them has all worked off at once',
+      'computes the replies of one turn, then writes the responses',
+      'lets at most 64 requests wait, and works them all off with the last',
     ],
   },
 ];
