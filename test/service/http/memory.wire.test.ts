@@ -73,7 +73,8 @@ test('keeps nothing of an ended connection [G13]', async (t) => {
   }
   const connections = () => new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
   while ((await connections()) !== 0) await new Promise(setImmediate);
-  await collectAll();
+  // Node lets go of a handle some turns after its connection ended; a leak stays.
+  for (let tries = 0; tries < 50 && kept.some((ref) => ref.deref()); tries += 1) await collectAll();
   assert.deepEqual(
     kept.map((ref) => ref.deref() === undefined),
     [true, true, true, true, true],
