@@ -33,7 +33,10 @@ export async function createGate(given: GivenSettings, options?: CreateOptions) 
 /** Made by `createGate`. */
 export type Gate = Awaited<ReturnType<typeof createGate>>;
 
-/** Whether no option is set. A prototype, an unknown name, or one that a Proxy object hides might set one. */
+/**
+ * Whether no option is set. A prototype, an unknown name, or a name that a Proxy object hides might set an
+ * option.
+ */
 const isBasic = (given: object) =>
   given instanceof Object &&
   !types.isProxy(given) &&

@@ -7,7 +7,7 @@ import type { Reply } from '../../gate/reply.ts';
 import { Exchange } from './exchange.ts';
 import type { Responder } from './responder.ts';
 
-/** Limits pipelining: Node parses requests until a response is written. */
+/** Limits pipelining: until a response is written, Node goes on parsing requests. */
 const LARGEST_BATCH = 64;
 
 export function createBatches({ noteArrival, work, write }: Responder) {

@@ -86,7 +86,10 @@ export class Connection {
     return this.#underWay.length === 0 && this.#socket.bytesRead === this.#bytesRead;
   }
 
-  /** For a drain: the last response closes the connection, or if that has begun, the next (RFC 9112 §9.6). */
+  /**
+   * For a drain: the last response closes the connection; if it has begun, the one after it does (RFC 9112
+   * §9.6).
+   */
   finishUp(): void {
     this.#isFinishing = true;
     const last = this.#underWay.at(-1)?.response;

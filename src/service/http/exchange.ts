@@ -32,7 +32,7 @@ export class Exchange extends RequestRecord {
     return this.#context.runInAsyncScope(work, undefined, this, ...rest);
   }
 
-  /** A client that gives up may close no more than its own side. */
+  /** A client that gives up sometimes closes only its own side. */
   get hasLeft() {
     return isGone(this.request, this.response) || !this.request.socket.readable;
   }

@@ -45,7 +45,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
       else if (!isGone(request, response)) hangUp(response);
       if (response.headersSent) status = response.statusCode;
     } catch (error) {
-      // A handler may have detached its bytes since. Other responses of the turn go on.
+      // A handler may have transferred the reply's ArrayBuffer. The turn's other responses go on.
       replies.replyToError(error, exchange);
       hangUp(response);
     }

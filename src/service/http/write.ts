@@ -16,7 +16,7 @@ export function pauseReading(socket: Socket): void {
   socket.off('resume', pauseAgain).on('resume', pauseAgain);
 }
 
-/** Undoes a pending `resume`, which would make Node fail. */
+/** Undoes a `resume` that was pending: Node would fail on it. */
 function pauseAgain(this: Socket): void {
   this.emit('pause');
 }
@@ -77,7 +77,7 @@ export function isGone(request: IncomingMessage, response: ServerResponse): bool
   return response.destroyed || !request.socket.writable;
 }
 
-/** In this response's turn, ends the connection instead: Node 24 never destroys a queued response. */
+/** Ends the connection when this response's turn comes: Node 24 never destroys a queued response. */
 export function hangUp(response: ServerResponse): void {
   if (response.socket !== null) response.destroy();
   else response.once('socket', (socket) => socket.destroySoon());

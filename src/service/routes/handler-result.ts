@@ -3,7 +3,7 @@ import { jsonReply, NO_CONTENT, type Reply } from '../../gate/reply.ts';
 import { isJsonObject } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 
-/** Only that of `fail` may be thrown. */
+/** A handler may throw only one made by `fail`. */
 export class HandlerReply {
   readonly #isGenuine = true;
   readonly reply;

@@ -17,7 +17,7 @@ export function createRouter(
   rules: readonly PrefixRule[] = [],
   ownRoutes: readonly Route[] = [],
 ) {
-  // The caller may change its list.
+  // The code that called may change its list.
   const kept = rules.slice();
   const all = [...ownRoutes, ...routes];
   const parsed = all.map((route) => ({ route, segments: parsePattern(route.pattern) ?? [] }));

@@ -1,7 +1,10 @@
 // Path → decoded segments, by which both route and rules are found. Promises: one canonical form, or none.
 import { undefinedOn } from '../../verify/base/encoding.ts';
 
-/** Stricter: RFC 3986 §3.3 sets no limit. A request line can hold 8,000, at the cost of twenty requests. */
+/**
+ * Stricter: RFC 3986 §3.3 sets no limit. A request line can hold 8,000, which would cost as much as twenty
+ * requests.
+ */
 const MAX_SEGMENTS = 100;
 
 /**

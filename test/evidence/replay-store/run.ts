@@ -111,13 +111,16 @@ async function measure(kind: Kind, isNoted: boolean): Promise<void> {
 /** Bytes of memory, and proofs, in the store. */
 async function storeHolds(): Promise<{ bytes: number; proofs: number }> {
   const lines = await redis.ask('INFO memory', 'DBSIZE');
+
   const numberAfter = (start: string) =>
     Number(lines.findLast((line) => line.startsWith(start))?.slice(start.length));
+
   return { bytes: numberAfter('used_memory:'), proofs: numberAfter(':') };
 }
 
 const empty = await storeHolds();
 let full = empty;
+
 try {
   const rounds = Number(process.argv[2] ?? 5);
   for (let round = -1; round < rounds; round += 1) {
