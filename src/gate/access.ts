@@ -86,7 +86,9 @@ export const authenticated: Access<Caller> = {
  * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
  */
 export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
-  if (guards.filter(isLogin).length > 1) throw new TypeError('needs() has two recentLogin; combine them');
+  if (guards.filter(isLogin).length > 1) {
+    throw new TypeError('needs() has more than one recentLogin; combine them');
+  }
 
   const nothing = guards.length === 0 ? ['needs() without a guard; add one, or write authenticated'] : [];
   return {

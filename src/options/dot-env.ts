@@ -12,7 +12,8 @@ const ASSIGNMENT = new RegExp(
   'u',
 );
 
-const NO_LINE = 'is not one line of visible NAME=value, a comment or empty; correct it, and quote a #';
+const NO_LINE =
+  'is neither NAME=value in visible characters, nor a comment, nor empty; correct it, and quote a #';
 
 export function parseDotEnv(text: string, file: string, problems: string[]): Entry[] {
   const entries: Entry[] = [];

@@ -13,7 +13,7 @@ import { createRouter } from '../service/routes/router.ts';
 
 const READS = ['GET', 'HEAD'];
 
-/** A method (RFC 9110 §9.1), and a target that begins with a path. */
+/** A method (RFC 9110 §5.6.2, §9.1), and a target that begins with a path. */
 const QUESTION = /^([!#$%&'*+.^_`|~\w-]+) (\/[^ ?]*)(?:\?[^ ]*)?$/;
 
 /** Stricter: what servers read in several ways, plain or escaped, and control characters. */

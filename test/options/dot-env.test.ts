@@ -18,7 +18,7 @@ function read(source: string): { values: Readonly<Record<string, unknown>>; faul
     const [, line, fault] = /^x\.env, line (\d+): (.*)$/.exec(problem) ?? [];
     assert.equal(
       fault,
-      'is not one line of visible NAME=value, a comment or empty; correct it, and quote a #',
+      'is neither NAME=value in visible characters, nor a comment, nor empty; correct it, and quote a #',
     );
     return Number(line);
   });

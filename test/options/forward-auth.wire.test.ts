@@ -87,6 +87,7 @@ describe('a question in forwarded fields', () => {
     'a list of methods': [['X-Forwarded-Method', 'GET, POST'], URI!],
     'two methods': [METHOD!, METHOD!, URI!],
     'two methods, one of them empty': [METHOD!, ['X-Forwarded-Method', ''], URI!],
+    'two methods, the first of them empty': [['X-Forwarded-Method', ''], METHOD!, URI!],
     'no path': [METHOD!],
     'an empty path': [METHOD!, ['X-Forwarded-Uri', '']],
     'a path that does not begin with a slash': [METHOD!, ['X-Forwarded-Uri', 'open/1']],
@@ -94,6 +95,12 @@ describe('a question in forwarded fields', () => {
     'an asterisk': [METHOD!, ['X-Forwarded-Uri', '*']],
     'two paths': [METHOD!, URI!, URI!],
     'two paths, the last of them empty': [METHOD!, URI!, ['X-Forwarded-Uri', '']],
+    'two paths, the first of them empty': [METHOD!, ['X-Forwarded-Uri', ''], URI!],
+    'two paths with queries': [
+      METHOD!,
+      ['X-Forwarded-Uri', '/open/1?a=1'],
+      ['X-Forwarded-Uri', '/open/1?a=1'],
+    ],
     'the names of other proxies': [
       ['X-Original-Method', 'GET'],
       ['X-Original-URI', '/open/1'],

@@ -12,7 +12,7 @@ export interface Entry {
   readonly source: string;
 }
 
-/** Says what is wrong and how to fix it, without the value, which may be a secret. */
+/** Names what is wrong and the fix. Never shows the value, which may be a secret. */
 export class SettingProblem extends Error {}
 
 export function throwProblem(what: string): never {

@@ -98,11 +98,7 @@ test('reports only that a source cannot be read, and not that settings are missi
 });
 
 for (const [what, dotEnv, line] of [
-  [
-    'a line that is no assignment',
-    'IDP_DOMAIN: idp.test',
-    /\.env, line 1: is not one line of visible NAME=value/,
-  ],
+  ['a line that is no assignment', 'IDP_DOMAIN: idp.test', /\.env, line 1: is neither NAME=value/],
   ['a name that is set twice', 'HOST=a\nHOST=b', /^HOST \(\S+\.env, line 2\): is already set/],
 ] as const) {
   test(`reports missing settings together with ${what} in .env, since the rest of it is read`, () => {
@@ -123,7 +119,7 @@ test('reports problems of other sources when one cannot be read, and reads the l
   assert.deepEqual(
     problems.map((problem) => problem.replace(/\/\S+\//g, '')),
     [
-      '.env, line 2: is not one line of visible NAME=value, a comment or empty; correct it, and quote a #',
+      '.env, line 2: is neither NAME=value in visible characters, nor a comment, nor empty; correct it, and quote a #',
       'application.yml, line 1: no "key: value", a quoted text that does not end on its line, or a list item out of place',
       'PORT (environment): must be a whole number from 0 to 65535',
       'LOG_LEVEL (.env, line 4): must be one of silent, error, warn, info, debug',
