@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { applied, describe, mutationsOf, type Mutation } from './mutations.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const LEFT_OUT = /\/(?:node_modules|bench|demo|docs)$/;
+const LEFT_OUT = /\/(?:node_modules|bench|demo)$/;
 
 export interface Mutant extends Mutation, ReturnType<typeof describe> {
   /** The compiled text. */
@@ -74,8 +74,8 @@ export function openWorkshop(file: string): Workshop {
 
   for (const place of [directory, out]) cpSync(join(ROOT, 'package.json'), join(place, 'package.json'));
   cpSync(join(ROOT, '.env.example'), join(out, '.env.example'));
-  // For tests that run a module of src, or the whole service, in another process.
-  symlinkSync(join(ROOT, 'node_modules'), join(out, 'node_modules'));
+  // For tests that run a module of src, the whole service, or a sample of a page in another process.
+  for (const part of ['node_modules', 'docs']) symlinkSync(join(ROOT, part), join(out, part));
   symlinkSync('src', join(out, 'dist'));
 
   const source = readFileSync(join(directory, 'src', file), 'utf8');
