@@ -36,34 +36,32 @@ export interface TestIssuerOptions {
   readonly algorithm?: TestAlgorithm;
 }
 
+const AS_TEXT = {
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+} as const;
+
+/** PEM texts. Versions of @types/node differ in what they call them. */
+type KeyPair = Readonly<Record<'publicKey' | 'privateKey', unknown>>;
+
+const makeRsa = (): KeyPair => generateKeyPairSync('rsa', { modulusLength: 2048, ...AS_TEXT });
+
+const makeEc = (namedCurve: string) => (): KeyPair => generateKeyPairSync('ec', { namedCurve, ...AS_TEXT });
+
+const makeEd25519 = (): KeyPair => generateKeyPairSync('ed25519', AS_TEXT);
+
 /** RFC 7518 §3, RFC 8037 §3.1 */
 const ALGORITHMS = {
-  RS256: {
-    make: () => generateKeyPairSync('rsa', { modulusLength: 2048, ...AS_TEXT }),
-    digest: 'sha256',
-    use: {},
-  },
+  RS256: { make: makeRsa, digest: 'sha256', use: {} },
   PS256: {
-    make: () => generateKeyPairSync('rsa', { modulusLength: 2048, ...AS_TEXT }),
+    make: makeRsa,
     digest: 'sha256',
     use: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 },
   },
-  ES256: {
-    make: () => generateKeyPairSync('ec', { namedCurve: 'P-256', ...AS_TEXT }),
-    digest: 'sha256',
-    use: {},
-  },
-  ES384: {
-    make: () => generateKeyPairSync('ec', { namedCurve: 'P-384', ...AS_TEXT }),
-    digest: 'sha384',
-    use: {},
-  },
-  ES512: {
-    make: () => generateKeyPairSync('ec', { namedCurve: 'P-521', ...AS_TEXT }),
-    digest: 'sha512',
-    use: {},
-  },
-  EdDSA: { make: () => generateKeyPairSync('ed25519', AS_TEXT), digest: null, use: {} },
+  ES256: { make: makeEc('P-256'), digest: 'sha256', use: {} },
+  ES384: { make: makeEc('P-384'), digest: 'sha384', use: {} },
+  ES512: { make: makeEc('P-521'), digest: 'sha512', use: {} },
+  EdDSA: { make: makeEd25519, digest: null, use: {} },
 };
 
 /** The signature algorithms of a test issuer. */
@@ -133,7 +131,7 @@ export function createTestIssuer({
  * @example const key = createProofKey();
  */
 export function createProofKey(): ProofKey {
-  const { privateKey, publicJwk } = keysOf(generateKeyPairSync('ec', { namedCurve: 'P-256', ...AS_TEXT }));
+  const { privateKey, publicJwk } = keysOf(ALGORITHMS.ES256.make());
   const { crv, kty, x, y } = publicJwk;
   // RFC 7638 §3.2: only the required members, in this order.
   const members = { crv, kty, x, y };
@@ -142,14 +140,9 @@ export function createProofKey(): ProofKey {
 }
 
 /** Node 20 hangs if it exports a generated key while the generator is garbage-collected. */
-const AS_TEXT = {
-  publicKeyEncoding: { type: 'spki', format: 'pem' },
-  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-} as const;
-
-function keysOf(pair: Readonly<Record<'publicKey' | 'privateKey', unknown>>) {
-  const publicJwk = createPublicKey(String(pair.publicKey)).export({ format: 'jwk' });
-  return { privateKey: createPrivateKey(String(pair.privateKey)), publicJwk };
+function keysOf({ publicKey, privateKey }: KeyPair) {
+  const publicJwk = createPublicKey(String(publicKey)).export({ format: 'jwk' });
+  return { privateKey: createPrivateKey(String(privateKey)), publicJwk };
 }
 
 /**

@@ -3,12 +3,12 @@
    each TypeScript compiles them.
 
    Shows: `publint`, `attw` and `npm publish --dry-run` on the tarball; its use on Node 20.12 to 26 and by
-   TypeScript 5.4 to 7.
+   TypeScript 5.4 to 7, with `@types/node` 20 and 26.
    Takes: 1 min.
    Needs: packages. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,7 +26,10 @@ const TOOLS = fileURLToPath(new URL('../node_modules/', import.meta.url));
 
 const NODES = ['node20-12', 'node20', 'node22', 'node24', 'node26'];
 
+/** Each with the types of Node of this project, the new ones with the newest types, too. */
 const COMPILERS = ['typescript5-4', 'typescript5-9', 'typescript7'];
+
+const NEW_COMPILERS = ['typescript5-9', 'typescript7'];
 
 /** As projects are configured: for Node, and for a bundler. */
 const RESOLUTIONS: Readonly<Record<string, readonly string[]>> = {
@@ -110,18 +113,31 @@ function useOnNode(name: string): void {
   console.log(`Node ${version}: ${count} names by import and require, the tests of the example pass`);
 }
 
+function versionOf(packageDirectory: string): string {
+  const { version } = JSON.parse(readFileSync(join(packageDirectory, 'package.json'), 'utf8'));
+  return version;
+}
+
 function useWithCompiler(name: string): void {
   const compiler = join(TOOLS, name);
-  const { version } = JSON.parse(readFileSync(join(compiler, 'package.json'), 'utf8')) as { version: string };
   const files = ['src/main.ts', 'src/routes.tests.ts', 'wrong.ts', 'exported.ts', 'required.cts'];
   for (const [resolution, flags] of Object.entries(RESOLUTIONS)) {
     // A bundler does not use CommonJS files.
     const some = files.filter((file) => resolution === 'nodenext' || file !== 'required.cts');
     compile(directory, compiler, ...FLAGS.split(' '), ...flags, ...some);
   }
+  const types = versionOf(join(directory, 'node_modules/@types/node'));
   console.log(
-    `TypeScript ${version}: ${Object.keys(RESOLUTIONS).join(', ')}, ${WRONG.length} wrong uses refused`,
+    `TypeScript ${versionOf(compiler)}, @types/node ${types}: ${Object.keys(RESOLUTIONS).join(', ')}, ${WRONG.length} wrong uses refused`,
   );
+}
+
+/** The types that a new project gets. */
+function installNewestTypes(): void {
+  const types = join(directory, 'node_modules/@types');
+  rmSync(types);
+  mkdirSync(types);
+  symlinkSync(join(TOOLS, 'node-types26'), join(types, 'node'));
 }
 
 try {
@@ -148,6 +164,8 @@ try {
 
   for (const name of NODES) useOnNode(name);
   for (const name of COMPILERS) useWithCompiler(name);
+  installNewestTypes();
+  for (const name of NEW_COMPILERS) useWithCompiler(name);
 } finally {
   rmSync(directory, { recursive: true });
 }
