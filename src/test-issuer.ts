@@ -11,7 +11,7 @@ import {
 } from 'node:crypto';
 import type { JsonObject } from './verify/base/encoding.ts';
 
-/** Adds to or replaces the usual claims or header members. `undefined` removes one. */
+/** Adds to or replaces the usual claims. `undefined` removes one. */
 export type Members = Readonly<Record<string, unknown>>;
 
 /** For DPoP (RFC 9449): ES256. */

@@ -43,7 +43,7 @@ const CLOSING: readonly RefusalReason[] = [
 export interface ChallengeOptions {
   readonly dpopMode: DpopMode;
   readonly dpopAlgorithms: readonly string[];
-  /** Whether bodies name the reason. */
+  /** Whether bodies have a `detail`. */
   readonly errorDetail: boolean;
   /** RFC 9728 §5.1 */
   readonly metadataUrl?: string | undefined;

@@ -1,7 +1,7 @@
 // The error for settings, routes or an access that cannot be used.
 
 /**
- * Everything that prevents startup: `problems` are lines in printable ASCII.
+ * Everything to correct: `problems` are lines in printable ASCII.
  *
  * @example if (error instanceof ConfigurationError) console.error(error.problems.join('\n'));
  */

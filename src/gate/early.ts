@@ -10,7 +10,7 @@ export interface EarlyReply {
   readonly crossOrigin: readonly string[];
 }
 
-/** `undefined` for other requests. */
+/** `undefined`: the request needs no early reply. */
 export type Early = (facts: RequestFacts) => EarlyReply | undefined;
 
 /** Fields: names and values in turn (Fetch standard §3.2). */

@@ -53,7 +53,7 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
   const wanted = values.slice();
   const name = `claim ${claim} includes ${wanted.join(' ')}`;
   const description = `the claim ${claim} is missing or lacks a required value`;
-  // `every` skips the holes of the original.
+  // `every` would skip holes in `wanted`.
   const isDemand = wanted.length > 0 && [...wanted].every(Boolean);
   return claimGuard(name, description, isDemand, (caller) => {
     const value = caller.claim(claim);

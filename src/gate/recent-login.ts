@@ -26,7 +26,7 @@ export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Gu
   const isNothing = wanted === undefined && maxAgeSeconds === undefined;
   if (!isAcr || !isAge || isNothing || Object.keys(others).length > 0) {
     throw new TypeError(
-      'recentLogin needs acr, a list of words, or maxAgeSeconds, a whole number from 0, or both',
+      'recentLogin needs acr (a list of words), maxAgeSeconds (a whole number from 0) or both',
     );
   }
 

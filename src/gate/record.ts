@@ -1,4 +1,4 @@
-// What becomes known of a request, for reply, log and metrics. No check reads it.
+// A request, and what becomes known of it for reply, log and metrics.
 import type { RequestReason } from '../verify/base/events.ts';
 import type { Findings } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';

@@ -1,5 +1,5 @@
-// Parses `.env` line by line. Given a whole file, Node's util.parseEnv silently drops settings after some
-// lines. Promises: a line that is neither assignment, comment nor empty is a problem.
+// Parses `.env` line by line. Given a whole file, Node's util.parseEnv silently drops what follows
+// some kinds of lines. Promises: a line that is neither assignment, comment nor empty is a problem.
 import { parseEnv } from 'node:util';
 import { noteRepetitions, type Entry } from '../process/settings/entry.ts';
 

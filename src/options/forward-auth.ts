@@ -47,7 +47,7 @@ const replyFor = (caller: Caller | undefined) => ({
   content: '',
 });
 
-/** Always all four: for a missing one a proxy may pass on the client's own or its own placeholder. */
+/** Always all four: for a missing one, a proxy may pass on the client's field or a placeholder. */
 function identityOf(caller: Partial<Caller> = {}) {
   const { subject, issuer, scopes = [], claims } = caller;
   // Before Node 26, JSON.stringify fails at 5,000 levels, which would be over 8 KiB anyway.

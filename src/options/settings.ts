@@ -53,7 +53,7 @@ export const resourceUrl = fitting(
   },
 );
 
-/** A scope-token (RFC 6749 §3.3) of this API, not one of OpenID Connect. */
+/** A scope-token (RFC 6749 §3.3), neither `openid` nor `offline_access`. */
 export const resourceScope = matching(
   /^(?!(openid|offline_access)$)[\x21\x23-\x5b\x5d-\x7e]+$/,
   'must be a scope of this API, without white space, \'"\' or "\\"; neither openid nor offline_access',

@@ -5,7 +5,7 @@ import { throwAt, type Entry, type RawValue, type Scalar } from '../process/sett
 const START = /^\uFEFF?((?: *(?:#.*)?\r?\n)*)(?:---(?= *(?: #.*)?(?:\r?\n|$)))?/;
 const CHARACTER = /[\x00-\x1f\x7f-\x9f\u2028\u2029\uD800-\uDFFF\uFEFF\uFFFE\uFFFF]/u;
 
-/** Only JSON's escapes, and no lone surrogates. */
+/** Only JSON's escapes, and no surrogates. */
 const DOUBLE = /"(?:[^"\\]|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*"/.source;
 const QUOTED = `${DOUBLE}|'(?:[^']|'')*'(?!')`;
 // Plain text must not end in a blank, or a run of blanks would be scanned again from each one.

@@ -42,7 +42,7 @@ export const runService = (routes: Routes): void =>
  */
 export const runForwardAuth = (routes: Routes): void => runService({ ...routes, isPolicy: true });
 
-/** `createPlan` throws `ConfigurationError`; `problemsWith` returns problems known beforehand. */
+/** `createPlan` throws `ConfigurationError`; `problemsWith` returns further problems. */
 export function runWith(
   createPlan: (...sources: Parameters<typeof loadSettings>) => Plan,
   problemsWith: ProblemsWith = () => [],
@@ -113,7 +113,7 @@ function start(plan: Plan, isCheck: boolean) {
     log('listening', { ...ports, address: printable(address), profile: printable(name), ...inForce(loaded) });
     // Choice: one unhandled rejection of a handler must not end every request.
     process.on('uncaughtException', (error) => log('unforeseen failure', describeBug(error)));
-    // Loading TLS blocks the process: first responses go first.
+    // Loading TLS blocks the process: first answer requests.
     clock.after(20, service.fetchKeys);
   }, onListenError);
 }

@@ -181,7 +181,7 @@ const NOT_NEW = {
   unavailable: unavailable('replay-store-unavailable'),
 };
 
-/** Registered but unsupported (RFC 7800 §3, RFC 8705 §3.1, RFC 9449 §6.1). */
+/** Registered (RFC 7800 §3, RFC 8705 §3.1, RFC 9203 §3.2) but unsupported. */
 const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256', 'osc'];
 
 /** RFC 9449 §6.1 */

@@ -110,7 +110,7 @@ for (const [what, demands] of [
     assert.throws(
       () => recentLogin(demands as unknown as LoginDemands),
       new TypeError(
-        'recentLogin needs acr, a list of words, or maxAgeSeconds, a whole number from 0, or both',
+        'recentLogin needs acr (a list of words), maxAgeSeconds (a whole number from 0) or both',
       ),
     ));
 }

@@ -58,7 +58,7 @@ test('a policy has every other problem of routes too, in JavaScript as well', ()
   assert.match(ofPolicy(...overlapping).join(), /both match \/a\/b/);
   assert.match(ofPolicy(get(':a', open, upstream)).join(), /is not a path pattern/);
   const rules = [under('admin', authenticated)];
-  assert.match(problemsOf({ routes: [], rules, isPolicy: true }).join(), /is not a path prefix/);
+  assert.match(problemsOf({ routes: [], rules, isPolicy: true }).join(), /must be a path prefix/);
   for (const strange of [undefined, 7, { routes: 7 }, {}]) {
     const given = { ...(strange as object), isPolicy: true } as never;
     assert.deepEqual(problemsOf(given), ['routes and rules: must be lists']);

@@ -306,7 +306,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
         problemsOf(await runOwnRoutes(routes, { ...DOWN, IDP_DOMAIN: 'a b', PORT: 'x' }, ...words)),
         [
           'GET /healthz: matches /healthz, which the service serves itself; change the pattern',
-          'under ?: is not a path prefix without wildcards and parameters; write /?',
+          'under ?: must be a path prefix without wildcard or parameter; write /?',
           'IDP_DOMAIN (environment): has white space; remove it',
           'PORT (environment): must be a whole number from 0 to 65535',
         ].map((problem) => `configuration: ${problem}`),

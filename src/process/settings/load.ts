@@ -1,5 +1,5 @@
 // Turns values into settings, or lists every problem. in-code.ts and names.ts look the values up. Promises:
-// guesses nothing. Does not know any setting: table.ts does.
+// guesses nothing. Knows only `issuer`; table.ts knows every setting.
 import { ConfigurationError } from '../../gate/configuration-error.ts';
 import { problemOf, throwProblem, SettingProblem, type Entry, type RawValue } from './entry.ts';
 import { list, text, type Earlier } from './readers.ts';

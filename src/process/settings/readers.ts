@@ -1,5 +1,5 @@
 // Readers of single values: raw → typed, or a problem that says what to change. Promises: no problem repeats
-// the value, which may be a secret in the wrong setting.
+// more of a value than its scheme, since it may be a secret in the wrong setting.
 import { isTextArray } from '../../verify/base/encoding.ts';
 import { ALGORITHM_NAMES, isOneOf, type Algorithm } from '../../verify/keys/jwk.ts';
 import { normalUri } from '../../verify/request/uri.ts';
@@ -103,10 +103,10 @@ export const issuerUrl = matching(
   URL.canParse,
 );
 
-/** A public URL in the normal form that proofs are compared with (RFC 9449 §4.3(9)). */
+/** A public URL that has a normal form, to compare proofs with (RFC 9449 §4.3(9)). */
 export const publicUrl = matching(
   /^[^?#]*$/,
-  'must be a URL that begins with https:// or http://, in its normal form, without "@", "#" or "?"',
+  'must be a URL that begins with https:// or http://, without "@", "#" or "?"',
   (value) => normalUri(value) !== undefined,
 );
 

@@ -7,7 +7,7 @@ import { isGone } from './write.ts';
 /** Emitted on a response when the client has closed its side. */
 export const CLIENT_CLOSED = Symbol('client closed');
 
-/** Otherwise Node tracks its garbage collection. */
+/** Else Node tracks when contexts are collected. */
 const UNTRACKED = { requireManualDestroy: true };
 
 export class Exchange extends RequestRecord {

@@ -1,5 +1,5 @@
 // What a handler may return besides plain JSON: a reply with its own status and header fields. Promises: it
-// cannot change framing, the connection or credentials, or set a cookie.
+// cannot change framing, the connection or challenges, or set a cookie.
 import { UsageError } from '../../verify/base/events.ts';
 import { HandlerReply, jsonText } from './handler-result.ts';
 
@@ -83,7 +83,7 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
     if (REFUSED_FIELDS.test(name)) throw new UsageError(`${name} is not for a handler to set`);
     // Node would throw on writing, too late for a 500.
     if (!NAME.test(name) || typeof value !== 'string' || !VALUE.test(value)) {
-      throw new UsageError('a header field that cannot be sent');
+      throw new UsageError('a header field cannot be sent');
     }
     fields.set(name.toLowerCase(), value);
   }

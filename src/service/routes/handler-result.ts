@@ -20,7 +20,7 @@ export class HandlerReply {
 
   /** Nested, or from another copy of this package, it would become a 200 body. */
   toJSON(): never {
-    throw new UsageError('a reply inside a body, or a reply that another copy of this package made');
+    throw new UsageError('a body has a reply in it, or another copy of this package made the reply');
   }
 }
 

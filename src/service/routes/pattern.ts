@@ -40,7 +40,7 @@ export function prefixProblems(prefix: string) {
   // A rule covers everything that a wildcard or parameter would match.
   const meant = mended(prefix).replace(/\/(\*+|\{\w+\})(\/.*)?$/, '') || '/';
   const fix = isPrefix(meant) ? meant : 'one such as /api/admin';
-  return [`is not a path prefix without wildcards and parameters; write ${fix}`];
+  return [`must be a path prefix without wildcard or parameter; write ${fix}`];
 }
 
 /** Wrong characters, and what to write instead. */

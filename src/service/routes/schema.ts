@@ -1,5 +1,5 @@
 // Standard Schema version 1 (standardschema.dev), typed here to need no package. Promises: a client sees the
-// messages and keys of its issues, never the value.
+// messages and keys of the issues, nothing else.
 import { andThen } from '../../verify/base/clock.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { refuse } from '../../verify/base/refusal.ts';

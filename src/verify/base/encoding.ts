@@ -1,5 +1,5 @@
-// Strict readers of base64url, UTF-8 and JSON. Promises: base64url must be canonical; no bytes decode in two
-// ways.
+// Strict readers of base64url, UTF-8 and JSON. Promises: refuses base64url that is not canonical, and
+// invalid UTF-8.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -138,10 +138,10 @@ const FRAME = /^(?:(?:file:\/\/|\/|[A-Za-z]:\\).*\.[cm]?[jt]sx?|node:[a-z\d_/-]+
 
 /** Without names of functions, which may be made from data. Cuts long paths at the front. */
 function framesOf(error: Error) {
-  // The stack may begin with an earlier message.
+  // The stack may still hold an older message.
   const lines = String(error.stack).replace(error.message, '').split('\n');
   const first = lines.findLastIndex((line) => !/^ +at /.test(line)) + 1;
-  // Lines above V8's frames are text of the message.
+  // More lines than V8's limit are text of a message.
   const calls = lines.slice(first).slice(-Error.stackTraceLimit);
   return calls
     .map((line) => line.replace(/^(?:.* \(| +at (?:async )?)(?=\/|\w+:)|\)$/g, ''))

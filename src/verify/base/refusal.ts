@@ -145,7 +145,7 @@ export interface Findings {
 }
 
 /**
- * A refused request. Returned where a stranger can cause it before access, since a `throw` is costly.
+ * A refused request. Returned, not thrown, where a stranger can cause it: a `throw` is costly.
  * Not an `Error`: a stack costs time and could leak.
  */
 export class Refused {

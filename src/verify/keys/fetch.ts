@@ -86,7 +86,7 @@ function fetchHead(address: string, connection: object) {
       agent: false,
       // RFC 9110 §12.5.1
       headers: { Accept: 'application/json' },
-      // Explicit: neither NODE_TLS_REJECT_UNAUTHORIZED nor NODE_OPTIONS turns these off.
+      // Explicit: neither NODE_TLS_REJECT_UNAUTHORIZED nor NODE_OPTIONS changes these.
       rejectUnauthorized: true,
       insecureHTTPParser: false,
     };

@@ -74,7 +74,7 @@ export function createKeySet(
   }
 
   function refusal(kid: string | undefined, hasKeys: boolean) {
-    // The provider may have a key that a failed fetch missed.
+    // If the last fetch failed, the key may be new: no 401.
     if (hasKeys && (kid === undefined || lastError === undefined)) return refuse('key-unknown');
 
     // RFC 9110 §10.2.3: the next attempt is 1 to 30 seconds away.

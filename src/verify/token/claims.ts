@@ -1,5 +1,5 @@
 // The checks on the claims of an access token (RFC 7519 §4.1, RFC 9068 §4), in the order of docs/tokens.md.
-// Reads only a SignedPayload. Does not check guards (gate/guards.ts) or the binding to a key
+// Needs a SignedPayload. Does not check guards (gate/guards.ts) or the binding to a key
 // (verify/caller.ts).
 import { isFiniteNumber, isTextArray, type JsonObject } from '../base/encoding.ts';
 import { mediaType } from './compact.ts';

@@ -221,7 +221,7 @@ test('reports every problem of routes with its route or rule', () => {
       'POST /c: limitBytes must be a whole number from 1 to 16777216',
       'GET /a and /a: both match /a; give one of them another path',
       'under admin: scope ": not all of these are valid scopes',
-      'under admin: is not a path prefix without wildcards and parameters; write /admin',
+      'under admin: must be a path prefix without wildcard or parameter; write /admin',
     ],
   });
 });

@@ -98,7 +98,7 @@ test('a reply has a number as its status, on which its content depends [RFC 9110
 
 test('a reply inside a body is a bug, not a part of a 200 body', () => {
   const failure = fail(403, 'forbidden', 'no');
-  const fault = new TypeError('a reply inside a body, or a reply that another copy of this package made');
+  const fault = new TypeError('a body has a reply in it, or another copy of this package made the reply');
   for (const body of [failure, [failure], { data: failure }]) {
     assert.throws(() => reply(200, body), fault);
   }
@@ -138,7 +138,7 @@ for (const [what, [name, value]] of Object.entries<readonly [name: string, value
   'a name without a value': ['A'],
 })) {
   test(`reply is not made with ${what} [RFC 9110 §5.5, §5.6.2]`, () => {
-    const message = 'a header field that cannot be sent';
+    const message = 'a header field cannot be sent';
     const headers = { B: '2', [name]: value as string };
     assert.throws(() => reply(200, {}, headers), { name: 'TypeError', message });
   });

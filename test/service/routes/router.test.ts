@@ -272,7 +272,7 @@ for (const [what, routes, problems] of [
       'GET b: is not a path pattern; write /b',
       `GET /a and /a: both match /a; ${ANOTHER}`,
       NO_RULE,
-      'under a: is not a path prefix without wildcards and parameters; write /a',
+      'under a: must be a path prefix without wildcard or parameter; write /a',
     ],
   ],
 ] as const) {
@@ -409,7 +409,7 @@ for (const [fix, ...prefixes] of [
   for (const prefix of prefixes) {
     test(`refuses "${prefix}" as the prefix of a rule, and says what to write [RFC 3986 §2.1, §3.3]`, () => {
       assert.deepEqual(under(prefix, authenticated).problems, [
-        `under ${prefix}: is not a path prefix without wildcards and parameters; write ${fix}`,
+        `under ${prefix}: must be a path prefix without wildcard or parameter; write ${fix}`,
       ]);
     });
   }
