@@ -427,3 +427,23 @@ test('the challenges and the metadata name the algorithms of proofs that are set
   const { dpop_signing_alg_values_supported: listed } = JSON.parse(String(document.refusal.body));
   assert.deepEqual(listed, dpopAlgorithms);
 });
+
+const MALFORMED: readonly (readonly [what: string, url: string, rawHeaders: string[]])[] = [
+  ['without Host', '/orders', []],
+  ['with two Host fields', '/orders', ['Host', 'a.test', 'Host', 'b.test']],
+  ['with a target in absolute form', 'http://a.test/orders', ['Host', 'a.test']],
+];
+
+for (const [what, url, rawHeaders] of MALFORMED) {
+  test(`the gate refuses a request ${what}, whatever its credentials [RFC 9112 §3.2]`, async (t) => {
+    const gate = await openGate();
+    t.after(gate.close);
+    for (const credentials of [[], bearer(READER)]) {
+      const request = { method: 'GET', url, rawHeaders: [...rawHeaders, ...credentials], httpVersion: '1.1' };
+      for (const wanted of [access, optional]) {
+        const { refusal } = await gate.check(request, wanted);
+        assert.equal(refusal?.status, 400);
+      }
+    }
+  });
+}

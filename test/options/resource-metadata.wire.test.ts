@@ -158,6 +158,7 @@ describe('in a service with a scope policy and a list of origins', () => {
         const response = await service.ask(path, { headers });
         assert.deepEqual([response.status, shared(response)], [200, LISTED]);
         assert.equal(response.headers['content-type'], 'application/json; charset=utf-8');
+        assert.equal(response.headers['x-content-type-options'], 'nosniff');
         assert.equal(response.body.resource, 'https://api.test/v1');
         const head = await service.ask(path, { method: 'HEAD', headers });
         assert.deepEqual([head.status, head.text, shared(head)], [200, '', LISTED]);
@@ -440,4 +441,12 @@ test('without a resource a 403 names the scopes of the guard that refused', asyn
   t.after(() => app.stop());
   const { challenges } = await app.ask('/api/both', { token: tokenWith({ scope: 'all x' }) });
   assert.match(challenges[0] ?? '', /, scope="x y"$/);
+});
+
+test('does not warn of a resource that one of several issuers has as audience [RFC 8707 §2.2]', () => {
+  const partner = { ISSUER_PARTNER_DOMAIN: 'partner.test', ISSUER_PARTNER_AUDIENCE: RESOURCE.RESOURCE_URL };
+  const settings = settingsWith({ ...RESOURCE, ISSUERS: 'partner', ...partner });
+  const events: string[] = [];
+  createResourceMetadata(settings, (event) => events.push(event));
+  assert.deepEqual(events, []);
 });

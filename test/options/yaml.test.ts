@@ -296,3 +296,11 @@ for (const [what, line] of Object.entries(LONG)) {
     assert.ok(millis < 1_000, `${millis} ms`);
   });
 }
+
+test('each key has a list of its own [§8.2.1]', () => {
+  assert.deepEqual(values('a:\n  - 1\n  - 2\nb:\n  - 3\nc:\n- 4'), [
+    ['a', [1, 2]],
+    ['b', [3]],
+    ['c', [4]],
+  ]);
+});

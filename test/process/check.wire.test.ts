@@ -59,6 +59,13 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.match(eventIn(report, 'unknown setting ignored').setting, /^IDP_STRAY /);
   });
 
+  test('reports algorithms that are not the usual ones', async () => {
+    const usual = reportOf(await check());
+    assert.deepEqual([usual.algorithms, usual.dpopAlgorithms], [undefined, undefined]);
+    const own = reportOf(await check({ IDP_ALGORITHMS: 'ES256, RS256', IDP_DPOP_ALGORITHMS: 'ES256' }));
+    assert.deepEqual([own.algorithms, own.dpopAlgorithms], [['ES256', 'RS256'], ['ES256']]);
+  });
+
   test('warns of a resource that no issuer has as audience, since tokens for it would be refused [RFC 8707 §2.2]', async () => {
     const resources = [undefined, 'https://api.test/mcp', 'https://api.test'];
     const warned = resources.map(async (RESOURCE_URL) => {

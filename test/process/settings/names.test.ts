@@ -233,6 +233,8 @@ const TORN: readonly (readonly [name: string, shown: string])[] = [
   ['U0VDUkVU\r\n-----END PRIVATE KEY-----"\r\nIDP_DOMIAN', 'IDP_DOMIAN'],
   ['U0VDUkVU\n log_level ', 'log_level'],
   ['U0VDUkVU\r\n\texport IDP_DOMIAN', 'IDP_DOMIAN'],
+  // Only the last line names the setting.
+  ['U0VDUkVU\nIDP_DOMIAN\nU0VDUkVU-', 'a name of several lines'],
   // The name ends before the padding of the last line.
   ['U0VDUkVUU0VDUkVU\nU0VDUkVU', 'a name of several lines'],
   ['U0VDUkVUU0VDUkVU\nIDPU0VDUkVU', 'a name of several lines'],

@@ -144,3 +144,13 @@ test('answers 503 after an idle time when the fetch that a request waited for fa
   await fixture.fail();
   assert.equal(await request, 'keys-unavailable');
 });
+
+test('fetches for an unknown kid at once after the fetch of the first keys [RFC 7517 §4.5]', async () => {
+  const fixture = new KeySetFixture();
+  const first = fixture.request('a');
+  await fixture.response(jwk('a'));
+  assert.equal(await first, 'found');
+
+  assert.equal(fixture.outcome('b'), 'waits');
+  assert.equal(fixture.fetches, 2);
+});
