@@ -109,9 +109,7 @@ for (const [what, demands] of [
   test(`a login cannot be demanded by ${what} [RFC 9470 §3]`, () =>
     assert.throws(
       () => recentLogin(demands as unknown as LoginDemands),
-      new TypeError(
-        'recentLogin needs acr (a list of words), maxAgeSeconds (a whole number from 0) or both',
-      ),
+      new TypeError('recentLogin needs acr (a list of words), maxAgeSeconds (a whole number from 0) or both'),
     ));
 }
 

@@ -346,8 +346,7 @@ for (const value of [
   });
 }
 
-const NO_URL =
-  'must be a URL that begins with https:// or http://, without "@", "#" or "?"';
+const NO_URL = 'must be a URL that begins with https:// or http://, without "@", "#" or "?"';
 
 test('accepts the beginning of a URL without white space', () => {
   for (const value of ['https://a.test/claims/', 'urn:x:', 'https://a.test/#']) {
