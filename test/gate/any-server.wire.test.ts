@@ -231,6 +231,24 @@ test('authorize checks a login by the current time [RFC 9470 §3]', async (t) =>
   assert.match(String(gate.authorize(caller, fresh).refusal?.body), /insufficient_user_authentication/);
 });
 
+test('the gate refuses a login that is too old [RFC 9470 §3]', async (t) => {
+  const gate = await openGate(t);
+  const fresh = needs(recentLogin({ maxAgeSeconds: 60 }));
+  const request = requestWith(...bearer({ auth_time: Math.floor(Date.now() / 1000) - 90 }));
+  const { refusal } = await gate.check(request, fresh);
+  assert.match(String(refusal?.body), /insufficient_user_authentication/);
+});
+
+for (const thrown of [new Error('a bug'), undefined, null, 0]) {
+  test(`authorize refuses with 500 if a guard throws ${thrown}`, async (t) => {
+    const { gate, caller } = await admitted(t, READER, { logLevel: 'silent' });
+    const guard = claimCheck('broken', () => {
+      throw thrown;
+    });
+    assert.equal(gate.authorize(caller, needs(guard)).refusal?.status, 500);
+  });
+}
+
 test('authorize throws for a caller that no check in this process made, and for open', async (t) => {
   const { gate, caller } = await admitted(t, READER);
   const { proxy, revoke } = Proxy.revocable({}, {});

@@ -110,10 +110,10 @@ test('the gate logs an error if the host has responded before access was checked
   const request = requestWith();
   assert.equal(await admit(request, { headersSent: true } as ServerResponse, access), undefined);
   assert.deepEqual(
-    logs.map(({ level, message, reason }) => [level, message, reason]),
+    logs.map(({ level, message, reason, sentence }) => [level, message, reason, sentence]),
     [
-      ['debug', 'request refused', 'no-credentials'],
-      ['error', 'request failed', 'bug'],
+      ['debug', 'request refused', 'no-credentials', undefined],
+      ['error', 'request failed', 'bug', 'the response began before admit was done; await admit'],
     ],
   );
 });

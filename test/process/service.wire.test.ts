@@ -1,6 +1,7 @@
 /* Services embedded in another process: their URL, their end, and what they log at once. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
+import dns from 'node:dns';
 import { EventEmitter, once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -22,11 +23,13 @@ import {
   under,
   type GivenSettings,
 } from '../../src/gatehouse.ts';
+import { SENTENCES } from '../../src/verify/base/refusal.ts';
 import { composeService } from '../../src/process/compose-service.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { startFakeStore } from '../options/fake-store.ts';
 import { clock, settingsWith } from '../support/caller.ts';
-import { ask } from '../support/client.ts';
+import { ask, openWire } from '../support/client.ts';
+import { statusesIn } from '../support/raw-responses.ts';
 import { withReason } from '../support/skipped.ts';
 import { runCommand } from './commands.ts';
 
@@ -164,6 +167,60 @@ for (const [what, settings] of [
     assert.equal(await service.stop(), 'drained');
     await assert.rejects(statusAt(await listening));
   });
+}
+
+test('a service that is stopped while the name of its host is looked up does not listen afterwards', async (t) => {
+  const lookups = new EventEmitter();
+  t.mock.method(dns, 'lookup', (_name: string, ...rest: unknown[]) => {
+    const found = rest.at(-1) as (error: null, address: string, family: number) => void;
+    lookups.emit('begin', () => found(null, '127.0.0.1', 4));
+  });
+  const service = make({ host: 'api.test' });
+  const lookup = once(lookups, 'begin');
+  const listening = service.listen();
+  const [finish] = await lookup;
+  const stopped = service.stop();
+  // More turns than a listener without connections takes to close.
+  for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
+  finish();
+  const { port } = new URL(await listening);
+  assert.equal(await stopped, 'drained');
+  await assert.rejects(statusAt(`http://127.0.0.1:${port}`));
+});
+
+test('a service that stops is not ready any more', async () => {
+  const service = make();
+  const { port } = new URL(await service.listen());
+  const wire = await openWire(Number(port));
+  const request = 'GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n';
+  wire.send(request);
+  await wire.until((text) => text.endsWith('{"status":"ready"}'));
+  const stopped = service.stop();
+  wire.send(request);
+  const text = await wire.untilClosed();
+  assert.deepEqual(statusesIn(text), [200, 503]);
+  assert.ok(text.includes(SENTENCES.temporarily_unavailable['shutting-down']));
+  assert.equal(await stopped, 'drained');
+});
+
+test('once its port is closed, a service ends a connection accepted last with its response [RFC 9112 §9.6]', async () => {
+  const service = make();
+  const { port } = new URL(await service.listen());
+  const stopped = service.stop();
+  const wire = await openWire(Number(port));
+  await untilRefused(Number(port));
+  wire.send('GET /a HTTP/1.1\r\nHost: a\r\n\r\n');
+  assert.match(await wire.untilClosed(), /^HTTP\/1\.1 200 OK[^]*\r\nConnection: close\r\n/);
+  assert.equal(await stopped, 'drained');
+});
+
+async function untilRefused(port: number): Promise<void> {
+  for (;;) {
+    const wire = await openWire(port).catch(() => undefined);
+    if (wire === undefined) return;
+
+    wire.destroy();
+  }
 }
 
 test('a service whose port is taken rejects, and can be stopped', async (t) => {

@@ -54,7 +54,7 @@ export function createLookup({ variables, keys, lookedIn, problems, warnings }: 
       const names = namesFor(setting, issuer);
       const { env, yaml } = names;
       known.push(names);
-      const missing = { name: env ? `${env} or ${yaml}` : yaml, value: null, source: lookedIn };
+      const missing = { name: `${env} or ${yaml}`, value: null, source: lookedIn };
       return find(variables, env) ?? find(keys, yaml) ?? missing;
     },
 

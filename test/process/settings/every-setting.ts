@@ -46,7 +46,7 @@ export const SETTINGS: readonly SettingRoute[] = [
       ['a', 'A'],
       ['b', 'B'],
     ],
-    bad: ['C', /must be one of A, B/],
+    bad: ['C', /(?:^|: )must be one of A, B/],
   },
   {
     name: 'domain',
@@ -198,7 +198,7 @@ export const SETTINGS: readonly SettingRoute[] = [
       ['PS256,ES256,EdDSA', ['PS256', 'ES256', 'EdDSA']],
       ['ES512, RS256, ES512', ['ES512', 'RS256']],
     ],
-    bad: ['HS256', /must be one of ES256, ES384, ES512, EdDSA, PS256, RS256/],
+    bad: ['HS256', /(?:^|: )must be one of ES256, ES384, ES512, EdDSA, PS256, RS256/],
   },
   {
     name: 'dpopAlgorithms',
@@ -210,7 +210,7 @@ export const SETTINGS: readonly SettingRoute[] = [
       ['PS256,ES256', ['PS256', 'ES256']],
       ['EdDSA', ['EdDSA']],
     ],
-    bad: ['es256', /must be one of ES256, ES384, ES512, EdDSA, PS256, RS256/],
+    bad: ['es256', /(?:^|: )must be one of ES256, ES384, ES512, EdDSA, PS256, RS256/],
   },
   {
     name: 'requiredClaims',

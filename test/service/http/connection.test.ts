@@ -1,9 +1,11 @@
-/* How long a connection has been idle, unread or ended, measured at the sweeps. Bytes from the client do not
-   reset it. */
+/* How long a connection has been idle, unread or ended, measured at the sweeps: bytes from the client do not
+   reset it. And when it is read: not far ahead of its responses, and not after its last. */
 import { strict as assert } from 'node:assert';
 import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
 import { Connection } from '../../../src/service/http/connection.ts';
+import { CLIENT_CLOSED } from '../../../src/service/http/exchange.ts';
+import { recordEnd } from '../../../src/service/http/write.ts';
 
 const SECOND = 1_000;
 
@@ -41,14 +43,15 @@ function open() {
 
   /** A request arrives. The result writes and finishes its response. */
   const ask = (complete = true) => {
-    const response = Object.assign(new EventEmitter(), { writableEnded: false, req: { complete } });
+    const state = { writableEnded: false, headersSent: false, shouldKeepAlive: true, req: { complete } };
+    const response = Object.assign(new EventEmitter(), state);
     connection.begin(response as never);
 
     const write = () => {
       response.writableEnded = true;
     };
 
-    return { write, finish: () => response.emit('finish') };
+    return { response, write, finish: () => response.emit('finish') };
   };
 
   /** The second in which a sweep finds that a limit has passed, with a sweep every second from this one. */
@@ -172,4 +175,94 @@ test('writes nothing after a response that has ended the connection', () => {
   socket.destroySoon();
   finish();
   assert.deepEqual(socket.received, ['']);
+});
+
+const AHEAD_BYTES = 64 * 1024;
+
+/** A connection that reads, with a response under way and, read behind its request, so many bytes. */
+function openReading(bytesAhead: number) {
+  const opened = open();
+  const { socket, ask } = opened;
+  socket.isPaused = false;
+  const first = ask();
+  socket.bytesRead = bytesAhead;
+  return { ...opened, first, second: ask() };
+}
+
+test('reads 64 KiB ahead of the oldest response [docs/operations.md]', () => {
+  assert.equal(openReading(AHEAD_BYTES).socket.isPaused, false);
+});
+
+test('reads no more than 64 KiB ahead, until the oldest response is finished [docs/operations.md]', () => {
+  const { socket, ask, first, second } = openReading(AHEAD_BYTES);
+  socket.bytesRead += 1;
+  ask();
+  assert.equal(socket.isPaused, true);
+  first.finish();
+  assert.equal(socket.isPaused, false);
+  // From now on a pause is not ours.
+  socket.pause();
+  second.finish();
+  assert.equal(socket.isPaused, true);
+});
+
+test('does not read on while the next response is far ahead too', () => {
+  const { socket, ask, first } = openReading(1);
+  socket.bytesRead = 2 + AHEAD_BYTES;
+  ask();
+  first.finish();
+  assert.equal(socket.isPaused, true);
+});
+
+test('leaves a pause alone that is not its own', () => {
+  const { socket, first } = openReading(1);
+  socket.pause();
+  first.finish();
+  assert.equal(socket.isPaused, true);
+});
+
+for (const [what, end] of [
+  ['bytes that are not a request', ({ connection }) => connection.endWith(() => 'malformed')],
+  ['a response that ends the connection', ({ socket }) => recordEnd({ socket, headers: {} } as never, true)],
+  ['the last request of a drain', ({ connection }) => connection.finishUp()],
+] as readonly (readonly [string, (opened: ReturnType<typeof open>) => unknown])[]) {
+  test(`reads nothing after ${what}, however far it is ahead [RFC 9112 §9.6]`, () => {
+    const opened = openReading(AHEAD_BYTES + 1);
+    end(opened);
+    opened.first.finish();
+    assert.equal(opened.socket.isPaused, true);
+  });
+}
+
+test('in a drain, ends with the last request that has arrived, and reads nothing after it [RFC 9112 §9.6]', () => {
+  const { socket, connection, first, second } = openReading(1);
+  connection.finishUp();
+  assert.deepEqual([first.response.shouldKeepAlive, second.response.shouldKeepAlive], [true, false]);
+  assert.equal(socket.isPaused, true);
+});
+
+for (const [what, change] of [
+  ['has begun', { headersSent: true }],
+  ['is to a request that is arriving', { req: { complete: false } }],
+] as const) {
+  test(`in a drain, ends with the next request if the last response ${what} [RFC 9112 §9.6]`, () => {
+    const { socket, connection, ask, second } = openReading(1);
+    Object.assign(second.response, change);
+    connection.finishUp();
+    assert.deepEqual([second.response.shouldKeepAlive, socket.isPaused], [true, false]);
+    assert.equal(ask().response.shouldKeepAlive, false);
+  });
+}
+
+test('tells no response of a client that closes its side after we have closed ours', () => {
+  const { socket, ask } = open();
+  const { response } = ask();
+  let closings = 0;
+  response.on(CLIENT_CLOSED, () => {
+    closings += 1;
+  });
+  socket.emit('end');
+  socket.destroySoon();
+  socket.emit('end');
+  assert.equal(closings, 1);
 });

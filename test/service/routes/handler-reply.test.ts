@@ -165,7 +165,10 @@ test('reply accepts exactly the characters in names and values that Node can wri
 });
 
 test('a reply with 204, 205 or 304 has no body [RFC 9110 §15.3.5, §15.3.6, §15.4.5]', () => {
-  for (const status of [204, 205, 304]) assert.throws(() => reply(status, {}), TypeError);
+  for (const status of [204, 205, 304]) {
+    const message = `a reply with ${status} has no body`;
+    assert.throws(() => reply(status, {}), { name: 'TypeError', message });
+  }
 });
 
 const REFUSED = [

@@ -404,7 +404,7 @@ for (const [fix, ...prefixes] of [
   ['/api', '/api/:id/*', '/api/{id}/x', 'api/{id}/x/:y/'],
   ['/api/admin', '/api/admin/', '/api//admin/**'],
   [SUCH, '/./api', '/api/..', '/%zz', '?', '/a?b', '/a#', '/api/?', '/api/#', '/api*', '/api/{', '/api/}'],
-  [SUCH, '/api/[', '/api/]', '/api/<', '/api/>', '/api/:', '/api/x{id}'],
+  [SUCH, '/api/[', '/api/]', '/api/<', '/api/>', '/api/:', '/api/x{id}', '/api/*x', '/api/{id}x'],
 ] as const) {
   for (const prefix of prefixes) {
     test(`refuses "${prefix}" as the prefix of a rule, and says what to write [RFC 3986 §2.1, §3.3]`, () => {
