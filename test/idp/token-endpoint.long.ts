@@ -16,6 +16,8 @@ before(async () => {
     clients: [
       { ...client, claims: { org_id: 'org_123456' }, subject: 'robot' },
       { ...client, id: 'plain', scopes: [] },
+      { ...client, id: 'half-hour', claims: { exp: NOW_SECONDS + 1800 } },
+      { ...client, id: 'expired', claims: { exp: NOW_SECONDS - 60 } },
       { ...client, id: 'interactive', grantTypes: ['authorization_code'] },
     ],
     scopes: ['read:messages', 'write:messages', 'read:admin'],
@@ -62,6 +64,16 @@ test('leaves scope and subject to their defaults when the client has neither', a
   assert.equal('scope' in response, false);
   assert.equal(claimsOf(response)['sub'], 'plain@clients');
 });
+
+for (const [client_id, seconds] of [
+  ['half-hour', 1800],
+  ['expired', 0],
+] as const) {
+  test(`says how long a token lives whose client sets its exp: ${client_id} [RFC 6749 §5.1]`, async () => {
+    const response = await fetchJson(tokenUrl(), post({ ...good, client_id }));
+    assert.equal(response['expires_in'], seconds);
+  });
+}
 
 test('ignores a parameter when it does not know it [RFC 6749 §3.2]', async () => {
   assert.equal((await fetchWhole(tokenUrl(), post({ ...good, extra: true }))).status, 200);

@@ -78,12 +78,19 @@ function grant(request: IncomingMessage, body: Buffer | undefined, service: Toke
   checkAudience(audience, service, client);
   const scope = grantedScopes(parameters['scope'], service, client).join(' ');
   const jkt = boundKey(request, service);
+  const token = service.issue(tokenClaims(client, scope, jkt));
   return {
-    access_token: service.issue(tokenClaims(client, scope, jkt)),
+    access_token: token,
     token_type: jkt === undefined ? 'Bearer' : 'DPoP',
-    expires_in: TOKEN_LIFETIME_SECONDS,
+    expires_in: lifetimeOf(token),
     ...(scope === '' ? {} : { scope }),
   };
+}
+
+/** Seconds, which a client's own claims may set; 0 for a token that has expired. */
+function lifetimeOf(token: string): number {
+  const { iat, exp } = JSON.parse(String(Buffer.from(token.split('.')[1]!, 'base64url')));
+  return Math.max(0, exp - iat);
 }
 
 function parseParameters(request: IncomingMessage, body: Buffer | undefined): Members {
